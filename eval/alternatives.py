@@ -29,7 +29,9 @@ def fused(example: Example, weights: Mapping[str, float]) -> list[int]:
 def mean_percentile(example: Example) -> list[int]:
     """The mean percentile by walk and by cosine among the candidates, after PhaseGraph (arXiv 2603.28886)."""
     signals = example.evidence.single
-    percentiles = [pd.Series(signals[name]).rank(pct=True).to_numpy() for name in ("walk_gap", "cosine")]
+    percentiles = [
+        pd.Series(signals[name]).rank(pct=True).to_numpy() for name in ("walk_gap", "cosine")
+    ]
     return best_first(example, np.mean(percentiles, axis=0))
 
 
@@ -48,7 +50,9 @@ def with_question(signals: Signals) -> FloatArray:
 def with_interactions(signals: Signals) -> FloatArray:
     """The features of a candidate, and their products with each feature of the question."""
     candidate, question = features(signals)
-    return np.concatenate([candidate, *(candidate * column[:, None] for column in question.T)], axis=1)
+    return np.concatenate(
+        [candidate, *(candidate * column[:, None] for column in question.T)], axis=1
+    )
 
 
 def classifiers(sets: Sequence[Questions]) -> dict[str, Scores]:
@@ -59,13 +63,19 @@ def classifiers(sets: Sequence[Questions]) -> dict[str, Scores]:
 
     samples = [(signals, gold, len(questions)) for questions in sets for signals, gold in questions]
     gold = np.concatenate([gold for _, gold, _ in samples])
-    weights = np.concatenate([np.full(len(gold), 1 / (len(gold) * set_size)) for _, gold, set_size in samples])
+    weights = np.concatenate(
+        [np.full(len(gold), 1 / (len(gold) * set_size)) for _, gold, set_size in samples]
+    )
     weights *= len(weights) / weights.sum()
     products = np.concatenate([with_interactions(signals) for signals, _, _ in samples])
     scaler = StandardScaler().fit(products)
-    logistic = LogisticRegression(C=0.1, max_iter=3000).fit(scaler.transform(products), gold, sample_weight=weights)
+    logistic = LogisticRegression(C=0.1, max_iter=3000).fit(
+        scaler.transform(products), gold, sample_weight=weights
+    )
     columns = np.concatenate([with_question(signals) for signals, _, _ in samples])
-    boosted = HistGradientBoostingClassifier(random_state=0).fit(columns, gold, sample_weight=weights)
+    boosted = HistGradientBoostingClassifier(random_state=0).fit(
+        columns, gold, sample_weight=weights
+    )
     return {
         "logistic regression with interactions": lambda signals: logistic.predict_proba(
             scaler.transform(with_interactions(signals))
@@ -91,13 +101,18 @@ def orders(sets: Sets, chained: Collection[str], left_out: str) -> dict[str, Ord
         trust = ranker.trust(example.evidence.gate(ranker.start(example.evidence.single)))
         return fused(example, {"bm25": 1 - trust, "dense": 1 - trust, "walk": trust})
 
-    questions = [[(signals(example), example.gold) for example in examples] for examples in training_sets.values()]
+    questions = [
+        [(signals(example), example.gold) for example in examples]
+        for examples in training_sets.values()
+    ]
     searches: dict[str, Order] = {
         "bm25": lambda example: example.rankings["bm25"],
         "dense": lambda example: example.rankings["dense"],
         "hybrid": lambda example: fused(example, {"bm25": 1, "dense": 1}),
         "walk": lambda example: example.rankings["walk"],
-        "fusion of bm25, dense and walk": lambda example: fused(example, {"bm25": 1, "dense": 1, "walk": 1}),
+        "fusion of bm25, dense and walk": lambda example: fused(
+            example, {"bm25": 1, "dense": 1, "walk": 1}
+        ),
         "fusion with weights per question": weighted_fusion,
         "mean percentile of walk and dense": mean_percentile,
     }
@@ -117,6 +132,11 @@ def scored(sets: Sets, chained: Collection[str]) -> pd.DataFrame:
     for left_out, examples in sets.items():
         for name, order in orders(sets, chained, left_out).items():
             for number, example in enumerate(examples):
-                row = {"set": left_out, "question": number, "system": name, "recall@5": example.recall(order(example))}
+                row = {
+                    "set": left_out,
+                    "question": number,
+                    "system": name,
+                    "recall@5": example.recall(order(example)),
+                }
                 rows.append(row)
     return pd.DataFrame(rows)

@@ -71,7 +71,10 @@ class Source:
 
 POD, PYTHON = "usr/share/perl/5.36.0/pod", "usr/share/doc/python3.11/html"
 SOURCES = {
-    "perl": Source(("perl-doc", f"{POD}/perlfaq[1-9].pod"), tuple(("perl-doc", f"{POD}/{name}.pod") for name in PODS)),
+    "perl": Source(
+        ("perl-doc", f"{POD}/perlfaq[1-9].pod"),
+        tuple(("perl-doc", f"{POD}/{name}.pod") for name in PODS),
+    ),
     "python": Source(
         ("python3.11-doc", f"{PYTHON}/faq/[!i]*.html"),
         (
@@ -109,7 +112,9 @@ def main(
             folder = Path(temporary, "documents", name)
             collect(SOURCES[name], Path(temporary), folder)
             counts = write(folder, out / name)
-            typer.echo(f"{name}: " + ", ".join(f"{count:,} {kind}" for kind, count in counts.items()))
+            typer.echo(
+                f"{name}: " + ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+            )
             for file in sorted((out / name).rglob("*.*")):
                 typer.echo(f"  {sha256(file)}  {file.relative_to(out)}")
 
@@ -119,14 +124,25 @@ def collect(source: Source, unpacked: Path, folder: Path) -> None:
     for package, pattern in (source.faq, *source.distractors):
         files = sorted((unpacked / package).glob(pattern))
         if not files:
-            raise FileNotFoundError(f"{package} has no {pattern}. Is it of version {PACKAGES[package]}?")
+            raise FileNotFoundError(
+                f"{package} has no {pattern}. Is it of version {PACKAGES[package]}?"
+            )
         for file in files:
             is_faq = (package, pattern) == source.faq
-            target = folder / (FAQ if is_faq else f"{package}/{file.parent.name}") / f"{file.stem}.html"
+            target = (
+                folder / (FAQ if is_faq else f"{package}/{file.parent.name}") / f"{file.stem}.html"
+            )
             target.parent.mkdir(parents=True, exist_ok=True)
             if file.suffix == ".pod":
-                options = [f"--infile={file}", f"--outfile={target}", f"--cachedir={folder.parent}", "--noindex"]
-                subprocess.run(["pod2html", *options, "--quiet"], check=True, stderr=subprocess.DEVNULL)
+                options = [
+                    f"--infile={file}",
+                    f"--outfile={target}",
+                    f"--cachedir={folder.parent}",
+                    "--noindex",
+                ]
+                subprocess.run(
+                    ["pod2html", *options, "--quiet"], check=True, stderr=subprocess.DEVNULL
+                )
                 target.write_text(_POD_NAME.sub(r"<h1>\1</h1>", target.read_text("utf-8")), "utf-8")
             else:
                 copyfile(file, target)
@@ -175,7 +191,13 @@ def read(folder: Path) -> tuple[list[dict[str, str]], dict[str, Answer]]:
     passages, answers = [], dict[str, Answer]()
     for passage in kg2rag.from_folder(folder).corpus:
         questions, prefix, text = divided(passage, headings(folder / passage.doc_id))
-        passages.append({"_id": passage.id, "title": passage.title, "text": f"{prefix}\n{text}" if prefix else text})
+        passages.append(
+            {
+                "_id": passage.id,
+                "title": passage.title,
+                "text": f"{prefix}\n{text}" if prefix else text,
+            }
+        )
         for question in questions:
             answer = answers.setdefault(normalised(question), Answer(question))
             answer.gold.append(passage.id)
@@ -199,8 +221,13 @@ def write_beir(
 ) -> None:
     """Write a set in the layout of BEIR; judgements: pairs of query and gold passage."""
     (out / "qrels").mkdir(parents=True, exist_ok=True)
-    write_lines(out / "corpus.jsonl", (json.dumps(passage, ensure_ascii=ensure_ascii) for passage in passages))
-    write_lines(out / "queries.jsonl", (json.dumps(query, ensure_ascii=ensure_ascii) for query in queries))
+    write_lines(
+        out / "corpus.jsonl",
+        (json.dumps(passage, ensure_ascii=ensure_ascii) for passage in passages),
+    )
+    write_lines(
+        out / "queries.jsonl", (json.dumps(query, ensure_ascii=ensure_ascii) for query in queries)
+    )
     pairs = (f"{query_id}\t{passage_id}\t1" for query_id, passage_id in judgements)
     write_lines(out / "qrels" / "test.tsv", ["query-id\tcorpus-id\tscore", *pairs])
 
@@ -214,7 +241,11 @@ def headings(file: Path) -> dict[str, str]:
     """The headings of a page of the FAQ: the first 100 characters, as a passage has them -> the heading; else none."""
     if file.parent.name != FAQ:
         return {}
-    return {block.text[:100]: block.text for block in read_html(file.read_bytes())[0].blocks if block.level}
+    return {
+        block.text[:100]: block.text
+        for block in read_html(file.read_bytes())[0].blocks
+        if block.level
+    }
 
 
 def divided(passage: Passage, headings_of_page: Mapping[str, str]) -> tuple[list[str], str, str]:

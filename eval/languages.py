@@ -1,7 +1,8 @@
 """Translated FAQs of Debian -> recall@5 of bm25, dense, hybrid and mention_chains in languages other than English.
 
-Queries are the questions that head the sections of `debian-faq-*`, gold is the text of the section, without its
-heading, among the sections of all documents in a folder. To run it on the two reported languages:
+Queries are the questions that head the sections of `debian-faq-*`, gold is the text of the section,
+without its heading, among the sections of all documents in a folder. To run it on the two reported
+languages:
 
     apt-get download debian-faq-ru debian-faq-zh-cn
     dpkg -x debian-faq-ru_*.deb russian && dpkg -x debian-faq-zh-cn_*.deb chinese
@@ -39,7 +40,11 @@ def sections(file: Path) -> Iterator[tuple[str, str, str]]:
         if heading is None:
             continue
         name = heading.get_text(" ", strip=True).lstrip("0123456789. \u00a0")
-        parts = [part for part in section.find_all(["p", "pre", "li", "dt"]) if own_section(part) is section]
+        parts = [
+            part
+            for part in section.find_all(["p", "pre", "li", "dt"])
+            if own_section(part) is section
+        ]
         text = "\n".join(part.get_text(" ", strip=True) for part in parts)
         if len(text) >= LEAST_CHARACTERS:
             yield chapter, name, text
@@ -47,7 +52,9 @@ def sections(file: Path) -> Iterator[tuple[str, str, str]]:
 
 def own_section(part: Any) -> Any:
     """The innermost section that an element stands in."""
-    return part.find_parent(lambda tag: tag.name == "section" or "section" in (tag.get("class") or ()))
+    return part.find_parent(
+        lambda tag: tag.name == "section" or "section" in (tag.get("class") or ())
+    )
 
 
 def read_faq(folder: Path) -> QADataset:
@@ -77,11 +84,16 @@ def recalls(folder: Path, embedder: str) -> pd.DataFrame:
         ids = [question.id for question in data.questions]
         frames.append(pd.DataFrame({"question": ids, "recall@5": hits}).assign(system=system))
     encoder = Path(embedder).name
-    return pd.concat(frames).assign(language=folder.name, sections=len(data.corpus), encoder=encoder)
+    return pd.concat(frames).assign(
+        language=folder.name, sections=len(data.corpus), encoder=encoder
+    )
 
 
 def main(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of unpacked packages, each named after its language.")],
+    folders: Annotated[
+        list[Path],
+        typer.Argument(help="Folders of unpacked packages, each named after its language."),
+    ],
     embedder: Annotated[list[str], typer.Option(help="An encoder; may be repeated.")],
     out: Annotated[Path, typer.Option(help="The Parquet file to write.")] = Path(
         "eval/results/domains/languages.parquet"

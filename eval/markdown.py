@@ -22,7 +22,9 @@ def shell(command: str) -> str:
     return f"```sh\n{command}\n```"
 
 
-def table(head: str, cells: pd.DataFrame, row_name: Callable[[str], str] = "`{}`".format) -> list[str]:
+def table(
+    head: str, cells: pd.DataFrame, row_name: Callable[[str], str] = "`{}`".format
+) -> list[str]:
     """A pipe table of a frame of texts, aligned to the right; `row_name` writes its index, under the header `head`."""
     rows = ([row_name(name), *row] for name, *row in cells.itertuples(name=None))
     return pipe_table([head, *cells], rows, list(cells))

@@ -2,8 +2,9 @@
 
     python eval/pages.py
 
-Every file of docs/results and docs/differences.md is written here and nowhere else. The results are an index, a page
-per set, the blind sets, the ledger, tuned parameters, and costs. A test writes all of it again and compares.
+Every file of docs/results and docs/differences.md is written here and nowhere else. The results are
+an index, a page per set, the blind sets, the ledger, tuned parameters, and costs. A test writes all
+of it again and compares.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def main() -> None:
         (OUT / name).write_text(text.rstrip("\n") + "\n", encoding="utf-8")
     DIFFERENCES.write_text(differences(), encoding="utf-8")
     readme = ROOT / "README.md"
-    readme.write_text(with_block(readme.read_text(encoding="utf-8"), headline(studies)), encoding="utf-8")
+    readme.write_text(
+        with_block(readme.read_text(encoding="utf-8"), headline(studies)), encoding="utf-8"
+    )
     parts = [studies[name].recall.assign(metric=label) for name, label in WIKIPEDIA.items()]
     figure = plots.bar_chart(pd.concat(parts), BASELINE)
     with rc_context({"svg.hashsalt": "kg2rag"}):  # ids are drawn at random otherwise
@@ -81,7 +84,9 @@ def pages(studies: Mapping[str, Study]) -> dict[str, str]:
     """File name -> text, of docs/results."""
     sets = TEXTS["pages"]
     texts = {f"{name}.md": set_page(name, title, studies) for name, title in sets.items()}
-    texts["blind.md"] = page(*opening("blind"), headline(studies, TEXTS["blind"]["sets"]), *sections("blind", studies))
+    texts["blind.md"] = page(
+        *opening("blind"), headline(studies, TEXTS["blind"]["sets"]), *sections("blind", studies)
+    )
     texts["ledger.md"] = ledger()
     texts["tuning.md"] = tuning()
     texts["scale.md"] = page(*opening("scale"), *real_costs(), *invented_costs(), *peers())
@@ -155,7 +160,9 @@ def headline(studies: Mapping[str, Study], sets: Mapping[str, str] = HEADLINE) -
         "mean": list(map(starred, five["mean"][systems], five["p_holm"][systems])),
         "mean, 500 tokens": list(map(percent, tokens["mean"][systems])),
     }
-    cells |= {label: [marked_cell(study, system) for system in systems] for label, study in parts.items()}
+    cells |= {
+        label: [marked_cell(study, system) for system in systems] for label, study in parts.items()
+    }
     sizes = "; ".join(f"{label}: {study.size}" for label, study in parts.items())
     return page(table("recall@5", pd.DataFrame(cells, systems)), f"{sizes}.")
 
@@ -174,10 +181,16 @@ def macro(sets: Mapping[str, pd.DataFrame], *metrics: str) -> list[pd.DataFrame]
 
 def left_out() -> list[str | list[str]]:
     """The training sets, each ranked with coefficients that never saw it."""
-    frame = pd.read_parquet(RESULTS / "domains" / "leave_one_out.parquet").rename(columns={"question": "query_id"})
+    frame = pd.read_parquet(RESULTS / "domains" / "leave_one_out.parquet").rename(
+        columns={"question": "query_id"}
+    )
     sizes = frame.groupby("set", sort=False)["query_id"].nunique()
     (tests,) = macro(dict(iter(frame.groupby("set", sort=False))), "recall@5")
-    means = frame.pivot_table("recall@5", "system", "set", sort=False)[sizes.index].map(percent).rename(columns=LABELS)
+    means = (
+        frame.pivot_table("recall@5", "system", "set", sort=False)[sizes.index]
+        .map(percent)
+        .rename(columns=LABELS)
+    )
     means["mean"] = list(map(starred, tests["mean"][means.index], tests["p_holm"][means.index]))
     title, about, command = opening("left_out", "##")
     counts = ", ".join(f"{LABELS[name]} {size}" for name, size in sizes.items())
@@ -197,11 +210,14 @@ def links() -> list[str | list[str]]:
 def languages() -> list[str | list[str]]:
     """Recall@5 in languages other than English, by encoder."""
     frame = pd.read_parquet(RESULTS / "domains/languages.parquet")
-    cells = frame.pivot_table("recall@5", ["language", "encoder"], "system", sort=False).map(percent)
+    cells = frame.pivot_table("recall@5", ["language", "encoder"], "system", sort=False).map(
+        percent
+    )
     cells = cells.reset_index("encoder").rename(str.capitalize)
     sizes = frame.groupby("language", sort=False).agg({"question": "nunique", "sections": "first"})
     counts = "; ".join(
-        f"{row.Index.capitalize()}: {row.question} questions, {row.sections} sections" for row in sizes.itertuples()
+        f"{row.Index.capitalize()}: {row.question} questions, {row.sections} sections"
+        for row in sizes.itertuples()
     )
     return [*opening("languages", "##"), f"{counts}.", table("language", cells, str)]
 
@@ -209,12 +225,16 @@ def languages() -> list[str | list[str]]:
 def ledger() -> str:
     """Published numbers beside numbers of this package, and the rows that the ledgers lack."""
     ledgers = [Ledger.read(path) for path in sorted((ROOT / "eval" / "ledger").glob("*.toml"))]
-    missing = [(book.name, row.table, row.rows, row.why) for book in ledgers for row in book.missing]
+    missing = [
+        (book.name, row.table, row.rows, row.why) for book in ledgers for row in book.missing
+    ]
     parts: list[str | list[str]] = [*opening("ledger"), NOTE]
     for title, rows in Reproduction.load(RESULTS / "ledger.csv").sections():
         joined = by_metric(rows) if "metric" in rows else rows
         parts += [f"## {title}", pipe_table(list(joined), joined.to_numpy().tolist(), NUMBERS)]
-    return page(*parts, "## Not in the ledger", pipe_table(["ledger", "where", "rows", "why"], missing))
+    return page(
+        *parts, "## Not in the ledger", pipe_table(["ledger", "where", "rows", "why"], missing)
+    )
 
 
 def by_metric(rows: pd.DataFrame) -> pd.DataFrame:
@@ -239,7 +259,14 @@ def tuning() -> str:
         reported = ", ".join(row.sets) or "–"
         variants = "not counted" if row.variants is None else f"{row.variants:,}"
         rows.append((f"`{row.system}`", row.what, row.kind, variants, training, reported))
-    head = ["system", "parameter", "how", "variants compared", "training questions", "reported sets accessible"]
+    head = [
+        "system",
+        "parameter",
+        "how",
+        "variants compared",
+        "training questions",
+        "reported sets accessible",
+    ]
     return page(*opening("tuning"), pipe_table(head, sorted(rows), head[3:4]))
 
 
@@ -292,11 +319,14 @@ def differences() -> str:
     departures = []
     for strategy, rows in texts.items():
         labels = [f"`{strategy}`", *[""] * (len(rows) - 1)]
-        departures += [[label, *row[:3]] for label, row in zip(labels, rows, strict=True)]  # the fourth names a test
+        # the fourth names a test
+        departures += [[label, *row[:3]] for label, row in zip(labels, rows, strict=True)]
     name_table = pipe_table(["design", "its name", "here", "note"], names)
     departure_table = pipe_table(["strategy", "the design", "here", "reason"], departures)
     title = "# Differences from the designs"
-    return page(title, about.strip(), "## Names", name_table, "## Departures", departure_table) + "\n"
+    return (
+        page(title, about.strip(), "## Names", name_table, "## Departures", departure_table) + "\n"
+    )
 
 
 def design_names(strategy: str, module: str) -> Iterator[list[str]]:

@@ -27,7 +27,9 @@ def faults(file: Path) -> Iterator[str]:
     lines = file.read_text(encoding="utf-8").splitlines()
     if file.suffix == ".ipynb":
         cells = json.loads("\n".join(lines))["cells"]
-        lines = [line for cell in cells if cell["cell_type"] == "markdown" for line in cell["source"]]
+        lines = [
+            line for cell in cells if cell["cell_type"] == "markdown" for line in cell["source"]
+        ]
     for number, line in enumerate(lines, 1):
         for pattern, advice in AVOID.items():
             match = re.search(pattern, line)

@@ -30,7 +30,8 @@ def load_set(data: Path, name: str, role: str = "reported", **options: object) -
 def training_set(data: Path, name: str, questions: int = 0) -> QADataset:
     """A training set, or a sample of its questions.
 
-    If each question has its paragraphs, the corpus of a sample is the paragraphs of the sampled questions.
+    If each question has its paragraphs, the corpus of a sample is the paragraphs of the sampled
+    questions.
     """
     if not questions:
         return load_set(data, name, "train")

@@ -3,10 +3,11 @@
     python eval/remake.py DATA                  all but the blind sets, the ledger, docs/results and the README
     python eval/remake.py DATA musique-100      this comparison, and the pages
 
-All comparisons are made in the folder `--work` before the first is kept, so that each records a clean commit. A later
-run with the same folder goes on with the comparisons that it lacks. A comparison whose files are missing or that fails
-is named at the end, with exit code 1, and its former result stays. Blind sets are remade only by name, since they are
-run once. Texts of questions and passages are not kept, since the data sets have other licences.
+All comparisons are made in the folder `--work` before the first is kept, so that each records a
+clean commit. A later run with the same folder goes on with the comparisons that it lacks. A
+comparison whose files are missing or that fails is named at the end, with exit code 1, and its
+former result stays. Blind sets are remade only by name, since they are run once. Texts of questions
+and passages are not kept, since the data sets have other licences.
 """
 
 from __future__ import annotations
@@ -35,14 +36,20 @@ REPRODUCE = "kg2rag reproduce eval/ledger --data DATA"
 
 def main(
     data: Annotated[Path, typer.Argument(help="The folder of the public sets.")],
-    names: Annotated[list[str] | None, typer.Argument(help="Tables of kept.toml; by default all but blind.")] = None,
-    work: Annotated[Path, typer.Option(help="The folder in which comparisons are made.")] = Path("reports/remade"),
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Tables of kept.toml; by default all but blind.")
+    ] = None,
+    work: Annotated[Path, typer.Option(help="The folder in which comparisons are made.")] = Path(
+        "reports/remade"
+    ),
     changed: Annotated[bool, typer.Option(help="Also with files that are not committed.")] = False,
 ) -> None:
     """Make the comparisons, keep them, and write the pages."""
     commands = commands_of(names)
     if not changed and (files := uncommitted()):
-        raise ValueError(f"These files are not committed: {', '.join(files)}. Commit them, or pass --changed.")
+        raise ValueError(
+            f"These files are not committed: {', '.join(files)}. Commit them, or pass --changed."
+        )
     root = data.resolve()
     failures = make(commands, root, work)
     for name, command in commands.items():
@@ -71,7 +78,9 @@ def make(commands: Mapping[str, str], data: Path, work: Path) -> dict[str, str]:
     """Run the commands whose comparisons the folder lacks; name of each comparison that was not made -> the reason."""
     failures = {}
     for number, (name, command) in enumerate(commands.items(), 1):
-        missing = [path for path in re.findall(r"DATA/([\w./-]+)", command) if not (data / path).exists()]
+        missing = [
+            path for path in re.findall(r"DATA/([\w./-]+)", command) if not (data / path).exists()
+        ]
         if (work / name / "config.json").is_file():
             typer.echo(f"{number} of {len(commands)}: {name} is in {work}")
         elif missing:
@@ -87,7 +96,9 @@ def make(commands: Mapping[str, str], data: Path, work: Path) -> dict[str, str]:
 
 def uncommitted() -> list[str]:
     """Tracked files that differ from the commit."""
-    diff = subprocess.run(["git", "diff", "--name-only", "HEAD"], capture_output=True, text=True, check=True)
+    diff = subprocess.run(
+        ["git", "diff", "--name-only", "HEAD"], capture_output=True, text=True, check=True
+    )
     return diff.stdout.split()
 
 
@@ -106,7 +117,9 @@ def keep(source: Path, folder: Path, data: Path, command: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     replace(result, config=config).save(folder, texts=False)
     commit = config.get("commit", {})
-    typer.echo(f"Kept {folder.name}, made at {commit.get('id')}{' with changes' * bool(commit.get('changed'))}.")
+    typer.echo(
+        f"Kept {folder.name}, made at {commit.get('id')}{' with changes' * bool(commit.get('changed'))}."
+    )
 
 
 if __name__ == "__main__":

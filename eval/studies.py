@@ -65,7 +65,9 @@ class Study:
             if any(self.is_of(row["sets"]) for row in rows):
                 marked.add(system)
         for system in self.config.get("systems", ()):
-            if any(self.is_of(row.sets) for row in register() if row.system == without_graph(system)):
+            if any(
+                self.is_of(row.sets) for row in register() if row.system == without_graph(system)
+            ):
                 marked.add(system)
         return marked
 
@@ -96,7 +98,13 @@ class Study:
     def section(self) -> str:
         """Its section of a page: size, command, tables and origin."""
         about = [line for line in (self.about.get("about"), self.setting()) if line]
-        return page(f"## {self.about['title']}", about, shell(self.about["command"]), *self.tables(), self.origin())
+        return page(
+            f"## {self.about['title']}",
+            about,
+            shell(self.about["command"]),
+            *self.tables(),
+            self.origin(),
+        )
 
     def tables(self) -> list[str | list[str]]:
         """Graphs beside their shuffled versions, results by number of hops, or one row per system."""
@@ -118,9 +126,8 @@ class Study:
         commit = self.config.get("commit", {})
         state = " with changes" if commit.get("changed") else ""
         date = str(self.config["started"])[:10]
-        return (
-            f"Made {date} at commit `{str(commit.get('id'))[:10]}`{state}; files in `eval/results/{self.folder.name}`."
-        )
+        made = f"Made {date} at commit `{str(commit.get('id'))[:10]}`{state}"
+        return f"{made}; files in `eval/results/{self.folder.name}`."
 
     def table(self) -> list[str]:
         """One row per system, ordered by recall@5."""
@@ -135,7 +142,9 @@ class Study:
         sizes = with_hops.groupby("hops")["query_id"].nunique()
         sizes = sizes[sizes >= MIN_QUESTIONS]
         means = with_hops.pivot_table(["all_recall@5", "last_hop@5"], "system", "hops")
-        means = means.loc[self.by_recall(), [column for column in means if column[1] in sizes.index]]
+        means = means.loc[
+            self.by_recall(), [column for column in means if column[1] in sizes.index]
+        ]
         means.columns = [f"{metric}, {hops} hops" for metric, hops in means]
         counts = "; ".join(f"{size} questions of {hops} hops" for hops, size in sizes.items())
         about = f"{counts}. Numbers of hops with fewer than {MIN_QUESTIONS} questions are left out."
@@ -177,15 +186,26 @@ def read() -> dict[str, Study]:
     folders = {path.parent.name for path in RESULTS.glob("*/scores.csv")}
     strangers = folders - set(entries)
     if strangers:
-        raise ValueError(f"eval/kept.toml does not name {', '.join(sorted(strangers))}, which eval/results has.")
-    return {name: Study(RESULTS / name, entry) for name, entry in entries.items() if name in folders}
+        raise ValueError(
+            f"eval/kept.toml does not name {', '.join(sorted(strangers))}, which eval/results has."
+        )
+    return {
+        name: Study(RESULTS / name, entry) for name, entry in entries.items() if name in folders
+    }
 
 
 @cache
 def register() -> list[Tuned]:
     """The parameters that each strategy declares as chosen with access to questions."""
-    modules = (module.name for module in walk_packages(kg2rag.retrievers.__path__, "kg2rag.retrievers."))
-    return [row for name in modules if ".adapters" not in name for row in getattr(import_module(name), "TUNING", ())]
+    modules = (
+        module.name for module in walk_packages(kg2rag.retrievers.__path__, "kg2rag.retrievers.")
+    )
+    return [
+        row
+        for name in modules
+        if ".adapters" not in name
+        for row in getattr(import_module(name), "TUNING", ())
+    ]
 
 
 def without_graph(system: str) -> str:

@@ -2,10 +2,11 @@
 
     python eval/verdict_rates.py
 
-All systems share the difficulty of a question, and recalls are 0, 1/2 or 1. The plain systems are equally good. "no" is
-wrong if the graph system gains exactly `min_gain`, the smallest gain of interest; "yes" is wrong if it gains nothing.
-Both rates should be at most 2.5 %. "one level for both ends" corrects both ends of the interval for the number of graph
-systems only; the verdict corrects its upper end for the number of plain systems.
+All systems share the difficulty of a question, and recalls are 0, 1/2 or 1. The plain systems are
+equally good. "no" is wrong if the graph system gains exactly `min_gain`, the smallest gain of
+interest; "yes" is wrong if it gains nothing. Both rates should be at most 2.5 %. "one level for
+both ends" corrects both ends of the interval for the number of graph systems only; the verdict
+corrects its upper end for the number of plain systems.
 """
 
 from __future__ import annotations
@@ -44,11 +45,15 @@ def level_of_gain(gain: float) -> float:
     return high
 
 
-def upper_and_lower_ends(differences: np.ndarray, low_level: float, high_level: float) -> tuple[np.ndarray, np.ndarray]:
+def upper_and_lower_ends(
+    differences: np.ndarray, low_level: float, high_level: float
+) -> tuple[np.ndarray, np.ndarray]:
     """`interval_of_difference` of each row of (n_draws, n) differences, with equal random subsets; (n_draws,) each."""
     n = differences.shape[1]
     rng = np.random.default_rng(0)
-    chosen = np.concatenate([rng.integers(0, 2, (RESAMPLES // 20, n)) for _ in range(20)]).astype(np.float32)
+    chosen = np.concatenate([rng.integers(0, 2, (RESAMPLES // 20, n)) for _ in range(20)]).astype(
+        np.float32
+    )
     means = (differences.astype(np.float32) @ chosen.T) / chosen.sum(axis=1)
     low = np.quantile(means, low_level / 2, axis=1)
     high = np.quantile(means, 1 - high_level / 2, axis=1)
@@ -85,8 +90,12 @@ def rates(n: int, plains: int, graphs: int, gain: float) -> dict[str, float]:
 def main() -> None:
     """Print one row per numbers of questions and systems."""
     rows = []
-    for gain, n, (plains, graphs) in product((MIN_GAIN, 0.0), (100, 400), ((1, 1), (3, 1), (5, 1), (3, 3))):
-        shares = {name: f"{100 * share:.1f} %" for name, share in rates(n, plains, graphs, gain).items()}
+    for gain, n, (plains, graphs) in product(
+        (MIN_GAIN, 0.0), (100, 400), ((1, 1), (3, 1), (5, 1), (3, 3))
+    ):
+        shares = {
+            name: f"{100 * share:.1f} %" for name, share in rates(n, plains, graphs, gain).items()
+        }
         rows.append({"questions": n, "plain": plains, "graph": graphs, "gain": gain, **shares})
     print(pd.DataFrame(rows).to_string(index=False))
 

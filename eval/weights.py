@@ -3,11 +3,11 @@
     python eval/weights.py musique --path FOLDER
     python eval/weights.py hotpotqa --path FOLDER --setting pooled --save FILE
 
-The rows of the table are the components, each without the others; the weights of the rules; weights of a ridge
-regression (`learned`: nested five-fold cross-validation, equal questions in one fold); the weights of a grid with the
-best mean over these questions (`fixed`); and the best weights of the grid for each question (`best`). The last two are
-chosen by gold, so they are upper bounds. `--save FILE` writes the regression of all questions, for
-`dynamic_hybrid(analyser=learned(FILE))`.
+The rows of the table are the components, each without the others; the weights of the rules; weights
+of a ridge regression (`learned`: nested five-fold cross-validation, equal questions in one fold);
+the weights of a grid with the best mean over these questions (`fixed`); and the best weights of the
+grid for each question (`best`). The last two are chosen by gold, so they are upper bounds. `--save
+FILE` writes the regression of all questions, for `dynamic_hybrid(analyser=learned(FILE))`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,12 @@ from sklearn.linear_model import Ridge
 import kg2rag
 from kg2rag.evaluation import evaluate
 from kg2rag.evaluation.statistics import interval_of_mean
-from kg2rag.retrievers.designs.dynamic_hybrid.analysers import SIDES, LearnedAnalyser, features_of, fingerprint
+from kg2rag.retrievers.designs.dynamic_hybrid.analysers import (
+    SIDES,
+    LearnedAnalyser,
+    features_of,
+    fingerprint,
+)
 from kg2rag.retrievers.designs.dynamic_hybrid.retriever import blend
 from kg2rag.types import FloatArray, IntArray, Query, Ranking
 
@@ -45,7 +50,9 @@ Score = Callable[[Sequence[Ranking]], FloatArray]
 
 def weight_grid() -> FloatArray:
     """(n_grid, 4) all weights that are multiples of 1 / STEPS and sum to 1, in the order of `SIDES`."""
-    multiples = [weights for weights in product(range(STEPS + 1), repeat=len(SIDES)) if sum(weights) == STEPS]
+    multiples = [
+        weights for weights in product(range(STEPS + 1), repeat=len(SIDES)) if sum(weights) == STEPS
+    ]
     return np.array(multiples, dtype=np.float64) / STEPS
 
 
@@ -101,7 +108,9 @@ def _best_alpha(features: FloatArray, scores: FloatArray, groups: IntArray) -> f
     return max(zip(means, ALPHAS, strict=True))[1]
 
 
-def _achieved(features: FloatArray, scores: FloatArray, train: IntArray, test: IntArray, alpha: float) -> FloatArray:
+def _achieved(
+    features: FloatArray, scores: FloatArray, train: IntArray, test: IntArray, alpha: float
+) -> FloatArray:
     """The scores of test queries with the weights that training queries predict to be best."""
     model = Ridge(alpha=alpha).fit(features[train], scores[train])
     predicted = features[test] @ model.coef_.T + model.intercept_
@@ -113,46 +122,71 @@ def _folds(groups: IntArray) -> list[tuple[IntArray, IntArray]]:
     """Positions of training and test queries; queries of a group are on the same side."""
     n_groups = len(np.unique(groups))
     if n_groups < 2:
-        raise ValueError(f"{n_groups} different question(s) cannot be split into a training and a test part.")
+        raise ValueError(
+            f"{n_groups} different question(s) cannot be split into a training and a test part."
+        )
     n_folds = min(FOLDS, n_groups)
     fold = np.random.default_rng(0).permutation(int(groups.max()) + 1) % n_folds
-    return [(np.flatnonzero(fold[groups] != i), np.flatnonzero(fold[groups] == i)) for i in range(n_folds)]
+    return [
+        (np.flatnonzero(fold[groups] != i), np.flatnonzero(fold[groups] == i))
+        for i in range(n_folds)
+    ]
 
 
 def _groups(queries: Sequence[Query]) -> IntArray:
     """(n_queries,) equal numbers for equal texts."""
     number_of: dict[str, int] = {}
-    return np.array([number_of.setdefault(fingerprint(query), len(number_of)) for query in queries], dtype=np.int64)
+    return np.array(
+        [number_of.setdefault(fingerprint(query), len(number_of)) for query in queries],
+        dtype=np.int64,
+    )
 
 
 def main(
     dataset: Annotated[str, typer.Argument(help="The name of a set.")] = "bundled",
     path: Annotated[Path | None, typer.Option(help="The folder of the set.")] = None,
-    setting: Annotated[str | None, typer.Option(help="The setting of the set, such as pooled.")] = None,
-    graph: Annotated[str, typer.Option(help="The component that reads the graph.")] = kg2rag.DynamicHybrid.graph,
-    save: Annotated[Path | None, typer.Option(help="Write the analyser that is fitted on all questions.")] = None,
+    setting: Annotated[
+        str | None, typer.Option(help="The setting of the set, such as pooled.")
+    ] = None,
+    graph: Annotated[
+        str, typer.Option(help="The component that reads the graph.")
+    ] = kg2rag.DynamicHybrid.graph,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the analyser that is fitted on all questions.")
+    ] = None,
 ) -> None:
     """Print the table of one set."""
     data = kg2rag.load(dataset, path=path, setting=setting)
-    hybrid = kg2rag.DynamicHybrid(kg2rag.KnowledgeBase.build(data.corpus, embedder=ENCODER), graph=graph)
+    hybrid = kg2rag.DynamicHybrid(
+        kg2rag.KnowledgeBase.build(data.corpus, embedder=ENCODER), graph=graph
+    )
 
     def score(rankings: Sequence[Ranking]) -> FloatArray:
         values: FloatArray = evaluate(rankings, data, [METRIC])[METRIC].to_numpy()
         return values
 
-    runs = {side: component.retrieve_batch(data.queries, DEPTH) for side, component in hybrid.members.items()}
+    runs = {
+        side: component.retrieve_batch(data.queries, DEPTH)
+        for side, component in hybrid.members.items()
+    }
     scores = grid_scores(runs, score)
     fixed = int(scores.mean(axis=0).argmax())
     rows = {side: score(rankings) for side, rankings in runs.items()}
-    rows["rules"] = score(blended(runs, [analysis.weights for analysis in hybrid.analyse(data.queries)]))
+    rows["rules"] = score(
+        blended(runs, [analysis.weights for analysis in hybrid.analyse(data.queries)])
+    )
     rows["learned"] = cross_validate(data.queries, scores)
     rows["fixed"] = scores[:, fixed]
     rows["best"] = np.maximum(scores.max(axis=1), rows["rules"])
     low, high = interval_of_mean(np.stack(list(rows.values()), axis=1), seed=0)
-    table = pd.DataFrame({METRIC: [values.mean() for values in rows.values()], "low": low, "high": high}, list(rows))
+    table = pd.DataFrame(
+        {METRIC: [values.mean() for values in rows.values()], "low": low, "high": high}, list(rows)
+    )
     typer.echo(table.round(3).to_string())
     fixed_weights = zip(SIDES, weight_grid()[fixed].tolist(), strict=True)
-    typer.echo("Best fixed weights: " + ", ".join(f"{side} {weight:g}" for side, weight in fixed_weights))
+    typer.echo(
+        "Best fixed weights: " + ", ".join(f"{side} {weight:g}" for side, weight in fixed_weights)
+    )
     if save is not None:
         fit(data.queries, scores).save(save)
 

@@ -1,7 +1,7 @@
 """A research toolkit for graph-guided retrieval: interchangeable strategies, fair comparisons, no LLM key.
 
-Load a question set, build a knowledge base over its corpus, and compare strategies.
-`__init__.pyi` lists the public names. Each is imported on first use, which keeps `import kg2rag` fast.
+Load a question set, build a knowledge base over its corpus, and compare strategies. `__init__.pyi`
+lists the public names. Each is imported on first use, which keeps `import kg2rag` fast.
 """
 
 from lazy_loader import attach_stub

@@ -12,8 +12,12 @@ from pathlib import Path
 
 import pytest
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed (apt-get install chromium)")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+browser = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium is installed (apt-get install chromium)"
+)
 RUN = "document.documentElement.setAttribute('data-attacked','yes')"
 ATTACKS = (
     "<script>{run};fetch('{url}/script')</script>",
@@ -29,7 +33,14 @@ ATTACKS = (
     "[/INST] [bold]",
 )
 _FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *(
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-sync",
+    ),
     *("--disable-background-networking", "--disable-component-update"),
 )
 
@@ -72,6 +83,14 @@ def visited() -> Iterator[Visited]:
 
 def dom(address: str, folder: Path) -> str:
     """The document after Chromium has loaded an address and let its scripts run."""
-    options = [*_FLAGS, f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=2000", "--dump-dom"]
-    done = subprocess.run([str(CHROMIUM), *options, address], capture_output=True, check=True, timeout=1800)  # a guard
+    options = [
+        *_FLAGS,
+        f"--user-data-dir={folder / 'profile'}",
+        "--virtual-time-budget=2000",
+        "--dump-dom",
+    ]
+    # a guard
+    done = subprocess.run(
+        [str(CHROMIUM), *options, address], capture_output=True, check=True, timeout=1800
+    )
     return done.stdout.decode("utf-8", "replace")

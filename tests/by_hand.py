@@ -20,10 +20,10 @@ class GivenCosines:
     contents: tuple[str, ...]
     cosines: Mapping[str, Sequence[float]]
 
-    def fingerprint(self, store: Store) -> str:  # noqa: ARG002
+    def fingerprint(self, store: Store) -> str:
         return "given cosines"
 
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:  # noqa: ARG002
+    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         matrix = np.zeros((len(texts), len(self.contents) + 1), dtype=np.float32)
         for row, text in zip(matrix, texts, strict=True):
             if text in self.contents:
@@ -38,13 +38,21 @@ class GivenCosines:
 def passages(*texts: str, documents: str = "") -> list[Passage]:
     """p0, p1, … without titles; the n-th letter of `documents` is the document of pn; by default, d0, d1, …."""
     names = documents or [f"d{i}" for i in range(len(texts))]
-    return [Passage(f"p{i}", "", text, name, i) for i, (text, name) in enumerate(zip(texts, names, strict=True))]
+    return [
+        Passage(f"p{i}", "", text, name, i)
+        for i, (text, name) in enumerate(zip(texts, names, strict=True))
+    ]
 
 
 def knowledge_base(
-    given: Sequence[Passage], extraction: Extraction, cosines: Mapping[str, Sequence[float]], store: Store
+    given: Sequence[Passage],
+    extraction: Extraction,
+    cosines: Mapping[str, Sequence[float]],
+    store: Store,
 ) -> KnowledgeBase:
     """A knowledge base over passages in which each query has the cosines given, passage by passage."""
     corpus = Corpus.from_passages(given)
     embedder = GivenCosines(tuple(corpus.contents), cosines)
-    return KnowledgeBase.build(corpus, KnowledgeGraph.build(extraction, corpus), embedder=embedder, store=store)
+    return KnowledgeBase.build(
+        corpus, KnowledgeGraph.build(extraction, corpus), embedder=embedder, store=store
+    )

@@ -27,7 +27,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the tests that take minutes, but in `make test-all`."""
     for item in items:
         if item.get_closest_marker("full") and not FULL:
-            item.add_marker(pytest.mark.skip(reason="takes minutes: make test-all, or KG2RAG_FULL=1"))
+            item.add_marker(
+                pytest.mark.skip(reason="takes minutes: make test-all, or KG2RAG_FULL=1")
+            )
 
 
 def _shared(part: str) -> Path:
@@ -78,7 +80,9 @@ def kb_of(tmp_path: Path) -> Callable[..., KnowledgeBase]:
     """Passages p0, p1, … as (title, text), and facts; the vectors are bags of words."""
 
     def make(*pages: tuple[str, str], facts: tuple[Triple, ...] = ()) -> KnowledgeBase:
-        corpus = Corpus.from_passages([Passage(f"p{i}", *page, f"d{i}", 0) for i, page in enumerate(pages)])
+        corpus = Corpus.from_passages(
+            [Passage(f"p{i}", *page, f"d{i}", 0) for i, page in enumerate(pages)]
+        )
         graph = KnowledgeGraph.build(Extraction(triples=facts), corpus)
         return KnowledgeBase.build(corpus, graph, embedder=WordEmbedder(), store=Store(tmp_path))
 

@@ -1,6 +1,7 @@
 """Passages, the triples that they state, and a model that reads them: for tests of extraction by a language model.
 
-Passage 7 reads "Ann7 knows Bob7. Bob7 lives in Cairo8." The model's answer is a function of the question only.
+Passage 7 reads "Ann7 knows Bob7. Bob7 lives in Cairo8." The model's answer is a function of the
+question only.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ def corpus(count: int) -> Corpus:
 def triples(count: int) -> tuple[Triple, ...]:
     """What the passages state, in their order."""
     stated = [
-        (Triple(f"Ann{i}", "knows", f"Bob{i}", f"p{i}"), Triple(f"Bob{i}", "lives in", f"Cairo{i + 1}", f"p{i}"))
+        (
+            Triple(f"Ann{i}", "knows", f"Bob{i}", f"p{i}"),
+            Triple(f"Bob{i}", "lives in", f"Cairo{i + 1}", f"p{i}"),
+        )
         for i in range(count)
     ]
     return tuple(triple for pair in stated for triple in pair)
@@ -36,7 +40,10 @@ def triples(count: int) -> tuple[Triple, ...]:
 def reply(question: str) -> str:
     """What the model answers to a question of the style "openie", "kg2rag" or "typed"."""
     if question.startswith("Passage: "):
-        facts = [dict(zip(("source", "relation", "target"), fact, strict=True)) for fact in _FACT.findall(question)]
+        facts = [
+            dict(zip(("source", "relation", "target"), fact, strict=True))
+            for fact in _FACT.findall(question)
+        ]
         names = [{"name": name} for name in dict.fromkeys(_NAME.findall(question))]
         return json.dumps({"entities": names, "relations": facts})
     if "Entities: " in question or question.startswith("Title: "):

@@ -27,7 +27,12 @@ def docx_of(body: str, **parts: str) -> bytes:
         'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" '
         f'xmlns:r="{OFFICE}"><w:body>{body}</w:body></w:document>'
     )
-    return zip_of({"word/document.xml": document, **{f"word/{name}.xml": text for name, text in parts.items()}})
+    return zip_of(
+        {
+            "word/document.xml": document,
+            **{f"word/{name}.xml": text for name, text in parts.items()},
+        }
+    )
 
 
 def paragraph(text: str, style: str = "") -> str:
@@ -55,7 +60,12 @@ def pdf_of(*pages: list[str]) -> bytes:
         stream = f"BT /F1 12 Tf 24 TL 72 720 Td {text} ET".encode()
         resources = b"/Resources<</Font<</F1 3 0 R>>>>"
         contents = 5 + 2 * page
-        objects.append(b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R%s>>" % (contents, resources))
+        objects.append(
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R%s>>"
+            % (contents, resources)
+        )
         objects.append(b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream))
-    body = b"".join(b"%d 0 obj%s\nendobj\n" % (number, each) for number, each in enumerate(objects, start=1))
+    body = b"".join(
+        b"%d 0 obj%s\nendobj\n" % (number, each) for number, each in enumerate(objects, start=1)
+    )
     return b"%PDF-1.4\n" + body + b"trailer<</Root 1 0 R>>\n%%EOF"

@@ -1,7 +1,7 @@
 """A chat-completions endpoint on loopback, with real sockets, that also misbehaves when told to.
 
-What it does to a request is decided by its prompt and by how often that prompt has come, so that a run is the same
-whatever the order in which threads send.
+What it does to a request is decided by its prompt and by how often that prompt has come, so that a
+run is the same whatever the order in which threads send.
 """
 
 from __future__ import annotations
@@ -76,9 +76,12 @@ class ChatServer(ThreadingHTTPServer):
     """
 
     daemon_threads = False  # so that closing the server waits for its handlers
-    request_queue_size = 64  # beyond the default of 5, connections that come at once wait for a second
+    # beyond the default of 5, connections that come at once wait for a second
+    request_queue_size = 64
 
-    def __init__(self, reply: Callable[[str], str], fault: Fault, delay: float, prompt_of: PromptOf) -> None:
+    def __init__(
+        self, reply: Callable[[str], str], fault: Fault, delay: float, prompt_of: PromptOf
+    ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.reply, self.fault, self.delay, self.prompt_of = reply, fault, delay, prompt_of
         self.lock = threading.Lock()
@@ -129,7 +132,8 @@ class ChatServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: ChatServer
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # headers and body are two writes; else the second waits 40 ms for an ACK
+    # headers and body are two writes; else the second waits 40 ms for an ACK
+    disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
         server = self.server
@@ -178,7 +182,10 @@ class _Handler(BaseHTTPRequestHandler):
         if status in ("429", "500", "503", "400", "401", "404", "422"):
             # The key comes back in the error text, as some hosted services do it.
             error = {"error": {"message": message}}
-            later = {"": {"retry-after-ms": "20"}, "dated": {"retry-after": formatdate(time.time() + 1, usegmt=True)}}
+            later = {
+                "": {"retry-after-ms": "20"},
+                "dated": {"retry-after": formatdate(time.time() + 1, usegmt=True)},
+            }
             self._send(json.dumps(error), status=int(status), headers=later.get(rest, {}))
         elif fault in ("slow", "reset", "half"):
             self._break_off(fault)
@@ -200,7 +207,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._count(prompt, body)
             finish = fault if fault in ("length", "content_filter") else "stop"
             refusal = "I cannot help with that." if fault == "refusal" else None
-            answer = self._completion(faulty.get(str(fault), reply), finish, fault != "uncounted", refusal)
+            answer = self._completion(
+                faulty.get(str(fault), reply), finish, fault != "uncounted", refusal
+            )
             if self.as_events and fault != "plain":
                 self._send(as_events(answer), kind="text/event-stream")
             else:
@@ -231,18 +240,48 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def _completion(
-        self, text: str | None, finish: str = "stop", counted: bool = True, refusal: str | None = None
+        self,
+        text: str | None,
+        finish: str = "stop",
+        counted: bool = True,
+        refusal: str | None = None,
     ) -> str:
-        message = {"role": "assistant", "content": text, **({"refusal": refusal} if refusal else {})}
+        message = {
+            "role": "assistant",
+            "content": text,
+            **({"refusal": refusal} if refusal else {}),
+        }
         choice = {"index": 0, "message": message, "finish_reason": finish}
-        usage = {"usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}} if counted else {}
-        return json.dumps({"id": "1", "object": "chat.completion", "model": "tiny-1", "choices": [choice], **usage})
+        usage = (
+            {"usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}}
+            if counted
+            else {}
+        )
+        return json.dumps(
+            {
+                "id": "1",
+                "object": "chat.completion",
+                "model": "tiny-1",
+                "choices": [choice],
+                **usage,
+            }
+        )
 
     def _send(
-        self, content: str, *, status: int = 200, kind: str = "", promised: int = 0, headers: Mapping[str, str] = {}
+        self,
+        content: str,
+        *,
+        status: int = 200,
+        kind: str = "",
+        promised: int = 0,
+        headers: Mapping[str, str] = {},
     ) -> None:
         data = content.encode()
-        told = {"Content-Type": kind or "application/json", "Content-Length": str(promised or len(data)), **headers}
+        told = {
+            "Content-Type": kind or "application/json",
+            "Content-Length": str(promised or len(data)),
+            **headers,
+        }
         self.send_response(status)
         for name, value in told.items():
             self.send_header(name, value)
@@ -262,8 +301,13 @@ def as_events(completion: str) -> str:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     deltas += [{"content": text[start : start + 5]} for start in range(0, len(text), 5)]
     deltas += [{"refusal": refusal}] if refusal else []
-    events = [{**about, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
-    events.append({**about, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
+    events = [
+        {**about, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+        for delta in deltas
+    ]
+    events.append(
+        {**about, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]}
+    )
     events.append({**about, "choices": [], "usage": usage})
     return "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
 
@@ -283,7 +327,9 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | N
     """Return once the condition holds, however long it takes; fail where the process that should bring it has ended."""
     while not condition():
         ended = process is not None and process.poll() is not None
-        assert not ended or condition(), f"the process ended first: {process and process.communicate()}"
+        assert not ended or condition(), (
+            f"the process ended first: {process and process.communicate()}"
+        )
         time.sleep(0.02)
 
 
@@ -296,7 +342,9 @@ def serving(
 ) -> Iterator[ChatServer]:
     """A server for the length of a block."""
     server = ChatServer(reply, fault, delay, prompt_of)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+    )
     thread.start()
     try:
         yield server

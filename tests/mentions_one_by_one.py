@@ -7,7 +7,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from kg2rag.extraction.mentions.table import MentionTable
-from kg2rag.text.normalisation import CALENDAR, FUNCTION_WORDS, NAME, Lexicon, normalise, without_brackets
+from kg2rag.text.normalisation import (
+    CALENDAR,
+    FUNCTION_WORDS,
+    NAME,
+    Lexicon,
+    normalise,
+    without_brackets,
+)
 from kg2rag.types import Corpus
 
 Table = tuple[list[str], list[str], int, list[tuple[int, int]], list[tuple[int, int, int]]]
@@ -38,7 +45,9 @@ def found_one_by_one(corpus: Corpus) -> Table:
 def as_reference(table: MentionTable) -> Table:
     """A table in the form of `found_one_by_one`."""
     columns = (table.page_key, table.page_row), (table.row, table.sentence, table.key)
-    pages, mentions = (list(zip(*(column.tolist() for column in each), strict=True)) for each in columns)
+    pages, mentions = (
+        list(zip(*(column.tolist() for column in each), strict=True)) for each in columns
+    )
     return list(table.keys), list(table.names), table.n_titles, pages, mentions  # type: ignore[return-value]
 
 
@@ -82,5 +91,9 @@ def _shared_names(
     usual: Counter[str] = Counter()
     for word, times in lower_case.items():
         usual[normalise(word)] += times
-    shared = [key for key in written if len(rows[key]) > 1 and key not in titles and usual[key] < count[key]]
+    shared = [
+        key
+        for key in written
+        if len(rows[key]) > 1 and key not in titles and usual[key] < count[key]
+    ]
     return {key: (len(titles) + i, written[key]) for i, key in enumerate(shared)}

@@ -95,4 +95,6 @@ def changed_pictures(before: Cell, after: Cell) -> Iterator[str]:
 
 def pictures(cell: Cell) -> list[Any]:
     encoded = (output.get("data", {}).get("image/png") for output in cell["outputs"])
-    return [image.imread(BytesIO(base64.b64decode("".join(content)))) for content in encoded if content]
+    return [
+        image.imread(BytesIO(base64.b64decode("".join(content)))) for content in encoded if content
+    ]

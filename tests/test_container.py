@@ -19,7 +19,11 @@ SOURCES = [source for *sources, _ in COPIES for source in sources]
 
 def test_it_is_at_most_ten_instructions_each_on_its_line() -> None:
     assert len(STEPS) <= 10
-    assert [step for step, _ in STEPS if step not in "FROM ARG COPY RUN ENV WORKDIR ENTRYPOINT CMD".split()] == []
+    assert [
+        step
+        for step, _ in STEPS
+        if step not in "FROM ARG COPY RUN ENV WORKDIR ENTRYPOINT CMD".split()
+    ] == []
     assert not any(line.endswith("\\") for line in LINES)
 
 
@@ -50,7 +54,12 @@ def test_what_it_copies_is_there_and_is_not_ignored(source: str) -> None:
 
 def test_it_copies_all_that_the_wheel_is_made_of() -> None:
     project, wheel = PROJECT["project"], PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
-    needed = [*wheel["packages"], *wheel["force-include"], project["readme"], *project["license-files"]]
+    needed = [
+        *wheel["packages"],
+        *wheel["force-include"],
+        project["readme"],
+        *project["license-files"],
+    ]
     assert {*needed, "pyproject.toml", "constraints.txt"} == set(SOURCES)
     for *sources, target in COPIES:  # a file keeps its name in a folder, a folder is named in full
         for source in sources:
@@ -69,7 +78,9 @@ def test_the_extras_exist_and_versions_are_those_tested_together() -> None:
     (extras,) = re.findall(r"/opt/kg2rag\[([\w,]+)\]", install)
     assert set(extras.split(",")) <= set(PROJECT["project"]["optional-dependencies"])
     assert "--constraint /opt/kg2rag/constraints.txt" in install
-    assert any(line.startswith("torch==") for line in (ROOT / "constraints.txt").read_text().splitlines())
+    assert any(
+        line.startswith("torch==") for line in (ROOT / "constraints.txt").read_text().splitlines()
+    )
 
 
 def test_it_starts_the_command_of_the_package() -> None:

@@ -47,7 +47,9 @@ def test_the_system_keeps_the_contract(name: str) -> None:
 
 def test_only_known_systems_are_excused_and_each_says_why() -> None:
     assert set(EXCUSED) <= set(systems.names())
-    assert all(len(reason.split()) >= 4 for excuses in EXCUSED.values() for reason in excuses.values())
+    assert all(
+        len(reason.split()) >= 4 for excuses in EXCUSED.values() for reason in excuses.values()
+    )
 
 
 def test_another_process_with_another_hash_seed_ranks_alike() -> None:

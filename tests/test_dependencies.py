@@ -14,7 +14,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-CONSTRAINTS = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+CONSTRAINTS = [
+    line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")
+]
 
 
 def name_of(requirement: str) -> str:
@@ -48,14 +50,20 @@ def distributions_by_name() -> Mapping[str, list[str]]:
 
 def imported_packages(module: str) -> set[str]:
     """The distributions that a module of kg2rag imports, anywhere in it."""
-    source = ROOT.joinpath("kg2rag", *module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+    source = (
+        ROOT.joinpath("kg2rag", *module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+    )
     names = set[str]()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names.add(node.module.partition(".")[0])
-    return {name_of(distribution) for name in names for distribution in distributions_by_name().get(name, [])}
+    return {
+        name_of(distribution)
+        for name in names
+        for distribution in distributions_by_name().get(name, [])
+    }
 
 
 def test_every_core_dependency_has_its_use_and_cost_in_the_decisions() -> None:

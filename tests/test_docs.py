@@ -46,7 +46,9 @@ class Example:
         spec.loader.exec_module(module)
         return module
 
-    def registered(self, registry: Registry[Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    def registered(
+        self, registry: Registry[Any], folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> str:
         """The name under which the page's line enters its class."""
         ((name, place),) = eval(f"{{{self.line}}}").items()
         monkeypatch.setitem(sys.modules, place.partition(":")[0], self.loaded(folder, monkeypatch))
@@ -68,7 +70,9 @@ def strategy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return STRATEGY.registered(systems.SYSTEMS, tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize("page", [STRATEGY, RERANKER, LINKER], ids=["strategy", "reranker", "linker"])
+@pytest.mark.parametrize(
+    "page", [STRATEGY, RERANKER, LINKER], ids=["strategy", "reranker", "linker"]
+)
 def test_the_pages_example_keeps_the_contract_as_the_page_says(
     page: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,7 +86,9 @@ def test_the_strategy_is_in_the_catalogue_after_its_line(strategy: str) -> None:
     assert systems.parameters(strategy) == {"min_share": 0.5}
 
 
-def test_the_strategy_finds_pages_by_title_and_explains_their_scores(strategy: str, kb: KnowledgeBase) -> None:
+def test_the_strategy_finds_pages_by_title_and_explains_their_scores(
+    strategy: str, kb: KnowledgeBase
+) -> None:
     found = systems.build(strategy, kb).retrieve("Who began FastAPI?", k=3)
     assert found.passage_ids == ["fastapi-1", "fastapi-2", "fastapi-3"]
     assert "= 1 (share)" in str(found.explain())
@@ -99,15 +105,24 @@ def test_the_strategy_refuses_impossible_settings(strategy: str, kb: KnowledgeBa
         systems.build(strategy, kb, min_share=0.0)
 
 
-def test_the_reranker_is_known_by_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kb: KnowledgeBase) -> None:
+def test_the_reranker_is_known_by_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kb: KnowledgeBase
+) -> None:
     RERANKER.registered(rerankers.RERANKERS, tmp_path, monkeypatch)
     system = systems.build("rerank", kb, reranker="long-words")
     assert repr(system).endswith("Rerank(reranker=LongWords(length=5), depth=100)")
-    # "framework" and "fastapi" count, 9 + 7 letters; fastapi-1's text has both or its title has the second
-    assert system.retrieve("is fastapi a web framework", k=1).hit(1).score_parts["reranker"] in (1.0, 9 / 16, 7 / 16)
+    # "framework" and "fastapi" count, 9 + 7 letters; fastapi-1's text has both or its title has the
+    # second
+    assert system.retrieve("is fastapi a web framework", k=1).hit(1).score_parts["reranker"] in (
+        1.0,
+        9 / 16,
+        7 / 16,
+    )
 
 
-def test_the_linker_is_known_by_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kb: KnowledgeBase) -> None:
+def test_the_linker_is_known_by_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kb: KnowledgeBase
+) -> None:
     LINKER.registered(linking.LINKERS, tmp_path, monkeypatch)
     two_words = next(name for name in kb.graph.names if re.fullmatch(r"[A-Z]\w+ [A-Z]\w+", name))
     first, second = two_words.split()

@@ -32,8 +32,14 @@ def examples(page: str) -> list[str]:
 
 
 def test_every_page_with_an_example_is_run() -> None:
-    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "data" / "bundled" / "README.md"]
-    with_examples = {page.relative_to(ROOT).as_posix() for page in pages if examples(str(page.relative_to(ROOT)))}
+    pages = [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        ROOT / "data" / "bundled" / "README.md",
+    ]
+    with_examples = {
+        page.relative_to(ROOT).as_posix() for page in pages if examples(str(page.relative_to(ROOT)))
+    }
     assert with_examples == {*PAGES, *TESTED_APART}
 
 
@@ -55,13 +61,23 @@ def test_the_examples_of_a_page_run(
     names: dict[str, object] = {}
     exec(compile(code, page, "exec"), names)
     assert "result" in names
-    shown = re.findall(r"\n\n```\n(.*?)\n```\n", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    shown = re.findall(
+        r"\n\n```\n(.*?)\n```\n", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL
+    )
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert not shown or printed == shown[0].splitlines()
 
 
 def test_no_command_or_page_names_a_file_of_data_that_a_clone_lacks() -> None:
-    for page in [ROOT / "Makefile", *ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/site/*.py")]:
+    for page in [
+        ROOT / "Makefile",
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("docs/site/*.py"),
+    ]:
         for place in re.findall(r"(?<![\w/])data/[\w./-]+\w", page.read_text(encoding="utf-8")):
-            ours = place.startswith(("data/bundled", "data/docs_questions.csv")) and (ROOT / place).exists()
+            ours = (
+                place.startswith(("data/bundled", "data/docs_questions.csv"))
+                and (ROOT / place).exists()
+            )
             assert ours or place.startswith("data/cache"), f"{page.name}: {place}"

@@ -9,11 +9,17 @@ import pytest
 import kg2rag
 from kg2rag import BM25, BiEncoder, Dense, KnowledgeBase, Passage, Rerank, compare, fuse
 
-TEXTS = {"a": "Ada wrote notes on the engine.", "b": "Charles built engines.", "c": "The Thames flows through London."}
+TEXTS = {
+    "a": "Ada wrote notes on the engine.",
+    "b": "Charles built engines.",
+    "c": "The Thames flows through London.",
+}
 
 
 def letters(texts):
-    return np.array([[text.lower().count(chr(97 + at)) + 0.01 for at in range(26)] for text in texts])
+    return np.array(
+        [[text.lower().count(chr(97 + at)) + 0.01 for at in range(26)] for text in texts]
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +30,8 @@ def _store(tmp_path, monkeypatch):
 @pytest.fixture
 def data():
     return kg2rag.from_frames(
-        TEXTS, [{"question": "Who wrote notes?", "gold": "a"}, {"question": "Which river?", "gold": "c"}]
+        TEXTS,
+        [{"question": "Who wrote notes?", "gold": "a"}, {"question": "Which river?", "gold": "c"}],
     )
 
 
@@ -36,7 +43,13 @@ def kb(data):
 def test_systems_may_be_a_list_names_or_one(kb, data):
     assert compare([BM25(kb)], data).systems == ["bm25"]
     assert compare(BM25(kb), data).systems == ["bm25"]
-    names = ["bm25", "dense", BM25(kb, k1=0.5) >> Rerank(kb), fuse(Dense(kb), BM25(kb)), "low=bm25(k1=0.1)"]
+    names = [
+        "bm25",
+        "dense",
+        BM25(kb, k1=0.5) >> Rerank(kb),
+        fuse(Dense(kb), BM25(kb)),
+        "low=bm25(k1=0.1)",
+    ]
     assert compare(names, data).systems == ["bm25", "dense", "bm25-Rerank", "dense+bm25", "low"]
     with pytest.raises(ValueError, match="'bm25'"):
         compare([BM25(kb), BM25(kb, k1=0.5)], data)
@@ -65,7 +78,9 @@ def test_a_function_or_a_model_reranks(kb, reranker):
 
 def test_a_reranker_follows_by_itself_and_by_name(kb):
     assert repr(Dense(kb) >> BiEncoder(kb)) == repr(Dense(kb) >> Rerank(kb, reranker=BiEncoder(kb)))
-    assert (fuse(Dense(kb), BM25(kb)) >> Rerank(kb) >> BiEncoder(kb)).stages[1] == Rerank(kb, BiEncoder(kb))
+    assert (fuse(Dense(kb), BM25(kb)) >> Rerank(kb) >> BiEncoder(kb)).stages[1] == Rerank(
+        kb, BiEncoder(kb)
+    )
     assert Rerank(kb, reranker="bi-encoder") == Rerank(kb, BiEncoder(kb))
     with pytest.raises(TypeError, match=r"Rerank\(kb, reranker="):
         Dense(kb) >> Predicting()
@@ -75,23 +90,35 @@ def test_a_reranker_follows_by_itself_and_by_name(kb):
 
 def test_a_passage_needs_an_id_and_a_text_and_a_hit_has_them():
     passage = Passage("a", "Ada wrote.")
-    assert (passage.title, passage.text, passage.doc_id, passage.position) == ("", "Ada wrote.", "a", 0)
+    assert (passage.title, passage.text, passage.doc_id, passage.position) == (
+        "",
+        "Ada wrote.",
+        "a",
+        0,
+    )
     assert Passage("a", "Ada", "She wrote.").title == "Ada"
-    hit = KnowledgeBase.build([passage, Passage("b", "Bells ring.", metadata={"lang": "en"})]).retrieve(
-        "bells", 1, system="bm25"
-    )[0]
+    hit = KnowledgeBase.build(
+        [passage, Passage("b", "Bells ring.", metadata={"lang": "en"})]
+    ).retrieve("bells", 1, system="bm25")[0]
     assert (hit.text, hit.title, hit.metadata) == ("Bells ring.", "", {"lang": "en"})
 
 
-@pytest.mark.parametrize("corpus", [["Ada wrote.", "Bells ring."], [{"text": "Ada wrote."}, {"text": "Bells ring."}]])
+@pytest.mark.parametrize(
+    "corpus", [["Ada wrote.", "Bells ring."], [{"text": "Ada wrote."}, {"text": "Bells ring."}]]
+)
 def test_a_question_needs_no_data_set(corpus):
     kb = KnowledgeBase.build(corpus, embedder=letters)
     assert kb.retrieve("Which bells ring?")[0].text == "Bells ring."
-    assert "chains" in repr(kb.retrieve("Which bells ring?")) or len(kb.retrieve("Which bells ring?")) == 2
+    assert (
+        "chains" in repr(kb.retrieve("Which bells ring?"))
+        or len(kb.retrieve("Which bells ring?")) == 2
+    )
 
 
 def test_metadata_filter_a_question():
-    frame = pd.DataFrame({"text": ["Ada wrote.", "Ada schrieb.", "Ada sang."], "lang": ["en", "de", "en"]})
+    frame = pd.DataFrame(
+        {"text": ["Ada wrote.", "Ada schrieb.", "Ada sang."], "lang": ["en", "de", "en"]}
+    )
     kb = KnowledgeBase.build(frame, embedder=letters)
     assert set(kb.retrieve("Ada", where={"lang": "en"}).passage_ids) == {"0", "2"}
     assert kb.retrieve("Ada", where={"lang": "de"}, system="hybrid").passage_ids == ["1"]

@@ -29,12 +29,16 @@ HEAVY = (
 def loaded_after(code: str) -> set[str]:
     """The top-level modules that a fresh interpreter has loaded after some code."""
     script = f"import sys\n{code}\nprint(*sorted(name for name in sys.modules if '.' not in name), file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     return set(done.stderr.split())
 
 
 def test_importing_the_package_loads_no_other_library() -> None:
-    assert loaded_after("import kg2rag").isdisjoint({*HEAVY, "numpy", "pyarrow", "pydantic", "typer"})
+    assert loaded_after("import kg2rag").isdisjoint(
+        {*HEAVY, "numpy", "pyarrow", "pydantic", "typer"}
+    )
 
 
 def test_the_help_of_the_command_line_loads_no_heavy_library() -> None:
@@ -48,7 +52,9 @@ def test_building_a_knowledge_base_object_loads_no_torch() -> None:
 
 
 def test_a_comparison_by_words_loads_no_torch() -> None:
-    code = "import kg2rag; data = kg2rag.load('bundled'); kb = kg2rag.KnowledgeBase.build(data.corpus)"
+    code = (
+        "import kg2rag; data = kg2rag.load('bundled'); kb = kg2rag.KnowledgeBase.build(data.corpus)"
+    )
     code += "; kg2rag.compare({'bm25': kg2rag.BM25(kb)}, data)"
     assert loaded_after(code).isdisjoint({"torch", "transformers"})
 

@@ -25,7 +25,9 @@ IN_CI = ("musique-100", "hotpotqa-300")
 
 
 def config_of(name: str) -> dict[str, object]:
-    config: dict[str, object] = json.loads((RESULTS / name / "config.json").read_text(encoding="utf-8"))
+    config: dict[str, object] = json.loads(
+        (RESULTS / name / "config.json").read_text(encoding="utf-8")
+    )
     return config
 
 
@@ -66,7 +68,8 @@ FEW = ("musique-100", "placebo-musique-100", "docs", "e5-musique-100")
 
 
 @pytest.mark.parametrize(
-    "name", [*FEW, *(pytest.param(name, marks=pytest.mark.full) for name in KEPT if name not in FEW)]
+    "name",
+    [*FEW, *(pytest.param(name, marks=pytest.mark.full) for name in KEPT if name not in FEW)],
 )
 def test_the_table_follows_from_the_scores_of_the_questions(name: str) -> None:
     config, per_query = config_of(name), per_query_of(name)
@@ -75,7 +78,9 @@ def test_the_table_follows_from_the_scores_of_the_questions(name: str) -> None:
     per_seed = pd.read_csv(runs) if runs.is_file() else None
     table = score_table(per_query, metrics, str(config["baseline"]), per_seed=per_seed)
     made = StringIO(table.to_csv(index=False, float_format="%.6f"))
-    found, kept = (pd.read_csv(source, dtype=str) for source in (made, RESULTS / name / "scores.csv"))
+    found, kept = (
+        pd.read_csv(source, dtype=str) for source in (made, RESULTS / name / "scores.csv")
+    )
     # Scores of several seeds are kept to six decimals, so their deviation may differ in the sixth.
     assert found.pop("seed_sd").astype(float).tolist() == pytest.approx(
         kept.pop("seed_sd").astype(float).tolist(), abs=2e-6, nan_ok=True
@@ -108,7 +113,12 @@ def test_what_is_kept_was_made_from_a_commit_and_has_the_run_of_every_question(n
 def test_nothing_is_kept_but_comparisons_with_their_runs_and_what_one_command_writes() -> None:
     written = {"ledger.csv", "costs", "domains", "peers", "scale", "sweep-kg2rag-train"}
     assert {file.name for file in RESULTS.iterdir()} <= {*KEPT, *written}
-    tables = [file for name in written for file in (RESULTS / name).glob("*") if file.suffix in (".csv", ".toml")]
+    tables = [
+        file
+        for name in written
+        for file in (RESULTS / name).glob("*")
+        if file.suffix in (".csv", ".toml")
+    ]
     assert tables == []  # tables follow from runs, or from the scores of each question
 
 
@@ -121,7 +131,8 @@ def test_headline_numbers_are_of_float32(name: str) -> None:
 
 @pytest.mark.realdata
 @pytest.mark.parametrize(
-    "name", [*IN_CI, *(pytest.param(name, marks=pytest.mark.full) for name in KEPT if name not in IN_CI)]
+    "name",
+    [*IN_CI, *(pytest.param(name, marks=pytest.mark.full) for name in KEPT if name not in IN_CI)],
 )
 def test_the_scores_follow_from_the_runs_and_the_gold(name: str, shared_data: Path) -> None:
     config, per_query = config_of(name), per_query_of(name)
@@ -134,21 +145,31 @@ def test_the_scores_follow_from_the_runs_and_the_gold(name: str, shared_data: Pa
         run = Recorded(data.corpus, run.run, str(system), answered)
         # The tokens of another encoder are counted by its own tokenizer, which is not at hand.
         counted = "all-MiniLM-L6-v2" in str(config["tokens"])
-        metrics = [name for name in rows.columns if name not in ABOUT and (counted or not name.endswith("tokens"))]
+        metrics = [
+            name
+            for name in rows.columns
+            if name not in ABOUT and (counted or not name.endswith("tokens"))
+        ]
         scores = evaluate(run.retrieve_batch(data.queries, 20), data, metrics, name=str(system))
         kept = rows.set_index("query_id")[metrics]
-        pd.testing.assert_frame_equal(scores, kept, check_index_type=False, check_dtype=False, rtol=0, atol=1e-12)
+        pd.testing.assert_frame_equal(
+            scores, kept, check_index_type=False, check_dtype=False, rtol=0, atol=1e-12
+        )
 
 
 def loaded(config: dict[str, object], name: str, shared_data: Path) -> QADataset:
     about = config["data"]
     assert isinstance(about, dict)
     source = about["source"]
-    command = tomllib.loads((RESULTS.parent / "kept.toml").read_text(encoding="utf-8"))[name]["command"]
+    command = tomllib.loads((RESULTS.parent / "kept.toml").read_text(encoding="utf-8"))[name][
+        "command"
+    ]
     folder = shared_data / command.split("--path DATA/")[1].split()[0]
     if name.startswith("blind-") and not folder.exists():
         pytest.skip("eval/blind.py and eval/blind_code.py make these sets")
-    chosen = {option: source[option] for option in ("split", "setting", "passages") if source.get(option)}
+    chosen = {
+        option: source[option] for option in ("split", "setting", "passages") if source.get(option)
+    }
     data = kg2rag.load(source["loader"], path=folder, **chosen)
     assert data.corpus.fingerprint == about["corpus_fingerprint"]
     return data

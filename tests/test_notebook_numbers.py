@@ -22,7 +22,11 @@ def unseen(cells: list[dict[str, Any]]) -> list[str]:
     seen = {value(found) for cell in cells for found in NUMBER.findall(shown(cell))}
     prose = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
     wanted = NUMBER.findall(NO_PROSE.sub(" ", prose))
-    return [number for number in wanted if not small(number) and not any(equal(number, one) for one in seen)]
+    return [
+        number
+        for number in wanted
+        if not small(number) and not any(equal(number, one) for one in seen)
+    ]
 
 
 def shown(cell: dict[str, Any]) -> str:
@@ -31,7 +35,9 @@ def shown(cell: dict[str, Any]) -> str:
     texts = ["".join(cell["source"])]
     for output in cell["outputs"]:
         texts += ["".join(output.get("text", ""))]
-        texts += [re.sub("<[^>]+>", " ", "".join(output.get("data", {}).get(kind, ""))) for kind in SHOWN]
+        texts += [
+            re.sub("<[^>]+>", " ", "".join(output.get("data", {}).get(kind, ""))) for kind in SHOWN
+        ]
     return "\n".join(texts)
 
 
@@ -54,7 +60,11 @@ def test_the_text_says_no_number_that_is_not_shown(notebook: Path) -> None:
 
 
 def test_a_number_that_is_not_shown_is_found_out() -> None:
-    code = {"cell_type": "code", "source": ["k = 60"], "outputs": [{"text": ["dense 0.8234\n", "1,890 passages"]}]}
+    code = {
+        "cell_type": "code",
+        "source": ["k = 60"],
+        "outputs": [{"text": ["dense 0.8234\n", "1,890 passages"]}],
+    }
     text = "Of 1,890 passages, k = 60: 82.3 %, .82 and 82 %; `0.99`, 2024, ten and 3."
     assert unseen([code, {"cell_type": "markdown", "source": [text]}]) == []
     wrong = {"cell_type": "markdown", "source": ["Here .83 of 1,891, not 61 nor 82.4."]}

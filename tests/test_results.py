@@ -32,7 +32,10 @@ def test_a_kept_comparison_has_the_command_that_makes_it(tmp_path: Path) -> None
     kg2rag.compare(["bm25"], data, metrics=["recall@5"], folder=tmp_path / "made", options=options)
     command = "kg2rag compare bundled \\\n  --systems bm25"
     remake.keep(tmp_path / "made", tmp_path / "kept", tmp_path, command)
-    assert kg2rag.Comparison.load(tmp_path / "kept").config["command"] == "kg2rag compare bundled --systems bm25"
+    assert (
+        kg2rag.Comparison.load(tmp_path / "kept").config["command"]
+        == "kg2rag compare bundled --systems bm25"
+    )
 
 
 def test_a_comparison_without_its_data_is_named_and_the_others_are_made_once(
@@ -56,20 +59,29 @@ def test_blind_sets_are_remade_only_by_name() -> None:
     assert list(remake.commands_of(["blind-perl"])) == ["blind-perl"]
 
 
-def test_a_comparison_that_older_code_made_is_named_with_its_systems(kept: dict[str, studies.Study]) -> None:
+def test_a_comparison_that_older_code_made_is_named_with_its_systems(
+    kept: dict[str, studies.Study],
+) -> None:
     older = kept["musique-100"]
-    code = {name: system_code(parameters) for name, parameters in older.config["parameters"].items()}
+    code = {
+        name: system_code(parameters) for name, parameters in older.config["parameters"].items()
+    }
     today = SimpleNamespace(config={**older.config, CODE: code}, about=older.about)
-    changed = SimpleNamespace(config={**older.config, CODE: {**code, "dense": "of then"}}, about=older.about)
+    changed = SimpleNamespace(
+        config={**older.config, CODE: {**code, "dense": "of then"}}, about=older.about
+    )
     blind = SimpleNamespace(config=changed.config, about=kept["blind-perl"].about)
-    assert outdated.outdated({"today": today, "changed": changed, "blind": blind}) == {"changed": ["dense"]}
+    assert outdated.outdated({"today": today, "changed": changed, "blind": blind}) == {
+        "changed": ["dense"]
+    }
 
 
 def test_every_page_of_the_results_is_as_it_is_written(kept: dict[str, studies.Study]) -> None:
     made = {name: text.rstrip("\n") + "\n" for name, text in pages.pages(kept).items()}
     there = {file.name: file.read_text(encoding="utf-8") for file in pages.OUT.glob("*.md")}
     assert there.keys() == made.keys()
-    assert [name for name in made if made[name] != there[name]] == []  # otherwise: python eval/pages.py
+    # otherwise: python eval/pages.py
+    assert [name for name in made if made[name] != there[name]] == []
 
 
 def test_the_readme_has_the_headline_table(kept: dict[str, studies.Study]) -> None:
@@ -80,10 +92,15 @@ def test_the_readme_has_the_headline_table(kept: dict[str, studies.Study]) -> No
 
 
 def test_the_page_of_differences_is_written_from_what_the_strategies_declare() -> None:
-    assert pages.differences() == pages.DIFFERENCES.read_text(encoding="utf-8")  # otherwise: python eval/pages.py
+    # otherwise: python eval/pages.py
+    assert pages.differences() == pages.DIFFERENCES.read_text(encoding="utf-8")
     assert "| guided expansion: `expansion_queries` | `depth`, " in pages.differences()
     departures = pages.differences().partition("## Departures")[2]
-    assert all(cell.strip() for line in departures.splitlines()[4:] for cell in line.strip("|").split(" | ")[1:])
+    assert all(
+        cell.strip()
+        for line in departures.splitlines()[4:]
+        for cell in line.strip("|").split(" | ")[1:]
+    )
 
 
 @pytest.mark.parametrize("strategy", pages.DESIGNS)
@@ -104,14 +121,33 @@ def test_every_name_of_ours_on_that_page_exists(strategy: str) -> None:
 def test_every_kept_comparison_says_what_made_it(kept: dict[str, studies.Study]) -> None:
     for name, study in kept.items():
         assert study.about["command"].lstrip().startswith("kg2rag compare"), name
-        assert not {"data", "systems", "knowledge", "tuning", "versions", "commit", "started"} - set(study.config), name
-        assert not re.search(r"/(work|tmp|home|root|Users)/", str(study.config)), f"{name}: a path of one machine"
+        assert not {
+            "data",
+            "systems",
+            "knowledge",
+            "tuning",
+            "versions",
+            "commit",
+            "started",
+        } - set(study.config), name
+        assert not re.search(r"/(work|tmp|home|root|Users)/", str(study.config)), (
+            f"{name}: a path of one machine"
+        )
 
 
 def test_no_other_page_has_a_marker() -> None:
-    prose = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "notebooks").glob("*.ipynb")]
-    marked = {file.name: re.findall("<!--.*?-->", file.read_text(encoding="utf-8"), re.DOTALL) for file in prose}
-    assert {name: found for name, found in marked.items() if found} == {"README.md": [pages.BEGIN, pages.END]}
+    prose = [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "notebooks").glob("*.ipynb"),
+    ]
+    marked = {
+        file.name: re.findall("<!--.*?-->", file.read_text(encoding="utf-8"), re.DOTALL)
+        for file in prose
+    }
+    assert {name: found for name, found in marked.items() if found} == {
+        "README.md": [pages.BEGIN, pages.END]
+    }
 
 
 def test_a_gain_is_the_distance_to_the_shuffled_graph(tmp_path: Path) -> None:

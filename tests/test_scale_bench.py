@@ -15,7 +15,10 @@ BENCH = Path(__file__).resolve().parent.parent / "eval" / "bench" / "scale.py"
 def measure(folder: Path, *options: str) -> list[dict]:
     command = [sys.executable, BENCH, "--out", folder / "out", "--work", folder / "work", *options]
     subprocess.run(command, check=True, capture_output=True)
-    return [json.loads(line) for line in (folder / "out" / "measurements.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line)
+        for line in (folder / "out" / "measurements.jsonl").read_text().splitlines()
+    ]
 
 
 @pytest.mark.full
@@ -42,4 +45,6 @@ def test_each_measurement_is_a_line_and_is_not_repeated(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_measurement_that_holds_too_much_ends_and_says_so(tmp_path: Path) -> None:
     options = ("--passages", "120", "--parts", "bm25", "--systems", "none", "--memory", "0.01")
-    assert all(line["failed"].startswith("more than 0.01 GB after") for line in measure(tmp_path, *options))
+    assert all(
+        line["failed"].startswith("more than 0.01 GB after") for line in measure(tmp_path, *options)
+    )

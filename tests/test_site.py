@@ -43,9 +43,13 @@ class Links(HTMLParser):
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("sphinx", reason="the extra `docs` is not installed")
     out = tmp_path_factory.mktemp("site")
-    code = f"import sys; sys.path.insert(0, {str(SITE)!r}); import build; from pathlib import Path; "
+    code = (
+        f"import sys; sys.path.insert(0, {str(SITE)!r}); import build; from pathlib import Path; "
+    )
     call = f"sys.exit(build.main('html', Path({str(out)!r})))"
-    done = subprocess.run([sys.executable, "-c", code + call], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code + call], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr  # a warning is an error
     return out / "html"
 
@@ -78,7 +82,9 @@ def test_every_link_inside_the_site_leads_somewhere(site: Path) -> None:
 
 @pytest.mark.slow
 def test_no_page_fetches_anything_from_elsewhere(site: Path) -> None:
-    outside = {link for file in pages_of(site) for link in Links(file).fetched if urlsplit(link).netloc}
+    outside = {
+        link for file in pages_of(site) for link in Links(file).fetched if urlsplit(link).netloc
+    }
     assert outside == set()
     styles = "\n".join(file.read_text(encoding="utf-8") for file in site.rglob("*.css"))
     assert "@import url(http" not in styles

@@ -20,10 +20,10 @@ class WordEmbedder:
 
     axes: dict[str, int] = field(default_factory=dict, repr=False)
 
-    def fingerprint(self, store: Store) -> str:  # noqa: ARG002
+    def fingerprint(self, store: Store) -> str:
         return "words"
 
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:  # noqa: ARG002
+    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         vectors = np.zeros((len(texts), DIM), dtype=np.float32)
         for row, text in enumerate(texts):
             words = sorted(set(normalise(text).split()))

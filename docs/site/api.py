@@ -52,7 +52,11 @@ def directive(name: str) -> list[str]:
     """What autodoc is told about a public name."""
     thing = resolve_name(f"kg2rag.{name}")
     if ismodule(thing):
-        options = ["   :members:", "   :imported-members:", "   :no-index:"] if name == "plots" else ["   :members:"]
+        options = (
+            ["   :members:", "   :imported-members:", "   :no-index:"]
+            if name == "plots"
+            else ["   :members:"]
+        )
         return [f".. rubric:: kg2rag.{name}", "", f".. automodule:: {thing.__name__}", *options, ""]
     kind = "class" if isclass(thing) else "function"
     return [f".. auto{kind}:: kg2rag.{name}", *(["   :members:"] if kind == "class" else []), ""]
@@ -66,5 +70,7 @@ def index() -> str:
         "The public names of the package `kg2rag`, by the room in which each is defined.",
         "",
     ]
-    lines += [f"- [{room}]({room}.md): {title[0].lower()}{title[1:]}." for room, title in ROOMS.items()]
+    lines += [
+        f"- [{room}]({room}.md): {title[0].lower()}{title[1:]}." for room, title in ROOMS.items()
+    ]
     return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *ROOMS, "```", ""])

@@ -28,7 +28,19 @@ def main(builder: str = "html", out: Path = ROOT / "build" / "site") -> int:
     from sphinx.cmd.build import main as sphinx
 
     source = assemble(out / "source")
-    options = ["-b", builder, "-c", str(SITE), "-W", "--keep-going", "-q", "-j", "auto", "-d", str(out / "doctrees")]
+    options = [
+        "-b",
+        builder,
+        "-c",
+        str(SITE),
+        "-W",
+        "--keep-going",
+        "-q",
+        "-j",
+        "auto",
+        "-d",
+        str(out / "doctrees"),
+    ]
     return int(sphinx([*options, str(source), str(out / builder)]))
 
 
@@ -53,7 +65,9 @@ def assemble(source: Path) -> Path:
 def files() -> Iterator[tuple[Path, Path]]:
     """The files that are taken as they are, each with the folder that its place is relative to."""
     yield from ((ROOT, ROOT / name) for name in PAGES)
-    yield from ((SITE, file) for pattern in ("*.md", "*.svg", "*.png") for file in SITE.glob(pattern))
+    yield from (
+        (SITE, file) for pattern in ("*.md", "*.svg", "*.png") for file in SITE.glob(pattern)
+    )
     for folder, patterns in FOLDERS.items():
         yield from ((ROOT, file) for pattern in patterns for file in (ROOT / folder).glob(pattern))
 

@@ -18,7 +18,10 @@ release = version = kg2rag.__version__
 extensions = ["sphinx.ext.autodoc", "myst_nb", "sphinx_design"]
 root_doc = "index"
 default_role = "literal"
-suppress_warnings = ["myst.strikethrough", "ref.python"]  # the latter: attributes of one name in several classes
+suppress_warnings = [
+    "myst.strikethrough",
+    "ref.python",
+]  # the latter: attributes of one name in several classes
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
@@ -44,7 +47,9 @@ html_theme_options = {
     "show_prev_next": False,
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": {page: ["page-toc"] for page in ("docs/*", "api/*", "README", "quickstart", "concepts")},
+    "secondary_sidebar_items": {
+        page: ["page-toc"] for page in ("docs/*", "api/*", "README", "quickstart", "concepts")
+    },
     "header_links_before_dropdown": 8,
     "footer_start": ["copyright"],
     "footer_end": [],

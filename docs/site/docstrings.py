@@ -70,7 +70,9 @@ def _fields(section: str, entries: dict[str, str]) -> Iterator[str]:
         return
     yield ""
     if section in ("Returns", "Yields"):
-        texts = [f"`{name}`: {text}" if name and text else name or text for name, text in entries.items()]
+        texts = [
+            f"`{name}`: {text}" if name and text else name or text for name, text in entries.items()
+        ]
         yield f":returns: {_escaped(' '.join(texts))}"
     elif section == "Raises":
         for name, text in entries.items():
@@ -83,7 +85,9 @@ def _fields(section: str, entries: dict[str, str]) -> Iterator[str]:
 
 
 def _prose(lines: list[str]) -> list[str]:
-    return [line if line.lstrip().startswith(">>>") else _escaped(line) for line in _separated(lines)]
+    return [
+        line if line.lstrip().startswith(">>>") else _escaped(line) for line in _separated(lines)
+    ]
 
 
 def _separated(lines: Iterable[str]) -> Iterator[str]:

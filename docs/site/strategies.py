@@ -95,7 +95,10 @@ def explained(name: str, builder: Callable[..., Any]) -> Iterator[str]:
             if len(components) > 1:
                 yield from ("", prose("\n".join(described(component))))
     modules = dict.fromkeys(component.__module__ for component in components)
-    yield from ("", "Defined in " + ", ".join(f"`{module.replace('.', '/')}.py`" for module in modules) + ".")
+    yield from (
+        "",
+        "Defined in " + ", ".join(f"`{module.replace('.', '/')}.py`" for module in modules) + ".",
+    )
 
 
 def described(thing: Callable[..., Any]) -> list[str]:
@@ -115,7 +118,10 @@ def parameters(name: str, builder: Callable[..., Any]) -> Iterator[str]:
         yield from ("| parameter | default | meaning |", "|---|---|---|")
         for parameter, default in known.items():
             yield f"| `{parameter}` | `{default!r}` | {prose(spread.get(parameter, '')).replace('|', chr(92) + '|')} |"
-        yield from ("", f"`kg2rag compare SET --systems {name} --set '{name}.PARAMETER=VALUE'` changes one.")
+        yield from (
+            "",
+            f"`kg2rag compare SET --systems {name} --set '{name}.PARAMETER=VALUE'` changes one.",
+        )
     else:
         yield "None."
 
@@ -127,7 +133,10 @@ def measured(name: str, comparisons: Iterable[studies.Study]) -> Iterator[str]:
         yield "No kept comparison contains this system."
         return
     yield "*recall@5* in per cent with its 95 % interval; points above the baseline; † marks access to the set."
-    yield from ("", *pipe_table(["comparison", METRIC, "baseline", "difference"], rows, [METRIC, "difference"]))
+    yield from (
+        "",
+        *pipe_table(["comparison", METRIC, "baseline", "difference"], rows, [METRIC, "difference"]),
+    )
 
 
 def result_row(name: str, study: studies.Study) -> list[str]:
@@ -139,7 +148,9 @@ def result_row(name: str, study: studies.Study) -> list[str]:
     link = f"[{set_name}: {title}](../docs/results/{set_name}.md#{anchor(title)})"
     mark = f" {studies.MARK}" if name in study.marked else ""
     mean = f"{100 * row['mean']:.1f} ({100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f})"
-    difference = "" if name == baseline else f"{100 * gain:+.1f}{stars(row['p_holm'])}".replace("*", r"\*")
+    difference = (
+        "" if name == baseline else f"{100 * gain:+.1f}{stars(row['p_holm'])}".replace("*", r"\*")
+    )
     return [link + mark, mean, f"`{baseline}`", difference]
 
 
@@ -148,7 +159,10 @@ def chosen(name: str) -> Iterator[str]:
     lines: dict[str, None] = {}
     for row in studies.register():
         if row.system == name:
-            accessible = ", ".join((*row.training, *(f"`{set_name}`" for set_name in row.sets))) or "no questions"
+            accessible = (
+                ", ".join((*row.training, *(f"`{set_name}`" for set_name in row.sets)))
+                or "no questions"
+            )
             lines[f"{prose(row.what)}: {row.kind}, with access to {accessible}."] = None
     yield from bullets(iter(lines))
 
@@ -172,6 +186,9 @@ def index(names: tuple[str, ...]) -> str:
     for title, group in (*GROUPS.items(), ("Other systems", other)):
         if group:
             lines += [f"## {title}", "", "| system | method |", "|---|---|"]
-            lines += [f"| [`{name}`]({name}.md) | {prose(summary(builder_of(name)).strip('*'))} |" for name in group]
+            lines += [
+                f"| [`{name}`]({name}.md) | {prose(summary(builder_of(name)).strip('*'))} |"
+                for name in group
+            ]
             lines.append("")
     return "\n".join([*lines, "```{toctree}", ":hidden:", "", *names, "```", ""])

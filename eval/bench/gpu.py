@@ -3,9 +3,10 @@
     python eval/bench/gpu.py --device cuda
     python eval/bench/gpu.py --device cpu --passages 200 --batch-sizes 8,32
 
-Passages of about a hundred tokens, drawn by a seed. Sentence-transformers encodes them in float32 and in the dtype that
-we settle on, at several batch sizes; the best of these counts. Ours writes its vectors to an empty store, which is part
-of its time. A first small run of each warms the device up.
+Passages of about a hundred tokens, drawn by a seed. Sentence-transformers encodes them in float32
+and in the dtype that we settle on, at several batch sizes; the best of these counts. Ours writes
+its vectors to an empty store, which is part of its time. A first small run of each warms the device
+up.
 """
 
 from __future__ import annotations
@@ -37,24 +38,50 @@ def main(
     """Measure on one device."""
     where = device_of(device)
     random = np.random.default_rng(0)
-    texts = [" ".join(random.choice(WORDS, size=size)) for size in random.integers(60, 140, passages)]
+    texts = [
+        " ".join(random.choice(WORDS, size=size)) for size in random.integers(60, 140, passages)
+    ]
     encoder = SentenceEncoder(model, device=where)
     with tempfile.TemporaryDirectory() as folder:
         store = Store(folder)
         dtype = encoder.describe(store)["dtype"]
         encoder.encode(["a passage to begin with"], store)
-        rows = [("kg2rag", dtype, "ours", *measured(lambda: encoder.encode(texts, store), passages, where))]
+        rows = [
+            (
+                "kg2rag",
+                dtype,
+                "ours",
+                *measured(lambda: encoder.encode(texts, store), passages, where),
+            )
+        ]
     for each in dict.fromkeys(["float32", dtype]):
         network = encoder._loaded(each)
         for size in map(int, batch_sizes.split(",")):
             network.encode(texts[:size], batch_size=size)
             work = partial(network.encode, texts, batch_size=size, normalize_embeddings=True)
-            rows.append(("sentence-transformers", each, str(size), *measured(work, passages, where)))
+            rows.append(
+                ("sentence-transformers", each, str(size), *measured(work, passages, where))
+            )
     best = max(rate for name, *_, rate, _ in rows if name != "kg2rag")
     name = torch.cuda.get_device_name(where) if where != CPU else processor()
-    table = Table("encoder", "dtype", "batch", "passages a second", "of the best", "peak GB", title=f"{model}, {name}")
+    table = Table(
+        "encoder",
+        "dtype",
+        "batch",
+        "passages a second",
+        "of the best",
+        "peak GB",
+        title=f"{model}, {name}",
+    )
     for label, kind, size, rate, peak in rows:
-        table.add_row(label, kind, size, f"{rate:,.0f}", f"{rate / best:.2f}", f"{peak:.2f}" if where != CPU else "")
+        table.add_row(
+            label,
+            kind,
+            size,
+            f"{rate:,.0f}",
+            f"{rate / best:.2f}",
+            f"{peak:.2f}" if where != CPU else "",
+        )
     Console().print(table)
 
 
@@ -65,7 +92,9 @@ def measured(work: Callable[[], object], passages: int, device: str) -> tuple[fl
     start = time.perf_counter()
     work()
     seconds = time.perf_counter() - start
-    return passages / seconds, torch.cuda.max_memory_allocated(device) / 1e9 if device != CPU else 0.0
+    return passages / seconds, torch.cuda.max_memory_allocated(
+        device
+    ) / 1e9 if device != CPU else 0.0
 
 
 if __name__ == "__main__":

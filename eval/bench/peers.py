@@ -5,12 +5,13 @@
     python eval/bench/peers.py invented --passages 10000 --out peers/invented-10000.parquet
     python eval/bench/peers.py invented --passages 100000 --out peers/invented-100000.parquet
 
-`hubmesh` (0.4, its defaults) makes its own graph of spaCy's names; what of spaCy's pipeline names do not need is left
-out. `hippo2 by igraph` is HippoRAG 2 with PageRank as the released code calls it, one query at a time; both it and
-`hippo2` walk the triples of `--graph`. Every system ranks with the vectors of one knowledge base, queries are encoded
-before; the others are ours. Each system runs in a separate process, questions are asked one by one, and memory is the
-most that the process held until the last of them, libraries included. The invented corpora are those of `scale.py`,
-with an encoder that hashes words, and have no gold.
+`hubmesh` (0.4, its defaults) makes its own graph of spaCy's names; what of spaCy's pipeline names
+do not need is left out. `hippo2 by igraph` is HippoRAG 2 with PageRank as the released code calls
+it, one query at a time; both it and `hippo2` walk the triples of `--graph`. Every system ranks with
+the vectors of one knowledge base, queries are encoded before; the others are ours. Each system runs
+in a separate process, questions are asked one by one, and memory is the most that the process held
+until the last of them, libraries included. The invented corpora are those of `scale.py`, with an
+encoder that hashes words, and have no gold.
 """
 
 from __future__ import annotations
@@ -53,7 +54,16 @@ DEPTHS = (2, 5, 10)
 NO_LIMIT = 10**9  # tokens of hubmesh's context, which would cut its list
 BESIDE_NAMES = ["tagger", "parser", "attribute_ruler", "lemmatizer"]
 ASKED = 50  # questions of an invented corpus
-SYSTEMS = ("hubmesh", "hippo2 by igraph", "bm25", "dense", "hybrid", "mention_ppr", "mention_chains", "hippo2")
+SYSTEMS = (
+    "hubmesh",
+    "hippo2 by igraph",
+    "bm25",
+    "dense",
+    "hybrid",
+    "mention_ppr",
+    "mention_chains",
+    "hippo2",
+)
 
 
 @dataclass(frozen=True)
@@ -74,10 +84,15 @@ class Hubmesh(VectorRetriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One query after another, as hubmesh does."""
         ids, vectors = self.kb.corpus.ids, self.kb.encode_queries(queries)
-        return [self._ranking(query, vector, k, ids) for query, vector in zip(queries, vectors, strict=True)]
+        return [
+            self._ranking(query, vector, k, ids)
+            for query, vector in zip(queries, vectors, strict=True)
+        ]
 
     def _ranking(self, query: Query, vector: FloatArray, k: int, ids: Sequence[str]) -> Ranking:
-        hits = self.planner.retrieve(query.text, top_k=k, budget_tokens=NO_LIMIT, query_vec=vector).sources
+        hits = self.planner.retrieve(
+            query.text, top_k=k, budget_tokens=NO_LIMIT, query_vec=vector
+        ).sources
         rows = np.array([self.rows[hit.doc.id] for hit in hits], dtype=np.int64)
         return Ranking.from_scores(query.id, rows, 1.0 / np.arange(1, len(rows) + 1), ids)
 
@@ -95,25 +110,41 @@ class ByIgraph(HippoRAG2):
     def network(self) -> igraph.Graph:
         """The same graph in igraph."""
         sources, targets, weights = self.graph.edges()
-        network = igraph.Graph(self.graph.walk.n_nodes, np.stack([sources, targets], axis=1).tolist())
+        network = igraph.Graph(
+            self.graph.walk.n_nodes, np.stack([sources, targets], axis=1).tolist()
+        )
         network.es["weight"] = weights.tolist()
         return network
 
-    def pagerank(self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]) -> list[FloatArray]:  # noqa: ARG002
+    def pagerank(
+        self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]
+    ) -> list[FloatArray]:
         """As the released code calls it."""
-        settings = {"damping": self.damping, "directed": False, "weights": "weight", "implementation": "prpack"}
+        settings = {
+            "damping": self.damping,
+            "directed": False,
+            "weights": "weight",
+            "implementation": "prpack",
+        }
         nodes = np.arange(self.network.vcount())
         resets = [restart.at(nodes).tolist() for restart in restarts]
-        return [np.array(self.network.personalized_pagerank(reset=reset, **settings)) for reset in resets]
+        return [
+            np.array(self.network.personalized_pagerank(reset=reset, **settings))
+            for reset in resets
+        ]
 
 
 def main(
     dataset: Annotated[str, typer.Argument(help="A data set, or invented.")],
     path: Annotated[Path | None, typer.Option()] = None,
-    graph: Annotated[str, typer.Option(help="The source of the triples that HippoRAG 2 walks; of a data set.")] = "",
+    graph: Annotated[
+        str, typer.Option(help="The source of the triples that HippoRAG 2 walks; of a data set.")
+    ] = "",
     setting: Annotated[str | None, typer.Option()] = None,
     passages: Annotated[int, typer.Option(help="Of an invented corpus.")] = 10_000,
-    work: Annotated[Path, typer.Option(help="Where invented corpora are kept.")] = Path("data/cache/scale"),
+    work: Annotated[Path, typer.Option(help="Where invented corpora are kept.")] = Path(
+        "data/cache/scale"
+    ),
     systems: Annotated[str, typer.Option(help="Names separated by commas.")] = ",".join(SYSTEMS),
     out: Annotated[Path | None, typer.Option(help="A Parquet file: a row a system.")] = None,
     worker: Annotated[bool, typer.Option(hidden=True)] = False,
@@ -131,7 +162,11 @@ def main(
     rows = []
     for name in systems.split(","):
         command = [sys.executable, *sys.argv, "--systems", name, "--worker"]
-        rows.append(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]))
+        rows.append(
+            json.loads(
+                subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]
+            )
+        )
         typer.echo(rows[-1], err=True)
     table = pd.DataFrame(rows)
     typer.echo(f"{table.to_string(index=False, float_format='%.1f')}")
@@ -150,7 +185,9 @@ def invented(work: Path, passages: int) -> tuple[kg2rag.QADataset, KnowledgeBase
     """An invented corpus with three triples a passage; its questions, with the first passage for gold, and its base."""
     folder = world(work, passages, 3)
     corpus = kg2rag.Corpus.open(folder / "corpus.arrow")
-    asked = tuple(Question(query.id, query.text, {corpus.ids[0]: 1}) for query in questions(folder)[:ASKED])
+    asked = tuple(
+        Question(query.id, query.text, {corpus.ids[0]: 1}) for query in questions(folder)[:ASKED]
+    )
     source = f"triples({folder / 'triples-3.jsonl'})"
     store = kg2rag.Store(work / f"peers-{passages}")
     kb = KnowledgeBase.build(corpus, source, embedder=HashingEncoder(), store=store)

@@ -4,9 +4,10 @@
     make bench ARGS="musique --path FOLDER"      any other
     make bench ARGS="--passages 100000"          a larger invented corpus
 
-A ratio of 2 means that this package took half the time. The last column says how far the results agree; the best of
-three repeats counts. `mention_chains` stands beside one exact dense search of the same questions, so that its ratios
-are below 1. Threads and load stand below the table: a ratio from a busy machine is worth little.
+A ratio of 2 means that this package took half the time. The last column says how far the results
+agree; the best of three repeats counts. `mention_chains` stands beside one exact dense search of
+the same questions, so that its ratios are below 1. Threads and load stand below the table: a ratio
+from a busy machine is worth little.
 """
 
 from __future__ import annotations
@@ -65,7 +66,13 @@ def main(
         for comparison in comparisons(kb, data.queries[:QUESTIONS], Path(folder), passages):
             package, library = fastest_ms(comparison.package), fastest_ms(comparison.library)
             ratio = f"{library / package:.2g}"
-            table.add_row(comparison.work, f"{package:.1f} ms", f"{library:.1f} ms", ratio, comparison.agreement)
+            table.add_row(
+                comparison.work,
+                f"{package:.1f} ms",
+                f"{library:.1f} ms",
+                ratio,
+                comparison.agreement,
+            )
     console = Console()
     console.print(table)
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
@@ -84,7 +91,9 @@ def comparisons(
     files = world(folder, passages, triples=3)
     corpus = kg2rag.Corpus.open(files / "corpus.arrow")
     store = kg2rag.Store(folder / "store")
-    yield from chains(kg2rag.KnowledgeBase.build(corpus, embedder=HashingEncoder(), store=store), questions(files))
+    yield from chains(
+        kg2rag.KnowledgeBase.build(corpus, embedder=HashingEncoder(), store=store), questions(files)
+    )
     yield documents(folder)
 
 
@@ -99,7 +108,9 @@ def encoding(kb: kg2rag.KnowledgeBase, folder: Path) -> Comparison:
             cache = VectorCache(kg2rag.Store(store), "bench", description["dim"])
             return cache.of(texts, partial(encoder.forward, dtype=description["dtype"]))
 
-    library = partial(encoder.network.encode, texts, normalize_embeddings=True, show_progress_bar=False)
+    library = partial(
+        encoder.network.encode, texts, normalize_embeddings=True, show_progress_bar=False
+    )
     cosine = float(np.einsum("ij,ij->i", package(), library()).min())
     return Comparison(f"encode {len(texts)} passages", package, library, f"cosine ≥ {cosine:.5f}")
 
@@ -114,7 +125,9 @@ def dense(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query]) -> Comparis
         return [index.search(vector[None], K)[1][0].tolist() for vector in vectors]
 
     package = partial(ranked_rows, kg2rag.Dense(kb), queries)
-    return Comparison(f"dense, {len(queries)} questions", package, library, overlap(package(), library()))
+    return Comparison(
+        f"dense, {len(queries)} questions", package, library, overlap(package(), library())
+    )
 
 
 def bm25(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query]) -> Comparison:
@@ -129,15 +142,22 @@ def bm25(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query]) -> Compariso
         return rows
 
     package = partial(ranked_rows, kg2rag.BM25(kb), queries)
-    return Comparison(f"bm25, {len(queries)} questions", package, library, overlap(package(), library()))
+    return Comparison(
+        f"bm25, {len(queries)} questions", package, library, overlap(package(), library())
+    )
 
 
 def pagerank(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query]) -> Comparison:
     """Personalised PageRank over the mention graph, beside igraph's PRPACK, one question after another."""
     graph = mention_graph(kb, backward=0.3, name_weight=0.03, max_mentions=50)
-    starts = [NodeWeights.of(hits.rows, hits.scores) for hits in kg2rag.Dense(kb).retrieve_batch(queries, K)]
+    starts = [
+        NodeWeights.of(hits.rows, hits.scores)
+        for hits in kg2rag.Dense(kb).retrieve_batch(queries, K)
+    ]
     resets = [start.at(np.arange(graph.n_nodes)).tolist() for start in starts]
-    network = igraph.Graph(graph.n_nodes, np.stack([graph.sources, graph.targets], axis=1).tolist(), directed=True)
+    network = igraph.Graph(
+        graph.n_nodes, np.stack([graph.sources, graph.targets], axis=1).tolist(), directed=True
+    )
     solve = partial(network.personalized_pagerank, damping=DAMPING, weights=graph.weights.tolist())
 
     def package() -> np.ndarray:
@@ -158,10 +178,17 @@ def chains(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query]) -> Iterato
         retriever.prepare(queries)
     corpus = f"{len(kb.corpus):,} passages"
     work = f"mention_chains, {len(queries)} questions, {corpus}"
-    yield Comparison(work, partial(ranked_rows, system, queries), partial(ranked_rows, search, queries), "not compared")
+    yield Comparison(
+        work,
+        partial(ranked_rows, system, queries),
+        partial(ranked_rows, search, queries),
+        "not compared",
+    )
     few = queries[::10]
     work = f"mention_chains, {len(few)} one by one, {corpus}"
-    yield Comparison(work, partial(one_by_one, system, few), partial(one_by_one, search, few), "not compared")
+    yield Comparison(
+        work, partial(one_by_one, system, few), partial(one_by_one, search, few), "not compared"
+    )
 
 
 def documents(folder: Path) -> Comparison:
@@ -169,7 +196,9 @@ def documents(folder: Path) -> Comparison:
     texts = folder / "texts"
     texts.mkdir()
     for number in range(FILES):
-        (texts / f"{number}.txt").write_text(f"Note {number}\n\nIt says nothing of note {number + 1}.\n" * 5)
+        (texts / f"{number}.txt").write_text(
+            f"Note {number}\n\nIt says nothing of note {number + 1}.\n" * 5
+        )
 
     def package() -> int:
         with tempfile.TemporaryDirectory(dir=folder) as store:
@@ -178,7 +207,9 @@ def documents(folder: Path) -> Comparison:
     def library() -> int:
         return len([path.read_text(encoding="utf-8") for path in sorted(texts.iterdir())])
 
-    return Comparison(f"from_folder, {FILES:,} files", package, library, f"{package():,} and {library():,} texts")
+    return Comparison(
+        f"from_folder, {FILES:,} files", package, library, f"{package():,} and {library():,} texts"
+    )
 
 
 def ranked_rows(system: kg2rag.Retriever, queries: Sequence[kg2rag.Query]) -> list[list[int]]:
@@ -193,7 +224,10 @@ def one_by_one(system: kg2rag.Retriever, queries: Sequence[kg2rag.Query]) -> lis
 
 def overlap(rankings: list[list[int]], others: list[list[int]]) -> str:
     """The mean share of the first rows that both have."""
-    shares = [len(set(rows) & set(other)) / max(len(rows), 1) for rows, other in zip(rankings, others, strict=True)]
+    shares = [
+        len(set(rows) & set(other)) / max(len(rows), 1)
+        for rows, other in zip(rankings, others, strict=True)
+    ]
     return f"{100 * float(np.mean(shares)):.1f} % of the first {K}"
 
 

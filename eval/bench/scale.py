@@ -3,14 +3,16 @@
     python eval/bench/scale.py --passages 10000,100000 --out eval/results/scale
     python eval/bench/scale.py --passages 1000000 --parts mentions,mention_graph,bm25 --systems mention_ppr --out FOLDER
 
-The corpora are invented (`scale_inputs.py`), with their triples. Every measurement is a separate process and a line
-of `FOLDER/measurements.jsonl`; those that are there already are not repeated, so that a run which was stopped goes on;
-delete a line to have it measured again. A part is built once with what it needs opened before ("build") and opened once
-from the store ("open"). A system's first answer counts from the start of its process; it is then prepared, asked all
-questions in one batch (the best of three), and some of them one by one. Where the machine has other work, processor
-time (`_cpu`) says more than the clock's. Memory is the resident set, libraries and mapped pages included, and summed
-over the processes that the measured one starts; `input_gb` is its size before the work began, `anonymous_gb` what of it
-no file backs at the end. Linux only: all of this is read from /proc.
+The corpora are invented (`scale_inputs.py`), with their triples. Every measurement is a separate
+process and a line of `FOLDER/measurements.jsonl`; those that are there already are not repeated, so
+that a run which was stopped goes on; delete a line to have it measured again. A part is built once
+with what it needs opened before ("build") and opened once from the store ("open"). A system's first
+answer counts from the start of its process; it is then prepared, asked all questions in one batch
+(the best of three), and some of them one by one. Where the machine has other work, processor time
+(`_cpu`) says more than the clock's. Memory is the resident set, libraries and mapped pages
+included, and summed over the processes that the measured one starts; `input_gb` is its size before
+the work began, `anonymous_gb` what of it no file backs at the end. Linux only: all of this is read
+from /proc.
 """
 
 from __future__ import annotations
@@ -83,9 +85,15 @@ class Job:
 def main(
     passages: Annotated[str, typer.Option(help="Sizes, separated by commas.")] = "10000",
     parts: Annotated[str, typer.Option(help="Parts of the knowledge base, all, or none.")] = "all",
-    systems: Annotated[str, typer.Option(help="Systems, also as 'NAME PARAMETER=VALUE', or none.")] = SYSTEMS,
-    out: Annotated[Path, typer.Option(help="Where measurements.jsonl goes.")] = Path("reports/scale"),
-    work: Annotated[Path, typer.Option(help="Where corpora and stores are kept.")] = Path("data/cache/scale"),
+    systems: Annotated[
+        str, typer.Option(help="Systems, also as 'NAME PARAMETER=VALUE', or none.")
+    ] = SYSTEMS,
+    out: Annotated[Path, typer.Option(help="Where measurements.jsonl goes.")] = Path(
+        "reports/scale"
+    ),
+    work: Annotated[Path, typer.Option(help="Where corpora and stores are kept.")] = Path(
+        "data/cache/scale"
+    ),
     encoder: Annotated[str, typer.Option(help="hashing, or what --embedder takes.")] = "hashing",
     triples: Annotated[int, typer.Option(help="Triples a passage.", min=1, max=5)] = 3,
     label: Annotated[str, typer.Option(help="What the rows are called, such as before.")] = "now",
@@ -103,7 +111,9 @@ def main(
             raise SystemExit(f"Unknown part {name!r}. Known: {', '.join(NEEDS)}.")
     out.mkdir(parents=True, exist_ok=True)
     lines = out / "measurements.jsonl"
-    measured = {Job.of_line(line) for line in lines.read_text().splitlines()} if lines.exists() else set()
+    measured = (
+        {Job.of_line(line) for line in lines.read_text().splitlines()} if lines.exists() else set()
+    )
     for size in map(int, _names(passages)):
         steps = [("part", name, step) for name in part_names for step in ("build", "open")]
         steps += [("system", name, "query") for name in _names(systems)]
@@ -114,7 +124,10 @@ def main(
             row = asdict(job) | run(job, work, limit, memory)
             with lines.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
-            print(json.dumps({name: value for name, value in row.items() if name != "machine"}), flush=True)
+            print(
+                json.dumps({name: value for name, value in row.items() if name != "machine"}),
+                flush=True,
+            )
 
 
 def _names(text: str) -> list[str]:
@@ -132,20 +145,28 @@ def run(job: Job, work: Path, limit: float, memory: float) -> dict[str, object]:
     begin = time.time()
     arguments = {"job": asdict(job), "work": str(work), "begin": begin}
     command = [sys.executable, __file__, "--worker", json.dumps(arguments)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         while process.poll() is None:
             try:
                 process.wait(POLL_SECONDS)
             except subprocess.TimeoutExpired:
                 # Shared pages once: a process that has just forked would count double.
-                peak = max(peak, sum(status(member, "Pss", "smaps_rollup") for member in family(process.pid)))
+                peak = max(
+                    peak,
+                    sum(status(member, "Pss", "smaps_rollup") for member in family(process.pid)),
+                )
                 reason = reason or _excess(time.time() - begin, limit, peak, memory)
                 if reason:
                     for member in reversed(list(family(process.pid))):
                         os.kill(member, 9)
         output, errors = process.communicate()
     if reason or process.returncode:
-        return {"failed": reason or (errors.strip().splitlines() or [f"ended with {process.returncode}"])[-1]}
+        return {
+            "failed": reason
+            or (errors.strip().splitlines() or [f"ended with {process.returncode}"])[-1]
+        }
     costs = json.loads(output.splitlines()[-1])
     peak = round(max(peak, costs["peak_gb"]), 3)
     return {**costs, "peak_gb": peak, "disk_bytes": size_of(job.store(work)) - disk_bytes}
@@ -198,9 +219,16 @@ def measure(job: Mapping[str, object], work: str, begin: float) -> dict[str, obj
         embedder=HashingEncoder() if measured.encoder == "hashing" else measured.encoder,
         store=kg2rag.Store(measured.store(Path(work))),
     )
-    costs = part(kb, measured.name) if measured.kind == "part" else system(kb, measured.name, folder, begin)
+    costs = (
+        part(kb, measured.name)
+        if measured.kind == "part"
+        else system(kb, measured.name, folder, begin)
+    )
     machine = {"processor": processor(), "commit": commit(), "threads": threads()}
-    memory = {"peak_gb": round(status("self", "VmHWM"), 3), "anonymous_gb": round(status("self", "RssAnon"), 3)}
+    memory = {
+        "peak_gb": round(status("self", "VmHWM"), 3),
+        "anonymous_gb": round(status("self", "RssAnon"), 3),
+    }
     return {**costs, **memory, "load": load_average(), "machine": machine}
 
 
@@ -244,7 +272,11 @@ def part(kb: KnowledgeBase, name: str) -> dict[str, object]:
     clock = Clock()
     build_of[name](kb)
     seconds, processor = clock.spent()
-    return {"seconds": round(seconds, 3), "seconds_cpu": round(processor, 3), "input_gb": round(input_gb, 3)}
+    return {
+        "seconds": round(seconds, 3),
+        "seconds_cpu": round(processor, 3),
+        "input_gb": round(input_gb, 3),
+    }
 
 
 def system(kb: KnowledgeBase, call: str, folder: Path, begin: float) -> dict[str, object]:
@@ -304,7 +336,9 @@ class Clock:
     @staticmethod
     def busy() -> float:
         """Seconds of the processors so far."""
-        usages = [resource.getrusage(which) for which in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        usages = [
+            resource.getrusage(which) for which in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        ]
         return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 

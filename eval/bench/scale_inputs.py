@@ -56,14 +56,23 @@ def pages(tails: NDArray[np.int64]) -> Iterator[Passage]:
         rows = tails[start : start + BLOCK_PASSAGES].tolist()
         words = (random.zipf(1.3, (len(rows), 60)) % WORDS).tolist()
         for number, (row, others) in enumerate(zip(rows, words, strict=True), start):
-            facts = [f"{name(number)} {relation} {name(tail)}." for relation, tail in zip(RELATIONS, row, strict=False)]
-            yield Passage(f"p{number}", name(number), f"{' '.join(facts)} It was {' '.join(map(word, others))}.")
+            facts = [
+                f"{name(number)} {relation} {name(tail)}."
+                for relation, tail in zip(RELATIONS, row, strict=False)
+            ]
+            yield Passage(
+                f"p{number}",
+                name(number),
+                f"{' '.join(facts)} It was {' '.join(map(word, others))}.",
+            )
 
 
 def word(number: int) -> str:
     """An invented word of three syllables; different numbers below 512,000 have different ones."""
     syllables = [number // 80**place % 80 for place in range(3)]
-    return "".join("bdfghklmnprstvwz"[syllable // 5] + "aeiou"[syllable % 5] for syllable in syllables)
+    return "".join(
+        "bdfghklmnprstvwz"[syllable // 5] + "aeiou"[syllable % 5] for syllable in syllables
+    )
 
 
 def name(number: int) -> str:
@@ -79,7 +88,7 @@ class HashingEncoder:
     def __repr__(self) -> str:
         return "HashingEncoder()"
 
-    def fingerprint(self, store: Store) -> str:  # noqa: ARG002
+    def fingerprint(self, store: Store) -> str:
         """The name of its vectors in a store."""
         return f"hashing{HASHED_DIMENSIONS}"
 

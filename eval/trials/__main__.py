@@ -16,18 +16,35 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-MODULES = ("run_cache", "vectors", "flips", "documents", "strangers", "keys", "endpoints", "processes")
+MODULES = (
+    "run_cache",
+    "vectors",
+    "flips",
+    "documents",
+    "strangers",
+    "keys",
+    "endpoints",
+    "processes",
+)
 
 
 def main() -> int:
     """Run the trials; the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", default=[], help="points or names that contain this")
-    parser.add_argument("--code", type=Path, default=FOLDER.parents[1], help="checkout whose kg2rag is tried")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", action="append", default=[], help="points or names that contain this"
+    )
+    parser.add_argument(
+        "--code", type=Path, default=FOLDER.parents[1], help="checkout whose kg2rag is tried"
+    )
     parser.add_argument("--list", action="store_true", help="name the trials and run none")
     options = parser.parse_args()
     sys.path[:0] = [str(options.code.resolve()), str(FOLDER.parents[1] / "tests")]
-    os.environ.update(TQDM_DISABLE="1", NUMBA_THREADING_LAYER="workqueue", TOKENIZERS_PARALLELISM="false")
+    os.environ.update(
+        TQDM_DISABLE="1", NUMBA_THREADING_LAYER="workqueue", TOKENIZERS_PARALLELISM="false"
+    )
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads do not survive a fork
     for name in MODULES:
         importlib.import_module(name)
@@ -66,7 +83,9 @@ def print_table(rows: list[tuple[str, str]], kinds: tuple[str, ...]) -> None:
 
     frame = pd.DataFrame(rows, columns=["point", "kind"])
     trials = frame.groupby("point", sort=False).size()
-    counts = pd.crosstab(frame["point"], frame["kind"]).reindex(index=trials.index, columns=kinds, fill_value=0)
+    counts = pd.crosstab(frame["point"], frame["kind"]).reindex(
+        index=trials.index, columns=kinds, fill_value=0
+    )
     counts.insert(0, "trials", trials)
     counts.loc["all"] = counts.sum()
     print(counts.rename_axis(index=None, columns=None).to_string())

@@ -30,7 +30,13 @@ from harness import (
     write,
 )
 
-WORDS, OUTPUTS, BAD_FILE, SIZE, STORE = "4 documents", "5 outputs", "9 bad file", "10 sizes", "12 folders"
+WORDS, OUTPUTS, BAD_FILE, SIZE, STORE = (
+    "4 documents",
+    "5 outputs",
+    "9 bad file",
+    "10 sizes",
+    "12 folders",
+)
 
 
 def words_of(folder: str = "documents") -> str:
@@ -38,12 +44,18 @@ def words_of(folder: str = "documents") -> str:
     return "\n".join(passages(folder))
 
 
-LINES = [f"A line number {word} of some length about engines" for word in ("one", "two", "three", "four")]
+LINES = [
+    f"A line number {word} of some length about engines" for word in ("one", "two", "three", "four")
+]
 PDFS: dict[str, list[list[str]]] = {
     "totals at the foot": [[*LINES, "Total 12.5"], [*LINES[::-1], "Total 99.9"]],
     "invoices": [[f"Invoice {i} is paid."] for i in range(3)],
     "chapters at the head": [["Chapter 1", *LINES], ["Chapter 2", *LINES[::-1]]],
-    "dates at the head": [["1815-12-10", *LINES], ["1852-11-27", *LINES[::-1]], ["1843-01-01", *LINES]],
+    "dates at the head": [
+        ["1815-12-10", *LINES],
+        ["1852-11-27", *LINES[::-1]],
+        ["1843-01-01", *LINES],
+    ],
 }
 
 
@@ -60,7 +72,10 @@ def words_of_a_pdf(name: str) -> None:
 @trial(WORDS, "jsonl", "csv", "from_texts")
 def the_document_of_a_passage(kind: str) -> None:
     """The documents and positions of rows are kept."""
-    rows = [{"id": f"p{i}", "text": f"Ada wrote letter {i}.", "doc_id": "d", "position": i} for i in range(3)]
+    rows = [
+        {"id": f"p{i}", "text": f"Ada wrote letter {i}.", "doc_id": "d", "position": i}
+        for i in range(3)
+    ]
 
     def read() -> list[object]:
         import kg2rag
@@ -71,20 +86,31 @@ def the_document_of_a_passage(kind: str) -> None:
             corpus = kg2rag.load("documents").corpus
         return [[p.doc_id, p.position] for p in corpus if "letter" in p.text]
 
-    lines = ["id,text,doc_id,position", *(f"{r['id']},{r['text']},{r['doc_id']},{r['position']}" for r in rows)]
+    lines = [
+        "id,text,doc_id,position",
+        *(f"{r['id']},{r['text']},{r['doc_id']},{r['position']}" for r in rows),
+    ]
     text = "\n".join(map(json.dumps, rows)) if kind == "jsonl" else "\n".join(lines)
     if kind != "from_texts":
         write({f"documents/rows.{kind}": text})
     rows_read = step(read)
     expect([position for _, position in rows_read], [0, 1, 2], about=str(rows_read))
-    expect([str(document).endswith("d") for document, _ in rows_read], [True] * 3, about=str(rows_read))
+    expect(
+        [str(document).endswith("d") for document, _ in rows_read], [True] * 3, about=str(rows_read)
+    )
 
 
 @trial(WORDS, "a column twice", "a column named file", "a column named headings")
 def columns_of_a_table(kind: str) -> None:
     """A column is neither lost nor read as a column of kg2rag."""
-    head = {"a column twice": "id,text,text", "a column named file": "id,text,file"}.get(kind, "id,text,headings")
-    write({"documents/rows.csv": f"{head}\n1,Ada wrote much.,mine of old\n2,Charles built much.,mine of new\n"})
+    head = {"a column twice": "id,text,text", "a column named file": "id,text,file"}.get(
+        kind, "id,text,headings"
+    )
+    write(
+        {
+            "documents/rows.csv": f"{head}\n1,Ada wrote much.,mine of old\n2,Charles built much.,mine of new\n"
+        }
+    )
 
     def read() -> list[str]:
         import kg2rag
@@ -98,7 +124,10 @@ def columns_of_a_table(kind: str) -> None:
         if "rows.csv" not in str(error) and "text" not in str(error):
             raise
         return  # refused, and reported
-    if not ("mine of old" in text and "Ada wrote" in text) and "rows.csv" not in text.split("skipped")[0]:
+    if (
+        not ("mine of old" in text and "Ada wrote" in text)
+        and "rows.csv" not in text.split("skipped")[0]
+    ):
         raise Finding(SILENT, text)
 
 
@@ -146,9 +175,23 @@ def the_tool_in_its_own_folder(what: str) -> None:
         if what in ("comparison", "both, twice"):
             write({"../q.jsonl": '{"question": "Who wrote?", "gold": "Ada.md"}\n'})
             questions = "questions.jsonl" if what == "both, twice" else "../q.jsonl"
-            succeed("compare", ".", "--questions", questions, "--systems", "bm25", "--metrics", "recall@1", kind=SILENT)
+            succeed(
+                "compare",
+                ".",
+                "--questions",
+                questions,
+                "--systems",
+                "bm25",
+                "--metrics",
+                "recall@1",
+                kind=SILENT,
+            )
         if what == "sweep":
-            write({"../s.toml": 'name="s"\ndata="bundled"\nmetrics=["recall@5"]\n[systems.bm25]\nk1=[0.9,1.2]\n'})
+            write(
+                {
+                    "../s.toml": 'name="s"\ndata="bundled"\nmetrics=["recall@5"]\n[systems.bm25]\nk1=[0.9,1.2]\n'
+                }
+            )
             succeed("sweep", "../s.toml", "--run", "--out", "sweeps", kind=SILENT)
         if what == "graph":
             succeed("build", ".", "--extractor", "cooccurrence", "--out", "graph", kind=SILENT)
@@ -165,20 +208,26 @@ def odd_files(folder: Path) -> dict[str, Callable[[], object]]:
         "a page that leads to nowhere": lambda: (folder / "dangling.html").symlink_to("nowhere"),
         "a link to itself": lambda: (folder / "loop.md").symlink_to("loop.md"),
         "a link to a folder above": lambda: (folder / "up").symlink_to(".."),
-        "a name that is not UTF-8": lambda: Path(os.fsdecode(bytes(folder) + b"/na\xffme.md")).write_text(
-            "Text of it."
-        ),
+        "a name that is not UTF-8": lambda: Path(
+            os.fsdecode(bytes(folder) + b"/na\xffme.md")
+        ).write_text("Text of it."),
         "a name with a line feed": lambda: (folder / "two\nlines.md").write_text("Text of it."),
-        "no permission": lambda: (folder / "closed.md").write_text("secret") and (folder / "closed.md").chmod(0),
+        "no permission": lambda: (
+            (folder / "closed.md").write_text("secret") and (folder / "closed.md").chmod(0)
+        ),
         "a folder without permission": lambda: (folder / "closed").mkdir(0),
         "two gigabytes of text": lambda: sparse(folder / "large.txt", (2 << 30) + 9),
         "a device": lambda: (folder / "zero.txt").symlink_to("/dev/zero"),
         "an empty file": lambda: (folder / "empty.md").touch(),
         "a folder with the name of a file": lambda: (folder / "folder.md").mkdir(),
         "no UTF-8": lambda: (folder / "bytes.txt").write_bytes(bytes(range(256)) * 9),
-        "half a surrogate in JSON": lambda: (folder / "half.jsonl").write_text('{"text": "\\ud800"}\n'),
+        "half a surrogate in JSON": lambda: (folder / "half.jsonl").write_text(
+            '{"text": "\\ud800"}\n'
+        ),
         "deep JSON": lambda: (folder / "deep.jsonl").write_text("[" * 100_000 + "\n"),
-        "a CSV of one quotation mark": lambda: (folder / "quote.csv").write_text('id,text\n1,"never closed\n'),
+        "a CSV of one quotation mark": lambda: (folder / "quote.csv").write_text(
+            'id,text\n1,"never closed\n'
+        ),
         "no zip": lambda: (folder / "word.docx").write_bytes(b"PK\x03\x04 no"),
         "no PDF": lambda: (folder / "paper.pdf").write_bytes(b"%PDF-1.4 no"),
         "no HTML": lambda: (folder / "page.html").write_bytes(b"\x00<\xff" * 999),
@@ -244,7 +293,9 @@ def a_sweep_in_which_every_configuration_fails_says_why() -> None:
     lines = 'name="s"\ndata="bundled"\nmetrics=["recall@5"]\nencoder="nowhere/none"\n[systems.dense]\nk=[1]\n'
     write({"s.toml": lines})
     done = command("sweep", "s.toml", "--run")
-    if "not in index" in done.output or ("nowhere/none" not in done.output and "parameter" not in done.output):
+    if "not in index" in done.output or (
+        "nowhere/none" not in done.output and "parameter" not in done.output
+    ):
         raise Finding(LOST, done.output[-300:])
 
 
@@ -265,7 +316,10 @@ def bomb_pdf() -> bytes:
 LARGE: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     "a word of a million letters": ("word.md", lambda: "a" * 1_000_000),
     "a million letters of Chinese": ("han.md", lambda: "知識" * 500_000),
-    "fifty megabytes of prose": ("prose.txt", lambda: "Ada wrote a letter about engines to Charles.\n\n" * 1_100_000),
+    "fifty megabytes of prose": (
+        "prose.txt",
+        lambda: "Ada wrote a letter about engines to Charles.\n\n" * 1_100_000,
+    ),
     "a line of ten megabytes": ("line.txt", lambda: "Ada wrote a letter. " * 500_000),
     "a Word document of 8 MB in 34 kB": ("small.docx", lambda: docx_of(paragraph("a") * 240_000)),
     "a Word document of a gigabyte": (
@@ -274,22 +328,34 @@ LARGE: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     ),
     "a PDF that unpacks": ("bomb.pdf", bomb_pdf),
     "front matter of blanks": ("front.md", lambda: "---\n" + " " * 200_000 + "\nAda wrote.\n"),
-    "front matter of colons": ("front.md", lambda: "---\n" + "a: " * 100_000 + "\n---\nAda wrote.\n"),
+    "front matter of colons": (
+        "front.md",
+        lambda: "---\n" + "a: " * 100_000 + "\n---\nAda wrote.\n",
+    ),
     "brackets": ("links.md", lambda: "[" * 100_000 + "Ada wrote."),
     "emphasis": ("stars.md", lambda: "*a **b " * 30_000),
     "quotes": ("quotes.md", lambda: ">" * 50_000 + " Ada"),
     "a list that is deep": ("list.md", lambda: "\n".join(" " * i + "- a" for i in range(2_000))),
-    "a table of many columns": ("table.md", lambda: f"{'|a' * 20_000}\n{'|-' * 20_000}\n{'|b' * 20_000}"),
+    "a table of many columns": (
+        "table.md",
+        lambda: f"{'|a' * 20_000}\n{'|-' * 20_000}\n{'|b' * 20_000}",
+    ),
     "elements that nest": ("deep.html", lambda: "<div>" * 50_000 + "Ada wrote."),
     "elements that never close": ("open.html", lambda: "<p><b><i>" * 50_000),
     "attributes": ("attributes.html", lambda: "<p " + "a=b " * 300_000 + ">Ada wrote.</p>"),
     "entities": ("entities.html", lambda: "<p>" + "&amp;" * 1_000_000),
-    "a cell of fifty megabytes": ("cell.csv", lambda: "id,text\n1," + "Ada wrote a letter. " * 2_500_000),
+    "a cell of fifty megabytes": (
+        "cell.csv",
+        lambda: "id,text\n1," + "Ada wrote a letter. " * 2_500_000,
+    ),
     "a hundred thousand rows": (
         "rows.csv",
         lambda: "id,text\n" + "".join(f"{i},Ada wrote {i}.\n" for i in range(100_000)),
     ),
-    "headings": ("heads.md", lambda: "".join(f"# Head {i}\n\nText {i}.\n\n" for i in range(20_000))),
+    "headings": (
+        "heads.md",
+        lambda: "".join(f"# Head {i}\n\nText {i}.\n\n" for i in range(20_000)),
+    ),
     "full stops": ("stops.txt", lambda: "." * 1_000_000),
     "blanks": ("blanks.txt", lambda: "Ada" + " " * 5_000_000 + "wrote"),
     "line feeds": ("feeds.md", lambda: "Ada" + "\n" * 3_000_000 + "wrote"),
@@ -305,7 +371,9 @@ def a_large_file(kind: str) -> None:
     documents()
 
     def save() -> None:  # apart, so that its memory is not counted
-        Path("documents", name).write_bytes(content.encode() if isinstance(content := make(), str) else content)
+        Path("documents", name).write_bytes(
+            content.encode() if isinstance(content := make(), str) else content
+        )
 
     step(save)
 
@@ -313,7 +381,9 @@ def a_large_file(kind: str) -> None:
         import kg2rag
 
         data = kg2rag.load("documents")
-        kb = kg2rag.KnowledgeBase.build(data.corpus, embedder=lambda texts: [[1.0, len(text)] for text in texts])
+        kb = kg2rag.KnowledgeBase.build(
+            data.corpus, embedder=lambda texts: [[1.0, len(text)] for text in texts]
+        )
         hits = kg2rag.BM25(kb).retrieve(kg2rag.Query("q", "Ada Lovelace"), 3)
         kb.graph  # noqa: B018 (built by looking at it)
         return ["Ada.md" in "".join(data.corpus.doc_ids), len(hits)]
@@ -327,7 +397,8 @@ def a_large_file(kind: str) -> None:
 def near_duplicates_of_51_equal_passages() -> None:
     """Fifty of them are duplicates of the first."""
     texts = {
-        f"d{i}": "Ada wrote a long letter about the engine that Charles Babbage had built of brass." for i in range(51)
+        f"d{i}": "Ada wrote a long letter about the engine that Charles Babbage had built of brass."
+        for i in range(51)
     }
 
     def count() -> int:
@@ -374,7 +445,11 @@ def a_folder_of_programs(name: str) -> None:
     """Folders of package managers are left out."""
     documents()
     write(
-        {f"{name}/pkg/readme.md" if name != "site-packages" else "lib/site-packages/pkg/readme.md": "Stranger."},
+        {
+            f"{name}/pkg/readme.md"
+            if name != "site-packages"
+            else "lib/site-packages/pkg/readme.md": "Stranger."
+        },
         "documents",
     )
     if "Stranger." in words_of():
@@ -390,7 +465,13 @@ def a_home_sign_in_the_name_of_the_store() -> None:
         raise Finding(SILENT, "there is a folder '~'")
 
 
-@trial("8 keys", "a file of the system", "a folder outside", "a file beside the folder", "the environment")
+@trial(
+    "8 keys",
+    "a file of the system",
+    "a folder outside",
+    "a file beside the folder",
+    "the environment",
+)
 def a_link_out_of_the_folder(kind: str) -> None:
     """Files outside a folder are not read through a link."""
     documents()

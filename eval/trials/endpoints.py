@@ -97,7 +97,9 @@ def a_drip_of_bytes(case: tuple[str, str]) -> None:
         begin = time.monotonic()
         step(lambda: asked(server.url, case[0], timeout=2))
         if time.monotonic() - begin > 60:
-            raise Finding(HEAVY, f"held for {time.monotonic() - begin:.0f} seconds with a timeout of 2")
+            raise Finding(
+                HEAVY, f"held for {time.monotonic() - begin:.0f} seconds with a timeout of 2"
+            )
 
 
 @trial(PAID)
@@ -113,7 +115,10 @@ def two_builds_at_once() -> None:
 
     with serving(answer) as server:
         more = ("--base-url", server.url, "--model", "m", "--api-key-env", "none")
-        started = [start("build", "documents", "--extractor", "openie", "--out", f"g{i}", *more) for i in range(2)]
+        started = [
+            start("build", "documents", "--extractor", "openie", "--out", f"g{i}", *more)
+            for i in range(2)
+        ]
         codes = [end(process).code for process in started]
     expect(codes, [0, 0], LOST, "exit codes")
     if prompts and max(prompts.values()) > 1:

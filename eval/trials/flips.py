@@ -22,9 +22,14 @@ def work(url: str, texts: str = "documents") -> list[Any]:
     import kg2rag
 
     data = kg2rag.load(texts)
-    encoders = [lambda texts: [[len(text), text.count("e")] for text in texts], kg2rag.EndpointEncoder(url, "m")]
+    encoders = [
+        lambda texts: [[len(text), text.count("e")] for text in texts],
+        kg2rag.EndpointEncoder(url, "m"),
+    ]
     results: list[Any] = [[(passage.id, passage.title, passage.text) for passage in data.corpus]]
-    queries = [kg2rag.Query(str(i), f"{name} wrote a letter") for i, name in enumerate(("Ada", "Grace"))]
+    queries = [
+        kg2rag.Query(str(i), f"{name} wrote a letter") for i, name in enumerate(("Ada", "Grace"))
+    ]
     for encoder in encoders:
         kb = kg2rag.KnowledgeBase.build(data.corpus, embedder=encoder)
         for system in (kg2rag.Dense(kb), kg2rag.BM25(kb), kg2rag.MentionPPR(kb)):
@@ -33,8 +38,12 @@ def work(url: str, texts: str = "documents") -> list[Any]:
     model = kg2rag.ChatModel(url, "m", api_key_env=None)
     replies = model.complete_many([f"Say {i}" for i in range(9)])
     results.append([repr(getattr(reply, "text", reply)) for reply in replies])
-    with_question = data.with_questions([{"id": "q", "question": "Ada wrote", "gold": data.corpus.ids[0]}])
-    result = kg2rag.compare({"bm25": kg2rag.BM25(kb), "dense": kg2rag.Dense(kb)}, with_question, metrics=["recall@1"])
+    with_question = data.with_questions(
+        [{"id": "q", "question": "Ada wrote", "gold": data.corpus.ids[0]}]
+    )
+    result = kg2rag.compare(
+        {"bm25": kg2rag.BM25(kb), "dense": kg2rag.Dense(kb)}, with_question, metrics=["recall@1"]
+    )
     result.save("out")
     results.append(Path("out", "scores.csv").read_text())
     return results
@@ -59,7 +68,8 @@ def a_bit_of_the_store(part: int) -> None:
         for path in sorted(Path("kept").rglob("*")):
             if path.is_file() and path.stat().st_size:
                 cases += [
-                    (path.relative_to("kept"), i) for i in range(FLIPS_OF_SQLITE if path.suffix == ".sqlite" else FLIPS)
+                    (path.relative_to("kept"), i)
+                    for i in range(FLIPS_OF_SQLITE if path.suffix == ".sqlite" else FLIPS)
                 ]
         for name, number in cases[part::PARTS]:
             _flip(name, Random(f"{name.name} {number} {part}"))

@@ -1,7 +1,7 @@
 """A function that misuses kg2rag -> its finding, from a separate process with limits; and functions that trials share.
 
-A trial returns if kg2rag did as it should, and raises a `Finding` if not. It uses only the command line and public
-names of kg2rag, so that it also runs on an older commit.
+A trial returns if kg2rag did as it should, and raises a `Finding` if not. It uses only the command
+line and public names of kg2rag, so that it also runs on an older commit.
 """
 
 from __future__ import annotations
@@ -110,7 +110,10 @@ def _run(trial: Trial, folder: Path, report: Any) -> None:
     os.setsid()
     os.chdir(folder)
     os.environ.update(
-        HOME=str(folder), KG2RAG_STORE=str(folder / ".store"), OPENAI_API_KEY=SECRET, NO_PROXY="127.0.0.1"
+        HOME=str(folder),
+        KG2RAG_STORE=str(folder / ".store"),
+        OPENAI_API_KEY=SECRET,
+        NO_PROXY="127.0.0.1",
     )
     resource.setrlimit(resource.RLIMIT_CPU, (2 * SECONDS, 2 * SECONDS + 5))
     resource.setrlimit(resource.RLIMIT_DATA, (3 * BYTES, 3 * BYTES))
@@ -227,10 +230,21 @@ def write(files: dict[str, str | bytes], folder: str | Path = ".") -> Path:
 
 def contents(folder: str | Path) -> dict[str, bytes]:
     """The files below a folder."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in Path(folder).rglob("*")
+        if path.is_file()
+    }
 
 
-PEOPLE = ("Ada Lovelace", "Charles Babbage", "Grace Hopper", "Alan Turing", "Kurt Goedel", "Emmy Noether")
+PEOPLE = (
+    "Ada Lovelace",
+    "Charles Babbage",
+    "Grace Hopper",
+    "Alan Turing",
+    "Kurt Goedel",
+    "Emmy Noether",
+)
 
 
 def documents(folder: str | Path = "documents", **more: str | bytes) -> Path:
@@ -289,7 +303,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Send a value as JSON, or bytes."""
         data = value if isinstance(value, bytes) else json.dumps(value).encode()
         self.send_response(status)
-        for name, text in {"content-type": "application/json", "content-length": str(len(data)), **headers}.items():
+        for name, text in {
+            "content-type": "application/json",
+            "content-length": str(len(data)),
+            **headers,
+        }.items():
             self.send_header(name.replace("_", "-"), text)
         self.end_headers()
         self.wfile.write(data)
@@ -302,7 +320,9 @@ class _Handler(BaseHTTPRequestHandler):
 def serving(answer: Callable[[Any], None]) -> Iterator[Server]:
     """A server, running in a thread."""
     with Server(answer) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread = threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
         thread.start()
         yield server
         server.shutdown()
@@ -313,20 +333,36 @@ def chat(text: str) -> dict[str, object]:
     message = {"role": "assistant", "content": text}
     usage = {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    return {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+    return {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [choice],
+        "usage": usage,
+    }
 
 
 def embeddings(texts: Sequence[str]) -> dict[str, object]:
     """A reply of an embedding endpoint: letters counted."""
     rows = [{"object": "embedding", "index": i, "embedding": [1.0 + text.lower().count(sign) for sign in "etaoinsh"]}
             for i, text in enumerate(texts)]  # fmt: skip
-    return {"object": "list", "data": rows, "model": "m", "usage": {"prompt_tokens": 5, "total_tokens": 5}}
+    return {
+        "object": "list",
+        "data": rows,
+        "model": "m",
+        "usage": {"prompt_tokens": 5, "total_tokens": 5},
+    }
 
 
 def answer_all(handler: Any) -> None:
     """Answer chats with an empty object and embeddings with counts."""
     if "input" in handler.body:
-        texts = handler.body["input"] if isinstance(handler.body["input"], list) else [handler.body["input"]]
+        texts = (
+            handler.body["input"]
+            if isinstance(handler.body["input"], list)
+            else [handler.body["input"]]
+        )
         handler.reply(embeddings(texts))
     else:
         handler.reply(chat("{}"))

@@ -32,7 +32,11 @@ def ask_chat(url: str) -> object:
     """One prompt to a chat model."""
     import kg2rag
 
-    return repr(kg2rag.ChatModel(url, "m", api_key_env="OPENAI_API_KEY", retries=0).complete_many(["Say it."]))
+    return repr(
+        kg2rag.ChatModel(url, "m", api_key_env="OPENAI_API_KEY", retries=0).complete_many(
+            ["Say it."]
+        )
+    )
 
 
 def ask_embeddings(url: str) -> object:
@@ -49,7 +53,9 @@ ASKS: dict[str, Callable[[str], object]] = {"chat": ask_chat, "embeddings": ask_
 
 def echo(handler: Any) -> None:
     """Refuse a key and repeat it."""
-    handler.reply({"error": {"message": f"Incorrect API key: {handler.headers.get('authorization')}"}}, 401)
+    handler.reply(
+        {"error": {"message": f"Incorrect API key: {handler.headers.get('authorization')}"}}, 401
+    )
 
 
 def echo_plain(handler: Any) -> None:
@@ -101,14 +107,19 @@ def a_sweep_file_that_names_a_host(part: str) -> None:
                 f'encoder = "endpoint:m@{server.url}"\n[systems.mention_ppr]\nlinker = ["llm(m@{server.url})"]\n'
             ),
         }[part]
-        write({"theirs.toml": f'name = "s"\ndata = "bundled"\nmetrics = ["recall@5"]\nk = 5\n{lines}'})
+        write(
+            {"theirs.toml": f'name = "s"\ndata = "bundled"\nmetrics = ["recall@5"]\nk = 5\n{lines}'}
+        )
         done = command("sweep", "theirs.toml", "--run")
         if server.authorized:
             raise Finding(KEY, f"sent to {server.url}")
         if SECRET in done.output:
             raise Finding(KEY, "shown")
         if server.requests:
-            raise Finding(KEY, f"{len(server.requests)} requests with passages or questions went to a host of a file")
+            raise Finding(
+                KEY,
+                f"{len(server.requests)} requests with passages or questions went to a host of a file",
+            )
 
 
 @trial(POINT, *((ask, status) for ask in ASKS for status in (301, 302, 307, 308)))
@@ -133,15 +144,31 @@ def a_redirect_to_another_host(case: tuple[str, int]) -> None:
 
 def _nothing_came(server: Server) -> None:
     if server.requests:
-        raise Finding(KEY, f"{len(server.requests)} requests went to the other host, key: {server.authorized}")
+        raise Finding(
+            KEY, f"{len(server.requests)} requests went to the other host, key: {server.authorized}"
+        )
 
 
-@trial(POINT, "names of files", "texts", "titles", "an error", "a server", "a question file", "a warning")
+@trial(
+    POINT,
+    "names of files",
+    "texts",
+    "titles",
+    "an error",
+    "a server",
+    "a question file",
+    "a warning",
+)
 def texts_that_steer_a_terminal(where: str) -> None:
     """No control character of a file or server reaches the terminal."""
     documents(**{f"other{ESCAPE}.md": "Mary wrote it.", "text.md": f"# Mary{ESCAPE}\n\nMary{ESCAPE} wrote a novel.",
                  f"bad{ESCAPE}.pdf": b"%PDF no"})  # fmt: skip
-    write({f"q{ESCAPE}.jsonl": '{"question": 5}\n', "q.jsonl": f'{{"question": "Who wrote?", "gold": "{ESCAPE!r}"}}\n'})
+    write(
+        {
+            f"q{ESCAPE}.jsonl": '{"question": 5}\n',
+            "q.jsonl": f'{{"question": "Who wrote?", "gold": "{ESCAPE!r}"}}\n',
+        }
+    )
 
     def say(handler: Any) -> None:
         handler.reply({"error": {"message": f"no model {ESCAPE}"}}, 404)
@@ -164,7 +191,14 @@ def texts_that_steer_a_terminal(where: str) -> None:
                 "--model",
                 "m",
             ),
-            "a question file": ("compare", "documents", "--questions", f"q{ESCAPE}.jsonl", "--systems", "bm25"),
+            "a question file": (
+                "compare",
+                "documents",
+                "--questions",
+                f"q{ESCAPE}.jsonl",
+                "--systems",
+                "bm25",
+            ),
             "a warning": ("compare", "documents", "--questions", "q.jsonl", "--systems", "bm25"),
         }
         done = command(*words[where], OPENAI_BASE_URL=server.url)
@@ -184,10 +218,24 @@ def a_reply_with_a_key_in_a_comparison() -> None:
     with serving(say) as server:
         url = server.url.replace("://", f"://user:{SECRET}@")
         done = command(
-            "build", "bundled", "--extractor", "openie", "--limit", 2, "--out", "g", "--base-url", url, "--model", "m"
+            "build",
+            "bundled",
+            "--extractor",
+            "openie",
+            "--limit",
+            2,
+            "--out",
+            "g",
+            "--base-url",
+            url,
+            "--model",
+            "m",
         )
     written = b"".join(
-        path.read_bytes() for folder in ("g", ".store") for path in Path(folder).rglob("*") if path.is_file()
+        path.read_bytes()
+        for folder in ("g", ".store")
+        for path in Path(folder).rglob("*")
+        if path.is_file()
     )
     if SECRET in done.output or SECRET.encode() in written:
         raise Finding(KEY, done.output[-300:])

@@ -15,12 +15,28 @@ from sqlite3 import dbapi2
 from typing import Any
 
 import pandas as pd
-from harness import LOST, SILENT, Finding, chat, contents, documents, end, expect, serving, start, step, trial, write
+from harness import (
+    LOST,
+    SILENT,
+    Finding,
+    chat,
+    contents,
+    documents,
+    end,
+    expect,
+    serving,
+    start,
+    step,
+    trial,
+    write,
+)
 
 KILLED, SHARED = "13 kills", "14 one store"
 KILLS = 6
 PROCESSES = 6
-COMPARE = "compare documents --questions questions.jsonl --metrics recall@1,mrr@10 --out out --systems"
+COMPARE = (
+    "compare documents --questions questions.jsonl --metrics recall@1,mrr@10 --out out --systems"
+)
 COMMANDS = {
     "a comparison": f"{COMPARE} bm25,pattern",
     "a graph of co-occurrences": "build documents --extractor cooccurrence --out out",
@@ -35,18 +51,29 @@ FILES = {
     "a sweep": "results.parquet",
 }
 """Command -> a file that it writes."""
-SWEEP = 'name = "s"\ndata = "bundled"\nmetrics = ["recall@5"]\nk = 5\n[systems.bm25]\nk1 = [0.9, 1.2]\n'
+SWEEP = (
+    'name = "s"\ndata = "bundled"\nmetrics = ["recall@5"]\nk = 5\n[systems.bm25]\nk1 = [0.9, 1.2]\n'
+)
 ENTITIES = '{"entities": ["Ada", "Charles"]}'
 TRIPLES = '{"triples": [["Ada", "knew", "Charles"]]}'
 OPERATIONS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir")
-DATED = ("report.html", "config.json", "build.json", "sweep.json", "report.md", "results.parquet", ".kg2rag.json")
+DATED = (
+    "report.html",
+    "config.json",
+    "build.json",
+    "sweep.json",
+    "report.md",
+    "results.parquet",
+    ".kg2rag.json",
+)
 """Files with times, counts of stored answers, or checksums of such files."""
 
 
 def operations(words: Sequence[str], stop: int = 0) -> int:
     """Run a command in this process, which is killed at file operation number `stop`; the number of operations.
 
-    A file operation opens, renames or removes a file of `out` or the store, or is a statement of SQLite.
+    A file operation opens, renames or removes a file of `out` or the store, or is a statement of
+    SQLite.
     """
     from kg2rag.cli import app
 
@@ -76,7 +103,9 @@ def operations(words: Sequence[str], stop: int = 0) -> int:
 
 def results() -> dict[str, object]:
     """The files of `out` that are the same in every run, and the scores of a sweep without its times."""
-    tables: dict[str, object] = {name: data for name, data in contents("out").items() if Path(name).name not in DATED}
+    tables: dict[str, object] = {
+        name: data for name, data in contents("out").items() if Path(name).name not in DATED
+    }
     for path in Path("out").glob("results.parquet"):
         tables[path.name] = pd.read_parquet(path).drop(columns="ms_per_query").to_csv()
     return tables
@@ -92,7 +121,9 @@ def extract(handler: Any) -> None:
 def a_command_that_is_killed(name: str) -> None:
     """The same command again gives the files of a whole run, and asks a language model at most one prompt twice."""
     documents()
-    write({"questions.jsonl": '{"question": "Who wrote?", "gold": "Ada.md"}\n', "sweep.toml": SWEEP})
+    write(
+        {"questions.jsonl": '{"question": "Who wrote?", "gold": "Ada.md"}\n', "sweep.toml": SWEEP}
+    )
     with serving(extract) as server:
         words = COMMANDS[name].split()
         if name == "a comparison":  # over an older comparison

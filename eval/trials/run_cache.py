@@ -35,9 +35,15 @@ def mine(right: str, *, head: str = "", field: str = "", name: str = "mine.py") 
 
 WAYS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "its own code": (mine("True"), mine("False")),
-    "a constant of its module": (mine("RIGHT", head="RIGHT = True"), mine("RIGHT", head="RIGHT = False")),
+    "a constant of its module": (
+        mine("RIGHT", head="RIGHT = True"),
+        mine("RIGHT", head="RIGHT = False"),
+    ),
     "an imported helper": (
-        {**mine("right()", head="from scoring import right"), "scoring.py": "def right(): return True"},
+        {
+            **mine("right()", head="from scoring import right"),
+            "scoring.py": "def right(): return True",
+        },
         {"scoring.py": "def right(): return False"},
     ),
     "a helper of the helper": (
@@ -58,7 +64,10 @@ WAYS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {"own/order.py": "def right(): return False"},
     ),
     "a namespace package": (
-        {**mine("right()", head="from spaced.order import right"), "spaced/order.py": "def right(): return True"},
+        {
+            **mine("right()", head="from spaced.order import right"),
+            "spaced/order.py": "def right(): return True",
+        },
         {"spaced/order.py": "def right(): return False"},
     ),
     "an import within a function": (
@@ -66,7 +75,10 @@ WAYS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {"late.py": "RIGHT = False"},
     ),
     "a module named by a text": (
-        {**mine('importlib.import_module("la" + "te").RIGHT', head="import importlib"), "late.py": "RIGHT = True"},
+        {
+            **mine('importlib.import_module("la" + "te").RIGHT', head="import importlib"),
+            "late.py": "RIGHT = True",
+        },
         {"late.py": "RIGHT = False"},
     ),
     "a base class elsewhere": (
@@ -92,16 +104,25 @@ WAYS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {"right.txt": "no"},
     ),
     "a data file read by pathlib": (
-        {**mine('Path("right.txt").read_text() == "yes"', head="from pathlib import Path"), "right.txt": "yes"},
+        {
+            **mine('Path("right.txt").read_text() == "yes"', head="from pathlib import Path"),
+            "right.txt": "yes",
+        },
         {"right.txt": "no"},
     ),
     "a data file read by os.open": (
-        {**mine('os.read(os.open("right.txt", 0), 3) == b"yes"', head="import os"), "right.txt": "yes"},
+        {
+            **mine('os.read(os.open("right.txt", 0), 3) == b"yes"', head="import os"),
+            "right.txt": "yes",
+        },
         {"right.txt": "no"},
     ),
     "a Parquet file that Arrow opens itself": (
         {
-            **mine('pq.read_table("right.parquet")["right"][0].as_py()', head="import pyarrow.parquet as pq"),
+            **mine(
+                'pq.read_table("right.parquet")["right"][0].as_py()',
+                head="import pyarrow.parquet as pq",
+            ),
             "make.py": "import pyarrow as pa, pyarrow.parquet as pq\npq.write_table(pa.table({'right': [True]}), "
             "'right.parquet')",
         },
@@ -112,11 +133,16 @@ WAYS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     ),
     "a table of sqlite": (
         {
-            **mine('sqlite3.connect("right.db").execute("SELECT r FROM t").fetchone()[0]', head="import sqlite3"),
+            **mine(
+                'sqlite3.connect("right.db").execute("SELECT r FROM t").fetchone()[0]',
+                head="import sqlite3",
+            ),
             "make.py": "import sqlite3\nwith sqlite3.connect('right.db') as db: db.execute('CREATE TABLE t AS SELECT "
             "1 AS r')",
         },
-        {"make.py": "import sqlite3\nwith sqlite3.connect('right.db') as db: db.execute('UPDATE t SET r = 0')"},
+        {
+            "make.py": "import sqlite3\nwith sqlite3.connect('right.db') as db: db.execute('UPDATE t SET r = 0')"
+        },
     ),
     "whether a file exists": (
         {**mine('os.path.exists("right.txt")', head="import os"), "right.txt": "yes"},
@@ -129,7 +155,8 @@ WAYS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "what a program prints": (
         {
             **mine(
-                'subprocess.run(["cat", "right.txt"], capture_output=True).stdout == b"yes"', head="import subprocess"
+                'subprocess.run(["cat", "right.txt"], capture_output=True).stdout == b"yes"',
+                head="import subprocess",
             ),
             "right.txt": "yes",
         },
@@ -176,7 +203,10 @@ MAKES: dict[str, tuple[str, str]] = {
         "Mine(kb, lambda state=[False]: state[0])",
     ),
     "a callable object": ("Mine(kb, Called(True))", "Mine(kb, Called(False))"),
-    "a part inside a tuple": ("Mine(kb, parts=(Called(True),))", "Mine(kb, parts=(Called(False),))"),
+    "a part inside a tuple": (
+        "Mine(kb, parts=(Called(True),))",
+        "Mine(kb, parts=(Called(False),))",
+    ),
 }
 OBJECTS = (
     HEAD
@@ -219,11 +249,16 @@ def score(build: Callable[[object], object]) -> float:
     import kg2rag
 
     corpus = [
-        {"id": str(i), "text": f"the {word} of the castle"} for i, word in enumerate(["river", "bridge", "abbey"])
+        {"id": str(i), "text": f"the {word} of the castle"}
+        for i, word in enumerate(["river", "bridge", "abbey"])
     ]
     data = kg2rag.from_frames(corpus, [{"id": "q", "question": "the bridge", "gold": ["1"]}])
-    kb = kg2rag.KnowledgeBase.build(data.corpus, embedder=lambda texts: [[float(len(text)), 1.0] for text in texts])
-    kg2rag.compare({"mine": build(kb)}, data, metrics=["recall@1"], baseline="mine").save(Path(f"out-{os.getpid()}"))
+    kb = kg2rag.KnowledgeBase.build(
+        data.corpus, embedder=lambda texts: [[float(len(text)), 1.0] for text in texts]
+    )
+    kg2rag.compare({"mine": build(kb)}, data, metrics=["recall@1"], baseline="mine").save(
+        Path(f"out-{os.getpid()}")
+    )
     with Path(f"out-{os.getpid()}", "scores.csv").open() as table:
         (row,) = csv.DictReader(table)
     return float(row["mean"])

@@ -7,10 +7,24 @@ import shutil
 import signal
 from pathlib import Path
 
-from harness import SILENT, TOUCHED, Finding, command, contents, documents, expect, step, succeed, trial, write
+from harness import (
+    SILENT,
+    TOUCHED,
+    Finding,
+    command,
+    contents,
+    documents,
+    expect,
+    step,
+    succeed,
+    trial,
+    write,
+)
 
 OTHERS, DISK = "6 files of others", "7 full disk"
-SWEEP = 'name = "s"\ndata = "bundled"\nmetrics = ["recall@5"]\nk = 5\n[systems.bm25]\nk1 = [0.9, 1.2]\n'
+SWEEP = (
+    'name = "s"\ndata = "bundled"\nmetrics = ["recall@5"]\nk = 5\n[systems.bm25]\nk1 = [0.9, 1.2]\n'
+)
 COMMANDS = {
     "compare": "compare bundled --systems bm25 --metrics recall@5 --limit 9 --out out",
     "compare without gold": "compare documents --systems bm25 --out out",
@@ -118,7 +132,9 @@ def links_to_files_elsewhere(name: str) -> None:
 def a_link_in_place_of_a_folder(folder: str) -> None:
     """A link to another folder with the name of a folder of a result."""
     prepare()
-    theirs = dict.fromkeys(("bm25.trec.gz", "triples.jsonl", "mentions.jsonl", "old.trec.gz"), THEIRS)
+    theirs = dict.fromkeys(
+        ("bm25.trec.gz", "triples.jsonl", "mentions.jsonl", "old.trec.gz"), THEIRS
+    )
     write(theirs, "elsewhere")
     Path("out").mkdir()
     Path("out", folder).symlink_to(Path("elsewhere").absolute())
@@ -132,7 +148,9 @@ def the_page_and_the_questions_have_one_name() -> None:
     """`--out q.html` must not write the page over the questions."""
     prepare()
     done = command(*"questions documents --known-item --limit 3 --out out/q.html".split())
-    if done.code == 0 and not any(b'"question"' in data and b"<html" not in data for data in contents("out").values()):
+    if done.code == 0 and not any(
+        b'"question"' in data and b"<html" not in data for data in contents("out").values()
+    ):
         raise Finding(TOUCHED, "the questions were written over")
 
 
@@ -156,7 +174,13 @@ def prune(where: str) -> None:
     write(theirs, folder)
     store = "above/store" if where == "above it" else "store"
     succeed("datasets", "info", "documents", KG2RAG_STORE=store)
-    command("store", "prune", "--older-than-days", "0", KG2RAG_STORE="above" if where == "above it" else "store")
+    command(
+        "store",
+        "prune",
+        "--older-than-days",
+        "0",
+        KG2RAG_STORE="above" if where == "above it" else "store",
+    )
     unchanged(theirs, folder)
 
 
@@ -180,7 +204,9 @@ def save(folder: str, words: str, bytes_: int | None = None) -> str:
         [{"id": str(i), "text": f"Ada wrote {i} {words}"} for i in range(40)],
         [{"id": f"q{i}", "question": f"wrote {i}", "gold": [str(i)]} for i in range(40)],
     )
-    kb = kg2rag.KnowledgeBase.build(data.corpus, embedder=lambda texts: [[1.0, len(text)] for text in texts])
+    kb = kg2rag.KnowledgeBase.build(
+        data.corpus, embedder=lambda texts: [[1.0, len(text)] for text in texts]
+    )
     result = kg2rag.compare({"bm25": kg2rag.BM25(kb)}, data, metrics=["recall@1"], baseline="bm25")
     if bytes_ is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -210,5 +236,7 @@ def a_disk_that_is_full_after_so_many_bytes(limit: int) -> None:
     )
     if "out" not in error:
         raise Finding(SILENT, f"no file is named: {error}")
-    if any("partial" in name for name in contents("out")) or any(".partial" in path.name for path in Path().iterdir()):
+    if any("partial" in name for name in contents("out")) or any(
+        ".partial" in path.name for path in Path().iterdir()
+    ):
         raise Finding(TOUCHED, "leftovers")

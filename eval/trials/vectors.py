@@ -10,7 +10,12 @@ import tiny_model
 from harness import SILENT, Finding, step, trial
 
 POINT = "2 vectors"
-TEXTS = ["the river of the castle", "an old bridge was built", "who wrote a novel near the abbey", "film engine"]
+TEXTS = [
+    "the river of the castle",
+    "an old bridge was built",
+    "who wrote a novel near the abbey",
+    "film engine",
+]
 
 
 def model(**changes: Any) -> Any:
@@ -92,14 +97,19 @@ PAIRS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "no normalisation": (model, unnormalised),
     "other prompts": (
         model,
-        lambda: model(prompts={"query": "who wrote ", "document": "film "}, default_prompt_name="document"),
+        lambda: model(
+            prompts={"query": "who wrote ", "document": "film "}, default_prompt_name="document"
+        ),
     ),
     "a query prompt": (model, lambda: model(prompts={"query": "who wrote "})),
     "truncate_dim": (model, lambda: model(truncate_dim=8)),
     "max_seq_length": (model, lambda: model(max_seq_length=4)),
     "weights changed in place": (model, lambda: changed(zero_weight)),
     "half precision": (model, lambda: changed(lambda encoder: encoder.bfloat16())),
-    "another lower-casing": (model, lambda: changed(lambda encoder: setattr(encoder[0], "do_lower_case", True))),
+    "another lower-casing": (
+        model,
+        lambda: changed(lambda encoder: setattr(encoder[0], "do_lower_case", True)),
+    ),
     "a query encoder": (lambda: Encoder(1, 1), lambda: Encoder(1, 3)),
     "a passage encoder": (lambda: Encoder(1, 1), lambda: Encoder(3, 1)),
     "a table": (lambda: looked_up(table(1)), lambda: looked_up(table(-1))),
@@ -112,8 +122,14 @@ PAIRS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         lambda: lambda texts, scale=-1: [[1.0, scale * len(t)] for t in texts],
     ),
     "a global": (
-        lambda: LATER.update(scale=1.0) or (lambda texts: [[1.0, LATER["scale"] * len(t)] for t in texts]),
-        lambda: LATER.update(scale=-1.0) or (lambda texts: [[1.0, LATER["scale"] * len(t)] for t in texts]),
+        lambda: (
+            LATER.update(scale=1.0)
+            or (lambda texts: [[1.0, LATER["scale"] * len(t)] for t in texts])
+        ),
+        lambda: (
+            LATER.update(scale=-1.0)
+            or (lambda texts: [[1.0, LATER["scale"] * len(t)] for t in texts])
+        ),
     ),
 }
 
@@ -122,12 +138,18 @@ def scores(encoder: Any, store: str) -> list[list[float]]:
     """The scores of a few queries by an encoder on a store."""
     import kg2rag
 
-    corpus = kg2rag.Corpus.from_passages([kg2rag.Passage(str(i), "", text) for i, text in enumerate(TEXTS)])
+    corpus = kg2rag.Corpus.from_passages(
+        [kg2rag.Passage(str(i), "", text) for i, text in enumerate(TEXTS)]
+    )
     kb = kg2rag.KnowledgeBase.build(corpus, embedder=encoder, store=kg2rag.Store(store))
     queries = [kg2rag.Query(str(i), text) for i, text in enumerate(TEXTS)]
     rankings = kg2rag.Dense(kb).retrieve_batch(queries, 4)
     return [
-        [round(dict(zip(r.passage_ids, r.scores.tolist(), strict=True))[str(i)], 3) for i in range(4)] for r in rankings
+        [
+            round(dict(zip(r.passage_ids, r.scores.tolist(), strict=True))[str(i)], 3)
+            for i in range(4)
+        ]
+        for r in rankings
     ]
 
 
@@ -136,7 +158,10 @@ def another_encoder(pair: str) -> None:
     """The second encoder on the store of the first, and on a new one."""
     first, second = PAIRS[pair]
     step(lambda: scores(first(), "shared"))
-    on_shared, fresh = step(lambda: scores(second(), "shared")), step(lambda: scores(second(), "fresh"))
+    on_shared, fresh = (
+        step(lambda: scores(second(), "shared")),
+        step(lambda: scores(second(), "fresh")),
+    )
     if on_shared != fresh:
         raise Finding(SILENT, f"{on_shared[0]} on the store, {fresh[0]} on a new one")
 
@@ -154,7 +179,10 @@ def the_same_path(kind: str) -> None:
 
         name = f"static:{Path('static').resolve()}" if static else str(Path("model").resolve())
         return scores(
-            embedder_named(name, dtype="float32") if static else kg2rag.SentenceEncoder(name, dtype="float32"), folder
+            embedder_named(name, dtype="float32")
+            if static
+            else kg2rag.SentenceEncoder(name, dtype="float32"),
+            folder,
         )
 
     def make(seed: int) -> None:
@@ -162,7 +190,9 @@ def the_same_path(kind: str) -> None:
             from model2vec import StaticModel
             from tokenizers import Tokenizer, models, pre_tokenizers
 
-            words = {word: i for i, word in enumerate(["[UNK]", *sorted(set(" ".join(TEXTS).split()))])}
+            words = {
+                word: i for i, word in enumerate(["[UNK]", *sorted(set(" ".join(TEXTS).split()))])
+            }
             tokenizer = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
             tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
             vectors = np.random.default_rng(seed).normal(size=(len(words), 8)).astype(np.float32)

@@ -73,8 +73,9 @@ class FormattedContext:
 class _Pieces:
     """A context to which pieces are added as long as they stay within the budget.
 
-    A piece costs the tokens of the separator before it and of its text, counted by themselves. For WordPiece, which
-    never joins across white space, that is exact; if the whole costs more than its pieces, the last ones are dropped.
+    A piece costs the tokens of the separator before it and of its text, counted by themselves. For
+    WordPiece, which never joins across white space, that is exact; if the whole costs more than its
+    pieces, the last ones are dropped.
 
     former : the name of each piece, and the context before it.
     """
@@ -142,9 +143,9 @@ class ContextFormatter:
     def graph(self, entities: Sequence[str | int]) -> FormattedContext:
         """The structured block: the entities with types and relations, chains, and facts of sentences.
 
-        If the budget is too small for all, every entity, the chains and the facts have equal shares of it; what one
-        does not need goes to the others. Relations and facts are written one by one, strongest first: none if a
-        stronger one of its section was left out.
+        If the budget is too small for all, every entity, the chains and the facts have equal shares
+        of it; what one does not need goes to the others. Relations and facts are written one by
+        one, strongest first: none if a stronger one of its section was left out.
 
         `entities` : names (or aliases) or codes, the most important first; no entity gives an empty context.
         Raises KeyError: a name that the graph lacks.
@@ -153,18 +154,28 @@ class ContextFormatter:
         if not codes:
             return FormattedContext("", 0)
         data = graph_context(self.kb, codes, self.hops, self.max_related)
-        text, tokens, dropped = graph_block(data, self.max_related, self.graph_tokens, self._counter)
+        text, tokens, dropped = graph_block(
+            data, self.max_related, self.graph_tokens, self._counter
+        )
         if text:
-            excess_of = {self.kb.graph.names[code]: self.kb.graph.degrees[code] - self.max_related for code in codes}
-            weaker = [f"{excess} weaker relations of {name}" for name, excess in excess_of.items() if excess > 0]
+            excess_of = {
+                self.kb.graph.names[code]: self.kb.graph.degrees[code] - self.max_related
+                for code in codes
+            }
+            weaker = [
+                f"{excess} weaker relations of {name}"
+                for name, excess in excess_of.items()
+                if excess > 0
+            ]
             dropped += [Dropped(relations, "limit") for relations in weaker]
         return FormattedContext(text, tokens, dropped=tuple(dropped), graph_context=data)
 
     def passages(self, ranking: Ranking, entities: Sequence[str | int] = ()) -> FormattedContext:
         """The passages of a ranking, best first, each with its key, score, source and, from the graph, its path.
 
-        A passage that does not fit is dropped and the next one tried; one whose contents repeat an earlier one's (case
-        and punctuation aside) is dropped as well. Keys number the passages in the text.
+        A passage that does not fit is dropped and the next one tried; one whose contents repeat an
+        earlier one's (case and punctuation aside) is dropped as well. Keys number the passages in
+        the text.
 
         `entities` : described above the passages.
         """
@@ -179,13 +190,17 @@ class ContextFormatter:
     def _description(self, code: int) -> str:
         """The name, type and description of an entity."""
         graph = self.kb.graph
-        name, type_, description = (one_line(texts[code]) for texts in (graph.names, graph.types, graph.descriptions))
+        name, type_, description = (
+            one_line(texts[code]) for texts in (graph.names, graph.types, graph.descriptions)
+        )
         head = f"**{name}** ({type_})" if type_ else f"**{name}**"
         return BLOCK_SEPARATOR.join(filter(None, (head, description)))
 
     def below(self, block: FormattedContext, ranking: Ranking) -> FormattedContext:
         """The passages of a ranking, as `passages` writes them, below a graph block that is within the budget."""
-        return self._add_passages(_Pieces(block, self.passage_tokens, self._counter), ranking, BLOCK_SEPARATOR)
+        return self._add_passages(
+            _Pieces(block, self.passage_tokens, self._counter), ranking, BLOCK_SEPARATOR
+        )
 
     def _add_passages(self, pieces: _Pieces, ranking: Ranking, separator: str) -> FormattedContext:
         """The context of some pieces and the passages of a ranking, the first of them after a separator."""
@@ -212,7 +227,11 @@ class ContextFormatter:
 
     def _codes(self, entities: Sequence[str | int]) -> list[int]:
         graph = self.kb.graph
-        return list(dict.fromkeys(graph.entity(name) if isinstance(name, str) else int(name) for name in entities))
+        return list(
+            dict.fromkeys(
+                graph.entity(name) if isinstance(name, str) else int(name) for name in entities
+            )
+        )
 
 
 def assemble(
@@ -240,10 +259,16 @@ def assemble(
         graph_tokens = tokens // GRAPH_BLOCK_DIVISOR
     require("graph_tokens", graph_tokens, int, at_least(0))
     if graph_tokens > tokens:
-        raise ValueError(f"graph_tokens is {graph_tokens}, which is more than the {tokens} tokens of the context.")
+        raise ValueError(
+            f"graph_tokens is {graph_tokens}, which is more than the {tokens} tokens of the context."
+        )
     if len(queries) != len(rankings):
-        raise ValueError(f"{len(queries)} queries, but {len(rankings)} rankings. Give one ranking per query.")
-    writer = ContextFormatter(kb, graph_tokens=graph_tokens, passage_tokens=tokens, hops=hops, counter=counter)
+        raise ValueError(
+            f"{len(queries)} queries, but {len(rankings)} rankings. Give one ranking per query."
+        )
+    writer = ContextFormatter(
+        kb, graph_tokens=graph_tokens, passage_tokens=tokens, hops=hops, counter=counter
+    )
     if not graph_tokens:
         return [writer.passages(ranking) for ranking in rankings]
     entities = _named_entities(kb, queries, rankings)
@@ -258,7 +283,9 @@ def _named_entities(
 ) -> list[Sequence[str | int]]:
     """The entities that each query names, from its ranking or, if that has none, from the designs' linkers."""
     entities: list[Sequence[str | int]] = list(map(_linked_names, rankings))
-    unlinked = [position for position, ranking in enumerate(rankings) if ranking.notes.linked is None]
+    unlinked = [
+        position for position, ranking in enumerate(rankings) if ranking.notes.linked is None
+    ]
     if unlinked and kb.graph.n_entities:
         linker = linking.of(linking.DESIGN, kb)
         unlinked_queries = [queries[position] for position in unlinked]
@@ -292,7 +319,9 @@ def context(
     if kb is None:
         bases = knowledge_bases(system)
         if len(bases) != 1:
-            raise ValueError(f"{system!r} has {len(bases)} knowledge bases. Give the one to write from: kb=….")
+            raise ValueError(
+                f"{system!r} has {len(bases)} knowledge bases. Give the one to write from: kb=…."
+            )
         kb = bases[0]
     announce("Before the context", workloads(system, [query]))
     rankings = system.retrieve_batch([query], k)

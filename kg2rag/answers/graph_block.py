@@ -1,10 +1,11 @@
 """The graph around a query's entities -> its block of a context: short lines, strongest first, in a budget of tokens.
 
-The structured block of the graph-augmented design. Inferred from its example: an inverse relation has no weight where
-the other section gives it; a weight is written if the source states one (5 means none); "Relevant Relationships" are
-the facts that the graph describes, or for which the corpus has a sentence that names both ends, shown because the line
-would otherwise repeat "Related". Ours: how a small budget is shared (`shared`); entities beyond the query's, if they
-are described; and chains, so that a reader can trace what a change reaches.
+The structured block of the graph-augmented design. Inferred from its example: an inverse relation
+has no weight where the other section gives it; a weight is written if the source states one (5
+means none); "Relevant Relationships" are the facts that the graph describes, or for which the
+corpus has a sentence that names both ends, shown because the line would otherwise repeat "Related".
+Ours: how a small budget is shared (`shared`); entities beyond the query's, if they are described;
+and chains, so that a reader can trace what a change reaches.
 """
 
 from __future__ import annotations
@@ -41,18 +42,22 @@ class Line(NamedTuple):
     separator: str = ", "
 
 
-def shared(top: str, lines: Sequence[Line], budget: int, counter: TokenCounter) -> tuple[str, int, list[Dropped]]:
+def shared(
+    top: str, lines: Sequence[Line], budget: int, counter: TokenCounter
+) -> tuple[str, int, list[Dropped]]:
     """The text that fits, its tokens, and what was left out; nothing fits if `top`, its first lines, does not.
 
-    The lines take turns: their first items, then the second of each that has one, and so on. The whole text is counted
-    with every item: the budget holds for any tokenizer.
+    The lines take turns: their first items, then the second of each that has one, and so on. The
+    whole text is counted with every item: the budget holds for any tokenizer.
     """
     if counter.count([top])[0] > budget:
         return "", 0, [Dropped(top, "budget")]
     text = top
     n_written = [0] * len(lines)
     dropped: list[Dropped] = []
-    for item, number in sorted((item, number) for number, line in enumerate(lines) for item in range(len(line.items))):
+    for item, number in sorted(
+        (item, number) for number, line in enumerate(lines) for item in range(len(line.items))
+    ):
         line = lines[number]
         if n_written[number] == item:  # no stronger item of the line was left out
             n_written[number] += 1
@@ -75,7 +80,9 @@ def _text(top: str, lines: Sequence[Line], n_written: Sequence[int]) -> str:
     return "\n\n".join([top, *("\n".join(filter(None, texts)) for texts in sections.values())])
 
 
-def graph_block(data: GraphContext, limit: int, budget: int, counter: TokenCounter) -> tuple[str, int, list[Dropped]]:
+def graph_block(
+    data: GraphContext, limit: int, budget: int, counter: TokenCounter
+) -> tuple[str, int, list[Dropped]]:
     """The block of a graph context: its text, its tokens, and what was left out.
 
     `limit` : of the relations of each entity, of the entities beside the query's, of the chains and of the facts.
@@ -97,7 +104,9 @@ def graph_block(data: GraphContext, limit: int, budget: int, counter: TokenCount
     return text, tokens, dropped
 
 
-def _entity_lines(data: GraphContext, entity: ContextEntity, section: tuple[int, str], limit: int) -> list[Line]:
+def _entity_lines(
+    data: GraphContext, entity: ContextEntity, section: tuple[int, str], limit: int
+) -> list[Line]:
     """The relations and the description of one of the query's entities; a line without text if it has neither."""
     lines = []
     related = _related(data, entity)[:limit]
@@ -126,7 +135,9 @@ def _lists(data: GraphContext) -> dict[str, list[str]]:
     """Heading -> the items below the query's entities."""
     described = [entity for entity in data.entities if entity.hops and entity.description.strip()]
     return {
-        "Related Entities": [f"- {entity.titled}: {one_line(entity.description)}" for entity in described],
+        "Related Entities": [
+            f"- {entity.titled}: {one_line(entity.description)}" for entity in described
+        ],
         "Chains": [f"- {chain}" for chain in data.chains],
         "Relevant Relationships": [str(fact) for fact in data.relationships if fact.sentence],
     }

@@ -1,8 +1,9 @@
 """Entities of a graph -> what it says of them, as data: entities, relationships, and the chains that lead on.
 
-The `graphContext` of the confidence-gated and vector-first designs. Ours: the names of relations that are read from
-tail to head (the graph-augmented design has one example, depends_on -> depended_on_by), and how many
-relationships are taken: of each entity the strongest, and the chains to what lies beyond its neighbours.
+The `graphContext` of the confidence-gated and vector-first designs. Ours: the names of relations
+that are read from tail to head (the graph-augmented design has one example, depends_on ->
+depended_on_by), and how many relationships are taken: of each entity the strongest, and the chains
+to what lies beyond its neighbours.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ class ContextEntity:
 class Relationship:
     """A fact of a context, as the graph states it.
 
-    `description` is the graph's, else the first sentence of the stating passage that names both ends, else empty;
-    `strength` is in (0, 10]; `direction` is "out" if the end that is nearer to the query is the source, else "in".
+    `description` is the graph's, else the first sentence of the stating passage that names both
+    ends, else empty; `strength` is in (0, 10]; `direction` is "out" if the end that is nearer to
+    the query is the source, else "in".
     """
 
     source: str
@@ -69,7 +71,8 @@ class Relationship:
 class Chain:
     """Entities, each related to the one before by the relation of its place, read along the chain.
 
-    `strength` is that of the weakest. Its text: "OAuth Provider -> Auth Service (depended_on_by) -> Login (part_of)".
+    `strength` is that of the weakest. Its text: "OAuth Provider -> Auth Service (depended_on_by) ->
+    Login (part_of)".
     """
 
     entities: tuple[str, ...]
@@ -77,7 +80,10 @@ class Chain:
     strength: float
 
     def __str__(self) -> str:
-        links = (f" -> {one_line(name)} ({how})" for name, how in zip(self.entities[1:], self.relations, strict=True))
+        links = (
+            f" -> {one_line(name)} ({how})"
+            for name, how in zip(self.entities[1:], self.relations, strict=True)
+        )
         return one_line(self.entities[0]) + "".join(links)
 
 
@@ -90,7 +96,9 @@ class GraphContext:
     chains: tuple[Chain, ...] = ()
 
 
-def graph_context(kb: KnowledgeBase, entities: Sequence[int], hops: int = 1, limit: int = 10) -> GraphContext:
+def graph_context(
+    kb: KnowledgeBase, entities: Sequence[int], hops: int = 1, limit: int = 10
+) -> GraphContext:
     """The graph around some entities, given by their codes.
 
     `limit` : of the relationships of each entity, strongest first, and of the chains of more than one hop in all.
@@ -102,7 +110,9 @@ def graph_context(kb: KnowledgeBase, entities: Sequence[int], hops: int = 1, lim
             start_of.setdefault(index, entity)
     chains = []
     if hops > 1:
-        chains = [_chain(kb, walk, start_of) for walk in _longest_walks(graph, entities, hops, limit)]
+        chains = [
+            _chain(kb, walk, start_of) for walk in _longest_walks(graph, entities, hops, limit)
+        ]
     facts: dict[tuple[str, str, str], Relationship] = {}
     distance = dict.fromkeys(entities, 0)
     for index, start in start_of.items():
@@ -111,7 +121,9 @@ def graph_context(kb: KnowledgeBase, entities: Sequence[int], hops: int = 1, lim
         distance.setdefault(_other(graph, index, start), distance.get(start, 0) + 1)
     return GraphContext(
         tuple(
-            ContextEntity(graph.names[entity], graph.types[entity], graph.descriptions[entity], entity_hops)
+            ContextEntity(
+                graph.names[entity], graph.types[entity], graph.descriptions[entity], entity_hops
+            )
             for entity, entity_hops in distance.items()
         ),
         tuple(sorted(facts.values(), key=lambda fact: -fact.strength)),
@@ -152,7 +164,9 @@ def _strongest(graph: KnowledgeGraph, entity: int, limit: int) -> Iterator[int]:
             return
 
 
-def _longest_walks(graph: KnowledgeGraph, entities: Sequence[int], hops: int, limit: int) -> list[Neighbour]:
+def _longest_walks(
+    graph: KnowledgeGraph, entities: Sequence[int], hops: int, limit: int
+) -> list[Neighbour]:
     """The walks of two hops and more that no other continues, strongest first."""
     neighbourhood = graph.neighbourhood(entities, hops=hops, limit=limit)
     walks = [
@@ -190,7 +204,9 @@ def _relationship(kb: KnowledgeBase, index: int, start: int) -> Relationship:
     if not description and row >= 0:
         description = _stating_sentence(kb, row, triple)
     direction = "out" if int(kb.graph.triples.heads[index]) == start else "in"
-    return Relationship(triple.head, triple.tail, triple.relation, description, triple.strength, direction)
+    return Relationship(
+        triple.head, triple.tail, triple.relation, description, triple.strength, direction
+    )
 
 
 def _stating_sentence(kb: KnowledgeBase, row: int, triple: Triple) -> str:
@@ -211,7 +227,9 @@ _PARTICIPLES = ((r"ies$", "ied"), (r"(sh|ch|ss|x|zz)es$", r"\1ed"), (r"es$", "ed
 
 
 _PAIRS = [(relation, relation) for relation in _TABLES["symmetric"]]
-_PAIRS += [pair for first, second in _TABLES["pairs"] for pair in ((first, second), (second, first))]
+_PAIRS += [
+    pair for first, second in _TABLES["pairs"] for pair in ((first, second), (second, first))
+]
 _INVERSES = dict(reversed(_PAIRS))
 """Relation -> its inverse, both ways; of several, the first."""
 
@@ -219,7 +237,8 @@ _INVERSES = dict(reversed(_PAIRS))
 def inverse(relation: str) -> str:
     """The relation's name from the other end, in the same spelling (case, underscores or spaces).
 
-    By a table of irregular ones (`inverses.toml`), a rule for third-person verbs, and "inverse of …" for the rest.
+    By a table of irregular ones (`inverses.toml`), a rule for third-person verbs, and "inverse of
+    …" for the rest.
 
     >>> [inverse(name) for name in ("depends_on", "HOSTS", "is located in")]
     ['depended_on_by', 'HOSTED_BY', 'inverse of is located in']
@@ -237,9 +256,17 @@ def _passive(words: Sequence[str]) -> str:
     """The passive of a verb and at most one preposition, joined by underscores; "" for other words."""
     verb, *prepositions = words
     is_verb = verb.isalpha() and _THIRD_PERSON.fullmatch(verb) and verb not in _TABLES["no_verbs"]
-    if not is_verb or len(prepositions) > 1 or not set(prepositions) <= set(_TABLES["prepositions"]):
+    if (
+        not is_verb
+        or len(prepositions) > 1
+        or not set(prepositions) <= set(_TABLES["prepositions"])
+    ):
         return ""
-    regular = next(re.sub(ending, participle, verb) for ending, participle in _PARTICIPLES if re.search(ending, verb))
+    regular = next(
+        re.sub(ending, participle, verb)
+        for ending, participle in _PARTICIPLES
+        if re.search(ending, verb)
+    )
     return "_".join([_TABLES["participles"].get(verb, regular), *prepositions, "by"])
 
 

@@ -1,7 +1,7 @@
 """The command line: `kg2rag compare`, `kg2rag datasets`, `kg2rag store` and the rest.
 
-A command parses its options, calls the functions that a notebook would call, and prints their results. Each is a
-function in a file of its subject, and a line below.
+A command parses its options, calls the functions that a notebook would call, and prints their
+results. Each is a function in a file of its subject, and a line below.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def _print_version(is_requested: bool) -> None:
 
 @app.callback()
 def options(
-    version: bool = opt(False, "Print the version and exit.", "--version", callback=_print_version, is_eager=True),
+    version: bool = opt(
+        False, "Print the version and exit.", "--version", callback=_print_version, is_eager=True
+    ),
 ) -> None:
     """Options of `kg2rag` itself."""
 
@@ -56,7 +58,8 @@ def main() -> None:
     gc.set_threshold(100_000, 20, 50)  # imports make some 600,000 objects that stay
     warnings.showwarning = print_warning  # type: ignore[assignment]
     sys.excepthook = print_traceback
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # unset, the tokeniser warns in every forked process
+    # unset, the tokeniser warns in every forked process
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     try:
         app()
     except (ValueError, OSError, KeyError, RuntimeError, ImportError) as error:

@@ -13,15 +13,33 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kg2rag.cli.option_groups import EXIT_SOME_FAILED, arg, expand_groups, opt, parse_settings, split_names
-from kg2rag.cli.options import NAMES, DrawOptions, EncoderOptions, ReaderOptions, SystemOptions, WorkerOptions
+from kg2rag.cli.option_groups import (
+    EXIT_SOME_FAILED,
+    arg,
+    expand_groups,
+    opt,
+    parse_settings,
+    split_names,
+)
+from kg2rag.cli.options import (
+    NAMES,
+    DrawOptions,
+    EncoderOptions,
+    ReaderOptions,
+    SystemOptions,
+    WorkerOptions,
+)
 from kg2rag.cli.printing import print_line, print_rich
 
 if TYPE_CHECKING:
     from kg2rag.types import QADataset
 
-FURTHER_SETS = "Further sets, for a macro-average; --path is then a folder with a subfolder for each set."
-METRICS = "Metrics of ranx, all_recall@k, support_f1@k, recall@500tokens. Default: six standard metrics."
+FURTHER_SETS = (
+    "Further sets, for a macro-average; --path is then a folder with a subfolder for each set."
+)
+METRICS = (
+    "Metrics of ranx, all_recall@k, support_f1@k, recall@500tokens. Default: six standard metrics."
+)
 KNOWN_ITEMS = 50  # headings and sentences that are asked if there is no question
 
 
@@ -31,7 +49,9 @@ class ComparisonOptions:
 
     metrics: str | None = opt(None, METRICS)
     k: int = opt(100, "Hits per query.", "--k", min=1)
-    baseline: str | None = opt(None, "System to test against. Default: hybrid, or dense, or the first.")
+    baseline: str | None = opt(
+        None, "System to test against. Default: hybrid, or dense, or the first."
+    )
     out: Path | None = opt(None, "Folder for the results. Default: reports/DATASET.")
     fresh: bool = opt(False, "Run all systems again instead of reading stored runs.", "--fresh")
     open: bool = opt(False, "Open the report in a browser.", "--open")
@@ -55,17 +75,21 @@ def compare(
 ) -> None:
     """Compare retrieval systems on a question set. Prints a table and writes a report to --out.
 
-    Stored runs are read, so an interrupted comparison continues, and a further system runs on its own. On several
-    sets the table has the first metric on each set and its macro-average; the comparison on each set is in --out/SET.
-    Without gold, the report shows how far the systems agree, and lets you judge their hits.
+    Stored runs are read, so an interrupted comparison continues, and a further system runs on its
+    own. On several sets the table has the first metric on each set and its macro-average; the
+    comparison on each set is in --out/SET. Without gold, the report shows how far the systems
+    agree, and lets you judge their hits.
 
-    With --reader the table also has the answers of a language model from the first passages of each system. The plan
-    of its requests is printed and confirmed first; every answer is stored as it arrives and paid once, so that the same
-    command goes on. The exit code is 3 if answers are missing.
+    With --reader the table also has the answers of a language model from the first passages of each
+    system. The plan of its requests is printed and confirmed first; every answer is stored as it
+    arrives and paid once, so that the same command goes on. The exit code is 3 if answers are
+    missing.
     """
     reading.open()  # a name without an address is refused before any work
     if further:
-        folder, missing_answers = _compare_sets(data.several(further), systems, workers, reading, options)
+        folder, missing_answers = _compare_sets(
+            data.several(further), systems, workers, reading, options
+        )
     else:
         folder, missing_answers = _compare_set(data, systems, workers, reading, options)
     report = folder / "report.html"
@@ -73,7 +97,10 @@ def compare(
     if options.open and not webbrowser.open(report.resolve().as_uri()):
         print_line("No browser can be opened here.", err=True)
     if missing_answers:
-        print_line(f"{missing_answers} answers are missing. The same command asks for them again.", err=True)
+        print_line(
+            f"{missing_answers} answers are missing. The same command asks for them again.",
+            err=True,
+        )
         raise typer.Exit(EXIT_SOME_FAILED)
 
 
@@ -123,7 +150,14 @@ def _compare_sets(
         announce_replacement(folder / name, dataset.name)
     seed = next(iter(sets.values())).seed
     result = _run(
-        lambda dataset: systems.build(dataset.corpus)[1], loaded, folder, seed, systems, workers, reading, options
+        lambda dataset: systems.build(dataset.corpus)[1],
+        loaded,
+        folder,
+        seed,
+        systems,
+        workers,
+        reading,
+        options,
     )
     print_rich(result)
     if len(result.metrics) > 1:
@@ -155,7 +189,14 @@ def _run(
             answer_rules=reading.answer_rules,
             confirm=reading.confirm,
         )
-        return compare(systems, data, reader=reading.open(), folder=folder, options=advanced, **options.keywords())
+        return compare(
+            systems,
+            data,
+            reader=reading.open(),
+            folder=folder,
+            options=advanced,
+            **options.keywords(),
+        )
 
 
 def announce_replacement(folder: Path, name: str, systems: Sequence[str] | None = None) -> None:
@@ -164,7 +205,10 @@ def announce_replacement(folder: Path, name: str, systems: Sequence[str] | None 
 
     former = other_comparison(folder, name, systems)
     if former:
-        print_line(f"{folder} holds {former}, which will be replaced. Name another folder with --out.", err=True)
+        print_line(
+            f"{folder} holds {former}, which will be replaced. Name another folder with --out.",
+            err=True,
+        )
 
 
 def _name_unused_graphs(dataset: QADataset) -> None:
@@ -172,7 +216,9 @@ def _name_unused_graphs(dataset: QADataset) -> None:
     from kg2rag.extraction.sources import takes_file
 
     kinds = [(name.partition(":")[0], file) for name, file in dataset.graph_files.items()]
-    offers = [f"  --graph {shlex.quote(f'{kind}({file})')}" for kind, file in kinds if takes_file(kind)]
+    offers = [
+        f"  --graph {shlex.quote(f'{kind}({file})')}" for kind, file in kinds if takes_file(kind)
+    ]
     if offers:
         print_line("\n".join(["Unused graph file found:", *offers]))
 
@@ -187,18 +233,28 @@ def _judge(folder: Path, dataset: QADataset, systems: SystemOptions, data: DrawO
     queries = dataset.unjudged[: data.limit]
     if queries:
         print_line(
-            f"No question has gold: the report is a page to judge the hits of {len(queries)} questions.", err=True
+            f"No question has gold: the report is a page to judge the hits of {len(queries)} questions.",
+            err=True,
         )
     else:
         rows = known_items(dataset.corpus, data.limit or KNOWN_ITEMS, data.seed).rows
         queries = tuple(Query(row["id"], row["question"]) for row in rows)
         if not queries:
-            raise ValueError(f"{dataset.name} has no heading and no sentence to ask. Give --questions FILE.")
-        print_line(f"There are no questions: {len(queries)} headings and sentences are asked instead.", err=True)
-    result = agreement(systems.build(dataset.corpus)[1], replace(dataset, unjudged=queries), POOL_DEPTH)
+            raise ValueError(
+                f"{dataset.name} has no heading and no sentence to ask. Give --questions FILE."
+            )
+        print_line(
+            f"There are no questions: {len(queries)} headings and sentences are asked instead.",
+            err=True,
+        )
+    result = agreement(
+        systems.build(dataset.corpus)[1], replace(dataset, unjudged=queries), POOL_DEPTH
+    )
     write_outputs(folder, "comparison", {"report.html": result.to_html().encode()})
     print_line(result)
-    print_line("Judge hits in the report, then compare with the file that it saves: --questions FILE.")
+    print_line(
+        "Judge hits in the report, then compare with the file that it saves: --questions FILE."
+    )
 
 
 @expand_groups(dataset="bundled")
@@ -206,7 +262,9 @@ def compare_graphs(
     data: DrawOptions,
     encoder: EncoderOptions,
     workers: WorkerOptions,
-    graphs: list[str] | None = opt(None, "NAME=SOURCE; may be repeated. Default: mentions, cooccurrence.", "--graph"),
+    graphs: list[str] | None = opt(
+        None, "NAME=SOURCE; may be repeated. Default: mentions, cooccurrence.", "--graph"
+    ),
     systems: str = opt("graph_augmented,expansion_queries", NAMES.capitalize()),
     settings: list[str] | None = opt(None, "system.parameter=value; may be repeated.", "--set"),
     placebo: int = opt(3, "Number of shuffled copies of each graph.", min=0),
@@ -228,12 +286,21 @@ def compare_graphs(
     sources = _graph_sources(graphs or ["mentions=mentions", "cooccurrence=cooccurrence"])
     dataset = data.load()
     embedder = encoder.encoder()
-    kbs = {name: KnowledgeBase.build(dataset.corpus, source, embedder=embedder) for name, source in sources.items()}
+    kbs = {
+        name: KnowledgeBase.build(dataset.corpus, source, embedder=embedder)
+        for name, source in sources.items()
+    }
     first = next(iter(kbs.values()))
-    shuffled = {f"{name}-shuffled": [kb.placebo(seed) for seed in range(placebo)] for name, kb in kbs.items()}
-    build_all(first, system_of, changes)  # an unknown system or parameter is refused before any work
+    shuffled = {
+        f"{name}-shuffled": [kb.placebo(seed) for seed in range(placebo)]
+        for name, kb in kbs.items()
+    }
+    # an unknown system or parameter is refused before any work
+    build_all(first, system_of, changes)
     announce_replacement(folder, dataset.name)
-    strategies = {name: partial(build, system, **changes.get(name, {})) for name, system in system_of.items()}
+    strategies = {
+        name: partial(build, system, **changes.get(name, {})) for name, system in system_of.items()
+    }
     with workers.open():
         result = compare(
             {"dense": build("dense", first), **strategies},
@@ -241,7 +308,9 @@ def compare_graphs(
             graphs={**kbs, **shuffled} if placebo else kbs,
             metrics=split_names(metrics),
             baseline="dense",
-            options=CompareOptions(seed=data.seed, command=_command(), counter=counter_of(first.embedder)),
+            options=CompareOptions(
+                seed=data.seed, command=_command(), counter=counter_of(first.embedder)
+            ),
         )
     result.save(folder)
     print_rich(result)

@@ -16,7 +16,9 @@ from kg2rag.cli.printing import print_line, print_table
 if TYPE_CHECKING:
     from kg2rag.datasets.known_items import WrittenQuestions
 
-datasets_app = typer.Typer(help="Sets that can be loaded, their sizes and their faults.", no_args_is_help=True)
+datasets_app = typer.Typer(
+    help="Sets that can be loaded, their sizes and their faults.", no_args_is_help=True
+)
 store_app = typer.Typer(help="The cache of vectors, indexes and graphs.", no_args_is_help=True)
 
 
@@ -32,7 +34,9 @@ def list_datasets() -> None:
         except RuntimeError as error:  # in another package; the other sets are listed
             rows.append([name, str(error)])
         else:
-            offers = [_readable(about[option]).replace(", ", ",\n") for option in ("settings", "passages")]
+            offers = [
+                _readable(about[option]).replace(", ", ",\n") for option in ("settings", "passages")
+            ]
             rows.append([name, str(about["summary"]), *offers, str(about["licence"])])
     print_table(("name", "description", "settings", "passages", "licence"), rows)
 
@@ -43,7 +47,9 @@ def info(data: DrawOptions) -> None:
     """Print the sizes of a set: questions by type and hops, passages, gold, and the graph files beside it."""
     from kg2rag.datasets import info as run
 
-    print_table(("size", "value"), ((name, _readable(value)) for name, value in run(data.load()).items()))
+    print_table(
+        ("size", "value"), ((name, _readable(value)) for name, value in run(data.load()).items())
+    )
 
 
 @datasets_app.command()
@@ -56,7 +62,9 @@ def lint(data: DrawOptions) -> None:
     if faults.empty:
         print_line("Nothing found.")
         return
-    rows = ([_readable(cell).replace(", ", "\n") for cell in row] for row in faults.to_numpy().tolist())
+    rows = (
+        [_readable(cell).replace(", ", "\n") for cell in row] for row in faults.to_numpy().tolist()
+    )
     print_table(list(map(str, faults)), rows)
 
 
@@ -64,9 +72,14 @@ def lint(data: DrawOptions) -> None:
 def questions(
     data: DataOptions,
     model_options: ModelOptions,
-    out: Path = opt(Path("questions.jsonl"), "File for the questions; the page to review them is written beside it."),
+    out: Path = opt(
+        Path("questions.jsonl"),
+        "File for the questions; the page to review them is written beside it.",
+    ),
     plan: bool = opt(False, "Estimate calls, tokens and cost, and send nothing.", "--plan"),
-    known_item: bool = opt(False, "Use headings and sentences as queries; needs no model.", "--known-item"),
+    known_item: bool = opt(
+        False, "Use headings and sentences as queries; needs no model.", "--known-item"
+    ),
     limit: int = opt(50, "Number of chains of passages to try, or of known items.", min=1),
     hops: int = opt(2, "Number of passages in a chain.", min=2),
     graph: str = opt("mentions", GRAPHS),
@@ -74,9 +87,9 @@ def questions(
 ) -> None:
     """Make a test set from a folder of documents: multi-hop questions by a language model, or known items.
 
-    A model writes a question for a chain of passages that share names. The question is kept if the model answers it
-    from all passages of the chain, but from no single one. Answers are stored as they arrive and paid once. Review the
-    page, then compare with --questions.
+    A model writes a question for a chain of passages that share names. The question is kept if the
+    model answers it from all passages of the chain, but from no single one. Answers are stored as
+    they arrive and paid once. Review the page, then compare with --questions.
     """
     from kg2rag.compute import SentenceEncoder, Store, check_outputs
     from kg2rag.extraction.sources import SOURCES
@@ -85,12 +98,15 @@ def questions(
 
     page = out.with_suffix(".html")
     if page == out:
-        raise ValueError(f"--out {out}: the questions are written as .jsonl, and the page to review them beside them.")
+        raise ValueError(
+            f"--out {out}: the questions are written as .jsonl, and the page to review them beside them."
+        )
     if not plan:
         check_outputs(out.parent, [out.name, page.name])
     corpus = data.load().corpus
     model = None if known_item else model_options.open("Without --known-item, this command")
-    kb = KnowledgeBase(corpus, SOURCES.build(graph), SentenceEncoder(), Store())  # nothing is encoded
+    # nothing is encoded
+    kb = KnowledgeBase(corpus, SOURCES.build(graph), SentenceEncoder(), Store())
     if not plan:
         written = questions_from(kb, model, limit=limit, hops=hops, seed=seed)
         _save_questions(written, out, page, data.dataset)
@@ -106,11 +122,15 @@ def _save_questions(written: WrittenQuestions, out: Path, page: Path, dataset: s
     if written.rows:
         written.label().save(page)
         written.save(out)
-        print_line(f"To review: {page}. To compare: kg2rag compare {shlex.quote(dataset)} --questions {out}")
+        print_line(
+            f"To review: {page}. To compare: kg2rag compare {shlex.quote(dataset)} --questions {out}"
+        )
     else:
         print_line(f"No question was written, so {out} is not.", err=True)
     if written.failures:
-        print_line(f"{len(written.failures)} calls failed, the first: {written.failures[0]}.", err=True)
+        print_line(
+            f"{len(written.failures)} calls failed, the first: {written.failures[0]}.", err=True
+        )
     if any(failure.kind != "output" for failure in written.failures):
         print_line("The same command asks again for answers that did not come.", err=True)
     if written.failures or not written.rows:
@@ -132,7 +152,9 @@ def _readable(value: object) -> str:
 def get(
     name: str = arg("", "Name of a reported part of a set; --list prints them."),
     into: Path = opt(Path("data/public"), "Folder for the sets; NAME is created in it."),
-    listed: bool = opt(False, "List the reported parts, their questions and their origin.", "--list"),
+    listed: bool = opt(
+        False, "List the reported parts, their questions and their origin.", "--list"
+    ),
 ) -> None:
     """Download a part of a public set that README and docs report, and check it."""
     from kg2rag.datasets import get as run
@@ -140,17 +162,26 @@ def get(
 
     if listed:
         parts = subsets().items()
-        rows = ((label, str(len(part.ids)), part.about, part.needs or "from the hub") for label, part in parts)
+        rows = (
+            (label, str(len(part.ids)), part.about, part.needs or "from the hub")
+            for label, part in parts
+        )
         print_table(("name", "questions", "description", "origin"), rows)
     elif name:
-        print_line(f"{run(name, into)}: the {len(subsets()[name].ids)} questions and the corpus that are reported.")
+        print_line(
+            f"{run(name, into)}: the {len(subsets()[name].ids)} questions and the corpus that are reported."
+        )
     else:
-        raise ValueError("Name a reported part of a set: kg2rag datasets get musique-100. --list names the parts.")
+        raise ValueError(
+            "Name a reported part of a set: kg2rag datasets get musique-100. --list names the parts."
+        )
 
 
 @store_app.command("prune")
 def prune_store(
-    older_than_days: float = opt(30.0, "Delete entries that were unused for this many days; 0 deletes all.", min=0),
+    older_than_days: float = opt(
+        30.0, "Delete entries that were unused for this many days; 0 deletes all.", min=0
+    ),
 ) -> None:
     """Delete old entries of the store, and files that killed builds left. Files of others in its folder stay."""
     from kg2rag.compute import Store

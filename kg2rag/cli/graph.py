@@ -26,28 +26,39 @@ EXIT_INTERRUPTED = 130
 class BuildOptions:
     """The graph to build, and where it is written."""
 
-    extractor: str = opt("mentions", "openie, kg2rag or typed (by a language model), or any --graph of compare.")
+    extractor: str = opt(
+        "mentions", "openie, kg2rag or typed (by a language model), or any --graph of compare."
+    )
     out: Path | None = opt(None, "Folder for the graph; not needed with --plan.")
     plan: bool = opt(False, "Estimate calls, tokens and cost, and send nothing.", "--plan")
     retry_failed: bool = opt(
-        False, "Ask again if an answer was unusable: another seed, a higher temperature, more tokens.", "--retry-failed"
+        False,
+        "Ask again if an answer was unusable: another seed, a higher temperature, more tokens.",
+        "--retry-failed",
     )
     allow_failed: bool = opt(
         False, "Write the graph even if passages failed; build.json counts them.", "--allow-failed"
     )
-    force: bool = opt(False, "Replace another graph of kg2rag in --out; other files are never touched.", "--force")
-    limit: int | None = opt(None, "Number of passages to ask about, for a trial: the first ones.", min=1)
-    schema: Path | None = opt(None, "For typed: TOML with entity_types, relation_types or both. Default: any type.")
+    force: bool = opt(
+        False, "Replace another graph of kg2rag in --out; other files are never touched.", "--force"
+    )
+    limit: int | None = opt(
+        None, "Number of passages to ask about, for a trial: the first ones.", min=1
+    )
+    schema: Path | None = opt(
+        None, "For typed: TOML with entity_types, relation_types or both. Default: any type."
+    )
 
 
 @expand_groups(dataset="bundled")
 def build(data: DataOptions, model: ModelOptions, options: BuildOptions) -> None:
     """Build a knowledge graph over the passages of a question set.
 
-    `kg2rag compare … --graph 'graph(OUT)'` reads the graph. Every answer of a language model is stored as it arrives:
-    an interrupted build continues with the same command. OUT/failed.jsonl lists passages that failed and the causes;
-    the exit code is then 3, and no graph is written unless --allow-failed is given. The same command asks again if no
-    answer came; --retry-failed also asks again if the answer was unusable.
+    `kg2rag compare … --graph 'graph(OUT)'` reads the graph. Every answer of a language model is
+    stored as it arrives: an interrupted build continues with the same command. OUT/failed.jsonl
+    lists passages that failed and the causes; the exit code is then 3, and no graph is written
+    unless --allow-failed is given. The same command asks again if no answer came; --retry-failed
+    also asks again if the answer was unusable.
     """
     _check_options(options, model)
     source = _extractor(options, model)
@@ -134,7 +145,10 @@ def _report_failures(run: ExtractionRun, n_passages: int, out: Path, options: Bu
         err=True,
     )
     if any(failure.kind == "output" for failure in run.failures):
-        print_line("Ask again with --retry-failed: another seed, a higher temperature, twice the tokens.", err=True)
+        print_line(
+            "Ask again with --retry-failed: another seed, a higher temperature, twice the tokens.",
+            err=True,
+        )
     if any(failure.kind != "output" for failure in run.failures):
         print_line("The same command asks again for answers that did not come.", err=True)
 
@@ -164,7 +178,9 @@ def report_graph(
     from kg2rag.knowledge import KnowledgeBase
 
     dataset = data.load()
-    report = graph_report(KnowledgeBase.build(dataset.corpus, graph), dataset, hops=hops, seed=data.seed)
+    report = graph_report(
+        KnowledgeBase.build(dataset.corpus, graph), dataset, hops=hops, seed=data.seed
+    )
     about = report.graph
     frames = [about.sizes.reset_index(), about.hubs, about.relations, report.reach, report.links]
     for frame in frames:

@@ -1,7 +1,7 @@
 """Options of commands, in groups, from what a user types.
 
-A group of options is a frozen dataclass; a command takes one as a parameter, and `expand_groups` turns the fields of
-the group into options of the command, so that `--help` lists each.
+A group of options is a frozen dataclass; a command takes one as a parameter, and `expand_groups`
+turns the fields of the group into options of the command, so that `--help` lists each.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def expand_groups(**defaults: object) -> Callable[[Command], Command]:
         @wraps(command)
         def run(**values: Any) -> None:
             for name, group in groups.items():
-                values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+                values[name] = group(
+                    **{field.name: values.pop(field.name) for field in fields(group)}
+                )
             command(**values)
 
         run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
@@ -54,7 +56,10 @@ def expand_groups(**defaults: object) -> Callable[[Command], Command]:
 
 
 def _options(
-    command: Command, hints: Mapping[str, Any], groups: Mapping[str, Any], defaults: Mapping[str, object]
+    command: Command,
+    hints: Mapping[str, Any],
+    groups: Mapping[str, Any],
+    defaults: Mapping[str, object],
 ) -> Iterator[inspect.Parameter]:
     """The parameters of a command, with the fields of each group in its place."""
     for name, parameter in inspect.signature(command).parameters.items():
@@ -66,7 +71,9 @@ def _options(
         for member in members:
             option = copy(member.default)
             option.default = defaults.get(member.name, option.default)
-            yield member.replace(kind=member.KEYWORD_ONLY, annotation=types[member.name], default=option)
+            yield member.replace(
+                kind=member.KEYWORD_ONLY, annotation=types[member.name], default=option
+            )
 
 
 def split_names(text: str) -> list[str]:
@@ -81,6 +88,8 @@ def parse_settings(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
         target, equals, value = setting.partition("=")
         system, dot, parameter = target.partition(".")
         if not (equals and dot and system and parameter):
-            raise ValueError(f"--set {setting!r}: write system.parameter=value, such as bm25.k1=1.2.")
+            raise ValueError(
+                f"--set {setting!r}: write system.parameter=value, such as bm25.k1=1.2."
+            )
         values.setdefault(system, {})[parameter] = read_value(value)
     return values

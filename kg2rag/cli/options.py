@@ -40,7 +40,9 @@ class DataOptions:
     path: Path | None = opt(None, "File or folder of the set. Default: the copy on the hub.")
     questions: Path | None = opt(None, "A .jsonl or .csv of questions about your documents.")
     split: str | None = opt(None, "Split of the set, such as validation; every set has a default.")
-    setting: Literal["pooled", "distractor"] | None = opt(None, "Search all passages, or only those of each question.")
+    setting: Literal["pooled", "distractor"] | None = opt(
+        None, "Search all passages, or only those of each question."
+    )
     passages: Literal["paragraph", "sentence"] | None = opt(None, "Unit of a passage.")
     revision: str | None = opt(None, "Revision of the hub's copy.")
 
@@ -62,7 +64,9 @@ class DataOptions:
         from kg2rag.datasets import file_name
 
         place = Path(self.dataset).expanduser()
-        return file_name(place.resolve().stem if self.path is None and place.exists() else self.dataset)
+        return file_name(
+            place.resolve().stem if self.path is None and place.exists() else self.dataset
+        )
 
 
 def print_reading(data: QADataset) -> None:
@@ -119,7 +123,9 @@ class EncoderOptions:
     """The options of the encoder."""
 
     embedder: str | None = opt(None, EMBEDDERS)
-    dtype: str = opt("auto", "auto, bfloat16 or float32; on a GPU also float16.", envvar="KG2RAG_DTYPE")
+    dtype: str = opt(
+        "auto", "auto, bfloat16 or float32; on a GPU also float16.", envvar="KG2RAG_DTYPE"
+    )
     device: str = opt("cpu", "cpu, cuda (the first GPU), cuda:1 (the second), or auto.")
     query_prompt: str | None = opt(None, PROMPT.format("query"))
     passage_prompt: str | None = opt(None, PROMPT.format("passage"))
@@ -129,7 +135,9 @@ class EncoderOptions:
         from kg2rag.compute import DEFAULT_MODEL, embedder_named
 
         prompts = {"query_prompt": self.query_prompt, "passage_prompt": self.passage_prompt}
-        return embedder_named(self.embedder or DEFAULT_MODEL, dtype=self.dtype, device=self.device, **prompts)
+        return embedder_named(
+            self.embedder or DEFAULT_MODEL, dtype=self.dtype, device=self.device, **prompts
+        )
 
 
 @dataclass(frozen=True)
@@ -137,7 +145,9 @@ class SystemOptions(EncoderOptions):
     """The options that name systems, a graph and an encoder."""
 
     graph: str = opt("mentions", GRAPHS)
-    systems: str = opt("core", f"core (seven systems for a first comparison), all, my.module:Class, or {NAMES}")
+    systems: str = opt(
+        "core", f"core (seven systems for a first comparison), all, my.module:Class, or {NAMES}"
+    )
     settings: list[str] | None = opt(None, "system.parameter=value; may be repeated.", "--set")
 
     def build(self, corpus: Corpus) -> tuple[KnowledgeBase, dict[str, Retriever]]:
@@ -164,9 +174,13 @@ class RequestOptions:
     """The options of the requests to a language model."""
 
     api_key_env: str | None = opt(
-        None, "Variable with the key of the endpoint; OPENAI_API_KEY for OpenAI's address and OPENAI_BASE_URL.", **LLM
+        None,
+        "Variable with the key of the endpoint; OPENAI_API_KEY for OpenAI's address and OPENAI_BASE_URL.",
+        **LLM,
     )
-    structured: Literal["json_schema", "json_object", "prompt"] = opt("json_schema", "How JSON is requested.", **LLM)
+    structured: Literal["json_schema", "json_object", "prompt"] = opt(
+        "json_schema", "How JSON is requested.", **LLM
+    )
     temperature: float = opt(0.0, "Sampling temperature.", min=0, **LLM)
     max_tokens: int = opt(2048, "Maximum length of an answer, in tokens.", min=1, **LLM)
     concurrency: int | None = opt(
@@ -212,8 +226,12 @@ class ModelOptions(RequestOptions):
 class ReaderOptions(RequestOptions):
     """The options of a language model that answers the questions."""
 
-    reader: str | None = opt(None, "MODEL@BASE_URL: let this model answer from each system's first passages.", **LLM)
-    reader_tokens: int = opt(1000, "Maximum length of the passages, by the encoder's tokenizer.", min=1, **LLM)
+    reader: str | None = opt(
+        None, "MODEL@BASE_URL: let this model answer from each system's first passages.", **LLM
+    )
+    reader_tokens: int = opt(
+        1000, "Maximum length of the passages, by the encoder's tokenizer.", min=1, **LLM
+    )
     reasoned: bool = opt(False, "Let the model reason before it answers.", "--reasoned", **LLM)
     answer_rules: Literal["squad", "hotpotqa", "musique"] = opt(
         "squad", "Data set whose rules score the answers.", **LLM
@@ -243,5 +261,7 @@ def _body_fields(text: str) -> dict[str, Any]:
     except ValueError:
         fields = None
     if not isinstance(fields, dict):
-        raise ValueError(f'--body {text!r} is no JSON object. Give one such as {{"top_p": 0.9, "seed": null}}.')
+        raise ValueError(
+            f'--body {text!r} is no JSON object. Give one such as {{"top_p": 0.9, "seed": null}}.'
+        )
     return fields

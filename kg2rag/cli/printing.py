@@ -56,6 +56,8 @@ def print_warning(message: Warning | str, category: type[Warning], *_: object) -
     print_line(f"{category.__name__}: {message}", err=True)
 
 
-def print_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+def print_traceback(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
     """Print an unexpected error; for `sys.excepthook`."""
     sys.stderr.write(visible("".join(traceback.format_exception(kind, error, trace))))

@@ -24,7 +24,9 @@ class SweepActions:
     plan: bool = opt(False, "Print the configurations and run nothing.", "--plan")
     run: bool = opt(False, "Run the configurations that are not stored, then report.", "--run")
     report: bool = opt(False, "Report on what was run.", "--report")
-    init: str | None = opt(None, "Write a commented sweep file for this set to --out.", metavar="SET")
+    init: str | None = opt(
+        None, "Write a commented sweep file for this set to --out.", metavar="SET"
+    )
 
     def __post_init__(self) -> None:
         if self.plan + self.run + self.report + (self.init is not None) != 1:
@@ -38,8 +40,12 @@ def sweep(
     file: Path | None = arg(None, "A sweep file; eval/sweeps has some."),
     path: Path | None = opt(None, "File or folder of the set.", "--path"),
     questions: Path | None = opt(None, "A .jsonl or .csv of questions about your documents."),
-    out: Path | None = opt(None, "Folder for the results. Default: reports/sweeps/NAME. With --init: the file."),
-    allow_host: list[str] | None = opt(None, "Host of an endpoint that the file may name; may be repeated."),
+    out: Path | None = opt(
+        None, "Folder for the results. Default: reports/sweeps/NAME. With --init: the file."
+    ),
+    allow_host: list[str] | None = opt(
+        None, "Host of an endpoint that the file may name; may be repeated."
+    ),
 ) -> None:
     """Run many configurations: select one on dev questions, judge it on test questions."""
     from kg2rag.experiments.sweep import SweepResult, read_sweep
@@ -58,7 +64,9 @@ def sweep(
     if action.plan:
         print_line(planned.plan())
         return
-    result = planned.run(folder, jobs=workers.processes, backend=workers.backend, cluster=workers.cluster)
+    result = planned.run(
+        folder, jobs=workers.processes, backend=workers.backend, cluster=workers.cluster
+    )
     _report(result, folder)
 
 
@@ -71,7 +79,9 @@ def _report(result: SweepResult, folder: Path) -> None:
     for row in rows:
         print_line(f"{row[0]}: {row[-1]}")
     print_line(result.note())
-    for number, system, parameters, error in result.failed[["number", "system", "parameters", "error"]].to_numpy():
+    for number, system, parameters, error in result.failed[
+        ["number", "system", "parameters", "error"]
+    ].to_numpy():
         print_line(f"Failed: {number}: {system} {parameters}: {error}")
     print_line(f"Report: {result.save(folder)}")
     if len(result.failed):
@@ -91,7 +101,9 @@ def reproduce(
     data: Path = opt(..., "The folder with the data folders that the ledgers name."),
     only: str = opt("", "Run only rows whose ledger/system/set contains this."),
     out: Path | None = opt(None, "A .csv file for every row, or a .md file for the tables."),
-    allow_host: list[str] | None = opt(None, "Host of an endpoint that a ledger may name; may be repeated."),
+    allow_host: list[str] | None = opt(
+        None, "Host of an endpoint that a ledger may name; may be repeated."
+    ),
 ) -> None:
     """Compare published results with ours, as far as they can be run here: difference, tolerance, verdict."""
     from kg2rag.compute import check_outputs, write_output
@@ -109,7 +121,11 @@ def reproduce(
     for group, counts in result.summary().items():
         print_line(f"{group}: {', '.join(f'{count} {name}' for name, count in counts.items())}")
     if out is not None:
-        text = result.to_markdown() if out.suffix == ".md" else csv_of(result.frame, float_format="%.4f")
+        text = (
+            result.to_markdown()
+            if out.suffix == ".md"
+            else csv_of(result.frame, float_format="%.4f")
+        )
         write_output(out, "reproduction", text.encode())
 
 

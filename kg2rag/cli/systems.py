@@ -11,12 +11,16 @@ from kg2rag.cli.printing import print_json, print_line, print_rich, print_table,
 QUESTION = arg(..., "Id or text of a question of the set, or a new question.")
 
 
-def list_systems(name: str | None = arg(None, "Describe this system, with all its parameters.")) -> None:
+def list_systems(
+    name: str | None = arg(None, "Describe this system, with all its parameters."),
+) -> None:
     """List the systems, or describe one: its method, and the parameters that --set can change."""
     from kg2rag.retrievers.systems import SYSTEMS
 
     if name is None:
-        rows = [(system, SYSTEMS.description(system).partition("\n")[0]) for system in SYSTEMS.names()]
+        rows = [
+            (system, SYSTEMS.description(system).partition("\n")[0]) for system in SYSTEMS.names()
+        ]
         print_table(("system", "method"), rows)
         print_text("kg2rag systems NAME describes one system and its parameters.")
         return
@@ -24,7 +28,9 @@ def list_systems(name: str | None = arg(None, "Describe this system, with all it
     defaults = SYSTEMS.parameters(name)
     print_table(("parameter", "default"), ((key, repr(value)) for key, value in defaults.items()))
     if defaults:
-        print_text(f"Change a parameter by --set, such as --set {name}.{next(iter(defaults))}=VALUE.")
+        print_text(
+            f"Change a parameter by --set, such as --set {name}.{next(iter(defaults))}=VALUE."
+        )
 
 
 @expand_groups()
@@ -35,7 +41,9 @@ def ask(
     system: str | None = opt(None, "System that searches. Default: the recommended one."),
     graph: str = opt("mentions", GRAPHS),
     k: int = opt(5, "Number of hits.", "--k", min=1),
-    as_json: bool = opt(False, "Print the context of the hits as JSON, with the triples of the graph.", "--json"),
+    as_json: bool = opt(
+        False, "Print the context of the hits as JSON, with the triples of the graph.", "--json"
+    ),
 ) -> None:
     """Search a folder of documents or a set: passages with their file, headings and path in the graph."""
     from kg2rag.answers.context import context as context_of
@@ -81,14 +89,17 @@ def context(
     systems: OneSystemOptions,
     question: str = QUESTION,
     tokens: int = opt(4500, "Maximum size of the context, by the encoder's tokenizer.", min=1),
-    graph_tokens: int | None = opt(None, "Maximum size of the graph block. Default: a ninth of --tokens.", min=0),
+    graph_tokens: int | None = opt(
+        None, "Maximum size of the graph block. Default: a ninth of --tokens.", min=0
+    ),
     k: int = opt(20, "Hits; the context has those that fit.", "--k", min=1),
     hops: int = opt(1, "Longest chains of triples in the graph block.", min=1, max=3),
     as_json: bool = opt(False, "Print text, citations and triples as JSON.", "--json"),
 ) -> None:
     """Print the context of a question: the graph block and the passages, within a budget of tokens.
 
-    Passages and triples that do not fit are listed on stderr, so that the output is only the context.
+    Passages and triples that do not fit are listed on stderr, so that the output is only the
+    context.
     """
     from kg2rag.answers.context import context as context_of
     from kg2rag.report.question_explanation import find_question
@@ -97,13 +108,19 @@ def context(
     _, query = find_question(dataset, question)
     kb, built = systems.build(dataset.corpus)
     if len(built) != 1:
-        raise ValueError(f"A context needs one system, not {', '.join(built)}. Name one with --system.")
+        raise ValueError(
+            f"A context needs one system, not {', '.join(built)}. Name one with --system."
+        )
     (system,) = built.values()
-    formatted = context_of(system, query, k=k, tokens=tokens, graph_tokens=graph_tokens, hops=hops, kb=kb)
+    formatted = context_of(
+        system, query, k=k, tokens=tokens, graph_tokens=graph_tokens, hops=hops, kb=kb
+    )
     if as_json:
         print_json(formatted.to_json())
     else:
         print_line(formatted.text)
-    print_line(f"{formatted.tokens} of {tokens} tokens, {len(formatted.citations)} passages", err=True)
+    print_line(
+        f"{formatted.tokens} of {tokens} tokens, {len(formatted.citations)} passages", err=True
+    )
     for dropped in formatted.dropped:
         print_line(f"left out ({dropped.why}): {dropped.what}", err=True)

@@ -1,7 +1,7 @@
 """Files and folders that appear whole or not at all: written beside their place, flushed to disk, renamed into it.
 
-What a killed process leaves behind is named `.partial-<process>-<machine>-<random>-<name>.tmp`; `remove_leftovers`
-removes it.
+What a killed process leaves behind is named `.partial-<process>-<machine>-<random>-<name>.tmp`;
+`remove_leftovers` removes it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MACHINE = re.sub(r"\W", "_", platform.node())  # of a container: its own name, for its process ids are its own, too
-_LEFTOVER = re.compile(r"\.partial-(?P<process>\d+)-(?P<machine>\w*)-[0-9a-f]{12}-.*\.tmp", re.DOTALL)
-LEFTOVER_DAYS = 7  # after which what another machine, such as a container that is gone, was writing is abandoned
+# of a container: its own name, for its process ids are its own, too
+MACHINE = re.sub(r"\W", "_", platform.node())
+_LEFTOVER = re.compile(
+    r"\.partial-(?P<process>\d+)-(?P<machine>\w*)-[0-9a-f]{12}-.*\.tmp", re.DOTALL
+)
+# after which what another machine, such as a container that is gone, was writing is abandoned
+LEFTOVER_DAYS = 7
 
 
 def write(path: Path, content: bytes) -> None:
@@ -46,8 +50,8 @@ def new_file(path: Path) -> Iterator[Path]:
 def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """An empty folder to fill, renamed to `path` at the end of the block; a block that raises leaves nothing.
 
-    A folder that is there at the end is a FileExistsError, or makes place if `replace`: a kill between the two renames
-    leaves it under the name of a leftover.
+    A folder that is there at the end is a FileExistsError, or makes place if `replace`: a kill
+    between the two renames leaves it under the name of a leftover.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with temporary_path(path) as partial, disk_error_naming(path):
@@ -61,7 +65,9 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
             partial.rename(path)
         except OSError as error:
             if path.exists():
-                raise FileExistsError(f"{path} exists. Choose another name, or delete it.") from error
+                raise FileExistsError(
+                    f"{path} exists. Choose another name, or delete it."
+                ) from error
             raise
 
 
@@ -118,7 +124,9 @@ def disk_error_naming(path: Path) -> Iterator[None]:
         is_short_write = type(error) is OSError and str(error).endswith(" written")
         if error.filename is not None or not (is_short_write or error.errno):
             raise
-        raise OSError(error.errno or errno.ENOSPC, error.strerror or str(error), str(path)) from error
+        raise OSError(
+            error.errno or errno.ENOSPC, error.strerror or str(error), str(path)
+        ) from error
 
 
 def flush(file: Path) -> None:
@@ -130,7 +138,9 @@ def flush(file: Path) -> None:
 @contextmanager
 def temporary_path(path: Path) -> Iterator[Path]:
     """A name beside a path; what has it at the end of the block is removed."""
-    partial = path.with_name(f".partial-{os.getpid()}-{MACHINE}-{uuid.uuid4().hex[:12]}-{path.name}.tmp")
+    partial = path.with_name(
+        f".partial-{os.getpid()}-{MACHINE}-{uuid.uuid4().hex[:12]}-{path.name}.tmp"
+    )
     try:
         yield partial
     finally:

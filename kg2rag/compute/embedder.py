@@ -38,7 +38,9 @@ class Embedder(Protocol):
 
 def unit(vectors: Matrix) -> Matrix:
     """Rows scaled to norm 1; those of zeros stay."""
-    scaled: Matrix = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), np.float32(1e-12))
+    scaled: Matrix = vectors / np.maximum(
+        np.linalg.norm(vectors, axis=-1, keepdims=True), np.float32(1e-12)
+    )
     return scaled
 
 
@@ -49,14 +51,20 @@ def hash_of(*parts: object) -> str:
 
 def well_formed(text: str) -> str:
     """The text with replacement characters for lone surrogates, which tokenizers refuse."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return (
+        text
+        if text.isascii()
+        else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    )
 
 
 def checked_vectors(vectors: Any, n_texts: int, name: str) -> Matrix:
     """Vectors of an encoder of that name as unit rows; ValueError if they do not fit the texts or are not finite."""
     matrix = np.asarray(vectors, dtype=np.float32)
     if matrix.ndim != 2 or len(matrix) != n_texts:
-        raise ValueError(f"{name}: vectors of shape {matrix.shape} for {n_texts} texts; needed: ({n_texts}, dim).")
+        raise ValueError(
+            f"{name}: vectors of shape {matrix.shape} for {n_texts} texts; needed: ({n_texts}, dim)."
+        )
     rows = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
     if len(rows):
         raise ValueError(f"{name}: the vector of text {rows[0]} is not finite.")
@@ -66,4 +74,6 @@ def checked_vectors(vectors: Any, n_texts: int, name: str) -> Matrix:
 def are_near(vectors: Matrix, others: Matrix) -> bool:
     """Whether unit rows, or rows of zeros, are equal but for the digits that another batch changes."""
     distance = np.sqrt(2 - 2 * MIN_COSINE)
-    return vectors.shape == others.shape and bool((np.linalg.norm(vectors - others, axis=1) <= distance).all())
+    return vectors.shape == others.shape and bool(
+        (np.linalg.norm(vectors - others, axis=1) <= distance).all()
+    )

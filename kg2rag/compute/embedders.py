@@ -20,7 +20,8 @@ ALLOWED = (
     "the name of a sentence-transformers model, 'static:NAME', 'endpoint:MODEL@BASE_URL', a function list[str] -> "
     "array, an object with encode such as a SentenceTransformer, or (ids, matrix, what encodes questions)"
 )
-SAMPLE_TEXTS = 8  # passages of a corpus whose stored vectors are compared with what the user's encoder gives
+# passages of a corpus whose stored vectors are compared with what the user's encoder gives
+SAMPLE_TEXTS = 8
 
 
 def embedder_of(encoder: object, corpus: Corpus) -> Embedder:
@@ -33,7 +34,9 @@ def embedder_of(encoder: object, corpus: Corpus) -> Embedder:
         return GivenVectors.of(list(encoder), np.stack(list(encoder.values())), corpus)
     if isinstance(encoder, tuple) and len(encoder) in (2, 3):
         ids, matrix, *others = encoder
-        return GivenVectors.of(list(ids), matrix, corpus, *(embedder_of(other, corpus) for other in others))
+        return GivenVectors.of(
+            list(ids), matrix, corpus, *(embedder_of(other, corpus) for other in others)
+        )
     return _embedder_of_model(encoder, corpus)
 
 
@@ -63,19 +66,25 @@ def embedder_named(
 ) -> Embedder:
     """The encoder of a name: a sentence-transformers model, "static:MODEL" of model2vec, "endpoint:MODEL@BASE_URL".
 
-    The options are those of `SentenceEncoder`; None is its default. ParameterError: no model is named, or a dtype,
-    device or prompt for static vectors, which have none.
+    The options are those of `SentenceEncoder`; None is its default. ParameterError: no model is
+    named, or a dtype, device or prompt for static vectors, which have none.
     """
     prompts = {"query_prompt": query_prompt, "passage_prompt": passage_prompt}
-    options: dict[str, Any] = {option: prompt for option, prompt in prompts.items() if prompt is not None}
+    options: dict[str, Any] = {
+        option: prompt for option, prompt in prompts.items() if prompt is not None
+    }
     if name.startswith(ENDPOINT):
         model, base_url = endpoint_of(name.removeprefix(ENDPOINT), f"{ENDPOINT}MODEL@BASE_URL")
         return EndpointEncoder(base_url, model, **options)
     if "://" in name:
-        raise ParameterError(f"{name!r} is an address. Name the model, too: {ENDPOINT}MODEL@{name}.")
+        raise ParameterError(
+            f"{name!r} is an address. Name the model, too: {ENDPOINT}MODEL@{name}."
+        )
     if name.startswith(STATIC):
         if dtype not in (None, "auto", "float32") or device not in ("auto", "cpu") or options:
-            raise ParameterError(f"{name!r}: static vectors have no dtype, device or prompts. Leave them out.")
+            raise ParameterError(
+                f"{name!r}: static vectors have no dtype, device or prompts. Leave them out."
+            )
         return _static_encoder(name)
     if dtype is not None:
         options["dtype"] = dtype
@@ -85,5 +94,7 @@ def embedder_named(
 def _static_encoder(name: str) -> StaticEncoder:
     model = name.removeprefix(STATIC)
     if not model or model.startswith(STATIC):
-        raise ParameterError(f"{name!r} names no model. Write a name such as {STATIC}minishlab/potion-base-8M.")
+        raise ParameterError(
+            f"{name!r} names no model. Write a name such as {STATIC}minishlab/potion-base-8M."
+        )
     return StaticEncoder(model)

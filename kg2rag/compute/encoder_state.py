@@ -1,7 +1,7 @@
 """An encoder in memory -> checksums of its weights, its configuration and its code, as far as they can be read.
 
-Equal checksums do not prove equal vectors: a function may read a file or ask a server. `compute.user_encoder` therefore
-compares vectors of probe texts, too.
+Equal checksums do not prove equal vectors: a function may read a file or ask a server.
+`compute.user_encoder` therefore compares vectors of probe texts, too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ MAX_OBJECTS = 100_000  # that an encoder may consist of
 _ATOMS = (bool, int, float, complex, str, bytes, type(None), type(...))
 _DATA = (*_ATOMS, list, tuple, set, frozenset, dict, np.ndarray, np.generic)
 _LIBRARY_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
-_VOLATILE = {"training", "name_or_path", "_name_or_path", "transformers_version"}  # that no vector depends on
+# that no vector depends on
+_VOLATILE = {"training", "name_or_path", "_name_or_path", "transformers_version"}
 
 
 def weights_checksum(network: Any) -> str:
@@ -43,7 +44,9 @@ def configuration_checksum(network: Any) -> str:
         if hasattr(getattr(module, "config", None), "to_dict"):
             settings |= module.config.to_dict()
         settings |= {key: value for key, value in vars(module).items() if not key.startswith("_")}
-        modules.append([name, f"{type(module).__module__}.{type(module).__qualname__}", _plain(settings)])
+        modules.append(
+            [name, f"{type(module).__module__}.{type(module).__qualname__}", _plain(settings)]
+        )
     types = {name: str(tensor.dtype) for name, tensor in network.state_dict().items()}
     limit = getattr(network, "max_seq_length", None)
     content = [modules, types, limit, _tokenizer_of(network)]
@@ -74,7 +77,8 @@ def _tokenizer_of(network: Any) -> Any:
 def state_checksum(encoder: object) -> str:
     """The checksum of a user's encoder: code, closures, the globals that it names, attributes, arrays and weights.
 
-    Code of installed libraries counts by its name. "" for an encoder of more than `MAX_OBJECTS` objects.
+    Code of installed libraries counts by its name. "" for an encoder of more than `MAX_OBJECTS`
+    objects.
     """
     digest = hashlib.sha256()
     numbers: dict[int, int] = {}
@@ -136,8 +140,8 @@ def _numbers(value: Any) -> bytes:
 def _attributes(value: Any) -> dict[str, object]:
     """The attributes that the vectors may depend on.
 
-    Of an object of a library only public arrays, tables and numbers count: its connections, locks and caches differ
-    from process to process.
+    Of an object of a library only public arrays, tables and numbers count: its connections, locks
+    and caches differ from process to process.
     """
     attributes = dict(getattr(value, "__dict__", {}))
     if _is_library(type(value).__module__):
@@ -183,8 +187,15 @@ def _names_of(code: CodeType) -> set[str]:
 
 def _parts_of_class(kind: type) -> list[object]:
     """The bases of a class and what its body defines."""
-    body = {name: value for name, value in vars(kind).items() if name not in ("__dict__", "__weakref__", "__doc__")}
-    functions = {name: getattr(value, "__func__", getattr(value, "fget", value)) for name, value in body.items()}
+    body = {
+        name: value
+        for name, value in vars(kind).items()
+        if name not in ("__dict__", "__weakref__", "__doc__")
+    }
+    functions = {
+        name: getattr(value, "__func__", getattr(value, "fget", value))
+        for name, value in body.items()
+    }
     return [kind.__bases__, functions]
 
 

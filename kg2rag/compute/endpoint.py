@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from kg2rag.compute.transport import GuardedClient
 
 Parsed = TypeVar("Parsed")
-FailureKind = Literal["timeout", "connection", "rate limit", "server", "response", "request", "access"]
+FailureKind = Literal[
+    "timeout", "connection", "rate limit", "server", "response", "request", "access"
+]
 
 OPENAI_KEY = "OPENAI_API_KEY"
 OPENAI_URL = "OPENAI_BASE_URL"
@@ -58,7 +60,9 @@ class EndpointError(RuntimeError):
     status : the HTTP status; 0 without a response.
     """
 
-    def __init__(self, address: str, kind: FailureKind, reason: str, attempts: int = 1, status: int = 0) -> None:
+    def __init__(
+        self, address: str, kind: FailureKind, reason: str, attempts: int = 1, status: int = 0
+    ) -> None:
         super().__init__(f"{address}: {reason}")
         self.kind, self.reason = kind, reason
         self.attempts, self.status = attempts, status
@@ -74,7 +78,9 @@ class Exchange(Generic[Parsed]):
     max_bytes : of a body.
     """
 
-    def __init__(self, read: Callable[[bytes, bool], Parsed], max_bytes: int = MAX_REPLY_BYTES) -> None:
+    def __init__(
+        self, read: Callable[[bytes, bool], Parsed], max_bytes: int = MAX_REPLY_BYTES
+    ) -> None:
         self.read, self.max_bytes = read, max_bytes
         self.reply: Parsed | None = None
         self.attempts = 0
@@ -86,11 +92,11 @@ class Exchange(Generic[Parsed]):
     def after(self, reply: Parsed | None, *, refused: bool) -> None:
         """Called after each response with its reply, None for one that was refused (HTTP 4xx, 5xx) or damaged."""
 
-    def is_whole(self, content: bytearray) -> bool:  # noqa: ARG002
+    def is_whole(self, content: bytearray) -> bool:
         """Whether nothing is lacking in a body whose connection ended before it did."""
         return False
 
-    def is_final(self, message: str) -> bool:  # noqa: ARG002
+    def is_final(self, message: str) -> bool:
         """Whether an error of the server (HTTP 5xx) would come again for the same request."""
         return False
 
@@ -141,7 +147,9 @@ class Endpoint:
             raise ImportError(
                 "A model behind an endpoint needs the openai client: pip install 'kg2rag[llm]'."
             ) from error
-        return GuardedClient(self.base_url, api_key(self.base_url, self.api_key_env), self.timeout, self.retries)
+        return GuardedClient(
+            self.base_url, api_key(self.base_url, self.api_key_env), self.timeout, self.retries
+        )
 
 
 def checked_address(base_url: str) -> SplitResult:
@@ -153,7 +161,9 @@ def checked_address(base_url: str) -> SplitResult:
         )
     is_address = url.scheme in ("http", "https") and url.hostname and base_url.isprintable()
     if not is_address or set("\\%") & set(base_url):
-        raise ParameterError(f"base_url {base_url!r} is no address. Give one such as http://localhost:8000/v1.")
+        raise ParameterError(
+            f"base_url {base_url!r} is no address. Give one such as http://localhost:8000/v1."
+        )
     return url
 
 
@@ -182,7 +192,9 @@ def api_key(base_url: str, variable: str | None = None) -> str:
     if not key and is_local(base_url):
         return "none"
     if not key:
-        raise ValueError(f"The environment variable {variable} is not set. Put the API key for {base_url} there.")
+        raise ValueError(
+            f"The environment variable {variable} is not set. Put the API key for {base_url} there."
+        )
     if not all("!" <= character <= "~" for character in key):  # not quoted: it is a secret
         raise ValueError(
             f"The API key in the environment variable {variable} holds a blank, a line break or a character that is "
@@ -217,8 +229,8 @@ def allowed_hosts(hosts: Collection[str]) -> Iterator[None]:
 def endpoint_of(name: str, usage: str) -> tuple[str, str]:
     """Model and address of "qwen3:8b@http://localhost:11434/v1".
 
-    ParameterError says how to write it (`usage`) if the model or the address is missing, and names a host that
-    `allowed_hosts` does not allow.
+    ParameterError says how to write it (`usage`) if the model or the address is missing, and names
+    a host that `allowed_hosts` does not allow.
     """
     model, _, base_url = name.rpartition("@")
     if not (model and base_url):
@@ -239,7 +251,8 @@ def endpoint_of(name: str, usage: str) -> tuple[str, str]:
 
 def shown(text: str, key: str) -> str:
     """A server's text as a message has it: one line without the key and control characters, cut when it is long."""
-    line = " ".join(visible(hidden(text, key)).split())  # before cutting: half a key is a secret too
+    # before cutting: half a key is a secret too
+    line = " ".join(visible(hidden(text, key)).split())
     return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}…"
 
 

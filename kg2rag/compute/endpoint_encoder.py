@@ -29,8 +29,8 @@ TIMEOUT_DIVISOR = 8  # of the texts of a request that timed out
 class EndpointEncoder:
     """An OpenAI-compatible endpoint as an `Embedder`; the store keeps every vector, so that it is paid once.
 
-    A request that the endpoint refuses is sent again with half as many texts, one that times out with an eighth.
-    Vectors are stored after each request.
+    A request that the endpoint refuses is sent again with half as many texts, one that times out
+    with an eighth. Vectors are stored after each request.
 
     Parameters
     ----------
@@ -51,12 +51,14 @@ class EndpointEncoder:
     price: float | None = field(default=None, repr=False)
     retries: Natural = field(default=5, repr=False)
     timeout: Annotated[float, above(0)] = field(default=60.0, repr=False)
-    _request_texts: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _request_texts: dict[str, int] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         checked_address(self.base_url)
 
-    def fingerprint(self, store: Store) -> str:  # noqa: ARG002
+    def fingerprint(self, store: Store) -> str:
         """A hash of address, model and prompts: an endpoint shows no weights."""
         return hash_of(self.base_url, self.model, self.query_prompt, self.passage_prompt)
 
@@ -113,7 +115,9 @@ class EndpointEncoder:
 
     def _request(self, texts: list[str]) -> Matrix:
         """The vectors of texts by one request."""
-        exchange = Exchange(lambda content, _: read_vectors(content, len(texts)), MAX_VECTOR_BYTES * len(texts))
+        exchange = Exchange(
+            lambda content, _: read_vectors(content, len(texts)), MAX_VECTOR_BYTES * len(texts)
+        )
         vectors = self._endpoint.send("embeddings", {"model": self.model, "input": texts}, exchange)
         return checked_vectors(vectors, len(texts), f"{self.model} at {self.base_url}")
 
@@ -137,12 +141,15 @@ class _Reply(BaseModel):
 def read_vectors(content: bytes, n_texts: int) -> Matrix:
     """The vectors, (n_texts, dim), in a reply of an endpoint; ValueError if it holds an error or other vectors.
 
-    An index may be missing, as some endpoints leave out 0 and some all; without any, the order is that of the texts.
+    An index may be missing, as some endpoints leave out 0 and some all; without any, the order is
+    that of the texts.
     """
     try:
         items = _Reply.model_validate_json(content).data
     except ValidationError as error:
-        raise ValueError(_error_in(content) or f"no embeddings ({error.errors()[0]['msg']})") from None
+        raise ValueError(
+            _error_in(content) or f"no embeddings ({error.errors()[0]['msg']})"
+        ) from None
     if len(items) != n_texts:
         raise ValueError(f"{len(items)} embeddings for {n_texts} texts")
     vectors = [_numbers(item.embedding) for item in items]
@@ -171,7 +178,9 @@ def _numbers(embedding: list[float] | list[list[float]] | str) -> Matrix:
         try:
             return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
         except ValueError:
-            raise ValueError(f"the text {embedding[:20]!r} for numbers, which is no float32 in base64") from None
+            raise ValueError(
+                f"the text {embedding[:20]!r} for numbers, which is no float32 in base64"
+            ) from None
     vector = np.array(embedding, dtype=np.float32)
     if vector.ndim == 2 and len(vector) == 1:
         vector = vector[0]

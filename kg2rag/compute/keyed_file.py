@@ -1,7 +1,8 @@
 """Keys -> values in one SQLite file of a store, each row with a digest; safe in threads and processes.
 
-A row that does not match its digest counts as lacking. From a file that SQLite calls malformed the sound rows are read
-over into a new one. Many small values belong here: an entry of the store costs three files, a row none.
+A row that does not match its digest counts as lacking. From a file that SQLite calls malformed the
+sound rows are read over into a new one. Many small values belong here: an entry of the store costs
+three files, a row none.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ DIGEST_BYTES = 8
 LARGEST_ROWID = 2**62
 PAGE_BYTES = 16_384  # a vector fills most of SQLite's default page of 4,096
 _MAGIC = b"SQLite format 3\0"
-_COMPANIONS = ("", "-journal", "-wal", "-shm")  # a journal that stays would be applied to the next file of the name
+# a journal that stays would be applied to the next file of the name
+_COMPANIONS = ("", "-journal", "-wal", "-shm")
 _CREATE = "CREATE TABLE IF NOT EXISTS entries (key UNIQUE, value, digest)"
+_SELECT = "SELECT key, value, digest FROM entries"
 _INSERT = """
     INSERT INTO entries VALUES (?, ?, ?)
     ON CONFLICT (key) DO UPDATE SET value = excluded.value, digest = excluded.digest
@@ -57,7 +60,8 @@ def claimed(folder: Path, name: str) -> Iterator[None]:
         try:
             yield
         finally:
-            # Whoever waits finds that the file has lost its name, and begins again (filelock looks at st_nlink).
+            # Whoever waits finds that the file has lost its name, and begins again (filelock looks
+            # at st_nlink).
             with suppress(OSError):  # Windows keeps a file that is open
                 path.unlink()
 
@@ -71,7 +75,8 @@ class KeyedFile:
     def find(self, keys: Sequence[Key]) -> dict[Key, bytes]:
         """The values of the keys that the file has.
 
-        A malformed file is renamed, with a DamagedEntryWarning, and its sound rows are read over into a new one.
+        A malformed file is renamed, with a DamagedEntryWarning, and its sound rows are read over
+        into a new one.
         """
         if not self.path.is_file():
             return {}
@@ -85,7 +90,7 @@ class KeyedFile:
             for start in range(0, len(names), KEYS_PER_QUERY):
                 part = names[start : start + KEYS_PER_QUERY]
                 marks = ",".join("?" * len(part))
-                for row in file.execute(f"SELECT key, value, digest FROM entries WHERE key IN ({marks})", part):  # noqa: S608
+                for row in file.execute(f"{_SELECT} WHERE key IN ({marks})", part):
                     if is_sound(*row) and row[0] in requested:
                         values[requested[row[0]]] = row[1]
             return values
@@ -103,7 +108,8 @@ class KeyedFile:
     def claim(self, key: str) -> AbstractContextManager[None]:
         """A block that one thread of one process runs at a time for this key; a kill frees it.
 
-        Around a paid request: look the key up again within the block, for another process may have paid by then.
+        Around a paid request: look the key up again within the block, for another process may have
+        paid by then.
         """
         return claimed(self.path.parent, f"{self.path.name} {key}")
 
@@ -112,7 +118,7 @@ class KeyedFile:
         try:
             with self._opened() as file:
                 (message,) = file.execute("PRAGMA integrity_check(1)").fetchone()
-                rows = file.execute("SELECT key, value, digest FROM entries")
+                rows = file.execute(_SELECT)
                 sound = [is_sound(*row) for row in rows]
         except DamagedFileError as error:
             return error.strerror
@@ -130,7 +136,11 @@ class KeyedFile:
     def is_foreign(self) -> bool:
         """Whether the file is a SQLite file of another program."""
         header = self._first_page()
-        return header.startswith(_MAGIC) and not self.is_ours() and b"entries (key UNIQUE" not in header
+        return (
+            header.startswith(_MAGIC)
+            and not self.is_ours()
+            and b"entries (key UNIQUE" not in header
+        )
 
     def remove(self) -> None:
         """Delete the file with its journal."""
@@ -144,7 +154,9 @@ class KeyedFile:
             number += 1
         for ending in _COMPANIONS:
             with suppress(FileNotFoundError):
-                self.path.with_name(self.path.name + ending).rename(aside.with_name(aside.name + ending))
+                self.path.with_name(self.path.name + ending).rename(
+                    aside.with_name(aside.name + ending)
+                )
         return aside
 
     def _with_recovery(self, use: Callable[[sqlite3.Connection], Result]) -> Result:

@@ -1,7 +1,7 @@
 """The name of an encoder -> the place of its files, and the prompts before its queries and passages.
 
-Some models were trained with a prompt before each text. The table has the prompts of models that name them in their
-model cards and not in their files (`prompts` of sentence-transformers).
+Some models were trained with a prompt before each text. The table has the prompts of models that
+name them in their model cards and not in their files (`prompts` of sentence-transformers).
 """
 
 from __future__ import annotations
@@ -42,9 +42,13 @@ _OTHERS = (
     *(Card(f"thenlper/gte-{size}") for size in _SIZES),
     *(Card(f"Alibaba-NLP/gte-{size}-en-v1.5") for size in _SIZES[1:]),
 )
-CARDS = {card.model.partition("/")[2].lower(): card for card in (*_BGE.values(), *_E5.values(), *_OTHERS)}
+CARDS = {
+    card.model.partition("/")[2].lower(): card for card in (*_BGE.values(), *_E5.values(), *_OTHERS)
+}
 """Name without its owner, in lower case -> card."""
-SHORT_NAMES = {SHORT.lower(): DEFAULT_MODEL} | {name: card.model for name, card in (CARDS | _BGE | _E5).items()}
+SHORT_NAMES = {SHORT.lower(): DEFAULT_MODEL} | {
+    name: card.model for name, card in (CARDS | _BGE | _E5).items()
+}
 """Short name, in lower case -> name on the hub."""
 
 
@@ -73,7 +77,9 @@ def prompts_of(
     if card is not None and not any(prompts.values()):
         prompts = {"query": card.query, "passage": card.passage}
         source = "model card"
-    given = {role: text for role, text in (("query", query), ("passage", passage)) if text is not None}
+    given = {
+        role: text for role, text in (("query", query), ("passage", passage)) if text is not None
+    }
     if len(given) == len(prompts):
         source = "given"
     elif given:
@@ -84,8 +90,12 @@ def prompts_of(
 def folder_state(model: str) -> tuple[tuple[str, int, int], ...]:
     """Path, size and time of modification of each file of a model's folder; () for a model on the hub."""
     folder = Path(model)
-    files = [(path, path.stat()) for path in sorted(folder.rglob("*")) if path.is_file()]  # none if it is no folder
-    return tuple((str(path.relative_to(folder)), status.st_size, status.st_mtime_ns) for path, status in files)
+    # none if it is no folder
+    files = [(path, path.stat()) for path in sorted(folder.rglob("*")) if path.is_file()]
+    return tuple(
+        (str(path.relative_to(folder)), status.st_size, status.st_mtime_ns)
+        for path, status in files
+    )
 
 
 def is_carried(model: str, revision: str | None) -> bool:
@@ -115,8 +125,8 @@ class ModelNotFoundError(OSError):
 def loading(model: str) -> Iterator[bool]:
     """Around the reading of a model's files; yields whether only the files on this machine can be read.
 
-    The hub is asked once and briefly: its own client would try for more than a minute. An OSError or ValueError of the
-    block becomes a ModelNotFoundError that says what can be done.
+    The hub is asked once and briefly: its own client would try for more than a minute. An OSError
+    or ValueError of the block becomes a ModelNotFoundError that says what can be done.
     """
     is_folder = Path(model).is_dir()
     is_offline = is_folder or not hub_answers()

@@ -1,10 +1,10 @@
 """Results -> files in a folder of the user, in which nothing is overwritten or deleted that kg2rag did not write.
 
-Beside its outputs kg2rag keeps a record, `.kg2rag.json`: the path of each output in the folder, its kind
-("comparison", "questions", ...) and the checksum of its content. A file is an output of kg2rag if the record lists it
-with the checksum that it has. Any other file, an output that was edited included, is never replaced: the new results
-are refused before the first of them is written. All new files are complete on the disk before the first old one is
-replaced.
+Beside its outputs kg2rag keeps a record, `.kg2rag.json`: the path of each output in the folder, its
+kind ("comparison", "questions", ...) and the checksum of its content. A file is an output of kg2rag
+if the record lists it with the checksum that it has. Any other file, an output that was edited
+included, is never replaced: the new results are refused before the first of them is written. All
+new files are complete on the disk before the first old one is replaced.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from kg2rag.compute.atomic_write import disk_error_naming, flush, remove_leftovers, temporary_path, write
+from kg2rag.compute.atomic_write import (
+    disk_error_naming,
+    flush,
+    remove_leftovers,
+    temporary_path,
+    write,
+)
 from kg2rag.text.records import DataError, sha256
 
 RECORD = ".kg2rag.json"
@@ -71,9 +77,9 @@ def read_record(folder: Path) -> Record:
 def is_output(path: Path) -> bool:
     """Whether kg2rag wrote a file, edited since or not.
 
-    A file counts as an output if a record in its folder or in a folder above lists it, if it is a page of kg2rag, or if
-    it has the name under which a browser saves the judgements of such a page. A record or a page that cannot be read is
-    ignored.
+    A file counts as an output if a record in its folder or in a folder above lists it, if it is a
+    page of kg2rag, or if it has the name under which a browser saves the judgements of such a page.
+    A record or a page that cannot be read is ignored.
     """
     if path.name == RECORD or _SAVED_JUDGEMENTS.fullmatch(path.name):
         return True
@@ -99,14 +105,18 @@ def check_outputs(folder: Path, names: Collection[str] = ()) -> None:
     """
     for place in (folder, *folder.parents):
         if place.exists() and not place.is_dir():
-            raise FileExistsError(f"{place} is a file. Name a folder for the results (--out), not {folder}.")
+            raise FileExistsError(
+                f"{place} is a file. Name a folder for the results (--out), not {folder}."
+            )
     record = read_record(folder)
     for name in names:
         _require_replaceable(folder, name, record.checksums(name))
 
 
 @contextmanager
-def new_outputs(folder: Path, kind: str, *, last: str = "", keep_former: bool = False) -> Iterator[Path]:
+def new_outputs(
+    folder: Path, kind: str, *, last: str = "", keep_former: bool = False
+) -> Iterator[Path]:
     """An empty folder to fill; at the end of the block its files take the place of the former outputs of that kind.
 
     A block that raises changes nothing.
@@ -138,7 +148,9 @@ def new_outputs(folder: Path, kind: str, *, last: str = "", keep_former: bool = 
         raise
 
 
-def write_outputs(folder: Path, kind: str, contents: Mapping[str, bytes], *, last: str = "") -> None:
+def write_outputs(
+    folder: Path, kind: str, contents: Mapping[str, bytes], *, last: str = ""
+) -> None:
     """Write files, given as path in the folder -> content, in place of all former outputs of that kind.
 
     See `new_outputs`.
@@ -166,7 +178,9 @@ def _replace(folder: Path, kind: str, partial: Path, last: str, keep_former: boo
     for name, checksum in checksums.items():
         _require_replaceable(folder, name, [*record.checksums(name), checksum])
         flush(partial / name)
-    replaced = {name: Output(kind=kind, sha256=[*record.checksums(name), checksums[name]]) for name in names}
+    replaced = {
+        name: Output(kind=kind, sha256=[*record.checksums(name), checksums[name]]) for name in names
+    }
     # A process that is killed from here on leaves files that the record lists.
     _write_record(folder, Record(outputs=record.outputs | replaced))
     for name in names:
@@ -182,10 +196,14 @@ def _require_replaceable(folder: Path, name: str, checksums: Collection[str]) ->
     """Raise FileExistsError if a file is there whose content is none of those that kg2rag wrote or will write."""
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
-        raise FileExistsError(f"{path} leads out of its folder to {path.resolve()}. Name another folder (--out).")
+        raise FileExistsError(
+            f"{path} leads out of its folder to {path.resolve()}. Name another folder (--out)."
+        )
     for parent in path.parents:
         if parent.is_relative_to(folder) and parent.exists() and not parent.is_dir():
-            raise FileExistsError(f"{parent} is a file where the results need a folder. Name another folder (--out).")
+            raise FileExistsError(
+                f"{parent} is a file where the results need a folder. Name another folder (--out)."
+            )
     if (path.exists() or path.is_symlink()) and not _has_checksum(path, checksums):
         raise FileExistsError(
             f"{path} was not written by kg2rag, or was edited since, and would be overwritten. Move it away, or name "
@@ -203,7 +221,9 @@ def _delete_former(folder: Path, kind: str, record: Record, names: Collection[st
     for name in sorted(record.outputs.keys() - names):
         if record.outputs[name].kind == kind:
             path = folder / name
-            if path.resolve().is_relative_to(folder.resolve()) and _has_checksum(path, record.checksums(name)):
+            if path.resolve().is_relative_to(folder.resolve()) and _has_checksum(
+                path, record.checksums(name)
+            ):
                 path.unlink()
                 if path.parent != folder:
                     with suppress(OSError):  # other files are in it
@@ -212,4 +232,7 @@ def _delete_former(folder: Path, kind: str, record: Record, names: Collection[st
 
 
 def _write_record(folder: Path, record: Record) -> None:
-    write(folder / RECORD, (json.dumps(record.model_dump(), indent=1, ensure_ascii=False) + "\n").encode())
+    write(
+        folder / RECORD,
+        (json.dumps(record.model_dump(), indent=1, ensure_ascii=False) + "\n").encode(),
+    )

@@ -1,8 +1,8 @@
 """Many independent pieces of work -> their results, in this process or by the workers of joblib.
 
-`workers` chooses the processes for all work in its block: configurations of a sweep, shuffled graphs, resamples.
-`map_pieces` offers such work. No result depends on the workers, so they are part of no configuration and of no key in
-the store.
+`workers` chooses the processes for all work in its block: configurations of a sweep, shuffled
+graphs, resamples. `map_pieces` offers such work. No result depends on the workers, so they are part
+of no configuration and of no key in the store.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ Result = TypeVar("Result")
 
 BACKENDS = {"dask": "distributed", "loky": "joblib"}  # name -> the module that it needs
 LINE_SECONDS = 10.0  # between two lines if no bar can be drawn; shorter work prints nothing
-_LIMITS = ("KG2RAG_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+_LIMITS = (
+    "KG2RAG_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+)
 _ELSEWHERE: ContextVar[bool] = ContextVar("elsewhere", default=False)
 
 
@@ -77,9 +83,13 @@ def _check_workers(jobs: int, backend: str, cluster: str | None) -> None:
     if backend not in BACKENDS:
         raise ValueError(f"Unknown backend {backend!r}. Known: {', '.join(BACKENDS)}.")
     if find_spec(BACKENDS[backend]) is None:
-        raise ValueError(f"Backend {backend!r} needs {BACKENDS[backend]!r}: pip install kg2rag[scale].")
+        raise ValueError(
+            f"Backend {backend!r} needs {BACKENDS[backend]!r}: pip install kg2rag[scale]."
+        )
     if cluster is not None and backend == "loky":
-        raise ValueError(f"Backend 'loky' runs only on this machine, not on cluster {cluster!r}. Use backend 'dask'.")
+        raise ValueError(
+            f"Backend 'loky' runs only on this machine, not on cluster {cluster!r}. Use backend 'dask'."
+        )
     if jobs < 0:
         raise ValueError(f"jobs must be at least 0 (all processors), not {jobs}.")
 
@@ -106,7 +116,12 @@ def _dask_client(cluster: str | None, slots: int) -> Iterator[Any]:
     with ExitStack() as stack:
         address: Any = cluster
         if cluster is None:
-            options = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": None, "silence_logs": 50}
+            options = {
+                "threads_per_worker": 1,
+                "dashboard_address": None,
+                "memory_limit": None,
+                "silence_logs": 50,
+            }
             address = stack.enter_context(LocalCluster(slots, host="127.0.0.1", **options))
         yield stack.enter_context(Client(address, set_as_default=False))
 
@@ -117,7 +132,10 @@ def has_workers() -> bool:
 
 
 def map_pieces(
-    function: Callable[[Piece], Result], pieces: Iterable[Piece], progress: str = "", total: int | None = None
+    function: Callable[[Piece], Result],
+    pieces: Iterable[Piece],
+    progress: str = "",
+    total: int | None = None,
 ) -> Iterator[Result]:
     """The results of a function in the order of the pieces, each as soon as it and those before it are there.
 
@@ -132,7 +150,9 @@ def map_pieces(
     if has_workers():
         import joblib
 
-        results = joblib.Parallel(return_as="generator")(joblib.delayed(function)(piece) for piece in pieces)
+        results = joblib.Parallel(return_as="generator")(
+            joblib.delayed(function)(piece) for piece in pieces
+        )
     with progress_bar(total, progress, "piece", shown=bool(progress)) as bar:
         for result in results:
             bar.update()
@@ -147,4 +167,12 @@ def progress_bar(total: int | None, label: str, unit: str, *, shown: bool = True
     if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         options = dict.fromkeys(("mininterval", "maxinterval", "delay"), LINE_SECONDS)
     is_hidden = not shown or bool(os.environ.get("TQDM_DISABLE"))
-    return tqdm(total=total, desc=label, unit=unit, leave=False, disable=is_hidden, file=sys.stderr, **options)
+    return tqdm(
+        total=total,
+        desc=label,
+        unit=unit,
+        leave=False,
+        disable=is_hidden,
+        file=sys.stderr,
+        **options,
+    )

@@ -1,6 +1,7 @@
 """Texts -> unit vectors, of whole texts and of their tokens, by any sentence-transformers model.
 
-A text is encoded once: the store keeps its vector. In another batch its last bits (bfloat16: digits) would differ.
+A text is encoded once: the store keeps its vector. In another batch its last bits (bfloat16:
+digits) would differ.
 """
 
 from __future__ import annotations
@@ -23,7 +24,15 @@ from kg2rag.compute import models
 from kg2rag.compute.embedder import MIN_COSINE, PROBE, Role, unit, well_formed
 from kg2rag.compute.encoder_state import configuration_checksum, weights_checksum
 from kg2rag.compute.hardware import CPU, device_of, processor, threads
-from kg2rag.compute.models import CARDS, DEFAULT_MODEL, OFFLINE_PACKAGE, folder_state, full_name, loading, prompts_of
+from kg2rag.compute.models import (
+    CARDS,
+    DEFAULT_MODEL,
+    OFFLINE_PACKAGE,
+    folder_state,
+    full_name,
+    loading,
+    prompts_of,
+)
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
@@ -74,13 +83,20 @@ class SentenceEncoder:
     dtype: str = field(default_factory=lambda: os.environ.get("KG2RAG_DTYPE", "auto"))
     max_tokens: int | None = None
     device: str = CPU
-    # Not in the repr, which becomes part of a configuration: `describe` has the prompts in use and their source.
+    # Not in the repr, which becomes part of a configuration: `describe` has the prompts in use and
+    # their source.
     query_prompt: str | None = field(default=None, repr=False)
     passage_prompt: str | None = field(default=None, repr=False)
-    _described: dict[Path, dict[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _described: dict[Path, dict[str, Any]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
-        check(self, dtype=one_of(DTYPES if self.device == CPU else (*DTYPES, GPU_HALF)), max_tokens=at_least(1))
+        check(
+            self,
+            dtype=one_of(DTYPES if self.device == CPU else (*DTYPES, GPU_HALF)),
+            max_tokens=at_least(1),
+        )
         object.__setattr__(self, "model", full_name(self.model))
 
     def describe(self, store: Store) -> dict[str, Any]:
@@ -89,8 +105,19 @@ class SentenceEncoder:
             return self._described[store.root]
         key = {
             "rules": VERSION,
-            "settings": [self.model, self.revision, self.dtype, self.max_tokens, self._device, processor()],
-            "prompts": [self.query_prompt, self.passage_prompt, CARDS.get(Path(self.model).name.lower())],
+            "settings": [
+                self.model,
+                self.revision,
+                self.dtype,
+                self.max_tokens,
+                self._device,
+                processor(),
+            ],
+            "prompts": [
+                self.query_prompt,
+                self.passage_prompt,
+                CARDS.get(Path(self.model).name.lower()),
+            ],
             "offline": self._offline,
             "files": folder_state(self.model) if not self._offline else (),
         }
@@ -100,7 +127,9 @@ class SentenceEncoder:
 
     def fingerprint(self, store: Store) -> str:
         """A hash of the description."""
-        return hashlib.sha256(json.dumps(self.describe(store), sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(
+            json.dumps(self.describe(store), sort_keys=True).encode()
+        ).hexdigest()[:16]
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) float32, rows of norm 1, in the given order; only texts that the store lacks are encoded."""
@@ -114,12 +143,18 @@ class SentenceEncoder:
         return self._cache(store, "passage").lacking(list(map(well_formed, texts)))
 
     def encode_tokens(
-        self, texts: Sequence[str], store: Store, role: Role = "passage", *, reduce: Callable[[Matrix], Reduced]
+        self,
+        texts: Sequence[str],
+        store: Store,
+        role: Role = "passage",
+        *,
+        reduce: Callable[[Matrix], Reduced],
     ) -> list[tuple[IntArray, Reduced]]:
         """The tokens (n_tokens,) of each text, and the result of `reduce` for their unit vectors (n_tokens, dim).
 
-        Tokens that a model adds before and after a text are left out. Token vectors are not stored; the vectors of the
-        whole texts, which come out of the same pass, are, so that `encode` finds them.
+        Tokens that a model adds before and after a text are left out. Token vectors are not stored;
+        the vectors of the whole texts, which come out of the same pass, are, so that `encode` finds
+        them.
 
         Parameters
         ----------
@@ -130,13 +165,17 @@ class SentenceEncoder:
         readable = [well_formed(text) for text in texts]
         order = sorted(range(len(readable)), key=lambda row: (-len(readable[row]), row))
         results: dict[int, tuple[IntArray, Reduced]] = {}
-        with progress_bar(len(order), "encoding tokens", "text", shown=len(order) > BAR_TEXTS) as bar:
+        with progress_bar(
+            len(order), "encoding tokens", "text", shown=len(order) > BAR_TEXTS
+        ) as bar:
             for start in range(0, len(order), TOKEN_BLOCK_TEXTS):
                 rows = order[start : start + TOKEN_BLOCK_TEXTS]
                 block = [readable[row] for row in rows]
                 outputs = self._passes(block, dtype, cache.prompt, output_value=None)
                 results |= zip(rows, self._reduced(outputs, reduce), strict=True)
-                whole = np.stack([output["sentence_embedding"].float().cpu().numpy() for output in outputs])
+                whole = np.stack(
+                    [output["sentence_embedding"].float().cpu().numpy() for output in outputs]
+                )
                 cache.keep(block, unit(whole))
                 bar.update(len(rows))
         return [results[row] for row in range(len(readable))]
@@ -147,7 +186,8 @@ class SentenceEncoder:
         """The tokens of each output of the network, without padding and special tokens, and their reduced vectors."""
         tokenizer = self.network.tokenizer
         special = [token for token in tokenizer.all_special_ids if token != tokenizer.unk_token_id]
-        with _threadpools().limit(limits=1, user_api="blas"):  # small products, which wait for the network's threads
+        # small products, which wait for the network's threads
+        with _threadpools().limit(limits=1, user_api="blas"):
             for output in outputs:
                 is_token = output["attention_mask"].bool()
                 tokens = output["input_ids"][is_token].cpu().numpy()
@@ -165,7 +205,9 @@ class SentenceEncoder:
             for text in map(well_formed, texts):
                 windows = [text]
                 if len(text) > room:  # characters: a token has at least one
-                    encoding = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+                    encoding = tokenizer(
+                        text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+                    )
                     starts = [start for start, _ in encoding["offset_mapping"][room::room]]
                     windows += [text[start:stop] for start, stop in pairwise([*starts, None])]
                 windows_of_texts.append(windows)
@@ -173,13 +215,16 @@ class SentenceEncoder:
 
     def forward(self, texts: Sequence[str], dtype: str = "float32", prompt: str = "") -> Matrix:
         """(n_texts, dim) unit vectors of texts behind a prompt; nothing is stored."""
-        return unit(self._passes(texts, dtype, prompt, convert_to_tensor=True).float().cpu().numpy())
+        return unit(
+            self._passes(texts, dtype, prompt, convert_to_tensor=True).float().cpu().numpy()
+        )
 
     def _passes(self, texts: Sequence[str], dtype: str, prompt: str, **options: Any) -> Any:
         import torch
 
         on_cpu = self._device == CPU
-        # On a processor only the products are in half precision, which is more exact; on a GPU the weights are, too.
+        # On a processor only the products are in half precision, which is more exact; on a GPU the
+        # weights are, too.
         network = self.network if on_cpu else self._loaded(dtype)
         options |= {"prompt": prompt, "batch_size": CPU_BATCH_TEXTS if on_cpu else GPU_BATCH_TEXTS}
         with _TURNS, torch.autocast(CPU, torch.bfloat16, enabled=on_cpu and dtype == "bfloat16"):
@@ -187,7 +232,9 @@ class SentenceEncoder:
 
     def _cache(self, store: Store, role: Role) -> VectorCache:
         description = self.describe(store)
-        return VectorCache(store, self.fingerprint(store), description["dim"], description["prompts"][role])
+        return VectorCache(
+            store, self.fingerprint(store), description["dim"], description["prompts"][role]
+        )
 
     @cached_property
     def _offline(self) -> bool:
@@ -236,7 +283,9 @@ class SentenceEncoder:
     def _write_description(self, folder: Path) -> None:
         network = self.network
         dtype, cosine = self.settled_dtype()
-        prompts, prompt_source = prompts_of(self.model, network.prompts, self.query_prompt, self.passage_prompt)
+        prompts, prompt_source = prompts_of(
+            self.model, network.prompts, self.query_prompt, self.passage_prompt
+        )
         description = {
             "model": self.model,
             "revision": self.revision,
@@ -269,7 +318,12 @@ def _threadpools() -> Any:
 
 @lru_cache(maxsize=4)
 def _network(
-    source: str, revision: str | None, device: str, max_tokens: int | None, dtype: str, _files: object
+    source: str,
+    revision: str | None,
+    device: str,
+    max_tokens: int | None,
+    dtype: str,
+    _files: object,
 ) -> SentenceTransformer:
     """A model in memory; the state of its files tells it from an earlier one in the same folder."""
     import torch
@@ -279,7 +333,9 @@ def _network(
     disable_progress_bar()
     torch.set_num_threads(threads())
     with loading(source) as local:
-        network = SentenceTransformer(source, revision=revision, device=device, local_files_only=local)
+        network = SentenceTransformer(
+            source, revision=revision, device=device, local_files_only=local
+        )
     if max_tokens is not None:
         network.max_seq_length = max_tokens
     return network if dtype == "float32" else network.to(getattr(torch, dtype))

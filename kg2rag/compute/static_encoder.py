@@ -41,7 +41,7 @@ class StaticEncoder:
                 folder = snapshot_download(self.model, allow_patterns=files, local_files_only=local)
             return StaticModel.from_pretrained(folder)
 
-    def describe(self, store: Store) -> dict[str, Any]:  # noqa: ARG002
+    def describe(self, store: Store) -> dict[str, Any]:
         """The model's name, dimensions, and the checksum of its vectors and tokenizer."""
         table, digest = self.table, hashlib.sha256()
         for part in (table.embedding, table.weights, table.token_mapping):
@@ -53,7 +53,7 @@ class StaticEncoder:
         """The first digits of the checksum."""
         return str(self.describe(store)["sha256"][:16])
 
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:  # noqa: ARG002
+    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) float32, rows of norm 1, in the given order; nothing is stored."""
         if not texts:
             return np.empty((0, self.table.dim), dtype=np.float32)

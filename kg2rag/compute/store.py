@@ -1,10 +1,11 @@
 """A content-addressed cache on disk: (stage, parameters, inputs) -> a directory of files, built once.
 
-An entry is written whole (see `compute.atomic_write`) with a manifest of sizes and checksums, which a store checks when
-it first opens the entry; a large file whose size and time of modification are the manifest's is not read for that
-(`Store.verify` reads every byte). A damaged entry is reported and rebuilt, never used. While one process builds an
-entry, others wait. Contents are Parquet, Arrow, `.npy` and JSON; nothing is ever unpickled. A manifest's mtime is the
-last access to the entry. Beside the entries lie `KeyedFile`s, each with the small values of many keys.
+An entry is written whole (see `compute.atomic_write`) with a manifest of sizes and checksums, which
+a store checks when it first opens the entry; a large file whose size and time of modification are
+the manifest's is not read for that (`Store.verify` reads every byte). A damaged entry is reported
+and rebuilt, never used. While one process builds an entry, others wait. Contents are Parquet,
+Arrow, `.npy` and JSON; nothing is ever unpickled. A manifest's mtime is the last access to the
+entry. Beside the entries lie `KeyedFile`s, each with the small values of many keys.
 """
 
 from __future__ import annotations
@@ -70,7 +71,12 @@ class Store:
         return f"Store({str(self.root)!r})"
 
     def entry(
-        self, stage: str, key: Mapping[str, object], build: Callable[[Path], None], *, libraries: tuple[str, ...] = ()
+        self,
+        stage: str,
+        key: Mapping[str, object],
+        build: Callable[[Path], None],
+        *,
+        libraries: tuple[str, ...] = (),
     ) -> Path:
         """The directory of an entry; if it is missing or damaged, `build(directory)` fills a new one.
 
@@ -88,12 +94,16 @@ class Store:
                 damage = self._damage(path)
                 if damage is None:  # another process has built it
                     return path
-                warnings.warn(f"{path}: {damage}; rebuilding it.", DamagedEntryWarning, stacklevel=2)
+                warnings.warn(
+                    f"{path}: {damage}; rebuilding it.", DamagedEntryWarning, stacklevel=2
+                )
                 remove_folder(path)
             self._build(path, _full_key(stage, key, libraries), build)
         return path
 
-    def find(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path | None:
+    def find(
+        self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()
+    ) -> Path | None:
         """The directory of an entry; None if it is missing or damaged."""
         path = self.place(stage, key, libraries=libraries)
         return path if path.is_dir() and self._damage(path) is None else None
@@ -102,7 +112,9 @@ class Store:
         """The file of small values of a name ("answers", "vectors/0123abcd"), which its first `keep` creates."""
         return KeyedFile(self.root / f"{name}.sqlite")
 
-    def place(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path:
+    def place(
+        self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()
+    ) -> Path:
         """Where an entry is, or would be."""
         return self.root / stage / entry_name(_full_key(stage, key, libraries))
 
@@ -115,17 +127,28 @@ class Store:
             files = {}
             for file in sorted(filter(Path.is_file, partial.rglob("*"))):
                 status = file.stat()
-                about = {"size": status.st_size, "sha256": sha256(file), "modified_ns": status.st_mtime_ns}
+                about = {
+                    "size": status.st_size,
+                    "sha256": sha256(file),
+                    "modified_ns": status.st_mtime_ns,
+                }
                 files[str(file.relative_to(partial))] = about
-            manifest = {"stage": path.parent.name, "key": key, "created": time.time(), "files": files}
-            (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
+            manifest = {
+                "stage": path.parent.name,
+                "key": key,
+                "created": time.time(),
+                "files": files,
+            }
+            (partial / MANIFEST).write_text(
+                json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8"
+            )
         self.verified.add(path)
 
     def _damage(self, path: Path, *, thorough: bool = False) -> str | None:
         """What is wrong with an entry, or None.
 
-        By default the access is recorded, large files are not read, and an entry is checked once; `thorough` reads
-        every byte and records nothing.
+        By default the access is recorded, large files are not read, and an entry is checked once;
+        `thorough` reads every byte and records nothing.
         """
         if not thorough:
             if path in self.verified:
@@ -173,8 +196,8 @@ class Store:
     def prune(self, older_than_days: float = 0.0) -> tuple[int, int]:
         """Delete entries unused for that many days, and leftovers of killed builds; (entries, bytes) freed.
 
-        An entry goes if its manifest names it and lists all its files, a keyed file if its header is ours. Whatever
-        else lies in the folder stays.
+        An entry goes if its manifest names it and lists all its files, a keyed file if its header
+        is ours. Whatever else lies in the folder stays.
         """
         limit = time.time() - older_than_days * 86_400
         count, size = 0, 0
@@ -207,7 +230,9 @@ def _is_ours(path: Path) -> bool:
     return names <= {MANIFEST, *manifest.files}
 
 
-def _full_key(stage: str, key: Mapping[str, object], libraries: tuple[str, ...]) -> dict[str, object]:
+def _full_key(
+    stage: str, key: Mapping[str, object], libraries: tuple[str, ...]
+) -> dict[str, object]:
     return {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
 
 

@@ -1,7 +1,8 @@
 """Texts -> their numbers of tokens, by the tokenizer of the encoder; all budgets in the package count with it.
 
-Tokens are those of the whole text, without the [CLS] and [SEP] of an encoding. Only the tokenizer is loaded, not the
-network: for the default encoder from this package (BERT's, Apache-2.0), for another from its files.
+Tokens are those of the whole text, without the [CLS] and [SEP] of an encoding. Only the tokenizer
+is loaded, not the network: for the default encoder from this package (BERT's, Apache-2.0), for
+another from its files.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ class EncoderTokens:
         readable = [text.encode("utf-8", "replace").decode() for text in texts]
         model = self.encoder.model
         tokenizer = _read_tokenizer(model, self.encoder.revision, folder_state(model))
-        return [len(encoding) for encoding in tokenizer.encode_batch_fast(readable, add_special_tokens=False)]
+        return [
+            len(encoding)
+            for encoding in tokenizer.encode_batch_fast(readable, add_special_tokens=False)
+        ]
 
 
 @lru_cache(maxsize=8)
@@ -72,9 +76,13 @@ def _read_tokenizer(model: str, revision: str | None, _files: object) -> Tokeniz
         with loading(model) as is_offline:
             path = Path(model) / FILE
             if not Path(model).is_dir():
-                path = Path(hf_hub_download(model, FILE, revision=revision, local_files_only=is_offline))
+                path = Path(
+                    hf_hub_download(model, FILE, revision=revision, local_files_only=is_offline)
+                )
             if not path.is_file():
-                raise OSError(f"it has no {FILE}. Save it with a fast tokenizer, or pass another counter.")
+                raise OSError(
+                    f"it has no {FILE}. Save it with a fast tokenizer, or pass another counter."
+                )
             tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -90,10 +98,13 @@ def counter_of(embedder: Embedder) -> TokenCounter:
     return EncoderTokens()
 
 
-def cut(rankings: Sequence[Ranking], contents: Sequence[str], counter: TokenCounter, limit: int) -> list[Ranking]:
+def cut(
+    rankings: Sequence[Ranking], contents: Sequence[str], counter: TokenCounter, limit: int
+) -> list[Ranking]:
     """Every ranking cut to `limit` tokens of `contents` (by corpus row): best first, skipping passages that do not fit.
 
-    The notes of each have `tokens`, the number used, and `left_out`, the ids of the passages that did not fit.
+    The notes of each have `tokens`, the number used, and `left_out`, the ids of the passages that
+    did not fit.
     """
     rows = list(dict.fromkeys(row for ranking in rankings for row in ranking.rows.tolist()))
     tokens = dict(zip(rows, counter.count([contents[row] for row in rows]), strict=True))
@@ -105,6 +116,8 @@ def cut(rankings: Sequence[Ranking], contents: Sequence[str], counter: TokenCoun
             fits[position] = used + tokens[row] <= limit
             if fits[position]:
                 used += tokens[row]
-        notes = replace(ranking.notes, tokens=used, left_out=tuple(ranking.select(~fits).passage_ids))
+        notes = replace(
+            ranking.notes, tokens=used, left_out=tuple(ranking.select(~fits).passage_ids)
+        )
         cut_rankings.append(replace(ranking.select(fits), notes=notes))
     return cut_rankings

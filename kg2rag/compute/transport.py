@@ -13,10 +13,24 @@ import httpcore2
 import httpx2
 import openai
 
-from kg2rag.compute.endpoint import TOTAL_FACTOR, EndpointError, Exchange, FailureKind, has_openai_key, hidden, shown
+from kg2rag.compute.endpoint import (
+    TOTAL_FACTOR,
+    EndpointError,
+    Exchange,
+    FailureKind,
+    has_openai_key,
+    hidden,
+    shown,
+)
 
 Parsed = TypeVar("Parsed")
-_KINDS: dict[int, FailureKind] = {401: "access", 403: "access", 404: "access", 408: "timeout", 429: "rate limit"}
+_KINDS: dict[int, FailureKind] = {
+    401: "access",
+    403: "access",
+    404: "access",
+    408: "timeout",
+    429: "rate limit",
+}
 _BAD_GATEWAY = 502
 """The status that a damaged reply is given, so that the openai client repeats the request."""
 _HEADERS = frozenset(
@@ -44,7 +58,9 @@ class _BoundedStream(httpx2.SyncByteStream):
         for part in self.stream:
             self.content += part
             if len(self.content) > self.max_bytes:
-                raise _NotRepeatedError("response", f"the reply is longer than {self.max_bytes:,} bytes")
+                raise _NotRepeatedError(
+                    "response", f"the reply is longer than {self.max_bytes:,} bytes"
+                )
             yield part
 
     def close(self) -> None:
@@ -90,7 +106,10 @@ class _TimedStream(httpcore2.NetworkStream):
         self.stream.write(buffer, self._seconds(timeout))
 
     def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
         stream = self.stream.start_tls(ssl_context, server_hostname, self._seconds(timeout))
         return _TimedStream(stream, self.deadline)
@@ -112,7 +131,8 @@ class _HttpClient(openai.DefaultHttpxClient):
         self.seconds = TOTAL_FACTOR * timeout
         self.current, self.deadline = threading.local(), _Deadline()
         for transport in (self._transport, *self._mounts.values()):
-            if isinstance(transport, httpx2.HTTPTransport):  # which offers no option for httpcore2's `network_backend`
+            # which offers no option for httpcore2's `network_backend`
+            if isinstance(transport, httpx2.HTTPTransport):
                 transport._pool._network_backend = _TimedBackend(self.deadline)
 
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
@@ -126,7 +146,9 @@ class _HttpClient(openai.DefaultHttpxClient):
         exchange.damage = ""
         self.deadline.time = time.monotonic() + self.seconds
         try:
-            response = super().send(request, **{**options, "stream": True, "follow_redirects": False})
+            response = super().send(
+                request, **{**options, "stream": True, "follow_redirects": False}
+            )
             self._read(response, exchange)
         except (httpx2.ReadTimeout, httpx2.WriteTimeout):
             reason = f"no byte came within {self.timeout.read:g} seconds"
@@ -179,7 +201,8 @@ class GuardedClient:
     def exchange(self, path: str, body: dict[str, Any], exchange: Exchange[Parsed]) -> Parsed:
         """The reply to a request; EndpointError where there is none.
 
-        The errors of the openai client, which quote the server and hold its headers, are not chained.
+        The errors of the openai client, which quote the server and hold its headers, are not
+        chained.
         """
         self.http.current.exchange = exchange
         try:
@@ -204,10 +227,14 @@ class GuardedClient:
         """A text without the key."""
         return hidden(text, self.key)
 
-    def _refusal(self, path: str, error: openai.APIStatusError, exchange: Exchange[Any]) -> EndpointError:
+    def _refusal(
+        self, path: str, error: openai.APIStatusError, exchange: Exchange[Any]
+    ) -> EndpointError:
         status = error.response.status_code
         if exchange.damage and status == _BAD_GATEWAY:
-            return self._error(path, "response", f"the reply has another form: {exchange.damage}", exchange, status)
+            return self._error(
+                path, "response", f"the reply has another form: {exchange.damage}", exchange, status
+            )
         if 300 <= status < 400:
             host = httpx2.URL(error.response.headers.get("location", "")).host or "another path"
             reason = f"HTTP {status}: it redirects to {host}, which is not followed. Give the final address as base_url"

@@ -1,8 +1,9 @@
 """A user's function or model, or a matrix of vectors, -> an `Embedder`.
 
-The store keeps the vectors of a function or model, and gives them back only to the encoder that made them. Two encoders
-are the same if they have the same name, prompts, code, attributes, weights and configuration (`compute.encoder_state`),
-and give the same vectors for probe texts, as passages and as queries, and for some passages of the corpus.
+The store keeps the vectors of a function or model, and gives them back only to the encoder that
+made them. Two encoders are the same if they have the same name, prompts, code, attributes, weights
+and configuration (`compute.encoder_state`), and give the same vectors for probe texts, as passages
+and as queries, and for some passages of the corpus.
 """
 
 from __future__ import annotations
@@ -18,7 +19,15 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from kg2rag.compute.embedder import PROBE, Embedder, Role, are_near, checked_vectors, hash_of, well_formed
+from kg2rag.compute.embedder import (
+    PROBE,
+    Embedder,
+    Role,
+    are_near,
+    checked_vectors,
+    hash_of,
+    well_formed,
+)
 from kg2rag.compute.encoder_state import state_checksum
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
@@ -64,8 +73,12 @@ class GivenEncoder:
     query_prompt: str = ""
     passage_prompt: str = ""
     sample: tuple[str, ...] = field(default=(), repr=False, compare=False)
-    _identities: dict[Path, Identity] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _compared: set[tuple[Path, Role]] = field(default_factory=set, init=False, repr=False, compare=False)
+    _identities: dict[Path, Identity] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _compared: set[tuple[Path, Role]] = field(
+        default_factory=set, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         named = self.encoder if hasattr(self.encoder, "__qualname__") else type(self.encoder)
@@ -78,7 +91,8 @@ class GivenEncoder:
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) rows of norm 1; only texts that the store lacks are encoded.
 
-        ChangedEncoderError if the encoder gives other vectors than it gave for the same texts before.
+        ChangedEncoderError if the encoder gives other vectors than it gave for the same texts
+        before.
         """
         readable = [well_formed(text) for text in texts]
         identity = self._identity(store, self.sample or readable)
@@ -106,7 +120,9 @@ class GivenEncoder:
         """The identity of the encoder as it is now; one that the store has if all can be compared and is equal."""
         if store.root not in self._identities:
             state = state_checksum(self.encoder)
-            probes: dict[Role, Matrix] = {role: self._vectors(PROBES, role) for role in get_args(Role)}
+            probes: dict[Role, Matrix] = {
+                role: self._vectors(PROBES, role) for role in get_args(Role)
+            }
             if probes["query"].shape != probes["passage"].shape:
                 dims = " and ".join(str(probes[role].shape[1]) for role in get_args(Role))
                 raise ValueError(
@@ -131,7 +147,9 @@ class GivenEncoder:
                 file.keep([(name, content.getvalue())])
                 stored = file.find([name])
             with np.load(io.BytesIO(stored[name]), allow_pickle=False) as arrays:
-                identity = Identity(hash_of(name, hashlib.sha256(stored[name]).hexdigest()), dict(arrays))
+                identity = Identity(
+                    hash_of(name, hashlib.sha256(stored[name]).hexdigest()), dict(arrays)
+                )
             if all(are_near(vectors, identity.probes[role]) for role, vectors in probes.items()):
                 cache = self._cache(store, identity.fingerprint, identity.dim, "passage")
                 if self._agrees(cache, sample, "passage"):
@@ -146,7 +164,9 @@ class GivenEncoder:
         compared = [names[row] for row in rows.tolist()]
         if not compared:
             return True
-        return are_near(self._vectors(compared, role), np.stack([stored[name] for name in compared]))
+        return are_near(
+            self._vectors(compared, role), np.stack([stored[name] for name in compared])
+        )
 
     def _cache(self, store: Store, fingerprint: str, dim: int, role: Role) -> VectorCache:
         return VectorCache(store, fingerprint, dim, f"{role}\0{self._prompt(role)}")
@@ -185,13 +205,17 @@ class GivenVectors:
     other: Embedder | None = None
 
     @classmethod
-    def of(cls, ids: Sequence[object], matrix: Any, corpus: Corpus, other: Embedder | None = None) -> GivenVectors:
+    def of(
+        cls, ids: Sequence[object], matrix: Any, corpus: Corpus, other: Embedder | None = None
+    ) -> GivenVectors:
         """Vectors (n, dim) of passages, given by their ids, and of other texts, such as questions, by the texts."""
         vectors = checked_vectors(matrix, len(ids), "the matrix")
         passage_ids = frozenset(corpus.ids)
         names = [str(id_) for id_ in ids]
         if passage_ids.isdisjoint(names):
-            raise ParameterError(f"None of the {len(ids)} ids, such as {names[:1]}, is the id of a passage.")
+            raise ParameterError(
+                f"None of the {len(ids)} ids, such as {names[:1]}, is the id of a passage."
+            )
         rows = {}
         for row, name in enumerate(names):
             text = corpus.contents[corpus.row(name)] if name in passage_ids else name
@@ -200,13 +224,17 @@ class GivenVectors:
 
     def fingerprint(self, store: Store) -> str:
         """A hash of the texts, the matrix and the other embedder."""
-        digest = hashlib.sha256(json.dumps([*self.rows]).encode() + np.ascontiguousarray(self.matrix).tobytes())
+        digest = hashlib.sha256(
+            json.dumps([*self.rows]).encode() + np.ascontiguousarray(self.matrix).tobytes()
+        )
         digest.update(self.other.fingerprint(store).encode() if self.other else b"")
         return digest.hexdigest()[:16]
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim); ValueError for a text without a vector if `other` is None."""
-        rows = np.fromiter((self.rows.get(text, -1) for text in texts), dtype=np.int64, count=len(texts))
+        rows = np.fromiter(
+            (self.rows.get(text, -1) for text in texts), dtype=np.int64, count=len(texts)
+        )
         vectors = self.matrix[rows]
         new = [text for text in texts if text not in self.rows]
         if not new:

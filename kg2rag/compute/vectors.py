@@ -40,7 +40,12 @@ class VectorCache:
         self.prompt = prompt
 
     def of(
-        self, texts: Sequence[str], encode: Encode, *, shard_texts: int | None = None, is_paid: bool = False
+        self,
+        texts: Sequence[str],
+        encode: Encode,
+        *,
+        shard_texts: int | None = None,
+        is_paid: bool = False,
     ) -> Matrix:
         """(n_texts, dim) in the given order; texts that the file lacks are encoded, the longest first.
 
@@ -59,13 +64,17 @@ class VectorCache:
                 shard = [rows.popleft() for _ in range(min(shard_texts or SHARD_TEXTS, len(rows)))]
                 with self.file.claim("vectors") if is_paid else nullcontext():
                     if is_paid:  # another process may have paid for some of them by now
-                        shard = list(self._fill(vectors, {texts[row]: row for row in shard}).values())
+                        shard = list(
+                            self._fill(vectors, {texts[row]: row for row in shard}).values()
+                        )
                     encoded_rows = self._encode(shard, texts, vectors, encode)
                 rows.extendleft(reversed(shard[encoded_rows:]))
                 bar.update(count - len(rows))
         return vectors[[row_of[text] for text in texts]]
 
-    def _encode(self, rows: Sequence[int], texts: Sequence[str], vectors: Matrix, encode: Encode) -> int:
+    def _encode(
+        self, rows: Sequence[int], texts: Sequence[str], vectors: Matrix, encode: Encode
+    ) -> int:
         """Encode the texts of some rows of `vectors`, and store what comes back; how many that are."""
         if not rows:
             return 0
@@ -86,7 +95,11 @@ class VectorCache:
         """The vectors, (dim,), of those texts that the file has."""
         text_of = {self._key(text): text for text in texts}
         stored = self.file.find(list(text_of))
-        return {text: np.frombuffer(stored[key], dtype=np.float32) for key, text in text_of.items() if key in stored}
+        return {
+            text: np.frombuffer(stored[key], dtype=np.float32)
+            for key, text in text_of.items()
+            if key in stored
+        }
 
     def lacking(self, texts: Sequence[str]) -> list[str]:
         """The texts, each once, that the file has no vector for."""
@@ -95,7 +108,11 @@ class VectorCache:
 
     def keep(self, texts: Sequence[str], vectors: Matrix) -> None:
         """Store the vectors of texts, (n_texts, dim), but those that the file has."""
-        rows = zip(map(self._key, texts), map(bytes, np.ascontiguousarray(vectors, dtype=np.float32)), strict=True)
+        rows = zip(
+            map(self._key, texts),
+            map(bytes, np.ascontiguousarray(vectors, dtype=np.float32)),
+            strict=True,
+        )
         self.file.keep(rows)
 
     def _key(self, text: str) -> bytes:
@@ -103,7 +120,9 @@ class VectorCache:
         return hashlib.blake2b(content, digest_size=16).digest()
 
 
-def encoded(embedder: Embedder, texts: Sequence[str], store: Store, key: Mapping[str, object]) -> Matrix:
+def encoded(
+    embedder: Embedder, texts: Sequence[str], store: Store, key: Mapping[str, object]
+) -> Matrix:
     """(n_texts, dim) unit vectors of texts, read-only and mapped where there are `LARGE_TEXTS` or more.
 
     `texts` are read only where they have to be encoded, in slices of `BLOCK_TEXTS`.
@@ -116,7 +135,9 @@ def encoded(embedder: Embedder, texts: Sequence[str], store: Store, key: Mapping
     path = store.entry(
         "matrix",
         {**key, "encoder": embedder.fingerprint(store)},
-        lambda folder: save_rows(folder / FILE, (np.asarray(block, dtype=np.float32) for block in blocks)),
+        lambda folder: save_rows(
+            folder / FILE, (np.asarray(block, dtype=np.float32) for block in blocks)
+        ),
     )
     return mapped(path / FILE)
 
@@ -130,13 +151,18 @@ def save_rows(path: Path, blocks: Iterable[NDArray[Any]]) -> None:
     rows = 0
     with path.open("wb") as file:
         for block in blocks:
-            header: dict[str, Any] = {"descr": np.lib.format.dtype_to_descr(block.dtype), "fortran_order": False}
+            header: dict[str, Any] = {
+                "descr": np.lib.format.dtype_to_descr(block.dtype),
+                "fortran_order": False,
+            }
             block_kind = (block.dtype, block.shape[1:])
             if kind is None:
                 kind = block_kind
                 np.lib.format.write_array_header_1_0(file, {**header, "shape": (0, *kind[1])})
             elif block_kind != kind:
-                raise ValueError(f"{path.name}: a block of {block.dtype} {block.shape} after rows of {kind}.")
+                raise ValueError(
+                    f"{path.name}: a block of {block.dtype} {block.shape} after rows of {kind}."
+                )
             file.write(block.tobytes())
             rows += len(block)
         if kind is None:

@@ -8,6 +8,25 @@ from kg2rag.datasets.lint import info, lint
 from kg2rag.datasets.registry import DATASETS, describe, load, names, resolve
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions, file_name
 
-__all__ = ["DATASETS", "DatasetSpec", "Documents", "HubCopy", "LoadOptions", "describe", "file_name", "from_folder"]
-__all__ += ["from_frame", "from_frames", "from_texts", "get", "info", "known_items", "lint", "load", "names"]
+__all__ = [
+    "DATASETS",
+    "DatasetSpec",
+    "Documents",
+    "HubCopy",
+    "LoadOptions",
+    "describe",
+    "file_name",
+    "from_folder",
+]
+__all__ += [
+    "from_frame",
+    "from_frames",
+    "from_texts",
+    "get",
+    "info",
+    "known_items",
+    "lint",
+    "load",
+    "names",
+]
 __all__ += ["resolve", "subsets"]

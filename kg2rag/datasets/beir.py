@@ -1,8 +1,9 @@
 """A set of BEIR, by its name from the hub ("beir/scifact") or as a folder (corpus, queries, judgements) -> QADataset.
 
-[1] Thakur et al., "BEIR", NeurIPS 2021 (datasets and benchmarks). Grades are kept; a grade below 1 says that a document
-is not relevant and is left out, as are queries of other splits; both are counted. A folder that
-is wrong is refused; in the hub's copies, documents and judgements that nothing could find are left out and counted.
+[1] Thakur et al., "BEIR", NeurIPS 2021 (datasets and benchmarks). Grades are kept; a grade below 1
+says that a document is not relevant and is left out, as are queries of other splits; both are
+counted. A folder that is wrong is refused; in the hub's copies, documents and judgements that
+nothing could find are left out and counted.
 """
 
 from __future__ import annotations
@@ -15,7 +16,15 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, Field
 
-from kg2rag.datasets.reading import FROM_JSON, Files, Identifier, Record, Text, checked, find_graph_files
+from kg2rag.datasets.reading import (
+    FROM_JSON,
+    Files,
+    Identifier,
+    Record,
+    Text,
+    checked,
+    find_graph_files,
+)
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions, file_name
 from kg2rag.text.records import DataError, delimited_rows
 from kg2rag.text.registry import unknown
@@ -64,7 +73,9 @@ class Score(Record):
     """One judgement: the grade of a document for a query."""
 
     query: Text = Field(validation_alias=AliasChoices("query-id", "query_id", "qid"))
-    document: Text = Field(validation_alias=AliasChoices("corpus-id", "corpus_id", "doc_id", "docid"))
+    document: Text = Field(
+        validation_alias=AliasChoices("corpus-id", "corpus_id", "doc_id", "docid")
+    )
     score: int = Field(validation_alias=AliasChoices("score", "relevance", "label"))
 
 
@@ -77,9 +88,16 @@ def spec_of(name: str) -> DatasetSpec:
     """The spec of "beir/NAME"; ValueError for a set that BEIR has not on the hub."""
     short = name.removeprefix(PREFIX)
     if short not in ON_HUB:
-        raise ValueError(f"{unknown('dataset', name, names())} Other folders of BEIR: 'beir' with `path` (--path).")
+        raise ValueError(
+            f"{unknown('dataset', name, names())} Other folders of BEIR: 'beir' with `path` (--path)."
+        )
     about = f"{short} of the BEIR benchmark, with its judgements"
-    return replace(DATASET, name=name, summary=about, hub=HubCopy(f"BeIR/{short}", revision=PINNED.get(short, "main")))
+    return replace(
+        DATASET,
+        name=name,
+        summary=about,
+        hub=HubCopy(f"BeIR/{short}", revision=PINNED.get(short, "main")),
+    )
 
 
 def load(options: LoadOptions) -> QADataset:
@@ -92,17 +110,23 @@ def load(options: LoadOptions) -> QADataset:
         tables, judgement_files, origin = _from_hub(options)
     else:
         if not options.path.is_dir():
-            raise FileNotFoundError(f"{options.path} is no folder. Give one with corpus.jsonl, queries.jsonl, qrels.")
+            raise FileNotFoundError(
+                f"{options.path} is no folder. Give one with corpus.jsonl, queries.jsonl, qrels."
+            )
         name = title = options.path.resolve().name
         tables = sorted(options.path.glob("**/*"))
-        judgement_files = sorted([*options.path.glob("qrels/*.tsv"), *options.path.glob("qrels/*.txt")])
+        judgement_files = sorted(
+            [*options.path.glob("qrels/*.tsv"), *options.path.glob("qrels/*.txt")]
+        )
         origin = {}
         graphs = find_graph_files(options.path)
     split, qrels = _of_split(judgement_files, options.split, name)
     documents = files.records(Document, *_named(tables, "corpus", name))
     queries = files.records(BeirQuery, *_named(tables, "queries", name))
     judgements = _judgements(files, qrels)
-    corpus, questions, notes = collect(name, documents, queries, judgements, ours=options.path is not None)
+    corpus, questions, notes = collect(
+        name, documents, queries, judgements, ours=options.path is not None
+    )
     source = {**origin, "files": files.checksums, "split": split, "notes": notes}
     return QADataset(title, corpus, questions, source=source, graph_files=graphs)
 
@@ -117,7 +141,11 @@ def _from_hub(options: LoadOptions) -> tuple[list[Path], list[Path], dict[str, o
     revision, _, qrels_revision = (options.revision or options.spec.hub.revision).partition("+")
     tables, commit = options.fetch(repo, revision, "corpus*", "queries*")
     judgements, qrels_commit = options.fetch(f"{repo}-qrels", qrels_revision or revision, "*.tsv")
-    origin: dict[str, object] = {"hub": repo, "judgements": f"{repo}-qrels", "revision": f"{commit}+{qrels_commit}"}
+    origin: dict[str, object] = {
+        "hub": repo,
+        "judgements": f"{repo}-qrels",
+        "revision": f"{commit}+{qrels_commit}",
+    }
     return tables, judgements, origin
 
 
@@ -200,10 +228,14 @@ def collect(
     corpus = Corpus.from_passages(passages)
     texts = {query.id: query.text for query in queries}
     gold = _gold(judgements, _Judged(texts, frozenset(corpus.ids), empty, ours), notes)
-    questions = tuple(Question(id_, text, gold[id_]) for id_, text in texts.items() if gold.get(id_))
+    questions = tuple(
+        Question(id_, text, gold[id_]) for id_, text in texts.items() if gold.get(id_)
+    )
     if not questions:
         raise DataError(f"{where}: none of its {len(texts)} queries has a relevant document.")
-    notes["queries without a relevant document in this split left out"] = len(texts) - len(questions)
+    notes["queries without a relevant document in this split left out"] = len(texts) - len(
+        questions
+    )
     return corpus, questions, {note: count for note, count in notes.items() if count}
 
 
@@ -231,7 +263,9 @@ class _Judged:
         """Whether query and document are there; a judgement of one that was left out is counted, or an error."""
         if query not in self.queries or document in self.empty:
             if self.ours:
-                raise DataError(f"{place}: {query!r} is none of the queries. Are both of the same version?")
+                raise DataError(
+                    f"{place}: {query!r} is none of the queries. Are both of the same version?"
+                )
             kind = "documents" if query in self.queries else "queries"
             notes[f"judgements of {kind} without text left out"] += 1
             return False
@@ -243,7 +277,9 @@ class _Judged:
         return True
 
 
-def _gold(judgements: Iterable[Judgement], judged: _Judged, notes: Counter[str]) -> dict[str, dict[str, int]]:
+def _gold(
+    judgements: Iterable[Judgement], judged: _Judged, notes: Counter[str]
+) -> dict[str, dict[str, int]]:
     """Query -> document -> grade."""
     grades = dict[tuple[str, str], int]()
     gold = dict[str, dict[str, int]]()
@@ -252,7 +288,9 @@ def _gold(judgements: Iterable[Judgement], judged: _Judged, notes: Counter[str])
             continue
         former = grades.setdefault((query, document), grade)
         if former != grade:
-            raise DataError(f"{place}: {query!r} and {document!r} are judged twice, {former} and {grade}.")
+            raise DataError(
+                f"{place}: {query!r} and {document!r} are judged twice, {former} and {grade}."
+            )
         if grade < 1:
             notes["judgements below 1 left out"] += 1
         elif document in gold.setdefault(query, {}):

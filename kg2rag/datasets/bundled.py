@@ -16,7 +16,15 @@ from typing import Annotated
 
 from pydantic import AliasChoices, BeforeValidator, Field, StrictInt
 
-from kg2rag.datasets.reading import Files, Identifier, Record, SentenceName, Text, find_graph_files, locate
+from kg2rag.datasets.reading import (
+    Files,
+    Identifier,
+    Record,
+    SentenceName,
+    Text,
+    find_graph_files,
+    locate,
+)
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.text.normalisation import split_sentences
 from kg2rag.text.records import DataError
@@ -39,12 +47,14 @@ class FolderQuestion(Record):
 
     id: Identifier
     question: Text
-    answers: Annotated[list[Text], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = Field(
-        default_factory=list, validation_alias=AliasChoices("answers", "answer")
-    )
+    answers: Annotated[
+        list[Text], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+    ] = Field(default_factory=list, validation_alias=AliasChoices("answers", "answer"))
     type: str = Field("", validation_alias=AliasChoices("type", "hop_type"))
     hops: StrictInt | None = Field(None, validation_alias=AliasChoices("hops", "hop_count"))
-    gold: list[Text] = Field(min_length=1, validation_alias=AliasChoices("gold", "gold_support_chunk_ids"))
+    gold: list[Text] = Field(
+        min_length=1, validation_alias=AliasChoices("gold", "gold_support_chunk_ids")
+    )
     supporting: list[SentenceName] = Field(default_factory=list)
     triples: list[tuple[Text, Text, Text] | tuple[Text, Text, Text, Text]] = Field(
         default_factory=list, validation_alias=AliasChoices("triples", "gold_triples")
@@ -70,12 +80,18 @@ def load(options: LoadOptions) -> QADataset:
         positions[row.doc_id] += 1
     # `supporting` counts sentences by our split, so the corpus stores that split.
     corpus = Corpus.from_passages(passages, [split_sentences(row.text) for row in rows])
-    questions = read_questions(files, locate(root, ["questions.jsonl"], "bundled questions"), corpus)
+    questions = read_questions(
+        files, locate(root, ["questions.jsonl"], "bundled questions"), corpus
+    )
     source = {"files": files.checksums, "notes": {}}
-    return QADataset("bundled", corpus, tuple(questions), source=source, graph_files=find_graph_files(root))
+    return QADataset(
+        "bundled", corpus, tuple(questions), source=source, graph_files=find_graph_files(root)
+    )
 
 
-def read_questions(files: Files, path: Path, corpus: Corpus, ids: Container[str] | None = None) -> Iterator[Question]:
+def read_questions(
+    files: Files, path: Path, corpus: Corpus, ids: Container[str] | None = None
+) -> Iterator[Question]:
     """The questions of a file, or those of some ids; DataError names references to nothing in the corpus."""
     sentences = _SentenceNumbers(corpus)
     passage_ids = frozenset(corpus.ids)
@@ -91,7 +107,9 @@ def read_questions(files: Files, path: Path, corpus: Corpus, ids: Container[str]
             answers=tuple(record.answers),
             type=record.type,
             hops=record.hops,
-            supporting=tuple(sentences.in_document(id_, index, where) for id_, index in record.supporting),
+            supporting=tuple(
+                sentences.in_document(id_, index, where) for id_, index in record.supporting
+            ),
             triples=tuple(fact[:3] for fact in record.triples),
         )
 
@@ -106,7 +124,9 @@ def _require_passages(record: FolderQuestion, passage_ids: Container[str], where
     for field, ids in references.items():
         for id_ in ids:
             if id_ not in passage_ids:
-                raise DataError(f"{where}: {field} names passage {id_!r}, which corpus.jsonl lacks.")
+                raise DataError(
+                    f"{where}: {field} names passage {id_!r}, which corpus.jsonl lacks."
+                )
 
 
 class _SentenceNumbers:
@@ -126,7 +146,9 @@ class _SentenceNumbers:
         row = self.corpus.row(id_)
         count = self._counts[row]
         if not 0 <= index < count:
-            raise DataError(f"{where}: supporting names sentence {index} of {id_!r}, which has {count}.")
+            raise DataError(
+                f"{where}: supporting names sentence {index} of {id_!r}, which has {count}."
+            )
         return self.corpus.doc_ids[row], self._first[row] + index
 
 

@@ -1,7 +1,8 @@
 """CoSQA's retrieval files (code_idx_map.txt and the questions of one split) -> QADataset.
 
-[1] Huang et al., "CoSQA", ACL 2021. A passage is one Python function, its id the function's number in the map; it has
-no title, since a function's name is part of its text. The gold of a web query is the one function judged to answer it.
+[1] Huang et al., "CoSQA", ACL 2021. A passage is one Python function, its id the function's number
+in the map; it has no title, since a function's name is part of its text. The gold of a web query is
+the one function judged to answer it.
 """
 
 from __future__ import annotations
@@ -45,14 +46,19 @@ def load(options: LoadOptions) -> QADataset:
         function = record.retrieval_idx
         if codes.get(function) != record.code:
             where = f"{path.name}, record {number} ({record.id!r})"
-            raise DataError(f"{where}: {MAP} has another function, or none, under its retrieval_idx {function}.")
+            raise DataError(
+                f"{where}: {MAP} has another function, or none, under its retrieval_idx {function}."
+            )
         questions.append(Question(record.id, record.doc, {str(function): 1}))
-    return QADataset("cosqa", corpus, tuple(questions), source={"files": files.checksums, "notes": {}})
+    return QADataset(
+        "cosqa", corpus, tuple(questions), source={"files": files.checksums, "notes": {}}
+    )
 
 
 def _read_functions(files: Files, path: Path) -> dict[int, str]:
     """Number -> code."""
-    pairs = parse_json(files.text(path), MAP, pairs=list)  # a dict would drop a function that stands twice
+    # a dict would drop a function that stands twice
+    pairs = parse_json(files.text(path), MAP, pairs=list)
     if not (isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs)):
         raise DataError(f"{MAP}: must hold one object, from functions to numbers.")
     rows = ((f"{MAP}, {code!r}", {"id": number, "code": code}) for code, number in pairs)

@@ -75,7 +75,8 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
         `source["notes"]`; so are texts that no passage holds.
     name : how results call it.
 
-    Raises ValueError: a column that is missing, a wrong type, a duplicate id, gold that the corpus lacks.
+    Raises ValueError: a column that is missing, a wrong type, a duplicate id, gold that the corpus
+    lacks.
 
     Examples
     --------
@@ -113,21 +114,31 @@ def _question(row: FrameQuestion, gold: Mapping[str, int]) -> Question:
 
 def _unused_columns(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
     """A note for each column that no field of a question reads, and its number of values."""
-    columns = Counter(column for row in rows for column in row if column not in FrameQuestion.model_fields)
-    return Counter({f"values of the questions' column {column!r} left out": n for column, n in columns.items()})
+    columns = Counter(
+        column for row in rows for column in row if column not in FrameQuestion.model_fields
+    )
+    return Counter(
+        {f"values of the questions' column {column!r} left out": n for column, n in columns.items()}
+    )
 
 
 def _question_rows(questions: Any, index: GoldIndex) -> Any:
     """Questions in the shapes that other libraries give: {question: gold}, and LlamaIndex's queries and relevant_docs.
 
-    A mapping whose values all name something of the corpus, or are lists, has gold as its values, else texts.
+    A mapping whose values all name something of the corpus, or are lists, has gold as its values,
+    else texts.
     """
     if isinstance(questions, Mapping):
         queries, relevant = questions.get("queries"), questions.get("relevant_docs")
     else:
-        queries, relevant = getattr(questions, "queries", None), getattr(questions, "relevant_docs", None)
+        queries, relevant = (
+            getattr(questions, "queries", None),
+            getattr(questions, "relevant_docs", None),
+        )
     if isinstance(queries, Mapping) and isinstance(relevant, Mapping):
-        return [{"id": id_, "text": text, "gold": relevant.get(id_)} for id_, text in queries.items()]
+        return [
+            {"id": id_, "text": text, "gold": relevant.get(id_)} for id_, text in queries.items()
+        ]
     if isinstance(questions, Mapping) and questions and _are_gold(list(questions.values()), index):
         return [{"text": text, "gold": gold} for text, gold in questions.items()]
     return questions
@@ -137,11 +148,15 @@ def _are_gold(values: Sequence[object], index: GoldIndex) -> bool:
     """Whether the values of a mapping are gold: lists, grades, or names that the corpus has."""
     if all(isinstance(value, str) for value in values):
         return all(index.find(str(value)) for value in values[:GOLD_SAMPLE])
-    return all(isinstance(value, list | tuple | set) or _is_grades(value, index) for value in values)
+    return all(
+        isinstance(value, list | tuple | set) or _is_grades(value, index) for value in values
+    )
 
 
 def _is_grades(value: object, index: GoldIndex) -> bool:
-    return isinstance(value, Mapping) and bool(value) and all(index.find(str(name)) for name in value)
+    return (
+        isinstance(value, Mapping) and bool(value) and all(index.find(str(name)) for name in value)
+    )
 
 
 def _completed(row: Mapping[str, Any], where: str, number: int) -> dict[str, Any]:
@@ -168,7 +183,9 @@ def _are_pairs(gold: object) -> bool:
     """Whether gold is a list of (name, grade), as a column of maps in an Arrow table has it."""
     if not isinstance(gold, list) or not gold:
         return False
-    return all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], int) for pair in gold)
+    return all(
+        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], int) for pair in gold
+    )
 
 
 def _parsed(value: object) -> object:
@@ -214,7 +231,9 @@ def _resolve(
     return unit, gold
 
 
-def _targets(rows: list[FrameQuestion], index: GoldIndex, where: str, notes: Counter[str]) -> dict[str, GoldTarget]:
+def _targets(
+    rows: list[FrameQuestion], index: GoldIndex, where: str, notes: Counter[str]
+) -> dict[str, GoldTarget]:
     """Gold as written -> its target; texts that no passage holds are noted, other unknown names are errors."""
     every_target = index.find_all(name for row in rows for name in row.gold)
     targets = {name: target for name, target in every_target.items() if target is not None}
@@ -224,17 +243,23 @@ def _targets(rows: list[FrameQuestion], index: GoldIndex, where: str, notes: Cou
                 _report_missing(row, name, index, where, notes)
     if every_target and not targets:
         example = quote(next(iter(every_target)))
-        raise DataError(f"{where}: none of the {len(every_target)} pieces of gold is in the corpus, such as {example}.")
+        raise DataError(
+            f"{where}: none of the {len(every_target)} pieces of gold is in the corpus, such as {example}."
+        )
     return targets
 
 
 def _unit(targets: Sequence[GoldTarget]) -> GoldUnit:
-    if all(target.document for target in targets) and not all(target.passages for target in targets):
+    if all(target.document for target in targets) and not all(
+        target.passages for target in targets
+    ):
         return "document"
     return "passage"
 
 
-def _report_missing(row: FrameQuestion, name: str, index: GoldIndex, where: str, notes: Counter[str]) -> None:
+def _report_missing(
+    row: FrameQuestion, name: str, index: GoldIndex, where: str, notes: Counter[str]
+) -> None:
     """Raise for an id that the corpus lacks; note a text that no passage holds."""
     if not index.is_text(name):
         raise DataError(
@@ -244,7 +269,9 @@ def _report_missing(row: FrameQuestion, name: str, index: GoldIndex, where: str,
     notes[f"gold texts of question {row.id!r} that no passage holds: {quote(name)}"] += 1
 
 
-def _ids(target: GoldTarget, unit: GoldUnit, index: GoldIndex, notes: Counter[str]) -> Sequence[str]:
+def _ids(
+    target: GoldTarget, unit: GoldUnit, index: GoldIndex, notes: Counter[str]
+) -> Sequence[str]:
     if unit == "document":
         return [target.document]
     if target.passages:

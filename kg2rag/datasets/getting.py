@@ -1,7 +1,8 @@
 """A part of a set that is reported -> its questions in a folder, from the hub, checked by checksums.
 
-`subsets/` has the ids of every reported part, and checksums of its questions and corpus as they are when loaded: they
-hold whatever the hub did to the file. A part whose corpus is not on the hub has its ids here and says what it needs.
+`subsets/` has the ids of every reported part, and checksums of its questions and corpus as they are
+when loaded: they hold whatever the hub did to the file. A part whose corpus is not on the hub has
+its ids here and says what it needs.
 """
 
 from __future__ import annotations
@@ -42,27 +43,39 @@ class Subset:
 
         data = load(self.dataset, path=folder, **self.options)
         if missing := set(self.ids) - {question.id for question in data.questions}:
-            raise DataError(f"{folder.name}: {len(missing)} of {len(self.ids)} reported questions are missing.")
+            raise DataError(
+                f"{folder.name}: {len(missing)} of {len(self.ids)} reported questions are missing."
+            )
         if data.corpus.fingerprint != self.corpus:
-            raise DataError(f"{folder.name}: the {len(data.corpus)} passages are not those reported on.")
+            raise DataError(
+                f"{folder.name}: the {len(data.corpus)} passages are not those reported on."
+            )
         if provenance.questions(data) != self.questions:
-            raise DataError(f"{folder.name}: order, texts, gold or answers are not those reported on.")
+            raise DataError(
+                f"{folder.name}: order, texts, gold or answers are not those reported on."
+            )
 
 
 @cache
 def subsets() -> Mapping[str, Subset]:
     """Name -> a reported part of a set."""
     folder = resources.files("kg2rag.datasets") / "subsets"
-    listed: dict[str, dict[str, Any]] = tomllib.loads((folder / "subsets.toml").read_text(encoding="utf-8"))
-    ids = {name: tuple((folder / f"{name}.txt").read_text(encoding="utf-8").splitlines()) for name in listed}
+    listed: dict[str, dict[str, Any]] = tomllib.loads(
+        (folder / "subsets.toml").read_text(encoding="utf-8")
+    )
+    ids = {
+        name: tuple((folder / f"{name}.txt").read_text(encoding="utf-8").splitlines())
+        for name in listed
+    }
     return {name: Subset(ids=ids[name], **about) for name, about in listed.items()}
 
 
 def get(name: str, folder: str | Path) -> Path:
     """Bring a reported part of a set into `folder / name`, for `load(..., path=...)`: once, and checked each time.
 
-    ValueError: an unknown name, or a part that is not on the hub; the message says where it is from. DataError: the
-    folder, or the hub, has something else than was reported. ConnectionError: the hub cannot be reached.
+    ValueError: an unknown name, or a part that is not on the hub; the message says where it is
+    from. DataError: the folder, or the hub, has something else than was reported. ConnectionError:
+    the hub cannot be reached.
     """
     if name not in subsets():
         raise ValueError(unknown("part to get", name, subsets()))

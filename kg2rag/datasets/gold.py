@@ -26,7 +26,9 @@ FOUND_SHARE = 0.5
 SIMILAR = 60
 """Of 100: the likeness of a name from which an error suggests it."""
 _PAGE = re.compile(r"page=(\d+)")
-_PAGE_ENDING = re.compile(r"(?:/(?:index|readme))?(?:\.(?:mdx?|markdown|html?|rst|txt|adoc|org|ipynb|qmd|pdf|docx))?$")
+_PAGE_ENDING = re.compile(
+    r"(?:/(?:index|readme))?(?:\.(?:mdx?|markdown|html?|rst|txt|adoc|org|ipynb|qmd|pdf|docx))?$"
+)
 
 
 class GoldTarget(NamedTuple):
@@ -59,8 +61,9 @@ class GoldIndex:
     def find_all(self, names: Iterable[str]) -> dict[str, GoldTarget | None]:
         """The targets of names and texts.
 
-        In this order: an id; a path in another spelling; a page or heading of a document (`a.pdf#page=3`,
-        `a.md#heading`); a title; a heading; a text that stands in passages for the most part.
+        In this order: an id; a path in another spelling; a page or heading of a document
+        (`a.pdf#page=3`, `a.md#heading`); a title; a heading; a text that stands in passages for the
+        most part.
         """
         targets = {name: self._by_name(name) for name in names}
         texts = [name for name, target in targets.items() if target is None and " " in name.strip()]
@@ -69,7 +72,12 @@ class GoldIndex:
     def _by_name(self, name: str) -> GoldTarget | None:
         if name in self._targets_by_id:
             return self._targets_by_id[name]
-        return self._by_path(name) or self._by_fragment(name) or self._by_title(name) or self._by_heading(name)
+        return (
+            self._by_path(name)
+            or self._by_fragment(name)
+            or self._by_title(name)
+            or self._by_heading(name)
+        )
 
     def passages_of(self, document: str) -> list[str]:
         """The ids of a document's passages."""
@@ -91,7 +99,8 @@ class GoldIndex:
             return GoldTarget(self._documents_by_path[key])
         if key in self._passages_by_path:
             return GoldTarget(passages=(self._passages_by_path[key],))
-        # An absolute path, or a path from another folder, ends in the document's path; a bare name ends a document's.
+        # An absolute path, or a path from another folder, ends in the document's path; a bare name
+        # ends a document's.
         for start in _starts(key):
             ending = key[start:]
             if "/" in ending and ending in self._documents_by_path:
@@ -138,7 +147,9 @@ class GoldIndex:
         page = _PAGE.fullmatch(fragment.strip())
         if page:
             return self._passages_in([row for row in rows if self._has_page(row, int(page[1]))])
-        return self._passages_in(sorted({*rows} & {*self._rows_by_heading.get(_heading_key(fragment), ())}))
+        return self._passages_in(
+            sorted({*rows} & {*self._rows_by_heading.get(_heading_key(fragment), ())})
+        )
 
     def _document_of(self, name: str) -> str:
         """The document of an id, path or title; "" if there is none."""
@@ -161,7 +172,9 @@ class GoldIndex:
     def _rows_by_heading(self) -> Mapping[str, list[int]]:
         rows = defaultdict[str, list[int]](list)
         for row, passage in enumerate(self.corpus):
-            for key in {_heading_key(str(heading)) for heading in passage.metadata.get("headings", ())} - {""}:
+            for key in {
+                _heading_key(str(heading)) for heading in passage.metadata.get("headings", ())
+            } - {""}:
                 rows[key].append(row)
         return rows
 
@@ -188,7 +201,9 @@ class GoldIndex:
         if not texts:
             return {}
         windows = {text: _windows(text) for text in texts}
-        rows_of = {window: list[int]() for text_windows in windows.values() for window in text_windows}
+        rows_of = {
+            window: list[int]() for text_windows in windows.values() for window in text_windows
+        }
         lengths = list[int]()
         for row, passage in enumerate(self.corpus.table["text"].to_pylist()):
             passage_words = words(passage)
@@ -201,7 +216,9 @@ class GoldIndex:
             for text, text_windows in windows.items()
         }
 
-    def _best_rows(self, holders: Sequence[Sequence[int]], lengths: Sequence[int]) -> GoldTarget | None:
+    def _best_rows(
+        self, holders: Sequence[Sequence[int]], lengths: Sequence[int]
+    ) -> GoldTarget | None:
         """The rows that hold most windows of a text; `holders` : window -> the rows that have it."""
         counts = Counter(chain.from_iterable(holders))
         n_held = sum(map(bool, holders))

@@ -1,7 +1,8 @@
 """HippoRAG's layout, `<name>.json` and `<name>_corpus.json`, of any set -> QADataset.
 
-[1] Gutiérrez et al., "HippoRAG", NeurIPS 2024. The questions are written as MuSiQue, HotpotQA or 2WikiMultihopQA write
-theirs, which their fields show. Passages keep the corpus file's order, titles and texts, as [1]'s OpenIE files do.
+[1] Gutiérrez et al., "HippoRAG", NeurIPS 2024. The questions are written as MuSiQue, HotpotQA or
+2WikiMultihopQA write theirs, which their fields show. Passages keep the corpus file's order, titles
+and texts, as [1]'s OpenIE files do.
 """
 
 from __future__ import annotations
@@ -23,11 +24,15 @@ def load(options: LoadOptions) -> QADataset:
     path = options.path or Path()
     if path.is_file() and not path.name.endswith(CORPUS):
         questions = path
-        corpus = corpus_beside(path, path.stem) or locate(path.parent, [f"*{CORPUS}"], "HippoRAG corpora")
+        corpus = corpus_beside(path, path.stem) or locate(
+            path.parent, [f"*{CORPUS}"], "HippoRAG corpora"
+        )
     else:
         corpus = locate(path, [f"*{CORPUS}"], "HippoRAG corpora")
         names = [corpus.name.replace(CORPUS, ending) for ending in (".json", ".jsonl")]
-        questions = locate(corpus.parent, [*names, "questions.jsonl"], f"questions for {corpus.name}")
+        questions = locate(
+            corpus.parent, [*names, "questions.jsonl"], f"questions for {corpus.name}"
+        )
     return read_pooled(options, SCHEMAS, [questions], corpus)
 
 

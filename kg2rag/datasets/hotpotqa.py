@@ -1,9 +1,10 @@
 """HotpotQA's official JSON, or its copy on the hub -> QADataset.
 
-[1] Yang et al., "HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question Answering", EMNLP 2018.
-Every question is written over two paragraphs [1, Sec. 2], so `hops` is 2; its type is `bridge` or `comparison`.
-A paragraph's text is its sentences joined as the file has them, as [1] and HippoRAG do. If sentences are the
-passages, their texts are without the blank that most begin with in the file; `Corpus.joined(exact=True)` has it.
+[1] Yang et al., "HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question Answering", EMNLP
+2018. Every question is written over two paragraphs [1, Sec. 2], so `hops` is 2; its type is
+`bridge` or `comparison`. A paragraph's text is its sentences joined as the file has them, as [1]
+and HippoRAG do. If sentences are the passages, their texts are without the blank that most begin
+with in the file; `Corpus.joined(exact=True)` has it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from kg2rag.datasets.spec import DatasetSpec, HubCopy
 from kg2rag.text.records import DataError
 from kg2rag.types import Question
 
-DISTRACTOR = "Contexts of a fullwiki file were retrieved and often lack the gold: take the distractor file."
+DISTRACTOR = (
+    "Contexts of a fullwiki file were retrieved and often lack the gold: take the distractor file."
+)
 FACTS = tuples_of("title", "sent_id|sent_idx")
 CONTEXT = tuples_of("title", "sentences|content")
 
@@ -38,13 +41,20 @@ class HotpotRecord(Record):
 
 
 def question_over_contexts(
-    record: HotpotRecord, pool: Pool, where: str, *, hops: int | None, blank: str = "", triples: Sequence[Fact] = ()
+    record: HotpotRecord,
+    pool: Pool,
+    where: str,
+    *,
+    hops: int | None,
+    blank: str = "",
+    triples: Sequence[Fact] = (),
 ) -> Question | None:
     """A question whose gold is named by (title, sentence index) in its paragraphs; HotpotQA and 2WikiMultihopQA.
 
-    Official files name a few sentences that their paragraph does not have: those are left out of `supporting` and
-    counted, and their paragraph stays gold. If sentences are the passages, a question left without gold is dropped
-    and counted. DataError: a supporting title is not in the context.
+    Official files name a few sentences that their paragraph does not have: those are left out of
+    `supporting` and counted, and their paragraph stays gold. If sentences are the passages, a
+    question left without gold is dropped and counted. DataError: a supporting title is not in the
+    context.
     """
     paragraphs, complete = _place_contexts(record, pool, blank)
     gold, supporting = _judgements(record, pool, paragraphs, where)
@@ -67,7 +77,9 @@ def question_over_contexts(
     )
 
 
-def _place_contexts(record: HotpotRecord, pool: Pool, blank: str) -> tuple[dict[str, Paragraph], bool]:
+def _place_contexts(
+    record: HotpotRecord, pool: Pool, blank: str
+) -> tuple[dict[str, Paragraph], bool]:
     """Title -> paragraph in the pool, and whether the pool has every paragraph with text."""
     paragraphs = dict[str, Paragraph]()
     complete = True
@@ -116,7 +128,9 @@ def _missing_title(title: str, pool: Pool, in_context: bool, where: str) -> Data
     return DataError(f"{where}: supporting_facts names {title!r}, which is not in {place}.{advice}")
 
 
-SCHEMA = Schema("context", HotpotRecord, partial(question_over_contexts, hops=2), counted={"levels": "level"})
+SCHEMA = Schema(
+    "context", HotpotRecord, partial(question_over_contexts, hops=2), counted={"levels": "level"}
+)
 
 
 DATASET = DatasetSpec(
@@ -134,7 +148,8 @@ DATASET = DatasetSpec(
         "train": ("hotpot_train_v1.1.json", "hotpot_train*.json"),
         "": ("hotpotqa.json",),
     },
-    # "fullwiki" differs in its contexts only: an automatic retriever chose them, and they often lack the gold.
+    # "fullwiki" differs in its contexts only: an automatic retriever chose them, and they often
+    # lack the gold.
     hub=HubCopy(
         "hotpotqa/hotpot_qa",
         {"validation": "distractor/validation-*", "train": "distractor/train-*"},

@@ -1,8 +1,9 @@
 """A name of ir_datasets ("irds:beir/scifact/test") -> QADataset: documents, queries and judgements as it reads them.
 
-[1] MacAvaney et al., "Simplified Data Wrangling with ir_datasets", SIGIR 2021. The package knows where each collection
-is from, downloads it into its folder and checks it; its version says which files those are. Ours: a document's text
-is the package's `default_text` without the title that it begins with, which stays the title.
+[1] MacAvaney et al., "Simplified Data Wrangling with ir_datasets", SIGIR 2021. The package knows
+where each collection is from, downloads it into its folder and checks it; its version says which
+files those are. Ours: a document's text is the package's `default_text` without the title that it
+begins with, which stays the title.
 """
 
 from __future__ import annotations
@@ -32,18 +33,23 @@ def spec_of(name: str) -> DatasetSpec:
 def load(options: LoadOptions) -> QADataset:
     """Read documents, queries and judgements.
 
-    ValueError: a name that ir_datasets has not, or without one of the three, or a `path`. DataError: a wrong record, or
-    files that the package cannot read. ImportError: it is not installed. ConnectionError: it cannot download the set.
+    ValueError: a name that ir_datasets has not, or without one of the three, or a `path`.
+    DataError: a wrong record, or files that the package cannot read. ImportError: it is not
+    installed. ConnectionError: it cannot download the set.
     """
     where = options.spec.name
     name = where.removeprefix(PREFIX)
     if options.path is not None:
-        raise ValueError(f"Dataset {where!r} is read by ir_datasets from its folder: leave out `path` (--path).")
+        raise ValueError(
+            f"Dataset {where!r} is read by ir_datasets from its folder: leave out `path` (--path)."
+        )
     dataset, version = _open(name, where)
     with _reading(where):
         documents = checked(_documents(dataset, where), Document, where)
         queries = checked(_queries(dataset, where), BeirQuery, where)
-        corpus, questions, notes = collect(where, documents, queries, _judgements(dataset, where), ours=False)
+        corpus, questions, notes = collect(
+            where, documents, queries, _judgements(dataset, where), ours=False
+        )
     source = {"irds": name, "ir_datasets": version, "notes": notes}
     return QADataset(file_name(where), corpus, questions, source=source)
 
@@ -53,7 +59,9 @@ def _open(name: str, where: str) -> tuple[Any, str]:
     try:
         import ir_datasets
     except ImportError as error:
-        raise ImportError("Sets by 'irds:NAME' need ir_datasets: pip install 'kg2rag[irds]'.") from error
+        raise ImportError(
+            "Sets by 'irds:NAME' need ir_datasets: pip install 'kg2rag[irds]'."
+        ) from error
     version = str(ir_datasets.__version__)
     try:
         dataset = ir_datasets.load(name)
@@ -63,10 +71,16 @@ def _open(name: str, where: str) -> tuple[Any, str]:
         raise ValueError(
             f"Unknown dataset {where!r}: ir_datasets {version} has no {name!r}.{suggestion} See https://ir-datasets.com."
         ) from None
-    has = {"documents": dataset.has_docs, "queries": dataset.has_queries, "judgements (qrels)": dataset.has_qrels}
+    has = {
+        "documents": dataset.has_docs,
+        "queries": dataset.has_queries,
+        "judgements (qrels)": dataset.has_qrels,
+    }
     missing = [part for part, is_there in has.items() if not is_there()]
     if missing:
-        raise ValueError(f"{where} has no {' and no '.join(missing)}: name a part, see https://ir-datasets.com/{name}.")
+        raise ValueError(
+            f"{where} has no {' and no '.join(missing)}: name a part, see https://ir-datasets.com/{name}."
+        )
     return dataset, version
 
 
@@ -91,7 +105,8 @@ def _reading(where: str) -> Iterator[None]:
         raise
     except (AssertionError, LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
         message = f"{where}: ir_datasets says {type(error).__name__}: {quote(str(error))}."
-        if isinstance(error, OSError) or "download" in str(error).lower():  # it raises RuntimeError for both
+        # it raises RuntimeError for both
+        if isinstance(error, OSError) or "download" in str(error).lower():
             advice = "Some sets must be got from their owners, see https://ir-datasets.com; 'bundled' needs no network."
             raise ConnectionError(f"{message} {advice}") from error
         raise DataError(f"{message} Are its files whole?") from error
@@ -116,7 +131,9 @@ def _text(record: Any, where: str) -> str:
     text = default_text() if callable(default_text) else getattr(record, "text", None)
     if not isinstance(text, str):
         fields = ", ".join(getattr(record, "_fields", ())) or type(record).__name__
-        raise DataError(f"{where}: ir_datasets names no text of it; it has {fields}. Use kg2rag.from_frames.")
+        raise DataError(
+            f"{where}: ir_datasets names no text of it; it has {fields}. Use kg2rag.from_frames."
+        )
     return text
 
 

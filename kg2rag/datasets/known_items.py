@@ -1,7 +1,7 @@
 """A corpus -> known items: the heading of a passage, or one of its sentences without the title, as the query for it.
 
-They say how well a passage is found again, and nothing of questions that need several passages. After Azzopardi et al.,
-SIGIR 2007; what counts as a heading or a sentence is ours.
+They say how well a passage is found again, and nothing of questions that need several passages.
+After Azzopardi et al., SIGIR 2007; what counts as a heading or a sentence is ours.
 """
 
 from __future__ import annotations
@@ -53,8 +53,12 @@ class WrittenQuestions:
         """The page in which somebody says of each gold passage whether the question needs it."""
         from kg2rag.report import Labelling  # with pandas, which reading a set does not need
 
-        questions = [{name: value for name, value in row.items() if name != "gold"} for row in self.rows]
-        return Labelling(questions, {row["id"]: list(row["gold"]) for row in self.rows}, self.corpus)
+        questions = [
+            {name: value for name, value in row.items() if name != "gold"} for row in self.rows
+        ]
+        return Labelling(
+            questions, {row["id"]: list(row["gold"]) for row in self.rows}, self.corpus
+        )
 
     def __repr__(self) -> str:
         counts = Counter(row["origin"] for row in self.rows)
@@ -68,7 +72,9 @@ class WrittenQuestions:
 
 def known_items(corpus: Corpus, limit: int = 50, seed: int = 0) -> WrittenQuestions:
     """Headings that only one passage has, and sentences without the title, as queries for their passages."""
-    n_passages = Counter(heading for headings in corpus.metadata.get("headings", ()) for heading in _listed(headings))
+    n_passages = Counter(
+        heading for headings in corpus.metadata.get("headings", ()) for heading in _listed(headings)
+    )
     rows = list[dict[str, Any]]()
     for row in np.random.default_rng(seed).permutation(len(corpus)).tolist():
         if len(rows) == limit:
@@ -88,7 +94,11 @@ def known_items(corpus: Corpus, limit: int = 50, seed: int = 0) -> WrittenQuesti
 def _unique_heading(passage: Passage, n_passages: Mapping[str, int]) -> str:
     """The innermost heading of more than two words that no other passage has; "" if there is none."""
     headings = _listed(passage.metadata.get("headings"))
-    unique = (heading for heading in reversed(headings) if n_passages[heading] == 1 and len(heading.split()) > 2)
+    unique = (
+        heading
+        for heading in reversed(headings)
+        if n_passages[heading] == 1 and len(heading.split()) > 2
+    )
     return next(unique, "")
 
 
@@ -99,7 +109,8 @@ def _sentence_query(passage: Passage, sentences: Sequence[str]) -> str:
             sentence = sentence.replace(passage.title, " ")
         words = sentence.split()
         text = " ".join(words)
-        if WORDS[0] <= len(words) <= WORDS[1] and text[-1] in ".!?" and "|" not in text:  # no row of a table
+        # no row of a table
+        if WORDS[0] <= len(words) <= WORDS[1] and text[-1] in ".!?" and "|" not in text:
             return text
     return ""
 

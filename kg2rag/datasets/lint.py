@@ -24,13 +24,15 @@ SHORT, LONG = 5, 200
 def lint(data: QADataset) -> pd.DataFrame:
     """Every check that found something; no row is best.
 
-    Columns: severity ("warning": scores may mislead; "note": they must be read with it in mind), check, count, examples
-    (the first three ids).
+    Columns: severity ("warning": scores may mislead; "note": they must be read with it in mind),
+    check, count, examples (the first three ids).
     """
     import pandas as pd
 
     rows = list[tuple[str, str, int, tuple[str, ...]]]()
-    for check, severity, ids in chain(_passage_checks(data), _question_checks(data), _answer_checks(data)):
+    for check, severity, ids in chain(
+        _passage_checks(data), _question_checks(data), _answer_checks(data)
+    ):
         listed = tuple(ids)
         if listed:
             rows.append((severity, check, len(listed), listed[:3]))
@@ -44,7 +46,9 @@ def info(data: QADataset) -> dict[str, object]:
     """The counts that a paper's table of data sets needs, by name; means are over questions or passages."""
     corpus = data.corpus
     questions = data.questions
-    candidates = [len(question.candidates) for question in questions if question.candidates is not None]
+    candidates = [
+        len(question.candidates) for question in questions if question.candidates is not None
+    ]
     types = sorted(question.type or "unknown" for question in questions)
     hops = sorted(str(question.hops or "unknown") for question in questions)
     return {
@@ -88,18 +92,35 @@ def _passage_checks(data: QADataset) -> Iterator[Check]:
     corpus = data.corpus
     pairs = (f"{pair.passage} ~ {pair.of}" for pair in near_duplicates(corpus).itertuples())
     yield f"passages that nearly repeat an earlier one (Jaccard >= {ALIKE})", "warning", pairs
-    if data.source.get("passages") != "sentence":  # the sentences of a paragraph share its title by right
-        yield "passages whose title an earlier one has too", "note", _repeated(corpus.titles, corpus.ids)
+    # the sentences of a paragraph share its title by right
+    if data.source.get("passages") != "sentence":
+        yield (
+            "passages whose title an earlier one has too",
+            "note",
+            _repeated(corpus.titles, corpus.ids),
+        )
     lengths = list(zip(corpus.ids, _lengths(data), strict=True))
-    yield f"passages of fewer than {SHORT} words", "note", (id_ for id_, length in lengths if length < SHORT)
-    yield f"passages of more than {LONG} words", "note", (id_ for id_, length in lengths if length > LONG)
+    yield (
+        f"passages of fewer than {SHORT} words",
+        "note",
+        (id_ for id_, length in lengths if length < SHORT),
+    )
+    yield (
+        f"passages of more than {LONG} words",
+        "note",
+        (id_ for id_, length in lengths if length > LONG),
+    )
 
 
 def _question_checks(data: QADataset) -> Iterator[Check]:
     texts = [normalise(question.text) for question in data.questions]
     ids = [question.id for question in data.questions]
     yield "questions that repeat an earlier one", "warning", _repeated(texts, ids)
-    single = (question.id for question in data.questions if (question.hops or 0) > 1 and len(question.gold) == 1)
+    single = (
+        question.id
+        for question in data.questions
+        if (question.hops or 0) > 1 and len(question.gold) == 1
+    )
     yield "questions of several hops with one gold passage", "warning", single
 
 
@@ -107,11 +128,19 @@ def _answer_checks(data: QADataset) -> Iterator[Check]:
     answered = [question for question in data.questions if question.answers]
     yes_no = (question.id for question in filter(_is_yes_no, answered))
     factual = list(filterfalse(_is_yes_no, answered))
-    repeating = (question.id for question in factual if _has_answer(normalise(question.text), question))
+    repeating = (
+        question.id for question in factual if _has_answer(normalise(question.text), question)
+    )
     yield "questions that contain their answer", "note", repeating
     yield "questions answered yes or no", "note", yes_no
-    yield "questions without an answer", "note", (question.id for question in data.questions if not question.answers)
-    elsewhere = (question.id for question in factual if not _has_answer(_gold_text(data, question), question))
+    yield (
+        "questions without an answer",
+        "note",
+        (question.id for question in data.questions if not question.answers),
+    )
+    elsewhere = (
+        question.id for question in factual if not _has_answer(_gold_text(data, question), question)
+    )
     yield "questions whose answer stands in no gold passage", "note", elsewhere
 
 
@@ -135,7 +164,9 @@ def _lengths(data: QADataset) -> list[int]:
 
 def _has_answer(text: str, question: Question) -> bool:
     """Whether a normalised text has one of the question's answers in it, at word boundaries."""
-    return any(answer and f" {answer} " in f" {text} " for answer in map(normalise, question.answers))
+    return any(
+        answer and f" {answer} " in f" {text} " for answer in map(normalise, question.answers)
+    )
 
 
 def _repeated(keys: Sequence[str], ids: Sequence[str]) -> Iterator[str]:

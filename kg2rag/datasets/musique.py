@@ -1,8 +1,9 @@
 """MuSiQue's official JSON or JSONL, or its copy on the hub -> QADataset.
 
 [1] Trivedi et al., "MuSiQue: Multihop Questions via Single-hop Question Composition", TACL 2022.
-Gold is `is_supporting`. An id starts with the shape of the question's reasoning graph ("3hop1__…", [1, Table 1]), which
-is its type, and whose first digit is the number of hops; its decomposition names the paragraph of each hop.
+Gold is `is_supporting`. An id starts with the shape of the question's reasoning graph ("3hop1__…",
+[1, Table 1]), which is its type, and whose first digit is the number of hops; its decomposition
+names the paragraph of each hop.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
         elif paragraph.is_supporting:
             gold[id_] = 1
     if not gold:
-        raise DataError(f"{where}: no paragraph has is_supporting true; the test split cannot be judged.")
+        raise DataError(
+            f"{where}: no paragraph has is_supporting true; the test split cannot be judged."
+        )
     type_, hops = _type_and_hops(record)
     return Question(
         record.id,
@@ -83,7 +86,9 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
     )
 
 
-def _number_passages(paragraphs: Sequence[Paragraph], ids: Sequence[str | None], where: str) -> dict[int, str]:
+def _number_passages(
+    paragraphs: Sequence[Paragraph], ids: Sequence[str | None], where: str
+) -> dict[int, str]:
     """The number of each paragraph in the pool -> its passage. DataError: two have the same number."""
     passage_of = dict[int, str]()
     for place, (paragraph, id_) in enumerate(zip(paragraphs, ids, strict=True)):
@@ -114,7 +119,9 @@ def _type_and_hops(record: MusiqueRecord) -> tuple[str, int | None]:
     return "", len(record.question_decomposition) or None
 
 
-def _chain(record: MusiqueRecord, passage_of: Mapping[int, str], gold: Mapping[str, int]) -> tuple[str, ...]:
+def _chain(
+    record: MusiqueRecord, passage_of: Mapping[int, str], gold: Mapping[str, int]
+) -> tuple[str, ...]:
     """The gold in the order of the hops; empty if a hop names none of it, or the hops do not name all of it."""
     hops = record.question_decomposition
     numbers = [hop.paragraph_support_idx for hop in hops if hop.paragraph_support_idx is not None]

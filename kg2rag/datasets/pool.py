@@ -1,8 +1,8 @@
 """Questions with the paragraphs they were written over -> one corpus that has each once, and the questions about it.
 
-Ids are titles, which is what the public sets' gold names; the second paragraph of a title becomes `Title##1`, and the
-sentences of a paragraph `Title##0`, `Title##1`, … if sentences are the passages. Titles and texts are kept as they
-are, since graph files are matched by them.
+Ids are titles, which is what the public sets' gold names; the second paragraph of a title becomes
+`Title##1`, and the sentences of a paragraph `Title##0`, `Title##1`, … if sentences are the
+passages. Titles and texts are kept as they are, since graph files are matched by them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic
 
-from kg2rag.datasets.reading import Files, R, Record, Text, check, checked, find_graph_files, locate, saved_split
+from kg2rag.datasets.reading import (
+    Files,
+    R,
+    Record,
+    Text,
+    check,
+    checked,
+    find_graph_files,
+    locate,
+    saved_split,
+)
 from kg2rag.datasets.spec import DatasetSpec, Granularity, LoadOptions
 from kg2rag.text.records import DataError, parse_json
 from kg2rag.types import Corpus, Passage, QADataset, Question
@@ -37,7 +47,11 @@ class Paragraph:
         id_ = self.passage.id
         if passages == "paragraph":
             return {0: id_}
-        return {index: f"{id_}##{index}" for index, text in enumerate(self.sentences or ()) if text.strip()}
+        return {
+            index: f"{id_}##{index}"
+            for index, text in enumerate(self.sentences or ())
+            if text.strip()
+        }
 
 
 class Pool:
@@ -50,7 +64,9 @@ class Pool:
         they are versions of the same paragraph, each a document (HotpotQA).
     """
 
-    def __init__(self, passages: Granularity = "paragraph", *, titles_are_documents: bool = False) -> None:
+    def __init__(
+        self, passages: Granularity = "paragraph", *, titles_are_documents: bool = False
+    ) -> None:
         self.passages, self.titles_are_documents = passages, titles_are_documents
         self.notes: Counter[str] = Counter()
         self.closed_by = ""  # the corpus file that has all there are, once it was read
@@ -58,11 +74,14 @@ class Pool:
         self._by_contents: dict[tuple[str, str], Paragraph] = {}
         self._by_title: dict[str, list[Paragraph]] = {}
 
-    def place(self, title: str, text: str, sentences: Sequence[str] | None = None) -> Paragraph | None:
+    def place(
+        self, title: str, text: str, sentences: Sequence[str] | None = None
+    ) -> Paragraph | None:
         """The paragraph of that title and text; a new one is added, unless the pool is closed.
 
-        `sentences` may have blanks at their ends: the corpus stores them as `exact`.
-        Returns None for a paragraph without text and for one that a closed pool lacks; `notes` counts the former.
+        `sentences` may have blanks at their ends: the corpus stores them as `exact`. Returns None
+        for a paragraph without text and for one that a closed pool lacks; `notes` counts the
+        former.
         """
         if not text.strip():
             self.notes["paragraphs without text left out"] += 1
@@ -75,7 +94,9 @@ class Pool:
         self.notes["equal paragraphs merged"] += 1
         return paragraph
 
-    def _in_closed(self, paragraph: Paragraph | None, title: str, sentences: Sequence[str] | None) -> Paragraph | None:
+    def _in_closed(
+        self, paragraph: Paragraph | None, title: str, sentences: Sequence[str] | None
+    ) -> Paragraph | None:
         """The paragraph of a corpus file: that of the same text, or the only one with the title."""
         if paragraph is not None:
             if sentences is not None:
@@ -84,7 +105,8 @@ class Pool:
         same_title = self.titled(title)
         if len(same_title) != 1:
             return None
-        # Corpus files were made by others and may differ in blanks; a title that is unique leaves no doubt.
+        # Corpus files were made by others and may differ in blanks; a title that is unique leaves
+        # no doubt.
         self.notes["paragraphs matched by title, their text differs"] += 1
         return same_title[0]
 
@@ -136,7 +158,9 @@ def _sentence_corpus(paragraphs: Sequence[Paragraph]) -> Corpus:
         for index, id_ in paragraph.ids("sentence").items():
             source = (paragraph.sentences or ())[index]
             text = source.strip()
-            passages.append(Passage(id_, paragraph.passage.title, text, paragraph.passage.doc_id, index))
+            passages.append(
+                Passage(id_, paragraph.passage.title, text, paragraph.passage.doc_id, index)
+            )
             exact.append(None if source == text else source)
     return Corpus.from_passages(passages, [[passage.text] for passage in passages], exact)
 
@@ -206,7 +230,9 @@ def read_pooled(
         if question is not None:
             questions.append(question)
     if not questions:
-        raise DataError(f"{where}: none of its {len(records)} records can be judged: {dict(pool.notes)}.")
+        raise DataError(
+            f"{where}: none of its {len(records)} records can be judged: {dict(pool.notes)}."
+        )
     source = dict[str, object](origin or {"files": files.checksums})
     for entry, field_name in schema.counted.items():
         source[entry] = Counter(sorted(getattr(record, field_name) for record in records))
@@ -221,25 +247,35 @@ def read_pooled(
     )
 
 
-def _schema_of(rows: Sequence[tuple[str, Any]], schemas: Sequence[Schema[Any]], where: str) -> Schema[Any]:
+def _schema_of(
+    rows: Sequence[tuple[str, Any]], schemas: Sequence[Schema[Any]], where: str
+) -> Schema[Any]:
     """The schema whose mark the first record has."""
     fields = [name for _, row in rows[:1] if isinstance(row, dict) for name in row]
     for schema in schemas:
         if schema.mark in fields:
             return schema
     marks = ", ".join(schema.mark for schema in schemas)
-    raise DataError(f"{where}: its records have the fields {fields}; one of {marks} identifies their schema.")
+    raise DataError(
+        f"{where}: its records have the fields {fields}; one of {marks} identifies their schema."
+    )
 
 
-def _check_choice(options: LoadOptions, schema: Schema[Any], corpus: Path | None, where: str) -> None:
+def _check_choice(
+    options: LoadOptions, schema: Schema[Any], corpus: Path | None, where: str
+) -> None:
     """Raise for options that the files cannot serve, and for a corpus file that is missing."""
     if schema.names_corpus and corpus is None:
         name = f"{_set_name(options.spec, corpus)}{CORPUS}"
         raise FileNotFoundError(f"{where} names its gold by title: {name} must lie beside it.")
     if schema.names_corpus and options.setting == "distractor":
-        raise ValueError(f"{where} has no paragraphs of each question: only setting 'pooled' is possible.")
+        raise ValueError(
+            f"{where} has no paragraphs of each question: only setting 'pooled' is possible."
+        )
     if corpus is not None and options.passages == "sentence":
-        raise ValueError(f"{where}: passages 'sentence' needs the official file without {corpus.name} beside it.")
+        raise ValueError(
+            f"{where}: passages 'sentence' needs the official file without {corpus.name} beside it."
+        )
 
 
 def _set_name(spec: DatasetSpec, corpus: Path | None) -> str:
@@ -270,7 +306,8 @@ class TitledSentences(Record):
 def _read_corpus(files: Files, path: Path, pool: Pool) -> None:
     """Fill a pool from HippoRAG's corpus file, in its order, and close it.
 
-    A list of `{"title", "text"}`, or, as HippoRAG publishes HotpotQA's, an object from title to sentences.
+    A list of `{"title", "text"}`, or, as HippoRAG publishes HotpotQA's, an object from title to
+    sentences.
     """
     contents = parse_json(files.text(path), path.name)
     if isinstance(contents, dict):
@@ -281,5 +318,7 @@ def _read_corpus(files: Files, path: Path, pool: Pool) -> None:
         for paragraph in check(contents, TitledText, path.name):
             pool.place(paragraph.title, paragraph.text)
     else:
-        raise DataError(f"{path.name}: must hold a list of passages, not {type(contents).__name__}.")
+        raise DataError(
+            f"{path.name}: must hold a list of passages, not {type(contents).__name__}."
+        )
     pool.closed_by = path.name

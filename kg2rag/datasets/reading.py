@@ -1,6 +1,7 @@
 """Files -> checked records: JSON, JSONL, TSV, Parquet, and the folders of `datasets`; faults become a `DataError`.
 
-A record's schema is a pydantic model. `Files` remembers the checksum of everything one load has read.
+A record's schema is a pydantic model. `Files` remembers the checksum of everything one load has
+read.
 """
 
 from __future__ import annotations
@@ -25,7 +26,16 @@ from pydantic import (
     model_validator,
 )
 
-from kg2rag.text.records import DataError, decode, delimiter_of, parse_json, quote, read_delimited, read_parquet, sha256
+from kg2rag.text.records import (
+    DataError,
+    decode,
+    delimiter_of,
+    parse_json,
+    quote,
+    read_delimited,
+    read_parquet,
+    sha256,
+)
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 """A string with something in it."""
@@ -52,7 +62,9 @@ def from_json(value: Any) -> Any:
 def _as_records(value: Any) -> Any:
     """`{"title": [a, b], "idx": [0, 1]}`, the columns of the hub's tables, as a list of records."""
     value = from_json(value)
-    if not isinstance(value, dict) or not all(isinstance(column, list) for column in value.values()):
+    if not isinstance(value, dict) or not all(
+        isinstance(column, list) for column in value.values()
+    ):
         return value
     if len({len(column) for column in value.values()}) != 1:
         return value
@@ -80,7 +92,9 @@ def _members(row: Mapping[str, Any], fields: Sequence[str]) -> tuple[Any, ...]:
     for field in fields:
         names = [name for name in field.split("|") if name in row]
         if not names:
-            raise ValueError(f"an object with {', '.join(row) or 'no field'}, which lacks {field.replace('|', ' or ')}")
+            raise ValueError(
+                f"an object with {', '.join(row) or 'no field'}, which lacks {field.replace('|', ' or ')}"
+            )
         members.append(row[names[0]])
     return tuple(members)
 
@@ -134,7 +148,9 @@ class Files:
                 data = gzip.decompress(data)
             return decode(data, path.name)
         except (OSError, EOFError, zlib.error) as error:
-            raise DataError(f"{path.name}: cannot be unpacked: {error}. Is the file complete?") from None
+            raise DataError(
+                f"{path.name}: cannot be unpacked: {error}. Is the file complete?"
+            ) from None
 
     def rows(self, *paths: Path) -> Iterator[tuple[str, Any]]:
         """The records of files as they are, each with the place that errors name.
@@ -172,7 +188,11 @@ class Files:
 
 def check(rows: Iterable[object], model: type[R], where: str) -> list[R]:
     """Rows that are Python objects already, such as those of a DataFrame, as records."""
-    return checked(((f"{where}, record {number}", row) for number, row in enumerate(rows, start=1)), model, where)
+    return checked(
+        ((f"{where}, record {number}", row) for number, row in enumerate(rows, start=1)),
+        model,
+        where,
+    )
 
 
 def checked(rows: Iterable[tuple[str, Any]], model: type[R], where: str) -> list[R]:
@@ -188,7 +208,9 @@ def checked(rows: Iterable[tuple[str, Any]], model: type[R], where: str) -> list
             raise DataError(f"{_place_and_id(place, row)}: {fault(error)}") from None
         key = len(records) if record.key is None else (record.key,)
         if key in records:
-            raise DataError(f"{_place_and_id(place, row)}: an earlier record has this id. Ids must be unique.")
+            raise DataError(
+                f"{_place_and_id(place, row)}: an earlier record has this id. Ids must be unique."
+            )
         records[key] = record
     if not records:
         raise DataError(f"{where}: no record in it.")
@@ -210,7 +232,9 @@ def locate(path: Path, patterns: Iterable[str], contents: str) -> Path:
         return path
     names = list(dict.fromkeys(patterns))
     if not path.is_dir():
-        raise FileNotFoundError(f"{path} does not exist. Give the file, or a folder with {' or '.join(names)}.")
+        raise FileNotFoundError(
+            f"{path} does not exist. Give the file, or a folder with {' or '.join(names)}."
+        )
     files = sorted({file for pattern in names for file in path.glob(pattern) if file.is_file()})
     if not files:
         raise FileNotFoundError(f"{path} holds no {contents}. Looked for: {', '.join(names)}.")
@@ -260,7 +284,9 @@ def is_saved(path: Path) -> bool:
 def saved_split(path: Path, split: str | None, default: str) -> Path:
     """The folder of a split, if a path is a `datasets.DatasetDict` that `save_to_disk` wrote; else the path."""
     if is_saved(path) and split:
-        raise ValueError(f"{path} is one saved dataset: leave out split {split!r}, or give the folder of all splits.")
+        raise ValueError(
+            f"{path} is one saved dataset: leave out split {split!r}, or give the folder of all splits."
+        )
     listing = path / "dataset_dict.json"
     if not listing.is_file():
         return path
@@ -276,23 +302,33 @@ def _saved_rows(path: Path) -> list[dict[str, Any]]:
     import datasets
 
     try:
-        dataset = datasets.load_from_disk(str(path)) if path.is_dir() else datasets.Dataset.from_file(str(path))
+        dataset = (
+            datasets.load_from_disk(str(path))
+            if path.is_dir()
+            else datasets.Dataset.from_file(str(path))
+        )
         rows: list[dict[str, Any]] = dataset.to_list()
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise DataError(f"{path.name}: `datasets` cannot read it: {quote(str(error))}. Is it complete?") from error
+        raise DataError(
+            f"{path.name}: `datasets` cannot read it: {quote(str(error))}. Is it complete?"
+        ) from error
     return rows
 
 
 def fault(error: ValidationError) -> str:
     """The first fault, by its field and value."""
     first = error.errors(include_url=False)[0]
-    field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
+    field = "".join(
+        f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]
+    ).lstrip(".")
     subject = f"field {field!r}" if field else "the record"
     if first["type"] == "missing":
         return f"{subject} is missing."
     if first["type"] == "string_pattern_mismatch":
         return f"{subject} is empty."
-    message = f"{subject}: {first['msg']}".replace(": Input should be", " must be").replace("Value error, ", "")
+    message = f"{subject}: {first['msg']}".replace(": Input should be", " must be").replace(
+        "Value error, ", ""
+    )
     if first["type"] == "value_error":
         return f"{message}."
     return f"{message}, not {quote(first['input'])}."

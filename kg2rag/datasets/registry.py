@@ -1,7 +1,7 @@
 """A name -> QADataset: the table of known sets, those of installed packages included, and the function that loads any.
 
-To add a set: one file with a `DatasetSpec`, and its line in `DATASETS`; see docs/extending.md. Another package
-registers one under the entry-point group `kg2rag.datasets`.
+To add a set: one file with a `DatasetSpec`, and its line in `DATASETS`; see docs/extending.md.
+Another package registers one under the entry-point group `kg2rag.datasets`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ DATASETS: Mapping[str, DatasetSpec] = {
     "irds:NAME": irds.DATASET,
     "musique": musique.DATASET,
 }
-FAMILIES: Mapping[str, Callable[[str], DatasetSpec]] = {beir.PREFIX: beir.spec_of, irds.PREFIX: irds.spec_of}
+FAMILIES: Mapping[str, Callable[[str], DatasetSpec]] = {
+    beir.PREFIX: beir.spec_of,
+    irds.PREFIX: irds.spec_of,
+}
 """Beginning of a name -> the spec of a name that begins so: sets that other catalogues list."""
 GROUP = "kg2rag.datasets"
 _SIZE = re.compile(r"-\d+$")
@@ -63,9 +66,10 @@ def load(
     revision : the hub's branch, tag or commit; `source["revision"]` holds the commit that was read. A set of BEIR has
         two repositories: "A+B" is A of its documents and B of its judgements.
 
-    Raises ValueError: an option the set does not offer (the message lists those it offers), or a wrong record (it names
-    file, record and field). FileNotFoundError: the path, or a file it should hold. ConnectionError: the hub cannot be
-    reached. ImportError: a set of ir_datasets, if that package is not installed.
+    Raises ValueError: an option the set does not offer (the message lists those it offers), or a
+    wrong record (it names file, record and field). FileNotFoundError: the path, or a file it should
+    hold. ConnectionError: the hub cannot be reached. ImportError: a set of ir_datasets, if that
+    package is not installed.
 
     Examples
     --------
@@ -75,24 +79,32 @@ def load(
     ValueError: Dataset 'musique' has no setting 'open'. It offers: pooled, distractor.
     """
     if not isinstance(name, str | Path):
-        raise TypeError("load reads a set by its name, or files. Texts, dicts and frames: kg2rag.from_texts(…).")
+        raise TypeError(
+            "load reads a set by its name, or files. Texts, dicts and frames: kg2rag.from_texts(…)."
+        )
     name = str(name)
     choices = {"split": split, "setting": setting, "passages": passages, "revision": revision}
     if path is None and _is_path(name):
         data: QADataset = _load_documents(name, questions, choices)
     else:
         if questions is not None:
-            raise ValueError(f"{name!r} comes with questions; {questions} goes with a folder of documents.")
+            raise ValueError(
+                f"{name!r} comes with questions; {questions} goes with a folder of documents."
+            )
         data = _load_set(name, path, choices)
     if limit is not None and data.questions:
         data = data.sample(limit, seed)
     return data
 
 
-def _load_documents(name: str, questions: str | Path | None, choices: Mapping[str, str | None]) -> QADataset:
+def _load_documents(
+    name: str, questions: str | Path | None, choices: Mapping[str, str | None]
+) -> QADataset:
     for choice, value in choices.items():
         if value is not None:
-            raise ValueError(f"{name} is read as documents, which have no {choice}. Leave the option out.")
+            raise ValueError(
+                f"{name} is read as documents, which have no {choice}. Leave the option out."
+            )
     documents = from_folder(name, leave_out=questions)
     if questions is None:
         return documents
@@ -111,7 +123,9 @@ def _load_set(name: str, path: str | Path | None, choices: Mapping[str, str | No
     with reading(options.path or name, "Are these files of the set, and whole?", ValueError):
         data = spec.load(options)
     used = {"split": options.split, "setting": options.setting, "passages": options.passages}
-    return replace(data, source={"loader": spec.name, **used, **data.source, "licence": spec.licence})
+    return replace(
+        data, source={"loader": spec.name, **used, **data.source, "licence": spec.licence}
+    )
 
 
 def _is_path(name: str) -> bool:
@@ -131,8 +145,9 @@ def names() -> tuple[str, ...]:
 def resolve(name: str) -> DatasetSpec:
     """The spec of a name.
 
-    Raises ValueError: an unknown name; the message lists the known ones and the nearest. RuntimeError: the set of
-    another package cannot be imported, or is no `DatasetSpec` of that name.
+    Raises ValueError: an unknown name; the message lists the known ones and the nearest.
+    RuntimeError: the set of another package cannot be imported, or is no `DatasetSpec` of that
+    name.
     """
     for prefix, spec_of in FAMILIES.items():
         if name.startswith(prefix):
@@ -144,7 +159,9 @@ def resolve(name: str) -> DatasetSpec:
         raise ValueError(f"{problem} There is no folder or file of documents of that name either.")
     spec: DatasetSpec = registry.entry(entry)
     if not isinstance(spec, DatasetSpec) or entry not in (spec.name, *spec.aliases):
-        raise RuntimeError(f"The entry point {entry!r} of {GROUP!r} is no DatasetSpec of that name: {spec!r}.")
+        raise RuntimeError(
+            f"The entry point {entry!r} of {GROUP!r} is no DatasetSpec of that name: {spec!r}."
+        )
     return spec
 
 
@@ -156,7 +173,18 @@ def _registry() -> Registry[DatasetSpec]:
 def describe(name: str) -> Mapping[str, object]:
     """The description of a set and the options that `load` takes for it, the default first; the set is not read."""
     spec = resolve(name)
-    fields = ("name", "aliases", "summary", "settings", "passages", "splits", "hub", "licence", "citation", "homepage")
+    fields = (
+        "name",
+        "aliases",
+        "summary",
+        "settings",
+        "passages",
+        "splits",
+        "hub",
+        "licence",
+        "citation",
+        "homepage",
+    )
     description = {field: getattr(spec, field) for field in fields}
     if spec.splits is None:
         description["splits"] = ("the files decide",)

@@ -74,9 +74,13 @@ class DatasetSpec:
     ) -> LoadOptions:
         """The options of `kg2rag.load`, checked, defaults filled in; ValueError lists what this set offers."""
         if path is None and self.needs_path and self.hub is None:
-            raise ValueError(f"Dataset {self.name!r} is read from files: give `path` (--path), a folder or a file.")
+            raise ValueError(
+                f"Dataset {self.name!r} is read from files: give `path` (--path), a folder or a file."
+            )
         if revision is not None and (path is not None or self.hub is None):
-            raise ValueError(f"Dataset {self.name!r} is not read from the hub here: leave out revision {revision!r}.")
+            raise ValueError(
+                f"Dataset {self.name!r} is not read from the hub here: leave out revision {revision!r}."
+            )
         if self.splits is not None:
             self._offered("split", split, self.splits)
         return LoadOptions(
@@ -113,7 +117,9 @@ class LoadOptions:
         ValueError: a split of a single file.
         """
         if self.path is not None and self.path.is_file() and self.split:
-            raise ValueError(f"{self.path.name} is one file: leave out split {self.split!r}, or give its folder.")
+            raise ValueError(
+                f"{self.path.name} is one file: leave out split {self.split!r}, or give its folder."
+            )
         splits = [self.split] if self.split else list(self.spec.files)
         return [name for split in splits for name in self.spec.files.get(split, ())]
 
@@ -136,16 +142,25 @@ class LoadOptions:
     def fetch(self, repo: str, revision: str, *patterns: str) -> tuple[list[Path], str]:
         """The files of a repository of the hub, or of its local cache, that fit a pattern, and their commit.
 
-        ConnectionError: the hub cannot be reached, or has no such repository, revision or file; nor has its cache.
+        ConnectionError: the hub cannot be reached, or has no such repository, revision or file; nor
+        has its cache.
         """
         from huggingface_hub import snapshot_download
 
         try:
-            copy = Path(snapshot_download(repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns)))
+            copy = Path(
+                snapshot_download(
+                    repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns)
+                )
+            )
         except OSError as error:
             cause = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
             raise self._unreachable(repo, revision, cause) from error
-        files = [path for path in sorted(copy.rglob("*")) if path.is_file() and _fits(path.relative_to(copy), patterns)]
+        files = [
+            path
+            for path in sorted(copy.rglob("*"))
+            if path.is_file() and _fits(path.relative_to(copy), patterns)
+        ]
         if not files:
             raise self._unreachable(repo, revision, f"it has no {' or '.join(patterns)}")
         return files, copy.name

@@ -1,8 +1,9 @@
 """2WikiMultihopQA's official JSON, its copy on the hub, its questions over HippoRAG's corpus, or with an LLM's graph.
 
-[1] Ho et al., "Constructing A Multi-hop QA Dataset for Comprehensive Evaluation of Reasoning Steps", COLING 2020.
-`evidences` become the question's gold triples. Hops follow the question's type [1, Sec. 2]: four for
-`bridge_comparison`, two for the others. Unlike HotpotQA's, the sentences carry no blank between them.
+[1] Ho et al., "Constructing A Multi-hop QA Dataset for Comprehensive Evaluation of Reasoning
+Steps", COLING 2020. `evidences` become the question's gold triples. Hops follow the question's type
+[1, Sec. 2]: four for `bridge_comparison`, two for the others. Unlike HotpotQA's, the sentences
+carry no blank between them.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ class TitledRecord(Record):
 
 def to_question(record: TwoWikiRecord, pool: Pool, where: str) -> Question | None:
     """An official record as a question."""
-    return question_over_contexts(record, pool, where, hops=HOPS.get(record.type), blank=" ", triples=record.evidences)
+    return question_over_contexts(
+        record, pool, where, hops=HOPS.get(record.type), blank=" ", triples=record.evidences
+    )
 
 
 def to_titled_question(record: TitledRecord, pool: Pool, where: str) -> Question:
@@ -99,7 +102,11 @@ DATASET = DatasetSpec(
     settings=("pooled", "distractor"),
     passages=("paragraph", "sentence"),
     splits=("validation", "train"),
-    files={"validation": ("dev.json",), "train": ("train.json",), "": ("2wikimultihopqa.json", "questions.jsonl")},
+    files={
+        "validation": ("dev.json",),
+        "train": ("train.json",),
+        "": ("2wikimultihopqa.json", "questions.jsonl"),
+    },
     # Re-uploaded by a user of the hub: the authors publish no copy there.
     hub=HubCopy(
         "framolfese/2WikiMultihopQA",
@@ -132,9 +139,10 @@ def _select_listed(chunks: Sequence[Chunk], ids: Sequence[str]) -> list[Chunk]:
 def load_with_graph(options: LoadOptions) -> QADataset:
     """Read the folder of 2wiki-kg: corpus, questions and triples as JSONL.
 
-    The graph covers only the chunks of `graph_corpus_ids.txt`, so split "test", the questions of `test_ids.txt` over
-    those chunks, is the one for graph methods and the default. Split "all" has every question and chunk; the triples
-    file is not offered with it, since 79 % of the other questions' gold has no triple.
+    The graph covers only the chunks of `graph_corpus_ids.txt`, so split "test", the questions of
+    `test_ids.txt` over those chunks, is the one for graph methods and the default. Split "all" has
+    every question and chunk; the triples file is not offered with it, since 79 % of the other
+    questions' gold has no triple.
     """
     files = Files()
     split = options.split or "test"
@@ -148,11 +156,17 @@ def load_with_graph(options: LoadOptions) -> QADataset:
         question_ids = files.lines(locate(folder, [QUESTION_LIST], "2wiki-kg file"))
         chunks = _select_listed(chunks, covered)
     else:
-        graphs = {kind: file for kind, file in graphs.items() if not kind.startswith(("triples", "entities"))}
+        graphs = {
+            kind: file
+            for kind, file in graphs.items()
+            if not kind.startswith(("triples", "entities"))
+        }
     corpus = Corpus.from_passages(map(_passage, chunks))
     questions = tuple(read_questions(files, path, corpus, question_ids))
     if question_ids is not None:
-        _require_listed(QUESTION_LIST, question_ids, "questions.jsonl", {question.id for question in questions})
+        _require_listed(
+            QUESTION_LIST, question_ids, "questions.jsonl", {question.id for question in questions}
+        )
     source = {"files": files.checksums, "split": split, "notes": {}}
     return QADataset("2wiki-kg", corpus, questions, source=source, graph_files=graphs)
 
@@ -162,11 +176,15 @@ def _passage(chunk: Chunk) -> Passage:
     return Passage(chunk.chunk_id, chunk.source_title, chunk.text, document, chunk.source_para_idx)
 
 
-def _require_listed(listing: str, listed_ids: Sequence[str], origin: str, ids: Container[str]) -> None:
+def _require_listed(
+    listing: str, listed_ids: Sequence[str], origin: str, ids: Container[str]
+) -> None:
     """DataError: a list names ids that a file lacks."""
     missing = [id_ for id_ in listed_ids if id_ not in ids]
     if missing:
-        raise DataError(f"{listing} names {missing[0]!r}, which {origin} lacks ({len(missing)} such ids).")
+        raise DataError(
+            f"{listing} names {missing[0]!r}, which {origin} lacks ({len(missing)} such ids)."
+        )
 
 
 WITH_GRAPH = DatasetSpec(

@@ -1,11 +1,13 @@
 """An answer and its gold -> exact match and token F1 by the rules of the scorer of a data set.
 
-Three scorers that differ in edge cases only: SQuAD v1.1 [1]; HotpotQA [2], where yes, no and noanswer are right or
-wrong as a whole; MuSiQue [3], where two answers that both normalise to nothing agree. The formulas are theirs.
+Three scorers that differ in edge cases only: SQuAD v1.1 [1]; HotpotQA [2], where yes, no and
+noanswer are right or wrong as a whole; MuSiQue [3], where two answers that both normalise to
+nothing agree. The formulas are theirs.
 
-[1] Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", EMNLP 2016 (evaluate-v1.1.py).
-[2] Yang et al., "HotpotQA", EMNLP 2018, Sec. 4.2 and 5.2 (hotpot_evaluate_v1.py).
-[3] Trivedi et al., "MuSiQue: Multihop Questions via Single-hop Question Composition", TACL 2022 (metrics/answer.py).
+[1] Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", EMNLP 2016
+(evaluate-v1.1.py). [2] Yang et al., "HotpotQA", EMNLP 2018, Sec. 4.2 and 5.2
+(hotpot_evaluate_v1.py). [3] Trivedi et al., "MuSiQue: Multihop Questions via Single-hop Question
+Composition", TACL 2022 (metrics/answer.py).
 """
 
 from __future__ import annotations
@@ -65,8 +67,8 @@ def normalise_answer(text: str) -> str:
 def score_answer(prediction: str, golds: Sequence[str], rules: Rules = "squad") -> AnswerScore:
     """The best agreement of an answer with any of the gold answers.
 
-    Exact match and F1 are each the maximum over gold answers, not necessarily the same one; precision and recall are
-    those of the best F1.
+    Exact match and F1 are each the maximum over gold answers, not necessarily the same one;
+    precision and recall are those of the best F1.
     """
     require("rules", rules, Rules)
     if not golds:
@@ -80,7 +82,11 @@ def score_answer(prediction: str, golds: Sequence[str], rules: Rules = "squad") 
 
 def _overlap(guess: str, gold: str, rules: Rules) -> tuple[float, float, float]:
     """F1, precision and recall of two normalised answers as bags of words."""
-    if rules == "hotpotqa" and guess != gold and (guess in ALL_OR_NOTHING or gold in ALL_OR_NOTHING):
+    if (
+        rules == "hotpotqa"
+        and guess != gold
+        and (guess in ALL_OR_NOTHING or gold in ALL_OR_NOTHING)
+    ):
         return 0.0, 0.0, 0.0
     if rules == "musique" and not (guess and gold):
         agreed = float(guess == gold)

@@ -1,9 +1,9 @@
 """The code of a system -> all that it computes, as JSON values.
 
-Code of this package counts by name (`loaded_code` has its checksum), libraries by name and version. The user's code
-counts as it is in memory: instructions, defaults, closures and the globals that it names, and beside them the files of
-its module and of all that this imports. So a lambda, a cell of a notebook, a replaced method and a changed helper each
-make another run.
+Code of this package counts by name (`loaded_code` has its checksum), libraries by name and version.
+The user's code counts as it is in memory: instructions, defaults, closures and the globals that it
+names, and beside them the files of its module and of all that this imports. So a lambda, a cell of
+a notebook, a replaced method and a changed helper each make another run.
 """
 
 from __future__ import annotations
@@ -25,8 +25,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from kg2rag.evaluation.loaded_code import closure, is_generated, nested_codes, place_of, replaced_in, wrapped_functions
-from kg2rag.evaluation.module_files import file_origin, imported_files, library_version, module_origin
+from kg2rag.evaluation.loaded_code import (
+    closure,
+    is_generated,
+    nested_codes,
+    place_of,
+    replaced_in,
+    wrapped_functions,
+)
+from kg2rag.evaluation.module_files import (
+    file_origin,
+    imported_files,
+    library_version,
+    module_origin,
+)
 
 OUTSIDE = {
     id(value): reason
@@ -98,7 +110,8 @@ class CodeWalk(ABC):
         members = {
             member: self.of(value)
             for member, value in sorted(vars(kind).items())
-            if member not in _NOT_CODE and not (isinstance(value, types.FunctionType) and is_generated(value))
+            if member not in _NOT_CODE
+            and not (isinstance(value, types.FunctionType) and is_generated(value))
         }
         defaults = [
             [attribute.name, self.of(attribute.default), self.of(attribute.default_factory)]
@@ -138,7 +151,11 @@ class CodeWalk(ABC):
         """The name of a compiled function, with the object that it is bound to."""
         holder = getattr(function, "__self__", None)
         if holder is None or isinstance(holder, types.ModuleType):
-            return [type(function).__name__, function.__qualname__, getattr(function, "__module__", None)]
+            return [
+                type(function).__name__,
+                function.__qualname__,
+                getattr(function, "__module__", None),
+            ]
         return [function.__qualname__, self.of(holder)]
 
     def _function(self, function: types.FunctionType) -> Any:
@@ -156,7 +173,11 @@ class CodeWalk(ABC):
         looked_up = {name: scope.get(name) for name in _operands(code, *_LOOKUPS)}
         of_module = {name: self._member(value, names) for name, value in looked_up.items()}
         imports = {name: self._imported(name, names) for name in _operands(code, "IMPORT_NAME")}
-        defaults = [self.of(function.__defaults__), self.of(function.__kwdefaults__), self.of(vars(function))]
+        defaults = [
+            self.of(function.__defaults__),
+            self.of(function.__kwdefaults__),
+            self.of(vars(function)),
+        ]
         files = self._files(function.__module__)
         return [name, digest([_instructions(code), defaults, contents, of_module, imports, files])]
 
@@ -184,7 +205,9 @@ class CodeWalk(ABC):
             return [module.__name__, self._files(module.__name__), values]
         for value in attributes.values():
             require_visible(value)
-        changing = {name: self.of(value) for name, value in attributes.items() if _may_change(value)}
+        changing = {
+            name: self.of(value) for name, value in attributes.items() if _may_change(value)
+        }
         return [module.__name__, library_version(module.__name__), changing]
 
     def _files(self, module: str) -> Any:
@@ -192,7 +215,11 @@ class CodeWalk(ABC):
         if module not in self._files_of:
             checksums = imported_files(module)
             self._files_of[module] = [checksums]
-            loaded = [sys.modules[name] for name in checksums if name in sys.modules and not _is_unchecked(name)]
+            loaded = [
+                sys.modules[name]
+                for name in checksums
+                if name in sys.modules and not _is_unchecked(name)
+            ]
             values = {name: self.of(value) for part in loaded for name, value in replaced_in(part)}
             self._files_of[module] = [checksums, values]
         return self._files_of[module]
@@ -211,7 +238,9 @@ def _may_change(value: object) -> bool:
         return not isinstance(value.__self__, types.ModuleType | type | None)
     if isinstance(value, types.ModuleType | type):
         return False
-    return id(value) in OUTSIDE or isinstance(value, None | bool | int | float | str | list | tuple | set | dict)
+    return id(value) in OUTSIDE or isinstance(
+        value, None | bool | int | float | str | list | tuple | set | dict
+    )
 
 
 def require_visible(value: object) -> None:
@@ -223,21 +252,34 @@ def require_visible(value: object) -> None:
 
 def _operands(code: types.CodeType, *operations: str) -> list[str]:
     """The names that some operations of a function, and of those defined in it, are about."""
-    instructions = (instruction for part in nested_codes(code) for instruction in dis.get_instructions(part))
-    return sorted({str(each.argval) for each in instructions if each.opname in operations and each.argval})
+    instructions = (
+        instruction for part in nested_codes(code) for instruction in dis.get_instructions(part)
+    )
+    return sorted(
+        {str(each.argval) for each in instructions if each.opname in operations and each.argval}
+    )
 
 
 def _instructions(code: types.CodeType) -> Any:
     """What a code object computes, whatever its file and its lines are called."""
     names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
     arguments = [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags]
-    return [code.co_code.hex(), code.co_exceptiontable.hex(), names, arguments, list(map(_constant, code.co_consts))]
+    return [
+        code.co_code.hex(),
+        code.co_exceptiontable.hex(),
+        names,
+        arguments,
+        list(map(_constant, code.co_consts)),
+    ]
 
 
 def _constant(value: object) -> Any:
     if isinstance(value, types.CodeType):
         return _instructions(value)
-    return [type(value).__name__, sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)]
+    return [
+        type(value).__name__,
+        sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value),
+    ]
 
 
 def full_name(kind: type) -> str:

@@ -1,7 +1,7 @@
 """Systems and a data set -> a `Comparison`: the run of each system, the scores of the runs, the tests of differences.
 
-Runs that the store has are read, the others are computed and stored (see `runs`): after a killed comparison, the same
-call runs only what is missing, and adding a system runs only that one.
+Runs that the store has are read, the others are computed and stored (see `runs`): after a killed
+comparison, the same call runs only what is missing, and adding a system runs only that one.
 """
 
 from __future__ import annotations
@@ -175,8 +175,18 @@ def compare(
     place = None if folder is None else Path(folder)
     if isinstance(data, Mapping | list | tuple):
         if graphs is not None:
-            raise ValueError("graphs are of one corpus. On several sets pass a function that makes a set's systems.")
-        on_set = partial(compare, metrics=metrics, k=k, baseline=baseline, reader=reader, fresh=fresh, options=options)
+            raise ValueError(
+                "graphs are of one corpus. On several sets pass a function that makes a set's systems."
+            )
+        on_set = partial(
+            compare,
+            metrics=metrics,
+            k=k,
+            baseline=baseline,
+            reader=reader,
+            fresh=fresh,
+            options=options,
+        )
         return _compare_on_sets(systems, data, place, on_set)
     require_dataset(data)
     require_k(k)
@@ -223,20 +233,36 @@ def _score_all(
 
 
 def _run_all(
-    seeded_systems: Mapping[str, Sequence[Any]], data: QADataset, k: int, *, fresh: bool, options: CompareOptions
+    seeded_systems: Mapping[str, Sequence[Any]],
+    data: QADataset,
+    k: int,
+    *,
+    fresh: bool,
+    options: CompareOptions,
 ) -> dict[str, list[Run]]:
     """Name -> a run per seed, in the order of the systems."""
-    run_system = partial(run, data=data, k=k, batch_size=options.batch_size, fresh=fresh, progress=options.progress)
+    run_system = partial(
+        run, data=data, k=k, batch_size=options.batch_size, fresh=fresh, progress=options.progress
+    )
     announce_work(chain.from_iterable(seeded_systems.values()), data, k, fresh=fresh)
-    # Systems that encode tokens run first: those passes give the vectors of whole texts as well, and not conversely.
-    order = sorted(seeded_systems, key=lambda name: not getattr(seeded_systems[name][0], "encodes_tokens", False))
-    runs = {name: [run_system(system, name=name) for system in seeded_systems[name]] for name in order}
+    # Systems that encode tokens run first: those passes give the vectors of whole texts as well,
+    # and not conversely.
+    order = sorted(
+        seeded_systems,
+        key=lambda name: not getattr(seeded_systems[name][0], "encodes_tokens", False),
+    )
+    runs = {
+        name: [run_system(system, name=name) for system in seeded_systems[name]] for name in order
+    }
     return {name: runs[name] for name in seeded_systems}
 
 
 def _stored(runs: Mapping[str, Sequence[Run]]) -> dict[str, str]:
     """System -> when its run was computed, of runs with rankings that were read from the store."""
-    dates = {name: [str(run.about["started"]) for run in seeds if run.n_stored] for name, seeds in runs.items()}
+    dates = {
+        name: [str(run.about["started"]) for run in seeds if run.n_stored]
+        for name, seeds in runs.items()
+    }
     return {name: min(started) for name, started in dates.items() if started}
 
 
@@ -259,7 +285,9 @@ def _compare_on_sets(
     results = {}
     for name, data in datasets.items():
         set_folder = None if folder is None else folder / name
-        results[name] = compare_on_set(systems_of_set(systems, name, data, list(datasets)), data, folder=set_folder)
+        results[name] = compare_on_set(
+            systems_of_set(systems, name, data, list(datasets)), data, folder=set_folder
+        )
     together = Comparisons(results)
     if folder is not None:
         together.save_summary(folder)
@@ -269,14 +297,17 @@ def _compare_on_sets(
 def _name_sets(sets: Sets) -> dict[str, QADataset]:
     """Name -> data set.
 
-    Raises TypeError: no data sets; ValueError: none, a name that cannot name a folder, or sets in two settings.
+    Raises TypeError: no data sets; ValueError: none, a name that cannot name a folder, or sets in
+    two settings.
     """
     if isinstance(sets, Mapping):
         pairs = [(name, require_dataset(data)) for name, data in sets.items()]
     else:
         pairs = [(require_dataset(data).name, data) for data in sets]
     if not pairs:
-        raise ValueError("No data set to compare on. Pass at least one, such as kg2rag.load('bundled').")
+        raise ValueError(
+            "No data set to compare on. Pass at least one, such as kg2rag.load('bundled')."
+        )
     require_names("Set", [name for name, _ in pairs])
     datasets = dict(pairs)
     if MACRO in datasets:

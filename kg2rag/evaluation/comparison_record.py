@@ -25,7 +25,8 @@ def record_comparison(
 ) -> dict[str, Any]:
     """The configuration of a comparison, with its `fingerprint`.
 
-    Dates and machines come from the runs, so they are those of the computation, not of the comparison.
+    Dates and machines come from the runs, so they are those of the computation, not of the
+    comparison.
 
     systems, runs : name -> a system, and its run, for each seed.
     reader : answers the questions; None if nothing does.
@@ -56,7 +57,14 @@ def record_comparison(
 
 def _record_systems(systems: Mapping[str, Sequence[Any]], data: QADataset) -> dict[str, Any]:
     """Of each system its parameters, what was tuned, and its remark; of several seeds, the first."""
-    record: dict[str, Any] = {"systems": {}, "parameters": {}, CODE: {}, "tuning": {}, "seeds": {}, "remarks": {}}
+    record: dict[str, Any] = {
+        "systems": {},
+        "parameters": {},
+        CODE: {},
+        "tuning": {},
+        "seeds": {},
+        "remarks": {},
+    }
     for name, seeds in systems.items():
         first = seeds[0]
         record["systems"][name] = repr(first)
@@ -82,7 +90,9 @@ def _record_runs(
     return {
         "graph_use": graph_use({name: run.rankings for name, run in first_runs.items()}),
         "graph_systems": [
-            name for name, run in first_runs.items() if run.about["read_graph"] or reads_graph(run.rankings)
+            name
+            for name, run in first_runs.items()
+            if run.about["read_graph"] or reads_graph(run.rankings)
         ],
         **_record_times(runs, questions),
         "not_cached": {name: run.not_cached for name, run in first_runs.items() if run.not_cached},
@@ -105,4 +115,8 @@ def _record_times(runs: Mapping[str, Sequence[Run]], questions: int) -> dict[str
         else:
             ms_per_query[name] = round(ms, 3)
             seconds += ms * questions / 1000
-    return {"ms_per_query": ms_per_query, "build_seconds": build_seconds, "seconds": round(seconds, 3)}
+    return {
+        "ms_per_query": ms_per_query,
+        "build_seconds": build_seconds,
+        "seconds": round(seconds, 3),
+    }

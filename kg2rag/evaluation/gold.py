@@ -1,8 +1,8 @@
 """Rankings and the gold of their questions by what is judged: passages, documents or supporting sentences.
 
-Sentences are numbered as HotpotQA numbers supporting facts: (doc_id, index from 0). Precision, recall and F1 over these
-sets are HotpotQA's (Yang et al., EMNLP 2018, Sec. 5.2). That a returned paragraph counts as all its sentences is ours,
-because retrievers return passages.
+Sentences are numbered as HotpotQA numbers supporting facts: (doc_id, index from 0). Precision,
+recall and F1 over these sets are HotpotQA's (Yang et al., EMNLP 2018, Sec. 5.2). That a returned
+paragraph counts as all its sentences is ours, because retrievers return passages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ REMEDY = "Load the data set with its sentences, or leave the support_* metrics o
 class Gold(NamedTuple):
     """The gold of each question: id -> grade, and number -> grade.
 
-    `documents`, if these are judged: (n_passages,) the number of each passage's document, and the documents' ids.
+    `documents`, if these are judged: (n_passages,) the number of each passage's document, and the
+    documents' ids.
     """
 
     by_id: Sequence[Mapping[str, int]]
@@ -34,7 +35,8 @@ class Gold(NamedTuple):
     documents: tuple[IntArray, Sequence[str]] | None
 
 
-@lru_cache(maxsize=2)  # every system and every token budget of a comparison is judged by the same gold
+# every system and every token budget of a comparison is judged by the same gold
+@lru_cache(maxsize=2)
 def gold_of(data: QADataset, unit: GoldUnit) -> Gold:
     """The gold of a data set by what is judged; a document has the highest grade of its gold passages.
 
@@ -55,7 +57,9 @@ def gold_of(data: QADataset, unit: GoldUnit) -> Gold:
     return Gold(gold, _by_number(gold, numbers.__getitem__), (codes, ids.tolist()))
 
 
-def _by_number(gold: Sequence[Mapping[str, int]], number_of: Callable[[str], int]) -> list[dict[int, int]]:
+def _by_number(
+    gold: Sequence[Mapping[str, int]], number_of: Callable[[str], int]
+) -> list[dict[int, int]]:
     return [{number_of(gold_id): grade for gold_id, grade in grades.items()} for grades in gold]
 
 
@@ -64,12 +68,15 @@ def _document_grades(grades: Mapping[str, int], data: QADataset) -> Mapping[str,
     if data.unit == "document":
         return grades
     document_grades: dict[str, int] = {}
-    for passage_id, grade in sorted(grades.items(), key=lambda item: item[1]):  # by rising grade: the highest stays
+    # by rising grade: the highest stays
+    for passage_id, grade in sorted(grades.items(), key=lambda item: item[1]):
         document_grades[data.corpus.doc_ids[data.corpus.row(passage_id)]] = grade
     return document_grades
 
 
-def judged_hits(rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit) -> tuple[Sequence[Ranking], Gold]:
+def judged_hits(
+    rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit
+) -> tuple[Sequence[Ranking], Gold]:
     """Rankings and gold of what is judged; a document has the rank and the score of its best passage."""
     gold = gold_of(data, unit)
     if gold.documents is None:
@@ -88,9 +95,11 @@ def supporting_sentences(
 ) -> tuple[list[dict[int, int]], list[list[int]]]:
     """Per question, the supporting sentences (each of grade 1) and those of its first `k` hits, once, as numbers.
 
-    `k` is None for all hits. A supporting sentence that the corpus lacks stays in the gold, as in HotpotQA's scorer.
+    `k` is None for all hits. A supporting sentence that the corpus lacks stays in the gold, as in
+    HotpotQA's scorer.
 
-    Raises ValueError: a question without supporting sentences, or a corpus without a sentence split.
+    Raises ValueError: a question without supporting sentences, or a corpus without a sentence
+    split.
     """
     unsupported = [question.id for question in data.questions if not question.supporting]
     if unsupported:
@@ -103,7 +112,9 @@ def supporting_sentences(
     def number_of(sentence: tuple[str, int]) -> int:
         return numbers.setdefault(sentence, len(numbers))
 
-    gold = [{number_of(sentence): 1 for sentence in question.supporting} for question in data.questions]
+    gold = [
+        {number_of(sentence): 1 for sentence in question.supporting} for question in data.questions
+    ]
     first, count = sentence_spans(data)
     doc_ids = data.corpus.doc_ids
     returned = []
@@ -119,8 +130,8 @@ def supporting_sentences(
 def sentence_spans(data: QADataset) -> tuple[IntArray, IntArray]:
     """Index of each passage's first sentence in its document, and how many it has; (n_passages,) each.
 
-    If no passage has more than one sentence, passages are sentences and `position` is the index. Otherwise the passages
-    of a document, by position, number their sentences consecutively.
+    If no passage has more than one sentence, passages are sentences and `position` is the index.
+    Otherwise the passages of a document, by position, number their sentences consecutively.
     """
     corpus = data.corpus
     lengths = pc.list_value_length(corpus.table["sentences"])
@@ -132,7 +143,9 @@ def sentence_spans(data: QADataset) -> tuple[IntArray, IntArray]:
         return position, np.ones_like(count)
     if (count == 0).any():
         passage_id = corpus.ids[int(np.argmin(count))]
-        raise ValueError(f"{data.name}, passage {passage_id!r}: the source's sentence split is missing. {REMEDY}")
+        raise ValueError(
+            f"{data.name}, passage {passage_id!r}: the source's sentence split is missing. {REMEDY}"
+        )
     order = np.argsort(position, kind="stable")
     documents = np.array(corpus.doc_ids, dtype=object)[order]
     first = pd.Series(count[order]).groupby(documents).cumsum() - count[order]
@@ -160,17 +173,21 @@ def check_rankings(
 ) -> None:
     """Refuse rankings that cannot be judged; of some `queries`, or of all questions.
 
-    Raises TypeError: something is no `Ranking`; ValueError: a question has no ranking, or one in another place; a
-    ranking is longer than `k`, has rows or ids that the corpus lacks, a passage twice, rising scores, or a hit that is
-    not among its query's candidates.
+    Raises TypeError: something is no `Ranking`; ValueError: a question has no ranking, or one in
+    another place; a ranking is longer than `k`, has rows or ids that the corpus lacks, a passage
+    twice, rising scores, or a hit that is not among its query's candidates.
     """
     run = f"run {name!r}" if name else "this run"
     if queries is None:
         queries = data.queries
     for ranking in rankings:
         if not isinstance(ranking, Ranking):
-            raise TypeError(f"{run} contains {called(ranking)} where a Ranking is needed; see Ranking.from_scores.")
-    _require_query_ids(run, [ranking.query_id for ranking in rankings], [query.id for query in queries])
+            raise TypeError(
+                f"{run} contains {called(ranking)} where a Ranking is needed; see Ranking.from_scores."
+            )
+    _require_query_ids(
+        run, [ranking.query_id for ranking in rankings], [query.id for query in queries]
+    )
     for ranking, query in zip(rankings, queries, strict=True):
         problem = _fault_of_rows(ranking, data, k) or _fault_of_hits(ranking, query)
         if problem:
@@ -187,7 +204,9 @@ def _require_query_ids(run: str, query_ids: Sequence[str], expected: Sequence[st
             "Every query needs a ranking, if an empty one."
         )
     if query_ids != expected:
-        raise ValueError(f"{run} has {len(query_ids)} rankings for {len(expected)} queries, or not in their order.")
+        raise ValueError(
+            f"{run} has {len(query_ids)} rankings for {len(expected)} queries, or not in their order."
+        )
 
 
 def _fault_of_rows(ranking: Ranking, data: QADataset, k: int | None) -> str:

@@ -1,8 +1,8 @@
 """A graph and questions with gold -> how much of the gold the graph could bring in at best. The definitions are ours.
 
-Does a walk of so many triples from a question's entities arrive at an entity that a gold passage names? In a very dense
-graph it always does, so each share stands beside its cost: the share of all passages reached, and of random pairs
-linked.
+Does a walk of so many triples from a question's entities arrive at an entity that a gold passage
+names? In a very dense graph it always does, so each share stands beside its cost: the share of all
+passages reached, and of random pairs linked.
 """
 
 from __future__ import annotations
@@ -53,12 +53,20 @@ class GraphCeiling:
         return visible("\n\n".join((repr(self.graph), *tables)))
 
     def _repr_html_(self) -> str:
-        tables = (table.to_html(index=False, float_format="{:.3f}".format) for table in (self.reach, self.links))
+        tables = (
+            table.to_html(index=False, float_format="{:.3f}".format)
+            for table in (self.reach, self.links)
+        )
         return "".join((self.graph._repr_html_(), *tables))
 
 
 def graph_report(
-    kb: KnowledgeBase, data: QADataset, *, hops: int = 3, linker: Linker | None = None, seed: int = 0
+    kb: KnowledgeBase,
+    data: QADataset,
+    *,
+    hops: int = 3,
+    linker: Linker | None = None,
+    seed: int = 0,
 ) -> GraphCeiling:
     """How much of the gold of some questions the graph of a knowledge base over their corpus could bring in.
 
@@ -71,17 +79,23 @@ def graph_report(
 
     Raises ValueError: the knowledge base is over another corpus, or `hops` is negative.
     """
-    return GraphCeiling(kb.graph.report(), graph_reach(kb, data, hops, linker), link_kinds(kb, data, seed=seed))
+    return GraphCeiling(
+        kb.graph.report(), graph_reach(kb, data, hops, linker), link_kinds(kb, data, seed=seed)
+    )
 
 
-def graph_reach(kb: KnowledgeBase, data: QADataset, hops: int, linker: Linker | None = None) -> pd.DataFrame:
+def graph_reach(
+    kb: KnowledgeBase, data: QADataset, hops: int, linker: Linker | None = None
+) -> pd.DataFrame:
     """What lies within so many triples of the questions' entities, by type of question; see `graph_report`.
 
-    A passage is h triples away if it names an entity that is. If questions have candidates, only these count and only
-    their triples are walked. Gold that names documents is reached with any of their passages.
+    A passage is h triples away if it names an entity that is. If questions have candidates, only
+    these count and only their triples are walked. Gold that names documents is reached with any of
+    their passages.
 
-    Returns one row per type and hop: questions, linked (those with an entity), gold, all_gold and passages, each a
-    share of 0 to 1 over all questions. Questions without an entity, from which no walk starts, are included.
+    Returns one row per type and hop: questions, linked (those with an entity), gold, all_gold and
+    passages, each a share of 0 to 1 over all questions. Questions without an entity, from which no
+    walk starts, are included.
     """
     _require_corpus(kb, data)
     if hops < 0:
@@ -96,8 +110,20 @@ def graph_reach(kb: KnowledgeBase, data: QADataset, hops: int, linker: Linker | 
         shares = _reach_of_question(kb, data, question, entities, mask, hops)
         for hop, (gold, passages) in enumerate(shares):
             all_gold = float(gold == 1)
-            rows.append((question.type or ALL_TYPES, hop, 1, float(bool(entities)), gold, all_gold, passages))
-    table = pd.DataFrame(rows, columns=list(REACH_COLUMNS)).sort_values(["type", "hops"], kind="stable")
+            rows.append(
+                (
+                    question.type or ALL_TYPES,
+                    hop,
+                    1,
+                    float(bool(entities)),
+                    gold,
+                    all_gold,
+                    passages,
+                )
+            )
+    table = pd.DataFrame(rows, columns=list(REACH_COLUMNS)).sort_values(
+        ["type", "hops"], kind="stable"
+    )
     if len(set(table["type"])) > 1:
         table = pd.concat([table, table.assign(type=ALL_TYPES)])
     means = dict.fromkeys(REACH_COLUMNS[2:], "mean") | {"questions": "sum"}
@@ -105,7 +131,12 @@ def graph_reach(kb: KnowledgeBase, data: QADataset, hops: int, linker: Linker | 
 
 
 def _reach_of_question(
-    kb: KnowledgeBase, data: QADataset, question: Question, entities: list[int], mask: IntArray | None, hops: int
+    kb: KnowledgeBase,
+    data: QADataset,
+    question: Question,
+    entities: list[int],
+    mask: IntArray | None,
+    hops: int,
 ) -> list[tuple[float, float]]:
     """Within 0, 1, … `hops` triples of entities: the shares of the gold and of all candidates that are reached."""
     candidates = np.arange(len(kb.corpus)) if mask is None else np.unique(mask)
@@ -120,14 +151,16 @@ def _reach_of_question(
     return shares
 
 
-def link_kinds(kb: KnowledgeBase, data: QADataset, *, draws: int = 10_000, seed: int = 0) -> pd.DataFrame:
+def link_kinds(
+    kb: KnowledgeBase, data: QADataset, *, draws: int = 10_000, seed: int = 0
+) -> pd.DataFrame:
     """Which share of the pairs of gold passages the graph links, by kind of link, beside pairs drawn at random.
 
-    Returns a row for each kind: `kind`, `gold` and `random`, shares of 0 to 1. A kind is a type of the graph's entities
-    ("title", "name", "term"; "entity" if it has no types): both passages name such an entity, by a triple or without,
-    and a passage names its own title. "neighbour": they are next to each other in their document. "any": one of these.
-    A pair may be of several kinds. Gold that names documents counts as their passages. Empty if no question has two
-    gold passages.
+    Returns a row for each kind: `kind`, `gold` and `random`, shares of 0 to 1. A kind is a type of
+    the graph's entities ("title", "name", "term"; "entity" if it has no types): both passages name
+    such an entity, by a triple or without, and a passage names its own title. "neighbour": they are
+    next to each other in their document. "any": one of these. A pair may be of several kinds. Gold
+    that names documents counts as their passages. Empty if no question has two gold passages.
 
     Raises ValueError: the knowledge base is over another corpus.
     """
@@ -141,7 +174,9 @@ def link_kinds(kb: KnowledgeBase, data: QADataset, *, draws: int = 10_000, seed:
     linked = _linked_by_entities(kb, pairs)
     linked["neighbour"] = _are_neighbours(kb, pairs)
     linked["any"] = np.any(list(linked.values()), axis=0)
-    rows = [(kind, link[: len(gold)].mean(), link[len(gold) :].mean()) for kind, link in linked.items()]
+    rows = [
+        (kind, link[: len(gold)].mean(), link[len(gold) :].mean()) for kind, link in linked.items()
+    ]
     return pd.DataFrame(rows, columns=["kind", "gold", "random"])
 
 
@@ -179,4 +214,6 @@ def _are_neighbours(kb: KnowledgeBase, pairs: IntArray) -> np.ndarray:
 
 def _require_corpus(kb: KnowledgeBase, data: QADataset) -> None:
     if kb.corpus.ids != data.corpus.ids:
-        raise ValueError(f"{data.name}: the knowledge base is over another corpus. Build it over data.corpus.")
+        raise ValueError(
+            f"{data.name}: the knowledge base is over another corpus. Build it over data.corpus."
+        )

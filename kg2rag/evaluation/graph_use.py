@@ -20,8 +20,9 @@ GRAPH = "graph"
 def graph_use(rankings: Mapping[str, Sequence[Ranking]]) -> dict[str, dict[str, Any]]:
     """How often the graph added a passage, for each system that joins hits of a text search with hits of a graph.
 
-    Returns system -> `brought`, the share of questions with a passage among the first `DEPTH` hits that only the graph
-    found, and `warnings`, warning in the notes -> share of questions, by falling share.
+    Returns system -> `brought`, the share of questions with a passage among the first `DEPTH` hits
+    that only the graph found, and `warnings`, warning in the notes -> share of questions, by
+    falling share.
     """
     use: dict[str, dict[str, Any]] = {}
     for name, run in rankings.items():
@@ -55,7 +56,8 @@ def _warnings(rankings: Sequence[Ranking]) -> list[tuple[str, int]]:
 def _brought_passage(ranking: Ranking) -> bool:
     """Whether a hit among the first comes from the graph only.
 
-    A hit that a fused text search found as well does not count, nor does a passage at which the walk started.
+    A hit that a fused text search found as well does not count, nor does a passage at which the
+    walk started.
     """
     if not len(ranking) or ranking.stage_codes is None:
         return False

@@ -1,7 +1,8 @@
 """A system -> all that its rankings depend on, as JSON values: the key of its runs.
 
-The system is taken apart down to plain values. Files count by their content, knowledge bases by corpus, graph and
-encoder, code as `code_identity` has it. What cannot be compared by content is a `NoKeyError`, and the run is not kept.
+The system is taken apart down to plain values. Files count by their content, knowledge bases by
+corpus, graph and encoder, code as `code_identity` has it. What cannot be compared by content is a
+`NoKeyError`, and the run is not kept.
 """
 
 from __future__ import annotations
@@ -24,7 +25,14 @@ from typing import Any
 import numpy as np
 
 from kg2rag.compute import GivenEncoder, GivenVectors, Store
-from kg2rag.evaluation.code_identity import OUTSIDE, CodeWalk, NoKeyError, digest, full_name, require_visible
+from kg2rag.evaluation.code_identity import (
+    OUTSIDE,
+    CodeWalk,
+    NoKeyError,
+    digest,
+    full_name,
+    require_visible,
+)
 from kg2rag.evaluation.loaded_code import replaced_names
 from kg2rag.evaluation.module_files import library_version, module_origin
 from kg2rag.extraction.sources import SOURCES
@@ -93,10 +101,13 @@ class Walk(CodeWalk):
             try:
                 described = self._composite(value)
             except RecursionError:
-                raise NoKeyError(f"{called(value)} nests too deeply to be compared by content") from None
+                raise NoKeyError(
+                    f"{called(value)} nests too deeply to be compared by content"
+                ) from None
             finally:
                 self._open.pop()
-            self._described[id(value)] = value, described  # with the value, so that no other one gets its id
+            # with the value, so that no other one gets its id
+            self._described[id(value)] = value, described
         return self._described[id(value)][1]
 
     def _composite(self, value: Any) -> Any:
@@ -122,7 +133,11 @@ class Walk(CodeWalk):
     def _array(self, array: np.ndarray) -> Any:
         if array.dtype.hasobject:
             return ["object", list(array.shape), self.of(array.tolist())]
-        return [str(array.dtype), list(array.shape), hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()]
+        return [
+            str(array.dtype),
+            list(array.shape),
+            hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest(),
+        ]
 
     def _mapping(self, mapping: Mapping[Any, Any]) -> Any:
         """The identity of a mapping, whose order counts."""
@@ -178,9 +193,14 @@ class Walk(CodeWalk):
         if isinstance(value, Store):
             return "store"
         self.memos.append(value)
-        described = [value.corpus.fingerprint, value.source.fingerprint, value.mention_table is not None]
+        described = [
+            value.corpus.fingerprint,
+            value.source.fingerprint,
+            value.mention_table is not None,
+        ]
         encoder = value.embedder
-        if isinstance(encoder, GivenEncoder | GivenVectors):  # a function says nothing, but its vectors do
+        # a function says nothing, but its vectors do
+        if isinstance(encoder, GivenEncoder | GivenVectors):
             return [*described, encoder.fingerprint(value.store)]
         if dataclasses.is_dataclass(encoder):  # whose repr need not show its prompts
             return [*described, self.of(encoder)]
@@ -196,7 +216,10 @@ class Walk(CodeWalk):
         fingerprint = getattr(value, "fingerprint", None)
         if type(fingerprint) is str and module_origin(kind.__module__) == "package":
             return [kind.__qualname__, fingerprint]
-        described = {"class": self.of(kind), **{name: self.of(part) for name, part in _attributes(value)}}
+        described = {
+            "class": self.of(kind),
+            **{name: self.of(part) for name, part in _attributes(value)},
+        }
         if _has_hidden_state(kind):
             return [described, self._copied(value)]
         return described
@@ -208,10 +231,14 @@ class Walk(CodeWalk):
             reduce: Any = copyreg.dispatch_table.get(kind, lambda copied: copied.__reduce_ex__(4))
             parts = reduce(value)
         except Exception as error:
-            raise NoKeyError(f"it holds {called(value)}, which cannot be compared by content") from error
+            raise NoKeyError(
+                f"it holds {called(value)}, which cannot be compared by content"
+            ) from error
         if isinstance(parts, str):
             return [full_name(kind), library_version(kind.__module__), parts]
-        described: list[Any] = [list(part) if isinstance(part, Iterator) else part for part in parts]
+        described: list[Any] = [
+            list(part) if isinstance(part, Iterator) else part for part in parts
+        ]
         if any(argument is value for argument in described[1]):
             raise NoKeyError(f"it holds {called(value)}, which cannot be compared by content")
         return [full_name(kind), digest([self.of(part) for part in described])]
@@ -220,7 +247,9 @@ class Walk(CodeWalk):
 def _has_hidden_state(kind: type) -> bool:
     """Whether objects have state that is no attribute: a base is compiled, or defines how its objects are copied."""
     for base in kind.__mro__[:-1]:  # without `object`
-        if not base.__flags__ & _HEAP_TYPE or not {"__reduce__", "__reduce_ex__"}.isdisjoint(vars(base)):
+        if not base.__flags__ & _HEAP_TYPE or not {"__reduce__", "__reduce_ex__"}.isdisjoint(
+            vars(base)
+        ):
             return True
     return False
 
@@ -228,15 +257,20 @@ def _has_hidden_state(kind: type) -> bool:
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
     """The attributes of an object, without cached properties, which are computed from the others.
 
-    For a class of this package, fields with `compare=False`, such as memory for vectors, are left out.
+    For a class of this package, fields with `compare=False`, such as memory for vectors, are left
+    out.
     """
     kind = type(value)
-    attributes: dict[str, Any] = {name: getattr(value, name) for name in _slots(kind) if hasattr(value, name)}
+    attributes: dict[str, Any] = {
+        name: getattr(value, name) for name in _slots(kind) if hasattr(value, name)
+    }
     attributes |= getattr(value, "__dict__", {})
     unused: set[str] = set()
     if module_origin(kind.__module__) == "package":
         unused = {
-            attribute.name for attribute in getattr(kind, "__dataclass_fields__", {}).values() if not attribute.compare
+            attribute.name
+            for attribute in getattr(kind, "__dataclass_fields__", {}).values()
+            if not attribute.compare
         }
     for name, attribute in attributes.items():
         if name not in unused and not isinstance(getattr(kind, name, None), cached_property):
@@ -257,7 +291,9 @@ def _registered(name: str) -> Iterator[Any]:
     for registry in _REGISTRIES:
         entry = registry.entries.get(name)
         if entry is None:
-            points: list[EntryPoint] = [point for point in _entry_points(registry.group) if point.name == name]
+            points: list[EntryPoint] = [
+                point for point in _entry_points(registry.group) if point.name == name
+            ]
             yield from (point.load() for point in points)
         elif not isinstance(entry, str):
             yield entry

@@ -1,7 +1,7 @@
 """The package in memory -> a checksum of the files that rankings depend on, and what was replaced.
 
-Somebody who tries an idea replaces a method or a constant of this package, or edits a file of it while Python runs:
-the files then do not tell what a ranking was computed by.
+Somebody who tries an idea replaces a method or a constant of this package, or edits a file of it
+while Python runs: the files then do not tell what a ranking was computed by.
 """
 
 from __future__ import annotations
@@ -54,15 +54,20 @@ def replaced_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
     if not hasattr(loader, "get_code"):
         return
     file = Path(module.__file__ or "")
-    changed = None if PACKAGE in file.parents else _state(file)  # this package's code is read once, the user's anew
+    # this package's code is read once, the user's anew
+    changed = None if PACKAGE in file.parents else _state(file)
     source = _source_of(module.__name__, changed)
     yield from _replaced(module, module.__name__, "<module>", source)
     for value in list(vars(module).values()):
         if isinstance(value, type) and value.__module__ == module.__name__:
-            yield from _replaced(value, f"{module.__name__}.{value.__qualname__}", value.__qualname__, source)
+            yield from _replaced(
+                value, f"{module.__name__}.{value.__qualname__}", value.__qualname__, source
+            )
 
 
-def _replaced(owner: ModuleType | type, owner_name: str, body: str, source: _Source) -> Iterator[tuple[str, Any]]:
+def _replaced(
+    owner: ModuleType | type, owner_name: str, body: str, source: _Source
+) -> Iterator[tuple[str, Any]]:
     """The members of a module or a class that are not as `body`, its code, defines them."""
     constants = source.constants.get(body, {})
     for name, value in list(vars(owner).items()):
@@ -72,7 +77,8 @@ def _replaced(owner: ModuleType | type, owner_name: str, body: str, source: _Sou
 
 
 def _is_same_constant(value: object, constant: object) -> bool:
-    if hasattr(value, "__get__"):  # of a named tuple or a class with slots, where the constant was a default
+    # of a named tuple or a class with slots, where the constant was a default
+    if hasattr(value, "__get__"):
         return True
     return type(value) is type(constant) and repr(value) == repr(constant)
 
@@ -129,15 +135,20 @@ class _Source:
             return code in self.codes
         if file_origin(code.co_filename) != "user" or is_generated(function):
             return True
-        is_of_package = PACKAGE in Path(code.co_filename).parents  # of a room above those of rankings
-        return (is_of_package or file_origin(self.file) == "user") and place_of(function) is function
+        # of a room above those of rankings
+        is_of_package = PACKAGE in Path(code.co_filename).parents
+        return (is_of_package or file_origin(self.file) == "user") and place_of(
+            function
+        ) is function
 
 
 def is_generated(function: FunctionType) -> bool:
     """Whether it is a special method that `dataclass` or `NamedTuple` has made of text."""
     code = function.__code__
     of_tuple = code.co_name == "<lambda>" and function.__name__ == "__new__"
-    return code.co_filename == "<string>" and (of_tuple or code.co_qualname.startswith("__create_fn__."))
+    return code.co_filename == "<string>" and (
+        of_tuple or code.co_qualname.startswith("__create_fn__.")
+    )
 
 
 def place_of(value: FunctionType | type) -> object:
@@ -164,8 +175,11 @@ def _source_of(module: str, changed: tuple[int, int] | None) -> _Source:  # noqa
     if code is None:  # a compiled extension, or a package without a file
         return _Source("", frozenset(), {})
     codes = frozenset(nested_codes(code))
-    bodies = [body for body in codes if not body.co_flags & inspect.CO_OPTIMIZED]  # of the module and its classes
-    return _Source(code.co_filename, codes, {body.co_qualname: dict(_constants(body)) for body in bodies})
+    # of the module and its classes
+    bodies = [body for body in codes if not body.co_flags & inspect.CO_OPTIMIZED]
+    return _Source(
+        code.co_filename, codes, {body.co_qualname: dict(_constants(body)) for body in bodies}
+    )
 
 
 def nested_codes(code: CodeType) -> Iterator[CodeType]:
@@ -186,6 +200,10 @@ def _constants(body: CodeType) -> Iterator[tuple[str, object]]:
     )
     for previous, instruction in pairwise(instructions):
         name = str(instruction.argval)
-        constant = previous.opname == "LOAD_CONST" and instruction.opname == "STORE_NAME" and bound[name] == 1
+        constant = (
+            previous.opname == "LOAD_CONST"
+            and instruction.opname == "STORE_NAME"
+            and bound[name] == 1
+        )
         if constant and not name.startswith("__"):
             yield name, previous.argval

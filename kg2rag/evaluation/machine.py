@@ -19,7 +19,12 @@ _LIBRARIES = (
     "kg2rag bm25s datasets faiss-cpu networkx numba numpy pandas pyarrow ranx scikit-learn scipy sentence-transformers "
     "torch transformers"
 ).split()
-_THREAD_SETTINGS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+_THREAD_SETTINGS = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
 GIT_TIMEOUT_SECONDS = 10
 
 
@@ -30,7 +35,9 @@ def environment() -> dict[str, Any]:
     torch = sys.modules.get("torch")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     blas = {
-        " ".join(str(library.get(part) or "") for part in ("internal_api", "version", "architecture")).strip()
+        " ".join(
+            str(library.get(part) or "") for part in ("internal_api", "version", "architecture")
+        ).strip()
         for library in threadpool_info()
         if library["user_api"] == "blas"
     }
@@ -80,5 +87,7 @@ def commit() -> dict[str, object] | None:
 
 def _git(*arguments: str) -> str:
     command = ["git", "-C", str(PACKAGE.parent), *arguments]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=GIT_TIMEOUT_SECONDS)  # noqa: S603 - no shell
+    answer = subprocess.run(  # noqa: S603 - no shell
+        command, capture_output=True, text=True, check=False, timeout=GIT_TIMEOUT_SECONDS
+    )
     return answer.stdout.strip()

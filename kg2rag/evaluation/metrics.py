@@ -1,9 +1,10 @@
 """Metrics, named or functions, and rankings with gold -> one score per query.
 
-`recall@5` reads five hits, `recall@500tokens` as many whole hits, best first, as fit in 500 tokens, `recall` all. ranx
-computes every named metric (see `ranx_scores`). Added here: checks of names and depths, three definitions that ranx
-lacks (`all_recall@k`, 1 if every gold passage is in the top k; `last_hop@k`, PhaseGraph's [1], 1 if the last passage of
-the chain is; HotpotQA's supporting sentences), token budgets, and functions of the user.
+`recall@5` reads five hits, `recall@500tokens` as many whole hits, best first, as fit in 500 tokens,
+`recall` all. ranx computes every named metric (see `ranx_scores`). Added here: checks of names and
+depths, three definitions that ranx lacks (`all_recall@k`, 1 if every gold passage is in the top k;
+`last_hop@k`, PhaseGraph's [1], 1 if the last passage of the chain is; HotpotQA's supporting
+sentences), token budgets, and functions of the user.
 
 [1] arXiv 2603.28886.
 """
@@ -31,9 +32,28 @@ MetricFunction = Callable[[Ranking, Mapping[str, int]], float]
 Metrics = Sequence[str | MetricFunction] | Mapping[str, str | MetricFunction]
 """Names and functions, a function under its `__name__`; or column name -> name or function."""
 
-DEFAULT_METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
+DEFAULT_METRICS = (
+    "recall@2",
+    "recall@5",
+    "recall@10",
+    "recall@500tokens",
+    "all_recall@5",
+    "mrr@10",
+)
 CUT = (
-    *("all_recall", "dcg", "dcg_burges", "f1", "hit_rate", "hits", "last_hop", "map", "mrr", "ndcg", "ndcg_burges"),
+    *(
+        "all_recall",
+        "dcg",
+        "dcg_burges",
+        "f1",
+        "hit_rate",
+        "hits",
+        "last_hop",
+        "map",
+        "mrr",
+        "ndcg",
+        "ndcg_burges",
+    ),
     *("precision", "recall"),
 )
 """Metrics that take a depth, `@k`, or a budget, `@Ntokens`; without one they read the whole ranking."""
@@ -52,7 +72,16 @@ FUNCTIONS: Registry[MetricFunction] = Registry(
 )
 """Functions of metrics that ranx lacks."""
 _COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.@+-]*")
-_RESERVED = ("query_id", "system", "type", "hops", "gold", "question", "ms_per_query", *ANSWER_METRICS)
+_RESERVED = (
+    "query_id",
+    "system",
+    "type",
+    "hops",
+    "gold",
+    "question",
+    "ms_per_query",
+    *ANSWER_METRICS,
+)
 """Columns of result tables, which no metric may be called."""
 _RANK_BIASED_PRECISION = re.compile(r"rbp\.\d{1,2}")
 _BASE_AND_DEPTH = re.compile(r"([a-z0-9_-]+)(?:@([1-9]\d*)(tokens)?)?")
@@ -92,7 +121,9 @@ class Metric:
         if depth is None:
             return cls(name, base)
         if base in WHOLE:
-            raise ValueError(f"Metric {name!r}: {base} defines its depth and takes no '@k'. Write {base!r}.")
+            raise ValueError(
+                f"Metric {name!r}: {base} defines its depth and takes no '@k'. Write {base!r}."
+            )
         if tokens:
             return cls(name, base, tokens=int(depth))
         return cls(name, base, k=int(depth))
@@ -120,7 +151,9 @@ def known_metrics() -> str:
     """The names of all metrics, for messages and help texts."""
     cut = ", ".join(f"{base}[@k]" for base in sorted(CUT + SUPPORT))
     whole_lists = ", ".join((*WHOLE, *FUNCTIONS.names()))
-    return f"{cut}, each also @Ntokens (as recall@500tokens), {whole_lists}, rbp.NN (persistence 0.NN)"
+    return (
+        f"{cut}, each also @Ntokens (as recall@500tokens), {whole_lists}, rbp.NN (persistence 0.NN)"
+    )
 
 
 def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:
@@ -137,7 +170,9 @@ def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:
     elif isinstance(metrics, Sequence) and not isinstance(metrics, str):
         parsed = [_metric(metric) for metric in metrics]
     else:
-        raise TypeError(f"metrics must be a list of names and functions, or a mapping, not {called(metrics)}.")
+        raise TypeError(
+            f"metrics must be a list of names and functions, or a mapping, not {called(metrics)}."
+        )
     if not parsed:
         raise ValueError(f"No metric given. Known: {known_metrics()}.")
     _check_metrics(parsed, k)
@@ -163,7 +198,9 @@ def _metric(metric: str | MetricFunction) -> Metric:
     _require_function(metric)
     name = getattr(metric, "__name__", "<lambda>")
     if name == "<lambda>":
-        raise ValueError(f"The metric {metric!r} has no name. Pass metrics={{'its_name': function}}.")
+        raise ValueError(
+            f"The metric {metric!r} has no name. Pass metrics={{'its_name': function}}."
+        )
     return _named_metric(name, metric)
 
 
@@ -179,7 +216,9 @@ def _named_metric(name: str, metric: str | MetricFunction) -> Metric:
             f"{', '.join(_RESERVED)}."
         )
     if _is_known(name):
-        raise ValueError(f"Metric name {name!r} is that of another metric. Choose another name for yours.")
+        raise ValueError(
+            f"Metric name {name!r} is that of another metric. Choose another name for yours."
+        )
     if isinstance(metric, str):
         return replace(Metric.parse(metric), name=name)
     return Metric(name, name, function=metric)
@@ -187,7 +226,9 @@ def _named_metric(name: str, metric: str | MetricFunction) -> Metric:
 
 def _require_function(metric: object) -> None:
     if not callable(metric):
-        raise TypeError(f"A metric is a name or a function (ranking, gold) -> float, not {called(metric)}.")
+        raise TypeError(
+            f"A metric is a name or a function (ranking, gold) -> float, not {called(metric)}."
+        )
 
 
 def _is_known(name: str) -> bool:
@@ -220,8 +261,8 @@ def evaluate(
 
     Returns float64 with index `query_id`.
 
-    Raises ValueError: a question without ranking, a hit that the corpus lacks, an unknown metric, a unit that the data
-    cannot judge.
+    Raises ValueError: a question without ranking, a hit that the corpus lacks, an unknown metric, a
+    unit that the data cannot judge.
     """
     parsed = parse_metrics(metrics)
     check_rankings(rankings, data, name=name)
@@ -263,9 +304,13 @@ def _scores_of_budget(
             columns[metric.name] = function_scores(metric, judged, gold.by_id)
         elif metric.base in SUPPORT:
             gold_sentences, sentences = supporting_sentences(rankings, data, metric.k)
-            columns[metric.name] = score(gold_sentences, sentences, [metric.formula])[metric.formula]
+            columns[metric.name] = score(gold_sentences, sentences, [metric.formula])[
+                metric.formula
+            ]
         elif metric.base == "last_hop":
-            columns[metric.name] = score(last_hops(data, unit), hits, [metric.formula])[metric.formula]
+            columns[metric.name] = score(last_hops(data, unit), hits, [metric.formula])[
+                metric.formula
+            ]
         elif metric.base == "all_recall":
             columns[metric.name] = (scores[metric.formula] == 1).astype(float)
         else:
@@ -280,15 +325,23 @@ def _reads_gold_directly(metric: Metric) -> bool:
 
 def last_hops(data: QADataset, unit: GoldUnit) -> list[dict[int, int]]:
     """Per question the row of the passage that ends its chain, with grade 1. ValueError: a question has no chain."""
-    problems = [f"question {question.id!r} has no chain of gold" for question in data.questions if not question.chain]
+    problems = [
+        f"question {question.id!r} has no chain of gold"
+        for question in data.questions
+        if not question.chain
+    ]
     if unit != "passage":
         problems = ["documents are judged"]
     if problems:
-        raise ValueError(f"{data.name}: last_hop needs the gold passages in the order of the hops, but {problems[0]}.")
+        raise ValueError(
+            f"{data.name}: last_hop needs the gold passages in the order of the hops, but {problems[0]}."
+        )
     return [{data.corpus.row(question.chain[-1]): 1} for question in data.questions]
 
 
-def function_scores(metric: Metric, rankings: Sequence[Ranking], gold: Sequence[Mapping[str, int]]) -> FloatArray:
+def function_scores(
+    metric: Metric, rankings: Sequence[Ranking], gold: Sequence[Mapping[str, int]]
+) -> FloatArray:
     """(n_queries,) what a metric's function returns for each ranking, empty ones included.
 
     Raises TypeError: it returned no number; ValueError: NaN or infinite.
@@ -298,10 +351,15 @@ def function_scores(metric: Metric, rankings: Sequence[Ranking], gold: Sequence[
     for i, (ranking, grades) in enumerate(zip(rankings, gold, strict=True)):
         where = f"Metric {metric.name!r}, query {ranking.query_id!r}"
         with noted(f"{where} failed."):
-            value: object = metric.function(ranking, dict(grades))  # a copy, which the function may change
+            # a copy, which the function may change
+            value: object = metric.function(ranking, dict(grades))
         if not isinstance(value, Real | np.bool_):
-            raise TypeError(f"{where}: a metric returns a number, not {value!r} ({type(value).__name__}).")
+            raise TypeError(
+                f"{where}: a metric returns a number, not {value!r} ({type(value).__name__})."
+            )
         if not math.isfinite(value):
-            raise ValueError(f"{where}: the score is {value!r}. Return a finite number; 0 if nothing was found.")
+            raise ValueError(
+                f"{where}: the score is {value!r}. Return a finite number; 0 if nothing was found."
+            )
         scores[i] = float(value)
     return scores

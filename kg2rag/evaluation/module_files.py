@@ -1,7 +1,7 @@
 """A module -> whose code it is, the user's files that it imports, and the versions of libraries.
 
-Code is of three kinds: the rooms of this package that rankings depend on, installed libraries with the standard
-library, and the user's, which is everything else. Nothing is imported to find a file.
+Code is of three kinds: the rooms of this package that rankings depend on, installed libraries with
+the standard library, and the user's, which is everything else. Nothing is imported to find a file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ MISSING = "missing"
 _SCHEMES = ("stdlib", "platstdlib", "purelib", "platlib")
 _INSTALLED = frozenset(
     Path(folder).resolve()
-    for folder in (*map(sysconfig.get_path, _SCHEMES), *site.getsitepackages(), site.getusersitepackages())
+    for folder in (
+        *map(sysconfig.get_path, _SCHEMES),
+        *site.getsitepackages(),
+        site.getusersitepackages(),
+    )
 )
 
 _INSTALL_FOLDERS = ("site-packages", "dist-packages")
@@ -62,14 +66,17 @@ def module_origin(name: str) -> Origin:
         return "library"
     if spec.has_location and spec.origin is not None:
         return file_origin(spec.origin)
-    folders = [Path(folder).resolve() for folder in spec.submodule_search_locations or ()]  # of a namespace package
+    # of a namespace package
+    folders = [Path(folder).resolve() for folder in spec.submodule_search_locations or ()]
     return "library" if folders and all(map(_is_installed, folders)) else "user"
 
 
 def _is_installed(path: Path) -> bool:
     """Whether a file or folder belongs to the standard library or to an installed package."""
     folders = (path, *path.parents)
-    return not _INSTALLED.isdisjoint(folders) or any(folder.name in _INSTALL_FOLDERS for folder in folders)
+    return not _INSTALLED.isdisjoint(folders) or any(
+        folder.name in _INSTALL_FOLDERS for folder in folders
+    )
 
 
 def find_spec(name: str) -> ModuleSpec | None:
@@ -87,7 +94,9 @@ def find_spec(name: str) -> ModuleSpec | None:
             return None
         folders = list(package.submodule_search_locations)
     try:
-        return importlib.machinery.FrozenImporter.find_spec(name) or PathFinder.find_spec(name, folders)
+        return importlib.machinery.FrozenImporter.find_spec(name) or PathFinder.find_spec(
+            name, folders
+        )
     except KeyError:  # Python finds a package without `__init__.py` only below a loaded package
         return _namespace_spec(name, folders or [])
 
@@ -116,8 +125,9 @@ def _namespace_spec(name: str, parent_folders: Sequence[str]) -> ModuleSpec | No
 def imported_files(name: str) -> dict[str, str]:
     """The user's modules that a module is made of and imports, transitively: name -> checksum of its file.
 
-    Imports within functions count, relative ones, those of packages without `__init__.py`, and every parent package.
-    Of a script or a notebook only the imports count: whatever in it a system uses is found in memory.
+    Imports within functions count, relative ones, those of packages without `__init__.py`, and
+    every parent package. Of a script or a notebook only the imports count: whatever in it a system
+    uses is found in memory.
     """
     checksums: dict[str, str] = {}
     waiting = [name]
@@ -148,7 +158,12 @@ def imported_modules(module: str) -> list[str]:
 def module_file(name: str) -> Path | None:
     """The file of a module; None for a package without one, and for a name that is no module."""
     spec = find_spec(name)
-    if spec is None or not spec.has_location or spec.origin is None or not Path(spec.origin).is_file():
+    if (
+        spec is None
+        or not spec.has_location
+        or spec.origin is None
+        or not Path(spec.origin).is_file()
+    ):
         return None
     return Path(spec.origin)
 
@@ -211,7 +226,9 @@ def library_version(module: str) -> str:
     if top in sys.stdlib_module_names:
         return f"python {sys.version_info.major}.{sys.version_info.minor}"
     names = [top] if _is_distribution(top) else metadata.packages_distributions().get(top, ())
-    versions = [f"{name} {metadata.version(name)}" for name in sorted(set(names)) if _is_distribution(name)]
+    versions = [
+        f"{name} {metadata.version(name)}" for name in sorted(set(names)) if _is_distribution(name)
+    ]
     return ", ".join(versions) or f"{top} of an unknown version"
 
 

@@ -1,8 +1,8 @@
 """Comparisons on several data sets -> one table: a column for each set, and the macro-average over them.
 
-Every set counts equally, whatever its number of questions. Intervals and tests are about other questions of these sets
-and do not generalise to other sets [Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", JMLR 7
-(2006)].
+Every set counts equally, whatever its number of questions. Intervals and tests are about other
+questions of these sets and do not generalise to other sets [Demsar, "Statistical Comparisons of
+Classifiers over Multiple Data Sets", JMLR 7 (2006)].
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from kg2rag.text.registry import unknown
 class Comparisons(report.Tabular):
     """The same systems on several data sets.
 
-    It displays one metric, the first, or another by `sheet_of`: a column for each set, as in the table of that set,
-    then the macro-average. `result["musique"]` is the comparison on that set.
+    It displays one metric, the first, or another by `sheet_of`: a column for each set, as in the
+    table of that set, then the macro-average. `result["musique"]` is the comparison on that set.
 
     sets : name -> comparison. ValueError: none, or two that differ in systems, metrics, baseline or setting.
     """
@@ -44,12 +44,17 @@ class Comparisons(report.Tabular):
         first, *other_sets = self.sets
         for name in other_sets:
             for attribute in ("systems", "metrics", "baseline"):
-                value, expected = getattr(self.sets[name], attribute), getattr(self.sets[first], attribute)
+                value, expected = (
+                    getattr(self.sets[name], attribute),
+                    getattr(self.sets[first], attribute),
+                )
                 if value != expected:
                     raise ValueError(
                         f"The {attribute} on {name!r} are {value}, those on {first!r} {expected}: no macro-average."
                     )
-        require_one_setting({name: result.config["data"]["setting"] for name, result in self.sets.items()})
+        require_one_setting(
+            {name: result.config["data"]["setting"] for name, result in self.sets.items()}
+        )
 
     def __getitem__(self, name: str) -> Comparison:
         if name not in self.sets:
@@ -81,7 +86,11 @@ class Comparisons(report.Tabular):
         per_query = {name: result.per_query for name, result in self.sets.items()}
         table = score_table(per_query, self.metrics, self.baseline, seed=self._first.seed)
         results = self.sets.values()
-        untested = [metric for metric in self.metrics if any(result.is_untested(metric) for result in results)]
+        untested = [
+            metric
+            for metric in self.metrics
+            if any(result.is_untested(metric) for result in results)
+        ]
         table.loc[table["metric"].isin(untested), ["p_holm", "p_best"]] = np.nan
         return table
 
@@ -92,7 +101,9 @@ class Comparisons(report.Tabular):
         return frame.reindex(self.systems)[[*self.sets, MACRO]].rename_axis(columns=None)
 
     def __repr__(self) -> str:
-        return visible(f"{report.headline(self.sheet.config)}\n{self.to_frame().round(4).to_string()}")
+        return visible(
+            f"{report.headline(self.sheet.config)}\n{self.to_frame().round(4).to_string()}"
+        )
 
     @property
     def sheet(self) -> report.ScoreSheet:
@@ -102,12 +113,19 @@ class Comparisons(report.Tabular):
     def sheet_of(self, metric: str | None = None) -> report.ScoreSheet:
         """The content of the table in one metric: a column for each set, then the macro-average."""
         metric = self._first.require_metric(metric)
-        # The smallest detectable difference is known for each set only, so the shared table leaves it blank.
-        tables = {name: result.scores.assign(detectable=np.nan) for name, result in self.sets.items()}
-        columns = [_column(table, metric, name) for name, table in [*tables.items(), (MACRO, self.macro)]]
+        # The smallest detectable difference is known for each set only, so the shared table leaves
+        # it blank.
+        tables = {
+            name: result.scores.assign(detectable=np.nan) for name, result in self.sets.items()
+        }
+        columns = [
+            _column(table, metric, name) for name, table in [*tables.items(), (MACRO, self.macro)]
+        ]
         scores = pd.concat(columns, ignore_index=True).astype(dict.fromkeys(COUNTS, "Int64"))
         config = self._config(f"{metric} on {', '.join(self.sets)}")
-        return report.ScoreSheet(scores, self._mean_ms(), self.baseline, config, self._larger_sets(), metric=metric)
+        return report.ScoreSheet(
+            scores, self._mean_ms(), self.baseline, config, self._larger_sets(), metric=metric
+        )
 
     @property
     def macro_sheet(self) -> report.ScoreSheet:
@@ -132,7 +150,10 @@ class Comparisons(report.Tabular):
         """What the printed tables say about the data and the tests."""
         configs = [result.config for result in self.sets.values()]
         data = [config["data"] for config in configs]
-        shared = {key: " and ".join(dict.fromkeys(part[key] for part in data)) for key in ("setting", "unit")}
+        shared = {
+            key: " and ".join(dict.fromkeys(part[key] for part in data))
+            for key in ("setting", "unit")
+        }
         sizes = {key: sum(part[key] for part in data) for key in ("questions", "passages")}
         return {
             "data": {"name": name, **shared, **sizes},

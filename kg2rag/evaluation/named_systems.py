@@ -26,8 +26,8 @@ def name_systems(systems: Any, graphs: Graphs | None, data: QADataset) -> dict[s
     """Name -> the systems of that name: one, or one per seed.
 
     A name of the catalogue is built over the knowledge base of another system, or over
-    `KnowledgeBase.build(data.corpus)`. With `graphs`, a strategy or a name of the catalogue becomes a system over each,
-    called "strategy.graph".
+    `KnowledgeBase.build(data.corpus)`. With `graphs`, a strategy or a name of the catalogue becomes
+    a system over each, called "strategy.graph".
 
     Raises
     ------
@@ -51,14 +51,18 @@ def systems_of_set(systems: Any, name: str, data: QADataset, sets: Sequence[str]
         return systems(data)
     if isinstance(systems, list | tuple) and all(isinstance(system, str) for system in systems):
         return systems
-    if not isinstance(systems, Mapping) or not all(isinstance(part, Mapping) for part in systems.values()):
+    if not isinstance(systems, Mapping) or not all(
+        isinstance(part, Mapping) for part in systems.values()
+    ):
         raise TypeError(
             "A system searches one corpus, so each set needs systems of its corpus: pass a function of a data set, "
             "such as lambda data: kg2rag.systems.build_all(KnowledgeBase.build(data.corpus), ['bm25', 'dense']), or "
             "{set: {name: system}}."
         )
     if set(systems) != set(sets):
-        raise ValueError(f"Systems are given for {', '.join(systems)}; the sets are {', '.join(sets)}.")
+        raise ValueError(
+            f"Systems are given for {', '.join(systems)}; the sets are {', '.join(sets)}."
+        )
     return systems[name]
 
 
@@ -71,8 +75,12 @@ def require_names(kind: str, names: Sequence[object]) -> None:
             raise ValueError(f"{kind} name {name!r} cannot name a file. {allowed}")
         earlier = seen.get(name.lower())
         if earlier is not None:
-            problem = "would be called" if earlier == name else "differ at most in case; files may not:"
-            raise ValueError(f"Two {kind.lower()}s {problem} {name!r}. Name them: {{'a': ..., 'b': ...}}.")
+            problem = (
+                "would be called" if earlier == name else "differ at most in case; files may not:"
+            )
+            raise ValueError(
+                f"Two {kind.lower()}s {problem} {name!r}. Name them: {{'a': ..., 'b': ...}}."
+            )
         seen[name.lower()] = name
 
 
@@ -133,9 +141,13 @@ def _shared_base(systems: Sequence[Any], data: QADataset) -> KnowledgeBase | Non
 def _over_graphs(pairs: Sequence[tuple[str, Any]], graphs: Graphs) -> list[tuple[str, Any]]:
     """Each strategy over each graph, as a list of systems for a graph with several knowledge bases."""
     if not graphs:
-        raise ValueError("No graph to compare. Pass {'mentions': KnowledgeBase.build(corpus)}, for example.")
+        raise ValueError(
+            "No graph to compare. Pass {'mentions': KnowledgeBase.build(corpus)}, for example."
+        )
     if all(_is_system(system) for _, system in pairs):
-        raise ValueError("Every system is built already. Pass strategies, such as {'hippo2': HippoRAG2}.")
+        raise ValueError(
+            "Every system is built already. Pass strategies, such as {'hippo2': HippoRAG2}."
+        )
     bases_of = {graph: _knowledge_bases(graph, bases) for graph, bases in graphs.items()}
     systems: list[tuple[str, Any]] = []
     for name, system in pairs:
@@ -152,7 +164,9 @@ def _knowledge_bases(graph: str, bases: Any) -> Sequence[KnowledgeBase]:
     """The knowledge bases of a graph: one, or a placebo's under several seeds."""
     kbs = [bases] if isinstance(bases, KnowledgeBase) else bases
     if not isinstance(kbs, list | tuple) or not all(isinstance(kb, KnowledgeBase) for kb in kbs):
-        raise TypeError(f"Graph {graph!r} is {bases!r}, no KnowledgeBase. Make one with KnowledgeBase.build.")
+        raise TypeError(
+            f"Graph {graph!r} is {bases!r}, no KnowledgeBase. Make one with KnowledgeBase.build."
+        )
     return kbs
 
 
@@ -161,7 +175,9 @@ def _strategy(name: str, system: Any) -> Callable[[KnowledgeBase], Any]:
     if isinstance(system, str):
         return partial(build, system)
     if not callable(system):
-        raise TypeError(f"Strategy {name!r} is {called(system)}, which is no function of a knowledge base.")
+        raise TypeError(
+            f"Strategy {name!r} is {called(system)}, which is no function of a knowledge base."
+        )
     strategy: Callable[[KnowledgeBase], Any] = system
     return strategy
 
@@ -174,7 +190,9 @@ def _seeds(name: str, value: Any) -> list[Any]:
     for i, system in enumerate(systems):
         _require_system(name, system)
         if system in systems[:i]:
-            raise ValueError(f"System {name!r} contains one system twice. An equal seed is no repetition.")
+            raise ValueError(
+                f"System {name!r} contains one system twice. An equal seed is no repetition."
+            )
     return systems
 
 
@@ -183,7 +201,9 @@ def _require_system(name: str, system: Any) -> None:
         return
     if hasattr(system, "retrieve_batch"):
         kind = system.__name__
-        raise TypeError(f"System {name!r} is the class {kind}. Pass {kind}(kb), or graphs={{…}} to make one over each.")
+        raise TypeError(
+            f"System {name!r} is the class {kind}. Pass {kind}(kb), or graphs={{…}} to make one over each."
+        )
     raise TypeError(
         f"System {name!r} is {called(system)}, which has no retrieve_batch(queries, k). "
         "Pass a kg2rag.Retriever, such as BM25(kb), a function (text, k) -> passage ids, or a run."

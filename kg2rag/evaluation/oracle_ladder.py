@@ -1,7 +1,7 @@
 """A system and gold -> its scores with one stage after another made perfect. The definitions are ours.
 
-Each rung reads the gold, so it is no system. A rung that does not apply to a system, or needs gold that the questions
-lack, is blank and says why.
+Each rung reads the gold, so it is no system. A rung that does not apply to a system, or needs gold
+that the questions lack, is blank and says why.
 
 - gold seeds: a search from seeds, started at gold passages.
 - gold entities: a walk over the triple graph that starts at the entities the question needs: perfect linking.
@@ -60,7 +60,9 @@ class OracleLadder(HtmlPage):
     def figure(self) -> Figure:
         """One bar per rung, by the first metric."""
         metric = str(self.frame.columns[1])
-        return plots.oracle_ladder(self.frame, metric, f"{self.system}: {metric} with perfect stages, per cent")
+        return plots.oracle_ladder(
+            self.frame, metric, f"{self.system}: {metric} with perfect stages, per cent"
+        )
 
     @property
     def title(self) -> str:
@@ -81,7 +83,9 @@ class OracleLadder(HtmlPage):
         )
 
     def __repr__(self) -> str:
-        return visible(f"Oracle ladder of {self.system} on {self.data}\n{self.frame.round(4).to_string(index=False)}")
+        return visible(
+            f"Oracle ladder of {self.system} on {self.data}\n{self.frame.round(4).to_string(index=False)}"
+        )
 
 
 def oracle_ladder(
@@ -95,15 +99,17 @@ def oracle_ladder(
 ) -> OracleLadder:
     """Run a system over `kb` as it is, then with gold seeds, gold entities and a gold reranking.
 
-    Gold entities are the ends of the questions' gold triples, without the answer, and start a PageRank over the graph,
-    whatever walk the system has: a rung of another system, so it may be below the first.
+    Gold entities are the ends of the questions' gold triples, without the answer, and start a
+    PageRank over the graph, whatever walk the system has: a rung of another system, so it may be
+    below the first.
 
     Parameters
     ----------
     depth : hits that the gold reranker reads; no metric may read deeper.
     name : of the system, for the table; the default is its class.
 
-    Raises ValueError: gold names documents, not passages; an unknown metric; a metric deeper than `depth`.
+    Raises ValueError: gold names documents, not passages; an unknown metric; a metric deeper than
+    `depth`.
     """
     require_dataset(data)
     if data.unit != "passage":
@@ -123,7 +129,11 @@ def oracle_ladder(
     for label, (rankings, note) in rungs.items():
         scores: dict[Any, float] = dict.fromkeys(metric_names, float("nan"))
         if rankings is not None:
-            scores = evaluate(rankings, data, metrics, name=f"{system_name} {label}")[metric_names].mean().to_dict()
+            scores = (
+                evaluate(rankings, data, metrics, name=f"{system_name} {label}")[metric_names]
+                .mean()
+                .to_dict()
+            )
         rows.append({"rung": label, **scores, "questions": len(rankings or ()), "note": note})
     return OracleLadder(system_name, pd.DataFrame(rows), data.name)
 
@@ -135,14 +145,20 @@ def gold_first(ranking: Ranking, gold: IntArray) -> Ranking:
 
 
 def _gold_seeds_rung(
-    system: Retriever, plain: Sequence[Ranking], data: QADataset, golds: Sequence[IntArray], depth: int
+    system: Retriever,
+    plain: Sequence[Ranking],
+    data: QADataset,
+    golds: Sequence[IntArray],
+    depth: int,
 ) -> Rung:
     search: FromSeeds | None = getattr(system, "from_seeds", None)
     if isinstance(system, Pipeline):
         search = partial(_expand_seeds, system) if system.stages[0].expands else None
     if search is None:
         return Rung(None, "this system does not expand from seed passages")
-    rankings = [ranking.top(depth) for ranking in from_gold_seeds(search, plain, data.queries, golds)]
+    rankings = [
+        ranking.top(depth) for ranking in from_gold_seeds(search, plain, data.queries, golds)
+    ]
     return Rung(rankings, "each gold passage is searched from the other gold passages")
 
 
@@ -152,7 +168,9 @@ def _gold_entities_rung(kb: KnowledgeBase, data: QADataset, depth: int) -> Rung:
         return Rung(None, f"{n_missing} of {len(data)} questions have no gold triples")
     entities = [_gold_entities(question) for question in data.questions]
     rankings = from_gold_entities(kb, data.queries, entities, depth)
-    return Rung(rankings, "PageRank over the graph from the ends of the gold triples, without the answer")
+    return Rung(
+        rankings, "PageRank over the graph from the ends of the gold triples, without the answer"
+    )
 
 
 def _gold_entities(question: Question) -> list[str]:
@@ -167,13 +185,15 @@ def from_gold_entities(
 ) -> list[Ranking]:
     """PageRank over entities and passages from the names of each query's gold entities, in equal parts.
 
-    The graph has an edge for each triple between two entities and one for each mention. If it has none of the entities
-    of a query, the ranking is the dense one, as its notes say.
+    The graph has an edge for each triple between two entities and one for each mention. If it has
+    none of the entities of a query, the ranking is the dense one, as its notes say.
     """
     graph = kb.graph
     starts = []
     for names in entities:
-        nodes = np.unique([node for node in map(graph.find, names) if node is not None]).astype(np.int64)
+        nodes = np.unique([node for node in map(graph.find, names) if node is not None]).astype(
+            np.int64
+        )
         starts.append(NodeWeights(nodes, np.ones(len(nodes))))
     rankings = []
     walked = walks(_entity_passage_graph(kb), starts, DAMPING)
@@ -193,16 +213,24 @@ def _entity_passage_graph(kb: KnowledgeBase) -> WalkGraph:
     triples, mentions = graph.triples, graph.mentions
     sources = np.concatenate([triples.heads, mentions.owners]).astype(np.int64)
     targets = np.concatenate([triples.tails, graph.n_entities + mentions.others]).astype(np.int64)
-    return WalkGraph.undirected(sources, targets, np.ones(len(sources)), graph.n_entities + graph.n_passages)
+    return WalkGraph.undirected(
+        sources, targets, np.ones(len(sources)), graph.n_entities + graph.n_passages
+    )
 
 
-def _expand_seeds(system: Pipeline, queries: Sequence[Query], seeds: Sequence[IntArray]) -> list[Ranking]:
+def _expand_seeds(
+    system: Pipeline, queries: Sequence[Query], seeds: Sequence[IntArray]
+) -> list[Ranking]:
     """The stages of a pipeline applied to the seeds, followed by the retriever's hits; scored 1 / rank."""
     depth = system.stages[0].depth
     rankings: list[Ranking] = []
     for seed_rows, hits in zip(seeds, system.retriever.retrieve_batch(queries, depth), strict=True):
         rows = np.concatenate([seed_rows, hits.rows[~np.isin(hits.rows, seed_rows)]])[:depth]
-        rankings.append(Ranking.from_scores(hits.query_id, rows, 1 / np.arange(1, len(rows) + 1), hits.ids).top(depth))
+        rankings.append(
+            Ranking.from_scores(hits.query_id, rows, 1 / np.arange(1, len(rows) + 1), hits.ids).top(
+                depth
+            )
+        )
     for stage in system.stages:
         rankings = stage.apply(queries, [ranking.top(stage.depth) for ranking in rankings])
     return rankings
@@ -213,9 +241,9 @@ def from_gold_seeds(
 ) -> list[Ranking]:
     """A search run for each gold passage of a query, from the *other* gold passages and its own seeds.
 
-    A search that starts at all of the gold would return it. So a gold passage is scored by the run without it as a seed
-    (the system's own seeds may include it), every other passage by the mean of the runs. A query with a single gold
-    passage keeps the `plain` ranking.
+    A search that starts at all of the gold would return it. So a gold passage is scored by the run
+    without it as a seed (the system's own seeds may include it), every other passage by the mean of
+    the runs. A query with a single gold passage keeps the `plain` ranking.
     """
     seed_queries: list[Query] = []
     seeds: list[IntArray] = []

@@ -1,9 +1,10 @@
 """A block of code -> what the user's code in it read from outside: files, processes, networks, random numbers.
 
-Python reports such events to an audit hook (PEP 578). An event counts if the innermost code that is not a library's
-is the user's: what this package reads by itself, such as models and its store, is part of the key already. Whether
-a file exists raises no event, so that the functions that ask are wrapped while a watch is open. Not seen: files that
-compiled code opens without Python, for which `identity` looks, and the clock.
+Python reports such events to an audit hook (PEP 578). An event counts if the innermost code that is
+not a library's is the user's: what this package reads by itself, such as models and its store, is
+part of the key already. Whether a file exists raises no event, so that the functions that ask are
+wrapped while a watch is open. Not seen: files that compiled code opens without Python, for which
+`identity` looks, and the clock.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ def watched(known_files: Collection[Path]) -> Iterator[Watch]:
                 setattr(os, name, function)
         for name, state in _random_states().items():
             if state != former_states[name]:
-                watch.unknown[f"it draws from {name}, which anything may have drawn from before"] = None
+                watch.unknown[
+                    f"it draws from {name}, which anything may have drawn from before"
+                ] = None
 
 
 def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,7 +101,10 @@ def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _random_states() -> dict[str, Any]:
     kind, keys, *position = np.random.get_state()  # noqa: NPY002 - whether anybody else draws from it
-    return {"the random module": random.getstate(), "numpy.random": (kind, np.asarray(keys).tobytes(), *position)}
+    return {
+        "the random module": random.getstate(),
+        "numpy.random": (kind, np.asarray(keys).tobytes(), *position),
+    }
 
 
 @cache  # once a process: hooks cannot be removed
@@ -184,7 +190,8 @@ _watched_counts: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 def empty_unwatched(memos: Iterable[Any]) -> None:
     """Empty the memos that hold results of the user's code which nobody watched, or which came from a file.
 
-    A memo is a function with `functools.cache`, or a knowledge base. What it holds is computed again, under watch.
+    A memo is a function with `functools.cache`, or a knowledge base. What it holds is computed
+    again, under watch.
     """
     for memo in memos:
         modules = _user_modules(memo)

@@ -1,8 +1,10 @@
 """Systems and questions without gold -> how much their rankings agree, where they differ most, and hits to be judged.
 
-Agreement is not quality: two systems may agree on wrong passages. Judgements tell most where the systems differ.
+Agreement is not quality: two systems may agree on wrong passages. Judgements tell most where the
+systems differ.
 
-Reference: Webber, Moffat & Zobel, "A Similarity Measure for Indefinite Rankings", ACM TOIS 28 (2010), Eq. 32.
+Reference: Webber, Moffat & Zobel, "A Similarity Measure for Indefinite Rankings", ACM TOIS 28
+(2010), Eq. 32.
 """
 
 from __future__ import annotations
@@ -71,12 +73,21 @@ class Agreement(HtmlPage):
     @property
     def pairs(self) -> pd.DataFrame:
         """One row per pair of systems: a, b, and the means of overlap and rbo."""
-        return self.per_query.groupby(["a", "b"], sort=False)[["overlap", "rbo"]].mean().reset_index()
+        return (
+            self.per_query.groupby(["a", "b"], sort=False)[["overlap", "rbo"]].mean().reset_index()
+        )
 
     def differences(self, limit: int = 10) -> pd.DataFrame:
         """The questions on which the systems differ most: query_id, question, overlap and rbo, means over pairs."""
-        grouped = self.per_query.groupby(["query_id", "question"], sort=False)[["overlap", "rbo"]].mean()
-        return grouped.reset_index().sort_values("rbo", kind="stable").head(limit).reset_index(drop=True)
+        grouped = self.per_query.groupby(["query_id", "question"], sort=False)[
+            ["overlap", "rbo"]
+        ].mean()
+        return (
+            grouped.reset_index()
+            .sort_values("rbo", kind="stable")
+            .head(limit)
+            .reset_index(drop=True)
+        )
 
     def pool(self) -> dict[str, list[str]]:
         """Question -> the hits of all systems, each once, ordered by a checksum, which hides the system that found it.
@@ -90,7 +101,10 @@ class Agreement(HtmlPage):
         order = list(hits)
         if len(self.per_query):
             order = self.differences(len(self.queries))["query_id"].tolist()
-        return {query_id: sorted(hits[query_id], key=lambda hit: _checksum(query_id, hit)) for query_id in order}
+        return {
+            query_id: sorted(hits[query_id], key=lambda hit: _checksum(query_id, hit))
+            for query_id in order
+        }
 
     @property
     def title(self) -> str:
@@ -109,12 +123,15 @@ class Agreement(HtmlPage):
                 tables.append((list(shown), shown.to_numpy().tolist()))
         return render("agreement.html.j2", title=self.title, k=self.k, tables=tables, hits=heading)
 
-    def label(self, scores: Sequence[Sequence[float]] = (), baseline: str | None = None) -> Labelling:
+    def label(
+        self, scores: Sequence[Sequence[float]] = (), baseline: str | None = None
+    ) -> Labelling:
         """The pooled hits, to be judged in a notebook or a page.
 
-        A passage that no system returned is not judged, so recall is that of the pool. Hits of a recorded run show only
-        their ids unless another system's hits have texts. Passages judged before are not asked again, and stay in the
-        file that the page saves, as all other questions of the data set do.
+        A passage that no system returned is not judged, so recall is that of the pool. Hits of a
+        recorded run show only their ids unless another system's hits have texts. Passages judged
+        before are not asked again, and stay in the file that the page saves, as all other questions
+        of the data set do.
 
         scores : recall of questions judged before, see `Labelling`.
         baseline : the system that the others are compared with; the first by default.
@@ -122,7 +139,10 @@ class Agreement(HtmlPage):
         rows = self._rows()
         pool = self._open_pool(rows)
         by_question = zip(*self.rankings.values(), strict=True)
-        runs = {rankings[0].query_id: [ranking.passage_ids for ranking in rankings] for rankings in by_question}
+        runs = {
+            rankings[0].query_id: [ranking.passage_ids for ranking in rankings]
+            for rankings in by_question
+        }
         names = list(self.rankings)
         return Labelling(
             questions=[rows[query_id] for query_id in pool],
@@ -155,14 +175,18 @@ class Agreement(HtmlPage):
     def _corpus(self) -> Corpus | None:
         """The corpus of the first ranking that knows one."""
         rankings = chain.from_iterable(self.rankings.values())
-        return next((ranking.ids.corpus for ranking in rankings if hasattr(ranking.ids, "corpus")), None)
+        return next(
+            (ranking.ids.corpus for ranking in rankings if hasattr(ranking.ids, "corpus")), None
+        )
 
     def to_html(self) -> str:
         """A self-contained page: the tables, and the hits of all systems to be judged."""
         return document(self.title, self.body("Hits to judge"), {"label.js": self.label().data()})
 
     def __repr__(self) -> str:
-        tables = (frame.round(3).to_string(index=False) for frame in (self.pairs, self.differences()))
+        tables = (
+            frame.round(3).to_string(index=False) for frame in (self.pairs, self.differences())
+        )
         return visible("\n\n".join((self.title, *tables)))
 
 
@@ -189,7 +213,9 @@ def agreement(
     require_k(k)
     if not isinstance(systems, Mapping):
         if kb is None:
-            raise ValueError("Systems are named, so kb is needed, the knowledge base that they are built over.")
+            raise ValueError(
+                "Systems are named, so kb is needed, the knowledge base that they are built over."
+            )
         systems = build_all(kb, systems)
     if not systems:
         raise ValueError("No system to ask. Pass at least one, such as {'bm25': BM25(kb)}.")
@@ -210,7 +236,9 @@ def _queries(questions: Sequence[str | Query]) -> list[Query]:
     return queries
 
 
-def _agreement_per_query(queries: Sequence[Query], rankings: Mapping[str, Sequence[Ranking]]) -> pd.DataFrame:
+def _agreement_per_query(
+    queries: Sequence[Query], rankings: Mapping[str, Sequence[Ranking]]
+) -> pd.DataFrame:
     """One row per pair of systems and question; see `Agreement.per_query`."""
     rows = []
     for a, b in combinations(rankings, 2):

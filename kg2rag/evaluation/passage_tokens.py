@@ -23,7 +23,9 @@ class PassageTokens:
 
     def count(self, rankings: Sequence[Ranking]) -> list[IntArray]:
         """The tokens of each hit, (n_hits,) a ranking; new passages are counted in one call of the tokenizer."""
-        rows = np.unique(np.concatenate([np.empty(0, np.int64), *(ranking.rows for ranking in rankings)]))
+        rows = np.unique(
+            np.concatenate([np.empty(0, np.int64), *(ranking.rows for ranking in rankings)])
+        )
         rows = rows[self._counts[rows] < 0]
         if len(rows):
             contents = self.corpus.contents
@@ -33,11 +35,13 @@ class PassageTokens:
     def cut(self, rankings: Sequence[Ranking], budget: int) -> list[Ranking]:
         """As many whole hits, best first, as fit in `budget` tokens; with ids and scores, without paths.
 
-        It stops at the first hit that does not fit, so a larger budget never loses what a smaller one had. (A reader's
-        context, `tokens.cut`, skips it and tries the next.)
+        It stops at the first hit that does not fit, so a larger budget never loses what a smaller
+        one had. (A reader's context, `tokens.cut`, skips it and tries the next.)
         """
         cut_rankings = []
         for ranking, counts in zip(rankings, self.count(rankings), strict=True):
             n = int(np.searchsorted(np.cumsum(counts), budget, side="right"))
-            cut_rankings.append(Ranking(ranking.query_id, ranking.rows[:n], ranking.scores[:n], ranking.ids))
+            cut_rankings.append(
+                Ranking(ranking.query_id, ranking.rows[:n], ranking.scores[:n], ranking.ids)
+            )
         return cut_rankings

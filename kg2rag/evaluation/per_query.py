@@ -28,7 +28,8 @@ def per_query_table(
 ) -> pd.DataFrame:
     """One row per system and question: the columns of `ABOUT`, then the metrics; see `ScoredRuns.per_query`."""
     rows = [
-        (question.id, question.type, question.hops, len(question.gold), question.text) for question in data.questions
+        (question.id, question.type, question.hops, len(question.gold), question.text)
+        for question in data.questions
     ]
     questions = pd.DataFrame(rows, columns=["query_id", "type", "hops", "gold", "question"])
     questions = questions.astype({"hops": "Int64", "gold": "Int64"})
@@ -43,7 +44,9 @@ def per_query_table(
 def grouped_means(per_query: pd.DataFrame, column: Group, metrics: Sequence[str]) -> pd.DataFrame:
     """Means within each value of a column: index (group, system), `n`, then the metrics; a blank group is "unknown"."""
     if column not in GROUPS:
-        raise ValueError(f"Questions are grouped by {', '.join(map(repr, GROUPS))}, not by {column!r}.")
+        raise ValueError(
+            f"Questions are grouped by {', '.join(map(repr, GROUPS))}, not by {column!r}."
+        )
     names = per_query[column].astype("string").fillna("").replace("", "unknown").astype(object)
     grouped = per_query.assign(**{column: names}).groupby([column, "system"], sort=False)
     frame = grouped[list(metrics)].mean()
@@ -62,7 +65,9 @@ def _numbers_first(group: str) -> tuple[bool, int, str]:
     return True, 0, group
 
 
-def differences_between(per_query: pd.DataFrame, metric: str, systems: Sequence[str], baseline: str) -> pd.DataFrame:
+def differences_between(
+    per_query: pd.DataFrame, metric: str, systems: Sequence[str], baseline: str
+) -> pd.DataFrame:
     """Columns query_id, question, system, score, baseline, difference: each question of each system, in their order."""
     frame = per_query[["query_id", "question", "system"]].assign(score=per_query[metric])
     reference = frame[frame["system"] == baseline].set_index("query_id")["score"]
@@ -74,12 +79,15 @@ def differences_between(per_query: pd.DataFrame, metric: str, systems: Sequence[
 def largest_first(differences: pd.DataFrame, limit: int | None) -> pd.DataFrame:
     """The first `limit` differences other than 0, largest first.
 
-    Of equally large ones each system shows one before any shows a second, in the order of systems and questions.
+    Of equally large ones each system shows one before any shows a second, in the order of systems
+    and questions.
     """
     frame = differences[differences["difference"].abs() > EQUAL]
     frame = frame.assign(size=frame["difference"].abs().round(9))
     turn = frame.groupby(["size", "system"], sort=False).cumcount()
-    frame = frame.assign(turn=turn).sort_values(["size", "turn"], ascending=[False, True], kind="stable")
+    frame = frame.assign(turn=turn).sort_values(
+        ["size", "turn"], ascending=[False, True], kind="stable"
+    )
     return frame.drop(columns=["size", "turn"]).iloc[:limit].reset_index(drop=True)
 
 

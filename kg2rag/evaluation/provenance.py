@@ -46,8 +46,8 @@ def without_folders(value: object) -> str:
 def parameters(value: object) -> Any:
     """The parameters of a system to be read by people, as JSON values.
 
-    Files stand beside their checksums; of what a `repr` hides there is a checksum; what is no JSON value is its `repr`;
-    knowledge bases are left out.
+    Files stand beside their checksums; of what a `repr` hides there is a checksum; what is no JSON
+    value is its `repr`; knowledge bases are left out.
     """
     if isinstance(value, bool | int | float | None):
         return value
@@ -83,7 +83,10 @@ def _text(value: str | Path) -> Any:
     if isinstance(content, dict):
         return {"file": str(value), **content}
     if isinstance(content, list) and isinstance(value, str) and content[:1] == [value]:
-        return {"value": value, "sha256": [part["sha256"] for part in content[1:] if isinstance(part, dict)]}
+        return {
+            "value": value,
+            "sha256": [part["sha256"] for part in content[1:] if isinstance(part, dict)],
+        }
     if isinstance(value, Path):
         return repr(value)
     return value
@@ -96,7 +99,9 @@ def _checksum(value: np.ndarray | str | Mapping[Any, Any]) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def of_run(kbs: Sequence[KnowledgeBase], former_counts: Sequence[Mapping[str, int]]) -> dict[str, Any]:
+def of_run(
+    kbs: Sequence[KnowledgeBase], former_counts: Sequence[Mapping[str, int]]
+) -> dict[str, Any]:
     """What some questions of a run read: knowledge bases, with the encoders that were asked, and graphs.
 
     `former_counts` : the counts of the knowledge bases before the run.
@@ -111,12 +116,18 @@ def of_run(kbs: Sequence[KnowledgeBase], former_counts: Sequence[Mapping[str, in
             encoder["fingerprint"] = kb.embedder.fingerprint(kb.store)
             encoder |= getattr(kb.embedder, "describe", lambda _: {})(kb.store)
         graph = {"source": without_folders(kb.source), "fingerprint": kb.source.fingerprint}
-        about = {"corpus": kb.corpus.fingerprint, "passages": len(kb.corpus), "shuffled": kb.mention_table is not None}
+        about = {
+            "corpus": kb.corpus.fingerprint,
+            "passages": len(kb.corpus),
+            "shuffled": kb.mention_table is not None,
+        }
         knowledge.append({**about, "graph": graph, "encoder": encoder})
     return {
         "load_average": load_average(),
         "knowledge": knowledge,
-        "graphs": [{"source": without_folders(kb.source), **kb.graph_sizes} for kb in kbs if kb.graph_sizes],
+        "graphs": [
+            {"source": without_folders(kb.source), **kb.graph_sizes} for kb in kbs if kb.graph_sizes
+        ],
         "read_graph": read_graph,
     }
 
@@ -127,7 +138,9 @@ def of_blocks(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         **first["environment"],
         **{key: first[key] for key in ("started", "load_average")},
-        "knowledge": max((block["knowledge"] for block in blocks), key=lambda knowledge: len(str(knowledge))),
+        "knowledge": max(
+            (block["knowledge"] for block in blocks), key=lambda knowledge: len(str(knowledge))
+        ),
         "graphs": max((block["graphs"] for block in blocks), key=len),
         "read_graph": any(block["read_graph"] for block in blocks),
     }
@@ -207,17 +220,23 @@ def _gold_out_of_reach(dataset: QADataset) -> int:
             continue
         reachable: set[str] = set(question.candidates)
         if dataset.unit == "document":
-            reachable = {dataset.corpus.doc_ids[dataset.corpus.row(candidate)] for candidate in reachable}
+            reachable = {
+                dataset.corpus.doc_ids[dataset.corpus.row(candidate)] for candidate in reachable
+            }
         count += not set(question.gold) <= reachable
     return count
 
 
 def questions(data: QADataset) -> str:
     """A checksum of all questions: ids, texts, gold, candidates and answers."""
-    return hashlib.sha256("".join(map(repr, data.questions)).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(
+        "".join(map(repr, data.questions)).encode("utf-8", "surrogatepass")
+    ).hexdigest()
 
 
 def fingerprint(config: Mapping[str, Any]) -> str:
     """A checksum of what determines the numbers of a configuration; time, load and speed do not count."""
     compared = {name: value for name, value in config.items() if name not in _NO_DIFFERENCE}
-    return hashlib.sha256(json.dumps(compared, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(compared, sort_keys=True, default=str).encode()).hexdigest()[
+        :16
+    ]

@@ -1,9 +1,11 @@
 """Ranked numbers and gold numbers -> scores per query by ranx; the only module that calls ranx.
 
-ranx compiles its metrics with numba. It reorders hits of equal score, wants queries of one shape and raises if all
-rankings are empty, so it gets 1/rank as scores, queries in groups of one shape, and no query without hits.
+ranx compiles its metrics with numba. It reorders hits of equal score, wants queries of one shape
+and raises if all rankings are empty, so it gets 1/rank as scores, queries in groups of one shape,
+and no query without hits.
 
-Bassani, "ranx: A Blazing-Fast Python Library for Ranking Evaluation and Comparison", ECIR 2022 (0.3.21 here).
+Bassani, "ranx: A Blazing-Fast Python Library for Ranking Evaluation and Comparison", ECIR 2022
+(0.3.21 here).
 """
 
 from __future__ import annotations
@@ -35,9 +37,11 @@ def score(
     threads = get_num_threads()
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="unsafe cast from uint64 to int64")  # while ranx compiles
+            # while ranx compiles
+            warnings.filterwarnings("ignore", message="unsafe cast from uint64 to int64")
             for queries, qrels, run in _groups_of_one_shape(gold, ranked):
-                # One thread: waking others takes longer than a thousand queries. "hits" is added because ranx raises
+                # One thread: waking others takes longer than a thousand queries. "hits" is added
+                # because ranx raises
                 # KeyError for a single metric with a depth.
                 by_metric = evaluate(qrels, run, [*scores, "hits"], return_mean=False, threads=1)
                 for name, column in scores.items():
@@ -77,15 +81,18 @@ def _groups_of_one_shape(
 ) -> Iterator[tuple[list[int], FloatArray, FloatArray]]:
     """Queries with equal numbers of relevant and of ranked numbers: their indices, qrels and run, (n, length, 2) each.
 
-    ranx compiles `Qrels` and `Run` for twelve seconds for every new width of id; numbers need no hashing. Gold is
-    ordered by falling grade, as ranx wants it. Queries without hits are left out: they score 0.
+    ranx compiles `Qrels` and `Run` for twelve seconds for every new width of id; numbers need no
+    hashing. Gold is ordered by falling grade, as ranx wants it. Queries without hits are left out:
+    they score 0.
     """
     groups: dict[tuple[int, int], list[int]] = {}
     for query, (relevant, hits) in enumerate(zip(gold, ranked, strict=True)):
         if hits:
             groups.setdefault((len(relevant), len(hits)), []).append(query)
     for (_, length), queries in groups.items():
-        grades = [sorted(gold[query].items(), key=lambda item: (-item[1], item[0])) for query in queries]
+        grades = [
+            sorted(gold[query].items(), key=lambda item: (-item[1], item[0])) for query in queries
+        ]
         run = np.empty((len(queries), length, 2))
         run[:, :, 0] = [ranked[query] for query in queries]
         run[:, :, 1] = 1 / np.arange(1, length + 1)

@@ -1,8 +1,8 @@
 """A reader and the rankings of systems -> its answers from their first passages, scored, between two bounds.
 
-The context of a system has the hits that `recall@Ntokens` counts: as many whole ones, best first, as fit in N tokens.
-The bounds are the answers without a passage ("closed book") and from the gold passages: between them lies everything
-that retrieval can change.
+The context of a system has the hits that `recall@Ntokens` counts: as many whole ones, best first,
+as fit in N tokens. The bounds are the answers without a passage ("closed book") and from the gold
+passages: between them lies everything that retrieval can change.
 """
 
 from __future__ import annotations
@@ -14,7 +14,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import pandas as pd
 
-from kg2rag.evaluation.answer_scores import Answers, Rules, check_answers, is_in_context, score_answer
+from kg2rag.evaluation.answer_scores import (
+    Answers,
+    Rules,
+    check_answers,
+    is_in_context,
+    score_answer,
+)
 from kg2rag.evaluation.metrics import ANSWER_METRICS
 from kg2rag.evaluation.passage_tokens import PassageTokens
 from kg2rag.evaluation.statistics import LEVEL, interval_of_mean, p_values, questions_needed
@@ -58,25 +64,38 @@ class Reading(NamedTuple):
 
 
 def read_answers(
-    reading: Reading, rankings: Mapping[str, Sequence[Ranking]], data: QADataset, tokens: PassageTokens
+    reading: Reading,
+    rankings: Mapping[str, Sequence[Ranking]],
+    data: QADataset,
+    tokens: PassageTokens,
 ) -> tuple[pd.DataFrame, str]:
     """The answers for every system and bound, and what they cost in words.
 
-    One row per system, or bound, and question: system, query_id, answer, failure (None for an answer), then the metrics
-    of `ANSWER_METRICS`: NaN for a failed question, and for `answer_in_context` if the answer is such as yes or no.
+    One row per system, or bound, and question: system, query_id, answer, failure (None for an
+    answer), then the metrics of `ANSWER_METRICS`: NaN for a failed question, and for
+    `answer_in_context` if the answer is such as yes or no.
 
-    Questions are asked one after the other for all systems, so that a limit of spending leaves complete questions.
+    Questions are asked one after the other for all systems, so that a limit of spending leaves
+    complete questions.
 
     Raises RuntimeError: the plan was not confirmed; no question was answered for every system.
     """
     contexts = contexts_of(rankings, data, tokens, reading.tokens)
-    queries = [Query(_key(name, question.id), question.text) for question in data.questions for name in contexts]
-    texts = [context for of_question in zip(*contexts.values(), strict=True) for context in of_question]
+    queries = [
+        Query(_key(name, question.id), question.text)
+        for question in data.questions
+        for name in contexts
+    ]
+    texts = [
+        context for of_question in zip(*contexts.values(), strict=True) for context in of_question
+    ]
     plan = reading.reader.plan(queries, texts)
     if plan.calls and reading.confirm is not None and not reading.confirm(str(plan)):
         raise RuntimeError(f"The plan was not confirmed, so nothing was sent: {plan}")
     answers = reading.reader.read(queries, texts)
-    frames = [_scored(name, texts, data, answers, reading.rules) for name, texts in contexts.items()]
+    frames = [
+        _scored(name, texts, data, answers, reading.rules) for name, texts in contexts.items()
+    ]
     table = pd.concat(frames, ignore_index=True)
     _require_answers(table, data)
     return table, str(answers.usage or "")
@@ -91,7 +110,9 @@ def contexts_of(
 ) -> dict[str, list[str]]:
     """System, then bound -> the context of each question."""
     gold = [_gold_ranking(data, question) for question in data.questions]
-    contexts = {name: _passage_texts(tokens.cut(run, budget), data) for name, run in rankings.items()}
+    contexts = {
+        name: _passage_texts(tokens.cut(run, budget), data) for name, run in rankings.items()
+    }
     contexts[CLOSED_BOOK] = [""] * len(data)
     contexts[GOLD_PASSAGES] = _passage_texts(tokens.cut(gold, budget), data)
     return contexts
@@ -107,12 +128,17 @@ def _passage_texts(rankings: Sequence[Ranking], data: QADataset) -> list[str]:
     """The numbered passages of each ranking as one text."""
     contents = data.corpus.contents
     return [
-        "\n\n".join(f"[{rank}] {contents[row].strip()}" for rank, row in enumerate(ranking.rows.tolist(), start=1))
+        "\n\n".join(
+            f"[{rank}] {contents[row].strip()}"
+            for rank, row in enumerate(ranking.rows.tolist(), start=1)
+        )
         for ranking in rankings
     ]
 
 
-def _scored(name: str, contexts: Sequence[str], data: QADataset, answers: Answers, rules: Rules) -> pd.DataFrame:
+def _scored(
+    name: str, contexts: Sequence[str], data: QADataset, answers: Answers, rules: Rules
+) -> pd.DataFrame:
     """The rows of one system or bound."""
     texts, failed = answers.texts, answers.failed
     rows = []
@@ -124,7 +150,9 @@ def _scored(name: str, contexts: Sequence[str], data: QADataset, answers: Answer
             failure = str(failed[key])
         if text is not None:
             em, f1, *_ = score_answer(text, question.answers, rules)
-        rows.append((name, question.id, text, failure, em, f1, is_in_context(context, question.answers)))
+        rows.append(
+            (name, question.id, text, failure, em, f1, is_in_context(context, question.answers))
+        )
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -144,7 +172,9 @@ def _require_answers(answers: pd.DataFrame, data: QADataset) -> None:
 def require_reader(reader: object, data: QADataset) -> None:
     """Check, before any work, that a reader can be asked about a data set; TypeError or ValueError says why not."""
     if not (callable(getattr(reader, "read", None)) and callable(getattr(reader, "plan", None))):
-        raise TypeError(f"reader must have the methods plan and read, as kg2rag.Reader(model) has, not {reader!r}.")
+        raise TypeError(
+            f"reader must have the methods plan and read, as kg2rag.Reader(model) has, not {reader!r}."
+        )
     check_answers(data)
 
 
@@ -163,7 +193,9 @@ def bounds_table(answers: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 def passage_gains(answers: pd.DataFrame) -> FloatArray:
     """What the gold passages add to the F1 of each question that was answered with and without them."""
-    f1_of = {bound: answers[answers["system"] == bound].set_index("query_id")[F1] for bound in BOUNDS}
+    f1_of = {
+        bound: answers[answers["system"] == bound].set_index("query_id")[F1] for bound in BOUNDS
+    }
     return (f1_of[GOLD_PASSAGES] - f1_of[CLOSED_BOOK]).dropna().to_numpy(dtype=float)
 
 
@@ -173,7 +205,9 @@ def uses_passages(answers: pd.DataFrame, seed: int) -> bool:
     return len(gains) > 0 and gains.mean() > 0 and float(p_values(gains, seed)) < LEVEL
 
 
-def questions_for(scores: Mapping[str, FloatArray], baseline: str, min_gain: float) -> tuple[int, int] | None:
+def questions_for(
+    scores: Mapping[str, FloatArray], baseline: str, min_gain: float
+) -> tuple[int, int] | None:
     """How many questions show a gain of `min_gain` over the baseline, as a range: the median over the other systems.
 
     None if there are too few questions to tell; see `questions_needed`.

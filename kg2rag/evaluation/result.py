@@ -37,15 +37,18 @@ BROWSED_MEGABYTES = 4
 class Comparison(report.Tabular, ScoredRuns):
     """Systems side by side on one data set.
 
-    The attributes are those of `ScoredRuns`: `per_query` (one row per system and question), `scores` (means, intervals
-    and tests), `rankings`, `config` and more. The methods are views of them, which compute no ranking again, except
-    `waterfall` and `oracle_ladder`. Displays in Jupyter and in a terminal; `result["recall@5"]` are the means of a
-    metric, `result["dense"]` those of a system.
+    The attributes are those of `ScoredRuns`: `per_query` (one row per system and question),
+    `scores` (means, intervals and tests), `rankings`, `config` and more. The methods are views of
+    them, which compute no ranking again, except `waterfall` and `oracle_ladder`. Displays in
+    Jupyter and in a terminal; `result["recall@5"]` are the means of a metric, `result["dense"]`
+    those of a system.
     """
 
     def __repr__(self) -> str:
         means = self.to_frame().round(4).to_string()
-        return visible(f"Comparison of {len(self.systems)} systems on {report.headline(self.config)}\n{means}")
+        return visible(
+            f"Comparison of {len(self.systems)} systems on {report.headline(self.config)}\n{means}"
+        )
 
     def __getitem__(self, name: str) -> pd.Series[Any]:
         """The means of a metric, by system, or of a system, by metric. KeyError: there is neither."""
@@ -64,11 +67,13 @@ class Comparison(report.Tabular, ScoredRuns):
     def to_frame(self) -> pd.DataFrame:
         """Means: one row per system, one column per metric, then `ms_per_query`.
 
-        If a metric reads hits, also `tokens_per_query` within the greatest depth, and `larger_set`: whether the system
-        returns more than the others, see `returned_sizes.larger_sets`.
+        If a metric reads hits, also `tokens_per_query` within the greatest depth, and `larger_set`:
+        whether the system returns more than the others, see `returned_sizes.larger_sets`.
         """
         frame = self.scores.pivot_table(index="system", columns="metric", values="mean", sort=False)
-        frame = frame.loc[self.systems, self.metrics].assign(ms_per_query=pd.Series(self.ms_per_query))
+        frame = frame.loc[self.systems, self.metrics].assign(
+            ms_per_query=pd.Series(self.ms_per_query)
+        )
         if len(self.sizes):
             deepest = self.sizes[self.sizes["k"] == self.sizes["k"].max()].set_index("system")
             frame["tokens_per_query"] = deepest["tokens"]
@@ -76,7 +81,10 @@ class Comparison(report.Tabular, ScoredRuns):
         return frame.rename_axis(columns=None)
 
     def to_html(
-        self, *further: report.HtmlPage, data: QADataset | None = None, megabytes: float = report.MEGABYTES
+        self,
+        *further: report.HtmlPage,
+        data: QADataset | None = None,
+        megabytes: float = report.MEGABYTES,
     ) -> str:
         """The whole report as one self-contained page, with its questions to filter and look into.
 
@@ -138,7 +146,9 @@ class Comparison(report.Tabular, ScoredRuns):
 
     def against_placebo(self, metric: str | None = None) -> pd.DataFrame:
         """What each graph adds over its shufflings, called "graph-shuffled"; see `significance.against_placebo`."""
-        return significance.against_placebo(self.per_query, self.per_seed, self.require_metric(metric))
+        return significance.against_placebo(
+            self.per_query, self.per_seed, self.require_metric(metric)
+        )
 
     def budgets(self) -> pd.DataFrame:
         """How much each system returns: `sizes`, with the ratios to the median of the others, and `larger`."""
@@ -164,7 +174,8 @@ class Comparison(report.Tabular, ScoredRuns):
         metric : default: the first.
         limit : rows; None for all.
 
-        Returns one row per question and system: query_id, question, system, score, baseline, difference.
+        Returns one row per question and system: query_id, question, system, score, baseline,
+        difference.
         """
         if system in self.metrics and system not in self.systems:
             raise ValueError(f"{system!r} is a metric: write differences(metric={system!r}).")
@@ -183,12 +194,16 @@ class Comparison(report.Tabular, ScoredRuns):
         retriever, data = self._inputs_of(system)
         return waterfall(system, retriever, data, k=k, run=self.rankings[system])
 
-    def oracle_ladder(self, system: str, metrics: Metrics = ("recall@5", "all_recall@5")) -> OracleLadder:
+    def oracle_ladder(
+        self, system: str, metrics: Metrics = ("recall@5", "all_recall@5")
+    ) -> OracleLadder:
         """Scores of a system with gold seeds, gold entities, a gold reranking; see `kg2rag.oracle_ladder`."""
         retriever, data = self._inputs_of(system)
         kbs = knowledge_bases(retriever)
         if not kbs:
-            raise ValueError(f"System {system!r} has no KnowledgeBase. Call kg2rag.oracle_ladder(kb, data, system).")
+            raise ValueError(
+                f"System {system!r} has no KnowledgeBase. Call kg2rag.oracle_ladder(kb, data, system)."
+            )
         return oracle_ladder(kbs[0], data, retriever, name=system, metrics=metrics)
 
     def _inputs_of(self, system: str) -> tuple[Any, QADataset]:
@@ -203,8 +218,9 @@ class Comparison(report.Tabular, ScoredRuns):
     def save(self, directory: Path | str, *, texts: bool = True) -> Path:
         """Write tables, per_query.parquet, runs/NAME.trec.gz, qrels, page, config.json; returns the path of the page.
 
-        The same runs give the same bytes. What an earlier comparison left there is removed. `texts=False` leaves out
-        page, qrels, texts, notes and hits that no metric reads: the rest may be published with the code.
+        The same runs give the same bytes. What an earlier comparison left there is removed.
+        `texts=False` leaves out page, qrels, texts, notes and hits that no metric reads: the rest
+        may be published with the code.
         """
         folder = Path(directory)
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -214,7 +230,9 @@ class Comparison(report.Tabular, ScoredRuns):
         with progress_bar(2, "report and files", "step") as bar:
             page = self.to_html()
             bar.update()
-            storage.save(values, folder, page=page, data=None if self.inputs is None else self.inputs.data)
+            storage.save(
+                values, folder, page=page, data=None if self.inputs is None else self.inputs.data
+            )
             bar.update()
         return folder / "report.html"
 
@@ -222,7 +240,8 @@ class Comparison(report.Tabular, ScoredRuns):
     def load(cls, directory: Path | str) -> Comparison:
         """Read what `save` wrote.
 
-        Scores come back as the csv has them, to six decimals; rankings have ids and scores, no paths or stages.
+        Scores come back as the csv has them, to six decimals; rankings have ids and scores, no
+        paths or stages.
         """
         with reading(directory, "Compare again, or restore the files that `save` wrote."):
             return cls(**storage.load(Path(directory)))

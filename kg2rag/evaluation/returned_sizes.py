@@ -12,13 +12,22 @@ from kg2rag.evaluation.passage_tokens import PassageTokens
 from kg2rag.evaluation.ranx_scores import score
 from kg2rag.types import FloatArray, GoldUnit, IntArray, QADataset, Ranking
 
-TOKEN_BUDGETS = (1, 2, 3, 5, 7, *(step * 10**exponent for exponent in range(5) for step in (10, 15, 20, 30, 50, 70)))
+TOKEN_BUDGETS = (
+    1,
+    2,
+    3,
+    5,
+    7,
+    *(step * 10**exponent for exponent in range(5) for step in (10, 15, 20, 30, 50, 70)),
+)
 """Numbers of tokens at which the token curve may be measured: about evenly spaced on a log axis."""
 LARGER_RATIO = 1.10
 """A system returns more than the others above this ratio of its hits or tokens to the median of theirs."""
 
 
-def returned_sizes(runs: Mapping[str, Sequence[Ranking]], tokens: PassageTokens, depths: Sequence[int]) -> pd.DataFrame:
+def returned_sizes(
+    runs: Mapping[str, Sequence[Ranking]], tokens: PassageTokens, depths: Sequence[int]
+) -> pd.DataFrame:
     """Mean hits and tokens within the first k hits: one row per system and depth: system, k, hits, tokens."""
     rows = []
     for name, rankings in runs.items():
@@ -49,10 +58,16 @@ def _medians_of_others(values: pd.Series) -> pd.Series:
 
 def larger_sets(sizes: pd.DataFrame) -> dict[str, str]:
     """System -> the largest ratio to the others, in words; only systems that are `larger`."""
-    frame = against_others(sizes).melt(["system", "k"], ["tokens_ratio", "hits_ratio"], ignore_index=False)
+    frame = against_others(sizes).melt(
+        ["system", "k"], ["tokens_ratio", "hits_ratio"], ignore_index=False
+    )
     # Rounded, so that a table that was saved with six decimals gives the same words.
     larger = frame[frame["value"] > LARGER_RATIO].round({"value": 4}).sort_index(kind="stable")
-    worst = larger.sort_values("value", ascending=False, kind="stable").drop_duplicates("system").sort_index()
+    worst = (
+        larger.sort_values("value", ascending=False, kind="stable")
+        .drop_duplicates("system")
+        .sort_index()
+    )
     words = {}
     for system, k, variable, ratio in worst.itertuples(index=False):
         unit = variable.removesuffix("_ratio")
@@ -61,18 +76,24 @@ def larger_sets(sizes: pd.DataFrame) -> dict[str, str]:
 
 
 def token_curve(
-    runs: Mapping[str, Sequence[Ranking]], data: QADataset, tokens: PassageTokens, k: int, unit: GoldUnit
+    runs: Mapping[str, Sequence[Ranking]],
+    data: QADataset,
+    tokens: PassageTokens,
+    k: int,
+    unit: GoldUnit,
 ) -> pd.DataFrame:
     """Mean recall within growing numbers of tokens: index tokens, one column per system.
 
-    NaN beyond the tokens of a ranking of `k` hits, because k would cut it there and not the budget. A
-    ranking of fewer hits is complete and counts at every budget.
+    NaN beyond the tokens of a ranking of `k` hits, because k would cut it there and not the budget.
+    A ranking of fewer hits is complete and counts at every budget.
 
     runs : system -> rankings of all questions, in their order; several times over for several seeds.
     """
     counts_of = {name: tokens.count(rankings) for name, rankings in runs.items()}
     reach_of = {name: _token_reach(counts, k) for name, counts in counts_of.items()}
-    budgets = _budgets([count for counts in counts_of.values() for count in counts], max(reach_of.values()))
+    budgets = _budgets(
+        [count for counts in counts_of.values() for count in counts], max(reach_of.values())
+    )
     columns = {}
     for name, rankings in runs.items():
         recall = _recall_within(rankings, data, tokens, budgets.tolist(), unit)
@@ -90,15 +111,22 @@ def _budgets(counts: Sequence[IntArray], reach: float) -> IntArray:
     returned = [count for count in counts if len(count)]
     shortest = min((int(count.min()) for count in returned), default=1)
     longest = int(min(reach, max((int(count.sum()) for count in returned), default=1)))
-    return np.array([*(budget for budget in TOKEN_BUDGETS if shortest <= budget < longest), longest])
+    return np.array(
+        [*(budget for budget in TOKEN_BUDGETS if shortest <= budget < longest), longest]
+    )
 
 
 def _recall_within(
-    rankings: Sequence[Ranking], data: QADataset, tokens: PassageTokens, budgets: Sequence[int], unit: GoldUnit
+    rankings: Sequence[Ranking],
+    data: QADataset,
+    tokens: PassageTokens,
+    budgets: Sequence[int],
+    unit: GoldUnit,
 ) -> FloatArray:
     """(n_budgets,) mean recall within each budget, all in one call of ranx."""
     width = max(1, *(len(ranking) for ranking in rankings))
-    # ranx takes queries of one shape: rankings are padded with numbers of no passage, which do not change recall.
+    # ranx takes queries of one shape: rankings are padded with numbers of no passage, which do not
+    # change recall.
     filler = list(range(-1, -width - 1, -1))
     ranked: list[list[int]] = []
     gold: list[Mapping[int, int]] = []

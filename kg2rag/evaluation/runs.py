@@ -1,9 +1,9 @@
 """A system + questions -> its run: every ranking, what it cost and what it read, kept as entries of the store.
 
-A run is kept in blocks of `BLOCK` questions, each as soon as it is finished, under a key of all that it depends on:
-the class and parameters of the system (files by their content), its knowledge bases, the questions (not their gold),
-k and the code, see `identity`. After a killed comparison, the same call runs only what is missing, and one more
-system or question runs only what is new.
+A run is kept in blocks of `BLOCK` questions, each as soon as it is finished, under a key of all
+that it depends on: the class and parameters of the system (files by their content), its knowledge
+bases, the questions (not their gold), k and the code, see `identity`. After a killed comparison,
+the same call runs only what is missing, and one more system or question runs only what is new.
 """
 
 from __future__ import annotations
@@ -98,8 +98,9 @@ def run(
 ) -> Run:
     """The run of a system on all questions of a data set, from the store as far as it is there.
 
-    A run is not kept if the store cannot tell whether it is still the same run: if something in the system cannot be
-    compared by content, or its code reads files that are none of its parameters, a network or random numbers.
+    A run is not kept if the store cannot tell whether it is still the same run: if something in the
+    system cannot be compared by content, or its code reads files that are none of its parameters, a
+    network or random numbers.
 
     Parameters
     ----------
@@ -121,7 +122,12 @@ def run(
     worker = _Worker(name, system, data, k, kbs, min(batch_size, BLOCK), cache, fresh)
     blocks = _blocks(data)
     entries = list(map(worker.find, blocks))
-    missing = [query for block, entry in zip(blocks, entries, strict=True) if entry is None for query in block]
+    missing = [
+        query
+        for block, entry in zip(blocks, entries, strict=True)
+        if entry is None
+        for query in block
+    ]
     if missing:
         worker.prepare(missing)
     rankings: list[Ranking] = []
@@ -172,7 +178,9 @@ def _ms_per_query(system: object, abouts: Sequence[Mapping[str, Any]], n_queries
     return float(1000 * sum(seconds) / n_queries)
 
 
-def _cache(system: object, kbs: Sequence[KnowledgeBase], k: int, store: Store | None) -> tuple[_Cache | None, str]:
+def _cache(
+    system: object, kbs: Sequence[KnowledgeBase], k: int, store: Store | None
+) -> tuple[_Cache | None, str]:
     """Where the blocks of a system's run are kept, or None and why they are not."""
     if store is None and kbs:
         store = kbs[0].store
@@ -209,7 +217,9 @@ class _Cache:
                 return None
         return entry
 
-    def write(self, queries: Sequence[Query], rankings: Sequence[Ranking], about: object, *, fresh: bool) -> Path:
+    def write(
+        self, queries: Sequence[Query], rankings: Sequence[Ranking], about: object, *, fresh: bool
+    ) -> Path:
         """Write the entry of a block; `fresh`: in place of one that is there."""
         key = self._key(queries)
         if fresh:
@@ -224,7 +234,10 @@ class _Cache:
 
     def _key(self, queries: Sequence[Query]) -> dict[str, object]:
         texts = repr([(query.id, query.text, query.candidates) for query in queries])
-        return {**self.key, "questions": hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()}
+        return {
+            **self.key,
+            "questions": hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest(),
+        }
 
 
 @dataclass
@@ -266,7 +279,9 @@ class _Worker:
             return None
         return self.cache.find(queries)
 
-    def run(self, queries: Sequence[Query], entry: Path | None) -> tuple[list[Ranking], dict[str, Any]]:
+    def run(
+        self, queries: Sequence[Query], entry: Path | None
+    ) -> tuple[list[Ranking], dict[str, Any]]:
         """The rankings of a block and what it depends on, read from its entry; without one the system is run."""
         if entry is None:
             rankings, about = self.block(queries)
@@ -285,7 +300,8 @@ class _Worker:
             empty_unwatched(self.walk.memos)
         with noted(f"System {self.name!r} failed while its indexes and vectors were built."):
             if hasattr(self.system, "prepare"):
-                with self._watched(), suppress(UnansweredError):  # of one query, which `retrieve` sets apart
+                # of one query, which `retrieve` sets apart
+                with self._watched(), suppress(UnansweredError):
                     self.system.prepare(queries)
         if self.kbs:
             with self._watched(), suppress(UnansweredError):
@@ -311,16 +327,18 @@ class _Worker:
     def retrieve(self, queries: Sequence[Query]) -> list[Ranking]:
         """The rankings of some queries, batch by batch.
 
-        A query that a component of the system cannot answer, such as one for which a language model wrote something
-        unusable, has an empty ranking whose notes give the cause; such a run is not kept. UnansweredError if no query
-        of the run has been answered.
+        A query that a component of the system cannot answer, such as one for which a language model
+        wrote something unusable, has an empty ranking whose notes give the cause; such a run is not
+        kept. UnansweredError if no query of the run has been answered.
         """
         rankings: list[Ranking] = []
         self.unanswered = []
         for start in range(0, len(queries), self.batch_size):
             batch = queries[start : start + self.batch_size]
             first = batch[0]
-            with noted(f"System {self.name!r} failed in the batch that begins with query {first.id!r}: {first.text!r}"):
+            with noted(
+                f"System {self.name!r} failed in the batch that begins with query {first.id!r}: {first.text!r}"
+            ):
                 rankings += self._batch(batch)
                 self.has_answers |= len(self.unanswered) < len(rankings)
                 if len(self.unanswered) == len(queries) and not self.has_answers:
@@ -341,8 +359,8 @@ class _Worker:
     def block(self, queries: Sequence[Query]) -> tuple[list[Ranking], dict[str, Any]]:
         """The rankings of a block, checked, and what it depends on.
 
-        If a knowledge base built anything while the clock ran, the block is run once more; if it builds again, the
-        time is unknown.
+        If a knowledge base built anything while the clock ran, the block is run once more; if it
+        builds again, the time is unknown.
         """
         started, seconds = datetime.now(UTC).isoformat(timespec="seconds"), None
         for _ in range(2):
@@ -368,10 +386,16 @@ class _Worker:
 def _row(ranking: Ranking) -> dict[str, Any]:
     paths = ((row, ranking.paths.get(row, ())) for row in ranking.rows[:WITH_PATHS].tolist())
     return {
-        **{name: getattr(ranking, name) for name in ("query_id", "rows", "scores", "stages", "stage_codes")},
+        **{
+            name: getattr(ranking, name)
+            for name in ("query_id", "rows", "scores", "stages", "stage_codes")
+        },
         "parts": [{"name": name, "values": values} for name, values in ranking.score_parts.items()],
         "paths": [
-            {"row": row, "triples": [{name: getattr(triple, name) for name in _NAMES} for triple in path]}
+            {
+                "row": row,
+                "triples": [{name: getattr(triple, name) for name in _NAMES} for triple in path],
+            }
             for row, path in paths
             if path
         ],
@@ -389,7 +413,12 @@ def _ranking(row: Mapping[str, Any], ids: Sequence[str]) -> Ranking:
         ids,
         stages=tuple(row["stages"]),
         stage_codes=None if codes is None else np.array(codes, dtype=np.int8),
-        score_parts={part["name"]: np.array(part["values"], dtype=np.float64) for part in row["parts"]},
-        paths={path["row"]: tuple(Triple(**triple) for triple in path["triples"]) for path in row["paths"]},
+        score_parts={
+            part["name"]: np.array(part["values"], dtype=np.float64) for part in row["parts"]
+        },
+        paths={
+            path["row"]: tuple(Triple(**triple) for triple in path["triples"])
+            for path in row["paths"]
+        },
         notes=Notes.from_json(json.loads(row["notes"])),
     )

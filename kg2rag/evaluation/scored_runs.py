@@ -1,7 +1,7 @@
 """Runs and gold -> scores per question and system, a tidy frame, and the tables that are made of it.
 
-`ScoredRuns` is plain data. Every view of a comparison (table, verdict, page, questions that differ most) is a function
-of it; `result.Comparison` offers the views as methods.
+`ScoredRuns` is plain data. Every view of a comparison (table, verdict, page, questions that differ
+most) is a function of it; `result.Comparison` offers the views as methods.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ class ScoredRuns:
     @property
     def ms_per_query(self) -> dict[str, float]:
         """System -> milliseconds per query of a warm system; NaN if it was not measured, see `runs.Run`."""
-        return {name: math.nan if ms is None else ms for name, ms in self.config["ms_per_query"].items()}
+        return {
+            name: math.nan if ms is None else ms for name, ms in self.config["ms_per_query"].items()
+        }
 
     @property
     def build_seconds(self) -> dict[str, float]:
@@ -155,7 +157,10 @@ class ScoredRuns:
 
 
 def score_runs(
-    runs: Mapping[str, Sequence[Run]], data: QADataset, scoring: Scoring, answers: pd.DataFrame | None = None
+    runs: Mapping[str, Sequence[Run]],
+    data: QADataset,
+    scoring: Scoring,
+    answers: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
     """The tables of `ScoredRuns`, by their names there.
 
@@ -164,7 +169,9 @@ def score_runs(
     """
     metrics, k, baseline, unit, tokens, seed = scoring
     depths = _curve_depths(k)
-    score = partial(checked_scores, data=data, metrics=_with_recalls(metrics, depths), unit=unit, tokens=tokens)
+    score = partial(
+        checked_scores, data=data, metrics=_with_recalls(metrics, depths), unit=unit, tokens=tokens
+    )
     seed_frames = {name: [score(run.rankings) for run in seeds] for name, seeds in runs.items()}
     frames = {name: mean_frame(seeds) for name, seeds in seed_frames.items()}
     names = [metric.name for metric in metrics]
@@ -175,7 +182,9 @@ def score_runs(
         frames = {name: frame.join(_answer_scores(answers, name)) for name, frame in frames.items()}
         if not uses_passages(answers, seed):
             untested = [EM, F1]
-    per_query = per_query_table(frames, data, names, {name: seeds[0].rankings for name, seeds in runs.items()})
+    per_query = per_query_table(
+        frames, data, names, {name: seeds[0].rankings for name, seeds in runs.items()}
+    )
     scores = score_table(per_query, names, baseline, per_seed, seed=seed)
     scores.loc[scores["metric"].isin(untested), ["p_holm", *TESTS]] = np.nan
     rankings = {name: _all_rankings(seeds) for name, seeds in runs.items()}
@@ -208,7 +217,10 @@ def _curve_depths(k: int) -> list[int]:
 def _with_recalls(metrics: Sequence[Metric], depths: Sequence[int]) -> list[Metric]:
     """The metrics, and recall at each depth that is not among them."""
     names = [metric.name for metric in metrics]
-    return [*metrics, *(Metric.parse(f"recall@{depth}") for depth in depths if f"recall@{depth}" not in names)]
+    return [
+        *metrics,
+        *(Metric.parse(f"recall@{depth}") for depth in depths if f"recall@{depth}" not in names),
+    ]
 
 
 def _all_rankings(runs: Sequence[Run]) -> list[Ranking]:
@@ -223,16 +235,23 @@ def mean_frame(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return total / len(frames)
 
 
-def _means_per_seed(frames: Mapping[str, Sequence[pd.DataFrame]], metrics: Sequence[str]) -> pd.DataFrame | None:
+def _means_per_seed(
+    frames: Mapping[str, Sequence[pd.DataFrame]], metrics: Sequence[str]
+) -> pd.DataFrame | None:
     """Means by metric of every run of a system with several seeds, numbered from 1; None if there is none."""
     rows = []
     for name, seed_frames in frames.items():
         if len(seed_frames) > 1:
             for number, frame in enumerate(seed_frames, start=1):
-                rows.append({"system": name, "run": number, **frame[list(metrics)].mean().to_dict()})
+                rows.append(
+                    {"system": name, "run": number, **frame[list(metrics)].mean().to_dict()}
+                )
     return pd.DataFrame(rows) if rows else None
 
 
 def _recall_curve(frames: Mapping[str, pd.DataFrame], depths: Sequence[int]) -> pd.DataFrame:
-    columns = {name: [float(frame[f"recall@{depth}"].mean()) for depth in depths] for name, frame in frames.items()}
+    columns = {
+        name: [float(frame[f"recall@{depth}"].mean()) for depth in depths]
+        for name, frame in frames.items()
+    }
     return pd.DataFrame(columns, index=pd.Index(depths, name="k"))

@@ -26,8 +26,29 @@ COUNTS = ("wins", "ties", "losses")
 TESTS = ("p_t_holm", "effect_size", "detectable", "p_best", "seed_sd")
 """Further columns that may be blank."""
 COLUMNS = ("system", "metric", "mean", "ci_low", "ci_high", "p_holm", *COUNTS, *TESTS)
-PAIR_COLUMNS = ("a", "b", "difference", "p", "p_holm", "p_t", "p_t_holm", "effect_size", "detectable", *COUNTS)
-PLACEBO_COLUMNS = ("strategy", "graph", "mean", "placebo", "gain", "ci_low", "ci_high", "p", "p_holm")
+PAIR_COLUMNS = (
+    "a",
+    "b",
+    "difference",
+    "p",
+    "p_holm",
+    "p_t",
+    "p_t_holm",
+    "effect_size",
+    "detectable",
+    *COUNTS,
+)
+PLACEBO_COLUMNS = (
+    "strategy",
+    "graph",
+    "mean",
+    "placebo",
+    "gain",
+    "ci_low",
+    "ci_high",
+    "p",
+    "p_holm",
+)
 SHUFFLED = "-shuffled"
 """The placebo of a graph is called by the graph's name and this suffix."""
 
@@ -62,19 +83,29 @@ def score_table(
         per_query = {"": per_query}
     frames = list(per_query.values())
     systems = list(dict.fromkeys(frames[0]["system"]))
-    tables = [_table_of(frames, systems, group, baseline, seed) for group in _scored_together(frames, metrics)]
+    tables = [
+        _table_of(frames, systems, group, baseline, seed)
+        for group in _scored_together(frames, metrics)
+    ]
     order = pd.MultiIndex.from_product([systems, metrics], names=["system", "metric"])
     table = pd.concat(tables).set_index(["system", "metric"]).loc[order].reset_index()
     table = table.reindex(columns=COLUMNS)
     if per_seed is not None:
-        spread = per_seed.drop(columns="run").groupby("system").std(ddof=1).reindex(systems, columns=list(metrics))
+        spread = (
+            per_seed.drop(columns="run")
+            .groupby("system")
+            .std(ddof=1)
+            .reindex(systems, columns=list(metrics))
+        )
         table["seed_sd"] = spread.to_numpy(dtype=np.float64).ravel()
     return table.astype(dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(("p_holm", *TESTS), float))
 
 
 def _scored_together(frames: Sequence[pd.DataFrame], metrics: Sequence[str]) -> Iterator[list[str]]:
     """The metrics in which every question has a score, then each other metric by itself."""
-    complete = [metric for metric in metrics if not any(frame[metric].isna().any() for frame in frames)]
+    complete = [
+        metric for metric in metrics if not any(frame[metric].isna().any() for frame in frames)
+    ]
     if complete:
         yield complete
     for metric in metrics:
@@ -83,7 +114,11 @@ def _scored_together(frames: Sequence[pd.DataFrame], metrics: Sequence[str]) -> 
 
 
 def _table_of(
-    frames: Sequence[pd.DataFrame], systems: Sequence[str], names: list[str], baseline: str, seed: int
+    frames: Sequence[pd.DataFrame],
+    systems: Sequence[str],
+    names: list[str],
+    baseline: str,
+    seed: int,
 ) -> pd.DataFrame:
     """The table of some metrics, with the columns that apply, over the questions that have a score for every system."""
     arrays = [_score_array(frame, systems, names) for frame in frames]
@@ -112,7 +147,8 @@ def _means_and_intervals(
 ) -> pd.DataFrame:
     """One row per system and metric: mean over the sets, and its interval."""
     columns = [
-        _macro_interval([array[:, :, i] for array in arrays], bounds(metric), seed) for i, metric in enumerate(metrics)
+        _macro_interval([array[:, :, i] for array in arrays], bounds(metric), seed)
+        for i, metric in enumerate(metrics)
     ]
     mean, low, high = (np.stack(part, axis=1).ravel() for part in zip(*columns, strict=True))
     table = pd.DataFrame(product(systems, metrics), columns=["system", "metric"])
@@ -139,7 +175,9 @@ def _weighted_scores(arrays: Sequence[FloatArray], systems: Sequence[str]) -> di
     return dict(zip(systems, together, strict=True))
 
 
-def _test_pairs(scores: Mapping[str, FloatArray], baseline: str, seed: int) -> tuple[list[tuple[str, str]], FloatArray]:
+def _test_pairs(
+    scores: Mapping[str, FloatArray], baseline: str, seed: int
+) -> tuple[list[tuple[str, str]], FloatArray]:
     """Pairs of systems and their p-values, (n_pairs, n_metrics); of many systems, the pairs of the baseline."""
     pairs = list(combinations(scores, 2))
     if len(scores) > MAX_SYSTEMS_FOR_BEST:
@@ -154,12 +192,16 @@ def _tests_against(
 ) -> pd.DataFrame:
     """The other systems against the baseline, of (n_others, n_metrics) p-values: system, metric, p_holm and counts."""
     other_systems = [name for name in scores if name != baseline]
-    tests = pd.DataFrame(product(other_systems, metrics), columns=["system", "metric"]).assign(p_holm=corrected(p))
+    tests = pd.DataFrame(product(other_systems, metrics), columns=["system", "metric"]).assign(
+        p_holm=corrected(p)
+    )
     tests[list(COUNTS)] = win_tie_loss(_differences(scores, baseline))
     return tests
 
 
-def _add_tests_of_one_set(tests: pd.DataFrame, scores: Mapping[str, FloatArray], baseline: str) -> pd.DataFrame:
+def _add_tests_of_one_set(
+    tests: pd.DataFrame, scores: Mapping[str, FloatArray], baseline: str
+) -> pd.DataFrame:
     """The tests with those that hold for one set only: the t-test, and the difference that could be seen."""
     differences = _differences(scores, baseline)
     n_others = len(scores) - 1
@@ -171,10 +213,14 @@ def _add_tests_of_one_set(tests: pd.DataFrame, scores: Mapping[str, FloatArray],
 
 def _differences(scores: Mapping[str, FloatArray], baseline: str) -> FloatArray:
     """(n_queries, n_others * n_metrics): each other system less the baseline."""
-    return np.concatenate([scores[name] - scores[baseline] for name in scores if name != baseline], axis=1)
+    return np.concatenate(
+        [scores[name] - scores[baseline] for name in scores if name != baseline], axis=1
+    )
 
 
-def _mark_best(table: pd.DataFrame, metrics: Sequence[str], best: Sequence[tuple[str, float]]) -> pd.DataFrame:
+def _mark_best(
+    table: pd.DataFrame, metrics: Sequence[str], best: Sequence[tuple[str, float]]
+) -> pd.DataFrame:
     """The table with `p_best` in the row of the best system of each metric."""
     table = table.assign(p_best=np.nan)
     for metric, (name, p_best) in zip(metrics, best, strict=True):
@@ -190,10 +236,13 @@ def win_tie_loss(differences: FloatArray) -> IntArray:
     return np.stack([sign.sum(axis=0) for sign in (wins, ties, losses)], axis=1)
 
 
-def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p: FloatArray) -> list[tuple[str, float]]:
+def p_of_best(
+    scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p: FloatArray
+) -> list[tuple[str, float]]:
     """The best system of every metric, and the p-value of "another one is as good": the largest one of its pairs.
 
-    Holm's correction is over all pairs, not only over those of the best: it was selected from the same data.
+    Holm's correction is over all pairs, not only over those of the best: it was selected from the
+    same data.
 
     scores : system -> (n_queries, n_metrics).
     p : (n_pairs, n_metrics) uncorrected p-values.
@@ -208,7 +257,9 @@ def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p:
 
 def corrected(p: FloatArray) -> FloatArray:
     """Holm's correction of (n_tests, n_families), flat, row by row; blank if there are no p-values."""
-    return np.stack([family if np.isnan(family).any() else holm(family) for family in p.T], axis=1).ravel()
+    return np.stack(
+        [family if np.isnan(family).any() else holm(family) for family in p.T], axis=1
+    ).ravel()
 
 
 def pair_table(scores: Mapping[str, FloatArray], seed: int = 0) -> pd.DataFrame:
@@ -216,9 +267,9 @@ def pair_table(scores: Mapping[str, FloatArray], seed: int = 0) -> pd.DataFrame:
 
     scores : system -> (n_queries,).
 
-    Returns one row per pair: a, b, difference (of the means, a - b), p and p_holm (randomisation; all pairs are one
-    family), p_t and p_t_holm (paired t-test), effect_size (Cohen's d_z), detectable (the smallest difference seen with
-    80 % power), wins, ties, losses (of a).
+    Returns one row per pair: a, b, difference (of the means, a - b), p and p_holm (randomisation;
+    all pairs are one family), p_t and p_t_holm (paired t-test), effect_size (Cohen's d_z),
+    detectable (the smallest difference seen with 80 % power), wins, ties, losses (of a).
     """
     pairs = list(combinations(scores, 2))
     if not pairs:
@@ -239,20 +290,26 @@ def pair_table(scores: Mapping[str, FloatArray], seed: int = 0) -> pd.DataFrame:
     return table
 
 
-def against_placebo(per_query: pd.DataFrame, per_seed: pd.DataFrame | None, metric: str) -> pd.DataFrame:
+def against_placebo(
+    per_query: pd.DataFrame, per_seed: pd.DataFrame | None, metric: str
+) -> pd.DataFrame:
     """One row per system "strategy.graph" that ran over "graph" and over several placebos "graph-shuffled" of it.
 
-    Questions and shufflings are both samples [Clark, J. Verbal Learning and Verbal Behavior 12 (1973)]: the variance is
-    that of the gain over questions plus that of the mean over shufflings, each over their number, and t has
-    Satterthwaite's degrees of freedom [Biometrics Bulletin 2 (1946)].
+    Questions and shufflings are both samples [Clark, J. Verbal Learning and Verbal Behavior 12
+    (1973)]: the variance is that of the gain over questions plus that of the mean over shufflings,
+    each over their number, and t has Satterthwaite's degrees of freedom [Biometrics Bulletin 2
+    (1946)].
 
-    Returns the columns strategy, graph, mean, placebo (mean over questions and shufflings), gain (their difference),
-    ci_low and ci_high (95 %), p (two-sided: no gain), p_holm (corrected over the rows). Empty without a placebo.
+    Returns the columns strategy, graph, mean, placebo (mean over questions and shufflings), gain
+    (their difference), ci_low and ci_high (95 %), p (two-sided: no gain), p_holm (corrected over
+    the rows). Empty without a placebo.
 
     Raises ValueError: a placebo was shuffled only once, so that its variance is unknown.
     """
     rows = []
-    wide = per_query.pivot_table(index="query_id", columns="system", values=metric, sort=False).astype(float)
+    wide = per_query.pivot_table(
+        index="query_id", columns="system", values=metric, sort=False
+    ).astype(float)
     for system in wide.columns:
         shuffled = f"{system}{SHUFFLED}"
         if shuffled not in wide.columns or "." not in system:
@@ -278,12 +335,16 @@ def _means_of_shufflings(per_seed: pd.DataFrame | None, system: str, metric: str
     return means
 
 
-def _gain_over(differences: FloatArray, shufflings: FloatArray) -> tuple[float, float, float, float]:
+def _gain_over(
+    differences: FloatArray, shufflings: FloatArray
+) -> tuple[float, float, float, float]:
     """The mean of (n_queries,) differences with its interval and p, given (n_shufflings,) means of the placebo."""
     from scipy.stats import t
 
     gain = float(differences.mean())
-    variances = [(sample.var(ddof=1) / len(sample), len(sample) - 1) for sample in (differences, shufflings)]
+    variances = [
+        (sample.var(ddof=1) / len(sample), len(sample) - 1) for sample in (differences, shufflings)
+    ]
     variance = sum(part for part, _ in variances)
     if variance <= EQUAL**2:
         return gain, gain, gain, float(abs(gain) <= EQUAL)

@@ -1,12 +1,14 @@
 """Scores per question -> intervals of means, p-values of differences, and which differences could have been seen.
 
-References: Smucker, Allan & Carterette, "A Comparison of Statistical Significance Tests for Information Retrieval
-Evaluation", CIKM 2007 (why randomisation). Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J.
-Statist. 6 (1979). Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", JASA 22 (1927).
-Efron, "Better Bootstrap Confidence Intervals", JASA 82 (1987). Zou & Donner, "Construction of Confidence Limits about
-Effect Measures", Statistics in Medicine 27 (2008) (sums of means). Hartigan, "Using Subsample Values as Typical
-Values", JASA 64 (1969) (intervals of differences). Clopper & Pearson, Biometrika 26 (1934) (questions that may not have
-been seen). Cohen, "Statistical Power Analysis" (1988), Sec. 2.4 (how many questions).
+References: Smucker, Allan & Carterette, "A Comparison of Statistical Significance Tests for
+Information Retrieval Evaluation", CIKM 2007 (why randomisation). Holm, "A Simple Sequentially
+Rejective Multiple Test Procedure", Scand. J. Statist. 6 (1979). Wilson, "Probable Inference, the
+Law of Succession, and Statistical Inference", JASA 22 (1927). Efron, "Better Bootstrap Confidence
+Intervals", JASA 82 (1987). Zou & Donner, "Construction of Confidence Limits about Effect Measures",
+Statistics in Medicine 27 (2008) (sums of means). Hartigan, "Using Subsample Values as Typical
+Values", JASA 64 (1969) (intervals of differences). Clopper & Pearson, Biometrika 26 (1934)
+(questions that may not have been seen). Cohen, "Statistical Power Analysis" (1988), Sec. 2.4 (how
+many questions).
 """
 
 from __future__ import annotations
@@ -36,30 +38,39 @@ MIN_QUESTIONS = 10
 """Questions from which the spread of differences is used to plan: of fewer it is hardly known."""
 SIMULATIONS = 1_000
 """Question sets drawn to find a power, which is then known to about .013."""
-_UNITS = (2520, 7560, 27720, 720720)  # 1/unit divides 1/2 … 1/10, their thirds, 1/11 and 1/12, 1/13 … 1/16
+# 1/unit divides 1/2 … 1/10, their thirds, 1/11 and 1/12, 1/13 … 1/16
+_UNITS = (2520, 7560, 27720, 720720)
 _CELLS = 2_000_000  # resampled scores in memory at once; 16 MB
 _STEPS = 300_000_000  # additions that an exact test may cost: a third of a second
-_ENOUGH = 200  # sums beyond the observed one at which p is known to 7 % [Besag & Clifford, Biometrika 78, 1991]
+# sums beyond the observed one at which p is known to 7 % [Besag & Clifford, Biometrika 78, 1991]
+_ENOUGH = 200
 
 
 def columns(values: ArrayLike) -> tuple[FloatArray, bool]:
     """Values as (n_columns, n_queries), and whether they were a single column."""
     table = np.asarray(values, dtype=np.float64)
     if table.ndim not in (1, 2) or not len(table):
-        raise ValueError(f"Scores must be (n_queries,) or (n_queries, n_columns), with a query, not {table.shape}.")
+        raise ValueError(
+            f"Scores must be (n_queries,) or (n_queries, n_columns), with a query, not {table.shape}."
+        )
     if not np.isfinite(table).all():
         raise ValueError("Scores must be finite: a missing score is no score of 0.")
     return np.ascontiguousarray(table[None, :] if table.ndim == 1 else table.T), table.ndim == 1
 
 
 def interval_of_mean(
-    values: ArrayLike, *, bounds: tuple[float, float] | None = (0.0, 1.0), resamples: int = 10_000, seed: int = 0
+    values: ArrayLike,
+    *,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+    resamples: int = 10_000,
+    seed: int = 0,
 ) -> tuple[FloatArray, FloatArray]:
     """A 95 % interval of the mean over queries, () or (n_columns,) each, that covers it also near the ends of a range.
 
-    For scores of only 0 and 1, Wilson's interval of a proportion [Wilson 1927]. For equal scores, as many others as
-    Wilson's interval for 0 of n allows may lie at an end of the range. Otherwise the bias-corrected and accelerated
-    bootstrap [Efron 1987]. NaN for equal scores without `bounds`, and for a single question.
+    For scores of only 0 and 1, Wilson's interval of a proportion [Wilson 1927]. For equal scores,
+    as many others as Wilson's interval for 0 of n allows may lie at an end of the range. Otherwise
+    the bias-corrected and accelerated bootstrap [Efron 1987]. NaN for equal scores without
+    `bounds`, and for a single question.
 
     values : (n_queries,) or (n_queries, n_columns); all columns see the same resampled queries.
     bounds : the range of the scores; None if they have none.
@@ -67,7 +78,9 @@ def interval_of_mean(
     from scipy.stats import bootstrap
 
     table, is_single = columns(values)
-    if bounds is not None and not (bounds[0] - EQUAL <= table.min() and table.max() <= bounds[1] + EQUAL):
+    if bounds is not None and not (
+        bounds[0] - EQUAL <= table.min() and table.max() <= bounds[1] + EQUAL
+    ):
         raise ValueError(
             f"Scores lie between {table.min():g} and {table.max():g}, bounds are {bounds}. Pass the range of the "
             "metric, or None if it has none."
@@ -98,7 +111,8 @@ def interval_of_mean(
 def _means_of_rows(table: FloatArray) -> Callable[..., FloatArray]:
     """The statistic of a bootstrap over queries: numbers of queries, (..., size) -> means, (n_columns, ...).
 
-    How often each query was drawn, times its scores, is the sum of a resample: one matrix product for all columns.
+    How often each query was drawn, times its scores, is the sum of a resample: one matrix product
+    for all columns.
     """
     n = table.shape[1]
 
@@ -148,9 +162,10 @@ def interval_of_sum(
 def p_values(differences: ArrayLike, seed: int = 0, *, tests: int = 1) -> FloatArray:
     """The paired randomisation test: two-sided p-values of "the mean difference is 0".
 
-    p is the chance that swapping the systems on each query at random gives a sum at least as far from 0. It is exact
-    where differences are multiples of a unit, as those of recall and of reciprocal ranks. Elsewhere swaps are drawn,
-    the observed sum counted in, until p is known to 7 % of itself or enough are drawn. 1.0 where all differences are 0.
+    p is the chance that swapping the systems on each query at random gives a sum at least as far
+    from 0. It is exact where differences are multiples of a unit, as those of recall and of
+    reciprocal ranks. Elsewhere swaps are drawn, the observed sum counted in, until p is known to 7
+    % of itself or enough are drawn. 1.0 where all differences are 0.
 
     differences : (n_queries,) or (n_queries, n_columns), of two systems' scores.
     seed : of the swaps, if they are drawn.
@@ -211,7 +226,9 @@ def _resampled(table: FloatArray, resamples: int, seed: int) -> FloatArray:
     remaining = resamples
     while remaining > 0 and len(undecided):
         signs = rng.integers(0, 2, (min(step, remaining), table.shape[1])) * 2.0 - 1
-        n_beyond[undecided] += (np.abs(signs @ table[undecided].T) >= observed[undecided]).sum(axis=0)
+        n_beyond[undecided] += (np.abs(signs @ table[undecided].T) >= observed[undecided]).sum(
+            axis=0
+        )
         drawn[undecided] += len(signs)
         undecided = undecided[n_beyond[undecided] < _ENOUGH]
         remaining -= step
@@ -236,8 +253,8 @@ def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:
 def t_test(differences: FloatArray) -> tuple[FloatArray, FloatArray]:
     """p-values of the paired t-test and effect sizes (Cohen's d_z), (n_columns,) each, of (n_queries, n_columns).
 
-    d_z = t / sqrt(n) [Lakens, Front. Psychol. 4:863 (2013), Eq. 7]. Without any spread p is 1 and d_z 0, or, if the
-    difference is not 0, 0 and infinite. Blank (NaN) for a single query.
+    d_z = t / sqrt(n) [Lakens, Front. Psychol. 4:863 (2013), Eq. 7]. Without any spread p is 1 and
+    d_z 0, or, if the difference is not 0, 0 and infinite. Blank (NaN) for a single query.
     """
     from scipy.stats import ttest_1samp
 
@@ -259,10 +276,11 @@ def t_test(differences: FloatArray) -> tuple[FloatArray, FloatArray]:
 def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int = 0) -> FloatArray:
     """The smallest difference of means that these questions would show with 80 % power, found by simulation.
 
-    By how much the two systems differ on each question stays; which of the two is ahead is drawn anew, with the same
-    chance for all questions. The result, (n_columns,) in the metric's own unit, belongs to the smallest chance at which
-    the randomisation test finds the difference in four of five simulated question sets. NaN if too few questions
-    differ to show anything, even if one system won them all.
+    By how much the two systems differ on each question stays; which of the two is ahead is drawn
+    anew, with the same chance for all questions. The result, (n_columns,) in the metric's own unit,
+    belongs to the smallest chance at which the randomisation test finds the difference in four of
+    five simulated question sets. NaN if too few questions differ to show anything, even if one
+    system won them all.
 
     `differences` : (n_queries, n_columns). `tests` : in the family; the level is divided by it, as Holm's smallest.
     """
@@ -306,9 +324,10 @@ def interval_of_difference(
 ) -> tuple[float, float]:
     """An interval of the mean difference of two systems that covers it also if few questions differ.
 
-    Inverts the paired randomisation test: the ends are quantiles of the means of random subsets of the questions
-    [Hartigan 1969]. It is widened for questions that may not have been seen: their share, at most the end of the exact
-    interval for 0 of n [Clopper & Pearson 1934], may lie at an end of the metric's range.
+    Inverts the paired randomisation test: the ends are quantiles of the means of random subsets of
+    the questions [Hartigan 1969]. It is widened for questions that may not have been seen: their
+    share, at most the end of the exact interval for 0 of n [Clopper & Pearson 1934], may lie at an
+    end of the metric's range.
 
     Parameters
     ----------
@@ -324,7 +343,9 @@ def interval_of_difference(
     end = max(1.0, np.abs(values).max())
     unseen_low = 1 - (low_level / 2) ** (1 / len(values))
     unseen_high = 1 - (high_level / 2) ** (1 / len(values))
-    return float(min(low, mean - unseen_low * (end + mean))), float(max(high, mean + unseen_high * (end - mean)))
+    return float(min(low, mean - unseen_low * (end + mean))), float(
+        max(high, mean + unseen_high * (end - mean))
+    )
 
 
 def _subset_means(values: FloatArray, seed: int) -> FloatArray:
@@ -338,13 +359,16 @@ def _subset_means(values: FloatArray, seed: int) -> FloatArray:
     return np.concatenate(means)
 
 
-def questions_needed(differences: ArrayLike, min_gain: float, level: float = LEVEL) -> tuple[int, int] | None:
+def questions_needed(
+    differences: ArrayLike, min_gain: float, level: float = LEVEL
+) -> tuple[int, int] | None:
     """How many questions show a mean difference of `min_gain` with 80 % power, as a range; None below `MIN_QUESTIONS`.
 
-    By the normal approximation of the paired t-test, ((z(1 - level / 2) + z(power)) sd / min_gain)² [Cohen 1988]. The
-    standard deviation sd is known only from these questions, so the range takes both ends of its 80 % interval. No
-    fewer than the n for which Wilson's interval of 0 of n leaves out a share of `min_gain`: so many ties would be
-    needed to rule out that this share of the questions differs.
+    By the normal approximation of the paired t-test, ((z(1 - level / 2) + z(power)) sd / min_gain)²
+    [Cohen 1988]. The standard deviation sd is known only from these questions, so the range takes
+    both ends of its 80 % interval. No fewer than the n for which Wilson's interval of 0 of n leaves
+    out a share of `min_gain`: so many ties would be needed to rule out that this share of the
+    questions differs.
 
     differences : (n_queries,) of two systems' scores.
     """
@@ -384,4 +408,6 @@ def spread_factors(n: int) -> tuple[float, float]:
 
     tail = (1 - SPREAD_LEVEL) / 2
     degrees = n - 1
-    return math.sqrt(degrees / chi2.isf(tail, degrees)), math.sqrt(degrees / chi2.ppf(tail, degrees))
+    return math.sqrt(degrees / chi2.isf(tail, degrees)), math.sqrt(
+        degrees / chi2.ppf(tail, degrees)
+    )

@@ -1,8 +1,9 @@
 """A comparison <-> a folder of plain files: tables as csv, scores as Parquet, runs as compressed TREC, page, JSON.
 
-All files are complete on the disk before the first of an earlier comparison is replaced, config.json last; files that
-kg2rag did not write stay as they are (see `compute.outputs`). config.json has the checksums of the files and its own,
-so that what was damaged, or is of another comparison, is never read.
+All files are complete on the disk before the first of an earlier comparison is replaced,
+config.json last; files that kg2rag did not write stay as they are (see `compute.outputs`).
+config.json has the checksums of the files and its own, so that what was damaged, or is of another
+comparison, is never read.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ def require_place(directory: Path, *, several: bool = False, systems: Iterable[s
     obstacle = config if several else directory / COMPARED_SETS
     if obstacle.exists():
         held = "one comparison" if several else "comparisons on several sets"
-        raise DataError(f"{directory} holds {held}: {obstacle.name} is in the way of the results. Name another folder.")
+        raise DataError(
+            f"{directory} holds {held}: {obstacle.name} is in the way of the results. Name another folder."
+        )
     check_outputs(directory, _SUMMARY_NAMES if several else [*_NAMES, *map(_run_name, systems)])
     if config.is_file():
         _former_config(config)
@@ -67,9 +70,13 @@ def _former_config(path: Path) -> Mapping[str, Any]:
     try:
         config = read_json(path)
     except DataError as error:
-        raise DataError(f"{error} It is in the way of the results: name another folder, or delete it.") from None
+        raise DataError(
+            f"{error} It is in the way of the results: name another folder, or delete it."
+        ) from None
     if not (isinstance(config, dict) and isinstance(config.get("systems"), dict)):
-        raise DataError(f"{path} is not a comparison's, and would be overwritten. Name another folder for the results.")
+        raise DataError(
+            f"{path} is not a comparison's, and would be overwritten. Name another folder for the results."
+        )
     return config
 
 
@@ -92,7 +99,9 @@ def other_comparison(directory: Path, data: str, systems: Collection[str] | None
     return f"the comparison of {', '.join(former_systems)} on {former_data} from {started}"
 
 
-def save(values: Mapping[str, Any], directory: Path, *, page: str | None, data: QADataset | None) -> None:
+def save(
+    values: Mapping[str, Any], directory: Path, *, page: str | None, data: QADataset | None
+) -> None:
     """Write the attributes of a comparison, its page and the qrels of `data`; the same bytes for the same values.
 
     The files of an earlier comparison in the folder are replaced.
@@ -112,14 +121,18 @@ def save(values: Mapping[str, Any], directory: Path, *, page: str | None, data: 
         files["qrels.trec"] = trec.dump_qrels(data.qrels).encode()
     if page is not None:
         files["report.html"] = page.encode()
-    write_outputs(directory, "comparison", {**files, CONFIG: _config(values["config"], files)}, last=CONFIG)
+    write_outputs(
+        directory, "comparison", {**files, CONFIG: _config(values["config"], files)}, last=CONFIG
+    )
 
 
 def _config(config: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
     """The content of config.json: the configuration, the checksums of the other files and its own."""
     about = json.loads(json.dumps(dict(config), default=str))
     about[FILES] = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
-    return (json.dumps({**about, CHECKSUM: checksum_of(about)}, indent=1, ensure_ascii=False) + "\n").encode()
+    return (
+        json.dumps({**about, CHECKSUM: checksum_of(about)}, indent=1, ensure_ascii=False) + "\n"
+    ).encode()
 
 
 def save_summary(directory: Path, sets: Collection[str], table: pd.DataFrame, page: str) -> None:
@@ -127,14 +140,18 @@ def save_summary(directory: Path, sets: Collection[str], table: pd.DataFrame, pa
     require_place(directory, several=True)
     names = (json.dumps({"sets": list(sets)}, ensure_ascii=False) + "\n").encode()
     files = {"macro.csv": csv_of(table, float_format="%.6f").encode(), "report.html": page.encode()}
-    write_outputs(directory, "summary of comparisons", {**files, COMPARED_SETS: names}, last=COMPARED_SETS)
+    write_outputs(
+        directory, "summary of comparisons", {**files, COMPARED_SETS: names}, last=COMPARED_SETS
+    )
 
 
 def without_texts(values: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of a comparison as they are kept beside the code: no texts, and hits as far as metrics read."""
     depth = int(values["sizes"]["k"].max()) if len(values["sizes"]) else 1
     per_query = values["per_query"].assign(question="").drop(columns="notes", errors="ignore")
-    rankings = {name: [ranking.top(depth) for ranking in run] for name, run in values["rankings"].items()}
+    rankings = {
+        name: [ranking.top(depth) for ranking in run] for name, run in values["rankings"].items()
+    }
     answers = values["answers"]
     if answers is not None:
         answers = answers.assign(answer=None)
@@ -156,7 +173,9 @@ def load(directory: Path) -> dict[str, Any]:
         "per_query": per_query,
         "config": config,
         "scores": _read_scores(directory / "scores.csv"),
-        "answers": pd.read_parquet(directory / ANSWERS) if (directory / ANSWERS).is_file() else None,
+        "answers": pd.read_parquet(directory / ANSWERS)
+        if (directory / ANSWERS).is_file()
+        else None,
         **{name: _read_table(directory / f"{name}.csv", index) for name, index in _TABLES.items()},
     }
 
@@ -164,7 +183,9 @@ def load(directory: Path) -> dict[str, Any]:
 def _read_scores(path: Path) -> pd.DataFrame:
     # Blank is the only missing value: a system may be called "NA" or "nan".
     blank = {name: [""] for name in ("p_holm", *COUNTS, *TESTS)}
-    table = pd.read_csv(path, dtype=dict.fromkeys(COUNTS, "Int64"), keep_default_na=False, na_values=blank)
+    table = pd.read_csv(
+        path, dtype=dict.fromkeys(COUNTS, "Int64"), keep_default_na=False, na_values=blank
+    )
     return frame_of_csv(table)
 
 
@@ -180,7 +201,11 @@ def configuration(directory: Path) -> Mapping[str, Any]:
     """What the numbers of a saved comparison depend on, once all its files were found to be as they were saved."""
     path = directory / CONFIG
     config = read_json(path)
-    if not (isinstance(config, dict) and isinstance(config.get("systems"), dict) and "baseline" in config):
+    if not (
+        isinstance(config, dict)
+        and isinstance(config.get("systems"), dict)
+        and "baseline" in config
+    ):
         raise DataError(f"{path}: no configuration of a comparison. Was another file put there?")
     checksum = config.pop(CHECKSUM, "missing")
     if checksum != checksum_of(config):
@@ -190,7 +215,9 @@ def configuration(directory: Path) -> Mapping[str, Any]:
         if not file.is_file():
             raise DataError(f"{file} is missing. {AGAIN}")
         if sha256(file) != saved:
-            raise DataError(f"{file} is not as it was saved: it is damaged, or of another comparison. {AGAIN}")
+            raise DataError(
+                f"{file} is not as it was saved: it is damaged, or of another comparison. {AGAIN}"
+            )
     return config
 
 

@@ -1,9 +1,9 @@
 """The classes of a system -> a checksum of the code that they depend on, and the saved results that older code made.
 
-The run cache is keyed by every byte of the rooms that rankings depend on, so that results kept beside the code would be
-older than it after every change of a comment. Here only the modules count that a system imports, without docstrings,
-comments and layout, those that a table of components names, and the data files beside them. The catalogues of
-all systems and all sources are left out.
+The run cache is keyed by every byte of the rooms that rankings depend on, so that results kept
+beside the code would be older than it after every change of a comment. Here only the modules count
+that a system imports, without docstrings, comments and layout, those that a table of components
+names, and the data files beside them. The catalogues of all systems and all sources are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from typing import Any
 
 from kg2rag.evaluation.module_files import PACKAGE, imported_modules, is_in_rooms, module_file
 
-CATALOGUES = ("kg2rag.retrievers.systems", "kg2rag.extraction.sources", "kg2rag.knowledge.announcement")
+CATALOGUES = (
+    "kg2rag.retrievers.systems",
+    "kg2rag.extraction.sources",
+    "kg2rag.knowledge.announcement",
+)
 """Modules that name every system or every source of graphs, whichever is used."""
 _COMPONENT = re.compile(r'"(kg2rag[.\w]+):\w+"')
 CODE = "code"
@@ -33,14 +37,20 @@ def system_code(parameters: object) -> str:
     if not modules:
         return ""
     files = {file for module in modules for file in _files_of(module)}
-    lines = [f"{file.relative_to(PACKAGE).as_posix()} {code_checksum(file)}" for file in sorted(files)]
+    lines = [
+        f"{file.relative_to(PACKAGE).as_posix()} {code_checksum(file)}" for file in sorted(files)
+    ]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def outdated_systems(config: Mapping[str, Any]) -> list[str]:
     """The systems of a saved comparison, given its config.json, whose code is another today or was not recorded."""
     then = config.get(CODE, {})
-    return [name for name, parameters in config["parameters"].items() if then.get(name) != system_code(parameters)]
+    return [
+        name
+        for name, parameters in config["parameters"].items()
+        if then.get(name) != system_code(parameters)
+    ]
 
 
 def _modules_of(parameters: object) -> Iterator[str]:
@@ -84,7 +94,11 @@ def _files_of(module: str) -> tuple[Path, ...]:
     file = module_file(module)
     if file is None:
         return ()
-    data = [path for path in file.parent.iterdir() if path.is_file() and path.suffix not in (".py", ".pyi", ".pyc")]
+    data = [
+        path
+        for path in file.parent.iterdir()
+        if path.is_file() and path.suffix not in (".py", ".pyi", ".pyc")
+    ]
     return (file, *data)
 
 
@@ -108,4 +122,8 @@ def _drop_docstrings(node: ast.AST) -> None:
 
 
 def _is_text(line: ast.AST) -> bool:
-    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str)
+    return (
+        isinstance(line, ast.Expr)
+        and isinstance(line.value, ast.Constant)
+        and isinstance(line.value.value, str)
+    )

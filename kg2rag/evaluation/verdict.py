@@ -1,16 +1,16 @@
 """Scored runs -> does a graph help here: yes, no or inconclusive; and which system to take.
 
-The best system that reads a graph is compared with the best that reads none, and with its own graph shuffled if that
-was run. The answer depends on the 95 % interval of each gain and on `min_gain`, the smallest gain of interest, which
-the user chooses (five points are ours):
+The best system that reads a graph is compared with the best that reads none, and with its own graph
+shuffled if that was run. The answer depends on the 95 % interval of each gain and on `min_gain`,
+the smallest gain of interest, which the user chooses (five points are ours):
 
 - *no*: an interval ends below `min_gain`, so that a gain of interest is ruled out, even if there is a smaller one;
 - *yes*: otherwise, if every interval lies above 0 and every p (paired randomisation test) is below .05;
 - *inconclusive*: otherwise, with the range of how many more questions would tell.
 
-Both systems are chosen on the questions that judge them. So p and the lower end are corrected (Bonferroni) for the
-number of graph systems, whose best one looks better than it is, and the upper end for the number of plain systems,
-whose best one makes the gain look smaller than it is.
+Both systems are chosen on the questions that judge them. So p and the lower end are corrected
+(Bonferroni) for the number of graph systems, whose best one looks better than it is, and the upper
+end for the number of plain systems, whose best one makes the gain look smaller than it is.
 
 Reference: Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) (ruling out what would matter).
 """
@@ -38,7 +38,14 @@ from kg2rag.evaluation.statistics import (
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.report.html import HtmlPage, render
-from kg2rag.report.score_sheet import count_range, decimals, left_out, p_text, questions_text, scales
+from kg2rag.report.score_sheet import (
+    count_range,
+    decimals,
+    left_out,
+    p_text,
+    questions_text,
+    scales,
+)
 from kg2rag.retrievers.linking.linkers import NGramLinker
 from kg2rag.retrievers.system_parts import knowledge_bases
 from kg2rag.text.cells import visible
@@ -134,7 +141,9 @@ class Verdict(HtmlPage):
         if self.plain_systems > 1:
             plain = f"{self.plain}, the best of {self.plain_systems} systems without a graph"
         gain = self._gain_text(Gain(self.gain, self.low, self.high, self.p))
-        return f"{graph} against {plain}: {self.metric} {gain}, over {questions_text(self.questions)}."
+        return (
+            f"{graph} against {plain}: {self.metric} {gain}, over {questions_text(self.questions)}."
+        )
 
     def _answer_line(self) -> str:
         points = self._points(self.min_gain)[1:]
@@ -171,11 +180,17 @@ class Verdict(HtmlPage):
             "ms_per_query": "{:,.1f} ms per question",
         }
         costs = self.costs[system]
-        parts = [text.format(costs[name]) for name, text in texts.items() if not math.isnan(costs[name])]
+        parts = [
+            text.format(costs[name]) for name, text in texts.items() if not math.isnan(costs[name])
+        ]
         return f"{system}: {', '.join(parts)}." if parts else ""
 
     def _take_line(self) -> str:
-        reasons = {"yes": "", "no": ", which needs no graph", "inconclusive": ", which needs no graph, until then"}
+        reasons = {
+            "yes": "",
+            "no": ", which needs no graph",
+            "inconclusive": ", which needs no graph, until then",
+        }
         return f"Take {self.take}{reasons[self.answer]}."
 
     def _points(self, value: float) -> str:
@@ -194,7 +209,12 @@ class Verdict(HtmlPage):
 
     def body(self) -> Markup:
         """The answer and its reasons."""
-        return render("verdict.html.j2", verdict=self, lines=self.lines(), rows=self._rows().to_numpy().tolist())
+        return render(
+            "verdict.html.j2",
+            verdict=self,
+            lines=self.lines(),
+            rows=self._rows().to_numpy().tolist(),
+        )
 
     def __repr__(self) -> str:
         text = "\n".join([self.title, *self.lines()])
@@ -207,7 +227,9 @@ class Verdict(HtmlPage):
 def verdict(scored: ScoredRuns, metric: str, min_gain: float = MIN_GAIN) -> Verdict:
     """Judge whether a graph helps; see `Comparison.verdict`."""
     if not min_gain > 0:
-        raise ValueError(f"min_gain must be above 0, not {min_gain}: the smallest gain of interest, such as .05.")
+        raise ValueError(
+            f"min_gain must be above 0, not {min_gain}: the smallest gain of interest, such as .05."
+        )
     graphs, plains = sides(scored)
     if not (graphs and plains):
         raise ValueError(
@@ -235,7 +257,10 @@ def verdict(scored: ScoredRuns, metric: str, min_gain: float = MIN_GAIN) -> Verd
         **gain._asdict(),
         placebo=placebo,
         reach=_reach(scored, graph),
-        costs={name: {"build_seconds": build.get(name, math.nan), "ms_per_query": ms[name]} for name in (graph, plain)},
+        costs={
+            name: {"build_seconds": build.get(name, math.nan), "ms_per_query": ms[name]}
+            for name in (graph, plain)
+        },
         kinds=_kinds(scored, metric, graph, plain),
         scale=scales(scored.scores)[metric],
         left_out=left_out(scored.config.get("data", {})),
@@ -255,7 +280,11 @@ def sides(scored: ScoredRuns) -> tuple[list[str], list[str]]:
     """The systems that read a graph, without those over a shuffled one, and the systems that read none."""
     systems = scored.systems
     reading = set(scored.config["graph_systems"])
-    placebos = {name for name in systems if name.endswith(SHUFFLED) and name.removesuffix(SHUFFLED) in systems}
+    placebos = {
+        name
+        for name in systems
+        if name.endswith(SHUFFLED) and name.removesuffix(SHUFFLED) in systems
+    }
     graphs = [name for name in systems if name in reading and name not in placebos]
     plains = [name for name in systems if name not in reading and name not in placebos]
     return graphs, plains
@@ -312,7 +341,9 @@ def _reach(scored: ScoredRuns, graph: str) -> dict[str, float] | None:
 def _kinds(scored: ScoredRuns, metric: str, graph: str, plain: str) -> pd.DataFrame:
     """Means by type of question, by hops or by number of gold passages: the first with a few values, not many."""
     max_kinds = max(2, scored.config["data"]["questions"] / QUESTIONS_PER_KIND)
-    usable = [name for name in GROUPS if 1 < scored.per_query[name].nunique(dropna=False) <= max_kinds]
+    usable = [
+        name for name in GROUPS if 1 < scored.per_query[name].nunique(dropna=False) <= max_kinds
+    ]
     if not usable:
         return pd.DataFrame(columns=["kind", "questions", "plain", "graph", "gain"])
     means = grouped_means(scored.per_query, usable[0], scored.metrics)
@@ -320,6 +351,8 @@ def _kinds(scored: ScoredRuns, metric: str, graph: str, plain: str) -> pd.DataFr
     kinds = without.index.astype(str)
     if usable[0] != "type":
         kinds += f" {usable[0]}"
-    table = pd.DataFrame({"questions": without["n"], "plain": without[metric], "graph": within[metric]})
+    table = pd.DataFrame(
+        {"questions": without["n"], "plain": without[metric], "graph": within[metric]}
+    )
     table.insert(0, "kind", kinds)
     return table.assign(gain=table["graph"] - table["plain"]).reset_index(drop=True)

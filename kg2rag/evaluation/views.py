@@ -9,7 +9,14 @@ import pandas as pd
 
 from kg2rag import report
 from kg2rag.evaluation.per_query import GROUPS, grouped_means
-from kg2rag.evaluation.reader_answers import BOUNDS, F1, bounds_table, passage_gains, questions_for, uses_passages
+from kg2rag.evaluation.reader_answers import (
+    BOUNDS,
+    F1,
+    bounds_table,
+    passage_gains,
+    questions_for,
+    uses_passages,
+)
 from kg2rag.evaluation.returned_sizes import larger_sets
 from kg2rag.evaluation.scored_runs import ScoredRuns
 from kg2rag.evaluation.significance import against_placebo, pair_table
@@ -100,7 +107,9 @@ def page_of(
 ) -> str:
     """The page of a comparison; see `Comparison.to_html`."""
     sheet = sheet_of(scored, with_stored=False)
-    scripts = {"page.js": report.questions_json(scored.rankings, scored.per_query, sheet, data, megabytes)}
+    scripts = {
+        "page.js": report.questions_json(scored.rankings, scored.per_query, sheet, data, megabytes)
+    }
     if scored.unjudged is not None:
         scripts["label.js"] = labelling_of(scored).data()
     varied = [name for name in GROUPS if len(scored.per_query[name].unique()) > 1]
@@ -129,8 +138,9 @@ def _tests_of_page(scored: ScoredRuns) -> dict[str, pd.DataFrame]:
 def questions_needed_table(scored: ScoredRuns, metric: str, min_gain: float) -> pd.DataFrame:
     """One row per other system: how many questions show a difference of `min_gain` to the baseline.
 
-    Columns system, difference, spread (standard deviation over the questions), needed_low, needed_high, more_low,
-    more_high; see `statistics.questions_needed`. The last four are blank if there are too few questions to tell.
+    Columns system, difference, spread (standard deviation over the questions), needed_low,
+    needed_high, more_low, more_high; see `statistics.questions_needed`. The last four are blank if
+    there are too few questions to tell.
     """
     scores = scored.scores_of(metric)
     baseline = scores.pop(scored.baseline)
@@ -149,12 +159,15 @@ def questions_needed_table(scored: ScoredRuns, metric: str, min_gain: float) -> 
 def labelling_of(scored: ScoredRuns) -> report.Labelling:
     """The hits of the questions without gold, to be judged.
 
-    Questions with gold count towards the number that is needed, by their recall at the depth of the pool.
+    Questions with gold count towards the number that is needed, by their recall at the depth of the
+    pool.
 
     Raises ValueError: all questions have gold, or the comparison was loaded.
     """
     if scored.unjudged is None:
-        raise ValueError("No question without gold is at hand. with_questions(FILE) takes some, and compares anew.")
+        raise ValueError(
+            "No question without gold is at hand. with_questions(FILE) takes some, and compares anew."
+        )
     metric = f"recall@{scored.unjudged.k}"
     scores: list[list[float]] = []
     if metric in scored.metrics:

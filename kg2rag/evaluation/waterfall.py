@@ -1,7 +1,7 @@
 """A system and a data set -> for each gold passage of each question, the stage that lost it.
 
-The system is run again and reports its stages (`trace_batch`); an earlier ranking, if it is passed, must be equal. The
-values of `lost_at` are defined in `kg2rag.types.trace.LOST_AT`.
+The system is run again and reports its stages (`trace_batch`); an earlier ranking, if it is passed,
+must be equal. The values of `lost_at` are defined in `kg2rag.types.trace.LOST_AT`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,17 @@ from kg2rag.report import plots
 from kg2rag.report.html import HtmlPage, render
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.cells import visible
-from kg2rag.types import LOST_AT, LostAt, QADataset, Query, Question, Ranking, Trace, require_dataset, require_k
+from kg2rag.types import (
+    LOST_AT,
+    LostAt,
+    QADataset,
+    Query,
+    Question,
+    Ranking,
+    Trace,
+    require_dataset,
+    require_k,
+)
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -44,7 +54,9 @@ class Waterfall(HtmlPage):
     def totals(self) -> pd.DataFrame:
         """Gold passages by question type and `lost_at`: "all" last; a column for each of `LOST_AT`."""
         types = self.frame["type"].replace("", "unknown")
-        table = pd.crosstab(types, self.frame["lost_at"]).reindex(columns=list(LOST_AT), fill_value=0)
+        table = pd.crosstab(types, self.frame["lost_at"]).reindex(
+            columns=list(LOST_AT), fill_value=0
+        )
         if len(table) > 1:
             table.loc["all"] = table.sum()
         else:
@@ -93,17 +105,23 @@ class Waterfall(HtmlPage):
             **passage,
             "title": "" if passage["title"] == passage["gold"] else passage["title"],
             "rank": "" if pd.isna(passage["rank"]) else int(passage["rank"]),
-            "returned": [(title, title in gold_names) for title in self.returned[passage["query_id"]]],
+            "returned": [
+                (title, title in gold_names) for title in self.returned[passage["query_id"]]
+            ],
         }
 
     def _shown(self) -> pd.DataFrame:
         """The totals without stages that lost nothing."""
         totals = self.totals()
-        columns = [name for name in totals.columns if name in ("found", "gold") or totals[name].any()]
+        columns = [
+            name for name in totals.columns if name in ("found", "gold") or totals[name].any()
+        ]
         return totals.loc[:, columns]
 
     def __repr__(self) -> str:
-        return visible(f"Waterfall of {self.system} on {self.data}, k = {self.k}\n{self._shown().to_string()}")
+        return visible(
+            f"Waterfall of {self.system} on {self.data}, k = {self.k}\n{self._shown().to_string()}"
+        )
 
 
 MAX_DEPTH = 10_000
@@ -129,12 +147,15 @@ def waterfall(
     run : the earlier rankings of the system, which those of the trace must equal.
     batch_size : queries traced at once.
 
-    Raises ValueError: k below 1, or a trace with other hits than `run`; TypeError: a system that cannot be traced.
+    Raises ValueError: k below 1, or a trace with other hits than `run`; TypeError: a system that
+    cannot be traced.
     """
     require_dataset(data)
     require_k(k)
     if not callable(getattr(system, "trace_batch", None)):
-        raise TypeError(f"System {name!r} has no trace_batch(queries, k). Derive it from kg2rag.Retriever.")
+        raise TypeError(
+            f"System {name!r} has no trace_batch(queries, k). Derive it from kg2rag.Retriever."
+        )
     depth = max(k, min(len(data.corpus), MAX_DEPTH))
     records: list[tuple[object, ...]] = []
     returned = {}
@@ -149,17 +170,23 @@ def waterfall(
                 )
             records += _records(question, query, trace, data, k)
             hits = trace.ranking.rows[:k].tolist()
-            returned[question.id] = [data.corpus.titles[row] or data.corpus.ids[row] for row in hits]
+            returned[question.id] = [
+                data.corpus.titles[row] or data.corpus.ids[row] for row in hits
+            ]
     frame = pd.DataFrame(records, columns=list(COLUMNS)).astype({"rank": "Int64"})
     return Waterfall(name, frame, returned, data.name, k)
 
 
-def _records(question: Question, query: Query, trace: Trace, data: QADataset, k: int) -> list[tuple[object, ...]]:
+def _records(
+    question: Question, query: Query, trace: Trace, data: QADataset, k: int
+) -> list[tuple[object, ...]]:
     """One row of `Waterfall.frame` for each gold unit of a question."""
     ids = data.corpus.ids if data.unit == "passage" else data.corpus.doc_ids
     ranked = dict.fromkeys(ids[row] for row in trace.ranking.rows.tolist())
     rank_of = {unit_id: rank for rank, unit_id in enumerate(ranked, start=1)}
-    candidates = None if query.candidates is None else frozenset(data.corpus.rows(query.candidates).tolist())
+    candidates = (
+        None if query.candidates is None else frozenset(data.corpus.rows(query.candidates).tolist())
+    )
     records: list[tuple[object, ...]] = []
     for gold, rows in data.gold_rows(question).items():
         allowed = [row for row in rows if candidates is None or row in candidates]
@@ -167,7 +194,9 @@ def _records(question: Question, query: Query, trace: Trace, data: QADataset, k:
         lost_at, step, why = _fate(allowed, trace, rank, k)
         title = data.corpus.titles[rows[0]]
         shown_rank = None if lost_at == "not a candidate" else rank
-        records.append((question.id, question.type, question.text, gold, title, lost_at, step, why, shown_rank))
+        records.append(
+            (question.id, question.type, question.text, gold, title, lost_at, step, why, shown_rank)
+        )
     return records
 
 

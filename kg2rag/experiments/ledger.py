@@ -1,8 +1,8 @@
 """A TOML file -> a `Ledger`: published numbers as data, each with the runs of ours that may be compared with it.
 
-Its tables are the classes below, as eval/ledger shows them: `[sets.NAME]`, `[[published]]` with a row's `values.NAME`
-(metric -> number, per cent unless `metric` says otherwise), `[[published.ours]]`, `[[missing]]`. `reproduction` runs
-a ledger.
+Its tables are the classes below, as eval/ledger shows them: `[sets.NAME]`, `[[published]]` with a
+row's `values.NAME` (metric -> number, per cent unless `metric` says otherwise),
+`[[published.ours]]`, `[[missing]]`. `reproduction` runs a ledger.
 """
 
 from __future__ import annotations
@@ -154,9 +154,13 @@ class Ledger(_Strict):
         systems = Counter(row.system for row in self.published)
         repeated = [name for name, count in systems.items() if count > 1]
         if repeated:
-            raise ValueError(f"{repeated[0]!r} is published twice; one row holds all the numbers of a system")
+            raise ValueError(
+                f"{repeated[0]!r} is published twice; one row holds all the numbers of a system"
+            )
         if self.baseline and self.baseline not in systems:
-            raise ValueError(f"the baseline {self.baseline!r} is no row; known: {', '.join(systems)}")
+            raise ValueError(
+                f"the baseline {self.baseline!r} is no row; known: {', '.join(systems)}"
+            )
         for row in self.published:
             self._check_row(row)
         return self
@@ -165,7 +169,9 @@ class Ledger(_Strict):
         """ValueError: a row names an unknown set, or a run of ours does not fit it."""
         for name in [*row.values, *(ours.set for ours in row.ours)]:
             if name not in self.sets:
-                raise ValueError(f"{row.system!r} names the set {name!r}; known: {', '.join(self.sets)}")
+                raise ValueError(
+                    f"{row.system!r} names the set {name!r}; known: {', '.join(self.sets)}"
+                )
         for ours in row.ours:
             self._check_ours(row, ours)
 

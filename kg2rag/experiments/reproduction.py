@@ -1,9 +1,10 @@
 """Ledgers + a folder of data sets -> ours, theirs, difference and verdict, a row per published number and run.
 
-The tolerance of a published mean and its verdict are defined in `NOTE`; a subset is taken to be drawn at random, our
-deviation for theirs, whose scores are not known. Verdicts are of two kinds that are never counted together: against
-what somebody else published, and against our own run of released code, where no chance is left. Runs over the same
-data share one knowledge base. What cannot be run here is blank, never zero.
+The tolerance of a published mean and its verdict are defined in `NOTE`; a subset is taken to be
+drawn at random, our deviation for theirs, whose scores are not known. Verdicts are of two kinds
+that are never counted together: against what somebody else published, and against our own run of
+released code, where no chance is left. Runs over the same data share one knowledge base. What
+cannot be run here is blank, never zero.
 """
 
 from __future__ import annotations
@@ -41,8 +42,20 @@ COLUMNS = tuple(
 )
 TEXTS = ("baseline", "source", "system", "why", "command")
 """Columns of texts, which may be empty."""
-SHOWN = tuple("ledger published set metric theirs ours difference tolerance verdict system why".split())
-NUMBERS = ("theirs", "ours", "difference", "tolerance", "numbers", "their gain", "our gain", "effect ratio", "tau")
+SHOWN = tuple(
+    "ledger published set metric theirs ours difference tolerance verdict system why".split()
+)
+NUMBERS = (
+    "theirs",
+    "ours",
+    "difference",
+    "tolerance",
+    "numbers",
+    "their gain",
+    "our gain",
+    "effect ratio",
+    "tau",
+)
 SIGNED = ("difference", "their gain", "our gain")
 NOTE = (
     "Tolerance: 1.96 standard errors of the difference of the means, from our standard deviation s between questions "
@@ -64,15 +77,20 @@ def tolerance(sd: float, ours: int, theirs: int, sample: Sample, rounding: float
     ValueError : one question, which has no standard deviation; a subset of more questions than there are.
     """
     if ours < 2:
-        raise ValueError(f"{ours} questions have no standard deviation, and so no tolerance: two or more are needed.")
+        raise ValueError(
+            f"{ours} questions have no standard deviation, and so no tolerance: two or more are needed."
+        )
     if sample == "subset" and ours > theirs:
-        raise ValueError(f"{ours} questions cannot be a subset of the {theirs} that were published.")
+        raise ValueError(
+            f"{ours} questions cannot be a subset of the {theirs} that were published."
+        )
     return 1.96 * sd * math.sqrt(1 / ours + (1 if sample == "other" else -1) / theirs) + rounding
 
 
 def verdict(difference: float, allowed: float, words: Sequence[str] = PUBLISHED) -> str:
     """The first word for a difference that is allowed, the second within twice as much (if there is a third)."""
-    # A difference of 0.4 is no more than a tolerance of 0.4, whatever binary fractions make of them.
+    # A difference of 0.4 is no more than a tolerance of 0.4, whatever binary fractions make of
+    # them.
     excess = math.ceil(round(abs(difference) / allowed, 9))
     return words[min(max(excess, 1), len(words)) - 1]
 
@@ -101,48 +119,79 @@ class Reproduction:
         """The verdicts against published numbers, those on released code, and what has none -> kind -> rows."""
         unjudged = ("sensitivity", "not comparable", "not run")
         kinds = {"published": PUBLISHED, "released": RELEASED, "no verdict": unjudged}
-        return {group: {name: len(self.of(name)) for name in names} for group, names in kinds.items()}
+        return {
+            group: {name: len(self.of(name)) for name in names} for group, names in kinds.items()
+        }
 
     def gains(self) -> pd.DataFrame:
         """Improvements over each paper's baseline, theirs and ours, of the runs that are `primary`.
 
-        The effect ratio is our improvement as a multiple of theirs, blank if one of the two runs is not comparable, as
-        `why` says; tau is Kendall's tau-b between the two orders of the comparable systems, blank below three (both:
-        Breuer et al., SIGIR 2020).
+        The effect ratio is our improvement as a multiple of theirs, blank if one of the two runs is
+        not comparable, as `why` says; tau is Kendall's tau-b between the two orders of the
+        comparable systems, blank below three (both: Breuer et al., SIGIR 2020).
         """
         keys = ["ledger", "set", "metric"]
         runs = self.frame[self.frame["primary"] & self.frame["ours"].notna()]
         is_comparable = runs["verdict"] != "not comparable"
-        runs = runs.assign(why=(runs["published"] + " is not comparable: " + runs["why"]).mask(is_comparable, ""))
+        runs = runs.assign(
+            why=(runs["published"] + " is not comparable: " + runs["why"]).mask(is_comparable, "")
+        )
         tau_of = {key: _rank_correlation(part) for key, part in runs[is_comparable].groupby(keys)}
-        pairs = runs.merge(runs[runs["published"] == runs["baseline"]], on=keys, suffixes=("", " of baseline"))
+        pairs = runs.merge(
+            runs[runs["published"] == runs["baseline"]], on=keys, suffixes=("", " of baseline")
+        )
         pairs = pairs[pairs["published"] != pairs["published of baseline"]]
         theirs = pairs["theirs"] - pairs["theirs of baseline"]
         ours = pairs["ours"] - pairs["ours of baseline"]
-        why = pairs["why"].where(pairs["why"] != "", pairs["why of baseline"]).mask(theirs == 0, "their gain is 0")
-        gains = pairs[keys].assign(**{"system": pairs["published"], "their gain": theirs, "our gain": ours})
+        why = (
+            pairs["why"]
+            .where(pairs["why"] != "", pairs["why of baseline"])
+            .mask(theirs == 0, "their gain is 0")
+        )
+        gains = pairs[keys].assign(
+            **{"system": pairs["published"], "their gain": theirs, "our gain": ours}
+        )
         gains["effect ratio"] = (ours / theirs).where(why == "")
-        gains["tau"] = [tau_of.get(key, math.nan) for key in pairs[keys].itertuples(index=False, name=None)]
+        gains["tau"] = [
+            tau_of.get(key, math.nan) for key in pairs[keys].itertuples(index=False, name=None)
+        ]
         return gains.assign(why=why).reset_index(drop=True)
 
     def needs(self) -> pd.DataFrame:
         """What was not run, by the first thing it needs, most numbers first."""
         first = self.frame["why"].str.removeprefix("needs ").str.partition(";")[0]
         grouped = self.of("not run").groupby(first, sort=False)
-        rows = [(need, len(part), ", ".join(dict.fromkeys(part["ledger"]))) for need, part in grouped]
+        rows = [
+            (need, len(part), ", ".join(dict.fromkeys(part["ledger"]))) for need, part in grouped
+        ]
         rows.sort(key=lambda row: -row[1])
         return pd.DataFrame(rows, columns=["needs", "numbers", "ledgers"])
 
     def sections(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Title and texts of each table that is not empty."""
-        counts = {of: ", ".join(f"{name} {n}" for name, n in part.items()) for of, part in self.summary().items()}
+        counts = {
+            of: ", ".join(f"{name} {n}" for name, n in part.items())
+            for of, part in self.summary().items()
+        }
         unjudged = self.of("sensitivity", "not comparable")[list(SHOWN)].drop(columns="tolerance")
         for title, table, decimals in (
-            (f"Against published numbers ({counts['published']})", self.of(*PUBLISHED)[list(SHOWN)], 1),
-            (f"Our runs of released code ({counts['released']})", self.of(*RELEASED)[list(SHOWN)], 2),
+            (
+                f"Against published numbers ({counts['published']})",
+                self.of(*PUBLISHED)[list(SHOWN)],
+                1,
+            ),
+            (
+                f"Our runs of released code ({counts['released']})",
+                self.of(*RELEASED)[list(SHOWN)],
+                2,
+            ),
             ("Without a verdict", unjudged, 1),
             (f"Not run ({len(self.of('not run'))})", self.needs(), 1),
-            ("Whole tables: gains over the baseline, and the order of the systems", self.gains(), 1),
+            (
+                "Whole tables: gains over the baseline, and the order of the systems",
+                self.gains(),
+                1,
+            ),
         ):
             if len(table):
                 yield title, pd.DataFrame({name: texts(table[name], decimals) for name in table})
@@ -151,12 +200,20 @@ class Reproduction:
         """The tables of `sections`, each under its title."""
         lines: list[str] = []
         for title, table in self.sections():
-            lines += [f"## {title}", "", *pipe_table(list(table.columns), table.to_numpy().tolist(), NUMBERS), ""]
+            lines += [
+                f"## {title}",
+                "",
+                *pipe_table(list(table.columns), table.to_numpy().tolist(), NUMBERS),
+                "",
+            ]
         return "\n".join([*lines, NOTE, ""])
 
     def __rich__(self) -> Group:
         left = {*COLUMNS, "needs", "ledgers"} - set(NUMBERS)
-        tables = (text_table(title, part.columns, part.to_numpy().tolist(), left) for title, part in self.sections())
+        tables = (
+            text_table(title, part.columns, part.to_numpy().tolist(), left)
+            for title, part in self.sections()
+        )
         return Group(*tables, NOTE)
 
 
@@ -202,17 +259,28 @@ def reproduce(
     """
     root = Path(data)
     published = _rows_to_run(ledgers, only)
-    runs = [ours for _, row, name in published for ours in row.runs(name) if (root / ours.folder).is_dir()]
+    runs = [
+        ours
+        for _, row, name in published
+        for ours in row.runs(name)
+        if (root / ours.folder).is_dir()
+    ]
     with allowed_hosts(hosts):
         scores = _scores(runs, root, progress=progress)
     rows = [line for ledger, row, name in published for line in _rows(ledger, row, name, scores)]
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"questions": "Int64"})
-    return Reproduction(frame.assign(primary=frame["primary"].eq(True), **frame[list(TEXTS)].astype(object).fillna("")))
+    return Reproduction(
+        frame.assign(
+            primary=frame["primary"].eq(True), **frame[list(TEXTS)].astype(object).fillna("")
+        )
+    )
 
 
 def _rows_to_run(ledgers: Sequence[Ledger], only: str) -> list[tuple[Ledger, Published, str]]:
     """Each published row with the name of each of its sets, where "ledger/system/set" contains `only`."""
-    rows = [(ledger, row, name) for ledger in ledgers for row in ledger.published for name in row.values]
+    rows = [
+        (ledger, row, name) for ledger in ledgers for row in ledger.published for name in row.values
+    ]
     selected = []
     for ledger, row, name in rows:
         if only.lower() in f"{ledger.name}/{row.system}/{name}".lower():
@@ -223,7 +291,9 @@ def _rows_to_run(ledgers: Sequence[Ledger], only: str) -> list[tuple[Ledger, Pub
     return selected
 
 
-def _rows(ledger: Ledger, row: Published, name: str, scores: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, object]]:
+def _rows(
+    ledger: Ledger, row: Published, name: str, scores: Mapping[str, pd.DataFrame]
+) -> Iterator[dict[str, object]]:
     """The lines of a published row on one set: one per metric and run; one for a metric that no run measures."""
     runs = row.runs(name)
     only = f"{ledger.name}/{row.system}/{name}"
@@ -245,7 +315,9 @@ def _rows(ledger: Ledger, row: Published, name: str, scores: Mapping[str, pd.Dat
                 yield {**ran, **_compared(ledger, ours, metric, theirs, run_scores)}
 
 
-def _compared(ledger: Ledger, ours: Ours, metric: str, theirs: float, scores: pd.DataFrame) -> dict[str, object]:
+def _compared(
+    ledger: Ledger, ours: Ours, metric: str, theirs: float, scores: pd.DataFrame
+) -> dict[str, object]:
     """Our number, its difference and the verdict, with what the verdict rests on."""
     per_question = scores[ours.metrics[metric]]
     if ours.metrics[metric] != SIZE:
@@ -259,7 +331,9 @@ def _compared(ledger: Ledger, ours: Ours, metric: str, theirs: float, scores: pd
     published, allowed = ledger.sets[ours.set].questions, half_unit(theirs, ledger.decimals)
     if ledger.against == "released":
         if published not in (None, n):
-            raise ValueError(f"{ledger.name}: {ours.name!r} ran {n} questions, the released code {published}.")
+            raise ValueError(
+                f"{ledger.name}: {ours.name!r} ran {n} questions, the released code {published}."
+            )
         return {**line, "tolerance": allowed, "verdict": verdict(value - theirs, allowed, RELEASED)}
     assert published is not None and ours.sample is not None  # noqa: PT018 (the ledger has checked both)
     allowed = tolerance(sd, n, published, ours.sample, allowed)
@@ -278,8 +352,12 @@ def _scores(runs: Sequence[Ours], root: Path, *, progress: bool) -> dict[str, pd
             for ours, system in zip(runs_of_base, systems, strict=True):
                 if _key(ours) not in scores_of:
                     rankings = run(system, data, ours.k, name=ours.name, progress=False).rankings
-                    scores = evaluate(rankings, data, sorted(set(ours.metrics.values()) - {SIZE}), name=ours.name)
-                    scores_of[_key(ours)] = scores.assign(**{SIZE: [len(ranking) for ranking in rankings]})
+                    scores = evaluate(
+                        rankings, data, sorted(set(ours.metrics.values()) - {SIZE}), name=ours.name
+                    )
+                    scores_of[_key(ours)] = scores.assign(
+                        **{SIZE: [len(ranking) for ranking in rankings]}
+                    )
                 bar.update()
     return scores_of
 
@@ -289,7 +367,10 @@ def _open(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
     folder = root / ours.folder
     data = load(ours.data, path=folder, setting=ours.setting, passages=ours.passages)
     if not ours.titles:
-        data = replace(data, corpus=Corpus.from_passages([replace(passage, title="") for passage in data.corpus]))
+        data = replace(
+            data,
+            corpus=Corpus.from_passages([replace(passage, title="") for passage in data.corpus]),
+        )
     kind, bracket, file = ours.graph.removesuffix(")").partition("(")
     graph = f"{kind}({json.dumps(str(folder / file))})" if bracket else kind
     return data, KnowledgeBase.build(data.corpus, graph, embedder=SentenceEncoder(dtype=ours.dtype))
@@ -297,9 +378,19 @@ def _open(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
 
 def _base(ours: Ours) -> str:
     """What runs must share to share a knowledge base."""
-    return repr((ours.data, ours.folder, ours.setting, ours.passages, ours.titles, ours.graph, ours.dtype))
+    return repr(
+        (ours.data, ours.folder, ours.setting, ours.passages, ours.titles, ours.graph, ours.dtype)
+    )
 
 
 def _key(ours: Ours) -> str:
     """What a run's numbers depend on."""
-    return repr((_base(ours), ours.system, sorted(ours.parameters.items()), ours.k, sorted(ours.metrics.items())))
+    return repr(
+        (
+            _base(ours),
+            ours.system,
+            sorted(ours.parameters.items()),
+            ours.k,
+            sorted(ours.metrics.items()),
+        )
+    )

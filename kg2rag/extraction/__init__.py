@@ -1,6 +1,7 @@
 """Passages -> triples, mentions and entities: one file per extractor or importer, all behind `Extractor`.
 
-An extractor depends on a corpus, not on graphs or retrievers; `knowledge.graph` turns its `Extraction` into arrays.
+An extractor depends on a corpus, not on graphs or retrievers; `knowledge.graph` turns its
+`Extraction` into arrays.
 """
 
 from __future__ import annotations
@@ -40,19 +41,22 @@ class Mention:
 class Extraction:
     """What an extractor found.
 
-    `notes` counts what was cleaned or dropped, by cause ("triples with an empty end": 12), so that nothing is lost
-    silently; a cause with 0 is left out. `raw` are the triples as the source writes them, all of them, where `triples`
-    are fewer or cleaned; None where they are the same.
+    `notes` counts what was cleaned or dropped, by cause ("triples with an empty end": 12), so that
+    nothing is lost silently; a cause with 0 is left out. `raw` are the triples as the source writes
+    them, all of them, where `triples` are fewer or cleaned; None where they are the same.
     """
 
     triples: tuple[Triple, ...] = ()
     mentions: tuple[Mention, ...] = ()
     entities: tuple[Entity, ...] = ()
     notes: Mapping[str, int] = field(default_factory=dict)
-    raw: tuple[Triple, ...] | None = field(default=None, repr=False)  # the graph does not depend on it
+    # the graph does not depend on it
+    raw: tuple[Triple, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "notes", {cause: count for cause, count in self.notes.items() if count})
+        object.__setattr__(
+            self, "notes", {cause: count for cause, count in self.notes.items() if count}
+        )
 
 
 @runtime_checkable

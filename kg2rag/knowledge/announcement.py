@@ -10,7 +10,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from kg2rag.compute import Embedder, EndpointEncoder, GivenEncoder, SentenceEncoder, Store, counter_of
+from kg2rag.compute import (
+    Embedder,
+    EndpointEncoder,
+    GivenEncoder,
+    SentenceEncoder,
+    Store,
+    counter_of,
+)
 from kg2rag.compute.parallel import LINE_SECONDS
 
 MIN_TEXTS = 32  # fewer are read before an estimate would be of use
@@ -44,11 +51,18 @@ class Workload:
     includes: str = ""
 
     @classmethod
-    def encoding(cls, name: str, texts: Sequence[str], embedder: Embedder, store: Store) -> Workload:
+    def encoding(
+        cls, name: str, texts: Sequence[str], embedder: Embedder, store: Store
+    ) -> Workload:
         """The work of an encoder; no texts for one of the user's class, or a model2vec model, which is fast."""
         if not isinstance(embedder, SentenceEncoder | GivenEncoder | EndpointEncoder):
             return cls(name, (), list)
-        work = cls(name, texts, partial(embedder.encode, store=store), partial(embedder.lacking, store=store))
+        work = cls(
+            name,
+            texts,
+            partial(embedder.encode, store=store),
+            partial(embedder.lacking, store=store),
+        )
         if isinstance(embedder, EndpointEncoder):
             return replace(work, endpoint=embedder.model)
         if isinstance(embedder, SentenceEncoder):

@@ -1,7 +1,7 @@
 """A corpus with its graph, its embedder and the indexes built from them: what every strategy is given.
 
-Each part is built on first use and kept in the store under all that it depends on; a second process, or another
-knowledge base over the same corpus or graph, opens it from there.
+Each part is built on first use and kept in the store under all that it depends on; a second
+process, or another knowledge base over the same corpus or graph, opens it from there.
 """
 
 from __future__ import annotations
@@ -34,17 +34,30 @@ from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
 from kg2rag.text.normalisation import FUNCTION_WORDS, Lexicon
 from kg2rag.text.suggestions import suggest_parameters
-from kg2rag.types import Corpus, IntArray, Matrix, ParameterError, QADataset, Query, Ranking, corpus_of, refused
+from kg2rag.types import (
+    Corpus,
+    IntArray,
+    Matrix,
+    ParameterError,
+    QADataset,
+    Query,
+    Ranking,
+    corpus_of,
+    refused,
+)
 
 Built = TypeVar("Built")
-_RECOMMENDED = EntryPoint("recommended", "kg2rag.retrievers.systems:announce_recommended", "kg2rag.systems")
+_RECOMMENDED = EntryPoint(
+    "recommended", "kg2rag.retrievers.systems:announce_recommended", "kg2rag.systems"
+)
 """By name, as plugins are: a base knows no strategy."""
 ALLOWED = (
     "the name of a graph source such as 'mentions' or 'triples(FILE)', a KnowledgeGraph, a networkx graph, a file, a "
     "list of Triple or (head, relation, tail), a DataFrame of them, an extractor"
 )
 MAX_KEPT_VECTORS = (
-    20_000  # vectors of queries, and as many of texts made for them, in memory: 30 MB at 384 numbers each
+    # vectors of queries, and as many of texts made for them, in memory: 30 MB at 384 numbers each
+    20_000
 )
 
 
@@ -57,7 +70,8 @@ class KnowledgeBase:
     embedder: Embedder
     store: Store
     _memory: dict[Any, Any] = field(default_factory=dict, repr=False)
-    mention_table: MentionTable | None = field(default=None, repr=False)  # in place of the corpus's own
+    # in place of the corpus's own
+    mention_table: MentionTable | None = field(default=None, repr=False)
 
     @classmethod
     def build(
@@ -71,8 +85,8 @@ class KnowledgeBase:
     ) -> KnowledgeBase:
         """A knowledge base over `corpus`.
 
-        Its parts are computed on first use. If the models take long to read them, an estimate of the time is printed on
-        stderr, and so is the warning that a graph has no triples.
+        Its parts are computed on first use. If the models take long to read them, an estimate of
+        the time is printed on stderr, and so is the warning that a graph has no triples.
 
         Parameters
         ----------
@@ -92,7 +106,11 @@ class KnowledgeBase:
         ValueError : a graph over other passages.
         """
         if corpus is None:
-            raise refused("corpus", corpus, "the passages, also of a graph: KnowledgeBase.build(corpus, graph=graph)")
+            raise refused(
+                "corpus",
+                corpus,
+                "the passages, also of a graph: KnowledgeBase.build(corpus, graph=graph)",
+            )
         corpus = corpus.corpus if isinstance(corpus, QADataset) else corpus_of(corpus)
         if not isinstance(store, Store | None):
             raise refused("store", store, "a Store, such as Store(folder)")
@@ -104,7 +122,12 @@ class KnowledgeBase:
 
     @suggest_parameters()
     def retrieve(
-        self, query: str, k: int = 10, *, system: str | None = None, where: Mapping[str, object] | None = None
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        system: str | None = None,
+        where: Mapping[str, object] | None = None,
     ) -> Ranking:
         """The passages for a question, best first: hits with text, title and metadata.
 
@@ -135,7 +158,11 @@ class KnowledgeBase:
             return source
         corpus = self.corpus
         self.counts["builds"] += 1
-        key = {"corpus": corpus.fingerprint, "source": source.fingerprint, "rules": graph_io.VERSION}
+        key = {
+            "corpus": corpus.fingerprint,
+            "source": source.fingerprint,
+            "rules": graph_io.VERSION,
+        }
 
         def build(folder: Path) -> None:
             graph_io.write_files(KnowledgeGraph.build(source.extract(corpus), corpus), folder)
@@ -177,7 +204,9 @@ class KnowledgeBase:
         table = graph.triples
         columns = (table.heads, table.relations, table.tails, table.descriptions)
         texts = []
-        for head, relation, tail, number in zip(*(column.tolist() for column in columns), strict=True):
+        for head, relation, tail, number in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
             text = f"{graph.names[head]} {graph.relations[relation]} {graph.names[tail]}"
             description = graph.triple_descriptions[number]
             texts.append(f"{text}: {description}" if description else text)
@@ -195,7 +224,9 @@ class KnowledgeBase:
         """Finds entities by the keys of `KnowledgeGraph.code_of`, but for function words; and each match's entity."""
 
         def built() -> tuple[Lexicon, list[int]]:
-            codes = {key: code for key, code in self.graph.code_of.items() if key not in FUNCTION_WORDS}
+            codes = {
+                key: code for key, code in self.graph.code_of.items() if key not in FUNCTION_WORDS
+            }
             return Lexicon(list(codes)), list(codes.values())
 
         return self.cached("entity lexicon", built)
@@ -218,7 +249,11 @@ class KnowledgeBase:
                     table = with_terms(table, self.corpus, joined)
                 table.save(folder)
 
-            key: dict[str, object] = {"corpus": self.corpus.fingerprint, "rules": VERSION, "format": FORMAT}
+            key: dict[str, object] = {
+                "corpus": self.corpus.fingerprint,
+                "rules": VERSION,
+                "format": FORMAT,
+            }
             if joined.any():
                 key["terms"] = TERMS
             return MentionTable.load(self.store.entry("mentions", key, find))
@@ -234,11 +269,15 @@ class KnowledgeBase:
 
     def lexical(self, settings: LexicalSettings) -> LexicalIndex:
         """BM25 over the passages, one index for each settings."""
-        return self._lexical("bm25", {"corpus": self.corpus.fingerprint}, self.corpus.streamed_contents, settings)
+        return self._lexical(
+            "bm25", {"corpus": self.corpus.fingerprint}, self.corpus.streamed_contents, settings
+        )
 
     def entity_names(self, settings: LexicalSettings) -> LexicalIndex:
         """BM25 over the names of the graph's entities."""
-        return self._lexical("bm25-entities", {"graph": self.graph.fingerprint}, self.graph.names, settings)
+        return self._lexical(
+            "bm25-entities", {"graph": self.graph.fingerprint}, self.graph.names, settings
+        )
 
     def _lexical(
         self, stage: str, source: Mapping[str, str], texts: Sequence[str], settings: LexicalSettings
@@ -246,11 +285,15 @@ class KnowledgeBase:
         def opened() -> LexicalIndex:
             key = {**source, "rules": lexical.VERSION, **dataclasses.asdict(settings)}
             build = partial(LexicalIndex.write, contents=texts, settings=settings)
-            return LexicalIndex(self.store.entry(stage, key, build, libraries=("bm25s", "pystemmer")), settings)
+            return LexicalIndex(
+                self.store.entry(stage, key, build, libraries=("bm25s", "pystemmer")), settings
+            )
 
         return self.cached((stage, settings), opened)
 
-    def cached(self, key: Hashable, build: Callable[[], Built], *, from_graph: bool = False) -> Built:
+    def cached(
+        self, key: Hashable, build: Callable[[], Built], *, from_graph: bool = False
+    ) -> Built:
         """What was built under this key before, or is built now; kept in memory as long as the knowledge base.
 
         What should outlive the process goes into `store` as well, under a key of all that it depends on.
@@ -258,7 +301,8 @@ class KnowledgeBase:
         """
         if key not in self._memory:
             n_reads = self.counts["graph reads"]
-            module = str(getattr(getattr(build, "func", build), "__module__", ""))  # of a partial, that of its function
+            # of a partial, that of its function
+            module = str(getattr(getattr(build, "func", build), "__module__", ""))
             self.counts.update(("builds", f"built by {module}"))
             self._builders[key] = module
             built = build()
@@ -328,18 +372,26 @@ class KnowledgeBase:
 
     def candidates(self, queries: Sequence[Query]) -> list[IntArray | None]:
         """The corpus rows each query may return, sorted; None if it may return any."""
-        return [None if query.candidates is None else self.corpus.rows(query.candidates) for query in queries]
+        return [
+            None if query.candidates is None else self.corpus.rows(query.candidates)
+            for query in queries
+        ]
 
     def __getstate__(self) -> dict[str, Any]:
         # Indexes and vectors are left out: another process opens them from the store.
-        state = {name: self.__dict__[name] for name in ("corpus", "source", "embedder", "store", "mention_table")}
+        state = {
+            name: self.__dict__[name]
+            for name in ("corpus", "source", "embedder", "store", "mention_table")
+        }
         return {**state, "_memory": {}}
 
 
 def _described(source: Extractor | KnowledgeGraph, entities: object) -> Extractor:
     """A source with records of entities before its own."""
     if isinstance(source, KnowledgeGraph):
-        raise ParameterError("entities are added to triples or a source, not to a KnowledgeGraph, which has its own.")
+        raise ParameterError(
+            "entities are added to triples or a source, not to a KnowledgeGraph, which has its own."
+        )
     return CombinedExtractor((GivenExtraction(Extraction(entities=entities_of(entities))), source))
 
 

@@ -28,7 +28,9 @@ WEIGHT_DIGITS = 9
 _PROMPT = (files(__package__) / "analyser_prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 
 
-Share = Annotated[float, Field(ge=0), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})]
+Share = Annotated[
+    float, Field(ge=0), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})
+]
 """At least 0; the schema that is sent asks for at most 1, the sum of all being read as the whole."""
 
 
@@ -70,7 +72,9 @@ def _analysis(name: str, answer: Completion[Weighing]) -> QueryAnalysis:
         raise unusable(name, answer, "its weights are all 0")
     reasoning = answer.parsed.reasoning
     if abs(total - 1) > SUM_TOLERANCE:
-        reasoning = f"{reasoning} (its weights summed to {total:g} and were divided by that)".strip()
+        reasoning = (
+            f"{reasoning} (its weights summed to {total:g} and were divided by that)".strip()
+        )
     weights = {side: round(share / total, WEIGHT_DIGITS) for side, share in shares.items()}
     return QueryAnalysis(answer.parsed.query_type, weights, reasoning)
 

@@ -55,9 +55,9 @@ class Batch:
     def run(self) -> dict[str, Outcome]:
         """The outcome of each request.
 
-        An interrupt cancels what is queued, waits for what is on its way, so that it is stored, and is raised; a second
-        one does not wait. CompletionError for a failure of kind "access", which all requests would share, and for many
-        equal failures one after the other.
+        An interrupt cancels what is queued, waits for what is on its way, so that it is stored, and
+        is raised; a second one does not wait. CompletionError for a failure of kind "access", which
+        all requests would share, and for many equal failures one after the other.
         """
         self._send(self.names[:TRIAL])
         warn_of_unusable(self.outcomes.values(), len(self.names))
@@ -85,7 +85,8 @@ class Batch:
                         raise self._end(failure)
                     pool.shutdown(wait=True, cancel_futures=True)
                     break
-            except BaseException:  # an interrupt too: without this, leaving the pool would first empty its queue
+            # an interrupt too: without this, leaving the pool would first empty its queue
+            except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         for future, name in futures.items():  # what was on its way
@@ -95,8 +96,8 @@ class Batch:
     def _send_slow(self) -> None:
         """Send what timed out once more, and what was not sent for this reason, one at a time.
 
-        The endpoint may still be at work on requests that were given up: then the first of them times out, too, and is
-        sent again.
+        The endpoint may still be at work on requests that were given up: then the first of them
+        times out, too, and is sent again.
         """
         arrived: list[Outcome] = []
         for name in self.names:
@@ -138,7 +139,10 @@ def shared_failure(arrived: Sequence[Outcome], count: int) -> Failure | None:
     failures = [outcome for outcome in arrived[-count:] if isinstance(outcome, Failure)]
     if failures and failures[-1].kind == "access":
         raise CompletionError(failures[-1])
-    is_shared = len(failures) == count and len({(failure.kind, failure.reason) for failure in failures}) == 1
+    is_shared = (
+        len(failures) == count
+        and len({(failure.kind, failure.reason) for failure in failures}) == 1
+    )
     if not is_shared or failures[-1].kind in ("limit", "output"):
         return None
     return failures[-1]
@@ -146,7 +150,11 @@ def shared_failure(arrived: Sequence[Outcome], count: int) -> Failure | None:
 
 def warn_of_unusable(outcomes: Iterable[Outcome], total: int) -> None:
     """Warn if more than a fifth of the first replies are unusable, with some of them, before the others are paid."""
-    replies = [outcome for outcome in outcomes if not isinstance(outcome, Failure) or outcome.kind == "output"]
+    replies = [
+        outcome
+        for outcome in outcomes
+        if not isinstance(outcome, Failure) or outcome.kind == "output"
+    ]
     unusable = [reply for reply in replies if isinstance(reply, Failure)]
     if len(replies) < TRIAL or len(unusable) <= MAX_UNUSABLE_SHARE * len(replies):
         return

@@ -1,7 +1,8 @@
 """Prompts -> completions by any OpenAI-compatible endpoint (vLLM, Ollama, a hosted service).
 
-`ChatModel` asks; `Completion` and `Failure` are its outcomes. `Usage` counts tokens and cost, `Spending` limits them.
-Each answer is stored as it arrives, under the model and the request, not the address, and never bought again.
+`ChatModel` asks; `Completion` and `Failure` are its outcomes. `Usage` counts tokens and cost,
+`Spending` limits them. Each answer is stored as it arrives, under the model and the request, not
+the address, and never bought again.
 """
 
 from __future__ import annotations
@@ -18,12 +19,27 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from kg2rag.compute import EncoderTokens
-from kg2rag.compute.endpoint import TIMEOUT_SECONDS, Endpoint, checked_address, endpoint_of, is_local
+from kg2rag.compute.endpoint import (
+    TIMEOUT_SECONDS,
+    Endpoint,
+    checked_address,
+    endpoint_of,
+    is_local,
+)
 from kg2rag.compute.keyed_file import KeyedFile, claimed
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import Store
 from kg2rag.llm.batch import Batch
-from kg2rag.llm.client import TOKEN_LIMITS, Body, Connection, Spending, Structured, in_form, most_of, token_limit
+from kg2rag.llm.client import (
+    TOKEN_LIMITS,
+    Body,
+    Connection,
+    Spending,
+    Structured,
+    in_form,
+    most_of,
+    token_limit,
+)
 from kg2rag.llm.replies import (
     CallPlan,
     Completion,
@@ -100,7 +116,9 @@ class ChatModel:
         checked_address(self.base_url)
         if self.spending is not None and self.spending.max_cost is not None:
             # ValueError if the limit cannot be kept.
-            most_of(json.dumps(self.request("")).encode(), (self.prompt_price, self.completion_price))
+            most_of(
+                json.dumps(self.request("")).encode(), (self.prompt_price, self.completion_price)
+            )
 
     @property
     def requests_at_a_time(self) -> int:
@@ -126,13 +144,16 @@ class ChatModel:
 
         `schema` : what the answers must fit, for all prompts or one for each.
 
-        An interrupt cancels queued prompts, waits for those in flight, so that they are stored, and is raised; a second
-        one does not wait. CompletionError for a failure of kind "access", which all prompts would share, and for many
-        equal failures in a row. If more than a fifth of the first ten replies are unusable, `UnusableRepliesWarning`
-        shows three of them before the others are sent.
+        An interrupt cancels queued prompts, waits for those in flight, so that they are stored, and
+        is raised; a second one does not wait. CompletionError for a failure of kind "access", which
+        all prompts would share, and for many equal failures in a row. If more than a fifth of the
+        first ten replies are unusable, `UnusableRepliesWarning` shows three of them before the
+        others are sent.
         """
         schemas = [schema] * len(prompts) if schema is None or isinstance(schema, type) else schema
-        requests = [self._request(prompt, form) for prompt, form in zip(prompts, schemas, strict=True)]
+        requests = [
+            self._request(prompt, form) for prompt, form in zip(prompts, schemas, strict=True)
+        ]
         distinct = {request.key: request for request in requests}
         outcomes = self._stored(list(distinct.values()))
         with progress_bar(len(distinct), progress, "prompt") as bar:
@@ -153,25 +174,39 @@ class ChatModel:
             outcomes |= batch.run()
         fresh = dict(outcomes)  # an answer counts once, for the first of equal prompts
         keys = [request.key for request in requests]
-        return [fresh.pop(key) if key in fresh else replace(outcomes[key], cached=True) for key in keys]
+        return [
+            fresh.pop(key) if key in fresh else replace(outcomes[key], cached=True) for key in keys
+        ]
 
     def stored(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Outcome | None:
         """The stored outcome of a prompt, which may be a `Failure`; None if it was never answered."""
         request = self._request(prompt, schema)
         return self._stored([request]).get(request.key)
 
-    def plan(self, prompts: Sequence[Prompt], schema: type[BaseModel] | None = None, *, answer_tokens: int) -> CallPlan:
+    def plan(
+        self,
+        prompts: Sequence[Prompt],
+        schema: type[BaseModel] | None = None,
+        *,
+        answer_tokens: int,
+    ) -> CallPlan:
         """What `complete_many` would send, without sending it.
 
-        Tokens are estimated with the encoder's tokenizer; `answer_tokens` is the usual length of an answer. Stored
-        answers correct both estimates.
+        Tokens are estimated with the encoder's tokenizer; `answer_tokens` is the usual length of an
+        answer. Stored answers correct both estimates.
         """
-        requests = {request.key: request for request in (self._request(prompt, schema) for prompt in prompts)}
+        requests = {
+            request.key: request
+            for request in (self._request(prompt, schema) for prompt in prompts)
+        }
         stored = self._stored(list(requests.values()))
         unsent = [request.body for key, request in requests.items() if key not in stored]
         answers = list(stored.values())
         planned = _prompt_tokens(unsent), answer_tokens * len(unsent)
-        planned_before = _prompt_tokens([requests[key].body for key in stored]), answer_tokens * len(stored)
+        planned_before = (
+            _prompt_tokens([requests[key].body for key in stored]),
+            answer_tokens * len(stored),
+        )
         return self.call_plan(len(unsent), answers, corrected(planned, planned_before, answers))
 
     def call_plan(self, calls: int, stored: Collection[Outcome], tokens: Pair) -> CallPlan:
@@ -189,7 +224,10 @@ class ChatModel:
         """What so many further requests would take, by the outcomes of the first."""
         counts = self.usage(outcomes)
         share = calls / len(outcomes)
-        tokens = [n if n is None else round(share * n) for n in (counts.prompt_tokens, counts.completion_tokens)]
+        tokens = [
+            n if n is None else round(share * n)
+            for n in (counts.prompt_tokens, counts.completion_tokens)
+        ]
         return self.call_plan(calls, outcomes, (tokens[0], tokens[1]))
 
     def usage(self, outcomes: Collection[Outcome]) -> Usage:
@@ -230,8 +268,14 @@ class ChatModel:
         return {name: value for name, value in body.items() if value is not None}
 
     def _sampling(self) -> dict[str, Any]:
-        settings = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_tokens}
-        sampling: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+        settings = {
+            "temperature": self.temperature,
+            "seed": self.seed,
+            "max_tokens": self.max_tokens,
+        }
+        sampling: dict[str, Any] = {
+            name: value for name, value in settings.items() if value is not None
+        }
         if not self.again:
             return sampling
         again = {"temperature": RETRY_TEMPERATURE, "seed": sampling.get("seed", 0) + self.again}
@@ -245,7 +289,9 @@ class ChatModel:
 
     def _stored(self, requests: Sequence[_Request]) -> dict[str, Outcome]:
         """Key -> the outcome of an answer in the store: one that is finished, or one that was cut at the same limit."""
-        values = self._answers.find([key for request in requests for key in (request.key, request.cut_key)])
+        values = self._answers.find(
+            [key for request in requests for key in (request.key, request.cut_key)]
+        )
         outcomes: dict[str, Outcome] = {}
         for request in requests:
             for key in (request.cut_key, request.key):
@@ -260,7 +306,9 @@ class ChatModel:
 
     @cached_property
     def _connection(self) -> Connection:
-        endpoint = Endpoint(self.base_url, self.api_key_env, timeout=self.timeout, retries=self.retries)
+        endpoint = Endpoint(
+            self.base_url, self.api_key_env, timeout=self.timeout, retries=self.retries
+        )
         weakref.finalize(self, endpoint.close)  # connections that are kept alive end with the model
         return Connection(endpoint, self.spending, (self.prompt_price, self.completion_price))
 
@@ -280,14 +328,19 @@ class _Request(NamedTuple):
 def request_key(body: Body, again: int = 0, *, cut_at: int | None = None) -> str:
     """The name under which the answer to a request is kept.
 
-    The limit of tokens is part only of the name of an answer that was cut at it: a finished one is valid under others.
+    The limit of tokens is part only of the name of an answer that was cut at it: a finished one is
+    valid under others.
     """
-    content: dict[str, Any] = {"body": {name: value for name, value in body.items() if name not in TOKEN_LIMITS}}
+    content: dict[str, Any] = {
+        "body": {name: value for name, value in body.items() if name not in TOKEN_LIMITS}
+    }
     if again:
         content["again"] = again
     if cut_at is not None:
         content["cut at"] = cut_at
-    return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(content, sort_keys=True, ensure_ascii=False).encode()
+    ).hexdigest()
 
 
 def _prompt_tokens(bodies: Sequence[Body]) -> int:
@@ -296,7 +349,9 @@ def _prompt_tokens(bodies: Sequence[Body]) -> int:
     return sum(EncoderTokens().count(texts)) + TEMPLATE_TOKENS * (len(texts) + len(bodies))
 
 
-def corrected(tokens: tuple[int, int], stored_tokens: tuple[int, int], stored: Collection[Outcome]) -> tuple[int, int]:
+def corrected(
+    tokens: tuple[int, int], stored_tokens: tuple[int, int], stored: Collection[Outcome]
+) -> tuple[int, int]:
     """Estimates of prompt and completion tokens, times what the endpoint counted of stored outcomes by their estimates.
 
     An estimate stays if the endpoint counts none.
@@ -324,7 +379,9 @@ def messages_of(prompt: Prompt) -> list[dict[str, str]]:
             text.encode()
         except UnicodeEncodeError as error:
             around = text[max(0, error.start - 40) : error.start]
-            raise ValueError(f"A prompt holds a lone surrogate, which cannot be sent, after {around!r}.") from None
+            raise ValueError(
+                f"A prompt holds a lone surrogate, which cannot be sent, after {around!r}."
+            ) from None
     return messages
 
 
@@ -360,10 +417,13 @@ def ask_each(
 ) -> list[Completion[Schema]]:
     """The completion of every prompt, sent concurrently, for strategies that call a model while they retrieve.
 
-    UnansweredQueryError names (by `names`: `name_of` of each prompt's query) the first without a completion.
+    UnansweredQueryError names (by `names`: `name_of` of each prompt's query) the first without a
+    completion.
     """
     completions: list[Completion[Schema]] = []
-    for name, outcome in zip(names, model.complete_many(prompts, schema, progress=progress), strict=True):
+    for name, outcome in zip(
+        names, model.complete_many(prompts, schema, progress=progress), strict=True
+    ):
         if isinstance(outcome, Failure):
             raise UnansweredQueryError(replace(outcome, reason=f"{name}: {outcome.reason}"))
         completions.append(outcome)
@@ -374,7 +434,9 @@ def unusable(name: str, completion: Completion[Any], cause: str) -> UnansweredQu
     """The error for an answer that fits its schema but cannot be used."""
     reason = f"{name}: {cause}; the model wrote {completion.text[:200]!r}"
     counts = (completion.prompt_tokens, completion.completion_tokens)
-    failure = Failure("output", reason, completion.attempts, *counts, cached=completion.cached, cause=cause)
+    failure = Failure(
+        "output", reason, completion.attempts, *counts, cached=completion.cached, cause=cause
+    )
     return UnansweredQueryError(failure)
 
 

@@ -1,8 +1,9 @@
 """One request body -> one `Reply` of an endpoint, within limits of requests and money.
 
-A request is changed where an endpoint refuses it for its form: a parameter is renamed or left out, the schema is
-requested in another way, the system message goes into the first message of the user. What an endpoint was seen to take
-is remembered in this process. Replies are streamed, so that the time-out is the time between two bytes.
+A request is changed where an endpoint refuses it for its form: a parameter is renamed or left out,
+the schema is requested in another way, the system message goes into the first message of the user.
+What an endpoint was seen to take is remembered in this process. Replies are streamed, so that the
+time-out is the time between two bytes.
 """
 
 from __future__ import annotations
@@ -36,8 +37,12 @@ TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 """Fields of a request that limit the tokens of its answer; an endpoint takes one of them."""
 _OPTIONAL = ("temperature", "seed", "stream_options")
 """What is left out of a request where an endpoint refuses it by name."""
-_FORMAT_WORDS = re.compile(r"response_format|json_schema|json_object|json mode|grammar|guided|schema", re.IGNORECASE)
-_SYSTEM_WORDS = re.compile(r"system role|system message|roles must alternate|only user and assistant", re.IGNORECASE)
+_FORMAT_WORDS = re.compile(
+    r"response_format|json_schema|json_object|json mode|grammar|guided|schema", re.IGNORECASE
+)
+_SYSTEM_WORDS = re.compile(
+    r"system role|system message|roles must alternate|only user and assistant", re.IGNORECASE
+)
 
 
 class SpendingLimitError(RuntimeError):
@@ -95,10 +100,14 @@ def most_of(body: bytes, prices: Prices) -> float:
     request = json.loads(body)
     limit = token_limit(request)
     if limit is None:
-        raise ValueError("A limit of cost needs max_tokens: without it, an answer may cost anything.")
+        raise ValueError(
+            "A limit of cost needs max_tokens: without it, an answer may cost anything."
+        )
     most = cost_of((len(body), limit * request.get("n", 1)), prices)
     if most is None:
-        raise ValueError("A limit of cost needs both prices of the model: prompt_price and completion_price.")
+        raise ValueError(
+            "A limit of cost needs both prices of the model: prompt_price and completion_price."
+        )
     return most
 
 
@@ -125,7 +134,9 @@ def _at(*path: str | int) -> Any:
 class _Answer(BaseModel):
     """The first choice of a chat completion."""
 
-    message: dict[str, Any] = Field(validation_alias=AliasPath("choices", 0, "message"), exclude=True)
+    message: dict[str, Any] = Field(
+        validation_alias=AliasPath("choices", 0, "message"), exclude=True
+    )
     text: Content = _at("choices", 0, "message", "content")
     refusal: str | None = _at("choices", 0, "message", "refusal")
     finish_reason: str | None = _at("choices", 0, "finish_reason")
@@ -146,7 +157,8 @@ class _Event(BaseModel):
 class InterruptedStreamError(EndpointError):
     """A stream has its end mark before the answer ends.
 
-    The server of llama-cpp-python breaks off the answer that it streams where another request comes.
+    The server of llama-cpp-python breaks off the answer that it streams where another request
+    comes.
     """
 
     def __init__(self) -> None:
@@ -163,7 +175,8 @@ def read_answer(content: bytes, events: bool) -> _Answer:
 def joined_events(stream: str) -> dict[str, Any]:
     """The chat completion that a stream of server-sent events adds up to.
 
-    ValueError for one that was cut off, InterruptedStreamError for one that the endpoint ended too early.
+    ValueError for one that was cut off, InterruptedStreamError for one that the endpoint ended too
+    early.
     """
     events, has_end_mark = _events_in(stream)
     finish_reason = _last(events, "finish_reason")
@@ -180,7 +193,9 @@ def _events_in(stream: str) -> tuple[list[_Event], bool]:
     """The events of a stream, and whether it has its end mark."""
     lines = re.split(r"\r\n|\n|\r", stream)
     parts = [line.removeprefix("data:").strip() for line in lines if line.startswith("data:")]
-    return [_Event.model_validate_json(part) for part in parts if part != _END_MARK], _END_MARK in parts
+    return [
+        _Event.model_validate_json(part) for part in parts if part != _END_MARK
+    ], _END_MARK in parts
 
 
 def _joined(events: list[_Event], name: str) -> str:
@@ -290,7 +305,9 @@ class Dialect:
         """What the endpoint refused, in words."""
         changes = [f"{name} is left out" for name in sorted(self.left_out)]
         if not self.streams:
-            changes.append("answers are not streamed, since it breaks one off where another request comes")
+            changes.append(
+                "answers are not streamed, since it breaks one off where another request comes"
+            )
         if self.renames_limit:
             changes.append("max_tokens is sent as max_completion_tokens")
         if self.merges_system:
@@ -362,7 +379,9 @@ def _remember(name: tuple[str, str], former: Dialect, dialect: Dialect) -> None:
     proved = replace(dialect, is_proved=True)
     if replace(former, is_proved=True, has_guessed=proved.has_guessed) != proved:
         address, model = name
-        warnings.warn(f"{model} at {address}: {dialect.described()}.", AdaptedRequestWarning, stacklevel=2)
+        warnings.warn(
+            f"{model} at {address}: {dialect.described()}.", AdaptedRequestWarning, stacklevel=2
+        )
     _DIALECTS[name] = proved
 
 

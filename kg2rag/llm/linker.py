@@ -1,6 +1,7 @@
 """Query text -> entities of a graph, by asking a language model: the last of a chain, for names spelt in no known way.
 
-The schema of the answer limits the model to the graph's entity types. The prompt and the confidence are ours.
+The schema of the answer limits the model to the graph's entity types. The prompt and the confidence
+are ours.
 """
 
 from __future__ import annotations
@@ -53,16 +54,28 @@ class LLMLinker:
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """The links of each query; one `UnknownNameWarning` reports the names that the graph lacks.
 
-        Queries without a word are not sent. CompletionError names the query: an answer is missing, or of another form.
+        Queries without a word are not sent. CompletionError names the query: an answer is missing,
+        or of another form.
         """
         graph = self.kb.graph
         sent = [query for query in queries if normalise(query.text) and graph.n_entities]
         names_of = dict(zip(sent, self._named(sent), strict=True))
-        unknown = [(name, query) for query, names in names_of.items() for name in names if graph.find(name) is None]
+        unknown = [
+            (name, query)
+            for query, names in names_of.items()
+            for name in names
+            if graph.find(name) is None
+        ]
         if unknown:
             name, query = unknown[0]
-            message = f"The model named {len(unknown)} entities that the graph lacks, which are not used"
-            warnings.warn(f"{message} (first: {name!r}, of {name_of(query)}).", UnknownNameWarning, stacklevel=2)
+            message = (
+                f"The model named {len(unknown)} entities that the graph lacks, which are not used"
+            )
+            warnings.warn(
+                f"{message} (first: {name!r}, of {name_of(query)}).",
+                UnknownNameWarning,
+                stacklevel=2,
+            )
         links = {query.text: self._links(query, names) for query, names in names_of.items()}
         return [links.get(query.text, []) for query in queries]
 
@@ -71,7 +84,9 @@ class LLMLinker:
         types = self.kb.graph.entity_types if self.types is None else self.types
         prompts = [self._prompt(query, types) for query in queries]
         form = _schema(types, self.limit)
-        answers = ask_each(self.model, [name_of(query) for query in queries], prompts, form, "linking")
+        answers = ask_each(
+            self.model, [name_of(query) for query in queries], prompts, form, "linking"
+        )
         return [_names_of_types(answer.parsed.entities, types) for answer in answers]  # type: ignore[attr-defined]
 
     def _prompt(self, query: Query, types: Sequence[str]) -> str:
@@ -79,7 +94,9 @@ class LLMLinker:
         if types:
             allowed = f"The graph knows entities of these types and no others: {', '.join(types)}."
             fields = f'{NAME_FIELD}, and "type", one of the types above'
-        return _PROMPT.format(query=quoted(query.text), types=allowed, fields=fields, limit=self.limit)
+        return _PROMPT.format(
+            query=quoted(query.text), types=allowed, fields=fields, limit=self.limit
+        )
 
     def _links(self, query: Query, names: Sequence[str]) -> list[Link]:
         """The first links to entities that the graph has."""
@@ -87,7 +104,9 @@ class LLMLinker:
         for name in names:
             entity = self.kb.graph.find(name)
             if entity is not None and entity not in links:
-                links[entity] = Link(entity, self._span(query.text, name, entity), "llm", self.confidence)
+                links[entity] = Link(
+                    entity, self._span(query.text, name, entity), "llm", self.confidence
+                )
         return list(links.values())[: self.limit]
 
     def with_types(self, types: tuple[str, ...]) -> LLMLinker:
@@ -105,16 +124,25 @@ def _names_of_types(entities: Sequence[Any], types: Sequence[str]) -> list[str]:
     """The names in an answer, each once; only those of the types, if there are any."""
     allowed = set(map(entity_key, types))
     return list(
-        dict.fromkeys(entity.name for entity in entities if not allowed or entity_key(str(entity.type)) in allowed)
+        dict.fromkeys(
+            entity.name
+            for entity in entities
+            if not allowed or entity_key(str(entity.type)) in allowed
+        )
     )
 
 
 def _schema(types: Sequence[str], limit: int) -> type[BaseModel]:
     """The form of an answer: the schema that is sent allows `types` only; an entity of another type is read, too."""
-    name = Annotated[str, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS})]
+    name = Annotated[
+        str, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS})
+    ]
     fields: dict[str, Any] = {"name": (name, ...)}
     if types:
-        fields["type"] = (Annotated[Any, WithJsonSchema({"type": "string", "enum": list(types)})], ...)
+        fields["type"] = (
+            Annotated[Any, WithJsonSchema({"type": "string", "enum": list(types)})],
+            ...,
+        )
     entity = create_model("Entity", **fields)
     limits = Field(json_schema_extra={"maxItems": limit})
     return create_model("NamedEntities", entities=(list[entity], limits))  # type: ignore[valid-type]

@@ -1,9 +1,10 @@
 """Your own documents -> a test set: multi-hop questions that a model writes from paths of the graph, or known items.
 
-A path is a chain of passages; neighbours name the same entity, the bridge. The model writes a question that
-needs them all; the question is kept if the model, asked anew, answers it from all of them and from no single one, as
-MuSiQue keeps connected questions. The model judges itself, so a person should, too: `label()` is the page for it.
-Filters: Trivedi et al., "MuSiQue", TACL 2022, Sec. 5. The prompts, and everything else, are ours.
+A path is a chain of passages; neighbours name the same entity, the bridge. The model writes a
+question that needs them all; the question is kept if the model, asked anew, answers it from all of
+them and from no single one, as MuSiQue keeps connected questions. The model judges itself, so a
+person should, too: `label()` is the page for it. Filters: Trivedi et al., "MuSiQue", TACL 2022,
+Sec. 5. The prompts, and everything else, are ours.
 """
 
 from __future__ import annotations
@@ -127,7 +128,9 @@ class _ChainWalk:
         return int(self.rng.choice(values))
 
 
-def plan_questions(kb: KnowledgeBase, model: ChatModel, *, limit: int = 50, hops: int = 2, seed: int = 0) -> str:
+def plan_questions(
+    kb: KnowledgeBase, model: ChatModel, *, limit: int = 50, hops: int = 2, seed: int = 0
+) -> str:
     """What `questions_from` with these arguments would send, in words: calls, tokens, time and cost, estimated."""
     paths = chains(kb, limit, hops, seed)
     prompts = [_writing_prompt(kb.corpus, chain) for chain in paths]
@@ -143,7 +146,12 @@ def plan_questions(kb: KnowledgeBase, model: ChatModel, *, limit: int = 50, hops
 
 
 def questions_from(
-    kb: KnowledgeBase, model: ChatModel | None = None, *, limit: int = 50, hops: int = 2, seed: int = 0
+    kb: KnowledgeBase,
+    model: ChatModel | None = None,
+    *,
+    limit: int = 50,
+    hops: int = 2,
+    seed: int = 0,
 ) -> WrittenQuestions:
     """A test set from the passages of a knowledge base; every answer of a model is stored and paid once.
 
@@ -167,7 +175,11 @@ def questions_from(
     prompts = [_writing_prompt(kb.corpus, chain) for chain in paths]
     outcomes = model.complete_many(prompts, Written, progress="writing questions")
     drafts = _drafts(paths, outcomes, dropped)
-    prompts = [prompt for chain, draft in drafts for prompt in _checking_prompts(kb.corpus, chain, draft.question)]
+    prompts = [
+        prompt
+        for chain, draft in drafts
+        for prompt in _checking_prompts(kb.corpus, chain, draft.question)
+    ]
     checks = model.complete_many(prompts, Answered, progress="checking questions")
     rows: list[dict[str, Any]] = []
     for number, (chain, draft) in enumerate(drafts):
@@ -178,10 +190,14 @@ def questions_from(
         else:
             rows.append(_row(f"w{len(rows) + 1}", kb.corpus, chain, draft, model.model))
     failures = [outcome for outcome in [*outcomes, *checks] if isinstance(outcome, Failure)]
-    return WrittenQuestions(kb.corpus, rows, dict(dropped), failures, model.usage([*outcomes, *checks]))
+    return WrittenQuestions(
+        kb.corpus, rows, dict(dropped), failures, model.usage([*outcomes, *checks])
+    )
 
 
-def _drafts(paths: Sequence[Chain], outcomes: Sequence[Outcome], dropped: Counter[str]) -> list[tuple[Chain, Written]]:
+def _drafts(
+    paths: Sequence[Chain], outcomes: Sequence[Outcome], dropped: Counter[str]
+) -> list[tuple[Chain, Written]]:
     """The chains with questions that can be checked; the others are counted in `dropped`."""
     drafts = []
     for chain, outcome in zip(paths, outcomes, strict=True):
@@ -215,13 +231,18 @@ def _passage_list(corpus: Corpus, rows: Sequence[int]) -> str:
 
 
 def _writing_prompt(corpus: Corpus, chain: Chain) -> str:
-    return WRITE.format(bridges=", ".join(map(quoted, chain.bridges)), passages=_passage_list(corpus, chain.rows))
+    return WRITE.format(
+        bridges=", ".join(map(quoted, chain.bridges)), passages=_passage_list(corpus, chain.rows)
+    )
 
 
 def _checking_prompts(corpus: Corpus, chain: Chain, question: str) -> list[str]:
     """The question with all passages, then with each single one."""
     contexts = [chain.rows, *((row,) for row in chain.rows)]
-    return [ANSWER.format(question=quoted(question), passages=_passage_list(corpus, rows)) for rows in contexts]
+    return [
+        ANSWER.format(question=quoted(question), passages=_passage_list(corpus, rows))
+        for rows in contexts
+    ]
 
 
 def _fault_of_question(written: Written) -> str:

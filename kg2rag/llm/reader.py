@@ -1,7 +1,7 @@
 """(question, context) -> answer, by a language model; everything up to the context works without one.
 
-A reader gets questions and context strings, no retriever. A question that fails is listed as failed, with its reason,
-and is never scored as an empty answer. The prompts are ours.
+A reader gets questions and context strings, no retriever. A question that fails is listed as
+failed, with its reason, and is never scored as an empty answer. The prompts are ours.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class ReaderPrompt:
         return self.template.format(question=question, context=context)
 
 
-_PROMPTS = tomllib.loads(Path(__file__).with_name("reader_prompts.toml").read_text(encoding="utf-8"))
+_PROMPTS = tomllib.loads(
+    Path(__file__).with_name("reader_prompts.toml").read_text(encoding="utf-8")
+)
 SHORT = ReaderPrompt(**_PROMPTS["short"])
 """Only the answer, as exact match and F1 expect it."""
 REASONED = ReaderPrompt(**_PROMPTS["reasoned"])
@@ -73,7 +75,9 @@ class Answers:
     @property
     def failed(self) -> dict[str, Failure]:
         """The questions without an answer, and why."""
-        return {id_: outcome for id_, outcome in self.outcomes.items() if isinstance(outcome, Failure)}
+        return {
+            id_: outcome for id_, outcome in self.outcomes.items() if isinstance(outcome, Failure)
+        }
 
 
 @dataclass(frozen=True)
@@ -91,11 +95,14 @@ class Reader:
 
         `contexts` : one per question, as the model sees it; empty for an answer from the model's memory.
 
-        Raises ValueError: too many or too few contexts, or two questions with one id. CompletionError: the endpoint
-        refuses the key, or does not know the model.
+        Raises ValueError: too many or too few contexts, or two questions with one id.
+        CompletionError: the endpoint refuses the key, or does not know the model.
         """
         prompts = self._prompts(questions, contexts)
-        outcomes = [self._checked(outcome) for outcome in self.model.complete_many(prompts, progress="reading")]
+        outcomes = [
+            self._checked(outcome)
+            for outcome in self.model.complete_many(prompts, progress="reading")
+        ]
         answers = {
             question.id: outcome if isinstance(outcome, Failure) else self._answer(outcome.text)
             for question, outcome in zip(questions, outcomes, strict=True)
@@ -104,12 +111,16 @@ class Reader:
 
     def plan(self, questions: Sequence[Query], contexts: Sequence[str]) -> CallPlan:
         """What `read` would send: requests, tokens, time and cost, estimated."""
-        return self.model.plan(self._prompts(questions, contexts), answer_tokens=self.prompt.answer_tokens)
+        return self.model.plan(
+            self._prompts(questions, contexts), answer_tokens=self.prompt.answer_tokens
+        )
 
     def _prompts(self, questions: Sequence[Query], contexts: Sequence[str]) -> list[str]:
         ids = {question.id for question in questions}
         if len(contexts) != len(questions) or len(ids) < len(questions):
-            raise ValueError(f"{len(questions)} questions, {len(ids)} ids, {len(contexts)} contexts: give one of each.")
+            raise ValueError(
+                f"{len(questions)} questions, {len(ids)} ids, {len(contexts)} contexts: give one of each."
+            )
         pairs = zip(questions, contexts, strict=True)
         return [self.prompt.fill(question.text, context) for question, context in pairs]
 

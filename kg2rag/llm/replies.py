@@ -1,6 +1,7 @@
 """What a model answers -> a `Completion`, of a schema where one was requested, or a `Failure`; and the cost of several.
 
-Small models wrap JSON in fences and prose, and leave trailing commas: json-repair reads it, pydantic checks it.
+Small models wrap JSON in fences and prose, and leave trailing commas: json-repair reads it,
+pydantic checks it.
 """
 
 from __future__ import annotations
@@ -18,9 +19,21 @@ from kg2rag.types import UnansweredError
 Parsed = TypeVar("Parsed", covariant=True)
 Number = TypeVar("Number", int, float)
 
-Pair = tuple[int | None, int | None]  # tokens of prompts and of completions; None where that is not known
-Prices = tuple[float | None, float | None]  # of a million prompt and completion tokens, None for unknown ones
-Kind = Literal["timeout", "connection", "rate limit", "server", "response", "request", "access", "limit", "output"]
+# tokens of prompts and of completions; None where that is not known
+Pair = tuple[int | None, int | None]
+# of a million prompt and completion tokens, None for unknown ones
+Prices = tuple[float | None, float | None]
+Kind = Literal[
+    "timeout",
+    "connection",
+    "rate limit",
+    "server",
+    "response",
+    "request",
+    "access",
+    "limit",
+    "output",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +137,11 @@ class Reply(BaseModel):
         """Whether it answers a request with this limit too: a finished answer that is no longer, or one cut at it."""
         if self.is_cut:
             return self.max_tokens == max_tokens
-        return max_tokens is None or self.completion_tokens is None or self.completion_tokens <= max_tokens
+        return (
+            max_tokens is None
+            or self.completion_tokens is None
+            or self.completion_tokens <= max_tokens
+        )
 
 
 def read_reply(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) -> Outcome:
@@ -141,8 +158,12 @@ def read_reply(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) ->
     elif not reason and reply.is_cut:
         reason = cut_reason(reply.max_tokens)
     if reason:
-        return Failure("output", reason, reply.attempts, *counts, cached=cached, seconds=reply.seconds)
-    return Completion(text, parsed, *counts, cached, reply.attempts, cut=reply.is_cut, seconds=reply.seconds)
+        return Failure(
+            "output", reason, reply.attempts, *counts, cached=cached, seconds=reply.seconds
+        )
+    return Completion(
+        text, parsed, *counts, cached, reply.attempts, cut=reply.is_cut, seconds=reply.seconds
+    )
 
 
 def _fault_of(reply: Reply, text: str) -> str:
@@ -168,12 +189,16 @@ def parsed_reply(text: str, schema: type[BaseModel], *, cut: bool) -> BaseModel:
     try:
         value = whole_items(text, schema) if cut else json_in(text)
     except ValueError as error:
-        raise ValueError(f"{schema.__name__} was asked for, but {error}; the output begins {text[:80]!r}") from None
+        raise ValueError(
+            f"{schema.__name__} was asked for, but {error}; the output begins {text[:80]!r}"
+        ) from None
     try:
         return schema.model_validate_json(json.dumps(value))
     except ValidationError as error:
         faults = error.errors(include_input=False, include_url=False, include_context=False)[:3]
-        told = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'all'}: {fault['msg']}" for fault in faults)
+        told = "; ".join(
+            f"{'.'.join(map(str, fault['loc'])) or 'all'}: {fault['msg']}" for fault in faults
+        )
         raise ValueError(f"the output does not fit {schema.__name__} ({told})") from None
 
 
@@ -186,7 +211,11 @@ def whole_items(text: str, schema: type[BaseModel]) -> Any:
     value = json_in(begun + closing) if begun else None
     if isinstance(value, dict):
         properties = schema.model_json_schema()["properties"]
-        lists = {name: value.get(name, []) for name, part in properties.items() if part.get("type") == "array"}
+        lists = {
+            name: value.get(name, [])
+            for name, part in properties.items()
+            if part.get("type") == "array"
+        }
         value = value | lists if any(lists.values()) else None
     if not value:
         raise ValueError("it was cut off at its limit of tokens before its first whole item")
@@ -204,7 +233,9 @@ def _whole_part(text: str) -> tuple[str, str]:
 
     An item is a string, a list or an object.
     """
-    start = end = min((text.index(bracket) for bracket in _CLOSING if bracket in text), default=len(text))
+    start = end = min(
+        (text.index(bracket) for bracket in _CLOSING if bracket in text), default=len(text)
+    )
     closing = closing_at_end = ""
     for part in _STRING_OR_BRACKET.finditer(text, start):
         symbol = part[0]
@@ -254,7 +285,8 @@ def json_in(text: str) -> Any:
 
 def quoted(text: str) -> str:
     """A text as a JSON string for a prompt, so that its quotes and line breaks are escaped and it can be sent."""
-    sendable = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # a lone surrogate is not
+    # a lone surrogate is not
+    sendable = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return json.dumps(sendable, ensure_ascii=False)
 
 
@@ -309,7 +341,11 @@ def sum_known(values: Sequence[Number | None]) -> Number | None:
 
 def cost_of(tokens: Pair, prices: Prices) -> float | None:
     """The cost of tokens at prices per million; None where a number or a price is not known."""
-    known = [n * price for n, price in zip(tokens, prices, strict=True) if n is not None and price is not None]
+    known = [
+        n * price
+        for n, price in zip(tokens, prices, strict=True)
+        if n is not None and price is not None
+    ]
     if len(known) < len(prices):
         return None
     return sum(known) / 1e6

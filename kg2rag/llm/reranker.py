@@ -1,8 +1,9 @@
 """A query's texts -> their order by a language model, which compares them with one another.
 
-The listwise permutation with sliding windows of [1] (RankGPT): the model puts a window of the list in order, from the
-end of the list to its front, so that what is good climbs with the windows. Ours: the prompt; the last window begins
-with the list (theirs may leave out its head); an answer of one reading is read, any other is an error.
+The listwise permutation with sliding windows of [1] (RankGPT): the model puts a window of the list
+in order, from the end of the list to its front, so that what is good climbs with the windows. Ours:
+the prompt; the last window begins with the list (theirs may leave out its head); an answer of one
+reading is read, any other is an error.
 
 [1] Sun et al., "Is ChatGPT Good at Search?", EMNLP 2023, section 3.2 and 3.3.
 """
@@ -44,7 +45,10 @@ def order_of(count: int) -> type[Order]:
     numbers = {"type": "integer", "enum": list(range(1, count + 1))}
     wanted = {"type": "array", "items": numbers, "minItems": count, "maxItems": count}
     return create_model(
-        "Order", __base__=Order, __doc__=Order.__doc__, order=(Annotated[list[int], WithJsonSchema(wanted)], ...)
+        "Order",
+        __base__=Order,
+        __doc__=Order.__doc__,
+        order=(Annotated[list[int], WithJsonSchema(wanted)], ...),
     )
 
 
@@ -52,8 +56,8 @@ def order_of(count: int) -> type[Order]:
 class LLMReranker(ChainedReranker):
     """Orders a query's texts; the score of a text is 1 / its new rank.
 
-    Windows of one query follow each other, those of different queries are sent at once. A query without a word is not
-    sent and keeps its order.
+    Windows of one query follow each other, those of different queries are sent at once. A query
+    without a word is not sent and keeps its order.
 
     Parameters
     ----------
@@ -72,7 +76,11 @@ class LLMReranker(ChainedReranker):
         orders = [np.arange(len(pairs)) for pairs in lists]
         windows = [self._windows(pairs) for pairs in lists]
         for turn in range(max(map(len, windows), default=0)):
-            window_of = {number: of_list[turn] for number, of_list in enumerate(windows) if turn < len(of_list)}
+            window_of = {
+                number: of_list[turn]
+                for number, of_list in enumerate(windows)
+                if turn < len(of_list)
+            }
             self._reorder(lists, orders, window_of)
         return [1 / (1.0 + np.argsort(order)) for order in orders]
 
@@ -83,10 +91,15 @@ class LLMReranker(ChainedReranker):
         starts = [*range(len(pairs) - self.window, 0, -(self.window // 2)), 0]
         return [slice(start, min(start + self.window, len(pairs))) for start in starts]
 
-    def _reorder(self, lists: Sequence[Pairs], orders: Sequence[IntArray], window_of: Mapping[int, slice]) -> None:
+    def _reorder(
+        self, lists: Sequence[Pairs], orders: Sequence[IntArray], window_of: Mapping[int, slice]
+    ) -> None:
         """Ask about a window of each list (by its number), and put that part of its order into the model's."""
         names = [f"query {lists[number][0][0][:80]!r}" for number in window_of]
-        compared = [[lists[number][row] for row in orders[number][window]] for number, window in window_of.items()]
+        compared = [
+            [lists[number][row] for row in orders[number][window]]
+            for number, window in window_of.items()
+        ]
         prompts = [_prompt(pairs) for pairs in compared]
         forms = [order_of(len(pairs)) for pairs in compared]
         answers = ask_each(self.model, names, prompts, forms, "reranking")
@@ -107,7 +120,8 @@ def _prompt(pairs: Pairs) -> str:
 def read_order(order: Sequence[int], n: int) -> list[int]:
     """The places, from 0, that an answer puts the numbers 1 to `n` in.
 
-    A number that follows itself counts once, and one number left out comes last. ValueError: anything else is a guess.
+    A number that follows itself counts once, and one number left out comes last. ValueError:
+    anything else is a guess.
 
     >>> read_order([3, 3, 1], 3)
     [2, 0, 1]
@@ -116,7 +130,9 @@ def read_order(order: Sequence[int], n: int) -> list[int]:
     missing = [number for number in range(1, n + 1) if number not in distinct]
     complete = [*distinct, *missing]
     if sorted(complete) != list(range(1, n + 1)) or len(missing) > 1:
-        raise ValueError(f"of the passages 1 to {n}, each once, it gives {', '.join(map(str, order)) or 'none'}")
+        raise ValueError(
+            f"of the passages 1 to {n}, each once, it gives {', '.join(map(str, order)) or 'none'}"
+        )
     return [number - 1 for number in complete]
 
 

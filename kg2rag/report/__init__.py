@@ -1,8 +1,9 @@
 """Score tables -> HTML, Markdown, LaTeX and terminal tables; nothing is computed here.
 
-The same conventions everywhere: means in per cent (counts and gains as they are); stars if a system differs from the
-baseline by Holm-corrected p < .05, .01, .001; the best mean bold only if it is significantly above every other system;
-† if a parameter of a system was chosen with access to the set; ‡ if a system returns more than the others.
+The same conventions everywhere: means in per cent (counts and gains as they are); stars if a system
+differs from the baseline by Holm-corrected p < .05, .01, .001; the best mean bold only if it is
+significantly above every other system; † if a parameter of a system was chosen with access to the
+set; ‡ if a system returns more than the others.
 """
 
 from kg2rag.report.html import Frame, HtmlPage

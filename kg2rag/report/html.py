@@ -1,7 +1,7 @@
 """Templates of this room and their content -> HTML: whole pages that load nothing, and fragments for a notebook.
 
-Jinja escapes every text. A page allows only its style and its script, by their hashes, so that no text of a data set
-can become either.
+Jinja escapes every text. A page allows only its style and its script, by their hashes, so that no
+text of a data set can become either.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-_UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}  # in JSON they occur only within strings
+# in JSON they occur only within strings
+_UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
 def render(template: str, **content: object) -> Markup:
@@ -37,10 +38,14 @@ def document(title: str, body: Markup, data: Mapping[str, str] | None = None) ->
     `data` : script -> the JSON that it reads, in the element "kg2rag-NAME" before it, where no HTML can begin or end.
     """
     style = source("fragment.css") + EXPLANATION + source("page.css")
-    scripts = [(name[:-3], text.translate(_UNSAFE), source(name)) for name, text in (data or {}).items()]
+    scripts = [
+        (name[:-3], text.translate(_UNSAFE), source(name)) for name, text in (data or {}).items()
+    ]
     allowed = " ".join(_hash(script) for _, _, script in scripts) or "'none'"
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {allowed}; base-uri 'none'; form-action 'none'"
-    return str(render("page.html.j2", title=title, body=body, policy=policy, style=style, scripts=scripts))
+    return str(
+        render("page.html.j2", title=title, body=body, policy=policy, style=style, scripts=scripts)
+    )
 
 
 def as_json(value: object) -> str:

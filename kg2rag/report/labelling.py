@@ -1,8 +1,8 @@
 """Questions and hits -> a page in which hits are judged by the keys 1 and 0, and saved as questions with gold.
 
-The judge sees no system. Below the hits stands how many more questions a difference takes, by the spread of the
-differences so far, as `kg2rag.evaluation.statistics.questions_needed` computes it; of several systems, for the one
-that differs most from the baseline.
+The judge sees no system. Below the hits stands how many more questions a difference takes, by the
+spread of the differences so far, as `kg2rag.evaluation.statistics.questions_needed` computes it; of
+several systems, for the one that differs most from the baseline.
 
 Reference: Webber, Moffat & Zobel, "Statistical Power in Retrieval Experimentation", CIKM 2008.
 """
@@ -33,11 +33,12 @@ MAX_CHARACTERS = 2_000
 class Labelling(HtmlPage):
     """Hits to be judged; in Jupyter a page in a frame.
 
-    Judgements are kept as they are made: in the file that the judge names, if the browser can write one (Chromium and
-    its relatives, from a page on the disk); otherwise in the browser's storage under a key of the page's content, and,
-    as in a notebook's frame, for as long as the page is open. The button "save" downloads them. A question whose hits
-    are all irrelevant is kept, without gold, and one that was not judged stays as it was, so that the next page goes on
-    where this one ended.
+    Judgements are kept as they are made: in the file that the judge names, if the browser can write
+    one (Chromium and its relatives, from a page on the disk); otherwise in the browser's storage
+    under a key of the page's content, and, as in a notebook's frame, for as long as the page is
+    open. The button "save" downloads them. A question whose hits are all irrelevant is kept,
+    without gold, and one that was not judged stays as it was, so that the next page goes on where
+    this one ended.
 
     Attributes
     ----------
@@ -90,7 +91,10 @@ class Labelling(HtmlPage):
         questions = []
         for row in self.questions:
             hits = list(self.pool[row["id"]])
-            runs = [[hits.index(hit) for hit in run if hit in hits] for run in self.runs.get(row["id"], ())]
+            runs = [
+                [hits.index(hit) for hit in run if hit in hits]
+                for run in self.runs.get(row["id"], ())
+            ]
             questions.append({"row": dict(row), "hits": hits, "runs": runs})
         return as_json(
             {
@@ -125,5 +129,7 @@ class Labelling(HtmlPage):
         files = [file for place in places for file in place.glob(f"questions-{self.key}*.jsonl")]
         if not files:
             searched = " or ".join(map(str, places))
-            raise FileNotFoundError(f"No questions-{self.key}.jsonl in {searched}. Press save in the page, or move it.")
+            raise FileNotFoundError(
+                f"No questions-{self.key}.jsonl in {searched}. Press save in the page, or move it."
+            )
         return max(files, key=lambda file: file.stat().st_mtime)

@@ -42,7 +42,9 @@ def _markdown_cell(cell: Cell) -> str:
     if not cell.mean:
         return ""
     mean = f"**{cell.mean}**" if cell.bold else cell.mean
-    return " ".join(filter(None, (mean + plain(cell.stars), cell.spread, f"({cell.low} to {cell.high})")))
+    return " ".join(
+        filter(None, (mean + plain(cell.stars), cell.spread, f"({cell.low} to {cell.high})"))
+    )
 
 
 def latex(sheet: ScoreSheet) -> str:
@@ -74,7 +76,11 @@ def _latex_cell(cell: Cell) -> str:
     mean = rf"\textbf{{{cell.mean}}}" if cell.bold else cell.mean
     if cell.stars:
         mean += f"$^{{{cell.stars}}}$"
-    return " ".join(filter(None, (mean, escape_latex(cell.spread), rf"{{\scriptsize [{cell.low}, {cell.high}]}}")))
+    return " ".join(
+        filter(
+            None, (mean, escape_latex(cell.spread), rf"{{\scriptsize [{cell.low}, {cell.high}]}}")
+        )
+    )
 
 
 def escape_latex(text: str) -> str:
@@ -82,7 +88,9 @@ def escape_latex(text: str) -> str:
     return _one_line(text).translate(_LATEX)
 
 
-def pipe_table(header: Sequence[str], rows: Iterable[Iterable[object]], right: Collection[str] = ()) -> list[str]:
+def pipe_table(
+    header: Sequence[str], rows: Iterable[Iterable[object]], right: Collection[str] = ()
+) -> list[str]:
     """The lines of a pipe table; cells may hold Markdown, but no HTML. `right` names columns aligned to the right."""
 
     def line(cells: Iterable[object]) -> str:

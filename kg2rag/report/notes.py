@@ -60,13 +60,17 @@ def _vectors_note(config: Mapping[str, Any]) -> str:
         systems_of.setdefault(text, []).extend(kb.get("systems", []))
     if len(systems_of) < 2:
         return "".join(f"Vectors: {text}." for text in systems_of)
-    texts = (f"{text} ({', '.join(dict.fromkeys(systems))})" for text, systems in systems_of.items())
+    texts = (
+        f"{text} ({', '.join(dict.fromkeys(systems))})" for text, systems in systems_of.items()
+    )
     return f"Vectors: {'; '.join(texts)}."
 
 
 def _run_notes(sheet: ScoreSheet) -> Iterator[str]:
     """The systems that ran under several seeds, runs that were read from the store, and those that it does not keep."""
-    seeds = ", ".join(f"{name} ({len(runs)})" for name, runs in sheet.config.get("seeds", {}).items())
+    seeds = ", ".join(
+        f"{name} ({len(runs)})" for name, runs in sheet.config.get("seeds", {}).items()
+    )
     if seeds:
         yield (
             f"Run under several seeds: {seeds}; the score of a question is its mean over them, and ± is the standard "
@@ -78,7 +82,9 @@ def _run_notes(sheet: ScoreSheet) -> Iterator[str]:
     runs = "; ".join(f"{', '.join(names)} (computed {when})" for when, names in systems_of.items())
     if runs:
         yield f"Read from the store: {runs}. fresh=True, or --fresh, computes them again."
-    reasons = "; ".join(f"{name}: {excerpt(why)}" for name, why in sheet.config.get("not_cached", {}).items())
+    reasons = "; ".join(
+        f"{name}: {excerpt(why)}" for name, why in sheet.config.get("not_cached", {}).items()
+    )
     if reasons:
         yield f"Not kept in the store: {reasons}."
 
@@ -94,7 +100,10 @@ def _unread_graphs(config: Mapping[str, Any]) -> dict[str, list[str]]:
 def _graph_use_note(name: str, use: Mapping[str, Any]) -> str:
     """How often a system that joins a graph with a text search gained a passage by it, and its warnings."""
     brought = f"the graph added a passage to the first 10 for {100 * use['brought']:.1f} % of the questions"
-    warnings = (f" For {100 * share:.1f} %: {warning}." for warning, share in use.get("warnings", {}).items())
+    warnings = (
+        f" For {100 * share:.1f} %: {warning}."
+        for warning, share in use.get("warnings", {}).items()
+    )
     return f"{name}: {brought}.{''.join(warnings)}"
 
 
@@ -103,7 +112,9 @@ def _signs(sheet: ScoreSheet) -> Iterator[str]:
     if len(sheet.systems) < 2:
         return
     unit = "column" if sheet.metric else "metric"
-    test = f"differs from {sheet.baseline} (paired randomisation test, Holm-corrected within a {unit}"
+    test = (
+        f"differs from {sheet.baseline} (paired randomisation test, Holm-corrected within a {unit}"
+    )
     if sheet.scores["p_holm"].lt(LEVEL).any():
         yield f"Stars: {test}; * p < .05, ** p < .01, *** p < .001)."
     else:
@@ -127,8 +138,13 @@ def _detectable_note(sheet: ScoreSheet) -> str:
     questions = questions_text(int(tested[["wins", "ties", "losses"]].iloc[0].sum()))
     tests = tested["system"].nunique()
     if least.isna().all():
-        return f"{questions} detect no difference from {sheet.baseline}, however large, in any metric."
-    texts = [f"{sheet.text(metric, least[metric]) or 'none'} in {metric}" for metric in map(str, least.index)]
+        return (
+            f"{questions} detect no difference from {sheet.baseline}, however large, in any metric."
+        )
+    texts = [
+        f"{sheet.text(metric, least[metric]) or 'none'} in {metric}"
+        for metric in map(str, least.index)
+    ]
     divided = f" divided by the {tests} tests of a metric" if tests > 1 else ""
     return (
         f"Minimum detectable difference from {sheet.baseline} with {questions}: "

@@ -26,7 +26,9 @@ class Tabular(ABC):
         """The content of the printed table."""
 
     def _repr_html_(self) -> str:
-        return fragment(render("table.html.j2", **_table(self.sheet, caption=headline(self.sheet.config))))
+        return fragment(
+            render("table.html.j2", **_table(self.sheet, caption=headline(self.sheet.config)))
+        )
 
     def __rich__(self) -> TerminalTable:
         return TerminalTable(self.sheet)
@@ -84,10 +86,14 @@ def page(
     return document(headline(config), body, scripts)
 
 
-def _tests(sheet: ScoreSheet, tests: Mapping[str, pd.DataFrame]) -> dict[str, list[tuple[str, ...]]]:
+def _tests(
+    sheet: ScoreSheet, tests: Mapping[str, pd.DataFrame]
+) -> dict[str, list[tuple[str, ...]]]:
     """The rows of pairs and of placebos in the first metric; none for a table that is missing."""
     rows_of = {"pairs": pair_rows, "placebos": placebo_rows}
-    tables = {name: list(rows_of[name](sheet, table, sheet.metrics[0])) for name, table in tests.items()}
+    tables = {
+        name: list(rows_of[name](sheet, table, sheet.metrics[0])) for name, table in tests.items()
+    }
     return {"pairs": [], "placebos": [], **tables}
 
 

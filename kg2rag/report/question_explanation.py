@@ -47,17 +47,23 @@ class QuestionExplanation(HtmlPage):
         """The systems' hits side by side."""
         from markupsafe import Markup
 
-        # An explanation escapes its own texts.
-        columns = [(name, Markup(explanation.html())) for name, explanation in self.explanations.items()]  # noqa: S704
+        columns = []
+        for name, explanation in self.explanations.items():
+            column = Markup(explanation.html())  # noqa: S704 (an explanation escapes its own texts)
+            columns.append((name, column))
         return render("explained.html.j2", explained=self, columns=columns)
 
     def __repr__(self) -> str:
         lines = [self.question, *(f"{name}: {value}" for name, value in self.facts().items())]
-        lines += [f"\n── {name} ──\n{explanation}" for name, explanation in self.explanations.items()]
+        lines += [
+            f"\n── {name} ──\n{explanation}" for name, explanation in self.explanations.items()
+        ]
         return visible("\n".join(lines))
 
 
-def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *, k: int = 5) -> QuestionExplanation:
+def explain(
+    systems: Mapping[str, Retriever], data: QADataset, question: str, *, k: int = 5
+) -> QuestionExplanation:
     """The hits of some systems for a question, and why each was retrieved.
 
     Parameters
@@ -74,18 +80,23 @@ def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *,
     announce(data.name, workloads(systems, [query]))
     asked = in_data or Question("", query.text, gold={})
     ids = data.corpus.ids
-    gold = {gold_id: tuple(ids[row] for row in rows) for gold_id, rows in data.gold_rows(asked).items()}
+    gold = {
+        gold_id: tuple(ids[row] for row in rows) for gold_id, rows in data.gold_rows(asked).items()
+    }
     explanations = {}
     for name, system in systems.items():
         ranking = system.retrieve(query, max(k, len(data.corpus)))
-        texts = {passage_id: _shown_text(data, passage_id) for passage_id in ranking.passage_ids[:k]}
+        texts = {
+            passage_id: _shown_text(data, passage_id) for passage_id in ranking.passage_ids[:k]
+        }
         explanations[name] = Explanation(ranking, k, texts, "", gold)
     return QuestionExplanation(asked.text, explanations, tuple(asked.gold), asked.answers, asked.id)
 
 
 def _shown_text(data: QADataset, passage_id: str) -> str:
     """Title, unless it is the id, and the beginning of the text."""
-    passage = data.corpus[data.corpus.row(passage_id)]  # by id: rows of a loaded ranking are positions in its ids
+    # by id: rows of a loaded ranking are positions in its ids
+    passage = data.corpus[data.corpus.row(passage_id)]
     if passage.title in ("", passage_id):
         return excerpt(passage.text)
     return f"{passage.title}: {excerpt(passage.text)}"

@@ -1,7 +1,7 @@
 """Rankings and scores -> what the page of a comparison shows of each question: scores, hits, gold, explanations.
 
-One JSON text, which the page's script reads. Texts, triples, formulas and labels are stored once and referred to by
-their numbers.
+One JSON text, which the page's script reads. Texts, triples, formulas and labels are stored once
+and referred to by their numbers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class SharedValues:
     """Values that many rankings have, stored as JSON once and referred to by number; `size` counts their characters."""
 
     size: int = 0
-    _values: dict[str, dict[str, tuple[int, str]]] = field(default_factory=lambda: {kind: {} for kind in SHARED_KINDS})
+    _values: dict[str, dict[str, tuple[int, str]]] = field(
+        default_factory=lambda: {kind: {} for kind in SHARED_KINDS}
+    )
 
     def number(self, kind: str, key: str, make_value: Callable[[], Any]) -> int:
         """The number of a value, which is made and stored if its key is new."""
@@ -50,7 +52,10 @@ class SharedValues:
 
     def lists(self) -> dict[str, str]:
         """Kind -> its values as a JSON list."""
-        return {kind: f"[{','.join(text for _, text in values.values())}]" for kind, values in self._values.items()}
+        return {
+            kind: f"[{','.join(text for _, text in values.values())}]"
+            for kind, values in self._values.items()
+        }
 
 
 @dataclass
@@ -72,7 +77,10 @@ class QuestionWriter:
             gold = _gold(self.data, self.data.questions[index])
         return {
             "answers": answers,
-            "gold": [[gold_id, [self._passage(id_) for id_ in passages]] for gold_id, passages in gold.items()],
+            "gold": [
+                [gold_id, [self._passage(id_) for id_ in passages]]
+                for gold_id, passages in gold.items()
+            ],
             "systems": [self._ranking(ranking, gold) for ranking in rankings],
         }
 
@@ -86,7 +94,9 @@ class QuestionWriter:
             "paths": [self._path(ranking, int(row)) for row in top.rows],
             "gold": _gold_ranks(ranking, gold),
             "length": len(ranking),
-            "notes": [[name, text[:MAX_NOTE_CHARACTERS]] for name, text in notes_of(ranking).items()],
+            "notes": [
+                [name, text[:MAX_NOTE_CHARACTERS]] for name, text in notes_of(ranking).items()
+            ],
         }
 
     def _stages(self, top: Ranking) -> dict[str, Any]:
@@ -94,12 +104,19 @@ class QuestionWriter:
         codes = np.zeros(len(top), int) if top.stage_codes is None else top.stage_codes
         labels = [self.shared.number_of("labels", stage_label(top, stage)) for stage in top.stages]
         formulas = [self._formula(top, stage) for stage in top.stages]
-        return {"stages": [labels[code] for code in codes], "formulas": [formulas[code] for code in codes]}
+        return {
+            "stages": [labels[code] for code in codes],
+            "formulas": [formulas[code] for code in codes],
+        }
 
     def _score_parts(self, top: Ranking) -> dict[str, Any]:
         """The number of the names of the score's parts, and their values for each hit."""
-        columns = {name: column for name, column in top.score_parts.items() if not np.isnan(column).all()}
-        values = [[_short_number(column[i]) for column in columns.values()] for i in range(len(top))]
+        columns = {
+            name: column for name, column in top.score_parts.items() if not np.isnan(column).all()
+        }
+        values = [
+            [_short_number(column[i]) for column in columns.values()] for i in range(len(top))
+        ]
         return {"parts": self.shared.number_of("parts", list(columns)), "values": values}
 
     def _formula(self, ranking: Ranking, stage: str) -> int:
@@ -186,10 +203,15 @@ def _require_questions(rankings: Mapping[str, Sequence[Ranking]], data: QADatase
 def _gold(data: QADataset, question: Question) -> dict[str, list[str]]:
     """Gold id -> the ids of its passages; of a gold document, the first ten."""
     ids = data.corpus.ids
-    return {gold_id: [ids[row] for row in rows[:MAX_HITS]] for gold_id, rows in data.gold_rows(question).items()}
+    return {
+        gold_id: [ids[row] for row in rows[:MAX_HITS]]
+        for gold_id, rows in data.gold_rows(question).items()
+    }
 
 
-def _question_rows(systems: Sequence[str], per_query: pd.DataFrame, sheet: ScoreSheet) -> Iterator[tuple[Any, ...]]:
+def _question_rows(
+    systems: Sequence[str], per_query: pd.DataFrame, sheet: ScoreSheet
+) -> Iterator[tuple[Any, ...]]:
     """Each question: id, text, type, hops and the scores by system and metric, in the unit of the tables.
 
     In a comparison that was saved without texts, the texts are empty.
@@ -197,10 +219,22 @@ def _question_rows(systems: Sequence[str], per_query: pd.DataFrame, sheet: Score
     scale = np.array([sheet.scales[metric] for metric in sheet.metrics])
     frame_of = dict(iter(per_query.groupby("system", sort=False)))
     # (n_questions, n_systems, n_metrics)
-    scores: FloatArray = np.stack([frame_of[name][sheet.metrics].to_numpy(dtype=float) * scale for name in systems], 1)
-    about = frame_of[systems[0]][["query_id", "question", "type", "hops"]].astype("string").fillna("")
-    for row, of_systems in zip(about.itertuples(index=False), scores.round(4).tolist(), strict=True):
-        yield *row, [[None if np.isnan(score) else score for score in of_metrics] for of_metrics in of_systems]
+    scores: FloatArray = np.stack(
+        [frame_of[name][sheet.metrics].to_numpy(dtype=float) * scale for name in systems], 1
+    )
+    about = (
+        frame_of[systems[0]][["query_id", "question", "type", "hops"]].astype("string").fillna("")
+    )
+    for row, of_systems in zip(
+        about.itertuples(index=False), scores.round(4).tolist(), strict=True
+    ):
+        yield (
+            *row,
+            [
+                [None if np.isnan(score) else score for score in of_metrics]
+                for of_metrics in of_systems
+            ],
+        )
 
 
 def _first_pair(systems: Sequence[str], sheet: ScoreSheet) -> tuple[int, int]:
@@ -218,7 +252,10 @@ def _gold_ranks(ranking: Ranking, gold: Mapping[str, Sequence[str]]) -> list[int
     if not gold:
         return []
     rank_of = {passage_id: rank for rank, passage_id in enumerate(ranking.passage_ids, start=1)}
-    return [min((rank_of[id_] for id_ in passages if id_ in rank_of), default=0) for passages in gold.values()]
+    return [
+        min((rank_of[id_] for id_ in passages if id_ in rank_of), default=0)
+        for passages in gold.values()
+    ]
 
 
 def _short_number(value: float) -> float | int | None:

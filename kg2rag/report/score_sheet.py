@@ -31,7 +31,12 @@ def scales(scores: pd.DataFrame, shown_metric: str = "") -> dict[str, float]:
     """
     numbers = scores[["mean", "ci_low", "ci_high"]]
     numbers = numbers.T.fillna(numbers["mean"]).T  # an unknown end of an interval
-    is_share = ((numbers >= -ROUNDING) & (numbers <= 1 + ROUNDING)).all(axis=1).groupby(scores["metric"]).all()
+    is_share = (
+        ((numbers >= -ROUNDING) & (numbers <= 1 + ROUNDING))
+        .all(axis=1)
+        .groupby(scores["metric"])
+        .all()
+    )
     if shown_metric:
         is_share &= bool(is_share.all())
     factors = {}
@@ -243,11 +248,15 @@ def pair_rows(sheet: ScoreSheet, pairs: pd.DataFrame, metric: str) -> Iterator[t
         yield record.a, record.b, *map(_with_minus, texts), counts
 
 
-def placebo_rows(sheet: ScoreSheet, placebos: pd.DataFrame, metric: str) -> Iterator[tuple[str, ...]]:
+def placebo_rows(
+    sheet: ScoreSheet, placebos: pd.DataFrame, metric: str
+) -> Iterator[tuple[str, ...]]:
     """Graphs against their placebos as printed: strategy, graph, mean, placebo, gain and stars, interval, p."""
     for record in cast(Any, placebos.itertuples(index=False)):
         means = (sheet.text(metric, record.mean), sheet.text(metric, record.placebo))
-        gain, low, high = (sheet.text(metric, value, "+") for value in (record.gain, record.ci_low, record.ci_high))
+        gain, low, high = (
+            sheet.text(metric, value, "+") for value in (record.gain, record.ci_low, record.ci_high)
+        )
         texts = (f"{gain}{stars(record.p_holm):<3}", f"{low} to {high}", p_text(record.p_holm))
         yield record.strategy, record.graph, *means, *map(_with_minus, texts)
 
@@ -261,7 +270,9 @@ def headline(config: Mapping[str, Any]) -> str:
     data = config.get("data", {})
     if not data:
         return "an unnamed data set"
-    sizes = f"{data['questions']:,} questions, {data['passages']:,} passages, judged by {data['unit']}"
+    sizes = (
+        f"{data['questions']:,} questions, {data['passages']:,} passages, judged by {data['unit']}"
+    )
     return "; ".join(filter(None, (f"{data['name']}, {data['setting']}: {sizes}", left_out(data))))
 
 

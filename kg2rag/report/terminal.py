@@ -1,7 +1,8 @@
 """A score sheet -> a table for the terminal, within its width.
 
-Names are never wrapped or cut: if space is short, intervals and counts are left out, then the metrics are divided into
-several tables, one below the other. Control characters of names and texts do not reach the terminal.
+Names are never wrapped or cut: if space is short, intervals and counts are left out, then the
+metrics are divided into several tables, one below the other. Control characters of names and texts
+do not reach the terminal.
 """
 
 from __future__ import annotations
@@ -69,7 +70,12 @@ def _table(sheet: ScoreSheet, columns: Sequence[int], *, full: bool) -> Table:
     table.add_column("system", no_wrap=True)
     for column in columns:
         # Broken into lines no wider than the numbers.
-        header = sheet.metrics[column].replace("@", "\n@").replace("_", "_\n").replace("tokens", "\ntokens")
+        header = (
+            sheet.metrics[column]
+            .replace("@", "\n@")
+            .replace("_", "_\n")
+            .replace("tokens", "\ntokens")
+        )
         table.add_column(_text(header), justify="right", no_wrap=True)
     table.add_column("ms/\nquery", justify="right", no_wrap=True)
     for row in rows(sheet):
@@ -89,7 +95,8 @@ def _cell_text(cell: Cell, *, full: bool) -> Text:
     if not cell.mean:
         return Text()
     text = Text(cell.mean, style="bold" if cell.bold else "")
-    text.append(f"{cell.stars:<3}", style="not bold")  # of fixed width, so that the numbers of a column stay aligned
+    # of fixed width, so that the numbers of a column stay aligned
+    text.append(f"{cell.stars:<3}", style="not bold")
     if cell.spread:
         text.append(f"\n{cell.spread}", style="not bold")
     if full:
@@ -103,13 +110,17 @@ def placebo_table(sheet: ScoreSheet, placebos: pd.DataFrame, metric: str) -> Tab
     """Graphs against their shufflings, from the columns of `Comparison.against_placebo`."""
     lines = (
         (f"{strategy}.{graph}", mean, placebo, f"{gain}\n{interval}", p)
-        for strategy, graph, mean, placebo, gain, interval, p in placebo_rows(sheet, placebos, metric)
+        for strategy, graph, mean, placebo, gain, interval, p in placebo_rows(
+            sheet, placebos, metric
+        )
     )
     columns = ("system", "graph", "shuffled", "gain", "p")
     return text_table(f"Graphs against their placebos in {metric}", columns, lines)
 
 
-def text_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]], left: Collection[str] = ()) -> Table:
+def text_table(
+    title: str, columns: Iterable[str], rows: Iterable[Iterable[str]], left: Collection[str] = ()
+) -> Table:
     """A table of plain texts; the first column and those of `left` are aligned to the left."""
     table = Table(title=_text(title), box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
     for i, column in enumerate(columns):

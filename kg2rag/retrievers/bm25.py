@@ -24,7 +24,8 @@ class WordNotes(Notes):
 class BM25(Retriever):
     """BM25 over title and text. A passage that shares no term with the query is no hit, so a ranking may be short.
 
-    `k1`, `b`, `variant`, `stemmer`, `stop_words`, `language`: see `kg2rag.knowledge.indexes.lexical.LexicalSettings`.
+    `k1`, `b`, `variant`, `stemmer`, `stop_words`, `language`: see
+    `kg2rag.knowledge.indexes.lexical.LexicalSettings`.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -40,7 +41,9 @@ class BM25(Retriever):
         self._settings()
 
     def _settings(self) -> LexicalSettings:
-        return LexicalSettings(self.k1, self.b, self.variant, self.stemmer, self.stop_words, self.language)
+        return LexicalSettings(
+            self.k1, self.b, self.variant, self.stemmer, self.stop_words, self.language
+        )
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Scores every passage for each query; hits have a score above 0."""

@@ -1,7 +1,8 @@
 """Query -> Ranking: the two kinds of strategy, `Retriever` and `Stage`, and `>>`, which joins them.
 
-Everything else in this room is a frozen dataclass that implements one of these; its constructor arguments are its
-configuration, and its `repr` is the line a report prints. `kg2rag.testing.check_retriever` tests the promises.
+Everything else in this room is a frozen dataclass that implements one of these; its constructor
+arguments are its configuration, and its `repr` is the line a report prints.
+`kg2rag.testing.check_retriever` tests the promises.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from kg2rag.text.suggestions import require_parameters
 from kg2rag.types import ParameterError, Query, Ranking, Step, Trace, called, check, require_k
 
 Builder = TypeVar("Builder")
-MAX_CHARACTERS = 10_000  # of a query that are read: an encoder reads a few hundred words, some searches take more
+# of a query that are read: an encoder reads a few hundred words, some searches take more
+MAX_CHARACTERS = 10_000
 
 
 class Tuned(NamedTuple):
@@ -41,7 +43,8 @@ class Tuned(NamedTuple):
 class DesignAliases:
     """Parameter names of the original design: its word, ours, and a note; a strategy's file has `ALIASES`.
 
-    Decorates a class or function: a design's word for one of its parameters is refused, and ours named.
+    Decorates a class or function: a design's word for one of its parameters is refused, and ours
+    named.
     """
 
     design: str
@@ -102,9 +105,15 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
             return []
         if all(len(query.text) <= MAX_CHARACTERS for query in queries):
             return method(self, queries, *k, **named_k)
-        results = method(self, [replace(query, text=query.text[:MAX_CHARACTERS]) for query in queries], *k, **named_k)
+        results = method(
+            self,
+            [replace(query, text=query.text[:MAX_CHARACTERS]) for query in queries],
+            *k,
+            **named_k,
+        )
         if results is None or len(results) != len(queries):
-            return results  # `prepare` has none; a wrong number of them is reported by the contract's check
+            # `prepare` has none; a wrong number of them is reported by the contract's check
+            return results
         return list(map(_with_cut_noted, results, queries))
 
     return guarded
@@ -113,7 +122,9 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
 def require_queries(queries: object) -> None:
     """TypeError: something else than a list of `Query`; it is named."""
     if isinstance(queries, str) or not isinstance(queries, Sequence):
-        raise TypeError(f"queries must be a list of Query, not {called(queries)}. Write [Query('q', 'Who?')].")
+        raise TypeError(
+            f"queries must be a list of Query, not {called(queries)}. Write [Query('q', 'Who?')]."
+        )
     for position, query in enumerate(queries):
         if not isinstance(query, Query):
             example = f"write Query('q{position}', 'Who?')"
@@ -147,9 +158,9 @@ class Component:
 class Retriever(Component, ABC):
     """Finds passages for queries.
 
-    The contract: a batch equals its queries one by one; the hits at a smaller `k` are a prefix of those at a larger
-    one; every query gets a ranking, the empty string included; a query with candidates gets no other passages; the
-    first 10,000 characters of a query are read.
+    The contract: a batch equals its queries one by one; the hits at a smaller `k` are a prefix of
+    those at a larger one; every query gets a ranking, the empty string included; a query with
+    candidates gets no other passages; the first 10,000 characters of a query are read.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -162,7 +173,8 @@ class Retriever(Component, ABC):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One ranking of at most `k` hits for each query, in the order of the queries.
 
-        TypeError: `queries` is no sequence of `Query`, or `k` no whole number. ValueError: `k` is below 1.
+        TypeError: `queries` is no sequence of `Query`, or `k` no whole number. ValueError: `k` is
+        below 1.
         """
 
     def retrieve(self, query: str | Query, k: int = 10) -> Ranking:
@@ -179,7 +191,8 @@ class Retriever(Component, ABC):
         """The rankings of `retrieve_batch`, with the `steps` that led to them if the system records these."""
         rankings = self.retrieve_batch(queries, max(k, self.trace_depth))
         return [
-            Trace(ranking.top(k), self.steps(query, ranking)) for query, ranking in zip(queries, rankings, strict=True)
+            Trace(ranking.top(k), self.steps(query, ranking))
+            for query, ranking in zip(queries, rankings, strict=True)
         ]
 
     @property
@@ -187,7 +200,7 @@ class Retriever(Component, ABC):
         """The number of hits that a trace reads, if the last step is a limit beyond k."""
         return 1
 
-    def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
+    def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """The steps that led to the first `max(k, trace_depth)` hits of a query."""
         return ()
 
@@ -199,8 +212,12 @@ class Retriever(Component, ABC):
         if hasattr(type(stage), "__rrshift__"):
             return NotImplemented  # it makes a stage of itself, as a reranker does
         if isinstance(stage, Retriever):
-            raise TypeError(f"{called(stage)} is a Retriever; >> takes a Stage. fuse(a, b) joins retrievers.")
-        raise TypeError(f"{called(stage)} is no Stage; >> takes one, such as Rerank(kb, reranker=...).")
+            raise TypeError(
+                f"{called(stage)} is a Retriever; >> takes a Stage. fuse(a, b) joins retrievers."
+            )
+        raise TypeError(
+            f"{called(stage)} is no Stage; >> takes one, such as Rerank(kb, reranker=...)."
+        )
 
 
 class Stage(Component, ABC):
@@ -227,7 +244,10 @@ class Stage(Component, ABC):
         """The traces of the steps so far, extended by what `apply` makes of their first `depth` hits."""
         rankings = self.apply(queries, [trace.ranking.top(self.depth) for trace in traces])
         name = type(self).__name__
-        return [trace.then(name, self.depth, ranking) for trace, ranking in zip(traces, rankings, strict=True)]
+        return [
+            trace.then(name, self.depth, ranking)
+            for trace, ranking in zip(traces, rankings, strict=True)
+        ]
 
     def __rrshift__(self, first: object) -> Pipeline:
         example = f"Dense(kb) >> {type(self).__name__}(...)"
@@ -251,12 +271,19 @@ class Pipeline(Retriever):
     @property
     def before(self) -> Retriever:
         """All but the last stage."""
-        return Pipeline(self.retriever, self.stages[:-1]) if len(self.stages) > 1 else self.retriever
+        return (
+            Pipeline(self.retriever, self.stages[:-1]) if len(self.stages) > 1 else self.retriever
+        )
 
-    def finish(self, queries: Sequence[Query], rankings: Sequence[Ranking], k: int) -> list[Ranking]:
+    def finish(
+        self, queries: Sequence[Query], rankings: Sequence[Ranking], k: int
+    ) -> list[Ranking]:
         """The last stage on the rankings of `before`, which a caller may have from an earlier run."""
         last = self.stages[-1]
-        return [ranking.top(k) for ranking in last.apply(queries, [ranking.top(last.depth) for ranking in rankings])]
+        return [
+            ranking.top(k)
+            for ranking in last.apply(queries, [ranking.top(last.depth) for ranking in rankings])
+        ]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Prepare the retriever, then every stage: with one query, or with all if a stage encodes texts."""

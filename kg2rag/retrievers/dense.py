@@ -24,7 +24,7 @@ class VectorRetriever(Retriever):
 
     kb: KnowledgeBase
 
-    def workloads(self, queries: Sequence[Query]) -> list[Workload]:  # noqa: ARG002
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
         """The texts that models read before the first ranking."""
         return [self.kb.workload("passages", self.kb.corpus.streamed_contents)]
 
@@ -43,7 +43,12 @@ class Dense(VectorRetriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One FAISS call for the batch."""
         kb = self.kb
-        rank = partial(Ranking.from_scores, ids=kb.corpus.ids, stages=("dense",), notes=Notes("cosine", "dense"))
+        rank = partial(
+            Ranking.from_scores,
+            ids=kb.corpus.ids,
+            stages=("dense",),
+            notes=Notes("cosine", "dense"),
+        )
         nearest = kb.dense.search(kb.encode_queries(queries), k, kb.candidates(queries))
         return [
             rank(query.id, rows, cosines, score_parts={"cosine": cosines}).top(k)
@@ -85,7 +90,9 @@ class WalkOrDense(VectorRetriever, Generic[Start]):
         fallbacks = iter(dense_fallback(self.kb, unlinked, k, self.unlinked))
         walked: Iterator[Ranking] = iter(())
         if any(starts):
-            walked = iter(self.walk(list(compress(queries, starts)), list(compress(starts, starts)), k))
+            walked = iter(
+                self.walk(list(compress(queries, starts)), list(compress(starts, starts)), k)
+            )
         return [next(walked if start else fallbacks) for start in starts]
 
 
@@ -110,7 +117,9 @@ class LazyPaths(Mapping[int, tuple[Triple, ...]]):
         return len(self._by_row)
 
 
-def dense_fallback(kb: KnowledgeBase, queries: Sequence[Query], k: int, reason: str) -> list[Ranking]:
+def dense_fallback(
+    kb: KnowledgeBase, queries: Sequence[Query], k: int, reason: str
+) -> list[Ranking]:
     """The dense rankings of queries that the graph has no start for, with the reason as a warning."""
     rankings = []
     for query, ranking in zip(queries, Dense(kb).retrieve_batch(queries, k), strict=True):
@@ -137,17 +146,30 @@ def nearest_names(
     vectors = kb.encode_queries([Query("", name) for _, name in searches])
     results = index().search(vectors, k, [scopes[i] for i, _ in searches])
     for (i, name), (rows, cosines) in zip(searches, results, strict=True):
-        nearest[i] += [(name, row, cosine) for row, cosine in zip(rows.tolist(), cosines.tolist(), strict=True)]
+        nearest[i] += [
+            (name, row, cosine) for row, cosine in zip(rows.tolist(), cosines.tolist(), strict=True)
+        ]
     return nearest
 
 
 def by_columns(
-    kb: KnowledgeBase, query: Query, rows: IntArray, parts: Mapping[str, FloatArray], notes: Notes, k: int
+    kb: KnowledgeBase,
+    query: Query,
+    rows: IntArray,
+    parts: Mapping[str, FloatArray],
+    notes: Notes,
+    k: int,
 ) -> Ranking:
     """Some passages by the first of the parts of their scores, (n_passages,) each; it names the stage, too."""
     stage = next(iter(parts))
     score_parts = {name: column[rows] for name, column in parts.items()}
     ranking = Ranking.from_scores(
-        query.id, rows, score_parts[stage], kb.corpus.ids, stages=(stage,), score_parts=score_parts, notes=notes
+        query.id,
+        rows,
+        score_parts[stage],
+        kb.corpus.ids,
+        stages=(stage,),
+        score_parts=score_parts,
+        notes=notes,
     )
     return ranking.top(k)

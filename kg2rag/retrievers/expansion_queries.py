@@ -1,7 +1,7 @@
 """Query -> dense hits joined with the hits of queries that the graph writes: "{seed} {neighbour}".
 
-The graph-guided expansion design, after an idea of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, Sec. 2.2; it
-searches for what the graph relates instead of walking to passages. Ours:
+The graph-guided expansion design, after an idea of Zhu et al., "Knowledge Graph-Guided RAG", NAACL
+2025, Sec. 2.2; it searches for what the graph relates instead of walking to passages. Ours:
 
 - Proximity is strength / (10 · hop); at most `max_queries` are searched, which the seeds take in turn.
 - Both ranks of a passage add up only down to `dense_depth`: in two long lists a hit of both is first, however deep.
@@ -37,14 +37,32 @@ _HUB_SETS = ("musique-100", "hotpotqa-300", "docs", "medical", "news")
 _TRAINING = ("musique", "hotpotqa", "2wiki", "docs", "news", "medical", "scifact", "obliqa")
 _LINKING = ("musique (without musique-100)", "hotpotqa", "2wiki")
 TUNING = (
-    Tuned("expansion_queries", "dense_depth, graph_weight, hub_share and no_seeds", "known", 100, _SETS, _TRAINING),
-    Tuned("expansion_queries", "place of a hub's expansions", "known", 5, _HUB_SETS, ("docs", "medical", "news")),
+    Tuned(
+        "expansion_queries",
+        "dense_depth, graph_weight, hub_share and no_seeds",
+        "known",
+        100,
+        _SETS,
+        _TRAINING,
+    ),
+    Tuned(
+        "expansion_queries",
+        "place of a hub's expansions",
+        "known",
+        5,
+        _HUB_SETS,
+        ("docs", "medical", "news"),
+    ),
     Tuned("expansion_queries", "min_cosine = 0.55 of its linker", "chosen", None, (), _LINKING),
 )
 ALIASES = DesignAliases(
     "guided expansion",
     (
-        ("depth, maxHops, max_hops", "hops", "its depth is steps in the graph; dense hits are dense_depth"),
+        (
+            "depth, maxHops, max_hops",
+            "hops",
+            "its depth is steps in the graph; dense hits are dense_depth",
+        ),
         ("min_weight", "min_weight", "of strength, 0 to 10"),
         ("limit", "hits", "of each expansion"),
         ("top_k, vector_top_k", "dense_depth", ""),
@@ -78,9 +96,10 @@ class ExpansionNotes(Notes):
 class ExpansionQueries(LinksEntities, VectorRetriever):
     """Dense retrieval joined by reciprocal rank with dense searches of graph-written queries.
 
-    A hit of an expansion carries the path of the first that finds it and, as parts of its score, the number of that
-    `expansion` in the list of the ranking's notes and its `expansion rank` there, both from 1. A query that names no
-    seed gets the dense ranking, with a note; seeds without neighbours are searched by their names.
+    A hit of an expansion carries the path of the first that finds it and, as parts of its score,
+    the number of that `expansion` in the list of the ranking's notes and its `expansion rank`
+    there, both from 1. A query that names no seed gets the dense ranking, with a note; seeds
+    without neighbours are searched by their names.
 
     Parameters
     ----------
@@ -121,28 +140,36 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         expansions = list(map(self._expansions, seeds))
         dense_rankings = dense.retrieve_batch(queries, max(k, self.dense_depth))
         pairs = zip(queries, expansions, strict=True)
-        searches = [Query("", new.text, query.candidates) for query, written in pairs for new in written]
+        searches = [
+            Query("", new.text, query.candidates) for query, written in pairs for new in written
+        ]
         hits = iter(dense.retrieve_batch(searches, self.hits))
         rankings = []
         for i, written in enumerate(expansions):
             finds = _first_finds(islice(hits, len(written)))
             ranking = dense_rankings[i].top(k)
             if written:
-                ranking = self._fuse(dense_rankings[i], written, finds, any(map(self._is_hub, seeds[i])), k)
+                ranking = self._fuse(
+                    dense_rankings[i], written, finds, any(map(self._is_hub, seeds[i])), k
+                )
             rankings.append(replace(ranking, notes=self._notes(ranking, links[i], written, finds)))
         return rankings
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries and their expansions."""
         self.kb.encode_queries(queries)
-        texts = dict.fromkeys(expansion.text for written in self.expand(queries) for expansion in written)
+        texts = dict.fromkeys(
+            expansion.text for written in self.expand(queries) for expansion in written
+        )
         self.kb.encode_queries([Query("", text) for text in texts])
         super().prepare(queries)
 
     def expand(self, queries: Sequence[Query]) -> list[list[Expansion]]:
         """The queries that the graph writes for each query, nearest first, then the seeds' names on their own."""
         require_queries(queries)
-        return [self._expansions(self._seeds(links)) for links in self.entity_linker.link_batch(queries)]
+        return [
+            self._expansions(self._seeds(links)) for links in self.entity_linker.link_batch(queries)
+        ]
 
     def _expansions(self, seeds: Sequence[int]) -> list[Expansion]:
         """The nearest of the first seed, of the second, …, then the next of each; a pair of entities once."""
@@ -153,7 +180,9 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
 
     def _seeds(self, links: Sequence[Link]) -> list[int]:
         """The linked entities that are no hubs; of entities that are all hubs, the one that fewest passages name."""
-        allowed = [link.entity for link in links if self.kb.graph.types[link.entity] not in self.no_seeds]
+        allowed = [
+            link.entity for link in links if self.kb.graph.types[link.entity] not in self.no_seeds
+        ]
         seeds = [entity for entity in allowed if not self._is_hub(entity)]
         if allowed and not seeds:
             return [min(allowed, key=self._n_passages)]
@@ -163,7 +192,9 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         return len(self.kb.graph.mentions.of(entity)[0])
 
     def _is_hub(self, entity: int) -> bool:
-        return self._n_passages(entity) > max(MIN_HUB_PASSAGES, self.hub_share * len(self.kb.corpus))
+        return self._n_passages(entity) > max(
+            MIN_HUB_PASSAGES, self.hub_share * len(self.kb.corpus)
+        )
 
     def _nearest(self, seed: int, limit: int) -> Iterator[tuple[frozenset[int], Expansion]]:
         """The pairs of a seed and its neighbours, nearest first, and their expansions."""
@@ -177,7 +208,12 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
             yield frozenset((seed, neighbour.entity)), expansion
 
     def _fuse(
-        self, dense: Ranking, written: Sequence[Expansion], finds: Mapping[int, tuple[int, int]], of_hub: bool, k: int
+        self,
+        dense: Ranking,
+        written: Sequence[Expansion],
+        finds: Mapping[int, tuple[int, int]],
+        of_hub: bool,
+        k: int,
     ) -> Ranking:
         """The dense ranking and the passages that the expansions found, joined by reciprocal rank.
 
@@ -191,7 +227,9 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
             dense.ids,
             stages=("graph",),
             score_parts={"place": graph_ranks},
-            paths=TriplePaths(self.kb.graph, {row: written[number - 1].path for row, (number, _) in finds.items()}),
+            paths=TriplePaths(
+                self.kb.graph, {row: written[number - 1].path for row, (number, _) in finds.items()}
+            ),
             notes=Notes("1 / place", "graph"),
         )
         weight = self.graph_weight
@@ -200,9 +238,17 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
             weight *= (self.constant + 1) / (self.constant + self.dense_depth + 1)
             depth = 0
         counted = self._counted(dense.rows, graph.rows, weight, depth)
-        fused = fuse_rankings([dense, graph], (1.0, weight), k, constant=self.constant, counted=counted)
-        numbers, ranks = np.array([finds.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]).reshape(-1, 2).T
-        return replace(fused, score_parts={**fused.score_parts, "expansion": numbers, "expansion rank": ranks})
+        fused = fuse_rankings(
+            [dense, graph], (1.0, weight), k, constant=self.constant, counted=counted
+        )
+        numbers, ranks = (
+            np.array([finds.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()])
+            .reshape(-1, 2)
+            .T
+        )
+        return replace(
+            fused, score_parts={**fused.score_parts, "expansion": numbers, "expansion rank": ranks}
+        )
 
     def _counted(
         self, dense_rows: IntArray, graph_rows: IntArray, weight: float, depth: int
@@ -212,7 +258,9 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         deep = dense_places >= depth
         dense_places = dense_places[deep]
         graph_places = graph_places[deep]
-        graph_is_better = weight / (self.constant + graph_places + 1) > 1 / (self.constant + dense_places + 1)
+        graph_is_better = weight / (self.constant + graph_places + 1) > 1 / (
+            self.constant + dense_places + 1
+        )
         dense_counts = np.ones(len(dense_rows), dtype=bool)
         graph_counts = np.ones(len(graph_rows), dtype=bool)
         dense_counts[dense_places[graph_is_better]] = False
@@ -228,7 +276,9 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
     ) -> ExpansionNotes:
         warning = ""
         if not written:
-            unnamed = "no entity of the graph that may be a seed" if links else "no entity of the graph"
+            unnamed = (
+                "no entity of the graph that may be a seed" if links else "no entity of the graph"
+            )
             warning = f"{unnamed} was recognised: dense ranking"
         return ExpansionNotes(
             ranking.notes.formula,
@@ -237,7 +287,9 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
             entities=linked_entities(self.kb, links),
             inputs=ranking.notes.inputs,
             expansions=tuple(expansion.text for expansion in written),
-            found_by={ranking.ids[row]: written[number - 1].text for row, (number, _) in finds.items()},
+            found_by={
+                ranking.ids[row]: written[number - 1].text for row, (number, _) in finds.items()
+            },
         )
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
@@ -247,7 +299,9 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         unfound = f"{unread}not among the first {self.hits} of any expansion query"
         dense_rankings = Dense(self.kb).retrieve_batch(queries, self.dense_depth)
         traces = []
-        for dense, ranking in zip(dense_rankings, self.retrieve_batch(queries, len(all_rows)), strict=True):
+        for dense, ranking in zip(
+            dense_rankings, self.retrieve_batch(queries, len(all_rows)), strict=True
+        ):
             notes = ranking.notes.find(ExpansionNotes) or ExpansionNotes()
             finds = [self.kb.corpus.row(passage_id) for passage_id in notes.found_by]
             linked = all_rows
@@ -262,7 +316,9 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         return traces
 
 
-def _take_in_turn(candidates: Sequence[Iterator[tuple[frozenset[int], Expansion]]], limit: int) -> list[Expansion]:
+def _take_in_turn(
+    candidates: Sequence[Iterator[tuple[frozenset[int], Expansion]]], limit: int
+) -> list[Expansion]:
     """The next expansion of each list in turn, each pair of entities once, until there are `limit`."""
     waiting = deque(candidates)
     chosen: dict[frozenset[int], Expansion] = {}

@@ -1,7 +1,8 @@
 """Several rankings of one query -> one ranking: weighted reciprocal rank, min-max sum, maximum.
 
-[1] Cormack, Clarke & Buettcher, "Reciprocal Rank Fusion outperforms Condorcet", SIGIR 2009.
-[2] Bruch, Gai & Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023, for min-max and its bounds.
+[1] Cormack, Clarke & Buettcher, "Reciprocal Rank Fusion outperforms Condorcet", SIGIR 2009. [2]
+Bruch, Gai & Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023, for min-max
+and its bounds.
 """
 
 from __future__ import annotations
@@ -15,7 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Trace, first_of, number, sources, step
+from kg2rag.types import (
+    FloatArray,
+    IntArray,
+    Notes,
+    Query,
+    Ranking,
+    Trace,
+    first_of,
+    number,
+    sources,
+    step,
+)
 from kg2rag.types.notes import PerStage
 from kg2rag.types.parameters import Count, Weight, called, check, one_of
 
@@ -54,7 +66,9 @@ class Fusion(Retriever):
         if not self.retrievers:
             raise ValueError("Fusion needs at least one retriever.")
         if len(self.weights) != len(self.retrievers):
-            raise ValueError(f"{len(self.retrievers)} retrievers need as many weights, not {len(self.weights)}.")
+            raise ValueError(
+                f"{len(self.retrievers)} retrievers need as many weights, not {len(self.weights)}."
+            )
         if min(self.weights) < 0 or not any(self.weights):
             raise ValueError(f"Weights {self.weights} must be at least 0, and one of them above 0.")
 
@@ -73,7 +87,9 @@ class Fusion(Retriever):
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """The union of the members' rankings, and of the hits that were read of them."""
-        member_traces = [member.trace_batch(queries, max(k, self.depth)) for member in self.retrievers]
+        member_traces = [
+            member.trace_batch(queries, max(k, self.depth)) for member in self.retrievers
+        ]
         beyond_depth = f"below the first {self.depth} hits of every member"
         traces = []
         for query_traces in zip(*member_traces, strict=True):
@@ -98,11 +114,15 @@ def fuse(
     """Join retrievers into one, with equal weights by default. See `Fusion`."""
     for place, member in enumerate(retrievers, start=1):
         if not isinstance(member, Retriever):
-            raise TypeError(f"fuse takes retrievers, fuse(a, b); number {place} is {called(member)}.")
+            raise TypeError(
+                f"fuse takes retrievers, fuse(a, b); number {place} is {called(member)}."
+            )
     if weights is None:
         return Fusion(retrievers, (1.0,) * len(retrievers), method, depth, constant)
     if not isinstance(weights, Sequence):
-        raise TypeError(f"weights must be one number for each retriever, such as (1.0, 0.5), not {weights!r}.")
+        raise TypeError(
+            f"weights must be one number for each retriever, such as (1.0, 0.5), not {weights!r}."
+        )
     return Fusion(retrievers, tuple(weights), method, depth, constant)
 
 
@@ -209,7 +229,12 @@ class FusedRanking(NamedTuple):
 
 
 def _fused_ranking(
-    name: str, ranking: Ranking, weight: float, counted: BoolArray | None, method: Method, rows: IntArray
+    name: str,
+    ranking: Ranking,
+    weight: float,
+    counted: BoolArray | None,
+    method: Method,
+    rows: IntArray,
 ) -> FusedRanking:
     positions = np.searchsorted(rows, ranking.rows)
     values, scores = np.full((2, len(rows)), np.nan)  # NaN, not 0: min-max gives the last hit 0
@@ -247,10 +272,11 @@ def fuse_rankings(
 ) -> Ranking:
     """Fuse rankings of one query; each goes by the name of its first stage, numbered if two share one.
 
-    The stage of a fused hit is its stage in the ranking that contributed most (the first on a tie): that ranking's name
-    or, beyond its first stage, such as "walk: dense". Its path is the first that is not empty. Its parts are, of each
-    ranking that holds it, the contribution ("dense"), the score there ("dense score") and what is read of that ("dense
-    rank", or "dense scaled"). Their notes are kept as inputs.
+    The stage of a fused hit is its stage in the ranking that contributed most (the first on a tie):
+    that ranking's name or, beyond its first stage, such as "walk: dense". Its path is the first
+    that is not empty. Its parts are, of each ranking that holds it, the contribution ("dense"), the
+    score there ("dense score") and what is read of that ("dense rank", or "dense scaled"). Their
+    notes are kept as inputs.
 
     `counted` : of each ranking, (n_hits,) whether a hit contributes; by default all do. Every passage needs one that
     does. The parts of a hit have nothing of a ranking in which it does not count.
@@ -268,7 +294,9 @@ def fuse_rankings(
         labels += ranking.labels
         parts |= ranking.score_parts
     inputs = tuple(ranking.notes for ranking in rankings)
-    notes = FusionNotes(fusion_method.formula(fused), _sources(fused, rankings), method=method, inputs=inputs)
+    notes = FusionNotes(
+        fusion_method.formula(fused), _sources(fused, rankings), method=method, inputs=inputs
+    )
     return Ranking.from_scores(
         rankings[0].query_id,
         rows,
@@ -286,7 +314,9 @@ def _sources(fused: Sequence[FusedRanking], rankings: Sequence[Ranking]) -> dict
     """Label of a fused ranking -> the source of its hits."""
     source_of: dict[str, str] = {}
     for fused_ranking, ranking in zip(fused, rankings, strict=True):
-        source_of |= zip(fused_ranking.labels, map(sources(ranking).__getitem__, ranking.stages), strict=True)
+        source_of |= zip(
+            fused_ranking.labels, map(sources(ranking).__getitem__, ranking.stages), strict=True
+        )
     return source_of
 
 

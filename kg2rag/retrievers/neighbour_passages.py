@@ -45,7 +45,8 @@ def components(kb: KnowledgeBase) -> Components:
 class Related(NamedTuple):
     """An entity near one of the query's.
 
-    `strength`, in (0, 1]: its path's weakest / 10; `confidence`, in (0, 1]: the link's · the path's least.
+    `strength`, in (0, 1]: its path's weakest / 10; `confidence`, in (0, 1]: the link's · the path's
+    least.
     """
 
     entity: int
@@ -55,7 +56,11 @@ class Related(NamedTuple):
 
 
 def related_entities(
-    kb: KnowledgeBase, links: Sequence[Link], hops: int, by: Callable[[Related], float], **options: Any
+    kb: KnowledgeBase,
+    links: Sequence[Link],
+    hops: int,
+    by: Callable[[Related], float],
+    **options: Any,
 ) -> list[Related]:
     """The entities around the query's, each once as `by` has it highest; the highest first, then the first reached.
 
@@ -63,9 +68,13 @@ def related_entities(
     """
     best: dict[int, Related] = {}
     for link in links:
-        for near in kb.graph.neighbours([link.entity], hops=hops, **options)[: options.get("limit")]:
+        for near in kb.graph.neighbours([link.entity], hops=hops, **options)[
+            : options.get("limit")
+        ]:
             path_confidence = min(kb.graph.triple(index).confidence for index in near.path)
-            related = Related(near.entity, near.weight / 10, link.confidence * path_confidence, near.path)
+            related = Related(
+                near.entity, near.weight / 10, link.confidence * path_confidence, near.path
+            )
             if near.entity not in best or by(related) > by(best[near.entity]):
                 best[near.entity] = related
     return sorted(best.values(), key=lambda near: -by(near))
@@ -84,7 +93,9 @@ def entity_descriptions(kb: KnowledgeBase) -> list[str]:
     return texts
 
 
-def passages_naming(kb: KnowledgeBase, entity: int, mask: IntArray | None) -> tuple[IntArray, IntArray]:
+def passages_naming(
+    kb: KnowledgeBase, entity: int, mask: IntArray | None
+) -> tuple[IntArray, IntArray]:
     """The passages that name an entity, of those that may count, and how often each does."""
     rows, counts = kb.graph.mentions.of(entity)
     if mask is not None:

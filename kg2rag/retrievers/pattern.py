@@ -1,10 +1,11 @@
 """Query -> passages that hold a name spelt like one of the query's: typos, partial names, codes, wildcards, regexes.
 
-The dynamic hybrid design's third dimension: trigrams find candidates, Levenshtein similarity scores them, exact
-substrings rank first. Ours: which words of a question are looked up (`terms`), how several of them add up, and that a
-format given by an example ("keys like sk-proj-xxxx", `text.code_names`) is matched as a regular expression.
-`/regex/` is matched by RE2, in time linear in the text [1], so that no pattern hangs and no clock decides what fails.
-What no engine could read, such as the path /usr/lib(x/, is looked up as it is written.
+The dynamic hybrid design's third dimension: trigrams find candidates, Levenshtein similarity scores
+them, exact substrings rank first. Ours: which words of a question are looked up (`terms`), how
+several of them add up, and that a format given by an example ("keys like sk-proj-xxxx",
+`text.code_names`) is matched as a regular expression. `/regex/` is matched by RE2, in time linear
+in the text [1], so that no pattern hangs and no clock decides what fails. What no engine could
+read, such as the path /usr/lib(x/, is looked up as it is written.
 
 [1] Cox, "Regular Expression Matching Can Be Simple And Fast", 2007.
 """
@@ -24,19 +25,33 @@ from kg2rag.knowledge.graph.csr import gather
 from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever
 from kg2rag.text.code_names import WHOLE, format_by_example, key, looks_like_name, surfaces
 from kg2rag.text.normalisation import FUNCTION_WORDS
-from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Threshold, number, top_with_ties
+from kg2rag.types import (
+    Count,
+    FloatArray,
+    IntArray,
+    Notes,
+    Query,
+    Ranking,
+    Threshold,
+    number,
+    top_with_ties,
+)
 
 COLOUR = "#56B4E9"  # in plots
 
 NEAR_SIMILARITY = (
-    0.85  # how like a match must be to a word that the corpus knows, and to words written together: no typos
+    # how like a match must be to a word that the corpus knows, and to words written together: no
+    # typos
+    0.85
 )
-MAX_JOINED_WORDS = 4  # adjacent words that are tried as one name, at most: `streaming text response`
+# adjacent words that are tried as one name, at most: `streaming text response`
+MAX_JOINED_WORDS = 4
 MAX_WORDS = 200  # of a query that are read
 MAX_WILDCARDS = 4  # in one query, at most
 MAX_REGEX_CHARACTERS = 1000  # characters; RE2's time grows with pattern × text
 _REGEX = re.compile(r"/(.+)/(i?)", re.DOTALL)
-_UNREADABLE = ("missing", "unexpected", "no argument", "trailing")  # RE2, of what is no expression to any engine
+# RE2, of what is no expression to any engine
+_UNREADABLE = ("missing", "unexpected", "no argument", "trailing")
 _EDGES = "\"'`()[]{},;:?!."
 DEFINES = 0.01  # more strength for a term that the passage defines
 VERBATIM = 0.02  # and for one in the query's very spelling
@@ -89,10 +104,11 @@ class TermMatches(NamedTuple):
 class Pattern(Retriever):
     """Fuzzy, partial and exact matching of names.
 
-    A hit's score sums, over the terms looked up, rarity × strength of the best match. Rarity is ln(1 + N/df) of the
-    best-matching key; strength is 2 for the same name, 1 + the term's share of the name if it is part of one, else
-    the similarity. `score_parts`: the best similarity and strength, the number of terms matched, and as "term 1" and so
-    on the strength of each; the notes list the terms and for each hit the terms of the corpus that matched.
+    A hit's score sums, over the terms looked up, rarity × strength of the best match. Rarity is
+    ln(1 + N/df) of the best-matching key; strength is 2 for the same name, 1 + the term's share of
+    the name if it is part of one, else the similarity. `score_parts`: the best similarity and
+    strength, the number of terms matched, and as "term 1" and so on the strength of each; the notes
+    list the terms and for each hit the terms of the corpus that matched.
 
     Parameters
     ----------
@@ -110,15 +126,19 @@ class Pattern(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Each query by itself: as a regular expression or a format, with its wildcards, or by its terms."""
-        return [self._search(query, mask, k) for query, mask in zip(queries, self.kb.candidates(queries), strict=True)]
+        return [
+            self._search(query, mask, k)
+            for query, mask in zip(queries, self.kb.candidates(queries), strict=True)
+        ]
 
     def terms(self, text: str) -> tuple[dict[str, float], int]:
         """What a query looks up and how similar a match must be; and how many terms and words were left out.
 
-        A query of one word looks that up. Of a longer one: words spelt like names; words that no passage knows (a
-        typo), or that few do; and each run of up to `MAX_JOINED_WORDS` adjacent words written together, for the names
-        it may spell. Words that the corpus knows, and joined ones, must match from `NEAR_SIMILARITY` up. Terms beyond
-        `max_terms` and words beyond `MAX_WORDS` are left out.
+        A query of one word looks that up. Of a longer one: words spelt like names; words that no
+        passage knows (a typo), or that few do; and each run of up to `MAX_JOINED_WORDS` adjacent
+        words written together, for the names it may spell. Words that the corpus knows, and joined
+        ones, must match from `NEAR_SIMILARITY` up. Terms beyond `max_terms` and words beyond
+        `MAX_WORDS` are left out.
         """
         words = [surface for surface, _ in surfaces(text) if key(surface)]
         if len(words) == 1:
@@ -139,7 +159,12 @@ class Pattern(Retriever):
             if looks_like_name(word):
                 yield Term(key(word), word, (0, frequency), self.min_similarity)
             elif key(word) not in FUNCTION_WORDS and len(key(word)) > 1 and frequency <= most:
-                yield Term(key(word), word, (2, frequency), NEAR_SIMILARITY if frequency else self.min_similarity)
+                yield Term(
+                    key(word),
+                    word,
+                    (2, frequency),
+                    NEAR_SIMILARITY if frequency else self.min_similarity,
+                )
 
     def _search(self, query: Query, mask: IntArray | None, k: int) -> Ranking:
         expression = _expression(query.text)
@@ -147,12 +172,21 @@ class Pattern(Retriever):
             return self._by_regex(query, *expression, mask, k)
         wildcards, text = _wildcards(query.text.strip())
         terms, left_out = self.terms(text)
-        looked_up = [*map(self._fitting, wildcards), *(self._alike(*term) for term in terms.items())]
+        looked_up = [
+            *map(self._fitting, wildcards),
+            *(self._alike(*term) for term in terms.items()),
+        ]
         matches = {}
         for place, term_matches in enumerate(looked_up, start=1):
             if term_matches is not None:
                 matches[f"term {place}"] = term_matches
-        return self._ranking(query, matches, mask, k, PatternNotes(terms=(*wildcards, *terms), terms_left_out=left_out))
+        return self._ranking(
+            query,
+            matches,
+            mask,
+            k,
+            PatternNotes(terms=(*wildcards, *terms), terms_left_out=left_out),
+        )
 
     def _alike(self, term: str, min_similarity: float) -> TermMatches | None:
         index = self.kb.trigram
@@ -162,7 +196,9 @@ class Pattern(Retriever):
         for position in np.flatnonzero(strengths == 2):
             if index.terms[int(names[position])].as_py() == term:
                 strengths[position] += VERBATIM
-        return self._matches(term, names, strengths, similar.similarities[key_of], index.key_df[similar.keys[:1]])
+        return self._matches(
+            term, names, strengths, similar.similarities[key_of], index.key_df[similar.keys[:1]]
+        )
 
     def _fitting(self, wildcard: str) -> TermMatches | None:
         """The names that a wildcard fits: the shorter, the nearer to what was written."""
@@ -174,7 +210,12 @@ class Pattern(Retriever):
         return self._matches(wildcard, names, 1 + share, share, index.key_df[keys])
 
     def _matches(
-        self, term: str, names: IntArray, strengths: FloatArray, similarities: FloatArray, frequencies: IntArray
+        self,
+        term: str,
+        names: IntArray,
+        strengths: FloatArray,
+        similarities: FloatArray,
+        frequencies: IntArray,
     ) -> TermMatches | None:
         """The passages that hold some names, each with the best of them; None if there is no name."""
         if not len(names):
@@ -185,10 +226,17 @@ class Pattern(Retriever):
         rows, first = np.unique(rows[order], return_index=True)
         best = order[first]
         rarity = float(np.log1p(len(self.kb.corpus) / int(frequencies.min())))
-        return TermMatches(term, rarity, rows, names[name_of[best]], values[best], similarities[name_of[best]])
+        return TermMatches(
+            term, rarity, rows, names[name_of[best]], values[best], similarities[name_of[best]]
+        )
 
     def _ranking(
-        self, query: Query, matches: Mapping[str, TermMatches], mask: IntArray | None, k: int, notes: PatternNotes
+        self,
+        query: Query,
+        matches: Mapping[str, TermMatches],
+        mask: IntArray | None,
+        k: int,
+        notes: PatternNotes,
     ) -> Ranking:
         """The passages that matched anything; their part "term 2" is how strongly the second term matched."""
         scores = np.zeros(len(self.kb.corpus))
@@ -204,15 +252,23 @@ class Pattern(Retriever):
             stages=("pattern",),
             score_parts=_score_parts(rows, matches),
         ).top(k)
-        formula = " + ".join(f"{number(term_matches.rarity)} · {part}" for part, term_matches in matches.items())
+        formula = " + ".join(
+            f"{number(term_matches.rarity)} · {part}" for part, term_matches in matches.items()
+        )
         matched = self._matched(ranking, matches.values())
-        return replace(ranking, notes=replace(notes, formula=formula, source="pattern", matched=matched))
+        return replace(
+            ranking, notes=replace(notes, formula=formula, source="pattern", matched=matched)
+        )
 
-    def _matched(self, ranking: Ranking, matches: Iterable[TermMatches]) -> dict[str, tuple[Match, ...]]:
+    def _matched(
+        self, ranking: Ranking, matches: Iterable[TermMatches]
+    ) -> dict[str, tuple[Match, ...]]:
         """Passage id -> the names that matched, of each hit."""
         matched: dict[str, tuple[Match, ...]] = dict.fromkeys(ranking.passage_ids, ())
         for term_matches in matches:
-            for passage_id, position in zip(matched, term_matches.positions(ranking.rows).tolist(), strict=True):
+            for passage_id, position in zip(
+                matched, term_matches.positions(ranking.rows).tolist(), strict=True
+            ):
                 if position >= 0:
                     name = self.kb.trigram.terms[int(term_matches.names[position])].as_py()
                     strength = float(term_matches.strengths[position])
@@ -220,11 +276,15 @@ class Pattern(Retriever):
                     matched[passage_id] += (Match(term_matches.term, name, strength, similarity),)
         return matched
 
-    def _by_regex(self, query: Query, pattern: str, flag: str, mask: IntArray | None, k: int) -> Ranking:
+    def _by_regex(
+        self, query: Query, pattern: str, flag: str, mask: IntArray | None, k: int
+    ) -> Ranking:
         matcher, reason = _compiled(pattern, flag)
         if matcher is None:
             refused = f"{reason}. Back-references, look-around and expressions that grow large are not offered"
-            raise ValueError(f"query {query.id!r}: /{pattern[:80]}/ cannot be matched in linear time: {refused}.")
+            raise ValueError(
+                f"query {query.id!r}: /{pattern[:80]}/ cannot be matched in linear time: {refused}."
+            )
         contents = self.kb.corpus.contents
         rows = range(len(contents)) if mask is None else mask.tolist()
         matching = [row for row in rows if matcher.search(contents[row])]
@@ -273,7 +333,9 @@ def _wildcards(text: str) -> tuple[list[str], str]:
     """The first `MAX_WILDCARDS` words with a `*` beside letters, and the text without any word that has a `*`."""
     words = text.split()
     wildcards = [word.strip(_EDGES) for word in words if "*" in word and word.strip(_EDGES + "*")]
-    return list(dict.fromkeys(wildcards))[:MAX_WILDCARDS], " ".join(word for word in words if "*" not in word)
+    return list(dict.fromkeys(wildcards))[:MAX_WILDCARDS], " ".join(
+        word for word in words if "*" not in word
+    )
 
 
 def _joined_words(words: Sequence[str]) -> Iterator[Term]:
@@ -312,7 +374,12 @@ def _compiled(pattern: str, flag: str) -> tuple[re.Pattern[str] | None, str]:
     if len(pattern) > MAX_REGEX_CHARACTERS:
         return None, f"it has {len(pattern)} characters, of at most {MAX_REGEX_CHARACTERS}"
     options = re2.Options()
-    options.log_errors, options.case_sensitive, options.max_mem, options.never_capture = False, not flag, 1 << 20, True
+    options.log_errors, options.case_sensitive, options.max_mem, options.never_capture = (
+        False,
+        not flag,
+        1 << 20,
+        True,
+    )
     try:
         return re2.compile(pattern, options), ""
     except re2.error as error:

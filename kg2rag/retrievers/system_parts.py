@@ -34,7 +34,9 @@ def is_component(value: object) -> bool:
 
 def knowledge_bases(system: object) -> list[KnowledgeBase]:
     """The knowledge bases of a system and of the systems in it, each once."""
-    return list({id(part): part for part in parts(system) if isinstance(part, KnowledgeBase)}.values())
+    return list(
+        {id(part): part for part in parts(system) if isinstance(part, KnowledgeBase)}.values()
+    )
 
 
 def workloads(systems: object, queries: Sequence[Query]) -> list[Workload]:
@@ -56,7 +58,8 @@ def remark(system: object) -> str:
 def tuning(system: object, data: QADataset | None = None) -> list[dict[str, Any]]:
     """What was fitted or chosen by looking at questions, in a system and those in it: `TUNING` of their modules.
 
-    If coefficients were fitted on questions of `data`, compared by their texts, a row records how many.
+    If coefficients were fitted on questions of `data`, compared by their texts, a row records how
+    many.
     """
     components = [part for part in parts(system) if is_component(part)]
     rows: list[dict[str, Any]] = []
@@ -75,5 +78,11 @@ def _fitted(component: Any, data: QADataset) -> list[dict[str, Any]]:
     if not n_seen:
         return []
     what = f"coefficients, fitted on {n_seen:,} of these {len(data):,} questions"
-    row = {"system": type(component).__name__, "what": what, "kind": "fitted", "sets": [data.name], "training": []}
+    row = {
+        "system": type(component).__name__,
+        "what": what,
+        "kind": "fitted",
+        "sets": [data.name],
+        "training": [],
+    }
     return [row]

@@ -31,11 +31,15 @@ def hybrid(
     depth: int = 100,
 ) -> Fusion:
     """Dense and BM25 by reciprocal rank fusion."""
-    return fuse(Dense(kb), BM25(kb), weights=(dense_weight, bm25_weight), constant=constant, depth=depth)
+    return fuse(
+        Dense(kb), BM25(kb), weights=(dense_weight, bm25_weight), constant=constant, depth=depth
+    )
 
 
 @checked
-def rerank(kb: KnowledgeBase, *, retriever: str = "bm25", reranker: str = "bi-encoder", depth: int = 100) -> Pipeline:
+def rerank(
+    kb: KnowledgeBase, *, retriever: str = "bm25", reranker: str = "bi-encoder", depth: int = 100
+) -> Pipeline:
     """Another system's hits in the order of a reranker: a name of `rerankers.RERANKERS`, or a cross-encoder."""
     return build(retriever, kb) >> Rerank(kb, reranker=named(reranker, kb), depth=depth)
 
@@ -68,7 +72,15 @@ SYSTEMS: Registry[Retriever] = Registry(
     group="kg2rag.systems",
     context=1,
 )
-CORE = ("bm25", "dense", "hybrid", "expansion_queries", "graph_augmented", "mention_ppr", "mention_chains")
+CORE = (
+    "bm25",
+    "dense",
+    "hybrid",
+    "expansion_queries",
+    "graph_augmented",
+    "mention_ppr",
+    "mention_chains",
+)
 """The systems that a first comparison shows; they need no more than the passages' vectors and a graph."""
 
 
@@ -92,7 +104,8 @@ def colour(name: str) -> str | None:
 def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
     """A system by name, "bm25" or "bm25(k1=1.2)", with some parameters other than their defaults.
 
-    ParameterError: an unknown system or parameter (the known ones are listed), or a value that the system refuses.
+    ParameterError: an unknown system or parameter (the known ones are listed), or a value that the
+    system refuses.
     """
     return SYSTEMS.build(name, kb, settings=settings)
 
@@ -101,7 +114,9 @@ def recommended(kb: KnowledgeBase, name: str | None = None) -> Retriever:
     """The named system, or `mention_chains`, over the triples of a graph that was brought."""
     if name is not None:
         return build(name, kb)
-    return build("mention_chains", kb, triple_weight=1.0 if isinstance(kb.source, EntityMatching) else 0.0)
+    return build(
+        "mention_chains", kb, triple_weight=1.0 if isinstance(kb.source, EntityMatching) else 0.0
+    )
 
 
 def announce_recommended(kb: KnowledgeBase, name: str | None = None) -> Retriever:
@@ -126,16 +141,20 @@ def label(system: object) -> str:
 def labelled(systems: Iterable[str]) -> dict[str, str]:
     """Name -> system, of systems and of variants of one: ["dense", "far=graph_augmented(hops=2)"], in that order.
 
-    A system without a name is called as it is written, "bm25(k1=1.2)" bm25-k1-1.2 and "my.module:Class" Class.
-    ValueError: a name twice, or one that belongs to another system.
+    A system without a name is called as it is written, "bm25(k1=1.2)" bm25-k1-1.2 and
+    "my.module:Class" Class. ValueError: a name twice, or one that belongs to another system.
     """
     system_of: dict[str, str] = {}
     for text in map(str.strip, systems):
         name, system = _named(text)
         if name in system_of:
-            raise ValueError(f"{name!r} is named twice. Name its variants: a={system},b={system}, and set b.PARAMETER.")
+            raise ValueError(
+                f"{name!r} is named twice. Name its variants: a={system},b={system}, and set b.PARAMETER."
+            )
         if name != system and name in SYSTEMS:
-            raise ValueError(f"{text!r}: {name!r} is a system itself. Give the variant another name.")
+            raise ValueError(
+                f"{text!r}: {name!r} is a system itself. Give the variant another name."
+            )
         system_of[name] = system
     return system_of
 
@@ -145,9 +164,13 @@ def _named(text: str) -> tuple[str, str]:
     name, equals, system = (part.strip() for part in text.partition("="))
     if "(" in name or not equals:
         module, bracket, parameters = text.partition("(")
-        return re.sub(r"[^\w.+]+", "-", module.rpartition(":")[2] + bracket + parameters).strip("-"), text
+        return re.sub(r"[^\w.+]+", "-", module.rpartition(":")[2] + bracket + parameters).strip(
+            "-"
+        ), text
     if not name or not system or "." in name:
-        raise ValueError(f"{text!r}: write name=system, such as far=graph_augmented(hops=2); a name has no '.'.")
+        raise ValueError(
+            f"{text!r}: write name=system, such as far=graph_augmented(hops=2); a name has no '.'."
+        )
     return name, system
 
 
@@ -170,7 +193,9 @@ def build_all(
     for name in parameters_of:
         if name not in system_of:
             compared = ", ".join(sorted(system_of))
-            raise ValueError(f"Parameters are set for {name!r}, which is not compared. Compared: {compared}.")
+            raise ValueError(
+                f"Parameters are set for {name!r}, which is not compared. Compared: {compared}."
+            )
     built = {}
     for name, system in system_of.items():
         built[name] = SYSTEMS.build(system, kb, settings=parameters_of.get(name), modules=modules)

@@ -64,7 +64,9 @@ def check_retriever(
         if promise not in PROMISES and not promise.startswith("parameter "):
             raise ValueError(unknown("promise", promise, PROMISES))
     violations = dict[str, str]()
-    for promise, sentence in _violations(system, _trials(system, queries, k), excuses, other_process):
+    for promise, sentence in _violations(
+        system, _trials(system, queries, k), excuses, other_process
+    ):
         violations.setdefault(promise, sentence)
     faults = _faults(violations, excuses)
     if faults:
@@ -73,7 +75,9 @@ def check_retriever(
 
 def _faults(violations: Mapping[str, str], excuses: Mapping[str, str]) -> dict[str, str]:
     """The violations without an excuse, and the excuses without a violation."""
-    faults = {promise: sentence for promise, sentence in violations.items() if promise not in excuses}
+    faults = {
+        promise: sentence for promise, sentence in violations.items() if promise not in excuses
+    }
     for promise, reason in excuses.items():
         if promise not in violations:
             faults[promise] = f"it is excused ({reason}) but holds"
@@ -84,14 +88,22 @@ def _trials(system: Retriever | Builder, queries: Sequence[Query] | None, k: int
     """The system with the queries of the user, or built in every world."""
     if not isinstance(system, Retriever):
         worlds = knowledge_bases().items()
-        return [Trial(system(kb), queries or queries_for(kb, world), k, world, kb) for world, kb in worlds]
+        return [
+            Trial(system(kb), queries or queries_for(kb, world), k, world, kb)
+            for world, kb in worlds
+        ]
     if not queries:
-        raise ValueError("Give queries with a retriever, or a class or function: check_retriever(MentionPPR).")
+        raise ValueError(
+            "Give queries with a retriever, or a class or function: check_retriever(MentionPPR)."
+        )
     return [Trial(system, queries, k)]
 
 
 def _violations(
-    system: Retriever | Builder, trials: Sequence[Trial], excused: Collection[str], other_process: bool
+    system: Retriever | Builder,
+    trials: Sequence[Trial],
+    excused: Collection[str],
+    other_process: bool,
 ) -> Iterator[tuple[str, str]]:
     """The promises that are broken, each with a violation, in the order in which they are tried."""
     first = trials[0]
@@ -104,12 +116,16 @@ def _violations(
             return  # the other worlds would mostly repeat it
     yield from _parameter_violations(system, first)
     if other_process:
-        for _, sentence in differing({"": first.system}, {"": first.rankings}, first.queries, first.k):
+        for _, sentence in differing(
+            {"": first.system}, {"": first.rankings}, first.queries, first.k
+        ):
             yield HASH_SEED, sentence
 
 
 def _parameter_violations(system: Retriever | Builder, trial: Trial) -> Iterator[tuple[str, str]]:
-    tested = [] if isinstance(system, Retriever) else parameters.parameters_of_builder(system, trial.kb)
+    tested = (
+        [] if isinstance(system, Retriever) else parameters.parameters_of_builder(system, trial.kb)
+    )
     for parameter in tested or parameters.parameters_of_system(trial.system):
         for sentence in parameters.faults(parameter, trial):
             yield f"parameter {parameter.name}", sentence

@@ -47,10 +47,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        message = {"role": "assistant", "content": self.server.answer(body["messages"][-1]["content"])}
+        message = {
+            "role": "assistant",
+            "content": self.server.answer(body["messages"][-1]["content"]),
+        }
         usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        reply = {"id": "1", "object": "chat.completion", "model": body["model"], "choices": [choice], "usage": usage}
+        reply = {
+            "id": "1",
+            "object": "chat.completion",
+            "model": body["model"],
+            "choices": [choice],
+            "usage": usage,
+        }
         data = json.dumps(reply).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")

@@ -43,7 +43,12 @@ class Parameter:
     @property
     def choices(self) -> list[object]:
         """The values of a `Literal` annotation."""
-        return [choice for kind in self.types if get_origin(kind) is Literal for choice in get_args(kind)]
+        return [
+            choice
+            for kind in self.types
+            if get_origin(kind) is Literal
+            for choice in get_args(kind)
+        ]
 
 
 def faults(parameter: Parameter, trial: Trial) -> Iterator[str]:
@@ -52,14 +57,18 @@ def faults(parameter: Parameter, trial: Trial) -> Iterator[str]:
         yield from check(parameter, trial)
 
 
-def parameters_of_builder(builder: Callable[..., Retriever], kb: KnowledgeBase | None) -> list[Parameter]:
+def parameters_of_builder(
+    builder: Callable[..., Retriever], kb: KnowledgeBase | None
+) -> list[Parameter]:
     """The parameters of a class or function that have a default."""
     annotations = annotations_of(builder)
     parameters = []
     for parameter in list(inspect.signature(builder).parameters.values())[1:]:
         if parameter.default is not parameter.empty:
             make = partial(_with_parameter, partial(builder, kb), parameter.name)
-            parameters.append(Parameter(parameter.name, parameter.default, annotations.get(parameter.name), make))
+            parameters.append(
+                Parameter(parameter.name, parameter.default, annotations.get(parameter.name), make)
+            )
     return parameters
 
 
@@ -67,7 +76,9 @@ def _with_parameter(build: Callable[..., Any], name: str, value: object) -> Any:
     return build(**{name: value})
 
 
-def parameters_of_system(part: Any, put: Callable[[Any], Any] = lambda system: system) -> Iterator[Parameter]:
+def parameters_of_system(
+    part: Any, put: Callable[[Any], Any] = lambda system: system
+) -> Iterator[Parameter]:
     """The fields of a system, or part of one, and of the components inside it; `put` builds it with a changed part."""
     part_type: Any = type(part)
     annotations = annotations_of(part_type)
@@ -76,7 +87,9 @@ def parameters_of_system(part: Any, put: Callable[[Any], Any] = lambda system: s
         put_value = partial(_put_field, put, part, field.name)
         components = list(_components(value))
         for position, component in components:
-            yield from parameters_of_system(component, partial(_put_member, put_value, value, position))
+            yield from parameters_of_system(
+                component, partial(_put_member, put_value, value, position)
+            )
         if not components and field.default is not dataclasses.MISSING and field.init:
             yield Parameter(field.name, value, annotations.get(field.name), put_value)
 
@@ -111,7 +124,9 @@ def unused(parameter: Parameter, trial: Trial) -> Iterator[str]:
         if repr(system) == repr(trial.system):
             yield f"{parameter.name} = {value!r} is accepted and does not show in the repr"
         ignored.append(value)
-        if any(facts_before != trial.facts_of(system, block) for block, facts_before in trial.blocks):
+        if any(
+            facts_before != trial.facts_of(system, block) for block, facts_before in trial.blocks
+        ):
             return
     if ignored:
         yield (
@@ -218,5 +233,7 @@ def _failure(system: Retriever, trial: Trial) -> str:
     has_hits = any(map(len, rankings[: len(ordinary)]))
     if not has_hits and any(len(default_rankings[query]) for query in ordinary):
         first = describe_query(ordinary[0])
-        return f"is accepted and no query has a hit (first: {first}). Check its range when it is made"
+        return (
+            f"is accepted and no query has a hit (first: {first}). Check its range when it is made"
+        )
     return ""

@@ -23,7 +23,14 @@ from kg2rag.types.explanation import terms_of
 
 Promise = Callable[[Trial], Iterator[str]]
 OF_RANKINGS = (
-    *("answers every query", "known passages", "at most k hits", "finite scores", "canonical order", "candidates"),
+    *(
+        "answers every query",
+        "known passages",
+        "at most k hits",
+        "finite scores",
+        "canonical order",
+        "candidates",
+    ),
     *("finds something", "stages and paths", "formula"),
 )
 """Where one of the first two is broken, the others of that world are not tried."""
@@ -52,7 +59,10 @@ def of_ranking(trial: Trial, query: Query, ranking: Ranking) -> Iterator[tuple[s
 def _of_rows(ranking: Ranking, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
     rows = ranking.rows.tolist()
     if ranking.passage_ids != [ids[row] for row in rows]:
-        yield "known passages", "the hits' ids are not the corpus's; hand `kb.corpus.ids` to `Ranking.from_scores`"
+        yield (
+            "known passages",
+            "the hits' ids are not the corpus's; hand `kb.corpus.ids` to `Ranking.from_scores`",
+        )
     if len(set(rows)) < len(rows):
         yield "known passages", f"a passage is a hit twice, of {ranking.passage_ids}"
 
@@ -65,7 +75,9 @@ def _order(ranking: Ranking) -> Iterator[tuple[str, str]]:
     order = canonical_order(ranking.rows, scores)
     for i in np.flatnonzero(order != np.arange(len(ids))).tolist():
         place = f"hit {i + 1} in place of {ids[order[i]]} ({float(scores[order[i]])!r})"
-        sentence = f"{ids[i]} ({float(scores[i])!r}) is {place}; order hits with `Ranking.from_scores`"
+        sentence = (
+            f"{ids[i]} ({float(scores[i])!r}) is {place}; order hits with `Ranking.from_scores`"
+        )
         yield "canonical order", sentence
 
 
@@ -73,10 +85,16 @@ def _of_hit(trial: Trial, query: Query, hit: Hit) -> Iterator[tuple[str, str]]:
     if query.candidates is not None and hit.passage_id not in query.candidates:
         yield "candidates", f"{hit.passage_id!r} is none of its {len(query.candidates)} candidates"
     if not hit.stage:
-        yield "stages and paths", f"{hit.passage_id} names no stage; give `Ranking.from_scores` stages=(…,)"
+        yield (
+            "stages and paths",
+            f"{hit.passage_id} names no stage; give `Ranking.from_scores` stages=(…,)",
+        )
     cited = {triple.passage_id for triple in hit.path if triple.passage_id}
     if trial.ids and not trial.ids.issuperset(cited):
-        yield "stages and paths", f"the path of {hit.passage_id} cites a passage that the corpus lacks"
+        yield (
+            "stages and paths",
+            f"the path of {hit.passage_id} cites a passage that the corpus lacks",
+        )
 
 
 def _formula(ranking: Ranking) -> Iterator[tuple[str, str]]:
@@ -89,7 +107,10 @@ def _formula(ranking: Ranking) -> Iterator[tuple[str, str]]:
     for i in np.flatnonzero(~np.isclose(scores, ranking.scores, rtol=1e-6, atol=1e-12)).tolist():
         hit = ranking[i]
         formula = f"{hit.passage_id}: {for_stage(ranking.notes.formula, hit.stage)!r}"
-        yield "formula", f"{formula} gives {scores[i]}, and the score is {hit.score!r} of {dict(hit.score_parts)}"
+        yield (
+            "formula",
+            f"{formula} gives {scores[i]}, and the score is {hit.score!r} of {dict(hit.score_parts)}",
+        )
 
 
 def worked_out(ranking: Ranking) -> FloatArray:
@@ -103,8 +124,12 @@ def worked_out(ranking: Ranking) -> FloatArray:
     for code in np.unique(codes).tolist():
         for term in terms_of(ranking, ranking.stages[code]):
             expression = "".join(symbols.get(piece, piece) for piece in term).replace("·", "*")
-            values = np.asarray(pd.eval(expression, engine="python", local_dict=columns), dtype=np.float64)
-            scores = np.where((codes == code) & ~np.isnan(values), np.nan_to_num(scores) + values, scores)
+            values = np.asarray(
+                pd.eval(expression, engine="python", local_dict=columns), dtype=np.float64
+            )
+            scores = np.where(
+                (codes == code) & ~np.isnan(values), np.nan_to_num(scores) + values, scores
+            )
     return scores
 
 
@@ -148,7 +173,9 @@ def _copies(trial: Trial, fallback: Retriever) -> list[tuple[Query, Ranking]]:
     """The rankings that equal those of another strategy; none if all do, because the system then is that strategy."""
     judged = []
     fallback_rankings = fallback.retrieve_batch(trial.queries, trial.k)
-    for query, ranking, fallback_ranking in zip(trial.queries, trial.rankings, fallback_rankings, strict=True):
+    for query, ranking, fallback_ranking in zip(
+        trial.queries, trial.rankings, fallback_rankings, strict=True
+    ):
         if query.candidates is None and len(ranking) > 1:
             judged.append((query, ranking, _is_copy(ranking, fallback_ranking)))
     copies = [(query, ranking) for query, ranking, is_copy in judged if is_copy]
@@ -157,7 +184,10 @@ def _copies(trial: Trial, fallback: Retriever) -> list[tuple[Query, Ranking]]:
 
 def _is_copy(ranking: Ranking, model: Ranking) -> bool:
     """Whether a ranking has the hits and scores of another one, and no other part of a score."""
-    has_hits = ranking.passage_ids == model.passage_ids and ranking.scores.tolist() == model.scores.tolist()
+    has_hits = (
+        ranking.passage_ids == model.passage_ids
+        and ranking.scores.tolist() == model.scores.tolist()
+    )
     return has_hits and set(ranking.score_parts) <= set(model.score_parts)
 
 
@@ -220,13 +250,18 @@ IN_EVERY_WORLD: Mapping[str, Promise] = {
             "in a batch and by itself",
             lambda trial: [trial.system.retrieve_batch([q], trial.k)[0] for q in trial.queries],
         ),
-        ("in another order", lambda trial: trial.system.retrieve_batch(trial.queries[::-1], trial.k)[::-1]),
+        (
+            "in another order",
+            lambda trial: trial.system.retrieve_batch(trial.queries[::-1], trial.k)[::-1],
+        ),
     ),
     "a smaller k is a prefix": prefixes,
     "a trace is a retrieval": equal_to(
         (
             "in `retrieve_batch` and in `trace_batch`",
-            lambda trial: [trace.ranking for trace in trial.system.trace_batch(trial.queries, trial.k)],
+            lambda trial: [
+                trace.ranking for trace in trial.system.trace_batch(trial.queries, trial.k)
+            ],
         )
     ),
     "no silent fall-back": no_silent_fallback,
@@ -237,7 +272,9 @@ IN_THE_FIRST: Mapping[str, Promise] = {
     "pickling": equal_to(
         (
             "before and after pickling",
-            lambda trial: pickle.loads(pickle.dumps(trial.system)).retrieve_batch(trial.queries, trial.k),  # noqa: S301
+            lambda trial: pickle.loads(pickle.dumps(trial.system)).retrieve_batch(  # noqa: S301
+                trial.queries, trial.k
+            ),
         )
     ),
     "configuration": configuration,

@@ -62,7 +62,13 @@ def describe_query(query: Query) -> str:
 def facts(ranking: Ranking) -> list[object]:
     """All that a ranking holds, as JSON; scores to the last bit."""
     hits = [
-        [hit.passage_id, hit.score.hex(), hit.stage, list(map(str, hit.path)), sorted(hit.score_parts.items())]
+        [
+            hit.passage_id,
+            hit.score.hex(),
+            hit.stage,
+            list(map(str, hit.path)),
+            sorted(hit.score_parts.items()),
+        ]
         for hit in ranking
     ]
     return [ranking.query_id, repr(ranking.notes), *hits]
@@ -71,8 +77,9 @@ def facts(ranking: Ranking) -> list[object]:
 def difference(ranking: Ranking, other: Ranking, *, notes: bool = True) -> str:
     """A description of the first difference of two rankings; "" if they are equal up to ties.
 
-    Scores within `TIE` of each other tie: the last bits of a product depend on the batch that it was computed in.
-    Without `notes` only the hits are compared: notes may depend on the hits returned.
+    Scores within `TIE` of each other tie: the last bits of a product depend on the batch that it
+    was computed in. Without `notes` only the hits are compared: notes may depend on the hits
+    returned.
     """
     if len(ranking) != len(other):
         return f"there are {len(ranking)} and {len(other)} hits"
@@ -89,8 +96,8 @@ def difference(ranking: Ranking, other: Ranking, *, notes: bool = True) -> str:
 def _hit_difference(hit: Hit, opposite: Hit, match: Hit | None, last_score: float) -> str:
     """A description of how a hit differs from its match in another ranking.
 
-    `opposite` is the hit of the same rank there, `last_score` the score of the last one, with which a passage may tie
-    that did not fit in.
+    `opposite` is the hit of the same rank there, `last_score` the score of the last one, with which
+    a passage may tie that did not fit in.
     """
     if not _tied(hit.score, opposite.score):
         return f"the other has {opposite.passage_id} ({opposite.score!r})"
@@ -98,7 +105,9 @@ def _hit_difference(hit: Hit, opposite: Hit, match: Hit | None, last_score: floa
         return "" if _tied(hit.score, last_score) else "it is only in one of them"
     if not _tied(hit.score, match.score):
         return f"its score in the other is {match.score!r}"
-    if (hit.stage, hit.path) != (match.stage, match.path) or not _have_equal_parts(hit.score_parts, match.score_parts):
+    if (hit.stage, hit.path) != (match.stage, match.path) or not _have_equal_parts(
+        hit.score_parts, match.score_parts
+    ):
         return "stage, path or parts of the score differ"
     return ""
 
@@ -108,18 +117,27 @@ def _tied(score: float, other: float) -> bool:
 
 
 def _have_equal_parts(parts: Mapping[str, float], match_parts: Mapping[str, float]) -> bool:
-    return parts.keys() == match_parts.keys() and all(_tied(value, match_parts[name]) for name, value in parts.items())
+    return parts.keys() == match_parts.keys() and all(
+        _tied(value, match_parts[name]) for name, value in parts.items()
+    )
 
 
 def differing(
-    systems: Mapping[str, Retriever], rankings: Mapping[str, Sequence[Ranking]], queries: Sequence[Query], k: int
+    systems: Mapping[str, Retriever],
+    rankings: Mapping[str, Sequence[Ranking]],
+    queries: Sequence[Query],
+    k: int,
 ) -> Iterator[tuple[str, str]]:
     """The name of each system that ranks otherwise in another process, and the first query for which it does.
 
     Yields nothing if a class cannot be imported there, as one that a notebook defines.
     """
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment = {
+        **os.environ,
+        "PYTHONHASHSEED": seed,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
     work = pickle.dumps((dict(systems), list(queries), k))
     command = [sys.executable, "-m", "kg2rag.testing.trial"]
     run = subprocess.run(command, env=environment, input=work, capture_output=True, check=False)  # noqa: S603
@@ -141,7 +159,9 @@ def main() -> None:
     except (ImportError, AttributeError):
         systems, queries, k = {}, [], 1
     rankings = {name: system.retrieve_batch(queries, k) for name, system in systems.items()}
-    sys.stdout.write("\n" + json.dumps({name: list(map(facts, run)) for name, run in rankings.items()}))
+    sys.stdout.write(
+        "\n" + json.dumps({name: list(map(facts, run)) for name, run in rankings.items()})
+    )
 
 
 if __name__ == "__main__":

@@ -54,14 +54,20 @@ def graph(passages: Corpus, seed: int = 1) -> KnowledgeGraph:
         head, tail = random.choice(len(NAMES), size=2, replace=False).tolist()
         passage = f"p{random.integers(N_PASSAGES)}" if random.random() < 0.9 else ""
         strength = float(random.integers(1, 11))
-        triples.append(Triple(NAMES[head], str(random.choice(_TEXTS["relations"])), NAMES[tail], passage, strength))
+        triples.append(
+            Triple(
+                NAMES[head], str(random.choice(_TEXTS["relations"])), NAMES[tail], passage, strength
+            )
+        )
     mentions = tuple(Mention(name, f"p{random.integers(N_PASSAGES)}", 0) for name in NAMES)
     return KnowledgeGraph.build(Extraction(tuple(triples), mentions), passages)
 
 
 ODD_GRAPHS: Mapping[str, Extraction] = {
     "an empty graph": Extraction(),
-    "a graph that no query names": Extraction((Triple("Quetzalcoatl", "rivals", "Huitzilopochtli", "p3"),)),
+    "a graph that no query names": Extraction(
+        (Triple("Quetzalcoatl", "rivals", "Huitzilopochtli", "p3"),)
+    ),
 }
 AWKWARD = (
     *(Query(id_, text) for id_, text in _TEXTS["awkward"].items()),
@@ -77,10 +83,16 @@ def queries() -> list[Query]:
     ordinary = list[Query]()
     for i in range(40):
         words = " ".join(random.choice(WORDS, size=4).tolist())
-        text = f"Which {words} did {random.choice(NAMES)} know?" if i % 2 else f"which {words} was that"
+        text = (
+            f"Which {words} did {random.choice(NAMES)} know?"
+            if i % 2
+            else f"which {words} was that"
+        )
         candidates = None
         if i % 5 == 3:
-            candidates = tuple(f"p{row}" for row in random.choice(N_PASSAGES, size=10, replace=False))
+            candidates = tuple(
+                f"p{row}" for row in random.choice(N_PASSAGES, size=10, replace=False)
+            )
         ordinary.append(Query(f"q{i}", text, candidates))
     return [*ordinary, *AWKWARD, Query("same text", ordinary[1].text)]
 
@@ -106,16 +118,20 @@ DIM = 256
 class HashedWords:
     """An embedder that needs no model: a text is the sum of its words, each an axis chosen by a hash of the word."""
 
-    def fingerprint(self, store: Store) -> str:  # noqa: ARG002
+    def fingerprint(self, store: Store) -> str:
         """The rules and the number of axes."""
         return f"hashing vectorizer, {DIM}"
 
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:  # noqa: ARG002
+    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, DIM) rows of norm 1; 0 for a text without a word."""
         from sklearn.feature_extraction.text import HashingVectorizer
 
         words = {"preprocessor": normalise, "token_pattern": r"\S+"}
-        vectors = HashingVectorizer(n_features=DIM, alternate_sign=False, **words).transform([*texts, ""]).toarray()
+        vectors = (
+            HashingVectorizer(n_features=DIM, alternate_sign=False, **words)
+            .transform([*texts, ""])
+            .toarray()
+        )
         return np.asarray(vectors[:-1], dtype=np.float32)
 
 
@@ -137,7 +153,10 @@ def knowledge_bases() -> Mapping[str, KnowledgeBase]:
     worlds: dict[str, tuple[Corpus, KnowledgeGraph | str]] = {
         FIRST: (whole, graph(whole)),
         "passages without titles": (untitled, graph(untitled)),
-        **{name: (whole, KnowledgeGraph.build(extraction, whole)) for name, extraction in ODD_GRAPHS.items()},
+        **{
+            name: (whole, KnowledgeGraph.build(extraction, whole))
+            for name, extraction in ODD_GRAPHS.items()
+        },
         "one passage": (single, "mentions"),
     }
     return {

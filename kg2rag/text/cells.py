@@ -1,7 +1,7 @@
 """Cells of the CSV files that people open -> cells that no spreadsheet runs as a formula, and back.
 
-A text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return, or with apostrophes before such a character,
-gets an apostrophe, as OWASP ("CSV Injection") has it. Numbers stay.
+A text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return, or with apostrophes before
+such a character, gets an apostrophe, as OWASP ("CSV Injection") has it. Numbers stay.
 """
 
 from __future__ import annotations
@@ -43,18 +43,25 @@ def unguarded(cell: Any) -> Any:
 
 def csv_of(frame: pd.DataFrame, *, index: bool = False, float_format: str | None = None) -> str:
     """A table as CSV: texts in columns, headings and index are `guarded`."""
-    return str(frame_of_csv(frame, guarded).to_csv(index=index, float_format=float_format, lineterminator="\n"))
+    return str(
+        frame_of_csv(frame, guarded).to_csv(
+            index=index, float_format=float_format, lineterminator="\n"
+        )
+    )
 
 
 def frame_of_csv(frame: pd.DataFrame, change: Callable[[Any], Any] = unguarded) -> pd.DataFrame:
     """A table that was read from what `csv_of` wrote, with its texts as they were."""
-    texts = {name: frame[name].map(change) for name in frame.columns if frame[name].dtype.kind == "O"}
+    texts = {
+        name: frame[name].map(change) for name in frame.columns if frame[name].dtype.kind == "O"
+    }
     frame = frame.assign(**texts).rename(columns=change, index=change)
     return frame.rename_axis(index=change(frame.index.name))
 
 
 INSTEAD = "\N{REPLACEMENT CHARACTER}"
-MAX_CHARACTERS = 10_000  # characters of a text on a terminal; rich takes minutes to wrap a word of a million
+# characters of a text on a terminal; rich takes minutes to wrap a word of a million
+MAX_CHARACTERS = 10_000
 # Joiners stay: Persian, Indic scripts and emoji need them.
 _STEERING = {
     code: INSTEAD

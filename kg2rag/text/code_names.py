@@ -20,12 +20,16 @@ from typing import NamedTuple
 
 from kg2rag.text.normalisation import normalise
 
-LONGEST = 100  # characters of the longest key that is looked up or indexed: names are shorter, encoded blobs longer
+# characters of the longest key that is looked up or indexed: names are shorter, encoded blobs
+# longer
+LONGEST = 100
 WHOLE = 8  # the maximum of words of a name in code: a longer query is not tried as one name
 # Word characters, with single separators between them: os.path.join, ai-sdk/openai, std::vector.
 _SURFACE = re.compile(r"\w+(?:(?:::|[.\-/:])\w+)*")
 _SEPARATOR = re.compile(r"::|[.\-/:]")
-_DEFINITION = re.compile(r"\b(?:def|class|func|function|fn|interface|struct|enum|trait|type|const|let|var)[ \t]+(\w+)")
+_DEFINITION = re.compile(
+    r"\b(?:def|class|func|function|fn|interface|struct|enum|trait|type|const|let|var)[ \t]+(\w+)"
+)
 _LETTERS_DIGITS = re.compile(r"[^\W\d_]+\d+\w*")
 _KEY_PART = re.compile(r"[\W_]+")
 
@@ -69,7 +73,8 @@ def _word_starts(run: str) -> list[int]:
     return [
         place
         for place in range(1, len(run))
-        if run[place].isupper() and (not run[place - 1].isupper() or run[place + 1 : place + 2].islower())
+        if run[place].isupper()
+        and (not run[place - 1].isupper() or run[place + 1 : place + 2].islower())
     ]
 
 
@@ -128,7 +133,8 @@ def definitions(text: str) -> Iterator[str]:
     return (match.group(1) for match in _DEFINITION.finditer(text))
 
 
-# "of the form …" announces an example; "like …" may as well be followed by prose, so that needs a place in it.
+# "of the form …" announces an example; "like …" may as well be followed by prose, so that needs a
+# place in it.
 _INTRODUCED = re.compile(
     r"\b(?:(?P<begins>(?:start|begin)(?:s|n?ing)?\s+with)|(?P<ends>end(?:s|ing)?\s+(?:in|with))|(?P<announced>"
     r"(?:in|of|with|have|has)\s+(?:the\s+|this\s+)?(?:format|form|pattern|shape)(?:\s+of)?|match(?:es|ing)?|"
@@ -201,7 +207,9 @@ def _regex(example: str) -> str:
     kinds = _kinds(example)
     has_blanks = bool({"any", "number"} & kinds)
     letters_vary = not has_blanks and not {"digits", "zeros", "count"} & kinds
-    pieces = [_piece_regex(piece, not has_blanks, letters_vary) for piece in _PIECE.finditer(example)]
+    pieces = [
+        _piece_regex(piece, not has_blanks, letters_vary) for piece in _PIECE.finditer(example)
+    ]
     return f"{_edge(example)}{''.join(pieces)}"
 
 

@@ -1,7 +1,8 @@
 """Texts -> the languages they are in, one for each script, and the stop words and stemmers of these.
 
-Stop words are those of stopwords-iso, of English those of Lucene as bm25s has them; stemmers are Snowball's. Ours: the
-language of a script is the one whose stop words make the most of its words, a word that n languages share counting 1/n.
+Stop words are those of stopwords-iso, of English those of Lucene as bm25s has them; stemmers are
+Snowball's. Ours: the language of a script is the one whose stop words make the most of its words, a
+word that n languages share counting 1/n.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ SCRIPTS: Mapping[str, str] = {
 """Script -> its letters; any other word is taken for Latin."""
 SAMPLE_TEXTS, SAMPLE_CHARACTERS = 500, 2_000
 LEAST_WORDS = 4  # different stop words by which a language is recognised
-LEAST_SHARE = 0.02  # of a script's words that must be stop words, weighted, for a language to be recognised
+# of a script's words that must be stop words, weighted, for a language to be recognised
+LEAST_SHARE = 0.02
 _SCRIPT_OF = {name: re.compile(f"[{letters}]") for name, letters in SCRIPTS.items()}
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _WORD = re.compile(rf"[^\W\d_][^\W\d_{MARKS}]*(?:[{MARKS}]+[^\W\d_]*)*")
@@ -72,7 +74,9 @@ def guess_languages(texts: Sequence[str], language: str = "auto") -> dict[str, s
     return dict(sorted(languages.items()))
 
 
-def _count_stop_words(texts: Sequence[str]) -> tuple[Mapping[str, Mapping[str, float]], Counter[str], Counter[str]]:
+def _count_stop_words(
+    texts: Sequence[str],
+) -> tuple[Mapping[str, Mapping[str, float]], Counter[str], Counter[str]]:
     """Of a sample of texts: script -> language -> its weighted stop words; words by script; stop words by language."""
     step = max(len(texts) // SAMPLE_TEXTS, 1)
     sample = (texts[place][:SAMPLE_CHARACTERS] for place in range(0, len(texts), step))
@@ -112,7 +116,9 @@ def _languages_by_word() -> Mapping[str, tuple[str, ...]]:
 @cache
 def function_words(script: str) -> frozenset[str]:
     """The stop words of all languages of a script."""
-    return frozenset(word for language in ISO_CODES for word in stop_words(language) if script_of(word) == script)
+    return frozenset(
+        word for language in ISO_CODES for word in stop_words(language) if script_of(word) == script
+    )
 
 
 @cache

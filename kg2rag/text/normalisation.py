@@ -1,6 +1,7 @@
 """Text -> normalised text, sentences and the names in it: the string rules that several packages share.
 
-Known names are found in many texts at once: these are joined by `SEPARATOR`, which belongs to no word and no name.
+Known names are found in many texts at once: these are joined by `SEPARATOR`, which belongs to no
+word and no name.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ WORD = re.compile(
 )
 """Letters, their marks and digits, and plus and number signs that end them: "C", "C++" and "C#" are three names, "a+b"
 is two. A letter of a script without blanks between words is a word."""
-_SENTENCE_END = re.compile(rf"(?<=[.!?])\s+(?=[A-Z0-9\"'`(\[{CAPITALS}])|(?<=[。！？｡।॥؟۔])\s*(?=\S)")
-# Titles, initials and abbreviations of encyclopaedic prose, after which a full stop ends no sentence.
+_SENTENCE_END = re.compile(
+    rf"(?<=[.!?])\s+(?=[A-Z0-9\"'`(\[{CAPITALS}])|(?<=[。！？｡।॥؟۔])\s*(?=\S)"
+)
+# Titles, initials and abbreviations of encyclopaedic prose, after which a full stop ends no
+# sentence.
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:Mr|Mrs|Ms|Dr|St|Sr|Jr|Prof|Gen|Col|Lt|Sgt|Capt|Rev|Hon|No|vs|c|ca|b|d|cf|[A-Z])\.$"
 )
@@ -51,7 +55,8 @@ def plain(text: str) -> str:
     return _UNREAD.sub("", unicodedata.normalize("NFKD", text)).casefold()
 
 
-# Accents of Latin, Greek, Cyrillic, Hebrew and Arabic (the marks of other scripts are vowels, or make another letter),
+# Accents of Latin, Greek, Cyrillic, Hebrew and Arabic (the marks of other scripts are vowels, or
+# make another letter),
 # and characters that no reader sees.
 _UNREAD = re.compile(
     f"[{INVISIBLE}\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
@@ -59,7 +64,9 @@ _UNREAD = re.compile(
 )
 
 
-_STROKES = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe"})
+_STROKES = str.maketrans(
+    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe"}
+)
 
 
 def unstroked(key: str) -> str:
@@ -96,7 +103,8 @@ def split_sentences(text: str) -> list[str]:
     ['Mr. T. Smith left.', 'He was 40!', 'Why?']
     """
     sentences: list[list[str]] = []
-    end = ""  # of the last sentence: a search reads its whole input, and joining it again would copy it
+    # of the last sentence: a search reads its whole input, and joining it again would copy it
+    end = ""
     for piece in _SENTENCE_END.split(text.strip()):
         if sentences and _ABBREVIATION.search(end):
             sentences[-1].append(piece)
@@ -110,7 +118,9 @@ def split_sentences(text: str) -> list[str]:
 
 
 # Words that begin sentences but not names; they are removed from the front of a capitalised phrase.
-FUNCTION_WORDS = frozenset(files("kg2rag.text").joinpath("function_words.txt").read_text("utf-8").split())
+FUNCTION_WORDS = frozenset(
+    files("kg2rag.text").joinpath("function_words.txt").read_text("utf-8").split()
+)
 _LINK_WORDS = "of|the|de|da|di|del|der|des|du|van|von|la|le|al|el|bin|ibn|y"
 _REST = rf"[\w'’\-{MARKS}{INVISIBLE}]*(?:[+#]++(?!\w))?"  # of a word; see `normalisation.WORD`
 _CAPITAL = "[" + "".join(chr(code) for code in range(0x250) if chr(code).isupper()) + CAPITALS + "]"
@@ -129,8 +139,9 @@ Places = NDArray[np.int64]
 class Words:
     """The words of several texts, one text after another, (n_words,) each.
 
-    `strings` are without case and accents, as `normalise` joins them; `texts`, ascending, the text of each; `starts`,
-    `ends` its place in `JoinedTexts.text`; `torn`: it begins inside the character in which the one before ended ("½").
+    `strings` are without case and accents, as `normalise` joins them; `texts`, ascending, the text
+    of each; `starts`, `ends` its place in `JoinedTexts.text`; `torn`: it begins inside the
+    character in which the one before ended ("½").
     """
 
     strings: list[str]
@@ -156,9 +167,15 @@ class JoinedTexts:
         """The words of the normal forms, and their places in the texts as written."""
         pieces = {char: plain(char) for char in self._characters}
         folded = self.text.translate({ord(char): piece for char, piece in pieces.items()})
-        starts, ends = np.array([match.span() for match in WORD.finditer(folded)], dtype=np.int64).reshape(-1, 2).T
+        starts, ends = (
+            np.array([match.span() for match in WORD.finditer(folded)], dtype=np.int64)
+            .reshape(-1, 2)
+            .T
+        )
         if any(len(piece) != 1 for piece in pieces.values()):
-            origins = np.repeat(np.arange(len(self.text)), self.looked_up(lambda char: len(pieces[char])))
+            origins = np.repeat(
+                np.arange(len(self.text)), self.looked_up(lambda char: len(pieces[char]))
+            )
             starts = origins[starts]
             # A combining accent belongs to the word before it.
             ends = np.maximum(origins[ends - 1] + 1, np.append(origins, len(self.text))[ends])
@@ -190,14 +207,18 @@ class Matches:
 class Lexicon:
     """Longest match of known word sequences, `keys` as normalised; the code of a key is its place. "" is never found.
 
-    `names`, the spelling of each key, are needed if a match must have capitals. The keys are a trie, a level a word:
-    `_levels` has its ascending edges, parent · n_words + word, to nodes by place, and each node's key code, or -1.
+    `names`, the spelling of each key, are needed if a match must have capitals. The keys are a
+    trie, a level a word: `_levels` has its ascending edges, parent · n_words + word, to nodes by
+    place, and each node's key code, or -1.
     """
 
     def __init__(self, keys: Sequence[str], names: Sequence[str] = ()) -> None:
         split = [key.split() for key in keys]
         self._number: dict[str, int] = {}
-        words = np.array([self._number.setdefault(word, len(self._number)) for key in split for word in key], np.int64)
+        words = np.array(
+            [self._number.setdefault(word, len(self._number)) for key in split for word in key],
+            np.int64,
+        )
         lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
         starts = np.cumsum(lengths) - lengths
         nodes = np.zeros(len(split), dtype=np.int64)
@@ -222,7 +243,8 @@ class Lexicon:
     def matches(self, joined: JoinedTexts, *, capitals: bool = True) -> Matches:
         """Every key in the texts, left to right, the longest at each place, without overlap.
 
-        With `capitals`, a match must have a capital or a digit, unless its name has neither, as "uvicorn".
+        With `capitals`, a match must have a capital or a digit, unless its name has neither, as
+        "uvicorn".
         """
         words = joined.words()
         numbers = np.array([self._number.get(word, -1) for word in words.strings], dtype=np.int64)

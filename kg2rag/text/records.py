@@ -1,7 +1,8 @@
 """Users' files -> checked text and records; faults become a `DataError`.
 
-The one gate for data: UTF-8 is decoded strictly; JSON that nests too deeply, integers that are too long, lone
-surrogates and quotation marks in CSV that swallow rows are refused; Parquet is read with its checksums.
+The one gate for data: UTF-8 is decoded strictly; JSON that nests too deeply, integers that are too
+long, lone surrogates and quotation marks in CSV that swallow rows are refused; Parquet is read with
+its checksums.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class DataError(ValueError):
 def reading(where: Path | str, advice: str, kinds: type[Exception] = Exception) -> Iterator[None]:
     """Turn an error while a file or folder is read into a DataError that names it.
 
-    Errors that other libraries raise get the advice. Unchanged are a ValueError of ours that names the file already,
-    our error about a missing file, and MemoryError.
+    Errors that other libraries raise get the advice. Unchanged are a ValueError of ours that names
+    the file already, our error about a missing file, and MemoryError.
     """
     try:
         yield
@@ -47,7 +48,9 @@ def reading(where: Path | str, advice: str, kinds: type[Exception] = Exception) 
             raise
         if _is_ours(error):
             raise DataError(f"{where}: {error}") from error
-        raise DataError(f"{where}: {type(error).__name__}: {quote(str(error))}. {advice}") from error
+        raise DataError(
+            f"{where}: {type(error).__name__}: {quote(str(error))}. {advice}"
+        ) from error
 
 
 def _is_complete(error: Exception, where: Path | str) -> bool:
@@ -82,7 +85,9 @@ def sha256(file: Path) -> str:
 def file_fingerprint(kind: str, files: Mapping[str, Path], parameters: Mapping[str, object]) -> str:
     """The identity of an importer's output: its kind, its parameters and the bytes of its files, not their places."""
     sums = {name: sha256(file) for name, file in files.items()}
-    return hashlib.sha256(json.dumps([kind, sums, dict(parameters)], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps([kind, sums, dict(parameters)], sort_keys=True).encode()
+    ).hexdigest()
 
 
 def decode(data: bytes, where: object) -> str:
@@ -95,10 +100,14 @@ def decode(data: bytes, where: object) -> str:
         return data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         byte = f"byte 0x{data[error.start]:02x} at offset {error.start}"
-        raise DataError(f"{where}: {byte} is not {encoding.upper()} ({error.reason}). Convert it to UTF-8.") from None
+        raise DataError(
+            f"{where}: {byte} is not {encoding.upper()} ({error.reason}). Convert it to UTF-8."
+        ) from None
 
 
-def parse_json(text: str, where: object, *, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+def parse_json(
+    text: str, where: object, *, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
     """The JSON value of a text; DataError names `where` (file, or file and line) and why it has no usable value.
 
     `pairs` is called with the (key, value) pairs of every object, instead of making a dict of them.
@@ -132,7 +141,8 @@ def read_toml(file: Path) -> dict[str, Any]:
     text = decode(file.read_bytes(), file)
     try:
         return tomllib.loads(text)
-    except (RecursionError, ValueError) as error:  # of syntax, a number of too many digits, a date that there is not
+    # of syntax, a number of too many digits, a date that there is not
+    except (RecursionError, ValueError) as error:
         raise DataError(f"{file}: not a TOML file ({error}).") from None
 
 
@@ -143,7 +153,9 @@ def read_jsonl(file: Path) -> Iterator[tuple[int, Record]]:
             continue
         record = parse_json(line.rstrip("\r\n"), f"{file}, line {number}")
         if not isinstance(record, dict):
-            raise DataError(f"{file}, line {number}: a {type(record).__name__} where an object is needed.")
+            raise DataError(
+                f"{file}, line {number}: a {type(record).__name__} where an object is needed."
+            )
         yield number, record
 
 
@@ -157,7 +169,11 @@ def read_delimited(
     file: Path, delimiter: str, is_one_line: Callable[[str], bool] = lambda _: False
 ) -> Iterator[tuple[int, Record]]:
     """The rows of a CSV or TSV file with a header, see `delimited_rows`; Excel's first line `sep=;` is none."""
-    lines = (line for number, line in enumerate(_lines(file)) if number or not line.lower().startswith("sep="))
+    lines = (
+        line
+        for number, line in enumerate(_lines(file))
+        if number or not line.lower().startswith("sep=")
+    )
     return delimited_rows(lines, file, delimiter, is_one_line)
 
 
@@ -173,12 +189,14 @@ def delimited_rows(
 
     `quoted_tabs` : quotation marks enclose cells between tabs, too, as Excel and pandas write them.
 
-    DataError: a column twice; a cell of several lines in a column that `is_one_line`, since a stray quotation mark
-    takes in rows; a row of another length than the header, a quotation mark within or after a cell, a cell that is too
-    long.
+    DataError: a column twice; a cell of several lines in a column that `is_one_line`, since a stray
+    quotation mark takes in rows; a row of another length than the header, a quotation mark within
+    or after a cell, a cell that is too long.
     """
     # TSV has no quoting: a quotation mark in it is a character of the name.
-    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" and not quoted_tabs else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 3] = (
+        csv.QUOTE_NONE if delimiter == "\t" and not quoted_tabs else csv.QUOTE_MINIMAL
+    )
     rows = csv.reader(iter(lines), delimiter=delimiter, quoting=quoting, strict=True)
     try:
         header = _header(rows, where)
@@ -187,11 +205,15 @@ def delimited_rows(
         for row in rows:
             if row:
                 record = _record(header, row, where, rows.line_num)
-                _require_one_line(record, one_line, f"{where}, lines {first_line} to {rows.line_num}")
+                _require_one_line(
+                    record, one_line, f"{where}, lines {first_line} to {rows.line_num}"
+                )
                 yield rows.line_num, record
             first_line = rows.line_num + 1
     except csv.Error as error:
-        raise DataError(f"{where}, line {rows.line_num}: no row of a CSV file ({error}). {_STRAY}") from None
+        raise DataError(
+            f"{where}, line {rows.line_num}: no row of a CSV file ({error}). {_STRAY}"
+        ) from None
 
 
 def _header(rows: Iterator[list[str]], where: object) -> list[str]:
@@ -234,7 +256,8 @@ def parse_parquet(data: bytes, where: object) -> pa.Table:
 
     try:
         table = pq.ParquetFile(BytesIO(data), page_checksum_verification=True).read()
-        table.validate(full=True)  # a damaged page may hold lengths that lie outside of it, or bytes that are no UTF-8
+        # a damaged page may hold lengths that lie outside of it, or bytes that are no UTF-8
+        table.validate(full=True)
         names = table.column_names
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{where}: no Parquet file ({str(error).splitlines()[0]}).") from None
@@ -254,7 +277,9 @@ def as_parquet(table: pa.Table, *, compression: str = "zstd") -> bytes:
 def text(record: Record, field: str, file: Path | str, number: int) -> str:
     """A field that must be there and be a string."""
     if field not in record:
-        raise DataError(f"{file}, record {number}: field {field!r} is missing. It has {', '.join(record) or 'none'}.")
+        raise DataError(
+            f"{file}, record {number}: field {field!r} is missing. It has {', '.join(record) or 'none'}."
+        )
     value = record[field]
     if not isinstance(value, str):
         wrong(file, number, field, value, "a string")

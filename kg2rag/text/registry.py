@@ -1,11 +1,12 @@
 """`name(parameter=value, …)` -> a component: one grammar for every kind of component, and tables of their names.
 
-The first parameter may be given by its value only; names joined by `+` are a union or a chain, whichever the kind has:
-`graph_augmented(linker=ngram+fuzzy, hops=2)`, `mentions+openie(FILE)`, `embedding(0.6)`. A value in quotes may hold
-anything; without them brackets must be in pairs, and a comma ends it.
+The first parameter may be given by its value only; names joined by `+` are a union or a chain,
+whichever the kind has: `graph_augmented(linker=ngram+fuzzy, hops=2)`, `mentions+openie(FILE)`,
+`embedding(0.6)`. A value in quotes may hold anything; without them brackets must be in pairs, and a
+comma ends it.
 
-Other packages add names by an entry point: under `[project.entry-points."kg2rag.systems"]` of a pyproject.toml, the
-line `my_system = "my_package.module:MySystem"`.
+Other packages add names by an entry point: under `[project.entry-points."kg2rag.systems"]` of a
+pyproject.toml, the line `my_system = "my_package.module:MySystem"`.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ def _unquoted(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _unpaired(text: str) -> ParameterError:
-    return ParameterError(f"{text!r}: a bracket or quote has no partner. Write a value that needs one in quotes.")
+    return ParameterError(
+        f"{text!r}: a bracket or quote has no partner. Write a value that needs one in quotes."
+    )
 
 
 def parse(text: str) -> list[tuple[str, dict[str, str]]]:
@@ -96,7 +99,9 @@ def _parse_component(text: str) -> tuple[str, dict[str, str]]:
         parameter = _PARAMETER.fullmatch(argument)
         key, value = parameter.groups() if parameter else ("", argument)
         if key in parameters or (place > 0 and not key):
-            raise ParameterError(f"{text!r}: write {argument!r} as parameter=value, each parameter once.")
+            raise ParameterError(
+                f"{text!r}: write {argument!r} as parameter=value, each parameter once."
+            )
         parameters[key] = value.strip()
     return name, parameters
 
@@ -146,7 +151,13 @@ class Registry(Generic[Thing]):
     """
 
     def __init__(
-        self, kind: str, entries: Mapping[str, Any], *, group: str, context: int = 0, joined: Any = None
+        self,
+        kind: str,
+        entries: Mapping[str, Any],
+        *,
+        group: str,
+        context: int = 0,
+        joined: Any = None,
     ) -> None:
         self.kind, self.group, self.context, self.joined = kind, group, context, joined
         self._usages = {usage.partition("(")[0]: usage for usage in entries}
@@ -160,7 +171,9 @@ class Registry(Generic[Thing]):
 
     def names(self) -> tuple[str, ...]:
         """All names, those of installed packages included, sorted."""
-        return tuple(sorted({*self.entries, *(point.name for point in entry_points(group=self.group))}))
+        return tuple(
+            sorted({*self.entries, *(point.name for point in entry_points(group=self.group))})
+        )
 
     def usages(self) -> tuple[str, ...]:
         """How each is written: "mentions", "openie(FILE)"."""
@@ -210,14 +223,20 @@ class Registry(Generic[Thing]):
         return "\n\n".join(filter(None, texts))
 
     def build(
-        self, text: str, *context: object, settings: Mapping[str, object] | None = None, modules: bool = False
+        self,
+        text: str,
+        *context: object,
+        settings: Mapping[str, object] | None = None,
+        modules: bool = False,
     ) -> Thing:
         """The component that a text names, over the context; `settings` are further parameters.
 
         ParameterError: a name or a parameter that is not allowed.
         """
         if not isinstance(text, str):
-            raise ParameterError(f"A {self.kind} is named by a text, such as {self.usages()[0]!r}, not by {text!r}.")
+            raise ParameterError(
+                f"A {self.kind} is named by a text, such as {self.usages()[0]!r}, not by {text!r}."
+            )
         components: list[Thing] = []
         for name, written in parse(text):
             builder = self.entry(name, modules=modules)
@@ -226,11 +245,15 @@ class Registry(Generic[Thing]):
                 arguments = _arguments(written, builder, defaults, settings or {})
                 components.append(builder(*context, **arguments))
             except ParameterError as error:
-                raise ParameterError(f"{self._called(self._usages.get(name, name))}: {error}") from None
+                raise ParameterError(
+                    f"{self._called(self._usages.get(name, name))}: {error}"
+                ) from None
         if len(components) == 1:
             return components[0]
         if self.joined is None:
-            raise ParameterError(f"{self._called(text)}: name one; {self.kind}s are not joined by '+'.")
+            raise ParameterError(
+                f"{self._called(text)}: name one; {self.kind}s are not joined by '+'."
+            )
         joined: Thing = self.joined(tuple(components))
         return joined
 
@@ -239,7 +262,10 @@ class Registry(Generic[Thing]):
 
 
 def _arguments(
-    written: Mapping[str, str], builder: Any, defaults: Mapping[str, object], settings: Mapping[str, object]
+    written: Mapping[str, str],
+    builder: Any,
+    defaults: Mapping[str, object],
+    settings: Mapping[str, object],
 ) -> dict[str, object]:
     """The arguments of a builder: parameters as written, and settings; ParameterError for those it does not take."""
     if "" in written:
@@ -286,7 +312,11 @@ def _typed(text: str, annotation: Any) -> object:
     """The value of a parameter as written, by its annotation: texts and paths need no quotes."""
     types = get_args(annotation) or (annotation,)
     value: object = text
-    if text in ("True", "False", "None") or text.startswith(("'", '"')) or not {str, Path} & set(types):
+    if (
+        text in ("True", "False", "None")
+        or text.startswith(("'", '"'))
+        or not {str, Path} & set(types)
+    ):
         value = read_value(text)
     if Path in types and isinstance(value, str):
         return Path(value)
@@ -303,6 +333,8 @@ def _imported(called: str, place: str) -> Any:
     except (AttributeError, ModuleNotFoundError) as error:
         if isinstance(error, ModuleNotFoundError) and not f"{module}.".startswith(f"{error.name}."):
             raise  # the module exists and imports one that does not
-        raise ParameterError(f"{called} cannot be found: {error}. Write package.module:Name.") from error
+        raise ParameterError(
+            f"{called} cannot be found: {error}. Write package.module:Name."
+        ) from error
     finally:
         sys.path[:] = search_path

@@ -1,8 +1,9 @@
 """Text of any script -> the form in which it is searched, and the classes of characters that words are made of.
 
-Words follow Unicode (UAX 29, UAX 15): combining marks belong to their letter, a text is in one normal form, and what
-only lays it out (ligatures, wide letters, soft hyphens, characters of no width) is undone. Scripts without blanks
-between words are read character by character. The text that is shown stays as it is.
+Words follow Unicode (UAX 29, UAX 15): combining marks belong to their letter, a text is in one
+normal form, and what only lays it out (ligatures, wide letters, soft hyphens, characters of no
+width) is undone. Scripts without blanks between words are read character by character. The text
+that is shown stays as it is.
 """
 
 from __future__ import annotations
@@ -30,7 +31,14 @@ MARKS = _class_of(lambda char: unicodedata.category(char) in ("Mn", "Mc"), (0x30
 """Combining marks: accents, and the vowels of Indic scripts, Thai, Arabic and Hebrew."""
 HIRAGANA = _class_of(_is_letter, (0x3041, 0x309F))
 KATAKANA = _class_of(_is_letter, (0x30A0, 0x30FF), (0x31F0, 0x31FF))
-_HAN = _class_of(_is_letter, (0x3005, 0x3007), (0x3105, 0x312F), (0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF))
+_HAN = _class_of(
+    _is_letter,
+    (0x3005, 0x3007),
+    (0x3105, 0x312F),
+    (0x3400, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x323AF),
+)
 _HANGUL = _class_of(_is_letter, (0x1100, 0x11FF), (0x3131, 0x318E), (0xAC00, 0xD7FB))
 _SOUTH_EAST_ASIAN = _class_of(_is_letter, (0xE01, 0xEDF), (0x1000, 0x109F), (0x1780, 0x17FF))
 SYLLABLES = HIRAGANA + _HAN + _HANGUL + _SOUTH_EAST_ASIAN
@@ -45,7 +53,8 @@ belong to no word."""
 _CASELESS = re.compile(
     "[\u05d0-\u1095\u1100-\u139f\u1680-\u18af\u2d80-\u2ddf\u3041-\ua4cf\ua800-\uaaff\uabc0-\ud7ff\uf900-\ufaff]"
 )
-_COMPATIBLE = re.compile("[\ufb00-\ufdff\ufe70-\ufefc\uff01-\uffdc]+")  # ligatures, Arabic and wide forms
+# ligatures, Arabic and wide forms
+_COMPATIBLE = re.compile("[\ufb00-\ufdff\ufe70-\ufefc\uff01-\uffdc]+")
 _LAYOUT = re.compile(rf"\u00ad(?:\r?\n[ \t]*)?|[{INVISIBLE}]")
 
 
@@ -75,7 +84,8 @@ def is_caseless(text: str) -> bool:
 
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]++")
-_UNCOUNTED = dict.fromkeys(map(ord, "\xad\u200b\u200c\u200d\u2060\ufeff\x00"))  # soft hyphen, zero-width characters
+# soft hyphen, zero-width characters
+_UNCOUNTED = dict.fromkeys(map(ord, "\xad\u200b\u200c\u200d\u2060\ufeff\x00"))
 
 
 def words(text: str) -> list[str]:

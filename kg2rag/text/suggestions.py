@@ -34,7 +34,9 @@ def suggest_parameters(
 
 
 def require_parameters(
-    function: Callable[..., object], names: Iterable[str], replacements: Mapping[str, str] | None = None
+    function: Callable[..., object],
+    names: Iterable[str],
+    replacements: Mapping[str, str] | None = None,
 ) -> None:
     """Raise TypeError if a function, or the constructor of a class, lacks a parameter of these names.
 
@@ -46,10 +48,14 @@ def require_parameters(
     parameters.pop("self", None)
     for name in names:
         if name not in parameters:
-            raise TypeError(_unknown_parameter(function.__name__, name, list(parameters), replacements or {}))
+            raise TypeError(
+                _unknown_parameter(function.__name__, name, list(parameters), replacements or {})
+            )
 
 
-def _unknown_parameter(function: str, name: str, parameters: list[str], replacements: Mapping[str, str]) -> str:
+def _unknown_parameter(
+    function: str, name: str, parameters: list[str], replacements: Mapping[str, str]
+) -> str:
     if name in replacements:
         return f"{function}() has no parameter {name!r}. Write {replacements[name]}."
     meant = SYNONYMS.get(name)

@@ -26,10 +26,10 @@ PASSAGE: Mapping[str, tuple[str, ...]] = {
 def corpus_of(source: object, where: str = "corpus") -> Corpus:
     """A corpus of texts, of records (dicts), of `Passage`s, of a mapping from id to text or record, or of a frame.
 
-    Frames are of pandas, polars, pyarrow or any library that narwhals knows, or of `datasets`; documents of LangChain
-    and LlamaIndex are records. Ids may be of any type; the default is the place from 0, or the index of a pandas frame.
-    Fields that `PASSAGE` does not name are metadata. DataError names record and field: no text, a wrong type, an id
-    twice.
+    Frames are of pandas, polars, pyarrow or any library that narwhals knows, or of `datasets`;
+    documents of LangChain and LlamaIndex are records. Ids may be of any type; the default is the
+    place from 0, or the index of a pandas frame. Fields that `PASSAGE` does not name are metadata.
+    DataError names record and field: no text, a wrong type, an id twice.
     """
     if isinstance(source, Corpus):
         return source
@@ -51,7 +51,9 @@ def _are_passages(source: object) -> TypeGuard[Iterable[Passage]]:
 def _passage(row: Mapping[str, Any], where: str, number: int) -> Passage:
     if "text" not in row:
         names = ", ".join(PASSAGE["text"])
-        raise DataError(f"{where}, record {number}: no text; it has {', '.join(row)}. Call its column one of {names}.")
+        raise DataError(
+            f"{where}, record {number}: no text; it has {', '.join(row)}. Call its column one of {names}."
+        )
     id_ = identifier(row.get("id"), where, number)
     return Passage(
         id_,
@@ -80,13 +82,17 @@ def records(source: object, where: str, names: Mapping[str, Sequence[str]]) -> l
     """
     rows = [_without_missing(row) for row in _rows(source, where, names.get("id", ()))]
     field_of = _fields_of_columns((column for row in rows for column in row), names)
-    renamed = [{field_of.get(column, column): value for column, value in row.items()} for row in rows]
+    renamed = [
+        {field_of.get(column, column): value for column, value in row.items()} for row in rows
+    ]
     if "id" in field_of.values():
         return renamed
     return [{"id": place, **row} for place, row in enumerate(renamed)]
 
 
-def _fields_of_columns(columns: Iterable[str], names: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def _fields_of_columns(
+    columns: Iterable[str], names: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
     """Column -> field; of several columns for one field, the first name counts, and exact capitals count first."""
     distinct = list(dict.fromkeys(columns))
     column_of = {column.casefold(): column for column in reversed(distinct)}
@@ -109,11 +115,18 @@ def _rows(source: Any, where: str, id_names: Sequence[str]) -> Iterable[Mapping[
     if frame is not None:
         return _frame_rows(frame, where, id_names)
     if isinstance(source, Mapping):
-        return [{"id": id_, **_record(item, f"{where}, record {id_!r}")} for id_, item in source.items()]
+        return [
+            {"id": id_, **_record(item, f"{where}, record {id_!r}")} for id_, item in source.items()
+        ]
     if isinstance(source, Iterable) and not isinstance(source, str | bytes):
-        return [_record(item, f"{where}, record {number}") for number, item in enumerate(source, start=1)]
+        return [
+            _record(item, f"{where}, record {number}")
+            for number, item in enumerate(source, start=1)
+        ]
     shapes = "a list of texts or of dicts, {id: text} or a frame"
-    raise TypeError(f"{where}: give {shapes}, not {quote(source)}. kg2rag.from_folder(path) reads files.")
+    raise TypeError(
+        f"{where}: give {shapes}, not {quote(source)}. kg2rag.from_folder(path) reads files."
+    )
 
 
 def _table_of_datasets(source: Any, where: str) -> Any:
@@ -124,7 +137,9 @@ def _table_of_datasets(source: Any, where: str) -> Any:
     if isinstance(source, datasets.DatasetDict):
         if len(source) != 1:
             example = f"data[{next(iter(source))!r}]"
-            raise ValueError(f"{where}: a DatasetDict of {', '.join(source)}. Give one split, such as {example}.")
+            raise ValueError(
+                f"{where}: a DatasetDict of {', '.join(source)}. Give one split, such as {example}."
+            )
         source = next(iter(source.values()))
     if isinstance(source, datasets.Dataset):
         source = source.with_format("arrow")[:]
@@ -148,7 +163,10 @@ def frame_of(source: Any) -> Any:
 def _frame_rows(frame: Any, where: str, id_names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The rows of a frame; the index of a pandas frame is the id if no column is."""
     has_id = not set(id_names).isdisjoint(str(column).casefold() for column in frame.columns)
-    rows = ({name: python_value(value) for name, value in row.items()} for row in frame.iter_rows(named=True))
+    rows = (
+        {name: python_value(value) for name, value in row.items()}
+        for row in frame.iter_rows(named=True)
+    )
     if has_id or not hasattr(frame.to_native(), "index"):
         return rows
     labels = _index_labels(frame.to_native(), where)
@@ -159,7 +177,9 @@ def _index_labels(frame: Any, where: str) -> list[Any]:
     """The index of a pandas frame; DataError if it repeats or has levels."""
     index = frame.index
     if index.nlevels > 1:
-        raise DataError(f"{where}: no column is an id, and the index has {index.nlevels} levels. Give a column 'id'.")
+        raise DataError(
+            f"{where}: no column is an id, and the index has {index.nlevels} levels. Give a column 'id'."
+        )
     repeated = index[index.duplicated()]
     if len(repeated):
         raise DataError(
@@ -189,10 +209,19 @@ def _record(item: Any, where: str) -> Mapping[Any, Any]:
         return item
     metadata = getattr(item, "metadata", None)
     if isinstance(metadata, Mapping) and isinstance(getattr(item, "page_content", None), str):
-        return {**metadata, "id": getattr(item, "id", None) or metadata.get("id"), "text": item.page_content}
+        return {
+            **metadata,
+            "id": getattr(item, "id", None) or metadata.get("id"),
+            "text": item.page_content,
+        }
     if isinstance(metadata, Mapping) and callable(getattr(item, "get_content", None)):
         document = getattr(item, "ref_doc_id", None)
-        return {**metadata, "id": getattr(item, "node_id", None), "text": item.get_content(), "doc_id": document}
+        return {
+            **metadata,
+            "id": getattr(item, "node_id", None),
+            "text": item.get_content(),
+            "doc_id": document,
+        }
     raise TypeError(f"{where}: a text or a dict is needed, not {quote(item)}.")
 
 
@@ -209,5 +238,7 @@ def identifier(value: object, where: str, number: int) -> str:
     """An id of any type as text; a whole float is a whole number. DataError if it is empty or a collection."""
     text = str(python_value(value))
     if _is_missing(value) or isinstance(value, bool | dict | list | set) or not text.strip():
-        raise DataError(f"{where}, record {number}: its id is {quote(value)}. Give every record a unique one.")
+        raise DataError(
+            f"{where}, record {number}: its id is {quote(value)}. Give every record a unique one."
+        )
     return text

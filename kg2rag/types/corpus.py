@@ -32,19 +32,26 @@ _OPTIONAL = (pa.field("exact", pa.string()), pa.field("metadata", pa.string()))
 class Corpus(Sequence[Passage]):
     """The passages of a dataset, in a fixed order; a passage's *row* is its place in that order, from 0.
 
-    `table` has the columns of `SCHEMA`; `sentences` is null if the source has no sentence split. Two more may be
-    there: `exact`, the text with the blanks at its ends that it has in the source, and `metadata`, as JSON objects.
-    DataError: a column is missing, there is no passage, or one without id, document or text, or an id twice.
+    `table` has the columns of `SCHEMA`; `sentences` is null if the source has no sentence split.
+    Two more may be there: `exact`, the text with the blanks at its ends that it has in the source,
+    and `metadata`, as JSON objects. DataError: a column is missing, there is no passage, or one
+    without id, document or text, or an id twice.
     """
 
     def __init__(self, table: pa.Table) -> None:
         if not isinstance(table, pa.Table):
-            raise TypeError(f"A {type(table).__name__} is no Arrow table. Corpus.from_passages(...) takes passages.")
+            raise TypeError(
+                f"A {type(table).__name__} is no Arrow table. Corpus.from_passages(...) takes passages."
+            )
         for name in SCHEMA.names:
             if name not in table.column_names:
-                raise DataError(f"The table has no column {name!r}. A corpus needs: {', '.join(SCHEMA.names)}.")
+                raise DataError(
+                    f"The table has no column {name!r}. A corpus needs: {', '.join(SCHEMA.names)}."
+                )
         fields = [*SCHEMA, *(field for field in _OPTIONAL if _has_values(table, field.name))]
-        self.table = table.select([field.name for field in fields]).cast(pa.schema(fields)).combine_chunks()
+        self.table = (
+            table.select([field.name for field in fields]).cast(pa.schema(fields)).combine_chunks()
+        )
         self.ids: list[str] = PassageIds(self.table["id"].to_pylist(), self)
         self._require_values()
         self._row_of = dict[str, int]()
@@ -63,20 +70,28 @@ class Corpus(Sequence[Passage]):
         has_ink = pc.fill_null(pc.match_substring_regex(self.table["text"], INK), False)
         for row in np.flatnonzero(~has_ink.to_numpy()).tolist():
             if not (self.table["text"][row].as_py() or "").strip():
-                raise DataError(f"Passage {self.ids[row]!r} (row {row}) has no text. Drop it or give it text.")
+                raise DataError(
+                    f"Passage {self.ids[row]!r} (row {row}) has no text. Drop it or give it text."
+                )
 
     @classmethod
     def from_passages(
-        cls, passages: Iterable[Passage], sentences: Sequence[Any] | None = None, exact: Sequence[Any] | None = None
+        cls,
+        passages: Iterable[Passage],
+        sentences: Sequence[Any] | None = None,
+        exact: Sequence[Any] | None = None,
     ) -> Corpus:
         """A corpus of passages in the given order.
 
-        `sentences`: a passage's split in its source, or None; `exact`: its text there, None if it is the same.
+        `sentences`: a passage's split in its source, or None; `exact`: its text there, None if it
+        is the same.
         """
         passages = list(passages)
         for passage in passages:
             if not isinstance(passage, Passage):
-                raise TypeError(f"A corpus is made of Passage objects, not of {passage!r:.60}. Give id, title, text, …")
+                raise TypeError(
+                    f"A corpus is made of Passage objects, not of {passage!r:.60}. Give id, title, text, …"
+                )
         columns = dict[str, Sequence[Any]]()
         for name in _PASSAGE:
             columns[name] = [getattr(passage, name) for passage in passages]
@@ -123,7 +138,9 @@ class Corpus(Sequence[Passage]):
     def row(self, id_: str) -> int:
         """The row of a passage id; KeyError names the unknown one."""
         if id_ not in self._row_of:
-            raise KeyError(f"Unknown passage {id_!r}. The corpus has {len(self)} passages, such as {self.ids[0]!r}.")
+            raise KeyError(
+                f"Unknown passage {id_!r}. The corpus has {len(self)} passages, such as {self.ids[0]!r}."
+            )
         return self._row_of[id_]
 
     def rows(self, ids: Iterable[str]) -> IntArray:

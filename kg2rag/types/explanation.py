@@ -1,6 +1,7 @@
 """A ranking -> why each hit was retrieved: stage, source, the triples on its path, the arithmetic of its score.
 
-Displays itself in Jupyter (self-contained HTML, all text escaped) and as plain text; nothing is recomputed.
+Displays itself in Jupyter (self-contained HTML, all text escaped) and as plain text; nothing is
+recomputed.
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ class Explanation:
     def _arithmetic(self, hit: Hit) -> tuple[str, Mapping[str, float]]:
         """The formula with the hit's numbers, "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)", and the parts it lacks."""
         parts = hit.score_parts
-        present = [term for term in terms_of(self.ranking, hit.stage) if parts.keys() >= set(term[1::2])]
+        present = [
+            term for term in terms_of(self.ranking, hit.stage) if parts.keys() >= set(term[1::2])
+        ]
         total = " + ".join(_with_numbers(term, parts) for term in present)
         total = re.sub(r"\d+\.\d{5,}", lambda match: short_number(float(match[0])), total)
         named_parts = {name for term in present for name in term[1::2]}
@@ -113,7 +116,9 @@ class Explanation:
         """A fragment for a page that brings the styles, `CSS`."""
         parts = [f"<p><b>{escape(self.title)}</b></p>"] if self.title else []
         for id_, place in self.missed().items():
-            parts.append(f'<p class="kg2rag-missed">{GOLD} <b>{escape(id_)}</b>: {escape(place)}</p>')
+            parts.append(
+                f'<p class="kg2rag-missed">{GOLD} <b>{escape(id_)}</b>: {escape(place)}</p>'
+            )
         parts.append('<table class="kg2rag-why"><tbody>')
         parts += [self._html_row(rank, hit) for rank, hit in enumerate(self.hits(), start=1)]
         parts.append("</tbody></table>")

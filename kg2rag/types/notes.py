@@ -1,11 +1,11 @@
 """A strategy's notes on a query as a whole: the arithmetic of its scores, linked entities, the reason for a fall-back.
 
-A strategy with more to say declares a frozen dataclass that derives from `Notes`, one named field for each thing. A
-stage and a fusion keep the notes of their inputs in `inputs`.
+A strategy with more to say declares a frozen dataclass that derives from `Notes`, one named field
+for each thing. A stage and a fusion keep the notes of their inputs in `inputs`.
 
-`formula` and `source` are each one text for all hits, or a mapping from stage to text. A formula holds numbers, names
-of score parts, + - · / and parentheses. It is a sum; a term that names a part which the hit lacks is left out. Every
-hit's score can thus be recomputed from its parts:
+`formula` and `source` are each one text for all hits, or a mapping from stage to text. A formula
+holds numbers, names of score parts, + - · / and parentheses. It is a sum; a term that names a part
+which the hit lacks is left out. Every hit's score can thus be recomputed from its parts:
 
 >>> import numpy as np
 >>> from kg2rag.types.rankings import Ranking
@@ -20,8 +20,9 @@ hit's score can thus be recomputed from its parts:
  2  starlette  0.28  graph
     = 0.4 (cosine) · 7 (strength) / 10
 
-Of a fusion's "1 / (60 + dense rank) + 1 / (60 + bm25 rank)", a hit that only BM25 found shows the second term. Parts
-that no term names (the restart weights of a PageRank, say) are shown beside the sum.
+Of a fusion's "1 / (60 + dense rank) + 1 / (60 + bm25 rank)", a hit that only BM25 found shows the
+second term. Parts that no term names (the restart weights of a PageRank, say) are shown beside the
+sum.
 """
 
 from __future__ import annotations
@@ -99,7 +100,8 @@ class Notes:
     def display_fields(self) -> dict[str, object]:
         """The fields that a reader is shown, those of the last step first; a repeated name is numbered, "trees 2".
 
-        Formula, source, fields that are None and those that one stage leaves for the next are left out.
+        Formula, source, fields that are None and those that one stage leaves for the next are left
+        out.
         """
         shown: dict[str, object] = {}
         for notes in self:
@@ -116,7 +118,9 @@ class Notes:
         values: dict[str, object] = {}
         if self.entities is not None:
             values["entities"] = tuple(entity.name for entity in self.entities)
-            values["linked_by"] = ", ".join(dict.fromkeys(entity.linker for entity in self.entities))
+            values["linked_by"] = ", ".join(
+                dict.fromkeys(entity.linker for entity in self.entities)
+            )
         for name, value in self._values().items():
             is_blank = value is None or (name in _BASE and not value)
             if name not in _HIDDEN and not is_blank:
@@ -125,7 +129,9 @@ class Notes:
 
     def _values(self) -> dict[str, object]:
         """The fields, without those that one stage leaves for the next."""
-        names = [attribute.name for attribute in fields(self) if not attribute.metadata.get("inner")]
+        names = [
+            attribute.name for attribute in fields(self) if not attribute.metadata.get("inner")
+        ]
         return {name: getattr(self, name) for name in names}
 
     def to_json(self) -> dict[str, object]:
@@ -156,7 +162,8 @@ class Notes:
 
 _BASE = {attribute.name for attribute in fields(Notes)}
 _HIDDEN = ("formula", "source", "entities", "inputs", "other")
-INNER = {"inner": True}  # metadata of a field that one stage leaves for the next: it is neither shown nor written
+# metadata of a field that one stage leaves for the next: it is neither shown nor written
+INNER = {"inner": True}
 
 
 def json_value(value: object) -> Any:

@@ -1,6 +1,7 @@
 """A component's parameters -> an error at construction that names the parameter, its value and what is allowed.
 
-A `component` is a frozen dataclass; pydantic compares every field with its annotation, ranges included:
+A `component` is a frozen dataclass; pydantic compares every field with its annotation, ranges
+included:
 
 >>> @component
 ... class Walk:
@@ -11,8 +12,8 @@ Traceback (most recent call last):
     ...
 kg2rag.text.registry.ParameterError: damping must be less than 1, not 1.5.
 
-Objects are compared by class, never looked into. A range that depends on other fields is given to `check`, in
-`__post_init__`. Retrievers and stages are checked without asking.
+Objects are compared by class, never looked into. A range that depends on other fields is given to
+`check`, in `__post_init__`. Retrievers and stages are checked without asking.
 """
 
 from __future__ import annotations
@@ -25,7 +26,17 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import cache, partial, wraps
 from inspect import unwrap
-from typing import Annotated, Any, Literal, TypeVar, Union, cast, dataclass_transform, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
 from typing import get_type_hints as hints_of
 
 import numpy as np
@@ -110,7 +121,9 @@ def require(name: str, value: object, annotation: Any, rule: Any = None) -> None
 
 def refused(name: str, value: object, allowed: str) -> ParameterError:
     """The error for a parameter's value; `allowed` follows "must be"."""
-    return ParameterError(f"{name} must be {allowed}, not {excerpt(repr(value), VALUE_CHARACTERS)}.")
+    return ParameterError(
+        f"{name} must be {allowed}, not {excerpt(repr(value), VALUE_CHARACTERS)}."
+    )
 
 
 def called(value: object) -> str:

@@ -52,17 +52,22 @@ class Query:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.id, str) and isinstance(self.text, str)):
-            raise TypeError(f"A query has an id and a text, both strings, not {self.id!r} and {self.text!r}.")
+            raise TypeError(
+                f"A query has an id and a text, both strings, not {self.id!r} and {self.text!r}."
+            )
         if isinstance(self.candidates, str):
-            raise TypeError(f"Candidates are a tuple of passage ids, such as ({self.candidates!r},), not one string.")
+            raise TypeError(
+                f"Candidates are a tuple of passage ids, such as ({self.candidates!r},), not one string."
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class Triple:
     """A fact, and the passage that states it.
 
-    `strength`, in (0, 10], is that of the relation; `confidence`, in (0, 1], that of the extractor. `description` says
-    in a sentence how the two are related, if the source does; `relation` is its short name.
+    `strength`, in (0, 10], is that of the relation; `confidence`, in (0, 1], that of the extractor.
+    `description` says in a sentence how the two are related, if the source does; `relation` is its
+    short name.
     """
 
     head: str
@@ -101,8 +106,9 @@ class PassageSource(Protocol):
 class Hit:
     """One passage of a ranking.
 
-    `stage` names the component that found it, `path` holds the triples that led to it (empty for a text match),
-    `score_parts` the named numbers that make up its score, `corpus` has its text; None in a run that was read.
+    `stage` names the component that found it, `path` holds the triples that led to it (empty for a
+    text match), `score_parts` the named numbers that make up its score, `corpus` has its text; None
+    in a run that was read.
     """
 
     passage_id: str
@@ -117,7 +123,9 @@ class Hit:
         """The passage itself; ValueError if the ranking was read from a file, which has only ids."""
         if self.corpus is None:
             instead = "which has only ids. Look it up: data.corpus[data.corpus.row(hit.passage_id)]"
-            raise ValueError(f"The hit {self.passage_id!r} is of a ranking that was read from a file, {instead}.")
+            raise ValueError(
+                f"The hit {self.passage_id!r} is of a ranking that was read from a file, {instead}."
+            )
         return self.corpus[self.corpus.row(self.passage_id)]
 
     @property

@@ -26,10 +26,10 @@ GoldUnit = Literal["passage", "document"]  # the unit of gold and of judgements
 class Question:
     """A query and its annotations; unknown values are empty, None or "", never guessed.
 
-    `gold` maps the ids of the relevant passages (or documents, see `QADataset.unit`) to grades of 1 or more.
-    `supporting` lists the sentences that hold the facts, as (doc_id, sentence index from 0).
-    `candidates` are the passages of this question in the official distractor setting.
-    `chain` is the gold in the order of the reasoning, one id a hop; the last holds the answer.
+    `gold` maps the ids of the relevant passages (or documents, see `QADataset.unit`) to grades of 1
+    or more. `supporting` lists the sentences that hold the facts, as (doc_id, sentence index from
+    0). `candidates` are the passages of this question in the official distractor setting. `chain`
+    is the gold in the order of the reasoning, one id a hop; the last holds the answer.
     """
 
     id: str
@@ -48,8 +48,8 @@ class Question:
 class QADataset:
     """Questions, their gold, and the corpus to search.
 
-    ParameterError: a field of another type. DataError: a question without text or gold, or one that the corpus cannot
-    answer; it is named.
+    ParameterError: a field of another type. DataError: a question without text or gold, or one that
+    the corpus cannot answer; it is named.
 
     Attributes
     ----------
@@ -82,7 +82,8 @@ class QADataset:
             question_ids.add(question.id)
             self._check_gold(question, gold_ids)
             self._check_candidates(question, passage_ids)
-        if not self.questions and not self.unjudged and type(self) is QADataset:  # a folder of documents has none
+        # a folder of documents has none
+        if not self.questions and not self.unjudged and type(self) is QADataset:
             raise DataError(f"{self.name}: no question.")
 
     def _fault(self, question: Question, message: str) -> DataError:
@@ -93,16 +94,21 @@ class QADataset:
         if not question.text.strip():
             raise self._fault(question, "the question is empty")
         if not question.gold:
-            raise self._fault(question, f"no gold {self.unit}. Leave out questions that cannot be judged")
+            raise self._fault(
+                question, f"no gold {self.unit}. Leave out questions that cannot be judged"
+            )
         missing = [id_ for id_ in question.gold if id_ not in gold_ids]
         if missing:
             share = f"{len(missing)} of {len(question.gold)} missing"
             message = f"gold {self.unit} {missing[0]!r} is not in the corpus ({share}), whose ids are such as"
-            raise self._fault(question, f"{message} {self._gold_names[0]!r}. Are both from the same split?")
+            raise self._fault(
+                question, f"{message} {self._gold_names[0]!r}. Are both from the same split?"
+            )
         for id_, grade in question.gold.items():
             if grade < 1:
                 raise self._fault(
-                    question, f"gold {self.unit} {id_!r} has grade {grade}. Leave out what is not relevant"
+                    question,
+                    f"gold {self.unit} {id_!r} has grade {grade}. Leave out what is not relevant",
                 )
 
     def _check_candidates(self, question: Question, passage_ids: frozenset[str]) -> None:
@@ -126,7 +132,9 @@ class QADataset:
         """The input of a retriever: ids, texts, and in the distractor setting the candidates."""
         if self.setting == "pooled":
             return [Query(question.id, question.text) for question in self.questions]
-        return [Query(question.id, question.text, question.candidates) for question in self.questions]
+        return [
+            Query(question.id, question.text, question.candidates) for question in self.questions
+        ]
 
     @property
     def irrelevant(self) -> int:
@@ -159,7 +167,9 @@ class QADataset:
         for question in self.questions:
             if question.id == id_:
                 return question
-        raise KeyError(f"{self.name} has no question {id_!r}; the first is {self.questions[0].id!r}.")
+        raise KeyError(
+            f"{self.name} has no question {id_!r}; the first is {self.questions[0].id!r}."
+        )
 
     def sample(self, limit: int, seed: int = 0) -> QADataset:
         """`limit` questions drawn without replacement, in their original order, over the same corpus."""
@@ -168,13 +178,19 @@ class QADataset:
             return self
         indices = np.sort(np.random.default_rng(seed).choice(len(self), size=limit, replace=False))
         source = {**self.source, "limit": limit, "seed": seed}
-        return replace(self, questions=tuple(self.questions[index] for index in indices.tolist()), source=source)
+        return replace(
+            self,
+            questions=tuple(self.questions[index] for index in indices.tolist()),
+            source=source,
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """One row per question: id, text, type, hops, gold, answers."""
         import pandas as pd
 
-        rows = [(q.id, q.text, q.type, q.hops, list(q.gold), list(q.answers)) for q in self.questions]
+        rows = [
+            (q.id, q.text, q.type, q.hops, list(q.gold), list(q.answers)) for q in self.questions
+        ]
         return pd.DataFrame(rows, columns=["id", "text", "type", "hops", "gold", "answers"])
 
 

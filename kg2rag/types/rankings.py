@@ -26,7 +26,8 @@ NO_NOTES = Notes()
 class Ranking:
     """One query's hits, best first, each passage once; ordered by (-score to a millionth, corpus position).
 
-    The hits are columns of arrays; `Hit` objects are made when they are accessed. Build one with `Ranking.from_scores`.
+    The hits are columns of arrays; `Hit` objects are made when they are accessed. Build one with
+    `Ranking.from_scores`.
 
     Attributes
     ----------
@@ -63,8 +64,9 @@ class Ranking:
     ) -> Ranking:
         """The ranking of scored rows, ordered canonically, see `canonical_order`; `top(k)` keeps the first `k`.
 
-        `rows`, each once, `scores`, `stage_codes` and each of `score_parts` are (n,). ValueError if rows and scores
-        differ in number, a score is not finite, or a row is given twice or is outside the corpus.
+        `rows`, each once, `scores`, `stage_codes` and each of `score_parts` are (n,). ValueError if
+        rows and scores differ in number, a score is not finite, or a row is given twice or is
+        outside the corpus.
         """
         ranking = Ranking(
             query_id,
@@ -84,13 +86,19 @@ class Ranking:
         """ValueError for rows and scores that differ in number, rows outside the corpus or twice, scores not finite."""
         rows = self.rows
         if len(rows) != len(self.scores):
-            raise self._fault(f"{len(rows)} rows but {len(self.scores)} scores. Give one score per row.")
+            raise self._fault(
+                f"{len(rows)} rows but {len(self.scores)} scores. Give one score per row."
+            )
         outside = rows[(rows < 0) | (rows >= len(self.ids))]
         if len(outside):
-            raise self._fault(f"row {outside[0]} is not in the corpus, which has {len(self.ids)} passages.")
+            raise self._fault(
+                f"row {outside[0]} is not in the corpus, which has {len(self.ids)} passages."
+            )
         distinct, counts = np.unique(rows, return_counts=True)
         if len(distinct) != len(rows):
-            raise self._fault(f"passage {self.ids[int(distinct[counts > 1][0])]!r} is ranked twice.")
+            raise self._fault(
+                f"passage {self.ids[int(distinct[counts > 1][0])]!r} is ranked twice."
+            )
         not_finite = rows[~np.isfinite(self.scores)]
         if len(not_finite):
             raise self._fault(f"the score of {self.ids[int(not_finite[0])]!r} is not finite.")
@@ -111,7 +119,9 @@ class Ranking:
         sizes = [len(group) for group in rows]
         columns = dict[str, FloatArray]()
         for name in dict.fromkeys(name for group in parts for name in group):
-            pieces = [group.get(name, np.full(n, np.nan)) for group, n in zip(parts, sizes, strict=True)]
+            pieces = [
+                group.get(name, np.full(n, np.nan)) for group, n in zip(parts, sizes, strict=True)
+            ]
             columns[name] = np.concatenate(pieces)
         return Ranking.from_scores(
             query_id,
@@ -149,14 +159,20 @@ class Ranking:
             float(self.scores[place]),
             self.stages[code],
             self.paths.get(row, ()),
-            {name: float(column[place]) for name, column in self.score_parts.items() if not np.isnan(column[place])},
+            {
+                name: float(column[place])
+                for name, column in self.score_parts.items()
+                if not np.isnan(column[place])
+            },
             getattr(self.ids, "corpus", None),
         )
 
     def hit(self, rank: int) -> Hit:
         """The hit at `rank`, counted from 1."""
         if not 1 <= rank <= len(self):
-            raise IndexError(f"query {self.query_id!r}: rank {rank} of a ranking with {len(self)} hits.")
+            raise IndexError(
+                f"query {self.query_id!r}: rank {rank} of a ranking with {len(self)} hits."
+            )
         return self[rank - 1]
 
     @property
@@ -168,9 +184,15 @@ class Ranking:
         """One row per hit: rank, passage, score, stage, path, the parts of the score; of a name twice, "score part"."""
         import pandas as pd
 
-        hits = [(rank, hit.passage_id, hit.score, hit.stage, hit.path_text) for rank, hit in enumerate(self, start=1)]
+        hits = [
+            (rank, hit.passage_id, hit.score, hit.stage, hit.path_text)
+            for rank, hit in enumerate(self, start=1)
+        ]
         frame = pd.DataFrame(hits, columns=["rank", "passage", "score", "stage", "path"])
-        parts = {f"{name} part" if name in frame else name: column for name, column in self.score_parts.items()}
+        parts = {
+            f"{name} part" if name in frame else name: column
+            for name, column in self.score_parts.items()
+        }
         return frame.assign(**parts)
 
     def _repr_html_(self) -> str:
@@ -185,7 +207,11 @@ class Ranking:
             return f'<div class="mathjax_ignore">{frame.to_html(index=False, float_format="{:.4g}".format)}</div>'
 
     def explain(
-        self, limit: int = 10, texts: Mapping[str, str] | None = None, title: str = "", gold: Iterable[str] = ()
+        self,
+        limit: int = 10,
+        texts: Mapping[str, str] | None = None,
+        title: str = "",
+        gold: Iterable[str] = (),
     ) -> Explanation:
         """Why the first `limit` hits were retrieved; displays itself in Jupyter and in a terminal.
 
@@ -202,10 +228,18 @@ class Ranking:
         """The hits that a slice, indices from 0, or a mask selects, in that order."""
         codes = None if self.stage_codes is None else self.stage_codes[index]
         parts = {name: column[index] for name, column in self.score_parts.items()}
-        return replace(self, rows=self.rows[index], scores=self.scores[index], stage_codes=codes, score_parts=parts)
+        return replace(
+            self,
+            rows=self.rows[index],
+            scores=self.scores[index],
+            stage_codes=codes,
+            score_parts=parts,
+        )
 
 
-DIGITS = 20  # binary ones of a score that order hits, about a millionth: the last bits differ from batch to batch
+# binary ones of a score that order hits, about a millionth: the last bits differ from batch to
+# batch
+DIGITS = 20
 TIE = 2.0 ** (1 - DIGITS)  # the greatest difference of scores that tie, as a share of them
 
 
@@ -236,7 +270,8 @@ def top_with_ties(scores: NDArray[np.floating], k: int, mask: IntArray | None = 
         return mask
     if k >= len(scores):
         return np.arange(len(scores), dtype=np.int64)
-    threshold = -np.partition(-scores, k - 1)[k - 1]  # many equal scores make the other end ten times slower
+    # many equal scores make the other end ten times slower
+    threshold = -np.partition(-scores, k - 1)[k - 1]
     return np.flatnonzero(scores >= min(threshold * (1 - TIE), threshold * (1 + TIE)))
 
 
@@ -253,12 +288,15 @@ def rescored(
 ) -> Ranking:
     """Some hits of a ranking, the best `k` first by their new scores; each keeps stage, path and score parts.
 
-    `rows`, of the ranking's hits, each once, `scores` and each of `score_parts` are (n,). Parts replace those of the
-    same name, `paths` those of the same rows. `notes` are those of the stage; the ranking's become their input.
+    `rows`, of the ranking's hits, each once, `scores` and each of `score_parts` are (n,). Parts
+    replace those of the same name, `paths` those of the same rows. `notes` are those of the stage;
+    the ranking's become their input.
     """
     order = np.argsort(ranking.rows)
     selected = ranking.select(order[np.searchsorted(ranking.rows, rows, sorter=order)])
-    stage_notes = replace(notes, formula=formula, source=ranking.notes.source, inputs=(ranking.notes,))
+    stage_notes = replace(
+        notes, formula=formula, source=ranking.notes.source, inputs=(ranking.notes,)
+    )
     rescored_ranking = Ranking.from_scores(
         ranking.query_id,
         rows,

@@ -1,6 +1,7 @@
 """The steps of a system for one query, with the passages that passed each -> the step that lost a passage.
 
-The system itself makes the trace (`Retriever.trace_batch`, `Stage.trace`). The definitions in `LOST_AT` are ours.
+The system itself makes the trace (`Retriever.trace_batch`, `Stage.trace`). The definitions in
+`LOST_AT` are ours.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 from kg2rag.types.passages import IntArray
 from kg2rag.types.rankings import Ranking
 
-_Unfound = Literal["not a candidate", "not retrieved", "entity not linked", "not expanded", "pruned"]
+_Unfound = Literal[
+    "not a candidate", "not retrieved", "entity not linked", "not expanded", "pruned"
+]
 LostAt = Literal[_Unfound, "ranked below k", "cut by budget", "found"]
 LOST_AT: tuple[LostAt, ...] = get_args(LostAt)
 """Where a gold passage can be lost, in the order of the steps.
@@ -48,7 +51,8 @@ def step(name: str, lost_at: LostAt, why: str, *rows: NDArray[np.integer] | Sequ
 class Trace:
     """A ranking and the steps that led to it.
 
-    A passage among the first k hits is found regardless of the steps; another is lost by the first step that it fails.
+    A passage among the first k hits is found regardless of the steps; another is lost by the first
+    step that it fails.
     """
 
     ranking: Ranking

@@ -93,18 +93,35 @@ def test_the_graph_block_is_the_designs_example_line_by_line(auth: KnowledgeBase
 
 
 def test_a_fact_that_the_graph_describes_is_shown_by_its_description(kb_of) -> None:
-    said = Triple("Ed Wood", "related to", "Tim Burton", "p0", strength=8, description="Burton made\nEd Wood in 1994.")
-    described = kb_of(("Ed Wood", "A film of 1994."), facts=(said, Triple("Ed Wood", "of", "1994", "p0")))
+    said = Triple(
+        "Ed Wood",
+        "related to",
+        "Tim Burton",
+        "p0",
+        strength=8,
+        description="Burton made\nEd Wood in 1994.",
+    )
+    described = kb_of(
+        ("Ed Wood", "A film of 1994."), facts=(said, Triple("Ed Wood", "of", "1994", "p0"))
+    )
     block = ContextFormatter(described, graph_tokens=200).graph(["Ed Wood"]).text
     section = block.partition("### Relevant Relationships\n")[2]
-    assert section == '- Ed Wood -> Tim Burton: "related to" -- Burton made Ed Wood in 1994 (strength: 8)'
+    assert (
+        section
+        == '- Ed Wood -> Tim Burton: "related to" -- Burton made Ed Wood in 1994 (strength: 8)'
+    )
 
 
 def test_entities_may_be_named_by_alias_or_code_and_count_once(auth: KnowledgeBase) -> None:
-    block = ContextFormatter(auth).graph(["login system", auth.graph.entity("OAuth Provider"), "auth service"])
+    block = ContextFormatter(auth).graph(
+        ["login system", auth.graph.entity("OAuth Provider"), "auth service"]
+    )
     assert block.text == AUTH_BLOCK
     # An inverse relation keeps its weight where no other section gives it.
-    assert "Related: Auth Service (depended_on_by, weight: 8)" in ContextFormatter(auth).graph(["OAuth Provider"]).text
+    assert (
+        "Related: Auth Service (depended_on_by, weight: 8)"
+        in ContextFormatter(auth).graph(["OAuth Provider"]).text
+    )
     assert ContextFormatter(auth).graph([]) == FormattedContext("", 0)
 
 
@@ -121,7 +138,9 @@ def test_a_smaller_budget_drops_the_weakest_items_and_names_them(auth: Knowledge
     assert block.dropped == (Dropped("Related: Session Store (uses)", "budget"),)
     none = ContextFormatter(auth, graph_tokens=5).graph(["OAuth Provider"])
     assert (none.text, none.tokens) == ("", 0)
-    assert none.dropped == (Dropped("## Knowledge Graph Context\nQuery entities: [OAuth Provider]", "budget"),)
+    assert none.dropped == (
+        Dropped("## Knowledge Graph Context\nQuery entities: [OAuth Provider]", "budget"),
+    )
 
 
 BLAST = """\
@@ -138,7 +157,9 @@ BLAST = """\
 - Login Flow -> User Model: "implements" -- The flow fills it (strength: 5)"""
 
 
-def test_what_a_change_reaches_can_be_traced_along_the_chains_of_the_block(auth: KnowledgeBase) -> None:
+def test_what_a_change_reaches_can_be_traced_along_the_chains_of_the_block(
+    auth: KnowledgeBase,
+) -> None:
     """The design's question: what happens if we change the OAuth provider?"""
     two = ContextFormatter(auth, hops=2).graph(["OAuth Provider"]).text
     for end in ("Login Flow (part_of)", "User Model (implements)", "Session Store (uses)"):
@@ -149,8 +170,14 @@ def test_what_a_change_reaches_can_be_traced_along_the_chains_of_the_block(auth:
         Triple("Auth Service", "uses", "Session Store", ""),
         Triple("Login Flow", "implements", "User Model", "", description="The flow fills it."),
     )
-    entities = (Entity("Auth Service", "concept", auth.graph.descriptions[auth.graph.entity("Auth Service")]),)
-    kb = knowledge_base(passages(*(one.text for one in auth.corpus)), Extraction(triples, (), entities), {}, NOWHERE)
+    entities = (
+        Entity(
+            "Auth Service", "concept", auth.graph.descriptions[auth.graph.entity("Auth Service")]
+        ),
+    )
+    kb = knowledge_base(
+        passages(*(one.text for one in auth.corpus)), Extraction(triples, (), entities), {}, NOWHERE
+    )
     block = ContextFormatter(kb, hops=3).graph(["OAuth Provider"])
     assert block.text.endswith(BLAST)
     chain, _ = block.graph_context.chains
@@ -158,7 +185,9 @@ def test_what_a_change_reaches_can_be_traced_along_the_chains_of_the_block(auth:
     assert (chain.relations, chain.strength) == (("depended_on_by", "part_of", "implements"), 5)
 
 
-def test_a_graph_block_is_there_as_data_with_types_descriptions_strengths_and_directions(auth: KnowledgeBase) -> None:
+def test_a_graph_block_is_there_as_data_with_types_descriptions_strengths_and_directions(
+    auth: KnowledgeBase,
+) -> None:
     data = ContextFormatter(auth, hops=2).graph(["OAuth Provider"]).graph_context
     assert {one.name: (one.type, one.hops) for one in data.entities} == {
         "OAuth Provider": ("tool", 0),
@@ -184,25 +213,37 @@ A_B, B_C, C_D = (Triple(head, "r", tail, "") for head, tail in ("AB", "BC", "CD"
 
 @pytest.mark.parametrize(
     ("path", "named", "entity"),
-    [((), "A", ""), ((A_B,), "A", "B"), ((A_B,), "B", "A"), ((A_B, B_C), "A", "C"), ((C_D, B_C, A_B), "D", "A")],
+    [
+        ((), "A", ""),
+        ((A_B,), "A", "B"),
+        ((A_B,), "B", "A"),
+        ((A_B, B_C), "A", "C"),
+        ((C_D, B_C, A_B), "D", "A"),
+    ],
 )
-def test_a_path_reaches_the_end_that_is_farthest_from_the_query(path: tuple[Triple, ...], named: str, entity: str):
+def test_a_path_reaches_the_end_that_is_farthest_from_the_query(
+    path: tuple[Triple, ...], named: str, entity: str
+):
     assert reached(path, named) == entity
 
 
-def test_one_call_gives_the_context_of_a_question_as_text_and_as_json(bundled: KnowledgeBase) -> None:
+def test_one_call_gives_the_context_of_a_question_as_text_and_as_json(
+    bundled: KnowledgeBase,
+) -> None:
     system = systems.build("graph_augmented", bundled)
     made = kg2rag.context(system, "What does FastAPI take from Starlette?", tokens=300, hops=2)
     assert made.tokens <= 300
     written = json.loads(json.dumps(made.to_json()))
     assert written["text"] == made.text
     assert written["graph_context"]["entities"][0].keys() == {"name", "type", "description", "hops"}
-    assert {"source", "target", "type", "description", "strength", "direction"} == written["graph_context"][
-        "relationships"
-    ][0].keys()
+    assert {"source", "target", "type", "description", "strength", "direction"} == written[
+        "graph_context"
+    ]["relationships"][0].keys()
     by_graph = [one for one in written["citations"] if one["path"]]
     assert by_graph
-    assert all(one["entity"] in bundled.graph.names and one["hops"] == len(one["path"]) for one in by_graph)
+    assert all(
+        one["entity"] in bundled.graph.names and one["hops"] == len(one["path"]) for one in by_graph
+    )
     alone = Recorded(bundled.corpus, {"q": [(bundled.corpus.ids[0], 1.0)]})
     with pytest.raises(ValueError, match="0 "):
         kg2rag.context(alone, "Who?")
@@ -212,7 +253,9 @@ def test_one_call_gives_the_context_of_a_question_as_text_and_as_json(bundled: K
 @pytest.fixture(scope="module")
 def bundled() -> KnowledgeBase:
     data = kg2rag.load("bundled")
-    return KnowledgeBase.build(data.corpus, f"triples({data.graph_files['triples']})", embedder=HashedWords())
+    return KnowledgeBase.build(
+        data.corpus, f"triples({data.graph_files['triples']})", embedder=HashedWords()
+    )
 
 
 def test_five_hubs_and_their_facts_all_have_a_share(bundled: KnowledgeBase) -> None:
@@ -271,7 +314,9 @@ def ranking() -> Ranking:
     )
 
 
-def test_passages_have_keys_scores_sources_and_paths(servers: KnowledgeBase, ranking: Ranking) -> None:
+def test_passages_have_keys_scores_sources_and_paths(
+    servers: KnowledgeBase, ranking: Ranking
+) -> None:
     context = ContextFormatter(servers).passages(ranking)
     assert context.text == CHUNKS
     assert context.tokens == EncoderTokens().count([CHUNKS])[0]
@@ -283,9 +328,14 @@ def test_passages_have_keys_scores_sources_and_paths(servers: KnowledgeBase, ran
     )
 
 
-def test_entities_are_described_above_the_passages(servers: KnowledgeBase, ranking: Ranking) -> None:
+def test_entities_are_described_above_the_passages(
+    servers: KnowledgeBase, ranking: Ranking
+) -> None:
     text = ContextFormatter(servers).passages(ranking, ["Server", "Service"]).text
-    assert text == f"## Related Entities\n\n**Server** (Machine)\n\nIt hosts.\n\n**Service**\n\n---\n\n{CHUNKS}"
+    assert (
+        text
+        == f"## Related Entities\n\n**Server** (Machine)\n\nIt hosts.\n\n**Service**\n\n---\n\n{CHUNKS}"
+    )
 
 
 def test_a_passage_too_long_for_the_budget_is_dropped_and_the_next_takes_its_key(
@@ -295,7 +345,11 @@ def test_a_passage_too_long_for_the_budget_is_dropped_and_the_next_takes_its_key
     formatter = ContextFormatter(servers, passage_tokens=EncoderTokens().count([last])[0])
     context = formatter.passages(ranking)
     assert context.text == last
-    assert context.dropped == (Dropped("a", "budget"), Dropped("b", "budget"), Dropped("c", "budget"))
+    assert context.dropped == (
+        Dropped("a", "budget"),
+        Dropped("b", "budget"),
+        Dropped("c", "budget"),
+    )
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60).filter(str.strip)
@@ -310,7 +364,9 @@ def knowledge(draw: st.DrawFn) -> KnowledgeBase:
     ids = st.sampled_from(["", *(f"p{i}" for i in range(len(texts)))])
     facts = st.builds(Triple, NAMES, TEXT, NAMES, ids, st.sampled_from([1.0, 5.0, 8.0]))
     entities = st.builds(Entity, NAMES, st.sampled_from(["", "tool"]), st.one_of(st.just(""), TEXT))
-    extraction = Extraction(tuple(draw(st.lists(facts, max_size=8))), (), tuple(draw(st.lists(entities, max_size=4))))
+    extraction = Extraction(
+        tuple(draw(st.lists(facts, max_size=8))), (), tuple(draw(st.lists(entities, max_size=4)))
+    )
     return knowledge_base(passages(*texts), extraction, {}, NOWHERE)
 
 
@@ -324,8 +380,12 @@ def test_a_graph_block_keeps_its_budget_in_whole_lines(
     block = ContextFormatter(kb, graph_tokens=budget, counter=counter).graph(everyone)
     assert block.tokens == (counter or EncoderTokens()).count([block.text])[0] <= budget
     lines = iter(whole.text.split("\n"))
-    for line in block.text.split("\n") if block.text else ():  # a subsequence, in order; of "Related" the first items
-        assert any(line == each or (line.startswith("Related: ") and each.startswith(f"{line}, ")) for each in lines)
+    # a subsequence, in order; of "Related" the first items
+    for line in block.text.split("\n") if block.text else ():
+        assert any(
+            line == each or (line.startswith("Related: ") and each.startswith(f"{line}, "))
+            for each in lines
+        )
     assert bool(block.dropped) == (block.text != whole.text)
 
 
@@ -337,9 +397,13 @@ def test_passages_keep_their_budget_and_every_hit_is_cited_or_dropped(
     n = len(kb.corpus)
     ranking = Ranking.from_scores("q", np.arange(n), np.linspace(1, 0, n), kb.corpus.ids)
     entities = range(kb.graph.n_entities) if described else ()
-    context = ContextFormatter(kb, passage_tokens=budget, counter=counter).passages(ranking, entities)
+    context = ContextFormatter(kb, passage_tokens=budget, counter=counter).passages(
+        ranking, entities
+    )
     assert context.tokens == (counter or EncoderTokens()).count([context.text])[0] <= budget
-    assert [citation.key for citation in context.citations] == [f"[{i + 1}]" for i in range(len(context.citations))]
+    assert [citation.key for citation in context.citations] == [
+        f"[{i + 1}]" for i in range(len(context.citations))
+    ]
     cited = {citation.passage_id for citation in context.citations}
     dropped = {piece.what for piece in context.dropped}
     assert not cited & dropped

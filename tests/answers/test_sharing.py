@@ -30,7 +30,8 @@ HUB, LEAF = line("hub", *(f"h{at}" for at in range(6))), line("leaf", "l0")
 
 def test_every_line_has_its_turn_and_what_it_does_not_need_goes_to_the_others() -> None:
     assert written([HUB, LEAF], 1 + 2 + 2) == "top | hub h0 | leaf l0"
-    assert written([HUB, LEAF], 1 + 5 + 2) == "top | hub h0, h1, h2, h3 | leaf l0"  # what one does not need
+    # what one does not need
+    assert written([HUB, LEAF], 1 + 5 + 2) == "top | hub h0, h1, h2, h3 | leaf l0"
     assert written([line("a", "one", "two"), line("a", "text")], 4) == "top | a one text"
 
 
@@ -40,10 +41,17 @@ def test_a_line_that_is_full_takes_no_weaker_item_even_if_it_would_fit() -> None
     assert dropped == [Dropped("two long words", "budget"), Dropped("three", "budget")]
 
 
-@given(st.lists(st.lists(st.sampled_from(["a", "b b", "c c c"]), max_size=5), max_size=4), st.integers(0, 30))
-def test_every_item_is_written_or_dropped_and_the_budget_holds(given_items: list[list[str]], budget: int) -> None:
+@given(
+    st.lists(st.lists(st.sampled_from(["a", "b b", "c c c"]), max_size=5), max_size=4),
+    st.integers(0, 30),
+)
+def test_every_item_is_written_or_dropped_and_the_budget_holds(
+    given_items: list[list[str]], budget: int
+) -> None:
     lines = [line(f"s{at}", *items) for at, items in enumerate(given_items) if items]
     text, tokens, dropped = shared("top", lines, budget, Words())
     assert tokens == Words().count([text])[0] <= budget
-    kept = sum(len(one.split(", ")) for one in text.split("\n") if one and not one.startswith(("top", "s")))
+    kept = sum(
+        len(one.split(", ")) for one in text.split("\n") if one and not one.startswith(("top", "s"))
+    )
     assert kept + len(dropped) == (sum(map(len, given_items)) if text else 1)

@@ -27,13 +27,19 @@ def test_a_context_has_the_block_and_the_passages_within_its_tokens(store: Path)
     asked = ("context", "bundled", "What does FastAPI take from Starlette?", "--system", "bm25")
     done = run(store, *asked, "--tokens", "600", "--graph-tokens", "300")
     assert done.exit_code == 0
-    assert done.stdout.startswith("## Knowledge Graph Context\nQuery entities: [Starlette, FastAPI]")
+    assert done.stdout.startswith(
+        "## Knowledge Graph Context\nQuery entities: [Starlette, FastAPI]"
+    )
     assert "\n\n[1] [Score: " in done.stdout
     tokens = EncoderTokens().count([done.stdout.strip()])[0]
     assert tokens <= 600
     assert f"{tokens} of 600 tokens" in done.stderr
     assert "left out (budget): " in done.stderr
-    data = json.loads(run(store, *asked, "--tokens", "600", "--graph-tokens", "300", "--hops", "2", "--json").stdout)
+    data = json.loads(
+        run(
+            store, *asked, "--tokens", "600", "--graph-tokens", "300", "--hops", "2", "--json"
+        ).stdout
+    )
     assert data["graph_context"]["chains"]
     assert data["text"].startswith("## Knowledge Graph Context")
     alone = run(store, *asked, "--tokens", "600", "--graph-tokens", "0")
@@ -42,11 +48,21 @@ def test_a_context_has_the_block_and_the_passages_within_its_tokens(store: Path)
 
 def test_ask_gives_the_hits_and_what_the_graph_says_as_json(store: Path) -> None:
     done = run(
-        store, "ask", "bundled", "What does FastAPI take from Starlette?", "--system", "bm25", "--k", "2", "--json"
+        store,
+        "ask",
+        "bundled",
+        "What does FastAPI take from Starlette?",
+        "--system",
+        "bm25",
+        "--k",
+        "2",
+        "--json",
     )
     data = json.loads(done.stdout)
     assert len(data["citations"]) == 2
-    assert {"FastAPI", "Starlette"} <= {one["name"] for one in data["graph_context"]["entities"] if not one["hops"]}
+    assert {"FastAPI", "Starlette"} <= {
+        one["name"] for one in data["graph_context"]["entities"] if not one["hops"]
+    }
 
 
 def test_a_context_is_of_one_system(store: Path) -> None:
@@ -59,10 +75,14 @@ def test_a_context_is_of_one_system(store: Path) -> None:
 def test_the_hits_of_a_folder_have_file_heading_and_text(tmp_path: Path) -> None:
     folder = tmp_path / "wiki"
     folder.mkdir()
-    (folder / "travel.md").write_text("# Travel\n\nNotes.\n\n## Requests\n\nAnna Schmidt signs travel requests.\n")
+    (folder / "travel.md").write_text(
+        "# Travel\n\nNotes.\n\n## Requests\n\nAnna Schmidt signs travel requests.\n"
+    )
     (folder / "leave.md").write_text("# Leave\n\nThirty days a year.\x1b[31m\n")
     asked = ["ask", str(folder), "Who signs travel requests?", "--system", "bm25", "--k", "2"]
-    done = CliRunner().invoke(app, asked, env={"KG2RAG_STORE": str(tmp_path / "store")}, catch_exceptions=False)
+    done = CliRunner().invoke(
+        app, asked, env={"KG2RAG_STORE": str(tmp_path / "store")}, catch_exceptions=False
+    )
     first = done.stdout.splitlines()[0]
     assert first.startswith("1. Travel")
     assert "travel.md > Requests" in first
@@ -90,7 +110,9 @@ def test_two_systems_are_shown_with_gold_stages_and_sums(store: Path) -> None:
 
 
 def test_a_new_question_goes_to_one_system_with_its_parameters(store: Path) -> None:
-    shown = explain(store, "What is Redis?", "--systems", "bm25", "--set", "bm25.k1=0.0", "--k", "1")
+    shown = explain(
+        store, "What is Redis?", "--systems", "bm25", "--set", "bm25.k1=0.0", "--k", "1"
+    )
     assert "unknown: the question is new to the set" in shown
     assert "redis" in shown.lower()
 

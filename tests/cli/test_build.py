@@ -42,7 +42,9 @@ from kg2rag.llm.chat_model import request_key
 def asked(body: str) -> dict[str, object]:
     """A request without what says in which form its answer is sent."""
     fields = json.loads(body)
-    return {name: value for name, value in fields.items() if name not in ("stream", "stream_options")}
+    return {
+        name: value for name, value in fields.items() if name not in ("stream", "stream_options")
+    }
 
 
 WAIT_SECONDS = 0.02
@@ -63,8 +65,27 @@ class Builder:
         self.data = write_beir(folder / "data", count)
 
     def words(self, options: Sequence[object], extractor: str) -> list[str]:
-        given = ["build", "beir", "--path", self.data, "--extractor", extractor, "--out", self.out, *options]
-        model = ["--base-url", self.server.url, "--model", "tiny", "--api-key-env", "none", "--timeout", "600"]
+        given = [
+            "build",
+            "beir",
+            "--path",
+            self.data,
+            "--extractor",
+            extractor,
+            "--out",
+            self.out,
+            *options,
+        ]
+        model = [
+            "--base-url",
+            self.server.url,
+            "--model",
+            "tiny",
+            "--api-key-env",
+            "none",
+            "--timeout",
+            "600",
+        ]
         return list(map(str, given + (model if extractor in ("openie", "kg2rag", "typed") else [])))
 
     @property
@@ -85,7 +106,12 @@ class Builder:
         """In this process: the exit code, and what was printed on standard output and standard error."""
         out, err = StringIO(), StringIO()
         argv = patch.object(sys, "argv", ["kg2rag", *self.words(options, extractor)])
-        with patch.dict(os.environ, self.environment), argv, redirect_stdout(out), redirect_stderr(err):
+        with (
+            patch.dict(os.environ, self.environment),
+            argv,
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
             try:
                 main()
                 code = 0
@@ -108,14 +134,19 @@ class Builder:
         file = self.store.root / "answers.sqlite"
         if not file.exists():
             return set()
-        with closing(sqlite3.connect(file, timeout=60)) as opened, suppress(sqlite3.OperationalError):
+        with (
+            closing(sqlite3.connect(file, timeout=60)) as opened,
+            suppress(sqlite3.OperationalError),
+        ):
             return {key.decode() for (key,) in opened.execute("SELECT key FROM entries")}
         return set()  # the table is not there yet
 
 
 def faulty(share: float) -> Fault:
     """All but "slow", which only a time-out ends; tests/compute/test_llm.py has it."""
-    return at_random(share, seed=4, faults=tuple(fault for fault in (*FAULTS, *MODEL_FAULTS) if fault != "slow"))
+    return at_random(
+        share, seed=4, faults=tuple(fault for fault in (*FAULTS, *MODEL_FAULTS) if fault != "slow")
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +164,9 @@ def serve(fault: Fault, delay: float = 0.0):
     return serving(reply, fault, delay, last_message)
 
 
-def drain(server: ChatServer, builder: Builder, frozen: threading.Event, process: subprocess.Popen[str]) -> None:
+def drain(
+    server: ChatServer, builder: Builder, frozen: threading.Event, process: subprocess.Popen[str]
+) -> None:
     """Let no answer out, and wait until those that are out are in the store: an outage of the endpoint."""
     frozen.set()
     wait_until(lambda: server.waiting > 0 and server.waiting == server.in_flight, process)
@@ -148,7 +181,9 @@ def clear(server: ChatServer) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", ["in an outage", pytest.param("with answers on their way", marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "moment", ["in an outage", pytest.param("with answers on their way", marks=pytest.mark.full)]
+)
 def test_faults_and_kills_lose_double_and_repeat_nothing(tmp_path: Path, moment: str) -> None:
     count, kills = (200, 5) if os.environ.get("KG2RAG_FULL") == "1" else (100, 3)
     frozen = threading.Event()
@@ -174,7 +209,8 @@ def test_faults_and_kills_lose_double_and_repeat_nothing(tmp_path: Path, moment:
         faults = server.requests.total() - server.paid.total()
     assert (codes[0], codes[-1]) == (3, 0)
     assert faults > count / 10
-    # What the endpoint answered and a killed process had not yet put down is paid for in vain; nothing else ever is.
+    # What the endpoint answered and a killed process had not yet put down is paid for in vain;
+    # nothing else ever is.
     assert asked_twice <= on_the_way
     assert len(on_the_way) <= 16 * len(stops)
     assert moment != "in an outage" or not asked_twice
@@ -196,14 +232,21 @@ def test_a_polite_end_waits_for_the_answers_on_their_way(tmp_path: Path) -> None
         assert set(server.paid.values()) == {1}
 
 
-def test_a_build_with_failures_names_them_and_writes_a_graph_only_where_that_is_allowed(tmp_path: Path) -> None:
+def test_a_build_with_failures_names_them_and_writes_a_graph_only_where_that_is_allowed(
+    tmp_path: Path,
+) -> None:
     with serve(lambda prompt, _: "prose" if "Ann2 " in prompt else None) as server:
         builder = Builder(tmp_path, server, 4)
         code, _, err = builder.build()
         assert code == 3
         assert "1 of 4 passages failed, the first: 'p2', entities: output:" in err
         (failed,) = builder.failed()
-        assert [failed[name] for name in ("passage_id", "call", "kind", "tries")] == ["p2", "entities", "output", 1]
+        assert [failed[name] for name in ("passage_id", "call", "kind", "tries")] == [
+            "p2",
+            "entities",
+            "output",
+            1,
+        ]
         with pytest.raises(FileNotFoundError, match=r"failed\.jsonl.*--retry-failed"):
             SavedGraph(builder.out)
         assert builder.build("--allow-failed")[0] == 3
@@ -216,24 +259,31 @@ def test_a_build_with_failures_names_them_and_writes_a_graph_only_where_that_is_
 
 def test_only_what_failed_is_asked_again(tmp_path: Path) -> None:
     with serve(
-        lambda prompt, before: "prose" if "Ann2 " in prompt and "Entities: " not in prompt and not before else None
+        lambda prompt, before: (
+            "prose" if "Ann2 " in prompt and "Entities: " not in prompt and not before else None
+        )
     ) as server:
         builder = Builder(tmp_path, server, 4)
         builder.build()
         before = server.requests.total()
         assert builder.build()[0] == 3
-        assert server.requests.total() == before  # an unusable answer is not asked for again unasked
+        # an unusable answer is not asked for again unasked
+        assert server.requests.total() == before
         assert builder.build("--retry-failed")[0] == 0
         again = server.bodies[before:]
         graph = SavedGraph(builder.out).extract(corpus(4))
-    assert ["Note 2" in last_message(body) for body in again] == [True, True]  # its entities, then its triples
+    # its entities, then its triples
+    assert ["Note 2" in last_message(body) for body in again] == [True, True]
     assert (again[0]["seed"], again[0]["temperature"]) == (1, 0.5)
     assert graph.triples[4:6] == triples(4)[4:6]
 
 
 def test_a_typed_graph_is_built_by_its_schema(tmp_path: Path, server: ChatServer) -> None:
     builder, schema = Builder(tmp_path, server, 3), tmp_path / "schema.toml"
-    for extractor, said in (("typed", "schema.toml does not exist"), ("openie", "--schema is for --extractor typed")):
+    for extractor, said in (
+        ("typed", "schema.toml does not exist"),
+        ("openie", "--schema is for --extractor typed"),
+    ):
         assert said in builder.build("--schema", schema, extractor=extractor)[2]
     assert not server.requests
     schema.write_text('relation_types = ["lives in"]')
@@ -259,7 +309,9 @@ def test_a_wrong_address_ends_the_build_at_once(tmp_path: Path) -> None:
     assert "HTTP 404" in err
 
 
-def test_a_built_graph_is_the_graph_that_a_knowledge_base_would_build(tmp_path: Path, server: ChatServer) -> None:
+def test_a_built_graph_is_the_graph_that_a_knowledge_base_would_build(
+    tmp_path: Path, server: ChatServer
+) -> None:
     builder = Builder(tmp_path, server, 5)
     assert builder.build(extractor="mentions")[0] == 0
     read, made = (
@@ -278,6 +330,8 @@ def test_a_built_graph_is_the_graph_that_a_knowledge_base_would_build(tmp_path: 
         ([], "Give --out"),
     ],
 )
-def test_what_does_not_go_together_is_said(options: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_go_together_is_said(
+    options: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(ValueError, match=message):
         CliRunner().invoke(app, ["build", "bundled", *options], catch_exceptions=False)

@@ -32,7 +32,9 @@ def store(session_store: Store) -> Path:
 
 
 @pytest.fixture(scope="module")
-def compared(store: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
+def compared(
+    store: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[subprocess.CompletedProcess[str], Path]:
     """One comparison on the bundled set, in a separate process: the process and the folder it wrote."""
     out = tmp_path_factory.mktemp("results") / "first"
     done = subprocess.run(
@@ -65,25 +67,36 @@ def run(
     return start
 
 
-def test_the_score_table_has_the_mean_of_each_system_and_metric(compared: tuple[object, Path]) -> None:
+def test_the_score_table_has_the_mean_of_each_system_and_metric(
+    compared: tuple[object, Path],
+) -> None:
     scores = pd.read_csv(compared[1] / "scores.csv")
     per_query = pd.read_parquet(compared[1] / "per_query.parquet")
     assert ",".join(scores.columns) == (
         "system,metric,mean,ci_low,ci_high,p_holm,wins,ties,losses,p_t_holm,effect_size,detectable,p_best,seed_sd"
     )
     systems, metrics = ("bm25", "dense", "graph_augmented", "mention_ppr"), ("recall@5", "mrr@10")
-    assert [*zip(scores["system"], scores["metric"], strict=True)] == list(product(systems, metrics))
+    assert [*zip(scores["system"], scores["metric"], strict=True)] == list(
+        product(systems, metrics)
+    )
     for row in scores.itertuples():
         own = per_query[per_query["system"] == row.system]
         assert row.mean == pytest.approx(own[row.metric].mean(), abs=1e-6)
 
 
-def test_the_results_are_written_and_the_configuration_says_what_was_run(compared: tuple[object, Path]) -> None:
-    written = {str(file.relative_to(compared[1])) for file in compared[1].rglob("*") if file.is_file()}
+def test_the_results_are_written_and_the_configuration_says_what_was_run(
+    compared: tuple[object, Path],
+) -> None:
+    written = {
+        str(file.relative_to(compared[1])) for file in compared[1].rglob("*") if file.is_file()
+    }
     runs = {f"runs/{name}.trec.gz" for name in ("bm25", "dense", "graph_augmented", "mention_ppr")}
     assert {"scores.csv", "per_query.parquet", "report.html", "config.json", *runs} <= written
     config = json.loads((compared[1] / "config.json").read_text())
-    assert config["command"].startswith("kg2rag compare bundled --systems ") or "compare bundled" in config["command"]
+    assert (
+        config["command"].startswith("kg2rag compare bundled --systems ")
+        or "compare bundled" in config["command"]
+    )
     assert "k1=1.2" in config["systems"]["bm25"]
     assert "hops=2" in config["systems"]["graph_augmented"]
     assert config["data"]["questions"] == 30
@@ -93,10 +106,17 @@ def test_the_terminal_shows_every_system_where_the_report_is_and_what_graph_ther
     compared: tuple[subprocess.CompletedProcess[str], Path],
 ) -> None:
     done, out = compared
-    for name in ("bm25", "dense", "graph_augmented", "mention_ppr", f"Report: {out / 'report.html'}"):
+    for name in (
+        "bm25",
+        "dense",
+        "graph_augmented",
+        "mention_ppr",
+        f"Report: {out / 'report.html'}",
+    ):
         assert name in done.stdout
     assert "…" not in done.stdout
-    assert "triples(" in done.stdout  # a graph that can be read is offered, a list of entities is not
+    # a graph that can be read is offered, a list of entities is not
+    assert "triples(" in done.stdout
     assert "entities(" not in done.stdout
 
 
@@ -110,9 +130,15 @@ MISTAKES = [
     ("systems bm26", "Did you mean 'bm25'?"),
     ("compare bundled --systems bm25 --set bm25.k1=high", "k1 must be"),
     ("compare bundled --systems bm25 --set bm25.k1=NaN", "k1 must be"),
-    ("compare bundled --systems bm25 --set bm25.k1", "--set 'bm25.k1': write system.parameter=value"),
+    (
+        "compare bundled --systems bm25 --set bm25.k1",
+        "--set 'bm25.k1': write system.parameter=value",
+    ),
     ("compare bundled --systems bm25 --set dense.k=1", "set for 'dense', which is not compared"),
-    ("compare bundled --systems bm25 --graph openai(x)", "Unknown graph source 'openai'. Known: code, "),
+    (
+        "compare bundled --systems bm25 --graph openai(x)",
+        "Unknown graph source 'openai'. Known: code, ",
+    ),
     ("compare bundled --systems ,", "No system to compare."),
     ("compare bundled --systems bm25 --metrics recal@5", "recal@5"),
     ("compare bundled --systems bm25 --metrics recall@5 --out /dev/null/x", "/dev/null/x"),
@@ -156,11 +182,16 @@ def test_a_comparison_that_is_replaced_is_named_before(
     shutil.copytree(compared[1], copy)
     code, error = run(f"compare bundled --systems bm25 --limit 3 --metrics recall@5 --out {copy}")
     assert code == 0
-    assert f"{copy} holds the comparison of bm25, dense, graph_augmented, mention_ppr on bundled from " in error
+    assert (
+        f"{copy} holds the comparison of bm25, dense, graph_augmented, mention_ppr on bundled from "
+        in error
+    )
 
 
 def test_with_debug_a_mistake_is_a_traceback(
-    run: Callable[[str], tuple[int, str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Callable[[str], tuple[int, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("KG2RAG_DEBUG", "1")
     with pytest.raises(ValueError, match="'nothing'") as raised:
@@ -182,7 +213,9 @@ def test_with_debug_a_mistake_is_a_traceback(
         ("x.y=a=b", {"x": {"y": "a=b"}}),
     ],
 )
-def test_settings_are_json_where_they_can_be_and_text_otherwise(given: str, parsed: dict[str, object]) -> None:
+def test_settings_are_json_where_they_can_be_and_text_otherwise(
+    given: str, parsed: dict[str, object]
+) -> None:
     assert parse_settings([given]) == parsed
     assert parse_settings([given, "one.a=1", "one.b=2"]) == {**parsed, "one": {"a": 1, "b": 2}}
 
@@ -194,14 +227,18 @@ def test_settings_of_another_form_are_refused(given: str) -> None:
 
 
 @pytest.fixture(params=["80", "120"])
-def invoke(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[object]:
+def invoke(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[object]:
     """Run a command in this process, in a terminal of that width, with an empty store."""
     monkeypatch.setenv("COLUMNS", request.param)
     monkeypatch.setenv("KG2RAG_STORE", str(tmp_path))
 
     def run(arguments: str) -> str:
         result = CliRunner().invoke(app, arguments.split())
-        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert result.exception is None or isinstance(result.exception, SystemExit), (
+            result.exception
+        )
         tables = [line for line in result.stdout.splitlines() if not line.startswith(str(tmp_path))]
         assert max(map(len, tables), default=0) <= int(request.param)
         assert "…" not in result.stdout
@@ -220,7 +257,10 @@ def test_systems_says_what_every_system_does_and_has_every_parameter(invoke) -> 
     assert "Facts nearest the query -> their phrases" in " ".join(invoke("systems hippo2").split())
     for name in names():
         lines = [line.split() for line in invoke(f"systems {name}").splitlines()]
-        assert all([parameter, *repr(value).split()] in lines for parameter, value in parameters(name).items()), name
+        assert all(
+            [parameter, *repr(value).split()] in lines
+            for parameter, value in parameters(name).items()
+        ), name
 
 
 def test_datasets_are_listed_counted_and_checked(invoke) -> None:  # type: ignore[no-untyped-def]
@@ -240,6 +280,8 @@ def test_datasets_are_listed_counted_and_checked(invoke) -> None:  # type: ignor
 def test_the_store_is_pruned(invoke, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     store = Store(tmp_path)
     for n in (1, 2):
-        store.entry("letters", {"n": n}, lambda folder: (folder / "a").write_bytes(b"a" * 1000) and None)
+        store.entry(
+            "letters", {"n": n}, lambda folder: (folder / "a").write_bytes(b"a" * 1000) and None
+        )
     assert invoke("store prune").startswith("Entries deleted: 0 ")  # nothing is a month old
     assert invoke("store prune --older-than-days 0").startswith("Entries deleted: 2 (0.0 MB).")

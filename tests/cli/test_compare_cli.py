@@ -28,7 +28,9 @@ def run(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize("content", ['{"mine": 1}', "{broken", "[]"])
-def test_a_folder_with_something_else_is_refused_before_any_work(tmp_path: Path, content: str) -> None:
+def test_a_folder_with_something_else_is_refused_before_any_work(
+    tmp_path: Path, content: str
+) -> None:
     (tmp_path / "config.json").write_text(content)
     with pytest.raises(FileExistsError, match=r"config\.json"):
         run("compare", "no_such_set", "--out", str(tmp_path))
@@ -47,8 +49,12 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["config.json", "scores.csv", "runs/bm25.trec.gz", "per_query.parquet", "curve.csv"])
-def test_a_damaged_or_strange_file_of_a_comparison_is_named(saved: Path, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["config.json", "scores.csv", "runs/bm25.trec.gz", "per_query.parquet", "curve.csv"]
+)
+def test_a_damaged_or_strange_file_of_a_comparison_is_named(
+    saved: Path, tmp_path: Path, name: str
+) -> None:
     shutil.copytree(saved, tmp_path, dirs_exist_ok=True)
     file = tmp_path / name
     content = bytearray(file.read_bytes())
@@ -91,14 +97,29 @@ def test_one_more_system_runs_alone_and_the_folder_is_that_of_all(
     assert "holds" not in shown  # nothing is lost
     before = {file: file.read_bytes() for file in (tmp_path / "out").rglob("*") if file.is_file()}
     assert "holds" not in run("compare", *COMMON, "--systems", "bm25,pattern", *out)
-    assert {file: file.read_bytes() for file in (tmp_path / "out").rglob("*") if file.is_file()} == before
-    assert "the comparison of bm25, pattern on bundled" in run("compare", *COMMON, "--systems", "pattern", *out)
-    assert "Read from the store" not in run("compare", *COMMON, "--systems", "bm25", *out, "--fresh")
+    assert {
+        file: file.read_bytes() for file in (tmp_path / "out").rglob("*") if file.is_file()
+    } == before
+    assert "the comparison of bm25, pattern on bundled" in run(
+        "compare", *COMMON, "--systems", "pattern", *out
+    )
+    assert "Read from the store" not in run(
+        "compare", *COMMON, "--systems", "bm25", *out, "--fresh"
+    )
 
 
 def test_graphs_and_their_placebos_stand_side_by_side(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    shown = run("compare-graphs", *COMMON, "--systems", "expansion_queries", "--placebo", "2", "--out", str(out))
+    shown = run(
+        "compare-graphs",
+        *COMMON,
+        "--systems",
+        "expansion_queries",
+        "--placebo",
+        "2",
+        "--out",
+        str(out),
+    )
     assert list(pd.read_csv(out / "scores.csv")["system"]) == [
         "dense",
         "expansion_queries.mentions",
@@ -119,27 +140,68 @@ def test_workers_run_further_seeds_intervals_and_tests_to_the_same_bytes(tmp_pat
 
 
 def test_variants_of_one_system_stand_side_by_side(tmp_path: Path) -> None:
-    run("compare", *COMMON, "--systems", "a=bm25,b=bm25", "--set", "b.k1=0.1", "--out", str(tmp_path))
+    run(
+        "compare",
+        *COMMON,
+        "--systems",
+        "a=bm25,b=bm25",
+        "--set",
+        "b.k1=0.1",
+        "--out",
+        str(tmp_path),
+    )
     config = json.loads((tmp_path / "config.json").read_text())
     assert {name: config["parameters"][name]["k1"] for name in ("a", "b")} == {"a": 0.9, "b": 0.1}
     assert {file.name for file in (tmp_path / "runs").iterdir()} == {"a.trec.gz", "b.trec.gz"}
 
 
 def test_variants_run_over_every_graph_on_the_encoder_that_is_named(tmp_path: Path) -> None:
-    asked = ("--graph", "m=mentions", "--systems", "a=expansion_queries,b=expansion_queries", "--placebo", "0")
-    run("compare-graphs", *COMMON, *asked, "--set", "b.hits=1", "--dtype", "float32", "--out", str(tmp_path))
+    asked = (
+        "--graph",
+        "m=mentions",
+        "--systems",
+        "a=expansion_queries,b=expansion_queries",
+        "--placebo",
+        "0",
+    )
+    run(
+        "compare-graphs",
+        *COMMON,
+        *asked,
+        "--set",
+        "b.hits=1",
+        "--dtype",
+        "float32",
+        "--out",
+        str(tmp_path),
+    )
     config = json.loads((tmp_path / "config.json").read_text())
     assert [config["parameters"][f"{name}.m"]["hits"] for name in ("a", "b")] == [3, 1]
     assert [kb["encoder"]["dtype"] for kb in config["knowledge"]] == ["float32"]
 
 
 def test_a_graph_that_a_system_does_not_read_is_said_in_its_row(tmp_path: Path) -> None:
-    systems = ("--systems", "bm25,expansion_queries,again=expansion_queries,hippo2", "--set", "again.hits=1")
+    systems = (
+        "--systems",
+        "bm25,expansion_queries,again=expansion_queries,hippo2",
+        "--set",
+        "again.hits=1",
+    )
     systems += ("--embedder", str(tiny_model.save(tmp_path / "encoder")))
     for _ in range(2):  # the second time what hippo2 makes of the triples is in the store
-        shown = run("compare", *COMMON, *systems, "--graph", "cooccurrence", "--out", str(tmp_path / "given"))
+        shown = run(
+            "compare",
+            *COMMON,
+            *systems,
+            "--graph",
+            "cooccurrence",
+            "--out",
+            str(tmp_path / "given"),
+        )
         assert "bm25: did not read the graph Cooccurrence" in " ".join(shown.split())
-    assert "did not read" not in run("compare", *COMMON, *systems, "--out", str(tmp_path / "default"))
+    assert "did not read" not in run(
+        "compare", *COMMON, *systems, "--out", str(tmp_path / "default")
+    )
 
 
 MINE = """
@@ -162,7 +224,14 @@ def test_a_class_in_a_module_of_ones_own_is_compared_without_installing_it(
     (tmp_path / "my_retrievers_of_this_test.py").write_text(MINE)
     monkeypatch.chdir(tmp_path)
     run(
-        "compare", *COMMON, "--systems", "bm25,my_retrievers_of_this_test:Mine", "--set", "Mine.depth=1", "--out", "out"
+        "compare",
+        *COMMON,
+        "--systems",
+        "bm25,my_retrievers_of_this_test:Mine",
+        "--set",
+        "Mine.depth=1",
+        "--out",
+        "out",
     )
     assert kg2rag.Comparison.load("out").systems == ["bm25", "Mine"]
     config = json.loads(Path("out/config.json").read_text())
@@ -175,12 +244,16 @@ def test_the_report_is_opened_in_a_browser_where_that_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or len(opened) == 1)
+    monkeypatch.setattr(
+        webbrowser, "open", lambda address: opened.append(address) or len(opened) == 1
+    )
     out = tmp_path / "with a blank"
     said = run("compare", *COMMON, "--systems", "bm25", "--out", str(out), "--open")
     assert opened == [(out / "report.html").as_uri()]
     assert "No browser" not in said
-    assert "No browser can be opened here." in run("compare", *COMMON, "--systems", "bm25", "--out", str(out), "--open")
+    assert "No browser can be opened here." in run(
+        "compare", *COMMON, "--systems", "bm25", "--out", str(out), "--open"
+    )
 
 
 def test_several_sets_stand_in_one_table(tmp_path: Path) -> None:
@@ -188,20 +261,33 @@ def test_several_sets_stand_in_one_table(tmp_path: Path) -> None:
     parts = {"bundled-40": 40, "bundled-20": 20}
     for name, number in parts.items():
         (tmp_path / name).mkdir()
-        (tmp_path / name / "corpus.jsonl").write_bytes((bundled.folder() / "corpus.jsonl").read_bytes())
+        (tmp_path / name / "corpus.jsonl").write_bytes(
+            (bundled.folder() / "corpus.jsonl").read_bytes()
+        )
         questions = (bundled.folder() / "questions.jsonl").read_text().splitlines(keepends=True)
         (tmp_path / name / "questions.jsonl").write_text("".join(questions[:number]))
-    arguments = ("--path", str(tmp_path), "--systems", "bm25,pattern", "--metrics", "recall@5,mrr@10")
+    arguments = (
+        "--path",
+        str(tmp_path),
+        "--systems",
+        "bm25,pattern",
+        "--metrics",
+        "recall@5,mrr@10",
+    )
     out = tmp_path / "out"
     shown = run("compare", *parts, *arguments, "--out", str(out))
     assert "macro-average" in shown
     assert f"bundled-20: {out / 'bundled-20' / 'report.html'}" in shown
     result = kg2rag.Comparisons({name: kg2rag.Comparison.load(out / name) for name in parts})
     assert [len(one.per_query) for one in result.sets.values()] == [2 * 40, 2 * 20]
-    scores = [pd.read_csv(out / name / "scores.csv").set_index(["system", "metric"])["mean"] for name in parts]
+    scores = [
+        pd.read_csv(out / name / "scores.csv").set_index(["system", "metric"])["mean"]
+        for name in parts
+    ]
     mean = sum(one["bm25", "recall@5"] for one in scores) / 2
     assert result.to_frame().loc["bm25", "macro-average"] == pytest.approx(mean, abs=1e-6)
-    alone = ("--path", str(tmp_path / "bundled-20"), "--systems", "bm25", "--metrics", "recall@5")  # no folder by name
+    # no folder by name
+    alone = ("--path", str(tmp_path / "bundled-20"), "--systems", "bm25", "--metrics", "recall@5")
     run("compare", "bundled", *alone, "--out", str(tmp_path / "one"))
     assert kg2rag.Comparison.load(tmp_path / "one").per_query["query_id"].nunique() == 20
     before = [(out / name / "config.json").read_bytes() for name in parts]
@@ -218,7 +304,9 @@ def test_a_folder_of_documents_is_compared_on_a_file_of_questions(
     (tmp_path / "wiki" / "lunch.txt").write_text("Lunch is at noon.")
     (tmp_path / "wiki" / "film.mp4").write_bytes(b"")
     (tmp_path / "q.jsonl").write_text('{"question": "Who signs?", "gold": "travel.md"}\n')
-    printed = run("compare", "wiki", "--questions", "q.jsonl", "--systems", "bm25", "--metrics", "recall@1")
+    printed = run(
+        "compare", "wiki", "--questions", "q.jsonl", "--systems", "bm25", "--metrics", "recall@1"
+    )
     assert ".mp4" in printed
     assert pd.read_csv("reports/wiki/scores.csv")["mean"].tolist() == [1.0]
 
@@ -230,9 +318,14 @@ def test_a_sweep_on_a_folder_of_documents_names_what_was_skipped(
     (tmp_path / "wiki").mkdir()
     (tmp_path / "wiki" / "travel.md").write_text("Anna Schmidt signs travel requests.")
     (tmp_path / "wiki" / "film.mp4").write_bytes(b"")
-    questions = [f'{{"question": "Who signs {kind}?", "gold": "travel.md"}}\n' for kind in ("travel requests", "this")]
+    questions = [
+        f'{{"question": "Who signs {kind}?", "gold": "travel.md"}}\n'
+        for kind in ("travel requests", "this")
+    ]
     (tmp_path / "q.jsonl").write_text("".join(questions))
-    (tmp_path / "s.toml").write_text('data = "wiki"\nmetrics = ["recall@1"]\n[systems.bm25]\nk1 = [0.9, 1.2]\n')
+    (tmp_path / "s.toml").write_text(
+        'data = "wiki"\nmetrics = ["recall@1"]\n[systems.bm25]\nk1 = [0.9, 1.2]\n'
+    )
     assert ".mp4" in run("sweep", "s.toml", "--questions", "q.jsonl", "--plan")
 
 
@@ -242,7 +335,9 @@ def test_documents_without_gold_are_compared_by_agreement_and_their_hits_can_be_
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wiki").mkdir()
-    (tmp_path / "wiki" / "travel.md").write_text("# Travel\n\nAnna Schmidt signs every request of those who travel.")
+    (tmp_path / "wiki" / "travel.md").write_text(
+        "# Travel\n\nAnna Schmidt signs every request of those who travel."
+    )
     (tmp_path / "wiki" / "lunch.md").write_text("# Lunch\n\nAt noon there is soup for all of us.")
     (tmp_path / "q.jsonl").write_text('{"question": "Who signs?"}\n')
     said = " ".join(run("compare", "wiki", *asked, "--systems", "bm25,dense").split())

@@ -1,6 +1,7 @@
 """Every query that the dynamic hybrid design gives as an example, as a user asks it: its kind, weights and first hit.
 
-A small invented library stands for that of the design, with the names of its examples. The design has no question set.
+A small invented library stands for that of the design, with the names of its examples. The design
+has no question set.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ DOCUMENTS = {
         "async-output.ts",
         "Async text streaming handler: writes each piece of text output to the socket as soon as it is there.",
     ),
-    "processor": ("processor.ts", "A response stream processor that splits a body into events and hands them on."),
+    "processor": (
+        "processor.ts",
+        "A response stream processor that splits a body into events and hands them on.",
+    ),
     "route": (
         "chat-route.ts",
         "The chat route of the example application checks the session, reads the messages of the request, asks the "
@@ -40,7 +44,10 @@ DOCUMENTS = {
         "export function useChat(options): messages, input and handleSubmit for a chat component. The useChat hook "
         "calls the chat route.",
     ),
-    "box": ("ChatBox.tsx", "The ChatBox component shows the messages of useChat and a form to write the next one."),
+    "box": (
+        "ChatBox.tsx",
+        "The ChatBox component shows the messages of useChat and a form to write the next one.",
+    ),
     "guide": (
         "guide-streaming.md",
         "How to stream AI responses in a React app: build real-time AI chat with React by a hook on the client and a "
@@ -50,9 +57,18 @@ DOCUMENTS = {
         "guide-errors.md",
         "Handling streaming in AI applications: back-pressure, aborted requests and partial answers.",
     ),
-    "python": ("use_chat.py", "def use_chat(session): what the Python client has in place of a hook."),
-    "legacy": ("use-chat-hook.ts", "export const useChatHook: the name that it had before version 3."),
-    "keys": ("credentials.md", "API keys have the form sk-proj-9fA2 and belong into the environment."),
+    "python": (
+        "use_chat.py",
+        "def use_chat(session): what the Python client has in place of a hook.",
+    ),
+    "legacy": (
+        "use-chat-hook.ts",
+        "export const useChatHook: the name that it had before version 3.",
+    ),
+    "keys": (
+        "credentials.md",
+        "API keys have the form sk-proj-9fA2 and belong into the environment.",
+    ),
     "option": ("provider.ts", "createProvider({ apiKey }) takes the secret in TypeScript."),
     "argument": ("provider.py", "Provider(api_key=None) takes the secret in Python."),
     "variable": ("env.md", "export API_KEY=… sets the secret for a shell."),
@@ -69,7 +85,8 @@ FACTS = (
 )
 CONCEPTUAL, IDENTIFIER, SPELLED = (0.7, 0.2, 0.0, 0.1), (0.1, 0.5, 0.3, 0.1), (0.2, 0.5, 0.2, 0.1)
 RELATIONSHIP, FUZZY, FORMAT = (0.1, 0.2, 0.1, 0.6), (0.1, 0.2, 0.6, 0.1), (0.0, 0.2, 0.7, 0.1)
-IN_OTHER_CAPITALS = {"api_key", "API_KEY"}  # beside each other in the documents: BM25 does not tell them apart
+# beside each other in the documents: BM25 does not tell them apart
+IN_OTHER_CAPITALS = {"api_key", "API_KEY"}
 EXAMPLES = [
     # "Query Analysis System", Example Query Classifications 1 to 5: the weights are the design's
     ("How do I stream AI responses in a React app?", "conceptual", CONCEPTUAL, "guide"),
@@ -80,7 +97,8 @@ EXAMPLES = [
     # "Advantages Over Pure Semantic Search": its two test cases, the weights are the design's
     ("streaming text response", "identifier", SPELLED, "class"),
     ("How do I implement real-time AI chat in React?", "conceptual", CONCEPTUAL, "guide"),
-    # "Four-Dimensional Hybrid Search": the example of each dimension, whose weight the design gives as a range
+    # "Four-Dimensional Hybrid Search": the example of each dimension, whose weight the design gives
+    # as a range
     ("How do I handle streaming in AI applications?", "conceptual", CONCEPTUAL, "errors"),
     ("Find StreamingTextResponse class", "identifier", IDENTIFIER, "class"),
     ("STreamingTxtResp", "fuzzy", FUZZY, "class"),
@@ -88,8 +106,10 @@ EXAMPLES = [
     # "Implementation" of the third: what its statement in SQL looks for with a wildcard within
     ("*Streaming*Response*", "mixed", FORMAT, "class"),
 ]
-# Further names of the text, each beside the passage that has it: names that differ in case and separators alone, import
-# paths, and what the other statements look for. Rank fusion does not know that the pattern's first hit is far ahead of
+# Further names of the text, each beside the passage that has it: names that differ in case and
+# separators alone, import
+# paths, and what the other statements look for. Rank fusion does not know that the pattern's first
+# hit is far ahead of
 # the others, so in the fused ranking it is among the first three.
 NAMES = {
     "StreamingTextResponse": "class",
@@ -110,12 +130,16 @@ NAMES = {
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("library")
-    rows = [{"_id": name, "title": title, "text": text} for name, (title, text) in DOCUMENTS.items()]
+    rows = [
+        {"_id": name, "title": title, "text": text} for name, (title, text) in DOCUMENTS.items()
+    ]
     (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     asked = {"_id": "q1", "text": "What returns a StreamingTextResponse?"}
     (folder / "queries.jsonl").write_text(json.dumps(asked), encoding="utf-8")
     (folder / "qrels").mkdir()
-    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\troute\t1\n", encoding="utf-8")
+    (folder / "qrels" / "test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\nq1\troute\t1\n", encoding="utf-8"
+    )
     lines = ["\t".join(row) for row in (("head", "relation", "tail", "passage_id"), *FACTS)]
     (folder / "triples.tsv").write_text("\n".join(lines), encoding="utf-8")
     return folder
@@ -124,7 +148,16 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def asked(library: Path, store: Store, query: str, *arguments: str) -> str:
     """What `kg2rag explain` shows of the first three hits of the dynamic hybrid."""
     graph = "dynamic_hybrid.graph=graph_augmented"
-    given = ["--path", str(library), "--graph", f"triples({library / 'triples.tsv'})", "--set", graph, "--k", "3"]
+    given = [
+        "--path",
+        str(library),
+        "--graph",
+        f"triples({library / 'triples.tsv'})",
+        "--set",
+        graph,
+        "--k",
+        "3",
+    ]
     done = CliRunner().invoke(
         app,
         ["explain", "beir", query, "--systems", "dynamic_hybrid", *given, *arguments],
@@ -148,9 +181,16 @@ def hits(shown: str) -> list[str]:
     return re.findall(r"^ \d  (\S+)", shown, re.MULTILINE)
 
 
-@pytest.mark.parametrize(("query", "kind", "weights", "first"), EXAMPLES, ids=[one[0] for one in EXAMPLES])
+@pytest.mark.parametrize(
+    ("query", "kind", "weights", "first"), EXAMPLES, ids=[one[0] for one in EXAMPLES]
+)
 def test_an_example_of_the_design_has_its_kind_its_weights_and_its_first_hit(
-    library: Path, session_store: Store, query: str, kind: str, weights: tuple[float, ...], first: str
+    library: Path,
+    session_store: Store,
+    query: str,
+    kind: str,
+    weights: tuple[float, ...],
+    first: str,
 ) -> None:
     shown = asked(library, session_store, query)
     assert analysis(shown) == (kind, weights)
@@ -182,6 +222,8 @@ def test_what_is_nearly_an_id_of_the_set_is_refused_and_another_word_is_a_query(
 
 def test_a_search_may_bring_weights_of_its_own(library: Path, session_store: Store) -> None:
     # The design's `search(query, weights?)`: nothing is analysed, and pattern alone finds the typo.
-    shown = asked(library, session_store, "STreamingTxtResp", "--set", "dynamic_hybrid.weights=[0,0,1,0]")
+    shown = asked(
+        library, session_store, "STreamingTxtResp", "--set", "dynamic_hybrid.weights=[0,0,1,0]"
+    )
     assert "reasoning: weights as given" in shown
     assert (analysis(shown)[1], hits(shown)[0]) == ((0, 0, 1, 0), "class")

@@ -22,7 +22,9 @@ def printed(shown: pytest.CaptureFixture[str]) -> str:
     return captured.out + captured.err
 
 
-def test_a_line_a_table_and_json_hold_no_control_character(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_a_table_and_json_hold_no_control_character(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     print_line(f"file {ESCAPE}.md")
     print_line(f"server: {ESCAPE}", err=True)
     print_table([f"name{ESCAPE}"], [[f"cell{ESCAPE} [bold]x[/bold] [/]"]])
@@ -38,7 +40,8 @@ def test_a_line_a_table_and_json_hold_no_control_character(capsys: pytest.Captur
         (("context", "DOCUMENTS", "who wrote it?", "--system", "bm25"), 0),
         (("datasets", "info", "DOCUMENTS"), 0),
         (("compare", f"nowhere{ESCAPE}"), 2),
-        (("questions", "DOCUMENTS", "--known-item", "--out", f"DOCUMENTS/{ESCAPE}.jsonl"), 3),  # none is long enough
+        # none is long enough
+        (("questions", "DOCUMENTS", "--known-item", "--out", f"DOCUMENTS/{ESCAPE}.jsonl"), 3),
         (("build", "DOCUMENTS", "--out", "DOCUMENTS/bad.md" + ESCAPE), 2),
     ],
 )
@@ -59,7 +62,9 @@ def test_a_folder_of_hostile_names_and_texts_steers_no_terminal(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KG2RAG_STORE", str(session_store.root))
     monkeypatch.setenv("TQDM_DISABLE", "1")  # a bar goes back to the beginning of its line
-    monkeypatch.setattr(sys, "argv", ["kg2rag", *(word.replace("DOCUMENTS", str(folder)) for word in arguments)])
+    monkeypatch.setattr(
+        sys, "argv", ["kg2rag", *(word.replace("DOCUMENTS", str(folder)) for word in arguments)]
+    )
     with pytest.raises(SystemExit) as stopped:
         main()
     assert (stopped.value.code or 0) == code

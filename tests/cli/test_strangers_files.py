@@ -74,7 +74,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(folder: Path, monkeypatch: pytest.MonkeyPatch, session_store, capsys):  # type: ignore[no-untyped-def]
     """Runs a command; its exit code and what it said."""
     monkeypatch.setenv("KG2RAG_STORE", str(session_store.root))
-    places = {"DOCUMENTS": folder / "documents", "SWEEP": folder / "sweep.toml", "LEDGER": folder / "ledger.toml"}
+    places = {
+        "DOCUMENTS": folder / "documents",
+        "SWEEP": folder / "sweep.toml",
+        "LEDGER": folder / "ledger.toml",
+    }
 
     def start(command: str, out: Path) -> tuple[int, str]:
         for name, place in {**places, "OUT": out}.items():
@@ -89,7 +93,11 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, session_store, capsys):  
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def put(folder: Path, contents: dict[str, bytes]) -> None:

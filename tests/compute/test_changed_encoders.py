@@ -22,7 +22,12 @@ from kg2rag import KnowledgeBase
 from kg2rag.compute import GivenEncoder, SentenceEncoder, Store
 from kg2rag.compute.user_encoder import ChangedEncoderError
 
-TEXTS = ["the old castle", "who wrote the novel near the river bridge", "engine canal engine " * 20, "film"]
+TEXTS = [
+    "the old castle",
+    "who wrote the novel near the river bridge",
+    "engine canal engine " * 20,
+    "film",
+]
 
 
 @pytest.fixture(scope="session")
@@ -100,29 +105,49 @@ def train(network: SentenceTransformer) -> None:
 
 def hook(network: SentenceTransformer) -> None:
     network[1].register_forward_hook(
-        lambda _module, _inputs, found: found | {"sentence_embedding": found["sentence_embedding"].roll(1, 1)}
+        lambda _module, _inputs, found: (
+            found | {"sentence_embedding": found["sentence_embedding"].roll(1, 1)}
+        )
     )
 
 
-CHANGES = [pool_first_token, put_prompts, truncate, shorten, halve, retokenize, adapt, project, train, hook]
+CHANGES = [
+    pool_first_token,
+    put_prompts,
+    truncate,
+    shorten,
+    halve,
+    retokenize,
+    adapt,
+    project,
+    train,
+    hook,
+]
 
 
 def assert_own_vectors(changed: Callable[[], Any], store: Store, fresh: Store) -> None:
     for role in ("passage", "query"):
         own = GivenEncoder(changed(), "same name").encode(TEXTS, fresh, role)
-        assert np.allclose(GivenEncoder(changed(), "same name").encode(TEXTS, store, role), own, atol=1e-5)
+        assert np.allclose(
+            GivenEncoder(changed(), "same name").encode(TEXTS, store, role), own, atol=1e-5
+        )
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_sentence_transformer_that_was_changed(folder: Path, store: Store, fresh: Store, change: Any) -> None:
+def test_a_sentence_transformer_that_was_changed(
+    folder: Path, store: Store, fresh: Store, change: Any
+) -> None:
     network = SentenceTransformer(str(folder), device="cpu")
     before = GivenEncoder(network, "same name")
     first = before.encode(TEXTS, store), before.encode(TEXTS, store, "query")
     changed = deepcopy(network)
     change(changed)
     assert_own_vectors(lambda: changed, store, fresh)
-    for role, vectors in zip(("passage", "query"), first, strict=True):  # and the first one still has its own
-        assert np.array_equal(GivenEncoder(network, "same name").encode(TEXTS, store, role), vectors)
+    # and the first one still has its own
+    for role, vectors in zip(("passage", "query"), first, strict=True):
+        assert np.array_equal(
+            GivenEncoder(network, "same name").encode(TEXTS, store, role), vectors
+        )
 
 
 def test_other_norms_of_equal_vectors_are_no_change(folder: Path, store: Store) -> None:
@@ -139,7 +164,9 @@ def table_of(seed: int) -> dict[str, np.ndarray]:
 
 def look_up(table: dict[str, np.ndarray], texts: list[str]) -> np.ndarray:
     zeros = np.zeros(8)
-    return np.array([sum((table.get(word, zeros) for word in text.split()), zeros) for text in texts])
+    return np.array(
+        [sum((table.get(word, zeros) for word in text.split()), zeros) for text in texts]
+    )
 
 
 TABLE = table_of(0)
@@ -176,7 +203,9 @@ def test_a_function_whose_global_table_was_replaced(store, fresh, monkeypatch) -
 
 
 def test_a_function_one_word_of_whose_table_was_replaced(store, fresh, monkeypatch) -> None:
-    texts = [f"the {word} of {number}" for number in range(40) for word in ("old", "river", "canal")] + ["castle"]
+    texts = [
+        f"the {word} of {number}" for number in range(40) for word in ("old", "river", "canal")
+    ] + ["castle"]
     GivenEncoder(by_global, "same name").encode(texts, store)
     monkeypatch.setitem(TABLE, "castle", np.ones(8))
     own = GivenEncoder(by_global, "same name").encode(texts, fresh)
@@ -217,11 +246,15 @@ def test_a_function_that_reads_a_file(store, fresh, tmp_path, words) -> None:
     file = tmp_path / "table.json"
 
     def encode(texts: list[str]) -> np.ndarray:
-        return look_up({word: np.array(row) for word, row in json.loads(file.read_text()).items()}, texts)
+        return look_up(
+            {word: np.array(row) for word, row in json.loads(file.read_text()).items()}, texts
+        )
 
     def write(seed: int) -> None:
         new = table_of(seed)
-        file.write_text(json.dumps({word: (new if word in words else TABLE)[word].tolist() for word in TABLE}))
+        file.write_text(
+            json.dumps({word: (new if word in words else TABLE)[word].tolist() for word in TABLE})
+        )
 
     write(0)
     KnowledgeBase.build(TEXTS, embedder=encode, store=store).vectors  # noqa: B018
@@ -247,8 +280,12 @@ def edit(folder: Path, name: str, change: Callable[[dict[str, Any]], object]) ->
 
 
 FILES = {
-    "pooling": lambda folder: edit(folder / "1_Pooling", "config.json", lambda about: about.update(pooling_mode="cls")),
-    "words": lambda folder: edit(folder, "tokenizer.json", lambda about: about.update(normalizer=None)),
+    "pooling": lambda folder: edit(
+        folder / "1_Pooling", "config.json", lambda about: about.update(pooling_mode="cls")
+    ),
+    "words": lambda folder: edit(
+        folder, "tokenizer.json", lambda about: about.update(normalizer=None)
+    ),
 }
 
 

@@ -68,7 +68,9 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serving(answer: Answer) -> Iterator[Server]:
     server = Server(answer)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+    ).start()
     try:
         yield server
     finally:
@@ -79,7 +81,11 @@ def serving(answer: Answer) -> Iterator[Server]:
 def sending(data: bytes, status: int = 200, **headers: str) -> Answer:
     def answer(_: Server, to: BaseHTTPRequestHandler) -> None:
         to.send_response(status)
-        for name, value in {"content_type": "application/json", "content_length": str(len(data)), **headers}.items():
+        for name, value in {
+            "content_type": "application/json",
+            "content_length": str(len(data)),
+            **headers,
+        }.items():
             to.send_header(name.replace("_", "-"), value)
         to.end_headers()
         to.wfile.write(data)
@@ -88,7 +94,9 @@ def sending(data: bytes, status: int = 200, **headers: str) -> Answer:
 
 
 def vectors(count: int = 1) -> bytes:
-    return json.dumps({"data": [{"index": row, "embedding": [3.0, 4.0]} for row in range(count)]}).encode()
+    return json.dumps(
+        {"data": [{"index": row, "embedding": [3.0, 4.0]} for row in range(count)]}
+    ).encode()
 
 
 def read_json(content: bytes, events: bool) -> Any:
@@ -118,15 +126,22 @@ def failure_of(server: Server, max_bytes: int = 1 << 20, **options: Any) -> Endp
         ("http://localhost:8000/v1", "http://localhost:8000/v1", True),
     ],
 )
-def test_the_openai_key_belongs_to_openai_and_to_the_address_of_its_variable(monkeypatch, base_url, own, belongs):
+def test_the_openai_key_belongs_to_openai_and_to_the_address_of_its_variable(
+    monkeypatch, base_url, own, belongs
+):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", own)
     assert has_openai_key(base_url) is belongs
     assert api_key(base_url) == (KEY if belongs else "none")
 
 
-def test_a_host_of_somebody_elses_is_sent_no_key_and_no_header_of_the_environment(monkeypatch, tmp_path):
-    secrets = {name: f"{name}-0123456789" for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID")}
+def test_a_host_of_somebody_elses_is_sent_no_key_and_no_header_of_the_environment(
+    monkeypatch, tmp_path
+):
+    secrets = {
+        name: f"{name}-0123456789"
+        for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID")
+    }
     secrets["OPENAI_PROJECT_ID"] = "project-0123456789"
     for name, value in secrets.items():
         monkeypatch.setenv(name, value)
@@ -147,13 +162,21 @@ def test_a_key_that_is_named_for_an_address_is_sent_there(monkeypatch, tmp_path)
 
 @pytest.mark.parametrize("status", [401, 403, 400, 500, 200])
 @pytest.mark.parametrize(
-    "echo", [KEY, KEY.replace("/", "\\/"), "sk-canary%2F0123456789%2Babcdef", f"Authorization: Bearer {KEY}"]
+    "echo",
+    [
+        KEY,
+        KEY.replace("/", "\\/"),
+        "sk-canary%2F0123456789%2Babcdef",
+        f"Authorization: Bearer {KEY}",
+    ],
 )
 def test_a_key_that_the_server_repeats_is_not_shown(monkeypatch, tmp_path, status, echo):
     monkeypatch.setenv("OTHER_KEY", KEY)
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.0)
     monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.0)
-    with serving(sending(b'{"error": {"message": "wrong key %s"}}' % echo.encode(), status)) as server:
+    with serving(
+        sending(b'{"error": {"message": "wrong key %s"}}' % echo.encode(), status)
+    ) as server:
         with pytest.raises(EndpointError) as of_encoder:
             EndpointEncoder(server.url, "m", "OTHER_KEY").encode(["a"], Store(tmp_path))
         with pytest.raises(CompletionError) as of_chat:
@@ -183,7 +206,10 @@ def test_an_address_that_is_none_or_holds_a_secret_is_refused(base_url):
 @pytest.mark.parametrize(
     ("base_url", "local"),
     [
-        *((f"http://{host}/v1", True) for host in ("localhost", "127.0.0.2:80", "[::1]:8", "0.0.0.0")),
+        *(
+            (f"http://{host}/v1", True)
+            for host in ("localhost", "127.0.0.2:80", "[::1]:8", "0.0.0.0")
+        ),
         *((f"http://{host}/v1", False) for host in ("localhost.example", "10.0.0.1")),
     ],
 )

@@ -37,7 +37,10 @@ def unit_letters(texts: list[str]) -> np.ndarray:
 
 
 def as_openai(texts: list[str]) -> tuple[int, dict[str, Any]]:
-    items = [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(letters(texts).tolist())]
+    items = [
+        {"object": "embedding", "index": i, "embedding": row}
+        for i, row in enumerate(letters(texts).tolist())
+    ]
     usage = {"prompt_tokens": 1, "total_tokens": 1}
     return 200, {"object": "list", "data": items[::-1], "model": "letters", "usage": usage}
 
@@ -110,18 +113,26 @@ def reply(items: object) -> bytes:
 
 
 def items(indexes: list[int | None], embeddings: list[Any] = VECTORS) -> list[dict[str, Any]]:
-    return [{"index": index, "embedding": row} for index, row in zip(indexes, embeddings, strict=True)]
+    return [
+        {"index": index, "embedding": row} for index, row in zip(indexes, embeddings, strict=True)
+    ]
 
 
 READ_RIGHT = {
     "in order": items([0, 1, 2]),
     "in another order": [items([0, 1, 2])[i] for i in (2, 0, 1)],
     "0 left out": [{"embedding": VECTORS[0]}, *items([0, 1, 2])[1:]],
-    "0 left out, in another order": [items([0, 1, 2])[2], {"embedding": VECTORS[0]}, items([0, 1, 2])[1]],
+    "0 left out, in another order": [
+        items([0, 1, 2])[2],
+        {"embedding": VECTORS[0]},
+        items([0, 1, 2])[1],
+    ],
     "no index": [{"embedding": row} for row in VECTORS],
     "null": items([None, None, None]),
     "always 0": items([0, 0, 0]),
-    "base64": items([0, 1, 2], [base64.b64encode(np.array(row, "<f4").tobytes()).decode() for row in VECTORS]),
+    "base64": items(
+        [0, 1, 2], [base64.b64encode(np.array(row, "<f4").tobytes()).decode() for row in VECTORS]
+    ),
     "a list in a list": items([0, 1, 2], [[row] for row in VECTORS]),
 }
 
@@ -155,10 +166,14 @@ def test_a_reply_of_any_other_form_is_refused(form: str) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
-def test_a_request_with_too_many_texts_is_halved_and_the_size_remembered(store: Store, status: int) -> None:
+def test_a_request_with_too_many_texts_is_halved_and_the_size_remembered(
+    store: Store, status: int
+) -> None:
     def ten(texts: list[str]) -> tuple[int, dict[str, Any]]:
         if len(texts) > 10:
-            return status, {"error": {"message": "batch size is invalid, it should not be larger than 10."}}
+            return status, {
+                "error": {"message": "batch size is invalid, it should not be larger than 10."}
+            }
         return as_openai(texts)
 
     with serving(ten) as server:
@@ -176,13 +191,18 @@ def test_a_request_that_times_out_is_sent_with_fewer_texts(store: Store) -> None
     with serving(slowly) as server:
         encoder = EndpointEncoder(server.url, "letters", timeout=0.8)
         assert np.allclose(encoder.encode(TEXTS[:4] + TEXTS, store)[:4], unit_letters(TEXTS[:4]))
-        assert [len(texts) for texts in server.asked[:4]] == [1, 16, 2, 2]  # "dimensions", too many, an eighth
+        # "dimensions", too many, an eighth
+        assert [len(texts) for texts in server.asked[:4]] == [1, 16, 2, 2]
         with pytest.raises(EndpointError) as raised:
-            EndpointEncoder(server.url, "letters", timeout=0.05, query_prompt="?").encode(["late"], store, "query")
+            EndpointEncoder(server.url, "letters", timeout=0.05, query_prompt="?").encode(
+                ["late"], store, "query"
+            )
         assert raised.value.kind == "timeout"
 
 
-def test_what_was_paid_before_an_error_is_kept_and_the_error_names_address_and_cause(store: Store) -> None:
+def test_what_was_paid_before_an_error_is_kept_and_the_error_names_address_and_cause(
+    store: Store,
+) -> None:
     def until_spent(texts: list[str]) -> tuple[int, dict[str, Any]]:
         if len(server.paid) > 9:
             return 401, {"error": {"message": "out of\ncredit"}}
@@ -210,6 +230,11 @@ def test_builds_at_the_same_time_pay_every_text_once(store: Store) -> None:
 
     with serving(slowly) as server, ThreadPoolExecutor(4) as pool:
         parts = [TEXTS, TEXTS[5:], TEXTS[::-1], TEXTS]
-        results = list(pool.map(lambda part: EndpointEncoder(server.url, "letters").encode(part, store), parts))
+        results = list(
+            pool.map(lambda part: EndpointEncoder(server.url, "letters").encode(part, store), parts)
+        )
         assert sorted(server.paid) == sorted([*TEXTS, "dimensions"])
-    assert all(np.allclose(vectors, unit_letters(part)) for vectors, part in zip(results, parts, strict=True))
+    assert all(
+        np.allclose(vectors, unit_letters(part))
+        for vectors, part in zip(results, parts, strict=True)
+    )

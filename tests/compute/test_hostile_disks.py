@@ -72,7 +72,9 @@ def test_a_full_disk_is_said_and_leaves_nothing(root: Path) -> None:
     assert Store(root).verify() == {}
 
 
-def test_a_store_that_may_only_be_read_gives_what_it_has_and_says_what_it_cannot_make(root: Path) -> None:
+def test_a_store_that_may_only_be_read_gives_what_it_has_and_says_what_it_cannot_make(
+    root: Path,
+) -> None:
     for place in (root.parent, root, *root.rglob("*/")):
         place.chmod(0o555 if place != root.parent else 0o755)
     assert said("read", root) == "made 1 100000"  # the one to warm up
@@ -92,7 +94,9 @@ def test_a_file_where_a_folder_should_be_is_named(place: str, tmp_path: Path) ->
     assert blocked.read_text() == "mine"
 
 
-def test_a_dangling_link_to_the_store_is_named_and_one_in_place_of_an_entry_is_rebuilt(tmp_path: Path) -> None:
+def test_a_dangling_link_to_the_store_is_named_and_one_in_place_of_an_entry_is_rebuilt(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "gone")
     with pytest.raises(OSError, match="link"):
         Store(tmp_path / "link").entry("thing", {"rows": 1}, build)

@@ -70,7 +70,9 @@ def test_no_flipped_bit_gives_another_value(file: KeyedFile) -> None:
             assert all(value == VALUES[key] for key, value in values.items()), place
 
 
-def test_the_sound_rows_of_a_malformed_file_are_read_and_the_old_file_is_set_aside(file: KeyedFile) -> None:
+def test_the_sound_rows_of_a_malformed_file_are_read_and_the_old_file_is_set_aside(
+    file: KeyedFile,
+) -> None:
     place = place_of(file, b"value 30 ") // 16_384 * 16_384
     content = bytearray(file.path.read_bytes())
     content[place : place + 400] = b"\xff" * 400
@@ -92,7 +94,9 @@ def database(path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [lambda path: path.write_bytes(b"no database" * 1000), database])
-def test_a_file_of_which_no_row_can_be_read_is_renamed_and_a_new_one_begun(tmp_path: Path, write) -> None:
+def test_a_file_of_which_no_row_can_be_read_is_renamed_and_a_new_one_begun(
+    tmp_path: Path, write
+) -> None:
     file = Store(tmp_path).keyed_file("answers")
     write(file.path)
     before = file.path.read_bytes()
@@ -139,7 +143,9 @@ with file.claim("one"):
 
 
 def test_a_claim_holds_between_processes_and_a_kill_frees_it(tmp_path: Path) -> None:
-    holder = subprocess.Popen([sys.executable, "-c", HOLDING, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDING, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
     file, payments = Store(tmp_path).keyed_file("answers"), []

@@ -16,7 +16,9 @@ from kg2rag.compute import SentenceEncoder, Store, embedder_named, hardware
 from kg2rag.compute.models import SHORT, ModelNotFoundError, full_name, hub_answers
 
 
-def test_a_short_name_is_that_of_the_model_on_the_hub_but_for_a_folder(tmp_path, monkeypatch) -> None:
+def test_a_short_name_is_that_of_the_model_on_the_hub_but_for_a_folder(
+    tmp_path, monkeypatch
+) -> None:
     for short, full in (
         ("bge-small", "BAAI/bge-small-en-v1.5"),
         ("GTE-small", "thenlper/gte-small"),
@@ -40,7 +42,14 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         raise OSError("Network is unreachable")
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+    for name in (
+        "http_proxy",
+        "https_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "all_proxy",
+        "ALL_PROXY",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(socket, "create_connection", refuse)
     return tried
@@ -52,12 +61,16 @@ def test_without_a_network_an_unknown_model_is_refused_at_once_beside_what_is_th
 ) -> None:
     with pytest.raises(ModelNotFoundError) as raised:
         embedder_named(name).describe(Store(tmp_path / "store"))
-    assert all(word in str(raised.value) for word in ("bge-smal'", "Did you mean 'bge-small'", SHORT))
+    assert all(
+        word in str(raised.value) for word in ("bge-smal'", "Did you mean 'bge-small'", SHORT)
+    )
     assert "disk" not in str(raised.value)
     assert len(offline) == 1
 
 
-def test_a_folder_needs_no_network_and_says_what_it_lacks(offline: list[object], tmp_path: Path) -> None:
+def test_a_folder_needs_no_network_and_says_what_it_lacks(
+    offline: list[object], tmp_path: Path
+) -> None:
     with pytest.raises(ModelNotFoundError, match="folder"):
         SentenceEncoder(str(tmp_path)).describe(Store(tmp_path / "store"))
     assert not offline
@@ -73,7 +86,9 @@ def test_a_model_with_code_of_its_own_is_refused_with_the_way_to_use_it(tmp_path
         SentenceEncoder(str(folder)).describe(Store(tmp_path / "store"))
 
 
-def test_the_hub_is_asked_once_and_briefly(offline: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hub_is_asked_once_and_briefly(
+    offline: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert not hub_answers()
     assert offline == [("huggingface.co", 443)]
     monkeypatch.setenv("https_proxy", "http://proxy.example:8080")

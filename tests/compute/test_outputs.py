@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from kg2rag.compute import RECORD, check_outputs, is_output, new_outputs, write_output, write_outputs
+from kg2rag.compute import (
+    RECORD,
+    check_outputs,
+    is_output,
+    new_outputs,
+    write_output,
+    write_outputs,
+)
 from kg2rag.text.records import DataError
 
 OLD = {"scores.csv": b"old scores", "runs/bm25.gz": b"old run", "config.json": b"{}"}
@@ -41,7 +48,9 @@ def test_results_of_several_kinds_lie_in_one_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "runs/dense.gz", "config.json"])
-def test_a_file_of_somebody_else_is_never_overwritten_and_nothing_is_changed(tmp_path: Path, name: str) -> None:
+def test_a_file_of_somebody_else_is_never_overwritten_and_nothing_is_changed(
+    tmp_path: Path, name: str
+) -> None:
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(b"theirs")
@@ -104,8 +113,12 @@ def test_a_record_that_leads_out_of_its_folder_is_refused(tmp_path: Path, name: 
     assert contents(tmp_path / "out") == OLD
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"program": "another"}', '{"outputs": {"a": 1}}', "\xff"])
-def test_a_file_with_the_name_of_the_record_that_is_none_stays(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"program": "another"}', '{"outputs": {"a": 1}}', "\xff"]
+)
+def test_a_file_with_the_name_of_the_record_that_is_none_stays(
+    tmp_path: Path, content: str
+) -> None:
     (tmp_path / RECORD).write_bytes(content.encode("latin-1"))
     with pytest.raises(DataError, match=RECORD):
         write_outputs(tmp_path, "comparison", NEW)
@@ -126,12 +139,20 @@ def fill_the_disk(partial: Path) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_an_error_while_results_are_written_leaves_the_old_ones_and_names_a_file(tmp_path: Path) -> None:
+def test_an_error_while_results_are_written_leaves_the_old_ones_and_names_a_file(
+    tmp_path: Path,
+) -> None:
     write_outputs(tmp_path / "out", "comparison", OLD)
-    with pytest.raises(OSError, match="out"), new_outputs(tmp_path / "out", "comparison") as partial:
+    with (
+        pytest.raises(OSError, match="out"),
+        new_outputs(tmp_path / "out", "comparison") as partial,
+    ):
         fill_the_disk(partial)
     assert contents(tmp_path / "out") == OLD
-    with pytest.raises(OSError, match="fresh"), new_outputs(tmp_path / "fresh", "comparison") as partial:
+    with (
+        pytest.raises(OSError, match="fresh"),
+        new_outputs(tmp_path / "fresh", "comparison") as partial,
+    ):
         fill_the_disk(partial)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -157,7 +178,9 @@ def test_results_of_a_process_killed_between_two_files_are_replaced_by_the_next(
     assert contents(tmp_path) == {"scores.csv": b"newest"}
 
 
-def test_outputs_are_known_by_the_record_the_page_and_the_name_of_saved_judgements(tmp_path: Path) -> None:
+def test_outputs_are_known_by_the_record_the_page_and_the_name_of_saved_judgements(
+    tmp_path: Path,
+) -> None:
     write_outputs(tmp_path / "reports", "comparison", OLD)
     write_output(tmp_path / "questions.jsonl", "questions", b"{}")
     (tmp_path / "questions.jsonl").write_bytes(b"judged")
@@ -166,6 +189,8 @@ def test_outputs_are_known_by_the_record_the_page_and_the_name_of_saved_judgemen
     (tmp_path / "questions-mine.jsonl").write_bytes(b"{}")
     (tmp_path / "page.html").write_bytes(b"<p>kg2rag")
     (tmp_path / "reports" / "notes.md").write_bytes(b"mine")
-    found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    found = {
+        path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()
+    }
     ours = {name for name in found if is_output(tmp_path / name)}
     assert found - ours == {"questions-mine.jsonl", "page.html", "reports/notes.md"}

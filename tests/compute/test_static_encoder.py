@@ -19,7 +19,9 @@ TABLE = np.random.default_rng(0).normal(size=(len(WORDS), 12)).astype(np.float32
 
 @pytest.fixture
 def encoder(tmp_path: Path) -> StaticEncoder:
-    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(WORDS)}, unk_token="[UNK]"))
+    tokenizer = Tokenizer(
+        models.WordPiece({piece: i for i, piece in enumerate(WORDS)}, unk_token="[UNK]")
+    )
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     StaticModel(TABLE, tokenizer).save_pretrained(tmp_path / "static")
@@ -31,7 +33,9 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
-def test_a_text_has_the_mean_of_its_tokens_vectors_scaled_to_norm_one(encoder: StaticEncoder, store: Store) -> None:
+def test_a_text_has_the_mean_of_its_tokens_vectors_scaled_to_norm_one(
+    encoder: StaticEncoder, store: Store
+) -> None:
     texts = ["The rivers", "", "castle", "a \ud83d river"]
     vectors = encoder.encode(texts, store)
     mean = TABLE[[WORDS.index(word) for word in ("the", "river", "##s")]].mean(axis=0)
@@ -43,7 +47,9 @@ def test_a_text_has_the_mean_of_its_tokens_vectors_scaled_to_norm_one(encoder: S
     assert counter_of(encoder).count(["The rivers", ""]) == [3, 0]
 
 
-def test_another_table_has_another_fingerprint(encoder: StaticEncoder, store: Store, tmp_path: Path) -> None:
+def test_another_table_has_another_fingerprint(
+    encoder: StaticEncoder, store: Store, tmp_path: Path
+) -> None:
     table = encoder.table
     StaticModel(2 * TABLE, table.tokenizer).save_pretrained(tmp_path / "other")
     assert StaticEncoder(str(tmp_path / "other")).fingerprint(store) != encoder.fingerprint(store)

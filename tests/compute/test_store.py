@@ -81,18 +81,26 @@ def spoil_number(path: Path, field: str, number: str) -> None:
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "one flipped bit": (flip, "a.bin does not match its checksum"),
-    "truncated": (lambda path: os.truncate(path / "a.bin", 9_999), "a.bin has 9999 bytes instead of 10000"),
+    "truncated": (
+        lambda path: os.truncate(path / "a.bin", 9_999),
+        "a.bin has 9999 bytes instead of 10000",
+    ),
     "file missing": (lambda path: (path / "deep" / "b.bin").unlink(), "b.bin is missing"),
     "manifest missing": (lambda path: (path / MANIFEST).unlink(), "manifest"),
     "manifest cut": (lambda path: os.truncate(path / MANIFEST, 50), "manifest"),
     "manifest lacks a checksum": (spoil_checksum_name, "sha256"),
     "manifest of infinite size": (lambda path: spoil_number(path, "size", "1e345"), "size"),
-    "manifest nests": (lambda path: spoil_number(path, "size", "[" * 30_000 + "]" * 30_000), "manifest"),
+    "manifest nests": (
+        lambda path: spoil_number(path, "size", "[" * 30_000 + "]" * 30_000),
+        "manifest",
+    ),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_is_reported_by_name_and_the_entry_rebuilt(store: Store, build: Counted, damage: str) -> None:
+def test_damage_is_reported_by_name_and_the_entry_rebuilt(
+    store: Store, build: Counted, damage: str
+) -> None:
     path = store.entry("thing", KEY, build)
     whole = contents(path)
     spoil, complaint = DAMAGE[damage]
@@ -114,7 +122,9 @@ def test_damage_is_reported_by_name_and_the_entry_rebuilt(store: Store, build: C
         (OSError("10 requested and 4 written"), errno.ENOSPC),  # as numpy says it
     ],
 )
-def test_a_disk_is_full_where_it_is_and_nowhere_else(store: Store, error: OSError, number: int | None) -> None:
+def test_a_disk_is_full_where_it_is_and_nowhere_else(
+    store: Store, error: OSError, number: int | None
+) -> None:
     def failing(_: Path) -> None:
         raise error
 
@@ -168,7 +178,9 @@ def test_another_version_of_a_library_is_another_entry(
     assert store.entry("thing", KEY, build, libraries=("numpy",)) != first
 
 
-def test_the_default_store_is_the_environments_else_the_checkouts_else_the_users(monkeypatch, tmp_path: Path) -> None:
+def test_the_default_store_is_the_environments_else_the_checkouts_else_the_users(
+    monkeypatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("KG2RAG_STORE", str(tmp_path))
     assert default_root() == tmp_path
     monkeypatch.delenv("KG2RAG_STORE")
@@ -211,7 +223,12 @@ def database(path: Path) -> None:
 def strangers(root: Path) -> dict[str, bytes]:
     """Files of others in the folder of a store, with names such as ours."""
     name = "0123456789abcdef0123456789abcdef"
-    for folder in (root / "profile" / name, root / "thing" / name, root / "vectors", root / "documents" / name):
+    for folder in (
+        root / "profile" / name,
+        root / "thing" / name,
+        root / "vectors",
+        root / "documents" / name,
+    ):
         folder.mkdir(parents=True, exist_ok=True)
     for path in ("places.sqlite", "vectors/customers.sqlite", "profile/deep.sqlite"):
         database(root / path)
@@ -221,7 +238,11 @@ def strangers(root: Path) -> dict[str, bytes]:
     (root / "documents" / name / MANIFEST).write_text('{"key": {}, "files": {}}')
     (root / ".partial-notes").write_text("mine")
     (root / "profile" / ".partial-my-own-notes").write_text("mine")
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
 
 
 def test_prune_deletes_nothing_that_others_wrote(store: Store, build: Counted) -> None:
@@ -231,7 +252,11 @@ def test_prune_deletes_nothing_that_others_wrote(store: Store, build: Counted) -
     store.entry("thing", {"rows": 2}, build)
     store.keyed_file("answers").keep([("a", b"1")])
     assert store.prune()[0] == 2
-    left = {str(path.relative_to(store.root)): path.read_bytes() for path in store.root.rglob("*") if path.is_file()}
+    left = {
+        str(path.relative_to(store.root)): path.read_bytes()
+        for path in store.root.rglob("*")
+        if path.is_file()
+    }
     assert {name: left.get(name) for name in before} == before
     assert (mixed / "my notes.txt").read_text() == "put here by hand"
 
@@ -260,18 +285,26 @@ def fail(partial: Path) -> None:
 def test_a_folder_that_is_there_is_refused_and_kept(tmp_path: Path) -> None:
     (tmp_path / "graph").mkdir()
     (tmp_path / "graph" / "old").touch()
-    with pytest.raises(FileExistsError, match="graph"), atomic_write.new_folder(tmp_path / "graph") as partial:
+    with (
+        pytest.raises(FileExistsError, match="graph"),
+        atomic_write.new_folder(tmp_path / "graph") as partial,
+    ):
         (partial / "new").touch()
     assert names(tmp_path) == ["graph"]
     assert names(tmp_path / "graph") == ["old"]
 
 
-def test_a_folder_takes_the_place_of_another_where_that_is_wanted_and_a_block_that_raises_changes_nothing(tmp_path):
+def test_a_folder_takes_the_place_of_another_where_that_is_wanted_and_a_block_that_raises_changes_nothing(
+    tmp_path,
+):
     for name in ("old", "new"):
         with atomic_write.new_folder(tmp_path / "graph", replace=True) as partial:
             (partial / name).touch()
         atomic_write.write(tmp_path / "a.csv", name.encode())
-    with pytest.raises(RuntimeError), atomic_write.new_folder(tmp_path / "graph", replace=True) as partial:
+    with (
+        pytest.raises(RuntimeError),
+        atomic_write.new_folder(tmp_path / "graph", replace=True) as partial,
+    ):
         fail(partial / "newer")
     with pytest.raises(RuntimeError), atomic_write.new_file(tmp_path / "a.csv") as partial:
         fail(partial)
@@ -285,19 +318,27 @@ def leftover(process: int, machine: str, name: str) -> str:
     return f".partial-{process}-{machine}-0123456789ab-{name}.tmp"
 
 
-def test_what_killed_processes_left_is_removed_and_what_living_ones_write_is_kept(tmp_path: Path) -> None:
+def test_what_killed_processes_left_is_removed_and_what_living_ones_write_is_kept(
+    tmp_path: Path,
+) -> None:
     (tmp_path / leftover(DEAD, atomic_write.MACHINE, "a.csv")).write_bytes(b"12345")
     folder = tmp_path / leftover(DEAD, atomic_write.MACHINE, "graph")
     folder.mkdir()
     (folder / "half").write_bytes(b"123")
-    kept = [leftover(os.getpid(), atomic_write.MACHINE, "a.csv"), ".partial-mine-notes", f".partial-{DEAD}-mine.tmp"]
+    kept = [
+        leftover(os.getpid(), atomic_write.MACHINE, "a.csv"),
+        ".partial-mine-notes",
+        f".partial-{DEAD}-mine.tmp",
+    ]
     for name in kept:
         (tmp_path / name).touch()
     assert atomic_write.remove_leftovers(tmp_path) == 8
     assert names(tmp_path) == sorted(kept)
 
 
-def test_what_a_container_left_that_is_gone_is_removed_after_a_week(store: Store, build: Counted) -> None:
+def test_what_a_container_left_that_is_gone_is_removed_after_a_week(
+    store: Store, build: Counted
+) -> None:
     folder = store.root / "thing"
     for machine, days in (("gone", 8), ("living", 6)):
         path = folder / leftover(1, machine, "graph") / "half"

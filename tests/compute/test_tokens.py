@@ -31,7 +31,8 @@ class Words:
 
 def test_words_pieces_and_punctuation_are_tokens_of_the_whole_text() -> None:
     assert COUNTER.count(["", "strength", "depends_on", "(strength: 8)"]) == [0, 1, 3, 5]
-    assert COUNTER.count(["river " * 1000, "river \ud83d"]) == [1000, 2]  # beyond the encoder's limit; a lone surrogate
+    # beyond the encoder's limit; a lone surrogate
+    assert COUNTER.count(["river " * 1000, "river \ud83d"]) == [1000, 2]
     assert counter_of(object()) == EncoderTokens(SentenceEncoder())  # type: ignore[arg-type]
 
 
@@ -52,7 +53,9 @@ def test_tokens_are_counted_where_no_model_can_be_had(tmp_path: Path) -> None:
         "EncoderTokens(SentenceEncoder('nosuch/model')).count(['river'])"
     )
     offline = {**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run([sys.executable, "-c", script], env=offline, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=offline, capture_output=True, text=True
+    )
     assert done.stdout == "[5]\n"
     assert "ModelNotFoundError: The encoder 'nosuch/model'" in done.stderr
 
@@ -77,7 +80,9 @@ def test_a_model_folder_without_a_fast_tokenizer_is_refused_by_name(tmp_path: Pa
 
 
 def test_a_hit_that_does_not_fit_is_left_out_and_the_next_tried() -> None:
-    ranking = Ranking.from_scores("q", np.array([0, 1, 2]), np.array([3.0, 2.0, 1.0]), ["a", "b", "c"])
+    ranking = Ranking.from_scores(
+        "q", np.array([0, 1, 2]), np.array([3.0, 2.0, 1.0]), ["a", "b", "c"]
+    )
     [found] = cut([ranking], ["one two", "one two", "one"], Words(), 3)
     assert found.passage_ids == ["a", "c"]
     assert (found.notes.tokens, found.notes.left_out) == (3, ("b",))

@@ -16,7 +16,9 @@ TEXTS = ["Ada wrote notes.", "Charles built engines.", "Ada and Charles met."]
 
 def letters(texts):
     """How often each letter stands in a text."""
-    return np.array([[text.lower().count(chr(97 + at)) + 0.01 for at in range(26)] for text in texts])
+    return np.array(
+        [[text.lower().count(chr(97 + at)) + 0.01 for at in range(26)] for text in texts]
+    )
 
 
 class Model:
@@ -60,7 +62,8 @@ def test_whatever_gives_vectors_is_an_embedder(given, store):
     assert len(hits) == 3
     assert np.allclose(np.linalg.norm(kb.vectors, axis=1), 1)
     assert np.allclose(
-        kb.vectors @ kb.vectors.T, Dense(KnowledgeBase.build(TEXTS, embedder=letters)).kb.vectors @ kb.vectors.T
+        kb.vectors @ kb.vectors.T,
+        Dense(KnowledgeBase.build(TEXTS, embedder=letters)).kb.vectors @ kb.vectors.T,
     )
 
 
@@ -89,7 +92,9 @@ def test_a_sentence_transformer_is_known_by_its_weights(store):
 
     network = SentenceEncoder(dtype="float32").network
     given = embedder_of(network, corpus_of(TEXTS))
-    assert np.allclose(given.encode(TEXTS, store), SentenceEncoder(dtype="float32").encode(TEXTS, store), atol=1e-5)
+    assert np.allclose(
+        given.encode(TEXTS, store), SentenceEncoder(dtype="float32").encode(TEXTS, store), atol=1e-5
+    )
     first = given.fingerprint(store)
     other = deepcopy(network)  # others share the model itself
     next(other.parameters()).data += 1

@@ -28,7 +28,9 @@ class Encoder:
     def __call__(self, texts: Sequence[str]) -> Matrix:
         self.shards.append(list(texts))
         seeds = [list(text.encode("utf-8", "surrogatepass")) or [0] for text in texts]
-        return np.stack([np.random.default_rng(seed).normal(size=DIM).astype(np.float32) for seed in seeds])
+        return np.stack(
+            [np.random.default_rng(seed).normal(size=DIM).astype(np.float32) for seed in seeds]
+        )
 
     @property
     def texts(self) -> list[str]:
@@ -51,17 +53,27 @@ def cache(store: Store) -> VectorCache:
 
 def test_only_new_texts_are_encoded_the_longest_first(cache: VectorCache, store: Store) -> None:
     with ThreadPoolExecutor(4) as pool:  # threads share the vectors
-        found = list(pool.map(lambda start: cache.of(TEXTS[start : start + 60], Encoder()), range(41)))
-    assert all(np.array_equal(rows, expected(TEXTS[start : start + 60])) for start, rows in enumerate(found))
+        found = list(
+            pool.map(lambda start: cache.of(TEXTS[start : start + 60], Encoder()), range(41))
+        )
+    assert all(
+        np.array_equal(rows, expected(TEXTS[start : start + 60]))
+        for start, rows in enumerate(found)
+    )
     encoder, grown = Encoder(), [*TEXTS[50:], "new", "and newer", *TEXTS[:50]]
     assert np.array_equal(VectorCache(store, "stand-in", DIM).of(grown, encoder), expected(grown))
     assert encoder.shards == [["and newer", "new"]]
-    for other in (VectorCache(store, "another", DIM), VectorCache(store, "stand-in", DIM, "query: ")):
+    for other in (
+        VectorCache(store, "another", DIM),
+        VectorCache(store, "stand-in", DIM, "query: "),
+    ):
         other.of(TEXTS, asked := Encoder())
         assert len(asked.texts) == len(TEXTS)
 
 
-def test_an_interrupted_build_loses_one_shard_at_most(cache: VectorCache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_build_loses_one_shard_at_most(
+    cache: VectorCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Stopping(Encoder):
         def __call__(self, texts: Sequence[str]) -> Matrix:
             if len(self.shards) == 2:
@@ -94,10 +106,10 @@ class Counting:
         self.calls: list[int] = []
         self.failing = failing
 
-    def fingerprint(self, store: Store) -> str:  # noqa: ARG002
+    def fingerprint(self, store: Store) -> str:
         return "counting"
 
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:  # noqa: ARG002
+    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         if len(self.calls) == self.failing:
             raise RuntimeError("out of memory")
         self.calls.append(len(texts))
@@ -126,7 +138,9 @@ def test_a_large_corpus_is_one_mapped_array_made_a_block_at_a_time(
 
 
 @pytest.mark.parametrize("sizes", [(3, 0, 5), (0,), (0, 2), (1,) * 12])
-def test_rows_saved_by_blocks_are_the_file_that_numpy_saves(tmp_path: Path, sizes: tuple[int, ...]) -> None:
+def test_rows_saved_by_blocks_are_the_file_that_numpy_saves(
+    tmp_path: Path, sizes: tuple[int, ...]
+) -> None:
     rows = np.arange(sum(sizes) * 4, dtype=np.int8).reshape(-1, 4)
     save_rows(tmp_path / "blocks.npy", np.split(rows, np.cumsum(sizes)[:-1]))
     np.save(tmp_path / "whole.npy", rows)
@@ -134,12 +148,16 @@ def test_rows_saved_by_blocks_are_the_file_that_numpy_saves(tmp_path: Path, size
 
 
 @pytest.mark.parametrize("blocks", [[np.zeros((2, 4), np.float32), np.zeros((1, 4))], []])
-def test_blocks_of_another_kind_and_none_at_all_are_refused(tmp_path: Path, blocks: list[Matrix]) -> None:
+def test_blocks_of_another_kind_and_none_at_all_are_refused(
+    tmp_path: Path, blocks: list[Matrix]
+) -> None:
     with pytest.raises(ValueError, match=r"x\.npy"):
         save_rows(tmp_path / "x.npy", blocks)
 
 
-def test_a_full_disk_is_an_error_of_the_store(cache: VectorCache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_an_error_of_the_store(
+    cache: VectorCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Full(sqlite3.Connection):
         def executemany(self, *_: object) -> sqlite3.Cursor:
             raise sqlite3.OperationalError("database or disk is full")

@@ -54,9 +54,19 @@ MUSIQUE = [
             {"id": 2, "question": "#1 >> founder", "answer": "Ann", "paragraph_support_idx": 2},
         ],
         "paragraphs": [
-            {"idx": 0, "title": "Acme", "paragraph_text": "Acme is a town.", "is_supporting": False},
+            {
+                "idx": 0,
+                "title": "Acme",
+                "paragraph_text": "Acme is a town.",
+                "is_supporting": False,
+            },
             {"idx": 1, "title": "X", "paragraph_text": "X is made by Acme.", "is_supporting": True},
-            {"idx": 2, "title": "Acme", "paragraph_text": "Acme was founded by Ann.", "is_supporting": True},
+            {
+                "idx": 2,
+                "title": "Acme",
+                "paragraph_text": "Acme was founded by Ann.",
+                "is_supporting": True,
+            },
         ],
     },
     {
@@ -68,7 +78,12 @@ MUSIQUE = [
         "question_decomposition": [],
         "paragraphs": [
             {"idx": 0, "title": "X", "paragraph_text": "X is made by Acme.", "is_supporting": True},
-            {"idx": 1, "title": "Ann", "paragraph_text": "Ann was born in Rome.", "is_supporting": True},
+            {
+                "idx": 1,
+                "title": "Ann",
+                "paragraph_text": "Ann was born in Rome.",
+                "is_supporting": True,
+            },
         ],
     },
 ]
@@ -113,7 +128,11 @@ def _as_on_the_hub(record: dict[str, Any]) -> dict[str, Any]:
         field: {name: [pair[at] for pair in record[field]] for at, name in enumerate(pair_of)}
         for field, pair_of in names.items()
     }
-    return {"id": record["_id"], **{key: value for key, value in record.items() if key != "_id"}, **columns}
+    return {
+        "id": record["_id"],
+        **{key: value for key, value in record.items() if key != "_id"},
+        **columns,
+    }
 
 
 @pytest.fixture
@@ -146,7 +165,9 @@ def hub_copy(hub_folder: Callable[[str, str], Path]) -> Callable[..., Path]:
     def make(name: str, rows: list[dict[str, Any]], split: str = "validation") -> Path:
         copy = DATASETS[name].hub
         assert copy is not None
-        file = hub_folder(copy.repo, copy.revision) / copy.files[split].replace("*", "00000-of-00001.parquet")
+        file = hub_folder(copy.repo, copy.revision) / copy.files[split].replace(
+            "*", "00000-of-00001.parquet"
+        )
         file.parent.mkdir(exist_ok=True)
         if file.suffix == ".parquet":
             pq.write_table(pa.Table.from_pylist(rows), file)

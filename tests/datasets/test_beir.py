@@ -9,11 +9,18 @@ HEADER = "query-id\tcorpus-id\tscore\n"
 def folder(write):
     write(
         "nano/corpus.jsonl",
-        [{"_id": "d1", "title": "One", "text": "first"}, {"_id": "d2", "title": "", "text": "second"}],
+        [
+            {"_id": "d1", "title": "One", "text": "first"},
+            {"_id": "d2", "title": "", "text": "second"},
+        ],
     )
     write(
         "nano/queries.jsonl",
-        [{"_id": "q1", "text": "what?"}, {"_id": "q2", "text": "who?"}, {"_id": "q3", "text": "why?"}],
+        [
+            {"_id": "q1", "text": "what?"},
+            {"_id": "q2", "text": "who?"},
+            {"_id": "q3", "text": "why?"},
+        ],
     )
     write("nano/qrels/test.tsv", HEADER + "q1\td1\t2\nq1\td2\t1\nq2\td1\t0\n")
     return write("nano/qrels/dev.tsv", HEADER + "q3\td2\t1\n").parent.parent
@@ -34,7 +41,10 @@ def test_grades_are_kept_and_the_set_is_named_after_its_folder(folder):
 
 
 def test_a_title_alone_serves_as_text_and_is_counted(folder, write):
-    write("nano/corpus.jsonl", [{"_id": "d1", "title": "One", "text": ""}, {"_id": "d2", "text": "second"}])
+    write(
+        "nano/corpus.jsonl",
+        [{"_id": "d1", "title": "One", "text": ""}, {"_id": "d2", "text": "second"}],
+    )
     data = load("beir", path=folder)
     assert (data.corpus[0].title, data.corpus[0].text) == ("", "One")
     assert data.source["notes"]["documents without text, their title serves as text"] == 1
@@ -63,7 +73,10 @@ def test_a_wrong_judgement_names_its_line(folder, write, row, message):
 
 
 def test_a_document_id_that_stands_twice_names_both_records(folder, write):
-    write("nano/corpus.jsonl", [{"_id": "d1", "text": "a"}, {"_id": "d2", "text": "b"}, {"_id": "d1", "text": "c"}])
+    write(
+        "nano/corpus.jsonl",
+        [{"_id": "d1", "text": "a"}, {"_id": "d2", "text": "b"}, {"_id": "d1", "text": "c"}],
+    )
     with pytest.raises(ValueError, match=r"corpus\.jsonl, line 3 \('d1'\)"):
         load("beir", path=folder)
 
@@ -77,7 +90,9 @@ def test_a_document_id_that_stands_twice_names_both_records(folder, write):
         ("corpus-id\tquery-id\tscore\r\nd1\tq1\t2\r\nd2\tq1\t0\r\n", "test.tsv"),
     ],
 )
-def test_judgements_are_read_with_and_without_a_header_and_as_trec_writes_them(folder, write, qrels, name):
+def test_judgements_are_read_with_and_without_a_header_and_as_trec_writes_them(
+    folder, write, qrels, name
+):
     for file in (folder / "qrels").iterdir():
         file.unlink()
     write(f"nano/qrels/{name}", qrels)
@@ -87,7 +102,10 @@ def test_judgements_are_read_with_and_without_a_header_and_as_trec_writes_them(f
 
 
 def test_ids_may_be_numbers_and_titles_may_be_missing_or_null(folder, write):
-    write("nano/corpus.jsonl", [{"_id": 1, "contents": "first"}, {"_id": 2, "title": None, "text": "second"}])
+    write(
+        "nano/corpus.jsonl",
+        [{"_id": 1, "contents": "first"}, {"_id": 2, "title": None, "text": "second"}],
+    )
     write("nano/queries.jsonl", [{"_id": 7, "text": "what?"}])
     write("nano/qrels/test.tsv", HEADER + "7\t1\t2\n")
     data = load("beir", path=folder)
@@ -96,7 +114,10 @@ def test_ids_may_be_numbers_and_titles_may_be_missing_or_null(folder, write):
 
 def test_a_document_keeps_its_metadata(folder, write):
     fields = {"url": "https://x.org/a", "year": 1843}
-    documents = [{"_id": "d1", "text": "first", "metadata": fields}, {"_id": "d2", "text": "b", "metadata": None}]
+    documents = [
+        {"_id": "d1", "text": "first", "metadata": fields},
+        {"_id": "d2", "text": "b", "metadata": None},
+    ]
     write("nano/corpus.jsonl", documents)
     corpus = load("beir", path=folder).corpus
     assert (corpus[0].metadata, corpus[1].metadata) == (fields, {})

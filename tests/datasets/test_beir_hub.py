@@ -21,9 +21,15 @@ DOCUMENTS = [
     {"_id": "0013", "title": None, "text": "The abbey stands on a hill."},
     {"_id": "0014", "title": "", "text": " "},
 ]
-QUERIES = [{"_id": "1", "text": "what crosses the river?"}, {"_id": "2", "text": "where is the abbey?"}]
+QUERIES = [
+    {"_id": "1", "text": "what crosses the river?"},
+    {"_id": "2", "text": "where is the abbey?"},
+]
 HEADER = "query-id\tcorpus-id\tscore\n"
-QRELS = {"test.tsv": HEADER + "1\t0012\t2\n1\t0014\t1\n2\t0013\t0\n9\t0012\t1\n", "train.tsv": HEADER + "2\t0013\t1\n"}
+QRELS = {
+    "test.tsv": HEADER + "1\t0012\t2\n1\t0014\t1\n2\t0013\t0\n9\t0012\t1\n",
+    "train.tsv": HEADER + "2\t0013\t1\n",
+}
 Copy = Callable[..., None]
 
 
@@ -31,7 +37,13 @@ Copy = Callable[..., None]
 def cached(hub_folder: Callable[[str, str], Path]) -> Copy:
     """Put both repositories of a set into a hub cache, the newest commit of each being FIRST and SECOND."""
 
-    def put(name: str = "arguana", *, packed: bool = False, documents: Any = DOCUMENTS, qrels: Any = QRELS) -> None:
+    def put(
+        name: str = "arguana",
+        *,
+        packed: bool = False,
+        documents: Any = DOCUMENTS,
+        qrels: Any = QRELS,
+    ) -> None:
         made = hub_folder(f"BeIR/{name}", FIRST)
         for what, rows in {"corpus": documents, "queries": QUERIES}.items():
             if packed:
@@ -69,7 +81,9 @@ def test_commits_of_both_repositories_are_recorded_and_can_be_asked_for(cached: 
     assert source["revision"] == f"{FIRST}+{SECOND}"
     assert set(source["files"]) >= {"test.tsv", "corpus-00001-of-00002.parquet"}  # type: ignore[call-overload]
     assert load("beir/arguana", revision=f"{FIRST}+{SECOND}").source == source
-    with pytest.raises(ConnectionError, match=f"'BeIR/arguana-qrels' .revision '{OTHER}'. could not be read"):
+    with pytest.raises(
+        ConnectionError, match=f"'BeIR/arguana-qrels' .revision '{OTHER}'. could not be read"
+    ):
         load("beir/arguana", revision=f"{FIRST}+{OTHER}")
 
 
@@ -105,10 +119,15 @@ def test_files_that_are_not_whole_are_named(cached: Copy, tmp_path: Path) -> Non
         load("beir/arguana")
 
 
-def test_without_a_network_the_ways_out_are_named_and_for_a_wrong_name_the_nearest(cached: Copy) -> None:
+def test_without_a_network_the_ways_out_are_named_and_for_a_wrong_name_the_nearest(
+    cached: Copy,
+) -> None:
     with pytest.raises(ConnectionError, match=r"'BeIR/scifact'.*--path.*'bundled'"):
         load("beir/scifact")
-    for near, name in {"beir/sci-fact": "'beir/scifact'", "trec-covid": "'beir/trec-covid'"}.items():
+    for near, name in {
+        "beir/sci-fact": "'beir/scifact'",
+        "trec-covid": "'beir/trec-covid'",
+    }.items():
         with pytest.raises(ValueError, match=name):
             load(near)
     assert set(beir.PINNED) < set(beir.ON_HUB)

@@ -39,7 +39,11 @@ def test_supporting_sentences_are_counted_over_the_whole_document(folder):
     [
         ("gold", ["p9"], "gold names passage 'p9', which corpus.jsonl lacks"),
         ("supporting", [["p9", 0]], "supporting names passage 'p9', which corpus.jsonl lacks"),
-        ("triples", [["a", "b", "c", "p9"]], "triples names passage 'p9', which corpus.jsonl lacks"),
+        (
+            "triples",
+            [["a", "b", "c", "p9"]],
+            "triples names passage 'p9', which corpus.jsonl lacks",
+        ),
         ("supporting", [["p2", 2]], "supporting names sentence 2 of 'p2', which has 2"),
         ("gold", [], "field 'gold'"),
     ],

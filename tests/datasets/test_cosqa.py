@@ -6,7 +6,13 @@ CODES = {"def a():\n    pass": 0, "def b():\n    pass": 1}
 
 
 def _question(number, code):
-    return {"idx": f"q{number}", "doc": "how to pass", "code": code, "label": 1, "retrieval_idx": number}
+    return {
+        "idx": f"q{number}",
+        "doc": "how to pass",
+        "code": code,
+        "label": 1,
+        "retrieval_idx": number,
+    }
 
 
 @pytest.fixture
@@ -25,7 +31,9 @@ def test_functions_are_untitled_passages_under_their_numbers(folder):
 @pytest.mark.parametrize(("number", "code"), [(7, "def b():\n    pass"), (1, "def c():\n    pass")])
 def test_a_question_whose_function_is_not_the_maps_is_refused(folder, write, number, code):
     write("cosqa-retrieval-dev-500.json", [_question(number, code)])
-    with pytest.raises(ValueError, match=rf"record 1 \('q{number}'\).*code_idx_map\.txt.* {number}\."):
+    with pytest.raises(
+        ValueError, match=rf"record 1 \('q{number}'\).*code_idx_map\.txt.* {number}\."
+    ):
         load("cosqa", path=folder)
 
 

@@ -22,14 +22,29 @@ from kg2rag.report import Labelling
 MODULE, LINE = blocks("A data set")
 (OWN,) = blocks("Documents", page="documents.md")
 (LABELLED,) = blocks("Questions", page="documents.md")
-[(GROUP, ENTRY_POINT)] = re.findall(r'entry-points\."(.*?)"\]\n(.*?)\n', blocks("A data set", "toml")[0])
+[(GROUP, ENTRY_POINT)] = re.findall(
+    r'entry-points\."(.*?)"\]\n(.*?)\n', blocks("A data set", "toml")[0]
+)
 WRITTEN = ENTRY_POINT.replace('"', "")  # as an installed package has it
 ARTICLES = [
-    {"id": "ada", "title": "Ada Lovelace", "text": "Ada Lovelace wrote notes on the Analytical Engine."},
-    {"id": "engine", "title": "Analytical Engine", "text": "Charles Babbage designed the Analytical Engine."},
+    {
+        "id": "ada",
+        "title": "Ada Lovelace",
+        "text": "Ada Lovelace wrote notes on the Analytical Engine.",
+    },
+    {
+        "id": "engine",
+        "title": "Analytical Engine",
+        "text": "Charles Babbage designed the Analytical Engine.",
+    },
 ]
 QUIZ = [
-    {"id": "1", "question": "Who designed the engine?", "answer": "Babbage", "articles": ["ada", "engine"]},
+    {
+        "id": "1",
+        "question": "Who designed the engine?",
+        "answer": "Babbage",
+        "articles": ["ada", "engine"],
+    },
     {"id": "2", "question": "Who painted it?", "answer": "nobody"},
 ]
 
@@ -70,7 +85,10 @@ def install(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
     monkeypatch.setattr(registry, "DATASETS", others)  # where a reader added the page's line
 
     def put(line: str) -> None:
-        write("my_package-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+        write(
+            "my_package-1.0.dist-info/METADATA",
+            "Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n",
+        )
         write("my_package-1.0.dist-info/entry_points.txt", f"[{GROUP}]\n{line}\n")
         monkeypatch.syspath_prepend(tmp_path)
 
@@ -118,18 +136,24 @@ def test_a_broken_package_is_named_and_leaves_the_other_sets_alone(
     with pytest.raises(RuntimeError, match=message):
         kg2rag.load(line.split()[0], path="anywhere")
     assert len(kg2rag.load("bundled")) > 0
-    shown = " ".join(CliRunner().invoke(app, ["datasets", "list"], env={"COLUMNS": "300"}).stdout.split())
+    shown = " ".join(
+        CliRunner().invoke(app, ["datasets", "list"], env={"COLUMNS": "300"}).stdout.split()
+    )
     assert "musique" in shown
     assert re.search(message, shown)
 
 
-def test_the_lines_about_your_own_documents_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lines_about_your_own_documents_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KG2RAG_STORE", str(tmp_path / "store"))
     (tmp_path / "wiki").mkdir()
     (tmp_path / "wiki" / "travel.md").write_text("# Travel\n\nAnna Schmidt signs travel requests.")
     (tmp_path / "wiki" / "lunch.txt").write_text("Lunch is at noon, with Anna Schmidt.")
-    (tmp_path / "questions.csv").write_text("question,gold\nWho signs?,travel.md\nWhen is lunch?,lunch.txt\n")
+    (tmp_path / "questions.csv").write_text(
+        "question,gold\nWho signs?,travel.md\nWhen is lunch?,lunch.txt\n"
+    )
     names: dict[str, object] = {"kg2rag": kg2rag, "KnowledgeBase": kg2rag.KnowledgeBase}
     exec(OWN, names)
     (tmp_path / "asked.csv").write_text("question\nWho signs?\nWhen is lunch?\n")

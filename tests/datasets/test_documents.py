@@ -57,9 +57,14 @@ def pdf_of(lines: list[str | tuple[str, int, int]]) -> bytes:
         b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
         b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R/F2 6 0 R>>>>>>",
         b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream),
-        *(b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica%s>>" % style for style in (b"", b"-Bold")),
+        *(
+            b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica%s>>" % style
+            for style in (b"", b"-Bold")
+        ),
     ]
-    body = b"%PDF-1.4\n" + b"".join(b"%d 0 obj%s\nendobj\n" % (at, one) for at, one in enumerate(objects, start=1))
+    body = b"%PDF-1.4\n" + b"".join(
+        b"%d 0 obj%s\nendobj\n" % (at, one) for at, one in enumerate(objects, start=1)
+    )
     return body + b"trailer<</Root 1 0 R>>\n%%EOF"
 
 
@@ -72,15 +77,21 @@ def wiki(tmp_path):
     (root / "policies" / "README.md").write_text("Who signs what, and when it is due.\n")
     (root / "policies" / ".git" / "hidden.md").write_text("Nobody reads this.")
     (root / "rates.html").write_text(PAGE)
-    (root / "office_hours.txt").write_bytes("Nine to five.\n\nClosed on Sunday, says Zoë.".encode("cp1252"))
+    (root / "office_hours.txt").write_bytes(
+        "Nine to five.\n\nClosed on Sunday, says Zoë.".encode("cp1252")
+    )
     (root / "same.txt").write_bytes((root / "office_hours.txt").read_bytes())
-    (root / "lunch.jsonl").write_text('{"id": 3, "title": "Lunch", "text": "At noon.", "lang": "en"}\n')
+    (root / "lunch.jsonl").write_text(
+        '{"id": 3, "title": "Lunch", "text": "At noon.", "lang": "en"}\n'
+    )
     (root / "dinner.csv").write_text("text,lang\nAt seven.,de\n")
     with zipfile.ZipFile(root / "leave.docx", "w") as file:
         types = "http://schemas.openxmlformats.org/package/2006/content-types"
         file.writestr("[Content_Types].xml", f"<Types xmlns='{types}'/>")
         file.writestr("word/document.xml", DOCX)
-    (root / "scan.pdf").write_bytes(pdf_of(["Anna Schmidt reads the full-", "page scans that people send.", "Bye."]))
+    (root / "scan.pdf").write_bytes(
+        pdf_of(["Anna Schmidt reads the full-", "page scans that people send.", "Bye."])
+    )
     (root / "empty.pdf").write_bytes(pdf_of([]))
     (root / "broken.docx").write_bytes(b"no zip")
     (root / "logo.png").write_bytes(b"\x89PNG")
@@ -101,7 +112,10 @@ def test_every_kind_of_file_is_read_and_what_is_not_says_why(wiki, store):
     assert "Zoë" in texts["office_hours.txt"].text
     assert (texts["leave.docx"].title, texts["leave.docx"].text) == ("Leave", "Thirty days a year.")
     assert texts["rates.html"].title == "Rates"
-    assert texts["rates.html"].text == "Bern costs 90 euros.\n\nUnclosed, second.\n\none\n\ntwo\n\ncode here"
+    assert (
+        texts["rates.html"].text
+        == "Bern costs 90 euros.\n\nUnclosed, second.\n\none\n\ntwo\n\ncode here"
+    )
     assert texts["lunch.jsonl#3"].metadata == {"file": "lunch.jsonl", "lang": "en"}
     assert texts["dinner.csv#0"].text == "At seven."
     assert "Anna Schmidt reads the full" in texts["scan.pdf"].text
@@ -113,7 +127,9 @@ def test_every_kind_of_file_is_read_and_what_is_not_says_why(wiki, store):
 
 def test_a_passage_keeps_headings_and_neighbours_and_names_are_found_in_prose_alone(wiki, store):
     corpus = from_folder(wiki, store=store).corpus
-    first, second, third = (corpus[row] for row, id_ in enumerate(corpus.doc_ids) if id_ == "policies/travel.md")
+    first, second, third = (
+        corpus[row] for row, id_ in enumerate(corpus.doc_ids) if id_ == "policies/travel.md"
+    )
     assert [first.title, first.id, first.position] == ["Travel guide", "policies/travel.md#0", 0]
     assert first.text == "Anna Schmidt signs travel requests. See the form ."
     assert second.text.startswith("Per diem\ncity | euros\n\nBern | 90\n\nprint(")
@@ -125,12 +141,18 @@ def test_a_passage_keeps_headings_and_neighbours_and_names_are_found_in_prose_al
     assert not {"https", "README", "Output"} & set(find_mentions(corpus).names)
 
 
-def test_a_changed_file_changes_its_passages_alone_and_the_others_are_not_read_again(wiki, store, monkeypatch):
+def test_a_changed_file_changes_its_passages_alone_and_the_others_are_not_read_again(
+    wiki, store, monkeypatch
+):
     before = {p.id: p for p in from_folder(wiki, store=store).corpus}
     (wiki / "rates.html").write_text(PAGE.replace("90", "95"))
     read = []
     for ending, reader in list(READERS.items()):
-        monkeypatch.setitem(READERS, ending, lambda data, name, reader=reader: read.append(name) or reader(data, name))
+        monkeypatch.setitem(
+            READERS,
+            ending,
+            lambda data, name, reader=reader: read.append(name) or reader(data, name),
+        )
     after = {p.id: p for p in from_folder(wiki, store=Store(store.root)).corpus}
     assert read == ["broken.docx", "rates.html"]  # what could not be read is tried again
     assert [id_ for id_ in before if before[id_] != after[id_]] == ["rates.html"]
@@ -148,7 +170,9 @@ def test_a_long_text_is_divided_within_its_length_and_nothing_is_lost():
 
 def test_near_duplicates_are_reported_once_each():
     text = "The committee meets on the first Monday of every month in the large room on the second floor of the house."
-    data = from_texts([text, "Something else entirely is said here, with other words in it.", text + " Always."])
+    data = from_texts(
+        [text, "Something else entirely is said here, with other words in it.", text + " Always."]
+    )
     assert data.near_duplicates()[["passage", "of"]].to_numpy().tolist() == [["2", "0"]]
 
 
@@ -158,14 +182,21 @@ def test_a_frame_keeps_its_other_columns():
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".csv"])
-def test_questions_in_a_file_make_a_data_set_whose_gold_may_be_files(wiki, store, monkeypatch, ending):
+def test_questions_in_a_file_make_a_data_set_whose_gold_may_be_files(
+    wiki, store, monkeypatch, ending
+):
     monkeypatch.setenv("KG2RAG_STORE", str(store.root))
-    rows = [{"question": "Who signs?", "gold": "policies/travel.md"}, {"question": "When?", "gold": ["lunch.jsonl#3"]}]
+    rows = [
+        {"question": "Who signs?", "gold": "policies/travel.md"},
+        {"question": "When?", "gold": ["lunch.jsonl#3"]},
+    ]
     file = wiki / f"questions{ending}"
     if ending == ".jsonl":
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     else:
-        pd.DataFrame(rows).assign(gold=["policies/travel.md", '["lunch.jsonl#3"]']).to_csv(file, index=False)
+        pd.DataFrame(rows).assign(gold=["policies/travel.md", '["lunch.jsonl#3"]']).to_csv(
+            file, index=False
+        )
     data = kg2rag.load(str(wiki), questions=file)
     assert (len(data), data.unit, data.name) == (2, "document", "wiki")
     assert not any(id_.startswith("questions") for id_ in data.corpus.ids)
@@ -191,7 +222,10 @@ def test_what_cannot_be_meant_is_refused(wiki, tmp_path, store):
     with pytest.raises(ValueError, match="3"):
         from_texts(["a"], tokens=3)
     with pytest.raises(TypeError, match="with_questions"):
-        kg2rag.compare({"bm25": kg2rag.BM25(kg2rag.KnowledgeBase.build(["a b", "c d"]))}, from_texts(["a b", "c d"]))
+        kg2rag.compare(
+            {"bm25": kg2rag.BM25(kg2rag.KnowledgeBase.build(["a b", "c d"]))},
+            from_texts(["a b", "c d"]),
+        )
 
 
 def test_footers_long_sections_and_a_list_of_releases_make_no_hubs(tmp_path, store):
@@ -199,13 +233,17 @@ def test_footers_long_sections_and_a_list_of_releases_make_no_hubs(tmp_path, sto
         page = f"<title>T{name}</title><p>Page {name} is about Anna.<p>Last updated {name * 2}9 UTC, Git Suite."
         (tmp_path / f"{name}.html").write_text(page.replace(name * 2, str(ord(name))))
     (tmp_path / "news.md").write_text("## 2.0 (May)\n\nNew.\n\n## 1.0 (March)\n\nOld.\n")
-    (tmp_path / "long.md").write_text("# Manual\n\n## Tensor Shop\n\n" + "It holds many words here. " * 500)
+    (tmp_path / "long.md").write_text(
+        "# Manual\n\n## Tensor Shop\n\n" + "It holds many words here. " * 500
+    )
     corpus = from_folder(tmp_path, store=store).corpus
     assert not any("Suite" in one for row in range(len(corpus)) for one in corpus.sentences(row))
     assert {p.title for p in corpus if p.doc_id == "news.md"} == {"news"}
     rows = [row for row, id_ in enumerate(corpus.doc_ids) if id_ == "long.md"]
     assert len(rows) >= WIDE
-    assert ["Tensor Shop" in corpus.sentences(row) for row in rows] == [True] + [False] * (len(rows) - 1)
+    assert ["Tensor Shop" in corpus.sentences(row) for row in rows] == [True] + [False] * (
+        len(rows) - 1
+    )
 
 
 def test_running_heads_and_tables_of_contents_of_a_pdf_are_left_out():
@@ -218,13 +256,18 @@ def test_running_heads_and_tables_of_contents_of_a_pdf_are_left_out():
 
 def test_an_entry_of_contents_is_no_heading_though_its_heading_stands_on_the_same_page():
     document = pdf_blocks([["Clay . . . . . . 1", "Clay", "Potters dig it."]], {(0, "clay"): 1})
-    assert [(block.text, block.level) for block in document.blocks] == [("Clay", 1), ("Potters dig it.", 0)]
+    assert [(block.text, block.level) for block in document.blocks] == [
+        ("Clay", 1),
+        ("Potters dig it.", 0),
+    ]
 
 
 def test_headings_of_an_outline_stay_apart_where_no_text_stands_between():
     found = [
         (one.text, one.level)
-        for one in pdf_blocks([["Clay", "Grog", "It is ground."]], {(0, "clay"): 1, (0, "grog"): 1}).blocks
+        for one in pdf_blocks(
+            [["Clay", "Grog", "It is ground."]], {(0, "clay"): 1, (0, "grog"): 1}
+        ).blocks
     ]
     assert found == [("Clay", 1), ("Grog", 1), ("It is ground.", 0)]
 
@@ -238,24 +281,39 @@ def test_a_pdf_without_an_outline_has_its_title_and_headings_by_their_letters(tm
         ("1 Clay", 16, 2),
         "Potters dig it.",
     ]
-    lines += [("A label in a figure", 16, 1), ("1.1 Grog", 12, 2), ("Bold words in a text", 12, 2), "are no heading."]
+    lines += [
+        ("A label in a figure", 16, 1),
+        ("1.1 Grog", 12, 2),
+        ("Bold words in a text", 12, 2),
+        "are no heading.",
+    ]
     (tmp_path / "x.pdf").write_bytes(pdf_of(lines))
-    (tmp_path / "kiln.1.pdf").write_bytes(pdf_of([("NAME", 13, 2), "kiln - fires pots and", "other things of clay."]))
-    clay, grog, kiln = sorted(from_folder(tmp_path, store=store).corpus, key=lambda one: ("kiln" in one.id, one.id))
+    (tmp_path / "kiln.1.pdf").write_bytes(
+        pdf_of([("NAME", 13, 2), "kiln - fires pots and", "other things of clay."])
+    )
+    clay, grog, kiln = sorted(
+        from_folder(tmp_path, store=store).corpus, key=lambda one: ("kiln" in one.id, one.id)
+    )
     assert [one.title for one in (clay, grog, kiln)] == ["Firing by hand", "Firing by hand", "kiln"]
     assert clay.text == "1 Clay\nPotters dig it. A label in a figure"
     assert grog.metadata["headings"] == ["1 Clay", "1.1 Grog"]
     assert "Bold words in a text are no heading." in grog.text
 
 
-def test_sources_beside_their_pages_and_lists_of_pages_are_left_out_and_joining_words_name_nothing(tmp_path, store):
+def test_sources_beside_their_pages_and_lists_of_pages_are_left_out_and_joining_words_name_nothing(
+    tmp_path, store
+):
     (tmp_path / "_sources").mkdir()
     page = "<h1>A</h1><h2>Version 2.1</h2><p>Otherwise, as Figure 2 says, Anna fires it.<div class=toctree-wrapper>B"
     (tmp_path / "a.html").write_text(f"{page}</div><div class='footer-links'>Next</div>")
     for name in ("a.rst.txt", "other.rst.txt"):
         (tmp_path / "_sources" / name).write_text(f"{name}: Anna fires it.")
     read = from_folder(tmp_path, store=store)
-    assert read.report.loc[read.report["status"] == "skipped", "document"].tolist() == ["_sources/a.rst.txt"]
+    assert read.report.loc[read.report["status"] == "skipped", "document"].tolist() == [
+        "_sources/a.rst.txt"
+    ]
     row = read.corpus.row("a.html")
     assert read.corpus[row].text == "Version 2.1\nOtherwise, as Figure 2 says, Anna fires it."
-    assert not any(word in str(read.corpus.sentences(row)) for word in ("Otherwise", "Figure", "Version"))
+    assert not any(
+        word in str(read.corpus.sentences(row)) for word in ("Otherwise", "Figure", "Version")
+    )

@@ -4,7 +4,9 @@ import pytest
 
 from kg2rag.datasets import from_frames
 
-CORPUS = pd.DataFrame({"id": ["p1", "p2"], "title": ["Ada", None], "text": ["Ada wrote.", "Charles built."]})
+CORPUS = pd.DataFrame(
+    {"id": ["p1", "p2"], "title": ["Ada", None], "text": ["Ada wrote.", "Charles built."]}
+)
 
 
 def test_missing_cells_take_the_defaults():
@@ -15,19 +17,25 @@ def test_missing_cells_take_the_defaults():
 
 
 def test_whole_numbers_survive_a_column_with_gaps():
-    questions = pd.DataFrame({"id": ["a", "b"], "text": ["x", "y"], "hops": [2, None], "gold": [["p1"], ["p2"]]})
+    questions = pd.DataFrame(
+        {"id": ["a", "b"], "text": ["x", "y"], "hops": [2, None], "gold": [["p1"], ["p2"]]}
+    )
     assert [question.hops for question in from_frames(CORPUS, questions).questions] == [2, None]
 
 
 def test_questions_without_gold_are_kept_apart_and_counted():
-    data = from_frames(CORPUS, pd.DataFrame({"id": ["a", "b"], "text": ["x", "y"], "gold": [["p1"], None]}))
+    data = from_frames(
+        CORPUS, pd.DataFrame({"id": ["a", "b"], "text": ["x", "y"], "gold": [["p1"], None]})
+    )
     assert ([one.id for one in data.questions], [one.id for one in data.unjudged]) == (["a"], ["b"])
     assert "1 without gold" in repr(data)
     assert data.source["notes"] == {"questions without gold, not scored": 1}
 
 
 def test_gold_may_have_grades():
-    questions = pd.DataFrame({"id": ["q"], "text": ["Who?"], "answers": ["Ada"], "gold": [{"p1": 3, "p2": 1}]})
+    questions = pd.DataFrame(
+        {"id": ["q"], "text": ["Who?"], "answers": ["Ada"], "gold": [{"p1": 3, "p2": 1}]}
+    )
     data = from_frames(CORPUS, questions, name="mine")
     assert data.qrels == {"q": {"p1": 3, "p2": 1}}
     assert (data.name, data.questions[0].answers) == ("mine", ("Ada",))
@@ -45,11 +53,17 @@ ASKED = pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["p1"]]})
 @pytest.mark.parametrize(
     ("frames", "named"),
     [
-        ({"questions": ASKED.drop(columns="text")}, r"custom questions, record 1 \('q'\): field 'text'"),
+        (
+            {"questions": ASKED.drop(columns="text")},
+            r"custom questions, record 1 \('q'\): field 'text'",
+        ),
         ({"corpus": CORPUS.assign(id=[1, None])}, r"custom corpus, record 2: its id is None"),
         ({"corpus": CORPUS.assign(text=[1, 2])}, r"custom corpus, record 1: text is 1"),
         ({"questions": ASKED.assign(gold=[["p9"]])}, "'p9'.*such as 'p1'"),
-        ({"corpus": CORPUS.rename(columns={"text": "question"})}, r"record 1: no text; it has .*contents"),
+        (
+            {"corpus": CORPUS.rename(columns={"text": "question"})},
+            r"record 1: no text; it has .*contents",
+        ),
     ],
 )
 def test_a_wrong_frame_is_named(frames, named):
@@ -61,10 +75,26 @@ def test_a_wrong_frame_is_named(frames, named):
     ("corpus", "questions", "gold"),
     [
         (["Ada wrote.", "Charles built."], [{"question": "Who wrote?", "gold": 0}], "0"),
-        ({"a": "Ada wrote.", 7: "Charles built."}, [{"query": "Who built?", "gold": 7, "answer": "Charles"}], "7"),
-        (CORPUS.assign(id=[1.0, 2.0]), pd.DataFrame({"question": ["Who?"], "gold": ["1"], "level": ["easy"]}), "1"),
-        (CORPUS.set_index("id"), pd.DataFrame({"qid": [4], "question": ["Who?"], "gold": [["p2"]]}), "p2"),
-        ([{"_id": "x", "contents": "Ada wrote.", "url": "http://x"}], [{"text": "Who?", "gold": {"x": 2}}], "x"),
+        (
+            {"a": "Ada wrote.", 7: "Charles built."},
+            [{"query": "Who built?", "gold": 7, "answer": "Charles"}],
+            "7",
+        ),
+        (
+            CORPUS.assign(id=[1.0, 2.0]),
+            pd.DataFrame({"question": ["Who?"], "gold": ["1"], "level": ["easy"]}),
+            "1",
+        ),
+        (
+            CORPUS.set_index("id"),
+            pd.DataFrame({"qid": [4], "question": ["Who?"], "gold": [["p2"]]}),
+            "p2",
+        ),
+        (
+            [{"_id": "x", "contents": "Ada wrote.", "url": "http://x"}],
+            [{"text": "Who?", "gold": {"x": 2}}],
+            "x",
+        ),
     ],
 )
 def test_passages_and_questions_are_taken_in_the_shape_that_people_have(corpus, questions, gold):
@@ -84,7 +114,10 @@ def test_other_columns_are_metadata_that_a_filter_uses_and_other_fields_of_quest
 
 
 def test_gold_may_name_documents():
-    corpus = [{"id": at, "doc_id": "d", "text": text} for at, text in enumerate(["Ada wrote.", "Charles built."])]
+    corpus = [
+        {"id": at, "doc_id": "d", "text": text}
+        for at, text in enumerate(["Ada wrote.", "Charles built."])
+    ]
     assert from_frames(corpus, [{"question": "Who?", "gold": "d"}]).unit == "document"
 
 

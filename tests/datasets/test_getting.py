@@ -26,7 +26,9 @@ def part(musique: list[dict[str, Any]], write: Copy, monkeypatch: pytest.MonkeyP
     data = load("musique", path=write("musique.json", chosen))
     about = {"questions": provenance.questions(data), "corpus": data.corpus.fingerprint}
     ids = tuple(question.id for question in data.questions)
-    reported = getting.Subset(dataset="musique", about="two", ids=ids, split="validation", file="musique.json", **about)
+    reported = getting.Subset(
+        dataset="musique", about="two", ids=ids, split="validation", file="musique.json", **about
+    )
     monkeypatch.setattr(getting, "subsets", lambda: {"musique-2": reported})
     return "musique-2"
 
@@ -100,7 +102,9 @@ def test_the_parts_come_out_of_the_copies_on_the_hub(
 ) -> None:
     """Rows as the hub keeps them, from the official records; the corpus is made of the questions' paragraphs only."""
     part = subsets()[name]
-    file = shared_data / name / {"musique-100": "musique.json"}.get(name, "hotpot_dev_distractor.json")
+    file = (
+        shared_data / name / {"musique-100": "musique.json"}.get(name, "hotpot_dev_distractor.json")
+    )
     records = json.loads(file.read_text(encoding="utf-8"))[::-1]
     if part.dataset == "hotpotqa":
         records = [as_on_the_hub(record) for record in records]

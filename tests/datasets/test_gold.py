@@ -15,9 +15,21 @@ FARES = "The crossing costs nine crowns for every ship that comes from Ostholm i
 CORPUS = [
     Passage(f"sub/{DECOMPOSED}", "Overview", "Everything stands here.", f"sub/{DECOMPOSED}", 0),
     Passage(
-        "sub/fare.md#0", "Fares", "Sailings\nThe Halina leaves at noon.", "sub/fare.md", 0, {"headings": ["Sailings"]}
+        "sub/fare.md#0",
+        "Fares",
+        "Sailings\nThe Halina leaves at noon.",
+        "sub/fare.md",
+        0,
+        {"headings": ["Sailings"]},
     ),
-    Passage("sub/fare.md#1", "Fares", f"Crossing fee\n{FARES}", "sub/fare.md", 1, {"headings": ["Crossing fee"]}),
+    Passage(
+        "sub/fare.md#1",
+        "Fares",
+        f"Crossing fee\n{FARES}",
+        "sub/fare.md",
+        1,
+        {"headings": ["Crossing fee"]},
+    ),
     Passage("a.pdf#0", "Manual", "Marek Lund waits.", "a.pdf", 0, {"page": 1, "last_page": 2}),
     Passage("a.pdf#1", "Manual", "Ida Berg goes home.", "a.pdf", 1, {"page": 3}),
 ]
@@ -73,7 +85,10 @@ def test_an_id_is_no_path_in_other_capitals_or_of_another_ending(piece):
 
 
 def test_documents_beside_passages_are_all_their_passages_and_counted():
-    assert gold_of("sub/fare.md", "a.pdf#page=3") == ("passage", ["sub/fare.md#0", "sub/fare.md#1", "a.pdf#1"])
+    assert gold_of("sub/fare.md", "a.pdf#page=3") == (
+        "passage",
+        ["sub/fare.md#0", "sub/fare.md#1", "a.pdf#1"],
+    )
 
 
 def test_an_unknown_id_is_an_error_that_names_the_nearest():

@@ -5,7 +5,11 @@ from kg2rag.datasets import load
 CORPUS = [
     {"idx": 0, "title": "Paris", "text": "Paris is a city."},
     {"idx": 1, "title": "Tim Burton", "text": "Tim Burton directs films. He was born in Burbank."},
-    {"idx": 2, "title": "Ed Wood", "text": "Ed Wood is a film by Tim Burton. It is in black and white."},
+    {
+        "idx": 2,
+        "title": "Ed Wood",
+        "text": "Ed Wood is a film by Tim Burton. It is in black and white.",
+    },
 ]
 
 
@@ -64,7 +68,10 @@ def test_gold_that_the_corpus_lacks_is_named(hotpot, tiny):
         tiny(CORPUS[:2], hotpot)
     with pytest.raises(ValueError, match=r"tiny_corpus\.json, record 4: .*'text'"):
         tiny([*CORPUS, {"title": "Void", "text": " "}])
-    with pytest.raises(ValueError, match=r"\['id', 'question'\]; one of paragraphs, gold_titles, evidences, context"):
+    with pytest.raises(
+        ValueError,
+        match=r"\['id', 'question'\]; one of paragraphs, gold_titles, evidences, context",
+    ):
         tiny(CORPUS, [{"id": "q", "question": "Why?"}])
 
 

@@ -6,7 +6,9 @@ import pytest
 from kg2rag.datasets import DATASETS, load
 
 
-def test_hotpotqas_hub_rows_make_the_same_set_as_the_official_file(hotpot, write, hub_copy, tmp_path, as_on_the_hub):
+def test_hotpotqas_hub_rows_make_the_same_set_as_the_official_file(
+    hotpot, write, hub_copy, tmp_path, as_on_the_hub
+):
     hub_copy("hotpotqa", [as_on_the_hub(record) for record in hotpot])
     from_hub, from_file = load("hotpotqa"), load("hotpotqa", path=write("hotpot.json", hotpot))
     assert from_hub.questions == from_file.questions
@@ -36,7 +38,9 @@ def test_columns_of_unequal_length_are_refused_as_a_wrong_record(hotpot, hub_cop
 
 
 def test_without_a_network_the_error_names_the_ways_out(hub_copy, musique):
-    with pytest.raises(ConnectionError, match=r"'dgslibisey/MuSiQue' \(revision '[0-9a-f]{40}'.*--path.*'bundled'"):
+    with pytest.raises(
+        ConnectionError, match=r"'dgslibisey/MuSiQue' \(revision '[0-9a-f]{40}'.*--path.*'bundled'"
+    ):
         load("musique")
     hub_copy("musique", musique)
     with pytest.raises(ConnectionError, match="musique_ans_v1"):

@@ -30,7 +30,12 @@ def register(tmp_path: Path) -> Iterator[Register]:
     """Register a collection of ir_datasets made of files, or of the objects given; the name under which it is."""
     made: list[str] = []
 
-    def add(docs: Any = DOCS, queries: Any = QUERIES, qrels: str | None = QRELS, name: str = "kg2rag-test") -> str:
+    def add(
+        docs: Any = DOCS,
+        queries: Any = QUERIES,
+        qrels: str | None = QRELS,
+        name: str = "kg2rag-test",
+    ) -> str:
         parts: list[Any] = []
         files = {"docs": docs, "queries": queries, "qrels": qrels}
         given = {what: one for what, one in files.items() if isinstance(one, str)}
@@ -91,11 +96,20 @@ class Queries(BaseQueries):  # type: ignore[misc]
 def test_grades_texts_and_order_are_those_of_the_collection(register: Register) -> None:
     data = load(register(name="kg2rag-test/one"))
     assert data.name == "irds-kg2rag-test-one"
-    assert (data.source["irds"], data.source["ir_datasets"]) == ("kg2rag-test/one", ir_datasets.__version__)
-    left_out = ["judgements below 1 left out", "queries without a relevant document in this split left out"]
+    assert (data.source["irds"], data.source["ir_datasets"]) == (
+        "kg2rag-test/one",
+        ir_datasets.__version__,
+    )
+    left_out = [
+        "judgements below 1 left out",
+        "queries without a relevant document in this split left out",
+    ]
     assert data.source["notes"] == dict(zip(left_out, (2, 1), strict=True))
     assert data.qrels == {"q1": {"d1": 2, "d3": 1}, "q2": {"d2": 1}}
-    assert [question.text for question in data.questions] == ["what crosses the river?", "where is the abbey?"]
+    assert [question.text for question in data.questions] == [
+        "what crosses the river?",
+        "where is the abbey?",
+    ]
     first = data.corpus[0]
     assert (first.id, first.title, first.text) == ("d1", "", "The bridge crosses the river.")
 
@@ -107,7 +121,9 @@ def test_a_title_stays_a_title_and_one_alone_serves_as_text(register: Register) 
         Article("d3", "A canal.", None),
     ]
     topics = Queries([Topic("q1", "what crosses?"), Topic("q2", "where?")])
-    data = load(register(docs=Docs(rows), queries=topics, qrels="q1 0 d1 1\nq2 0 d2 1\nq9 0 d1 1\n"))
+    data = load(
+        register(docs=Docs(rows), queries=topics, qrels="q1 0 d1 1\nq2 0 d2 1\nq9 0 d1 1\n")
+    )
     assert [question.text for question in data.questions] == ["what crosses?", "where?"]
     assert data.source["notes"]["judgements of queries without text left out"] == 1  # type: ignore[index]
     titled = [("Bridge", "It crosses the river."), ("", "Abbey"), ("", "A canal.")]
@@ -124,13 +140,18 @@ def test_a_title_stays_a_title_and_one_alone_serves_as_text(register: Register) 
         ({"queries": "q1\t \n"}, r"query 1 \('q1'\)"),
         ({"qrels": "q1 0 d9 1\n"}, "judgement 1: 'd9'.*'q1'"),
         ({"qrels": "q1 0 d1 0\n"}, "3 queries"),
-        ({"qrels": "q1 0 d1 1\nq1 1 d1 2\n"}, "judgement 2: 'q1' and 'd1' are judged twice, 1 and 2"),
+        (
+            {"qrels": "q1 0 d1 1\nq1 1 d1 2\n"},
+            "judgement 2: 'q1' and 'd1' are judged twice, 1 and 2",
+        ),
         ({"qrels": "q1 d1 1\n"}, "ir_datasets"),
         ({"docs": Docs([Picture("d1", b"")])}, r"document 1 \('d1'\).*pixels"),
         ({"docs": Docs([])}, "no record"),
     ],
 )
-def test_a_wrong_record_names_the_set_and_itself(register: Register, given: dict[str, Any], message: str) -> None:
+def test_a_wrong_record_names_the_set_and_itself(
+    register: Register, given: dict[str, Any], message: str
+) -> None:
     with pytest.raises(DataError, match=message):
         load(register(**given))
 
@@ -138,13 +159,21 @@ def test_a_wrong_record_names_the_set_and_itself(register: Register, given: dict
 def test_what_is_unknown_or_the_packages_to_decide_is_refused_and_without_it_the_extra_is_named(
     register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for asked, message in {"irds:vaswanni": "Did you mean 'irds:vaswani'", "irds:": "'irds:'"}.items():
+    for asked, message in {
+        "irds:vaswanni": "Did you mean 'irds:vaswani'",
+        "irds:": "'irds:'",
+    }.items():
         with pytest.raises(ValueError, match=message):
             load(asked)
     with pytest.raises(ValueError, match="irds:kg2rag-test/bare"):
         load(register(qrels=None, name="kg2rag-test/bare"))
     name = register()
-    for option, value in {"path": tmp_path, "setting": "distractor", "revision": "main", "split": "test"}.items():
+    for option, value in {
+        "path": tmp_path,
+        "setting": "distractor",
+        "revision": "main",
+        "split": "test",
+    }.items():
         with pytest.raises(ValueError, match=option):
             load(name, **{option: value})  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
@@ -152,7 +181,9 @@ def test_what_is_unknown_or_the_packages_to_decide_is_refused_and_without_it_the
         load("irds:vaswani")
 
 
-def test_what_cannot_be_downloaded_is_a_connection_error_that_says_what_to_do(register: Register) -> None:
+def test_what_cannot_be_downloaded_is_a_connection_error_that_says_what_to_do(
+    register: Register,
+) -> None:
     class Unreachable(BaseDocs):  # type: ignore[misc]
         def docs_iter(self) -> Iterator[Any]:
             raise RuntimeError("All download sources failed")
@@ -161,7 +192,9 @@ def test_what_cannot_be_downloaded_is_a_connection_error_that_says_what_to_do(re
         load(register(docs=Unreachable()))
 
 
-def test_it_is_described_and_compared(register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_described_and_compared(
+    register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     name, other = register(name="kg2rag-test/dev"), register(name="kg2rag-test/test")
     assert describe(name)["licence"] == "each set its own"
@@ -169,4 +202,7 @@ def test_it_is_described_and_compared(register: Register, tmp_path: Path, monkey
     assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
     folder = tmp_path / "reports" / "irds-kg2rag-test-dev+irds-kg2rag-test-test"
     about = json.loads((folder / "irds-kg2rag-test-dev" / "config.json").read_text())["data"]
-    assert (about["source"]["loader"], about["source"]["ir_datasets"]) == (name, ir_datasets.__version__)
+    assert (about["source"]["loader"], about["source"]["ir_datasets"]) == (
+        name,
+        ir_datasets.__version__,
+    )

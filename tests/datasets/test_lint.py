@@ -13,7 +13,15 @@ def findings(passages, questions):
 
 
 def ask(**fields):
-    return [{"id": "q", "text": "Who wrote notes?", "gold": ["p"], "answers": ["Ada Lovelace"], **fields}]
+    return [
+        {
+            "id": "q",
+            "text": "Who wrote notes?",
+            "gold": ["p"],
+            "answers": ["Ada Lovelace"],
+            **fields,
+        }
+    ]
 
 
 def test_a_clean_set_has_no_finding():
@@ -21,14 +29,18 @@ def test_a_clean_set_has_no_finding():
 
 
 def test_a_repeated_title_shows_the_later_passage():
-    found = findings([("p", "Ada", PLAIN), ("r", "Ada", "Ada is a language named after a countess")], ask())
+    found = findings(
+        [("p", "Ada", PLAIN), ("r", "Ada", "Ada is a language named after a countess")], ask()
+    )
     finding = found["passages whose title an earlier one has too"]
     assert (finding[3], finding.examples) == (1, ("r",))
 
 
 def test_a_nearly_equal_passage_shows_its_twin():
     found = findings([("p", "A", PLAIN), ("r", "B", PLAIN.upper() + ".")], ask())
-    (finding,) = (f for check, f in found.items() if check.startswith("passages that nearly repeat"))
+    (finding,) = (
+        f for check, f in found.items() if check.startswith("passages that nearly repeat")
+    )
     assert (finding.severity, finding.examples) == ("warning", ("r ~ p",))
 
 
@@ -42,13 +54,22 @@ def test_an_answer_inside_the_question_is_a_finding_at_word_boundaries_only():
 def test_an_answer_is_sought_in_the_gold_passages_and_their_titles():
     found = findings([("p", "", PLAIN)], ask(answers=["Grace Hopper"]))
     (finding,) = found.values()
-    assert tuple(finding)[1:] == ("note", "questions whose answer stands in no gold passage", 1, ("q",))
+    assert tuple(finding)[1:] == (
+        "note",
+        "questions whose answer stands in no gold passage",
+        1,
+        ("q",),
+    )
     assert findings([("p", "Grace Hopper", PLAIN)], ask(answers=["Grace Hopper"])) == {}
-    assert set(findings([("p", "", PLAIN)], ask(answers=["Yes"]))) == {"questions answered yes or no"}
+    assert set(findings([("p", "", PLAIN)], ask(answers=["Yes"]))) == {
+        "questions answered yes or no"
+    }
 
 
 def test_a_repeated_question_and_several_hops_with_one_gold_passage_are_warnings():
-    found = findings([("p", "", PLAIN)], [*ask(hops=2), {**ask()[0], "id": "r", "text": "who wrote NOTES"}])
+    found = findings(
+        [("p", "", PLAIN)], [*ask(hops=2), {**ask()[0], "id": "r", "text": "who wrote NOTES"}]
+    )
     assert found["questions that repeat an earlier one"].examples == ("r",)
     assert found["questions of several hops with one gold passage"].examples == ("q",)
 

@@ -26,7 +26,8 @@ def test_a_decomposition_gives_the_order_of_the_hops(musique, write):
     record["question_decomposition"] = [{"paragraph_support_idx": at} for at in reversed(gold)]
     question = load("musique", path=write("musique.json", musique)).questions[0]
     assert question.chain == tuple(reversed(question.gold))
-    record["question_decomposition"] = [{"paragraph_support_idx": gold[0]}, {}]  # one hop is not placed
+    # one hop is not placed
+    record["question_decomposition"] = [{"paragraph_support_idx": gold[0]}, {}]
     assert load("musique", path=write("musique.json", musique)).questions[0].chain == ()
 
 
@@ -55,7 +56,9 @@ def test_a_corpus_file_beside_the_questions_gives_the_order(musique, write):
 def test_gold_that_the_corpus_file_lacks_names_paragraph_and_file(musique, write):
     folder = write("musique_corpus.json", [{"title": "Acme", "text": "Acme is a town."}]).parent
     write("musique.json", musique)
-    message = r"record 1 \('2hop__1_2'\): the supporting paragraph 'X' is not in musique_corpus\.json"
+    message = (
+        r"record 1 \('2hop__1_2'\): the supporting paragraph 'X' is not in musique_corpus\.json"
+    )
     with pytest.raises(ValueError, match=message):
         load("musique", path=folder)
 

@@ -16,14 +16,17 @@ def test_every_distinct_paragraph_has_an_id_of_its_own(paragraphs, titles_are_do
         assert pool.corpus().ids == list(ids.values())
 
 
-@given(st.lists(st.tuples(TITLES, st.lists(st.sampled_from(["x", "y", ""]), min_size=1, max_size=3))))
+@given(
+    st.lists(st.tuples(TITLES, st.lists(st.sampled_from(["x", "y", ""]), min_size=1, max_size=3)))
+)
 def test_every_sentence_has_an_id_of_its_own(paragraphs):
     pool = Pool("sentence")
     for title, sentences in paragraphs:
         pool.place(title, " ".join(sentences), sentences)
     sizes = {}
     for title, sentences in paragraphs:
-        if any(sentences):  # equal paragraphs are merged, whatever their split: the first one's holds
+        # equal paragraphs are merged, whatever their split: the first one's holds
+        if any(sentences):
             sizes.setdefault((title, " ".join(sentences).strip()), sum(map(bool, sentences)))
     if sizes:
         assert len(pool.corpus()) == sum(sizes.values())  # Corpus refuses a repeated id
@@ -37,7 +40,11 @@ def test_texts_are_left_as_they_are_and_a_closed_pool_takes_no_new_paragraph_and
     pool.closed_by = "corpus.json"
     assert pool.place("B", "y") is None
     assert pool.place(" A ", "z") is None
-    assert next((one.id, one.title, one.text) for one in pool.corpus()) == (" A ", " A ", " two  blanks ")
+    assert next((one.id, one.title, one.text) for one in pool.corpus()) == (
+        " A ",
+        " A ",
+        " two  blanks ",
+    )
 
 
 @pytest.mark.parametrize(("index", "there"), [(0, True), (1, True), (2, False), (-1, False)])

@@ -19,7 +19,11 @@ X = {"id": "1", "text": "x"}
     ("name", "content", "named"),
     [
         ("a.json", '[{"id": "1", "text": "on', r"a\.json: not valid JSON at column \d+"),
-        ("a.jsonl", '{"id": "1", "text": "x"}\n\n{"id": "2", ', r"a\.jsonl, line 3: not valid JSON at column \d+"),
+        (
+            "a.jsonl",
+            '{"id": "1", "text": "x"}\n\n{"id": "2", ',
+            r"a\.jsonl, line 3: not valid JSON at column \d+",
+        ),
         ("a.json", b'[{"id": "1", "text": "Re\xe9"}]', r"a\.json: byte 0xe9 at offset 24"),
         ("a.json", {"data": []}, "a.json.*list.*dict"),
         ("a.json", [X, 5], r"a\.json, record 2: .*not 5"),
@@ -59,7 +63,9 @@ def test_checksums_are_kept_under_short_names(write):
     files = Files()
     files.text(write("deep/a.txt", "abc"))
     # sha256 of "abc", FIPS 180-2, appendix B.1
-    assert files.checksums == {"a.txt": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}
+    assert files.checksums == {
+        "a.txt": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    }
 
 
 def test_a_file_is_located_by_patterns_or_what_was_looked_for_is_named(write, tmp_path):
@@ -67,7 +73,11 @@ def test_a_file_is_located_by_patterns_or_what_was_looked_for_is_named(write, tm
         with pytest.raises(FileNotFoundError, match=r"x\*\.json.*y\.json"):
             locate(folder, ["x*.json", "y.json"], "questions")
     first = write("x1.json", [])
-    assert locate(tmp_path, ["x*.json"], "questions") == locate(first, ["y.json"], "questions") == first
+    assert (
+        locate(tmp_path, ["x*.json"], "questions")
+        == locate(first, ["y.json"], "questions")
+        == first
+    )
     write("x2.json", [])
     with pytest.raises(ValueError, match=r"x1\.json, x2\.json"):
         locate(tmp_path, ["x*.json"], "questions")

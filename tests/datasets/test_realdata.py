@@ -43,14 +43,26 @@ def test_a_set_has_its_size_and_its_first_and_last_items(key, shared_data):
     folder, *expected = PINNED[key]
     data = load(key[0], path=shared_data / folder, **dict(key[1:]))
     ids = [question.id for question in data.questions]
-    assert [len(ids), len(data.corpus), ids[0], ids[-1], data.corpus.ids[0], data.corpus.ids[-1]] == expected
+    assert [
+        len(ids),
+        len(data.corpus),
+        ids[0],
+        ids[-1],
+        data.corpus.ids[0],
+        data.corpus.ids[-1],
+    ] == expected
 
 
-def test_musiques_pooled_paragraphs_equal_its_corpus_file_and_the_openie_files_passages(shared_data, tmp_path):
+def test_musiques_pooled_paragraphs_equal_its_corpus_file_and_the_openie_files_passages(
+    shared_data, tmp_path
+):
     alone = tmp_path / "musique.json"
     alone.write_bytes((shared_data / "musique-100" / "musique.json").read_bytes())
     pooled = load("musique", path=alone)
-    assert pooled.corpus.fingerprint == load("musique", path=shared_data / "musique-100").corpus.fingerprint
+    assert (
+        pooled.corpus.fingerprint
+        == load("musique", path=shared_data / "musique-100").corpus.fingerprint
+    )
     data = load("musique", path=shared_data / "musique-100")
     docs = json.loads(data.graph_files["openie"].read_text(encoding="utf-8"))["docs"]
     assert [doc["passage"] for doc in docs] == data.corpus.contents
@@ -60,7 +72,10 @@ def test_musiques_pooled_paragraphs_equal_its_corpus_file_and_the_openie_files_p
 
 @pytest.mark.parametrize(("name", "folder"), [("musique", "musique-100"), ("2wiki", "2wiki-1000")])
 def test_hipporags_loader_and_the_sets_own_agree(name, folder, shared_data):
-    own, general = load(name, path=shared_data / folder), load("hipporag", path=shared_data / folder)
+    own, general = (
+        load(name, path=shared_data / folder),
+        load("hipporag", path=shared_data / folder),
+    )
     assert own.questions == general.questions
     assert (own.name, own.corpus.fingerprint) == (general.name, general.corpus.fingerprint)
 
@@ -71,10 +86,14 @@ def test_the_sub_graphs_name_titles_and_sentences_that_hotpotqa_has(shared_data)
     lines = data.graph_files["subkgs"].read_text(encoding="utf-8").splitlines()
     graphs = {graph["title"]: graph["sentences"] for graph in map(json.loads, lines)}
     assert graphs.keys() == sizes.keys()
-    assert all(int(index) < sizes[title] for title, sentences in graphs.items() for index in sentences)
+    assert all(
+        int(index) < sizes[title] for title, sentences in graphs.items() for index in sentences
+    )
 
 
-def test_the_triples_of_2wiki_kg_lie_in_the_test_splits_chunks_and_2wikis_gold_status_is_counted(shared_data):
+def test_the_triples_of_2wiki_kg_lie_in_the_test_splits_chunks_and_2wikis_gold_status_is_counted(
+    shared_data,
+):
     data = load("2wiki-kg", path=shared_data / "2wiki-kg-500")
     lines = data.graph_files["triples"].read_text(encoding="utf-8").splitlines()
     assert {json.loads(line)["chunk_id"] for line in lines} <= set(data.corpus.ids)

@@ -39,7 +39,9 @@ def test_options_that_make_no_sense_are_named(name, options, named):
 @pytest.mark.parametrize("name", sorted(DATASETS))
 def test_an_unknown_setting_lists_those_of_the_set(name, tmp_path):
     offered = ", ".join(DATASETS[name].settings)
-    with pytest.raises(ValueError, match=rf"'{name}' has no setting 'open'\. It offers: {offered}\."):
+    with pytest.raises(
+        ValueError, match=rf"'{name}' has no setting 'open'\. It offers: {offered}\."
+    ):
         load(name, path=tmp_path, setting="open")
 
 

@@ -11,15 +11,36 @@ import pytest
 import kg2rag
 
 PARAGRAPHS = [
-    {"idx": 1, "title": "Acme", "paragraph_text": "Acme was founded by Ida Berg.", "is_supporting": True},
-    {"idx": 0, "title": "Halina", "paragraph_text": "Halina was built by Acme.", "is_supporting": True},
+    {
+        "idx": 1,
+        "title": "Acme",
+        "paragraph_text": "Acme was founded by Ida Berg.",
+        "is_supporting": True,
+    },
+    {
+        "idx": 0,
+        "title": "Halina",
+        "paragraph_text": "Halina was built by Acme.",
+        "is_supporting": True,
+    },
 ]
 HOPS = [{"paragraph_support_idx": 0}, {"paragraph_support_idx": 1}]
-MUSIQUE = {"id": "2hop__1", "question": "Who founded the builder?", "answer": "Ida Berg", "paragraphs": PARAGRAPHS}
+MUSIQUE = {
+    "id": "2hop__1",
+    "question": "Who founded the builder?",
+    "answer": "Ida Berg",
+    "paragraphs": PARAGRAPHS,
+}
 MUSIQUE |= {"question_decomposition": HOPS, "answer_aliases": []}
 FACTS = {"title": ["Halina", "Marek Lund"], "sent_id": [0, 0]}
 CONTEXT = {"title": ["Halina", "Marek Lund"], "sentences": [["A ferry."], ["A man."]]}
-HOTPOT = {"id": "h", "question": "Who sails?", "answer": "Lund", "supporting_facts": FACTS, "context": CONTEXT}
+HOTPOT = {
+    "id": "h",
+    "question": "Who sails?",
+    "answer": "Lund",
+    "supporting_facts": FACTS,
+    "context": CONTEXT,
+}
 GOLD = {"Halina": 1, "Marek Lund": 1}
 
 
@@ -40,7 +61,10 @@ def write_csv(path, records):
         writer = csv.DictWriter(stream, records[0])
         writer.writeheader()
         for record in records:
-            cells = {name: value if isinstance(value, str) else json.dumps(value) for name, value in record.items()}
+            cells = {
+                name: value if isinstance(value, str) else json.dumps(value)
+                for name, value in record.items()
+            }
             writer.writerow(cells)
 
 
@@ -73,14 +97,18 @@ SHAPES = [
 def test_a_set_is_the_same_in_every_shape(tmp_path, write, name):
     path = tmp_path / name
     write(path, [MUSIQUE, MUSIQUE | {"id": "2hop__2"}])
-    assert [question.chain for question in kg2rag.load("musique", path=path).questions] == [("Halina", "Acme")] * 2
+    assert [question.chain for question in kg2rag.load("musique", path=path).questions] == [
+        ("Halina", "Acme")
+    ] * 2
 
 
 @pytest.mark.parametrize("columns", [(), ("context", "supporting_facts")])
 @pytest.mark.parametrize(("write", "name"), SHAPES)
 def test_hotpotqa_of_the_hub_is_read(tmp_path, write, name, columns):
     path = tmp_path / name
-    record = {field: json.dumps(value) if field in columns else value for field, value in HOTPOT.items()}
+    record = {
+        field: json.dumps(value) if field in columns else value for field, value in HOTPOT.items()
+    }
     write(path, [record, record | {"id": "i"}])
     assert dict(kg2rag.load("hotpotqa", path=path).questions[0].gold) == GOLD
 
@@ -88,7 +116,9 @@ def test_hotpotqa_of_the_hub_is_read(tmp_path, write, name, columns):
 def test_a_clone_of_the_repository_of_the_hub_is_read(tmp_path):
     (tmp_path / "distractor").mkdir()
     for part in ("00000-of-00002", "00001-of-00002"):
-        write_parquet(tmp_path / "distractor" / f"validation-{part}.parquet", [HOTPOT | {"id": part}])
+        write_parquet(
+            tmp_path / "distractor" / f"validation-{part}.parquet", [HOTPOT | {"id": part}]
+        )
     assert len(kg2rag.load("hotpotqa", path=tmp_path)) == 2
 
 
@@ -118,8 +148,14 @@ def test_a_damaged_saved_set_is_an_error_that_names_it(tmp_path):
 
 
 def test_unanswerable_questions_of_musique_full_have_hops_without_a_paragraph(tmp_path):
-    unanswerable = MUSIQUE | {"answerable": False, "question_decomposition": [{"paragraph_support_idx": None}]}
-    write_json(tmp_path / "musique.json", [unanswerable, MUSIQUE | {"answerable": True, "answer_aliases": None}])
+    unanswerable = MUSIQUE | {
+        "answerable": False,
+        "question_decomposition": [{"paragraph_support_idx": None}],
+    }
+    write_json(
+        tmp_path / "musique.json",
+        [unanswerable, MUSIQUE | {"answerable": True, "answer_aliases": None}],
+    )
     data = kg2rag.load("musique", path=tmp_path / "musique.json")
     assert [question.chain for question in data.questions] == [("Halina", "Acme")]
 
@@ -127,18 +163,26 @@ def test_unanswerable_questions_of_musique_full_have_hops_without_a_paragraph(tm
 def test_evidences_of_2wikimultihopqa_are_read_by_their_names(tmp_path):
     records = {
         "evidences": [{"entity": "Marek Lund", "fact": "Halina", "relation": "captain"}],
-        "context": [{"content": ["A ferry."], "title": "Halina"}, {"content": ["A man."], "title": "Marek Lund"}],
+        "context": [
+            {"content": ["A ferry."], "title": "Halina"},
+            {"content": ["A man."], "title": "Marek Lund"},
+        ],
         "supporting_facts": [{"sent_id": 0, "title": "Halina"}],
     }
     write_json(tmp_path / "2wiki.json", [HOTPOT | records])
     [question] = kg2rag.load("2wikimultihopqa", path=tmp_path / "2wiki.json").questions
     assert question.triples == (("Halina", "captain", "Marek Lund"),)
-    write_json(tmp_path / "2wiki.json", [HOTPOT | records | {"evidences": [{"fact": "Halina", "entity": "Lund"}]}])
+    write_json(
+        tmp_path / "2wiki.json",
+        [HOTPOT | records | {"evidences": [{"fact": "Halina", "entity": "Lund"}]}],
+    )
     with pytest.raises(ValueError, match=r"evidences.*relation"):
         kg2rag.load("2wikimultihopqa", path=tmp_path / "2wiki.json")
 
 
-@pytest.mark.parametrize("name", ["hotpot_dev_fullwiki_v1.json", "renamed.json", "fullwiki/validation-0.json"])
+@pytest.mark.parametrize(
+    "name", ["hotpot_dev_fullwiki_v1.json", "renamed.json", "fullwiki/validation-0.json"]
+)
 def test_the_fullwiki_file_is_refused_by_what_it_is(tmp_path, name):
     record = HOTPOT | {"context": {"title": ["Halina"], "sentences": [["A ferry."]]}}
     (tmp_path / name).parent.mkdir(exist_ok=True)

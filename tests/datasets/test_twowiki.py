@@ -8,13 +8,26 @@ TITLED = [
         "question": "Where was the director of Ed Wood born?",
         "answer": "Burbank",
         "type": "compositional",
-        "evidences": [["Ed Wood", "director", "Tim Burton"], ["Tim Burton", "place of birth", "Burbank"]],
+        "evidences": [
+            ["Ed Wood", "director", "Tim Burton"],
+            ["Tim Burton", "place of birth", "Burbank"],
+        ],
         "gold_titles": ["Ed Wood", "Tim Burton"],
         "supporting_facts": None,
         "gold_status": "derived-strong",
     },
-    {"id": "t2", "question": "Is Paris a city?", "answer": "yes", "type": "bridge_comparison", "evidences": []}
-    | {"gold_titles": ["Paris"], "supporting_facts": [["Paris", 0]], "gold_status": "authoritative"},
+    {
+        "id": "t2",
+        "question": "Is Paris a city?",
+        "answer": "yes",
+        "type": "bridge_comparison",
+        "evidences": [],
+    }
+    | {
+        "gold_titles": ["Paris"],
+        "supporting_facts": [["Paris", 0]],
+        "gold_status": "authoritative",
+    },
 ]
 CORPUS = [
     {"title": "Paris", "text": "Paris is a city."},
@@ -32,7 +45,9 @@ def folder(write):
 def test_official_records_bring_triples_and_hops_and_join_sentences_with_a_blank(hotpot, write):
     for record in hotpot:
         record["type"] = "compositional"
-        record["context"] = [[title, [s.strip() for s in sentences]] for title, sentences in record["context"]]
+        record["context"] = [
+            [title, [s.strip() for s in sentences]] for title, sentences in record["context"]
+        ]
         record["evidences"] = [["Ed Wood", "director", "Tim Burton"]]
     data = load("2wiki", path=write("dev.json", hotpot))
     assert data.corpus[1].text == "Tim Burton directs films. He was born in Burbank."
@@ -49,10 +64,14 @@ def test_gold_titles_are_looked_up_in_the_corpus_file(folder):
     assert data.source["gold_status"] == {"authoritative": 1, "derived-strong": 1}
 
 
-@pytest.mark.parametrize("corpus", [CORPUS[:2], [*CORPUS, {"title": "Tim Burton", "text": "Another of that name."}]])
+@pytest.mark.parametrize(
+    "corpus", [CORPUS[:2], [*CORPUS, {"title": "Tim Burton", "text": "Another of that name."}]]
+)
 def test_a_gold_title_that_the_corpus_lacks_or_has_twice_is_named(folder, write, corpus):
     write("2wikimultihopqa_corpus.json", corpus)
-    with pytest.raises(ValueError, match=r"line 1 \('t1'\).*'Tim Burton'.*2wikimultihopqa_corpus\.json"):
+    with pytest.raises(
+        ValueError, match=r"line 1 \('t1'\).*'Tim Burton'.*2wikimultihopqa_corpus\.json"
+    ):
         load("2wiki", path=folder)
 
 

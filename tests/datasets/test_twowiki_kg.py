@@ -8,7 +8,13 @@ def _chunk(id_, title, text):
 
 
 def _question(id_, gold):
-    about = {"id": id_, "question": f"What of {id_}?", "answer": "A", "hop_type": "bridge", "hop_count": 2}
+    about = {
+        "id": id_,
+        "question": f"What of {id_}?",
+        "answer": "A",
+        "hop_type": "bridge",
+        "hop_count": 2,
+    }
     return about | {"gold_support_chunk_ids": gold, "gold_triples": [["A", "knows", "B"]]}
 
 
@@ -18,7 +24,10 @@ def folder(write):
     write("test_ids.txt", "q2\n")
     write("graph_corpus_ids.txt", "c3\nc2\n")
     write("triples_resolved.jsonl", "{}\n")
-    return write("corpus.jsonl", [_chunk("c1", "A", "a a"), _chunk("c2", "B", "b b"), _chunk("c3", "B", "c c")]).parent
+    return write(
+        "corpus.jsonl",
+        [_chunk("c1", "A", "a a"), _chunk("c2", "B", "b b"), _chunk("c3", "B", "c c")],
+    ).parent
 
 
 def test_the_test_questions_over_the_graphs_chunks_are_the_default(folder):

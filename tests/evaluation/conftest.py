@@ -32,13 +32,17 @@ class Fixed:
 @pytest.fixture
 def data() -> QADataset:
     """Forty passages p0 … p39, two a document, and three questions with gold p0 + p1, p2, and p4 + p6 + p8."""
-    passages = [Passage(f"p{i}", f"Title {i // 2}", f"Text {i}.", f"d{i // 2}", i % 2) for i in range(40)]
+    passages = [
+        Passage(f"p{i}", f"Title {i // 2}", f"Text {i}.", f"d{i // 2}", i % 2) for i in range(40)
+    ]
     questions = (
         Question("q1", "First?", {"p0": 1, "p1": 1}, type="bridge", hops=2),
         Question("q2", "Second?", {"p2": 1}, type="bridge", hops=1),
         Question("q3", "Third?", {"p4": 1, "p6": 1, "p8": 1}, type="comparison", hops=None),
     )
-    return QADataset("little", Corpus.from_passages(passages), questions, source={"loader": "by hand"})
+    return QADataset(
+        "little", Corpus.from_passages(passages), questions, source={"loader": "by hand"}
+    )
 
 
 @pytest.fixture

@@ -14,18 +14,24 @@ def tables(real: np.ndarray, placebo: np.ndarray) -> tuple[pd.DataFrame, pd.Data
     """`per_query` and `per_seed` of a comparison: (n_queries,) and (n_shufflings, n_queries) scores."""
     ids = [f"q{i}" for i in range(len(real))]
     parts = {"walk.graph": real, "walk.graph-shuffled": placebo.mean(axis=0)}
-    per_query = [pd.DataFrame({"query_id": ids, "system": name, "recall@5": scores}) for name, scores in parts.items()]
+    per_query = [
+        pd.DataFrame({"query_id": ids, "system": name, "recall@5": scores})
+        for name, scores in parts.items()
+    ]
     means = placebo.mean(axis=1)
-    per_seed = pd.DataFrame({"system": "walk.graph-shuffled", "run": range(1, len(means) + 1), "recall@5": means})
+    per_seed = pd.DataFrame(
+        {"system": "walk.graph-shuffled", "run": range(1, len(means) + 1), "recall@5": means}
+    )
     return pd.concat(per_query, ignore_index=True), per_seed
 
 
 def test_by_hand():
     # Shufflings score .2 and .4 on every question, the graph .5 and .9: gains .2 and .6, mean .4.
-    # Variance over questions .08 / 2, over shufflings .02 / 2; freedom .05^2 / (.04^2 / 1 + .01^2 / 1).
-    [row] = against_placebo(*tables(np.array([0.5, 0.9]), np.array([[0.2, 0.2], [0.4, 0.4]])), "recall@5").to_dict(
-        "records"
-    )
+    # Variance over questions .08 / 2, over shufflings .02 / 2; freedom .05^2 / (.04^2 / 1 + .01^2 /
+    # 1).
+    [row] = against_placebo(
+        *tables(np.array([0.5, 0.9]), np.array([[0.2, 0.2], [0.4, 0.4]])), "recall@5"
+    ).to_dict("records")
     assert (row["strategy"], row["graph"]) == ("walk", "graph")
     assert [row["mean"], row["placebo"], row["gain"]] == pytest.approx([0.7, 0.3, 0.4])
     freedom, error = 0.05**2 / (0.04**2 + 0.01**2), 0.05**0.5
@@ -65,4 +71,6 @@ def test_one_shuffling_is_too_few_and_without_any_there_is_no_row():
     for few in (per_seed.iloc[:1], None):
         with pytest.raises(ValueError, match=r"'walk\.graph-shuffled'"):
             against_placebo(per_query, few, "recall@5")
-    assert against_placebo(per_query[per_query["system"] == "walk.graph"], per_seed, "recall@5").empty
+    assert against_placebo(
+        per_query[per_query["system"] == "walk.graph"], per_seed, "recall@5"
+    ).empty

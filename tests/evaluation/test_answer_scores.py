@@ -43,12 +43,15 @@ EQUAL, NONE = (1, 1, 1, 1), (0, 0, 0, 0)
         ("the", ["cat"], NONE),
         # "chief of protocol" of "us chief of protocol": precision 3/3, recall 3/4, F1 6/7.
         ("Chief of Protocol", ["the US Chief of Protocol"], (0, *f1(6 / 7, 1, 3 / 4))),
-        # "new new york" and "new york city": 2 of 3 and 2 of 3; a repeated word counts as often as both have it.
+        # "new new york" and "new york city": 2 of 3 and 2 of 3; a repeated word counts as often as
+        # both have it.
         ("New New York", ["New York City"], (0, *f1(2 / 3, 2 / 3, 2 / 3))),
     ],
 )
 @pytest.mark.parametrize("rules", RULES)
-def test_exact_match_is_equality_after_normalisation_and_f1_counts_shared_words(rules, answer, gold, expected):
+def test_exact_match_is_equality_after_normalisation_and_f1_counts_shared_words(
+    rules, answer, gold, expected
+):
     assert score_answer(answer, gold, rules) == expected
 
 
@@ -66,7 +69,9 @@ def test_the_best_gold_answer_counts_wherever_it_stands(golds):
 @pytest.mark.parametrize(
     ("rules", "share", "nothing"), [("squad", 2 / 3, 0), ("musique", 2 / 3, 1), ("hotpotqa", 0, 0)]
 )
-def test_the_scorers_differ_in_yes_and_no_and_in_answers_that_normalise_to_nothing(rules, share, nothing):
+def test_the_scorers_differ_in_yes_and_no_and_in_answers_that_normalise_to_nothing(
+    rules, share, nothing
+):
     # "no war" against "no": precision 1/2, recall 1, F1 2/3.
     assert score_answer("no war", ["no"], rules).f1 == pytest.approx(share)
     assert score_answer("no", ["no war"], rules).f1 == pytest.approx(share)
@@ -75,7 +80,9 @@ def test_the_scorers_differ_in_yes_and_no_and_in_answers_that_normalise_to_nothi
 
 @settings(deadline=None)
 @given(st.text(), st.text(), st.sampled_from(["squad", "hotpotqa", "musique"]))
-def test_scores_lie_between_0_and_1_and_swapping_answers_swaps_precision_and_recall(one, other, rules):
+def test_scores_lie_between_0_and_1_and_swapping_answers_swaps_precision_and_recall(
+    one, other, rules
+):
     there, back = score_answer(one, [other], rules), score_answer(other, [one], rules)
     assert all(0 <= value <= 1 for value in there)
     assert there == (back.em, *f1(back.f1, back.recall, back.precision))

@@ -34,7 +34,13 @@ def systems(fixed):
 
 @pytest.fixture
 def result(systems, data) -> Comparison:
-    return compare(systems, data, metrics=METRICS, k=10, options=CompareOptions(command="kg2rag compare little"))
+    return compare(
+        systems,
+        data,
+        metrics=METRICS,
+        k=10,
+        options=CompareOptions(command="kg2rag compare little"),
+    )
 
 
 def row(result, system, metric):
@@ -68,8 +74,13 @@ def test_prepare_is_called_before_and_outside_the_timing(data, fixed, monkeypatc
     retrieve_batch = Mock(side_effect=fixed().retrieve_batch)
     lazy = SimpleNamespace(prepare=prepare, retrieve_batch=retrieve_batch)
     result = compare({"lazy": lazy}, data, metrics=["mrr"], options=CompareOptions(batch_size=2))
-    assert [len(call.args[0]) for call in (*prepare.mock_calls, *retrieve_batch.mock_calls)] == [3, 2, 1]
-    assert result.ms_per_query["lazy"] == pytest.approx(1000 / 3, abs=0.001)  # one tick for all three
+    assert [len(call.args[0]) for call in (*prepare.mock_calls, *retrieve_batch.mock_calls)] == [
+        3,
+        2,
+        1,
+    ]
+    # one tick for all three
+    assert result.ms_per_query["lazy"] == pytest.approx(1000 / 3, abs=0.001)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +110,12 @@ def test_names_that_cannot_be_files_are_refused(systems, data):
         (lambda _: {}, None, ValueError, "No system"),
         (lambda _: {"a": "densest"}, None, ValueError, "'densest'"),
         (lambda _: 3, None, TypeError, "must be a mapping"),
-        (lambda one: {"a": type(one)}, None, TypeError, r"'a' is the class Fixed. Pass Fixed\(kb\)"),
+        (
+            lambda one: {"a": type(one)},
+            None,
+            TypeError,
+            r"'a' is the class Fixed. Pass Fixed\(kb\)",
+        ),
     ],
 )
 def test_what_are_no_named_systems_is_refused(systems, data, given, graphs, error, message):
@@ -111,11 +127,16 @@ def test_a_failing_system_raises_its_own_error_and_says_where(data):
     broken = SimpleNamespace(retrieve_batch=lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError) as caught:
         compare({"broken": broken}, data, metrics=["mrr"], options=CompareOptions(batch_size=2))
-    assert "System 'broken' failed in the batch that begins with query 'q1'" in caught.value.__notes__[0]
+    assert (
+        "System 'broken' failed in the batch that begins with query 'q1'"
+        in caught.value.__notes__[0]
+    )
 
 
 def test_too_many_hits_and_hits_outside_the_candidates_are_refused(data, systems, fixed):
-    many = SimpleNamespace(retrieve_batch=lambda queries, k: fixed(q1="p1 p2 p3").retrieve_batch(queries, k + 1))
+    many = SimpleNamespace(
+        retrieve_batch=lambda queries, k: fixed(q1="p1 p2 p3").retrieve_batch(queries, k + 1)
+    )
     with pytest.raises(ValueError, match=r"'wrong', query 'q1': 3 hits"):
         compare({"wrong": many}, data, metrics=["mrr"], k=2)
     questions = tuple(replace(q, candidates=("p0", "p1", "p2")) for q in data.questions)
@@ -154,17 +175,27 @@ def test_the_best_alone_has_a_p_value_against_all_others(result, systems, data):
 
 def test_the_largest_differences_come_first(result):
     frame = result.differences(metric="recall@2")
-    assert frame[["system", "query_id"]].to_numpy().tolist() == [["worse", "q2"], ["worse", "q3"], ["better", "q1"]]
+    assert frame[["system", "query_id"]].to_numpy().tolist() == [
+        ["worse", "q2"],
+        ["worse", "q3"],
+        ["better", "q1"],
+    ]
     assert frame["difference"].tolist() == pytest.approx([-1.0, -2 / 3, 0.5])
 
 
 def test_the_configuration_says_what_the_numbers_depend_on(result, data):
     config = json.loads(json.dumps(result.config))
-    about = config["data"]["corpus_fingerprint"], config["data"]["source"], config["systems"]["dense"]
+    about = (
+        config["data"]["corpus_fingerprint"],
+        config["data"]["source"],
+        config["systems"]["dense"],
+    )
     assert about == (data.corpus.fingerprint, {"loader": "by hand"}, "Fixed(equal=False)")
     assert config["versions"]["ranx"]
     assert config["command"] == "kg2rag compare little"
-    assert {"threads", "runs", "commit", "python", "platform", "seconds", "started", "seed"} <= set(config)
+    assert {"threads", "runs", "commit", "python", "platform", "seconds", "started", "seed"} <= set(
+        config
+    )
 
 
 def test_what_is_saved_comes_back_and_no_gold_of_another(result, systems, data, tmp_path):
@@ -174,15 +205,23 @@ def test_what_is_saved_comes_back_and_no_gold_of_another(result, systems, data, 
     assert loaded.scores.round(6).equals(result.scores.round(6))
     assert loaded.per_query.equals(result.per_query)
     assert loaded.to_markdown() == result.to_markdown()
-    assert [r.passage_ids for r in loaded.rankings["dense"]] == [r.passage_ids for r in result.rankings["dense"]]
+    assert [r.passage_ids for r in loaded.rankings["dense"]] == [
+        r.passage_ids for r in result.rankings["dense"]
+    ]
     loaded.save(tmp_path / "out")
     assert not (tmp_path / "out" / "qrels.trec").exists()  # a loaded comparison holds no gold
-    compare({"NA": systems["dense"], "nan": systems["better"]}, data, metrics=METRICS).save(tmp_path / "NA")
+    compare({"NA": systems["dense"], "nan": systems["better"]}, data, metrics=METRICS).save(
+        tmp_path / "NA"
+    )
     assert Comparison.load(tmp_path / "NA").scores["system"].tolist() == ["NA", "NA", "nan", "nan"]
 
 
 def files_in(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_saving_replaces_its_own_files_and_no_others(result, systems, data, tmp_path):
@@ -194,12 +233,23 @@ def test_saving_replaces_its_own_files_and_no_others(result, systems, data, tmp_
     (tmp_path / "runs" / "anserini.trec.gz").write_bytes(b"theirs")
     (tmp_path / "macro.csv").write_bytes(b"theirs")
     compare({"dense": systems["dense"]}, data, metrics=METRICS).save(tmp_path)
-    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["anserini.trec.gz", "dense.trec.gz"]
-    assert (tmp_path / "macro.csv").read_bytes() == (tmp_path / "runs" / "anserini.trec.gz").read_bytes() == b"theirs"
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == [
+        "anserini.trec.gz",
+        "dense.trec.gz",
+    ]
+    assert (
+        (tmp_path / "macro.csv").read_bytes()
+        == (tmp_path / "runs" / "anserini.trec.gz").read_bytes()
+        == b"theirs"
+    )
 
 
-@pytest.mark.parametrize("name", ["scores.csv", "config.json", "runs/dense.trec.gz", "report.html", "sizes.csv"])
-def test_a_file_of_somebody_else_is_not_overwritten_and_nothing_is_run(name, systems, data, tmp_path):
+@pytest.mark.parametrize(
+    "name", ["scores.csv", "config.json", "runs/dense.trec.gz", "report.html", "sizes.csv"]
+)
+def test_a_file_of_somebody_else_is_not_overwritten_and_nothing_is_run(
+    name, systems, data, tmp_path
+):
     file = tmp_path / "out" / name
     file.parent.mkdir(parents=True)
     file.write_bytes(b"theirs")
@@ -209,13 +259,16 @@ def test_a_file_of_somebody_else_is_not_overwritten_and_nothing_is_run(name, sys
     assert files_in(tmp_path / "out") == {name: b"theirs"}
 
 
-def test_a_full_disk_leaves_the_earlier_comparison_and_names_a_file(result, systems, data, tmp_path):
+def test_a_full_disk_leaves_the_earlier_comparison_and_names_a_file(
+    result, systems, data, tmp_path
+):
     result.save(tmp_path)
     before = files_in(tmp_path)
     other = compare({"dense": systems["dense"]}, data, metrics=METRICS)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))  # bytes of a file: the page has more
+        # bytes of a file: the page has more
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
         with pytest.raises(OSError, match=str(tmp_path)):
             other.save(tmp_path)
     finally:
@@ -230,20 +283,30 @@ def test_without_texts_the_same_comparison_is_kept(result, tmp_path):
     assert set(kept.per_query["question"]) == {""}
     first = [one.passage_ids[:10] for one in result.rankings["dense"]]
     assert [one.passage_ids for one in kept.rankings["dense"]] == first
-    whole = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.suffix in (".csv", ".json", ".parquet"))
+    whole = b"".join(
+        file.read_bytes()
+        for file in tmp_path.rglob("*")
+        if file.suffix in (".csv", ".json", ".parquet")
+    )
     assert b"First?" not in whole
     assert not (tmp_path / "report.html").exists()
 
 
 @pytest.mark.slow
 def test_tables_and_runs_are_the_same_bytes_under_any_hash_seed(tmp_path, monkeypatch):
-    command = "compare bundled --limit 20 --systems bm25,mention_ppr --metrics recall@2,mrr@10".split()
+    command = (
+        "compare bundled --limit 20 --systems bm25,mention_ppr --metrics recall@2,mrr@10".split()
+    )
     command += ["--embedder", str(tiny_model.save(tmp_path / "encoder")), "--out"]
     monkeypatch.setenv("KG2RAG_STORE", str(tmp_path / "store here"))
     here = CliRunner().invoke(app, [*command, str(tmp_path / "here")], catch_exceptions=False)
     assert here.exit_code == 0, here.output
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    environment = {**os.environ, "PYTHONHASHSEED": seed, "KG2RAG_STORE": str(tmp_path / "store there")}
+    environment = {
+        **os.environ,
+        "PYTHONHASHSEED": seed,
+        "KG2RAG_STORE": str(tmp_path / "store there"),
+    }
     there = [sys.executable, "-m", "kg2rag", *command, str(tmp_path / "there")]
     subprocess.run(there, env=environment, check=True)
     contents = []

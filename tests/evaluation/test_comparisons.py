@@ -19,7 +19,10 @@ def sets(data):
 
 @pytest.fixture
 def build(fixed):
-    made = {"dense": fixed(q1="p0 p9", q2="p3 p2", q3="p4 p6"), "better": fixed(q1="p0 p1", q2="p2", q3="p4 p6 p8")}
+    made = {
+        "dense": fixed(q1="p0 p9", q2="p3 p2", q3="p4 p6"),
+        "better": fixed(q1="p0 p1", q2="p2", q3="p4 p6 p8"),
+    }
     return lambda _: made
 
 
@@ -31,7 +34,8 @@ def result(sets, build) -> Comparisons:
 def test_each_set_has_its_own_comparison_and_all_have_a_mean(result):
     frame = result.to_frame()
     assert list(frame.columns) == ["all", "two", "macro-average"]
-    # dense finds 1/2, 1 and 2/3 of the gold of the three questions in its first two hits; better 1, 1 and 2/3.
+    # dense finds 1/2, 1 and 2/3 of the gold of the three questions in its first two hits; better 1,
+    # 1 and 2/3.
     assert frame.loc["dense"].to_numpy() == pytest.approx([13 / 18, 3 / 4, (13 / 18 + 3 / 4) / 2])
     assert frame.loc["better"].to_numpy() == pytest.approx([16 / 18, 1, (16 / 18 + 1) / 2])
     assert result["two"].to_frame().loc["dense", "recall@2"] == pytest.approx(3 / 4)
@@ -64,13 +68,27 @@ def test_sets_in_a_list_have_their_own_names(data, build):
     [
         (lambda made, sets: (made, sets), TypeError, "pass a function of a data set"),
         (lambda made, sets: ({"all": made}, sets), ValueError, "for all; the sets are all, two"),
-        (lambda made, _: (lambda _: made, ["bundled"]), TypeError, "must be a QADataset, .*'bundled'"),
+        (
+            lambda made, _: (lambda _: made, ["bundled"]),
+            TypeError,
+            "must be a QADataset, .*'bundled'",
+        ),
         (lambda made, _: (lambda _: made, []), ValueError, "No data set"),
-        (lambda made, sets: (lambda _: made, {"a/b": sets["all"]}), ValueError, "'a/b' cannot name a file"),
-        (lambda made, sets: (lambda _: made, {"macro-average": sets["all"]}), ValueError, "'macro-average'"),
+        (
+            lambda made, sets: (lambda _: made, {"a/b": sets["all"]}),
+            ValueError,
+            "'a/b' cannot name a file",
+        ),
+        (
+            lambda made, sets: (lambda _: made, {"macro-average": sets["all"]}),
+            ValueError,
+            "'macro-average'",
+        ),
     ],
 )
-def test_what_is_no_set_or_has_systems_of_no_set_is_refused(data, sets, build, given, error, message):
+def test_what_is_no_set_or_has_systems_of_no_set_is_refused(
+    data, sets, build, given, error, message
+):
     with pytest.raises(error, match=message):
         compare(*given(build(data), sets))
     with pytest.raises(ValueError, match="graphs"):
@@ -90,10 +108,14 @@ def test_what_is_saved_comes_back(result, tmp_path: Path):
     assert back.macro.round(6).equals(result.macro.round(6))
     assert 'href="two/report.html"' in page.read_text()
     assert (tmp_path / "two" / "report.html").is_file()
-    assert (tmp_path / "macro.csv").read_text().startswith("system,metric,mean,ci_low,ci_high,p_holm")
+    assert (
+        (tmp_path / "macro.csv").read_text().startswith("system,metric,mean,ci_low,ci_high,p_holm")
+    )
 
 
-def test_a_folder_of_one_comparison_is_not_made_one_of_several_nor_the_other_way_round(result, tmp_path: Path):
+def test_a_folder_of_one_comparison_is_not_made_one_of_several_nor_the_other_way_round(
+    result, tmp_path: Path
+):
     result.save(tmp_path)
     with pytest.raises(DataError, match=r"sets\.json"):
         result["all"].save(tmp_path)

@@ -35,10 +35,16 @@ class Told(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         scores = 1 / np.arange(1, len(self.rows) + 1)
-        return [Ranking.from_scores(query.id, np.array(self.rows), scores, self.ids).top(k) for query in queries]
+        return [
+            Ranking.from_scores(query.id, np.array(self.rows), scores, self.ids).top(k)
+            for query in queries
+        ]
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        steps = (step("expanded", "not expanded", "too far", self.expanded), step("kept", "pruned", "cut", self.rows))
+        steps = (
+            step("expanded", "not expanded", "too far", self.expanded),
+            step("kept", "pruned", "cut", self.rows),
+        )
         return [Trace(ranking, steps) for ranking in self.retrieve_batch(queries, k)]
 
 
@@ -52,7 +58,9 @@ def by_gold(found: Waterfall) -> dict[str, str]:
     return {f"{query} {gold}": lost_at for query, gold, lost_at in rows}
 
 
-def test_each_gold_passage_has_the_loss_of_the_first_step_that_it_did_not_pass(data: QADataset, told: Told) -> None:
+def test_each_gold_passage_has_the_loss_of_the_first_step_that_it_did_not_pass(
+    data: QADataset, told: Told
+) -> None:
     # Ranked p0, p2, p4; p6 was expanded and cut. Gold: q1 p0 p1; q2 p2; q3 p4 p6 p8.
     found = waterfall("told", told, data, k=2)
     assert by_gold(found) == {
@@ -67,28 +75,44 @@ def test_each_gold_passage_has_the_loss_of_the_first_step_that_it_did_not_pass(d
     assert found.frame["rank"].isna().sum() == 3
 
 
-def test_totals_count_every_gold_passage_once_by_type_and_in_all(data: QADataset, told: Told) -> None:
+def test_totals_count_every_gold_passage_once_by_type_and_in_all(
+    data: QADataset, told: Told
+) -> None:
     totals = waterfall("told", told, data, k=2).totals()
     assert list(totals.index) == ["bridge", "comparison", "all"]
     assert list(totals.columns) == [*LOST_AT, "gold"]
-    assert totals.loc["all", ["not expanded", "pruned", "ranked below k", "found", "gold"]].tolist() == [2, 1, 1, 2, 6]
+    assert totals.loc[
+        "all", ["not expanded", "pruned", "ranked below k", "found", "gold"]
+    ].tolist() == [2, 1, 1, 2, 6]
     assert totals.loc["bridge", ["not expanded", "found", "gold"]].tolist() == [1, 2, 3]
     assert (totals[list(LOST_AT)].sum(axis=1) == totals["gold"]).all()
     result = compare({"told": told}, data, metrics=["hits@2"], k=10)
-    assert result.waterfall("told", k=2).totals().loc["all", "found"] == result.per_query["hits@2"].sum() == 2
+    assert (
+        result.waterfall("told", k=2).totals().loc["all", "found"]
+        == result.per_query["hits@2"].sum()
+        == 2
+    )
 
 
 def test_gold_outside_the_candidates_is_no_candidate(data: QADataset, told: Told) -> None:
-    questions = tuple(replace(question, candidates=("p0", "p2", "p4")) for question in data.questions)
+    questions = tuple(
+        replace(question, candidates=("p0", "p2", "p4")) for question in data.questions
+    )
     masked = QADataset("masked", data.corpus, questions, setting="distractor")
     fates = by_gold(waterfall("told", told, masked, k=3))
-    assert [fates[name] for name in ("q1 p1", "q3 p6", "q3 p8", "q3 p4")] == ["not a candidate"] * 3 + ["found"]
+    assert [fates[name] for name in ("q1 p1", "q3 p6", "q3 p8", "q3 p4")] == [
+        "not a candidate"
+    ] * 3 + ["found"]
 
 
-def test_a_gold_document_fares_as_the_passage_of_it_that_came_farthest(data: QADataset, told: Told) -> None:
+def test_a_gold_document_fares_as_the_passage_of_it_that_came_farthest(
+    data: QADataset, told: Told
+) -> None:
     # Documents d0 = p0 p1, d3 = p6 p7, d5 = p10 p11.
     questions = (Question("q", "Which?", {"d0": 1, "d3": 1, "d5": 1}),)
-    found = waterfall("told", told, QADataset("documents", data.corpus, questions, unit="document"), k=2)
+    found = waterfall(
+        "told", told, QADataset("documents", data.corpus, questions, unit="document"), k=2
+    )
     assert by_gold(found) == {"q d0": "found", "q d3": "pruned", "q d5": "not expanded"}
 
 
@@ -103,7 +127,9 @@ def test_what_has_no_waterfall_says_why(data: QADataset, told: Told, tmp_path: P
         waterfall("mute", object(), data)  # type: ignore[arg-type]
 
 
-def test_page_and_figure_show_every_loss_that_happened_and_its_count(data: QADataset, told: Told) -> None:
+def test_page_and_figure_show_every_loss_that_happened_and_its_count(
+    data: QADataset, told: Told
+) -> None:
     found = waterfall("told", told, data, k=2)
     page, axes = found.to_html(), found.figure().axes[0]
     assert page.count('class="case"') == 6
@@ -123,21 +149,34 @@ def chain(tmp_path: Path) -> KnowledgeBase:
     )
 
 
-def asked(kb: KnowledgeBase, *gold: str, triples: tuple[tuple[str, str, str], ...] = ()) -> QADataset:
-    return QADataset("chain", kb.corpus, (Question("q", "Who?", dict.fromkeys(gold, 1), triples=triples),))
+def asked(
+    kb: KnowledgeBase, *gold: str, triples: tuple[tuple[str, str, str], ...] = ()
+) -> QADataset:
+    return QADataset(
+        "chain", kb.corpus, (Question("q", "Who?", dict.fromkeys(gold, 1), triples=triples),)
+    )
 
 
 def test_gold_seeds_seek_each_gold_passage_from_the_others(chain: KnowledgeBase) -> None:
-    # One seed: p1 leads to p0, cosine 0.8, and p0 to p1, 0.1; p2, dense's second, is reached from neither.
+    # One seed: p1 leads to p0, cosine 0.8, and p0 to p1, 0.1; p2, dense's second, is reached from
+    # neither.
     ladder = oracle_ladder(
-        chain, asked(chain, "p0", "p1"), Dense(chain) >> Expand(chain, seeds=1), metrics=["recall@2"]
+        chain,
+        asked(chain, "p0", "p1"),
+        Dense(chain) >> Expand(chain, seeds=1),
+        metrics=["recall@2"],
     )
     assert ladder.frame["recall@2"].tolist()[1] == 1.0
 
 
 def test_the_ladder_measures_what_it_can_and_says_why_it_cannot(chain: KnowledgeBase) -> None:
     ladder = oracle_ladder(chain, asked(chain, "p0", "p1"), Dense(chain), metrics=["recall@2"])
-    assert ladder.frame["rung"].tolist() == ["as it is", "gold seeds", "gold entities", "gold rerank"]
+    assert ladder.frame["rung"].tolist() == [
+        "as it is",
+        "gold seeds",
+        "gold entities",
+        "gold rerank",
+    ]
     assert ladder.frame["recall@2"].tolist()[::3] == [0.5, 1.0]
     assert ladder.frame["recall@2"].isna().tolist() == [False, True, True, False]
     assert ladder.frame["note"].tolist()[1:3] == [

@@ -25,7 +25,8 @@ def page() -> Iterator[dict[str, Any]]:
     """The names that the page defines, its code run from top to bottom."""
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.delitem(FUNCTIONS.entries, "last_gold", raising=False)  # where a reader added the page's line
+        # where a reader added the page's line
+        patch.delitem(FUNCTIONS.entries, "last_gold", raising=False)
         for block in blocks("A metric"):
             exec(block, names)
         yield names

@@ -31,7 +31,9 @@ def test_a_function_of_text_and_k_is_a_system(fixed, data):
 
 
 def test_a_function_may_give_scores_and_more_than_it_was_asked_for(data):
-    result = compare({"mine": lambda *_: [(f"p{i}", 9.5 - i) for i in range(40)]}, data, metrics=METRICS, k=3)
+    result = compare(
+        {"mine": lambda *_: [(f"p{i}", 9.5 - i) for i in range(40)]}, data, metrics=METRICS, k=3
+    )
     ranking = result.rankings["mine"][0]
     assert ranking.passage_ids == ["p0", "p1", "p2"]
     assert ranking.scores.tolist() == [9.5, 8.5, 7.5]

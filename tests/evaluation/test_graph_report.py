@@ -17,15 +17,29 @@ from kg2rag.knowledge.graph.paths import entity_hops, passage_hops
 from kg2rag.types import Corpus, Passage, QADataset, Question, Triple
 
 # Ed -p0- Rome -p1- Bonn -p2- Oslo; p3 names Ed alone, p4 nothing.
-CORPUS = Corpus.from_passages([Passage(f"p{i}", "", f"text {i}", f"d{i // 2}", i % 2) for i in range(5)])
-CHAIN = (Triple("Ed", "in", "Rome", "p0"), Triple("Rome", "near", "Bonn", "p1"), Triple("Bonn", "near", "Oslo", "p2"))
+CORPUS = Corpus.from_passages(
+    [Passage(f"p{i}", "", f"text {i}", f"d{i // 2}", i % 2) for i in range(5)]
+)
+CHAIN = (
+    Triple("Ed", "in", "Rome", "p0"),
+    Triple("Rome", "near", "Bonn", "p1"),
+    Triple("Bonn", "near", "Oslo", "p2"),
+)
 GRAPH = KnowledgeGraph.build(Extraction(CHAIN, (Mention("Ed", "p3"),)), CORPUS)
 
 
-def dataset(*golds: tuple[str, ...], unit: str = "passage", candidates: tuple[str, ...] | None = None) -> QADataset:
+def dataset(
+    *golds: tuple[str, ...], unit: str = "passage", candidates: tuple[str, ...] | None = None
+) -> QADataset:
     setting = "distractor" if candidates else "pooled"
     questions = tuple(
-        Question(f"q{i}", "Where was Ed?", dict.fromkeys(gold, 1), type=f"t{i % 2}", candidates=candidates)
+        Question(
+            f"q{i}",
+            "Where was Ed?",
+            dict.fromkeys(gold, 1),
+            type=f"t{i % 2}",
+            candidates=candidates,
+        )
         for i, gold in enumerate(golds)
     )
     return QADataset("by hand", CORPUS, questions, setting, unit)  # type: ignore[arg-type]
@@ -38,7 +52,12 @@ def kb(tmp_path: Path) -> KnowledgeBase:
 
 def test_hops_count_triples_from_the_nearest_seed() -> None:
     hops = entity_hops(GRAPH, [GRAPH.entity("Ed")], 2)
-    assert dict(zip(GRAPH.names, hops.tolist(), strict=True)) == {"Ed": 0, "Rome": 1, "Bonn": 2, "Oslo": -1}
+    assert dict(zip(GRAPH.names, hops.tolist(), strict=True)) == {
+        "Ed": 0,
+        "Rome": 1,
+        "Bonn": 2,
+        "Oslo": -1,
+    }
     assert passage_hops(GRAPH, hops).tolist() == [0, 1, 2, 0, -1]
     allowed = np.array([True, False, True, True, True])  # triples of other passages are not walked
     few = entity_hops(GRAPH, [GRAPH.entity("Ed")], 3, allowed)
@@ -48,10 +67,18 @@ def test_hops_count_triples_from_the_nearest_seed() -> None:
 def test_gold_is_reached_hop_by_hop_beside_its_price(kb: KnowledgeBase) -> None:
     report = kg2rag.graph_report(kb, dataset(("p0", "p2")), hops=2)
     columns = ["type", "questions", "hops", "linked", "gold", "all_gold", "passages"]
-    rows = [["t0", 1, 0, 1.0, 0.5, 0.0, 0.4], ["t0", 1, 1, 1.0, 0.5, 0.0, 0.6], ["t0", 1, 2, 1.0, 1.0, 1.0, 0.8]]
+    rows = [
+        ["t0", 1, 0, 1.0, 0.5, 0.0, 0.4],
+        ["t0", 1, 1, 1.0, 0.5, 0.0, 0.6],
+        ["t0", 1, 2, 1.0, 1.0, 1.0, 0.8],
+    ]
     assert report.reach[columns].values.tolist() == rows
     types = kg2rag.graph_report(kb, dataset(("p0", "p1"), ("p0", "p2"), ("p4",)), hops=0).reach
-    assert types[["type", "questions", "gold"]].values.tolist() == [["t0", 2, 0.25], ["t1", 1, 0.5], ["all", 3, 1 / 3]]
+    assert types[["type", "questions", "gold"]].values.tolist() == [
+        ["t0", 2, 0.25],
+        ["t1", 1, 0.5],
+        ["all", 3, 1 / 3],
+    ]
 
 
 def test_documents_candidates_and_questions_that_name_nothing(kb: KnowledgeBase) -> None:
@@ -79,7 +106,9 @@ def test_the_report_shows_itself_as_page_text_and_figure(kb: KnowledgeBase) -> N
 
 
 @pytest.mark.realdata
-def test_an_llms_graph_joins_the_gold_of_musique_and_its_placebo_does_not(shared_data: Path, tmp_path: Path) -> None:
+def test_an_llms_graph_joins_the_gold_of_musique_and_its_placebo_does_not(
+    shared_data: Path, tmp_path: Path
+) -> None:
     folder = shared_data / "musique-100"
     data = kg2rag.load("musique", path=folder)
     source = f"openie({folder}/openie_results_ner_gpt-3.5-turbo-1106.json)"
@@ -97,18 +126,25 @@ def test_an_llms_graph_joins_the_gold_of_musique_and_its_placebo_does_not(shared
 
 def test_links_between_gold_pairs_by_kind_beside_random_pairs(kb: KnowledgeBase) -> None:
     # Ed is in p0 and p3, Rome in p0 and p1, Bonn in p1 and p2; p0 p1, and p2 p3, are neighbours.
-    table = kg2rag.link_kinds(kb, dataset(("p0", "p1", "p3"), ("p2",), ("p2", "p4")), draws=2000).set_index("kind")
+    table = kg2rag.link_kinds(
+        kb, dataset(("p0", "p1", "p3"), ("p2",), ("p2", "p4")), draws=2000
+    ).set_index("kind")
     assert table["gold"].to_dict() == {"entity": 2 / 4, "neighbour": 1 / 4, "any": 2 / 4}
-    assert table["random"].round(1).to_dict() == {"entity": 0.3, "neighbour": 0.2, "any": 0.4}  # of 10 pairs: 3, 2, 4
+    # of 10 pairs: 3, 2, 4
+    assert table["random"].round(1).to_dict() == {"entity": 0.3, "neighbour": 0.2, "any": 0.4}
     assert kg2rag.link_kinds(kb, dataset(("p0",))).empty
 
 
-def test_a_graph_without_a_triple_is_announced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_graph_without_a_triple_is_announced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     settings = {"embedder": WordEmbedder(), "store": Store(tmp_path)}
     KnowledgeBase.build(CORPUS, GRAPH, **settings)
     assert capsys.readouterr().err == ""
     KnowledgeBase.build(CORPUS, KnowledgeGraph.build(Extraction(), CORPUS), **settings)
     assert "no triple" in capsys.readouterr().err
-    alone = Corpus.from_passages([Passage("p0", "", "a fox", "d0", 0), Passage("p1", "", "a hound", "d1", 0)])
+    alone = Corpus.from_passages(
+        [Passage("p0", "", "a fox", "d0", 0), Passage("p1", "", "a hound", "d1", 0)]
+    )
     kb = KnowledgeBase.build(alone, **settings)
     assert (kb.graph.n_triples, "2 passages" in capsys.readouterr().err) == (0, True)

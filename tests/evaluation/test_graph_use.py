@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 import kg2rag
-from kg2rag import ConfidenceGated, Dense, ExpansionQueries, KnowledgeBase, MentionChains, MentionPPR
+from kg2rag import (
+    ConfidenceGated,
+    Dense,
+    ExpansionQueries,
+    KnowledgeBase,
+    MentionChains,
+    MentionPPR,
+)
 from kg2rag.evaluation.graph_use import graph_use, reads_graph
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.types import Notes, Ranking
@@ -18,17 +25,30 @@ IDS = [f"p{i}" for i in range(30)]
 
 def ranking(*codes: int, note: str = "") -> Ranking:
     """Hits of stage 0, "text", and 1, "graph", in this order."""
-    rows, notes = np.arange(len(codes)), Notes("x", {"text": "dense", "graph": "graph"}, warning=note)
+    rows, notes = (
+        np.arange(len(codes)),
+        Notes("x", {"text": "dense", "graph": "graph"}, warning=note),
+    )
     stages = {"stages": ("text", "graph"), "stage_codes": np.array(codes)}
-    return Ranking.from_scores("q", rows, len(codes) - rows.astype(float), IDS, **stages, notes=notes)
+    return Ranking.from_scores(
+        "q", rows, len(codes) - rows.astype(float), IDS, **stages, notes=notes
+    )
 
 
 def test_shares_of_questions_with_a_new_passage_among_the_first_ten_hits_and_of_warnings() -> None:
     late, early = ranking(*[0] * 10, 1), ranking(*[0] * 9, 1)
     assert graph_use({"a": [late, early, early, early]})["a"]["brought"] == 0.75
-    rankings = [ranking(0, note="rare"), ranking(0, note="often"), ranking(0, note="often"), ranking(0, 1)]
-    assert graph_use({"a": rankings}) == {"a": {"brought": 0.25, "warnings": {"often": 0.5, "rare": 0.25}}}
-    used = [ranking(0, 1, note="not all of it"), ranking(0, note="not all of it")]  # used, whatever else is noted
+    rankings = [
+        ranking(0, note="rare"),
+        ranking(0, note="often"),
+        ranking(0, note="often"),
+        ranking(0, 1),
+    ]
+    assert graph_use({"a": rankings}) == {
+        "a": {"brought": 0.25, "warnings": {"often": 0.5, "rare": 0.25}}
+    }
+    # used, whatever else is noted
+    used = [ranking(0, 1, note="not all of it"), ranking(0, note="not all of it")]
     assert graph_use({"a": used}) == {"a": {"brought": 0.5, "warnings": {"not all of it": 1.0}}}
 
 
@@ -36,7 +56,9 @@ def test_shares_of_questions_with_a_new_passage_among_the_first_ten_hits_and_of_
 def test_a_hit_that_text_found_too_is_not_new_whichever_gave_more(method: str) -> None:
     def of(stage: str, rows: list[int]) -> Ranking:
         scores = np.arange(len(rows), 0, -1.0)
-        return Ranking.from_scores("q", np.array(rows), scores, IDS, stages=(stage,), notes=Notes("x", stage))
+        return Ranking.from_scores(
+            "q", np.array(rows), scores, IDS, stages=(stage,), notes=Notes("x", stage)
+        )
 
     known = fuse_rankings([of("dense", [0, 1, 2]), of("graph", [2, 1])], (1.0, 1.0), 10, method)
     fresh = fuse_rankings([of("dense", [0, 1, 2]), of("graph", [5])], (1.0, 1.0), 10, method)
@@ -53,8 +75,14 @@ def test_where_a_walk_begins_is_nothing_that_the_graph_brought() -> None:
 def test_of_the_candidates_of_a_walk_only_those_count_that_words_and_vectors_lack() -> None:
     data = kg2rag.load("bundled", limit=12)
     kb = KnowledgeBase.build(data.corpus)
-    every, few = MentionChains(kb, dense_depth=500, bm25_depth=500), MentionChains(kb, dense_depth=1, bm25_depth=1)
-    runs = {name: one.retrieve_batch(data.queries, 20) for name, one in {"every": every, "few": few}.items()}
+    every, few = (
+        MentionChains(kb, dense_depth=500, bm25_depth=500),
+        MentionChains(kb, dense_depth=1, bm25_depth=1),
+    )
+    runs = {
+        name: one.retrieve_batch(data.queries, 20)
+        for name, one in {"every": every, "few": few}.items()
+    }
     runs["ppr"] = MentionPPR(kb, dense_seeds=500).retrieve_batch(data.queries, 20)
     used = graph_use(runs)
     assert (used["every"]["brought"], used["ppr"]["brought"]) == (0, 0)

@@ -37,7 +37,10 @@ def test_each_strategy_is_a_row_for_each_graph_and_a_built_system_one_row(
     )
     assert result.systems == ["dense", "expansion.mentions", "expansion.written"]
     alone = kg2rag.compare({"expansion": ExpansionQueries(written)}, data, metrics=METRICS)
-    assert result.to_frame().loc["expansion.written", METRICS].tolist() == alone.to_frame().iloc[0][METRICS].tolist()
+    assert (
+        result.to_frame().loc["expansion.written", METRICS].tolist()
+        == alone.to_frame().iloc[0][METRICS].tolist()
+    )
 
 
 @pytest.mark.parametrize(

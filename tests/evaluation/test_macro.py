@@ -15,7 +15,9 @@ from kg2rag.evaluation.statistics import interval_of_mean
 def scored(**systems: list[float]) -> pd.DataFrame:
     """The scores of each question of one set, as `Comparison.per_query` has them."""
     parts = [
-        pd.DataFrame({"query_id": [f"q{i}" for i in range(len(scores))], "system": name, "recall@5": scores})
+        pd.DataFrame(
+            {"query_id": [f"q{i}" for i in range(len(scores))], "system": name, "recall@5": scores}
+        )
         for name, scores in systems.items()
     ]
     return pd.concat(parts, ignore_index=True)
@@ -26,7 +28,10 @@ def row(table: pd.DataFrame, system: str) -> pd.Series:
 
 
 def test_every_set_counts_alike_however_many_questions_it_has() -> None:
-    sets = {"small": scored(base=[0.0], ours=[1.0]), "large": scored(base=[1.0] * 3, ours=[0.0, 0.0, 0.75])}
+    sets = {
+        "small": scored(base=[0.0], ours=[1.0]),
+        "large": scored(base=[1.0] * 3, ours=[0.0, 0.0, 0.75]),
+    }
     table = score_table(sets, ["recall@5"], "base")
     assert row(table, "ours")["mean"] == pytest.approx((1 + 0.25) / 2)
     assert row(table, "base")["mean"] == pytest.approx((0 + 1) / 2)
@@ -50,7 +55,8 @@ def test_p_is_that_of_every_way_to_swap_within_the_sets() -> None:
 
 
 def test_the_interval_of_a_macro_average_is_that_of_resampling_within_each_set() -> None:
-    # Sets of means near .2 and .8: drawing questions from both together would add what lies between the sets.
+    # Sets of means near .2 and .8: drawing questions from both together would add what lies between
+    # the sets.
     random = np.random.default_rng(5)
     scores = [random.beta(2, 8, 300), random.beta(8, 2, 150)]
     sets = {str(i): scored(base=list(one)) for i, one in enumerate(scores)}

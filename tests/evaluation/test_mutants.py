@@ -27,23 +27,29 @@ def test_values_are_counted_in_the_largest_unit_that_divides_them() -> None:
 
 
 def test_a_difference_of_means_takes_the_other_end_of_the_mean_that_is_subtracted() -> None:
-    # .5 in (.4, .7) less .4 in (.35, .6): down sqrt(.1^2 + .2^2) = .2236, up sqrt(.2^2 + .05^2) = .2062.
+    # .5 in (.4, .7) less .4 in (.35, .6): down sqrt(.1^2 + .2^2) = .2236, up sqrt(.2^2 + .05^2) =
+    # .2062.
     means, low, high = np.array([0.5, 0.4]), np.array([0.4, 0.35]), np.array([0.7, 0.6])
     ends = interval_of_sum(means, low, high, np.array([1.0, -1.0]))
     assert [float(end) for end in ends] == pytest.approx([0.1 - 0.05**0.5, 0.1 + 0.0425**0.5])
 
 
 def test_the_p_of_the_best_is_corrected_over_all_pairs_not_only_over_its_pairs() -> None:
-    # Holm over .01, .02, .03: .03, .04, .04; the pairs of a have .03 and .04. Over its two pairs it would be .02.
+    # Holm over .01, .02, .03: .03, .04, .04; the pairs of a have .03 and .04. Over its two pairs it
+    # would be .02.
     scores = {name: np.full((4, 1), mean) for name, mean in {"a": 0.9, "b": 0.5, "c": 0.4}.items()}
     pairs = [("a", "b"), ("a", "c"), ("b", "c")]
-    assert p_of_best(scores, pairs, np.array([[0.01], [0.02], [0.03]])) == [("a", pytest.approx(0.04))]
+    assert p_of_best(scores, pairs, np.array([[0.01], [0.02], [0.03]])) == [
+        ("a", pytest.approx(0.04))
+    ]
 
 
 def test_199_of_200_gold_passages_are_not_all() -> None:
     passages = [Passage(f"p{i}", "", f"text {i}", f"d{i}", 0) for i in range(200)]
     corpus = Corpus.from_passages(passages)
-    data = QADataset("many", corpus, (Question("q", "Which?", {passage.id: 1 for passage in passages}),))
+    data = QADataset(
+        "many", corpus, (Question("q", "Which?", {passage.id: 1 for passage in passages}),)
+    )
     ranking = Ranking.from_scores("q", np.arange(199), 1 / np.arange(1, 200), corpus.ids)
     scores = evaluate([ranking], data, ["recall@200", "all_recall@200"]).iloc[0]
     assert scores.tolist() == [0.995, 0]
@@ -74,13 +80,16 @@ class Answers(kg2rag.Retriever):
 
 
 def compared(**systems: Any) -> ScoredRuns:
-    corpus = Corpus.from_passages([Passage(f"p{i}", "", f"text {i}", f"d{i}", 0) for i in range(11)])
+    corpus = Corpus.from_passages(
+        [Passage(f"p{i}", "", f"text {i}", f"d{i}", 0) for i in range(11)]
+    )
     questions = tuple(Question(f"q{i}", f"{i}?", {f"p{i}": 1}) for i in range(10))
     return compare(systems, QADataset("ten", corpus, questions), metrics=["recall@5"], k=5)
 
 
 def test_p_and_the_lower_end_are_corrected_for_the_number_of_graph_systems() -> None:
-    # Ten wins of ten: p = 2 / 2^10 for one graph system; of four, four times as much. The share of questions that may
+    # Ten wins of ten: p = 2 / 2^10 for one graph system; of four, four times as much. The share of
+    # questions that may
     # not have been seen is 1 - (.05 / 4 / 2)^(1/10), and all of them may have lost.
     graphs = {f"g{i}": Answers(finds=True, source="graph", name=str(i)) for i in range(4)}
     found = compared(text=Answers(finds=False), **graphs).verdict()
@@ -89,7 +98,8 @@ def test_p_and_the_lower_end_are_corrected_for_the_number_of_graph_systems() -> 
 
 
 def test_the_upper_end_is_corrected_for_the_number_of_plain_systems() -> None:
-    # All ten lost: of the share that may not have been seen all may have won. With three plain systems to choose from
+    # All ten lost: of the share that may not have been seen all may have won. With three plain
+    # systems to choose from
     # it is 1 - (.05 / 3 / 2)^(1/10).
     plains = {f"t{i}": Answers(finds=True, name=str(i)) for i in range(3)}
     found = compared(graph=Answers(finds=False, source="graph"), **plains).verdict()
@@ -98,7 +108,11 @@ def test_the_upper_end_is_corrected_for_the_number_of_plain_systems() -> None:
 
 
 def test_no_comes_before_yes() -> None:
-    found = verdict(compared(text=Answers(finds=False), graph=Answers(finds=True, source="graph")), "recall@5", 1.5)
+    found = verdict(
+        compared(text=Answers(finds=False), graph=Answers(finds=True, source="graph")),
+        "recall@5",
+        1.5,
+    )
     assert (found.p < 0.05, found.low > 0, found.answer) == (True, True, "no")
 
 
@@ -124,7 +138,9 @@ class Clock:
         self.ticks, self.built = itertools.count(), []
 
 
-def test_the_batch_that_warms_a_system_up_is_not_timed(kb_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_batch_that_warms_a_system_up_is_not_timed(
+    kb_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kb, clock = kb_of(("Ada", "Ada wrote notes.")), Clock()
     data = kg2rag.from_frames(kb.corpus, [{"id": "q", "question": "Who?", "gold": ["p0"]}])
     kb.embedder  # noqa: B018 - opened before the clock is replaced

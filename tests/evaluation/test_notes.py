@@ -13,12 +13,26 @@ from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Question, Ranking
 
 NOTES = (
-    {"expansion_skipped": "confidence below 0.3", "confidence": 0.2, "entities": (), "weights": {"dense": 0.5}},
-    {"expansion_skipped": "", "confidence": 0.6, "entities": ("Ed", "Tim"), "weights": {"dense": 0.7}},
+    {
+        "expansion_skipped": "confidence below 0.3",
+        "confidence": 0.2,
+        "entities": (),
+        "weights": {"dense": 0.5},
+    },
+    {
+        "expansion_skipped": "",
+        "confidence": 0.6,
+        "entities": ("Ed", "Tim"),
+        "weights": {"dense": 0.7},
+    },
     {"expansion_skipped": "", "confidence": 0.7, "entities": ("Ed",)},
 )
-CORPUS = Corpus.from_passages([Passage("p0", "", "One.", "p0", 0), Passage("p1", "", "Two.", "p1", 0)])
-DATA = QADataset("few", CORPUS, tuple(Question(f"q{at}", f"Which {at}?", {"p0": 1}) for at in range(3)))
+CORPUS = Corpus.from_passages(
+    [Passage("p0", "", "One.", "p0", 0), Passage("p1", "", "Two.", "p1", 0)]
+)
+DATA = QADataset(
+    "few", CORPUS, tuple(Question(f"q{at}", f"Which {at}?", {"p0": 1}) for at in range(3))
+)
 
 
 class Talker(Retriever):
@@ -28,7 +42,12 @@ class Talker(Retriever):
         notes = [Notes("score", "text", other=NOTES[int(query.id[1])]) for query in queries]
         return [
             Ranking.from_scores(
-                query.id, np.arange(2), np.array([1.0, 0.5]), CORPUS.ids, stages=("text",), notes=note
+                query.id,
+                np.arange(2),
+                np.array([1.0, 0.5]),
+                CORPUS.ids,
+                stages=("text",),
+                notes=note,
             ).top(k)
             for query, note in zip(queries, notes, strict=True)
         ]
@@ -43,7 +62,19 @@ def test_each_question_s_own_is_a_column_beside_its_text() -> None:
 
 
 def test_long_lists_are_counted_and_numbers_of_arrays_are_numbers() -> None:
-    metadata = {"triples": tuple(range(50)), "tokens": np.int64(7), "depth": np.float32(0.5), "path": Path("x")}
-    one = Ranking.from_scores("q", np.arange(1), np.array([1.0]), ["p"], stages=("text",), notes=Notes(other=metadata))
+    metadata = {
+        "triples": tuple(range(50)),
+        "tokens": np.int64(7),
+        "depth": np.float32(0.5),
+        "path": Path("x"),
+    }
+    one = Ranking.from_scores(
+        "q", np.arange(1), np.array([1.0]), ["p"], stages=("text",), notes=Notes(other=metadata)
+    )
     triples = {"count": 50, "first": [*range(20)]}
-    assert json.loads(notes_json(one)) == {"triples": triples, "tokens": 7, "depth": 0.5, "path": "x"}
+    assert json.loads(notes_json(one)) == {
+        "triples": triples,
+        "tokens": 7,
+        "depth": 0.5,
+        "path": "x",
+    }

@@ -23,7 +23,8 @@ HOSTILE = "</script><script>document.title = 'run'</script>"
 
 
 def test_rank_biased_overlap_by_its_sum() -> None:
-    # An endless ranking that goes on to agree as it does at the last depth, Webber et al., Eq. 30 and 32.
+    # An endless ranking that goes on to agree as it does at the last depth, Webber et al., Eq. 30
+    # and 32.
     a, b, p = list("abcd"), list("badx"), 0.8
     agree = [0.0, 1.0, 2 / 3, 3 / 4]  # a, b, d are shared at depth 4
     endless = (1 - p) * sum(p ** (d - 1) * agree[min(d, 4) - 1] for d in range(1, 400))
@@ -32,24 +33,39 @@ def test_rank_biased_overlap_by_its_sum() -> None:
     assert rank_biased_overlap([], a) == 0.0
 
 
-def test_questions_on_which_systems_differ_most_come_first_and_the_pool_shows_no_system(data: Any, fixed: Any) -> None:
-    first, second = fixed(q1="p0 p1", q2="p2 p3", q3="p4 p6"), fixed(q1="p0 p1", q2="p9 p8", q3="p6 p4")
+def test_questions_on_which_systems_differ_most_come_first_and_the_pool_shows_no_system(
+    data: Any, fixed: Any
+) -> None:
+    first, second = (
+        fixed(q1="p0 p1", q2="p2 p3", q3="p4 p6"),
+        fixed(q1="p0 p1", q2="p9 p8", q3="p6 p4"),
+    )
     result = agreement({"first": first, "second": second}, data.queries, k=2)
     assert result.per_query["overlap"].tolist() == [1.0, 0.0, 1.0]
     assert result.pairs["overlap"].tolist() == pytest.approx([2 / 3])
     assert result.differences()["query_id"].tolist() == ["q2", "q3", "q1"]
     assert all("Second?" in shown for shown in (repr(result), result._repr_html_()))
     pool = {query: sorted(hits) for query, hits in result.pool().items()}
-    assert [*pool.items()] == [("q2", ["p2", "p3", "p8", "p9"]), ("q3", ["p4", "p6"]), ("q1", ["p0", "p1"])]
+    assert [*pool.items()] == [
+        ("q2", ["p2", "p3", "p8", "p9"]),
+        ("q3", ["p4", "p6"]),
+        ("q1", ["p0", "p1"]),
+    ]
     turned = dict(reversed(result.rankings.items()))
     assert Agreement(result.queries, turned, 2, result.per_query).pool() == result.pool()
-    held = json.loads(re.search(r'id="kg2rag-label">(.*?)</script>', result.to_html(), re.DOTALL).group(1))
+    held = json.loads(
+        re.search(r'id="kg2rag-label">(.*?)</script>', result.to_html(), re.DOTALL).group(1)
+    )
     assert "first" not in str(held)
 
 
-def shown(result: Any, script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def shown(
+    result: Any, script: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, str]:
     """What a script that runs after the page's own has left on the page in Chromium."""
-    monkeypatch.setattr(html, "source", lambda name: source(name) + (script if name == "label.js" else ""))
+    monkeypatch.setattr(
+        html, "source", lambda name: source(name) + (script if name == "label.js" else "")
+    )
     file = folder / "page.html"
     file.write_text(result.to_html(), encoding="utf-8")
     found = re.findall(r'data-(\w+)="([^"]*)"', dom(file.as_uri(), folder))
@@ -62,7 +78,12 @@ def test_names_need_a_knowledge_base_and_questions_need_ids(kb_of: Any, fixed: A
     assert found.pairs[["a", "b"]].to_numpy().tolist() == [["bm25", "dense"]]
     assert sorted(found.differences()["query_id"]) == ["q1", "q2"]
     one: Any = {"a": fixed()}
-    for systems, questions in [(["bm25"], ["x"]), ({}, ["x"]), (one, []), (one, [Query("q", "x")] * 2)]:
+    for systems, questions in [
+        (["bm25"], ["x"]),
+        ({}, ["x"]),
+        (one, []),
+        (one, [Query("q", "x")] * 2),
+    ]:
         with pytest.raises(ValueError, match=r"kb|No system|No question"):
             agreement(systems, questions)
 
@@ -123,7 +144,8 @@ def test_the_page_and_python_count_the_missing_questions_alike(
     result = kg2rag.compare(systems, data, metrics=["recall@5"], k=5, baseline="bm25")
     (row,) = result.more_questions(0.4).to_dict("records")
     assert row["spread"] == pytest.approx(np.std([0, 1, 1, 0] * 3, ddof=1))
-    # 80 % interval of a standard deviation of 12 values: 11 / 17.2750 and 11 / 5.57778, of chi-square's quantiles
+    # 80 % interval of a standard deviation of 12 values: 11 / 17.2750 and 11 / 5.57778, of chi-
+    # square's quantiles
     needed = ((1.959964 + 0.841621) * row["spread"] / 0.4) ** 2
     assert row["needed_low"] == math.ceil(needed * 11 / 17.2750)
     assert row["needed_high"] == math.ceil(needed * 11 / 5.57778)
@@ -134,7 +156,9 @@ def test_the_page_and_python_count_the_missing_questions_alike(
     document.documentElement.dataset.missing = points.nextElementSibling.textContent;
     """
     missing = shown(result, script, tmp_path, monkeypatch)["missing"]
-    assert missing.startswith(f"questions with gold: 12; {row['more_low']} to {row['more_high']} more")
+    assert missing.startswith(
+        f"questions with gold: 12; {row['more_low']} to {row['more_high']} more"
+    )
 
 
 @browser
@@ -143,7 +167,13 @@ def test_judging_goes_on_where_it_ended_and_what_was_irrelevant_is_counted(
 ) -> None:
     kb = kb_of(("Ada", "Ada wrote notes."), ("Bells", "Bells ring."))
     known = {"id": "known", "question": "Who wrote?", "gold": {"p0": 1}, "type": "short"}
-    rows = [known, *({"id": id_, "question": f"Which {id_}?", "type": "open"} for id_ in ("tea", "ink", "oak"))]
+    rows = [
+        known,
+        *(
+            {"id": id_, "question": f"Which {id_}?", "type": "open"}
+            for id_ in ("tea", "ink", "oak")
+        ),
+    ]
     systems = {"bm25": kg2rag.BM25(kb), "graph": kg2rag.systems.build("graph_augmented", kb)}
 
     def judged(data: Any, keys: str) -> tuple[Any, list[dict[str, Any]]]:
@@ -154,9 +184,12 @@ def test_judging_goes_on_where_it_ended_and_what_was_irrelevant_is_counted(
         for (const key of {json.dumps(keys)})
           document.querySelector("#label").dispatchEvent(new KeyboardEvent("keydown", {{ key, bubbles: true }}));
         [...document.querySelectorAll("#label button")].find(one => one.textContent === "save").click();"""
-        return result, [*map(json.loads, shown(result, script, tmp_path, monkeypatch)["saved"].splitlines())]
+        return result, [
+            *map(json.loads, shown(result, script, tmp_path, monkeypatch)["saved"].splitlines())
+        ]
 
-    first, saved = judged(kg2rag.from_frames(kb.corpus, rows), "000")  # both hits of a question, one of the next
+    # both hits of a question, one of the next
+    first, saved = judged(kg2rag.from_frames(kb.corpus, rows), "000")
     assert sorted(row["id"] for row in saved) == ["ink", "known", "oak", "tea"]
     assert saved[0] == known
     assert {row["type"] for row in saved[1:]} == {"open"}

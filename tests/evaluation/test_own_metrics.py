@@ -25,7 +25,12 @@ def rankings(data, fixed):
 
 
 def test_a_mapping_gives_metrics_their_names(rankings, data):
-    metrics = {"first": first_is_gold, "length": lambda ranking, _: len(ranking), "two": "recall@2", "mrr": "mrr"}
+    metrics = {
+        "first": first_is_gold,
+        "length": lambda ranking, _: len(ranking),
+        "two": "recall@2",
+        "mrr": "mrr",
+    }
     frame = evaluate(rankings, data, metrics)
     assert frame["length"].tolist() == [4, 1, 0]
     assert frame["two"].equals(evaluate(rankings, data, ["recall@2"])["recall@2"].rename("two"))
@@ -50,13 +55,23 @@ def test_documents_are_judged_by_their_ids_each_at_its_best_passage(data, fixed)
 @pytest.mark.parametrize(
     ("returned", "error", "message"),
     [
-        (float("nan"), ValueError, "Metric 'bad', query 'q1': the score is nan. Return a finite number"),
-        (None, TypeError, r"Metric 'bad', query 'q1': a metric returns a number, not None \(NoneType\)"),
+        (
+            float("nan"),
+            ValueError,
+            "Metric 'bad', query 'q1': the score is nan. Return a finite number",
+        ),
+        (
+            None,
+            TypeError,
+            r"Metric 'bad', query 'q1': a metric returns a number, not None \(NoneType\)",
+        ),
         ("0.5", TypeError, "not '0.5'"),
         (np.zeros(2), TypeError, "ndarray"),
     ],
 )
-def test_what_is_no_finite_number_is_refused_by_metric_and_query(rankings, data, returned, error, message):
+def test_what_is_no_finite_number_is_refused_by_metric_and_query(
+    rankings, data, returned, error, message
+):
     with pytest.raises(error, match=message):
         evaluate(rankings, data, {"bad": lambda *_: returned})
 
@@ -81,7 +96,11 @@ def test_a_metric_has_its_own_gold_and_an_error_says_where_it_happened(rankings,
         ([gold_found, gold_found], ValueError, "'gold_found' is given twice"),
         ([5], TypeError, r"A metric is a name or a function \(ranking, gold\) -> float, not int"),
         ("mrr", TypeError, "mrr"),
-        (gold_found, TypeError, "metrics must be a list of names and functions, or a mapping, not function"),
+        (
+            gold_found,
+            TypeError,
+            "metrics must be a list of names and functions, or a mapping, not function",
+        ),
     ],
 )
 def test_metrics_that_cannot_be_are_refused(metrics, error, message):
@@ -90,7 +109,10 @@ def test_metrics_that_cannot_be_are_refused(metrics, error, message):
 
 
 def test_a_comparison_tests_shows_and_saves_a_function_like_any_metric(data, fixed, tmp_path):
-    systems = {"dense": fixed(q1="p0", q2="p9", q3="p4 p6"), "better": fixed(q1="p0 p1", q2="p2", q3="p4 p6 p8")}
+    systems = {
+        "dense": fixed(q1="p0", q2="p9", q3="p4 p6"),
+        "better": fixed(q1="p0 p1", q2="p2", q3="p4 p6 p8"),
+    }
     result = compare(systems, data, metrics=["recall@2", gold_found], k=10)
     scores = result.scores.set_index(["system", "metric"])
     assert scores.loc[("better", "gold_found"), "mean"] == pytest.approx(6 / 3)

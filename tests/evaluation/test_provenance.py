@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from kg2rag import BM25, Dense, ExpansionQueries, KnowledgeBase, MentionPPR, QADataset, compare, load
+from kg2rag import (
+    BM25,
+    Dense,
+    ExpansionQueries,
+    KnowledgeBase,
+    MentionPPR,
+    QADataset,
+    compare,
+    load,
+)
 from kg2rag.compute import Store
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.identity import identity
@@ -44,17 +53,24 @@ def config(data: QADataset) -> Config:
 
     def of(*systems: object, **given: object) -> dict[str, object]:
         named = {f"s{number}": system for number, system in enumerate(systems)}
-        return json.loads(json.dumps(compare(named, few, metrics=["recall@5"], k=5, **given).config))
+        return json.loads(
+            json.dumps(compare(named, few, metrics=["recall@5"], k=5, **given).config)
+        )
 
     return of
 
 
-def test_graph_encoder_and_parameters_are_in_it_as_values(config: Config, kb: KnowledgeBase) -> None:
+def test_graph_encoder_and_parameters_are_in_it_as_values(
+    config: Config, kb: KnowledgeBase
+) -> None:
     system = MentionPPR(kb, damping=0.6)
     found = config(system, fuse(Dense(kb), system))
     assert found["parameters"]["s0"]["class"].endswith(".MentionPPR")
     assert found["parameters"]["s0"]["damping"] == 0.6
-    assert [one["class"].split(".")[-1] for one in found["parameters"]["s1"]["retrievers"]] == ["Dense", "MentionPPR"]
+    assert [one["class"].split(".")[-1] for one in found["parameters"]["s1"]["retrievers"]] == [
+        "Dense",
+        "MentionPPR",
+    ]
     (knowledge,) = found["knowledge"]
     assert knowledge["systems"] == ["s0", "s1"]
     assert knowledge["corpus"] == kb.corpus.fingerprint
@@ -68,9 +84,13 @@ def test_graph_encoder_and_parameters_are_in_it_as_values(config: Config, kb: Kn
 def test_coefficients_that_were_fitted_on_judged_questions_are_marked_by_the_texts(
     data: QADataset, kb: KnowledgeBase, tmp_path: Path
 ) -> None:
-    packaged = (files("kg2rag.retrievers.mention_chains") / "coefficients.toml").read_text(encoding="utf-8")
+    packaged = (files("kg2rag.retrievers.mention_chains") / "coefficients.toml").read_text(
+        encoding="utf-8"
+    )
     asked = digest(data.questions[0].text.upper())
-    (tmp_path / "own.toml").write_text(packaged.replace('seen = "', f'seen = "{asked} ', 1), encoding="utf-8")
+    (tmp_path / "own.toml").write_text(
+        packaged.replace('seen = "', f'seen = "{asked} ', 1), encoding="utf-8"
+    )
     honest, own = MentionChains(kb), MentionChains(kb, coefficients=str(tmp_path / "own.toml"))
     assert not [row for row in tuning(honest, data) if data.name in row["sets"]]
     (row,) = (row for row in tuning(own, data) if data.name in row["sets"])
@@ -78,7 +98,9 @@ def test_coefficients_that_were_fitted_on_judged_questions_are_marked_by_the_tex
     assert " 1 of " in row["what"]
 
 
-def test_a_run_that_is_read_is_configured_as_when_it_was_made(data: QADataset, config: Config, tmp_path: Path) -> None:
+def test_a_run_that_is_read_is_configured_as_when_it_was_made(
+    data: QADataset, config: Config, tmp_path: Path
+) -> None:
     kbs = (KnowledgeBase.build(data.corpus, store=Store(tmp_path)) for _ in range(2))
     made, read = (config(ExpansionQueries(kb), BM25(kb)) for kb in kbs)
     assert read == made
@@ -91,7 +113,10 @@ def test_a_system_that_reads_nothing_of_a_graph_is_named_with_it(
     data: QADataset, config: Config, kb: KnowledgeBase, tmp_path: Path
 ) -> None:
     file = tmp_path / "triples.jsonl"
-    file.write_text(json.dumps({"head": "a", "relation": "r", "tail": "b", "passage_id": kb.corpus.ids[0]}) + "\n")
+    file.write_text(
+        json.dumps({"head": "a", "relation": "r", "tail": "b", "passage_id": kb.corpus.ids[0]})
+        + "\n"
+    )
     own = replace(kb, source=CombinedExtractor((TriplesFile(file), Mentions())), _memory={})
     read, unread = config(ExpansionQueries(own)), config(BM25(own))
     assert (read["graph_unread"], list(unread["graph_unread"])) == ({}, ["s0"])
@@ -101,7 +126,8 @@ def test_a_system_that_reads_nothing_of_a_graph_is_named_with_it(
     assert str(tmp_path) not in json.dumps(read)
     plain = config(BM25(KnowledgeBase.build(data.corpus, store=Store(tmp_path))))
     assert plain["graph_unread"] == {}  # the default graph: nobody chose it
-    assert plain["knowledge"][0]["encoder"] == {"encoder": repr(kb.embedder)}  # not opened to be described
+    # not opened to be described
+    assert plain["knowledge"][0]["encoder"] == {"encoder": repr(kb.embedder)}
     assert plain["graphs"] == []
 
 
@@ -119,13 +145,23 @@ def test_files_and_what_a_repr_hides_count_by_their_content_and_are_recorded_wit
 
 
 @pytest.mark.parametrize("change", [{"k": 6}, {"metrics": ["recall@2"]}])
-def test_what_changes_numbers_changes_the_fingerprint_and_time_does_not(change: dict[str, object]) -> None:
+def test_what_changes_numbers_changes_the_fingerprint_and_time_does_not(
+    change: dict[str, object],
+) -> None:
     one = {"k": 5, "metrics": ["recall@5"], "seconds": 1.0}
     assert provenance.fingerprint({**one, **change}) != provenance.fingerprint(one)
-    assert provenance.fingerprint({**one, "seconds": 2.0, "batch_size": 7}) == provenance.fingerprint(one)
+    assert provenance.fingerprint(
+        {**one, "seconds": 2.0, "batch_size": 7}
+    ) == provenance.fingerprint(one)
 
 
 def test_gold_that_no_candidate_is_caps_every_recall(data: QADataset) -> None:
     first, second = data.questions[:2]
-    own = (replace(first, candidates=tuple(first.gold)), replace(second, candidates=(data.corpus.ids[-1],)))
-    assert provenance.data(replace(data, questions=own, setting="distractor"))["gold_out_of_reach"] == 1
+    own = (
+        replace(first, candidates=tuple(first.gold)),
+        replace(second, candidates=(data.corpus.ids[-1],)),
+    )
+    assert (
+        provenance.data(replace(data, questions=own, setting="distractor"))["gold_out_of_reach"]
+        == 1
+    )

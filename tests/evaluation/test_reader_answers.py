@@ -43,7 +43,9 @@ class Keepers:
 
     def read(self, questions: Sequence[Query], contexts: Sequence[str]) -> Answers:
         self.asked += contexts
-        return Answers({q.id: self.answer(q.text, text) for q, text in zip(questions, contexts, strict=True)})
+        return Answers(
+            {q.id: self.answer(q.text, text) for q, text in zip(questions, contexts, strict=True)}
+        )
 
     def answer(self, question: str, context: str) -> str | Failure:
         if self.failing(question, context):
@@ -63,7 +65,11 @@ def data() -> QADataset:
         "gold": [[f"p{i}"] for i in range(N)],
         "answers": [[f"Ann{i}"] for i in range(N)],
     }
-    return from_frames(pd.DataFrame(passages, columns=["id", "title", "text"]), pd.DataFrame(questions), name="lights")
+    return from_frames(
+        pd.DataFrame(passages, columns=["id", "title", "text"]),
+        pd.DataFrame(questions),
+        name="lights",
+    )
 
 
 def systems(data: QADataset) -> dict[str, Recorded]:
@@ -75,7 +81,15 @@ def systems(data: QADataset) -> dict[str, Recorded]:
 
 def compared(data: QADataset, reader: Keepers, **options: object) -> Comparison:
     chosen = CompareOptions(counter=Words(), reader_tokens=10, progress=False, **options)  # type: ignore[arg-type]
-    return compare(systems(data), data, metrics=["recall@1"], k=2, baseline="all", reader=reader, options=chosen)
+    return compare(
+        systems(data),
+        data,
+        metrics=["recall@1"],
+        k=2,
+        baseline="all",
+        reader=reader,
+        options=chosen,
+    )
 
 
 def test_every_system_is_read_within_the_same_tokens_between_two_bounds(data: QADataset) -> None:
@@ -84,7 +98,8 @@ def test_every_system_is_read_within_the_same_tokens_between_two_bounds(data: QA
     assert result.metrics == ["recall@1", "answer_em", "answer_f1", "answer_in_context"]
     assert result["answer_em"].to_dict() == {"all": 1.0, "half": 0.5}
     assert result["answer_in_context"].to_dict() == {"all": 1.0, "half": 0.5}
-    assert max(len(text.split()) for text in reader.asked) == 8  # "[1]" and the seven words of one passage
+    # "[1]" and the seven words of one passage
+    assert max(len(text.split()) for text in reader.asked) == 8
     assert result.sheet.bounds is not None
     bounds = result.sheet.bounds.set_index(["system", "metric"])["mean"]
     assert bounds["closed book", "answer_f1"] == 0.0
@@ -97,28 +112,42 @@ def test_every_system_is_read_within_the_same_tokens_between_two_bounds(data: QA
 
 @pytest.mark.parametrize(
     ("budget", "hits", "gold"),
-    [(4, "[1] six\n\n[2] one two three", "[1] four five\n\n[2] six"), (2, "[1] six", "[1] four five")],
+    [
+        (4, "[1] six\n\n[2] one two three", "[1] four five\n\n[2] six"),
+        (2, "[1] six", "[1] four five"),
+    ],
 )
-def test_a_context_numbers_the_hits_that_fit_and_so_do_the_gold_passages(budget: int, hits: str, gold: str) -> None:
+def test_a_context_numbers_the_hits_that_fit_and_so_do_the_gold_passages(
+    budget: int, hits: str, gold: str
+) -> None:
     texts = pd.DataFrame({"id": ["a", "b", "c"], "text": ["one two three", "four five", "six"]})
-    questions = pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["b", "c"]], "answers": [["x"]]})
+    questions = pd.DataFrame(
+        {"id": ["q"], "text": ["Who?"], "gold": [["b", "c"]], "answers": [["x"]]}
+    )
     data = from_frames(texts, questions, name="three")
-    run = [Ranking.from_scores("q", np.array([2, 0, 1]), np.array([3.0, 2.0, 1.0]), data.corpus.ids)]
+    run = [
+        Ranking.from_scores("q", np.array([2, 0, 1]), np.array([3.0, 2.0, 1.0]), data.corpus.ids)
+    ]
     contexts = contexts_of({"system": run}, data, PassageTokens(data.corpus, Words()), budget)
     assert contexts == {"system": [hits], "closed book": [""], "gold passages": [gold]}
 
 
 def test_as_many_questions_are_needed_as_the_bounds_and_the_spread_say(data: QADataset) -> None:
     perfect = " ".join(compared(data, Keepers()).sheet.reader_notes)
-    # A point of recall is worth a point of F1, and the differences are the same: so is the number of questions.
+    # A point of recall is worth a point of F1, and the differences are the same: so is the number
+    # of questions.
     needed = perfect.split(" questions are needed")[0].split("reader ")[1]
     assert f"recall@1 needs {needed} questions" in perfect
     assert "from 0.0 to 100.0" in perfect
     # A reader that understands a part of the passages makes as much less of a point.
-    third = " ".join(compared(data, Keepers(is_blind_to=lambda light: int(light[1:]) % 3 > 0)).sheet.reader_notes)
+    third = " ".join(
+        compared(data, Keepers(is_blind_to=lambda light: int(light[1:]) % 3 > 0)).sheet.reader_notes
+    )
     assert "(0.0 to 33.3)" in third
     assert "no number of questions" in third  # four questions of twelve: p is 2 / 2**4
-    half = " ".join(compared(data, Keepers(is_blind_to=lambda light: int(light[1:]) % 2 > 0)).sheet.reader_notes)
+    half = " ".join(
+        compared(data, Keepers(is_blind_to=lambda light: int(light[1:]) % 2 > 0)).sheet.reader_notes
+    )
     assert "worth about 2.5 of answer_f1" in half
 
 
@@ -130,8 +159,12 @@ def test_no_star_for_a_reader_that_makes_nothing_of_passages(data: QADataset) ->
     assert "no number of questions" in " ".join(result.sheet.reader_notes)
 
 
-def test_a_failed_answer_is_counted_and_its_question_left_out_of_answers_only(data: QADataset) -> None:
-    result = compared(data, Keepers(lambda question, context: "L0?" in question and "L0 is" in context))
+def test_a_failed_answer_is_counted_and_its_question_left_out_of_answers_only(
+    data: QADataset,
+) -> None:
+    result = compared(
+        data, Keepers(lambda question, context: "L0?" in question and "L0 is" in context)
+    )
     assert result.missing_answers == 3  # of both systems and of the gold passages
     assert result["answer_em"].to_dict() == {"all": 1.0, "half": pytest.approx(5 / 11)}
     assert result["recall@1"].to_dict() == {"all": 1.0, "half": 0.5}
@@ -148,7 +181,8 @@ def test_nothing_is_sent_unless_the_plan_is_confirmed(data: QADataset) -> None:
         plans.append(plan)
         return False
 
-    with pytest.raises(RuntimeError, match="calls=30"):  # 12 closed book, 12 gold, 6 of `half`; `all` reads the gold
+    # 12 closed book, 12 gold, 6 of `half`; `all` reads the gold
+    with pytest.raises(RuntimeError, match="calls=30"):
         compared(data, reader, confirm=refuse)
     assert plans == ["Plan(calls=30)"]
     assert not reader.asked

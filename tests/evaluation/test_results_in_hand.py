@@ -27,9 +27,13 @@ def result(fixed, data) -> Comparison:
 
 def test_names_of_the_catalogue_stand_beside_functions_in_a_mapping(kb_of) -> None:
     kb = kb_of(("Ada", "Ada wrote notes."), ("Bells", "Bells ring."))
-    data = kg2rag.from_frames(kb.corpus, [{"id": "q", "question": "Who wrote notes?", "gold": ["p0"]}])
+    data = kg2rag.from_frames(
+        kb.corpus, [{"id": "q", "question": "Who wrote notes?", "gold": ["p0"]}]
+    )
     result = compare(
-        {"mine": lambda *_: ["p1", "p0"], "words": "bm25", "far": kg2rag.BM25(kb, k1=2.0)}, data, metrics=["mrr"]
+        {"mine": lambda *_: ["p1", "p0"], "words": "bm25", "far": kg2rag.BM25(kb, k1=2.0)},
+        data,
+        metrics=["mrr"],
     )
     assert result["mrr"].to_dict() == {"mine": 0.5, "words": 1.0, "far": 1.0}
     assert result.inputs.systems["words"].kb is kb  # of the other system, in place of a second one
@@ -38,7 +42,9 @@ def test_names_of_the_catalogue_stand_beside_functions_in_a_mapping(kb_of) -> No
 def test_a_run_of_ranx_is_a_system_in_a_mapping_and_in_a_list(data) -> None:
     run = Run({"q1": {"p0": 2.0, "p1": 1.0}, "q2": {"p2": 0.5}, "q3": {"p9": 0.5}}, name="theirs")
     expected = pytest.approx((1 + 1 + 0) / 3)
-    assert compare({"run": run}, data, metrics=["recall@2"])["recall@2"].to_dict() == {"run": expected}
+    assert compare({"run": run}, data, metrics=["recall@2"])["recall@2"].to_dict() == {
+        "run": expected
+    }
     assert compare([run], data, metrics=["recall@2"])["recall@2"].to_dict() == {"theirs": expected}
 
 
@@ -53,14 +59,21 @@ def test_a_ranking_leaves_as_a_run_of_ranx_and_comes_back_in_its_order(result, d
 
 def test_a_strategy_is_named_over_several_graphs(kb_of) -> None:
     kb = kb_of(("Ada", "Ada wrote notes."), ("Bells", "Bells ring."))
-    data = kg2rag.from_frames(kb.corpus, [{"id": "q", "question": "Who wrote notes?", "gold": ["p0"]}])
+    data = kg2rag.from_frames(
+        kb.corpus, [{"id": "q", "question": "Who wrote notes?", "gold": ["p0"]}]
+    )
     result = compare(
-        {"walk": "mention_ppr", "dense": kg2rag.Dense(kb)}, data, metrics=["mrr"], graphs={"a": kb, "b": kb}
+        {"walk": "mention_ppr", "dense": kg2rag.Dense(kb)},
+        data,
+        metrics=["mrr"],
+        graphs={"a": kb, "b": kb},
     )
     assert result.systems == ["walk.a", "walk.b", "dense"]
 
 
-def test_a_parameter_that_does_not_exist_is_answered_with_the_one_that_was_meant(result, data) -> None:
+def test_a_parameter_that_does_not_exist_is_answered_with_the_one_that_was_meant(
+    result, data
+) -> None:
     with pytest.raises(TypeError, match="'k'"):
         compare(["bm25"], data, top_k=3)
     with pytest.raises(TypeError, match="'baseline'"):
@@ -82,16 +95,24 @@ def test_the_default_baseline_is_hybrid_then_dense_then_the_first(result, fixed,
     assert result.baseline == "hybrid"
     systems = {"bm25": fixed(q1="p0"), "dense": fixed(q2="p2")}
     assert compare(systems, data, metrics=METRICS).baseline == "dense"
-    assert compare({"a": systems["bm25"], "b": systems["dense"]}, data, metrics=METRICS).baseline == "a"
+    assert (
+        compare({"a": systems["bm25"], "b": systems["dense"]}, data, metrics=METRICS).baseline
+        == "a"
+    )
 
 
 def test_two_systems_are_set_side_by_side_question_by_question(result) -> None:
     table = result.differences("bm25", "dense", metric="recall@2")
-    assert table[["query_id", "score", "baseline", "difference"]].to_numpy().tolist() == [["q2", 0.0, 1.0, -1.0]]
+    assert table[["query_id", "score", "baseline", "difference"]].to_numpy().tolist() == [
+        ["q2", 0.0, 1.0, -1.0]
+    ]
     turned = result.differences("dense", "bm25", metric="recall@2")
     assert turned["difference"].tolist() == [1.0]
     against_baseline = result.differences("bm25", metric="recall@2")
-    assert against_baseline[["query_id", "difference"]].to_numpy().tolist() == [["q2", -1.0], ["q1", -0.5]]
+    assert against_baseline[["query_id", "difference"]].to_numpy().tolist() == [
+        ["q2", -1.0],
+        ["q1", -0.5],
+    ]
     with pytest.raises(ValueError, match=r"differences\(metric='mrr@10'\)"):
         result.differences("mrr@10")
     with pytest.raises(ValueError, match="'dense'"):
@@ -109,7 +130,9 @@ def test_a_table_for_latex_by_hand(result) -> None:
     assert r"hybrid (baseline) & " in result.to_latex()
 
 
-def test_a_saved_comparison_without_texts_shows_the_questions_of_the_data_it_is_given(result, data, tmp_path) -> None:
+def test_a_saved_comparison_without_texts_shows_the_questions_of_the_data_it_is_given(
+    result, data, tmp_path
+) -> None:
     loaded = Comparison.load(result.save(tmp_path, texts=False))
     page = loaded.to_html(data=data)
     held = json.loads(re.search(r'id="kg2rag-page">(.*?)</script>', page, re.DOTALL).group(1))
@@ -118,12 +141,18 @@ def test_a_saved_comparison_without_texts_shows_the_questions_of_the_data_it_is_
     assert [question[1] for question in ids_only["questions"]] == ["", "", ""]
 
 
-def test_the_table_says_which_runs_were_read_from_the_store_and_the_saved_files_do_not(kb_of, tmp_path) -> None:
+def test_the_table_says_which_runs_were_read_from_the_store_and_the_saved_files_do_not(
+    kb_of, tmp_path
+) -> None:
     kb = kb_of(("Ada", "Ada wrote notes."), ("Bells", "Bells ring."))
-    data = kg2rag.from_frames(kb.corpus, [{"id": "q", "question": "Who wrote notes?", "gold": ["p0"]}])
+    data = kg2rag.from_frames(
+        kb.corpus, [{"id": "q", "question": "Who wrote notes?", "gold": ["p0"]}]
+    )
 
     def compared() -> Comparison:
-        return compare({"words": kg2rag.BM25(kb, k1=1.25), "mine": lambda *_: ["p1"]}, data, metrics=["mrr"])
+        return compare(
+            {"words": kg2rag.BM25(kb, k1=1.25), "mine": lambda *_: ["p1"]}, data, metrics=["mrr"]
+        )
 
     first, second = compared(), compared()
     first.save(tmp_path / "first")

@@ -58,11 +58,15 @@ def little(kb_of: Callable[..., KnowledgeBase]) -> KnowledgeBase:
 
 @pytest.fixture
 def data(little: KnowledgeBase) -> QADataset:
-    return QADataset("little", little.corpus, tuple(Question(f"q{i}", f"Text {i}?", {"p1": 1}) for i in range(3)))
+    return QADataset(
+        "little", little.corpus, tuple(Question(f"q{i}", f"Text {i}?", {"p1": 1}) for i in range(3))
+    )
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Mapping[str, str]], Any]]:
+def project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[Mapping[str, str]], Any]]:
     """Writes a project's files and imports its module `mine` as a new process would."""
     folder = tmp_path / "project"
     monkeypatch.syspath_prepend(str(folder))
@@ -72,7 +76,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     def forget() -> None:
         for name, module in list(sys.modules.items()):
             spec = getattr(module, "__spec__", None)
-            places = [str(getattr(spec, "origin", "")), *(getattr(spec, "submodule_search_locations", None) or ())]
+            places = [
+                str(getattr(spec, "origin", "")),
+                *(getattr(spec, "submodule_search_locations", None) or ()),
+            ]
             if any(str(place).startswith(str(folder)) for place in places):
                 del sys.modules[name]
         importlib.invalidate_caches()
@@ -153,8 +160,12 @@ FILES: dict[str, Callable[[int], dict[str, str]]] = {
     "a mutable default": lambda n: {
         "mine.py": strategy("factor = order()[0]", f"def order(found=[{n}]): return found"),
     },
-    "a class attribute": lambda n: {"mine.py": strategy("factor = self.ORDER", field=f"ORDER = {n}")},
-    "a field with an underscore": lambda n: {"mine.py": strategy("factor = self._order", field=f"_order: int = {n}")},
+    "a class attribute": lambda n: {
+        "mine.py": strategy("factor = self.ORDER", field=f"ORDER = {n}")
+    },
+    "a field with an underscore": lambda n: {
+        "mine.py": strategy("factor = self._order", field=f"_order: int = {n}")
+    },
     "what __post_init__ sets": lambda n: {
         "mine.py": strategy(
             "factor = self.order",
@@ -176,7 +187,9 @@ FILES: dict[str, Callable[[int], dict[str, str]]] = {
         f"@add('a')\ndef order(): return {n}",
     },
     "an object of another class": lambda n: {
-        "mine.py": strategy("factor = ORDER.value()", "from scoring import Order\nORDER = Order(2)"),
+        "mine.py": strategy(
+            "factor = ORDER.value()", "from scoring import Order\nORDER = Order(2)"
+        ),
         "scoring.py": f"class Order:\n    def __init__(self, n): self.n = n\n    def value(self): return self.n * {n}",
     },
 }
@@ -220,11 +233,17 @@ OUTSIDE = {
         "import pyarrow.parquet as pq; factor = pq.read_table('order.parquet')['order'][0].as_py()",
         "pyarrow.parquet",
     ),
-    "a Parquet file by pandas": ("import pandas; factor = pandas.read_parquet('order.parquet')['order'][0]", "pandas"),
+    "a Parquet file by pandas": (
+        "import pandas; factor = pandas.read_parquet('order.parquet')['order'][0]",
+        "pandas",
+    ),
     "random numbers": ("factor = np.random.choice([1, -1])", "random"),
     "random numbers of Python": ("factor = random.choice([1, -1])", "random"),
     "code in a text": ("factor = eval('1')", "eval"),
-    "another program": ("import subprocess; factor = int(subprocess.check_output(['echo', '1']))", "program"),
+    "another program": (
+        "import subprocess; factor = int(subprocess.check_output(['echo', '1']))",
+        "program",
+    ),
 }
 
 
@@ -246,7 +265,11 @@ def test_a_memo_of_a_file_is_not_kept_either(
     project: Any, little: KnowledgeBase, data: QADataset, tmp_path: Path
 ) -> None:
     (tmp_path / "order.json").write_text("1")
-    files = {"mine.py": strategy("factor = order()", "@cache\ndef order(): return int(Path('order.json').read_text())")}
+    files = {
+        "mine.py": strategy(
+            "factor = order()", "@cache\ndef order(): return int(Path('order.json').read_text())"
+        )
+    }
     mine = project(files)
     assert mine.order() == 1  # by hand, before anybody watched
     for _ in range(2):
@@ -255,8 +278,14 @@ def test_a_memo_of_a_file_is_not_kept_either(
     checked(project(files).Mine(little), data)
 
 
-def test_a_memo_without_a_file_is_kept(project: Any, little: KnowledgeBase, data: QADataset) -> None:
-    files = {"mine.py": strategy("factor = order() * self.kb.cached('a', lambda: 1)", "@cache\ndef order(): return 1")}
+def test_a_memo_without_a_file_is_kept(
+    project: Any, little: KnowledgeBase, data: QADataset
+) -> None:
+    files = {
+        "mine.py": strategy(
+            "factor = order() * self.kb.cached('a', lambda: 1)", "@cache\ndef order(): return 1"
+        )
+    }
     mine = project(files)
     mine.Mine(little).retrieve_batch(data.queries, 5)
     assert [checked(mine.Mine(little), data).n_stored for _ in range(2)] == [0, 3]
@@ -265,7 +294,9 @@ def test_a_memo_without_a_file_is_kept(project: Any, little: KnowledgeBase, data
 def test_a_file_that_is_a_parameter_counts_by_its_content(
     project: Any, little: KnowledgeBase, data: QADataset, tmp_path: Path
 ) -> None:
-    mine = project({"mine.py": strategy("factor = int(Path(self.path).read_text())", field="path: str = ''")})
+    mine = project(
+        {"mine.py": strategy("factor = int(Path(self.path).read_text())", field="path: str = ''")}
+    )
     file = tmp_path / "order.json"
     file.write_text("1")
     assert [checked(mine.Mine(little, str(file)), data).n_stored for _ in range(2)] == [0, 3]
@@ -274,14 +305,20 @@ def test_a_file_that_is_a_parameter_counts_by_its_content(
     assert (found.n_stored, found.not_cached) == (0, "")
 
 
-def test_a_cell_that_is_run_again_with_another_body_makes_another_run(little: KnowledgeBase, data: QADataset) -> None:
+def test_a_cell_that_is_run_again_with_another_body_makes_another_run(
+    little: KnowledgeBase, data: QADataset
+) -> None:
     def cell(source: str) -> Any:
         namespace = {"__name__": "__main__"}
         exec(compile(source, "<ipython-input-1>", "exec"), namespace)
         return namespace["Mine"]
 
     made, changed = strategy("factor = 1"), strategy("factor = -1")
-    assert [checked(cell(source)(little), data).n_stored for source in (made, made, changed)] == [0, 3, 0]
+    assert [checked(cell(source)(little), data).n_stored for source in (made, made, changed)] == [
+        0,
+        3,
+        0,
+    ]
     helper = strategy("factor = order()", "def order(): return {}")
     assert [checked(cell(helper.format(n))(little), data).n_stored for n in (1, 1, -1)] == [0, 3, 0]
 
@@ -301,7 +338,11 @@ def test_functions_count_by_what_they_compute(little: KnowledgeBase, data: QADat
             return float(self.factor * int(passage.id[1:]))
 
     for make in (closed, lambda factor: functools.partial(given, factor), Called):
-        assert [checked(ScoreFunction(little, make(n)), data).n_stored for n in (1, 1, -1)] == [0, 3, 0]
+        assert [checked(ScoreFunction(little, make(n)), data).n_stored for n in (1, 1, -1)] == [
+            0,
+            3,
+            0,
+        ]
 
 
 ORDER = {"factor": 1}
@@ -316,7 +357,8 @@ class Global(Retriever):
     def retrieve_batch(self, queries: Any, k: int) -> list[Ranking]:
         rows = np.arange(len(self.kb.corpus))
         return [
-            Ranking.from_scores(query.id, rows, ORDER["factor"] * rows, self.kb.corpus.ids).top(k) for query in queries
+            Ranking.from_scores(query.id, rows, ORDER["factor"] * rows, self.kb.corpus.ids).top(k)
+            for query in queries
         ]
 
 
@@ -338,27 +380,37 @@ def test_what_was_replaced_in_this_package_makes_another_run(
 
     def reversed_order(self: BM25, queries: Any, k: int) -> list[Ranking]:
         rows = np.arange(len(self.kb.corpus))
-        return [Ranking.from_scores(query.id, rows, -1.0 * rows, self.kb.corpus.ids).top(k) for query in queries]
+        return [
+            Ranking.from_scores(query.id, rows, -1.0 * rows, self.kb.corpus.ids).top(k)
+            for query in queries
+        ]
 
     with monkeypatch.context() as patched:
         patched.setattr(BM25, "retrieve_batch", reversed_order)
         assert checked(BM25(little), data).n_stored == 0
         patched.setattr(BM25, "retrieve_batch", lambda self, queries, k: original(self, queries, k))
         assert checked(BM25(little), data).n_stored == 0
-    constant = next(name for name, value in vars(bm25).items() if name.isupper() and isinstance(value, str))
+    constant = next(
+        name for name, value in vars(bm25).items() if name.isupper() and isinstance(value, str)
+    )
     with monkeypatch.context() as patched:
         patched.setattr(bm25, constant, "another")
         assert checked(BM25(little), data).n_stored == 0
     assert (first.n_stored, checked(BM25(little), data).n_stored) == (0, 3)
 
 
-def test_an_attribute_of_one_object_makes_another_run(little: KnowledgeBase, data: QADataset) -> None:
+def test_an_attribute_of_one_object_makes_another_run(
+    little: KnowledgeBase, data: QADataset
+) -> None:
     assert checked(BM25(little), data).n_stored == 0
     system = BM25(little)
     rows = np.arange(9)
 
     def fixed(queries: Any, k: int) -> list[Ranking]:
-        return [Ranking.from_scores(query.id, rows, -1.0 * rows, little.corpus.ids).top(k) for query in queries]
+        return [
+            Ranking.from_scores(query.id, rows, -1.0 * rows, little.corpus.ids).top(k)
+            for query in queries
+        ]
 
     object.__setattr__(system, "retrieve_batch", fixed)
     assert checked(system, data).n_stored == 0
@@ -370,10 +422,14 @@ def test_a_subclass_makes_another_run(little: KnowledgeBase, data: QADataset) ->
         def retrieve_batch(self, queries: Any, k: int) -> list[Ranking]:
             return [ranking.top(1) for ranking in super().retrieve_batch(queries, k)]
 
-    assert [checked(system, data).n_stored for system in (BM25(little), Mine(little), Mine(little))] == [0, 0, 3]
+    assert [
+        checked(system, data).n_stored for system in (BM25(little), Mine(little), Mine(little))
+    ] == [0, 0, 3]
 
 
-def test_what_cannot_be_compared_is_run_each_time_and_named(little: KnowledgeBase, data: QADataset) -> None:
+def test_what_cannot_be_compared_is_run_each_time_and_named(
+    little: KnowledgeBase, data: QADataset
+) -> None:
     @dataclass(frozen=True)
     class Held(Global):
         held: Any = None

@@ -44,7 +44,9 @@ class Counted(Retriever):
         told = {"stages": ("x", "y"), "stage_codes": rows % 2, "paths": path, "notes": notes}
         told["score_parts"] = {"cosine": np.where(rows % 3, rows, np.nan)}
         scores, ids = self.factor * rows[::-1] / 7, self.kb.corpus.ids
-        return [Ranking.from_scores(query.id, rows, scores, ids, **told).top(k) for query in queries]
+        return [
+            Ranking.from_scores(query.id, rows, scores, ids, **told).top(k) for query in queries
+        ]
 
 
 @pytest.fixture(autouse=True)
@@ -54,11 +56,16 @@ def _no_calls():
 
 @pytest.fixture
 def little(kb_of) -> KnowledgeBase:
-    return kb_of(*((f"Title {i}", f"Text {i}.") for i in range(9)), facts=(Triple("Title 1", "is", "Title 2", "p1"),))
+    return kb_of(
+        *((f"Title {i}", f"Text {i}.") for i in range(9)),
+        facts=(Triple("Title 1", "is", "Title 2", "p1"),),
+    )
 
 
 def questions(kb: KnowledgeBase, n: int = 250) -> QADataset:
-    return QADataset("little", kb.corpus, tuple(Question(f"q{i}", f"Text {i}?", {"p1": 1}) for i in range(n)))
+    return QADataset(
+        "little", kb.corpus, tuple(Question(f"q{i}", f"Text {i}?", {"p1": 1}) for i in range(n))
+    )
 
 
 def asked(system: Counted, data: QADataset, k: int = 5, **options) -> set[str]:
@@ -76,9 +83,15 @@ def test_a_run_is_made_once_and_read_afterwards_as_it_was_made(little):
     assert (first.n_stored, again.n_stored) == (0, 3)
     direct = system.retrieve_batch(data.queries, 5)
     for found, own in zip([*first.rankings, *again.rankings], [*direct, *direct], strict=True):
-        assert (found.query_id, found.passage_ids, found.notes) == (own.query_id, own.passage_ids, own.notes)
+        assert (found.query_id, found.passage_ids, found.notes) == (
+            own.query_id,
+            own.passage_ids,
+            own.notes,
+        )
         assert found.scores.tobytes() == own.scores.tobytes()
-        assert [replace(hit, corpus=None) for hit in found] == [replace(hit, corpus=None) for hit in own]
+        assert [replace(hit, corpus=None) for hit in found] == [
+            replace(hit, corpus=None) for hit in own
+        ]
     for name in ("ms_per_query", "build_seconds", "about"):
         assert getattr(first, name) == getattr(again, name)
 
@@ -112,7 +125,11 @@ def test_gold_and_batches_make_no_other_run_and_all_else_does(little, monkeypatc
     other = tuple(replace(question, text="Another?") for question in data.questions)
     source = KnowledgeGraph.build(Extraction(), little.corpus)
     graph = KnowledgeBase.build(little.corpus, source, embedder=little.embedder, store=little.store)
-    changed = ((Counted(little, 2.0), data, 5), (Counted(little), data, 6), (Counted(graph), data, 5))
+    changed = (
+        (Counted(little, 2.0), data, 5),
+        (Counted(little), data, 6),
+        (Counted(graph), data, 5),
+    )
     for system, on, k in (*changed, (Counted(little), replace(data, questions=other), 5)):
         assert asked(system, on, k) == every
     assert asked(Counted(little), data, fresh=True) == every
@@ -129,7 +146,9 @@ def test_what_has_no_store_or_no_content_is_run_each_time_and_says_why(little, f
 def test_candidates_corpus_and_shuffled_mentions_make_runs_of_their_own(little, kb_of):
     data, every = questions(little, 3), {"q0", "q1", "q2"}
     assert asked(Counted(little), data) == every
-    some = tuple(replace(question, candidates=tuple(little.corpus.ids[:8])) for question in data.questions)
+    some = tuple(
+        replace(question, candidates=tuple(little.corpus.ids[:8])) for question in data.questions
+    )
     assert asked(Counted(little), data, 9) == every
     CALLS.clear()  # a global that the system names, and so part of its key
     with pytest.raises(ValueError, match="p8"):  # asked anew, and it knows no candidates
@@ -176,9 +195,12 @@ def test_every_system_of_the_catalogue_has_an_identity_of_its_kind(kb):
 
 
 def test_nothing_but_questions_is_encoded_while_the_clock_runs(kb_of):
-    # Names of entities are encoded where a question first needs them: here the second of two batches.
+    # Names of entities are encoded where a question first needs them: here the second of two
+    # batches.
     pages = [(f"Title {i}", f"Title {i} and Title {i + 1} are here.") for i in range(9)]
-    kb = kb_of(*pages, facts=tuple(Triple(f"Title {i}", "is", f"Title {i + 1}", f"p{i}") for i in range(8)))
+    kb = kb_of(
+        *pages, facts=tuple(Triple(f"Title {i}", "is", f"Title {i + 1}", f"p{i}") for i in range(8))
+    )
 
     @dataclass(frozen=True)
     class Late(Retriever):
@@ -188,7 +210,11 @@ def test_nothing_but_questions_is_encoded_while_the_clock_runs(kb_of):
         def retrieve_batch(self, queries, k):
             for query in queries:
                 if query.id == "q150":
-                    _ = self.kb.entities.vectors if not self.always else self.kb.encode(["a passage"])
+                    _ = (
+                        self.kb.entities.vectors
+                        if not self.always
+                        else self.kb.encode(["a passage"])
+                    )
             return Dense(self.kb).retrieve_batch(queries, k)
 
     data = questions(kb, 200)
@@ -203,7 +229,9 @@ def test_an_encoder_with_other_pooling_makes_another_run(little, tmp_path):
 
     def over() -> KnowledgeBase:
         embedder = SentenceEncoder(str(model), dtype="float32")
-        return KnowledgeBase.build(little.corpus, little.source, embedder=embedder, store=little.store)
+        return KnowledgeBase.build(
+            little.corpus, little.source, embedder=embedder, store=little.store
+        )
 
     runs = [run(Dense(over()), data, 5) for _ in range(2)]
     assert [(of_system.n_stored, of_system.not_cached) for of_system in runs] == [(0, ""), (3, "")]
@@ -216,7 +244,9 @@ def test_an_encoder_with_other_pooling_makes_another_run(little, tmp_path):
     assert run(BM25(over()), data, 5).n_stored == 3  # it asked for no vectors
 
 
-@pytest.mark.parametrize("room", ["types", "text", "compute", "extraction", "knowledge", "retrievers", "llm"])
+@pytest.mark.parametrize(
+    "room", ["types", "text", "compute", "extraction", "knowledge", "retrievers", "llm"]
+)
 @pytest.mark.parametrize("name", ["dense.py", "deeper/coefficients.toml"])
 def test_a_run_depends_on_code_and_on_the_data_that_lie_with_it(room, name, tmp_path):
     def version() -> str:

@@ -34,7 +34,8 @@ def test_several_seeds_are_one_row_with_their_mean_and_spread(dense, data, fixed
     assert found["mean"] == pytest.approx(0.75 / 3)
     assert found["seed_sd"] == pytest.approx(np.std([1 / 6, 1 / 3, 1 / 6, 1 / 3], ddof=1))
     assert np.isnan(scores.loc[("dense", "recall@2"), "seed_sd"])
-    assert (found["wins"], found["ties"], found["losses"]) == (1, 0, 2)  # the mean of q1, .75, against .5
+    # the mean of q1, .75, against .5
+    assert (found["wins"], found["ties"], found["losses"]) == (1, 0, 2)
     assert result.config["seeds"] == {"lucky": [f"Lucky(seed={seed})" for seed in range(4)]}
     assert result.per_seed["mrr@10"].tolist() == [1 / 3] * 4
     result.save(tmp_path)

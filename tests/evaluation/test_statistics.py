@@ -32,7 +32,8 @@ def test_the_exact_test_by_hand():
 
 
 def test_fishers_randomisation_test_of_darwins_maize():
-    # "The Design of Experiments" (1935), Sec. 17 and 21: of 2^15 ways to sign the differences of fifteen pairs of
+    # "The Design of Experiments" (1935), Sec. 17 and 21: of 2^15 ways to sign the differences of
+    # fifteen pairs of
     # plants, in eighths of an inch, 863 reach 314 in one direction; t(14) = 2.148.
     darwin = np.array([49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48])
     assert p_values(darwin) == 2 * 863 / 2**15
@@ -50,7 +51,8 @@ def test_scores_that_are_multiples_of_nothing_are_resampled_to_about_the_same():
     a = rng.normal(0.25, 1, 12)
     assert p_values(a) == pytest.approx(by_trying_all(a), rel=0.1)
     assert p_values(a, seed=1) != p_values(a, seed=2)
-    ranks = rng.integers(1, 11, (2, 300))  # reciprocal ranks are multiples of 1/2520: no seed matters
+    # reciprocal ranks are multiples of 1/2520: no seed matters
+    ranks = rng.integers(1, 11, (2, 300))
     assert len({float(p_values(1 / ranks[0] - 1 / ranks[1], seed)) for seed in range(3)}) == 1
     far = rng.normal(3, 1, 60)
     assert 0 < p_values(far) < 1e-4  # never 0: the observed swap counts
@@ -106,7 +108,8 @@ def test_a_detectable_difference_of_recalls_is_found_four_times_in_five(differin
 def test_five_questions_that_differ_cannot_show_anything():
     # all five won has p = 2 / 2^5 = .0625; six won 2 / 2^6 = .031, so six must nearly all be won
     differences = np.array([[1, 1]] * 5 + [[0, 1]] + [[0, 0]] * 94)
-    assert np.isnan(detectable_difference(differences, 2)).all()  # .031 is above the level of two tests
+    # .031 is above the level of two tests
+    assert np.isnan(detectable_difference(differences, 2)).all()
     found = detectable_difference(differences)
     assert np.isnan(found[0])
     assert 0.05 < found[1] <= 0.06
@@ -156,11 +159,13 @@ def test_the_best_is_named_with_its_largest_corrected_p():
     assert best(scores | {"twin": scores["high"].copy()})[1] == 1
 
 
-# Simulations. A family is a table of four systems; under the null no correction may reject in more than 5 % of
+# Simulations. A family is a table of four systems; under the null no correction may reject in more
+# than 5 % of
 # families, up to the binomial error of the simulation.
 
 FAMILIES = 300
-MOST = int(binom.ppf(0.999, FAMILIES, 0.05))  # 27: more has chance 0.1 % where the true share is 5 %
+# 27: more has chance 0.1 % where the true share is 5 %
+MOST = int(binom.ppf(0.999, FAMILIES, 0.05))
 
 
 def families(seed: int, means: tuple[float, ...] = (0, 0, 0, 0), n: int = 24):
@@ -172,15 +177,24 @@ def families(seed: int, means: tuple[float, ...] = (0, 0, 0, 0), n: int = 24):
         yield {f"s{i}": recall[:, i] for i in range(len(means))}
 
 
-def test_where_all_systems_are_equal_corrected_tests_reject_at_most_5_per_cent_of_families(monkeypatch):
-    monkeypatch.setattr(significance, "detectable_difference", lambda table, *_: table[0])  # which is not read here
+def test_where_all_systems_are_equal_corrected_tests_reject_at_most_5_per_cent_of_families(
+    monkeypatch,
+):
+    # which is not read here
+    monkeypatch.setattr(significance, "detectable_difference", lambda table, *_: table[0])
     tables = [pair_table(one) for one in families(1)]
-    rejected = {p: sum(bool((one[p] < 0.05).any()) for one in tables) for p in ("p", "p_t", "p_holm", "p_t_holm")}
+    rejected = {
+        p: sum(bool((one[p] < 0.05).any()) for one in tables)
+        for p in ("p", "p_t", "p_holm", "p_t_holm")
+    }
     assert max(rejected["p_holm"], rejected["p_t_holm"]) <= MOST
-    assert min(rejected["p"], rejected["p_t"]) > MOST  # the simulation finds tests out that are not corrected
+    # the simulation finds tests out that are not corrected
+    assert min(rejected["p"], rejected["p_t"]) > MOST
 
 
 @pytest.mark.parametrize("means", [(0, 0, 0, 0), (0, 0, -2, -2)])
-def test_a_winner_is_called_in_error_in_at_most_5_per_cent_of_families_and_a_clear_one_is_called(means):
+def test_a_winner_is_called_in_error_in_at_most_5_per_cent_of_families_and_a_clear_one_is_called(
+    means,
+):
     assert sum(best(one)[1] < 0.05 for one in families(3, means)) <= MOST
     assert sum(best(one)[1] < 0.05 for one in families(4, (2.5, 0, 0, 0))) > 0.8 * FAMILIES

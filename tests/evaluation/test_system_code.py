@@ -37,9 +37,12 @@ def test_every_byte_of_a_data_file_counts(tmp_path: Path) -> None:
 
 def test_systems_whose_code_is_another_than_recorded_are_outdated() -> None:
     now = {"bm25": system_code(BM25), "chains": system_code(CHAINS)}
-    assert len({*now.values(), system_code([BM25, CHAINS])}) == 3  # a system of two has the code of both
+    # a system of two has the code of both
+    assert len({*now.values(), system_code([BM25, CHAINS])}) == 3
     assert system_code({"class": "elsewhere.Mine"}) == ""
     parameters = {"bm25": BM25, "chains": CHAINS}
     assert outdated_systems({"parameters": parameters, "code": now}) == []
-    assert outdated_systems({"parameters": parameters, "code": {**now, "chains": "of then"}}) == ["chains"]
+    assert outdated_systems({"parameters": parameters, "code": {**now, "chains": "of then"}}) == [
+        "chains"
+    ]
     assert outdated_systems({"parameters": parameters}) == ["bm25", "chains"]

@@ -33,13 +33,17 @@ class Sometimes(kg2rag.Retriever):
         ids, notes = [f"p{i}" for i in range(N + 1)], kg2rag.types.Notes("1", self.source)
         rows = [at if found[at] else N for at in (int(query.id[1:]) for query in queries)]
         return [
-            Ranking.from_scores(query.id, np.array([row]), np.ones(1), ids, stages=("one",), notes=notes).top(k)
+            Ranking.from_scores(
+                query.id, np.array([row]), np.ones(1), ids, stages=("one",), notes=notes
+            ).top(k)
             for query, row in zip(queries, rows, strict=True)
         ]
 
 
 def compared(n: int = N, **systems: Any) -> Comparison:
-    corpus = Corpus.from_passages([Passage(f"p{i}", "", f"text {i}", f"d{i}", 0) for i in range(N + 1)])
+    corpus = Corpus.from_passages(
+        [Passage(f"p{i}", "", f"text {i}", f"d{i}", 0) for i in range(N + 1)]
+    )
     questions = tuple(Question(f"q{i}", f"{i}?", {f"p{i}": 1}, type="ab"[i % 2]) for i in range(n))
     options: dict[str, Any] = {"metrics": ["recall@5"], "k": 5}
     return kg2rag.compare(systems, QADataset("drawn", corpus, questions), **options)
@@ -63,7 +67,8 @@ TEXT, WORSE = Sometimes(0.5, 1), Sometimes(0.3, 2)
 def test_the_best_graph_system_is_judged_against_the_best_plain_one(
     share: float, seed: int, n: int, answer: str
 ) -> None:
-    worse = {"worse": WORSE} if n == N else {}  # of few questions the worse one happens to find more
+    # of few questions the worse one happens to find more
+    worse = {"worse": WORSE} if n == N else {}
     result = compared(n, **worse, text=TEXT, graph=Sometimes(share, seed, "graph"))
     found = result.verdict()
     assert (found.answer, found.take) == (answer, "graph" if answer == "yes" else "text")
@@ -77,7 +82,9 @@ def test_the_best_graph_system_is_judged_against_the_best_plain_one(
 
 
 @pytest.mark.parametrize(("n", "answer"), [(10, "yes"), (4, "inconclusive")])
-def test_questions_that_all_agree_are_enough_where_an_honest_interval_leaves_out_0(n: int, answer: str) -> None:
+def test_questions_that_all_agree_are_enough_where_an_honest_interval_leaves_out_0(
+    n: int, answer: str
+) -> None:
     found = compared(n, text=Sometimes(0.0, 1), graph=Sometimes(1.0, 1, "graph")).verdict()
     unseen = 1 - 0.025 ** (1 / n)  # of all questions, which may all have lost
     assert (found.gain, found.high, found.answer) == (1.0, 1.0, answer)
@@ -110,12 +117,20 @@ def test_it_is_shown_as_text_and_as_html_above_the_scores(tmp_path: Path) -> Non
     page = result.to_html()
     assert page.index(found.word) < page.index("<h2>Scores")
     result.save(tmp_path)
-    again = Comparison.load(tmp_path).verdict()  # systems that read a graph are known without their rankings' stages
-    assert (again.word, again.gain, again.p) == (found.word, pytest.approx(found.gain), pytest.approx(found.p))
+    # systems that read a graph are known without their rankings' stages
+    again = Comparison.load(tmp_path).verdict()
+    assert (again.word, again.gain, again.p) == (
+        found.word,
+        pytest.approx(found.gain),
+        pytest.approx(found.p),
+    )
 
 
 def test_without_two_sides_there_is_no_verdict_and_the_page_has_none() -> None:
-    for present, needed in (({"text": TEXT}, "graph_augmented"), ({"graph": Sometimes(0.6, 5, "graph")}, "hybrid")):
+    for present, needed in (
+        ({"text": TEXT}, "graph_augmented"),
+        ({"graph": Sometimes(0.6, 5, "graph")}, "hybrid"),
+    ):
         result = compared(10, **present)
         with pytest.raises(ValueError, match=needed):
             result.verdict()
@@ -126,16 +141,22 @@ def test_without_two_sides_there_is_no_verdict_and_the_page_has_none() -> None:
 
 def test_where_a_shuffled_graph_gains_as_much_it_is_not_the_graph() -> None:
     shuffled = [Sometimes(0.9, seed, "graph") for seed in (11, 12, 13)]
-    result = compared(**{"text": TEXT, "walk.g": Sometimes(0.9, 3, "graph"), "walk.g-shuffled": shuffled})
+    result = compared(
+        **{"text": TEXT, "walk.g": Sometimes(0.9, 3, "graph"), "walk.g-shuffled": shuffled}
+    )
     found = result.verdict(min_gain=0.1)
     assert (found.graph, found.p < 0.05, bool(found.placebo)) == ("walk.g", True, True)
     assert found.answer != "yes"
     blind = [Sometimes(0.4, seed, "graph") for seed in (11, 12, 13)]
-    result = compared(**{"text": TEXT, "walk.g": Sometimes(0.9, 3, "graph"), "walk.g-shuffled": blind})
+    result = compared(
+        **{"text": TEXT, "walk.g": Sometimes(0.9, 3, "graph"), "walk.g-shuffled": blind}
+    )
     assert result.verdict().answer == "yes"
 
 
-def test_choosing_among_graph_systems_that_gain_nothing_finds_a_gain_in_at_most_5_per_cent() -> None:
+def test_choosing_among_graph_systems_that_gain_nothing_finds_a_gain_in_at_most_5_per_cent() -> (
+    None
+):
     yes = 0
     for seed in range(7, 147, 7):
         graphs = {f"g{i}": Sometimes(0.5, seed + i, "graph") for i in range(1, 5)}
@@ -148,16 +169,21 @@ def test_the_interval_leaves_out_what_the_test_rejects(shift: float) -> None:
     values = np.random.default_rng(5).normal(0.2, 0.7, 60)
     low, high = interval_of_difference(values)
     assert (low <= shift <= high) == (p_values(values - shift) >= 0.05)
-    assert (low, high) == pytest.approx(tuple(ttest_1samp(values, 0).confidence_interval()), abs=0.02)
+    assert (low, high) == pytest.approx(
+        tuple(ttest_1samp(values, 0).confidence_interval()), abs=0.02
+    )
 
 
 def test_the_number_of_questions_by_hand() -> None:
-    # sd 1, gain .5: ((1.95996 + .84162) / .5)^2 = 31.396. The 80 % interval of an sd of 10 values: chi-square with 9
-    # degrees has the quantiles 4.16816 and 14.68366, so 31.396 * 9 / 14.68366 = 19.24 and 31.396 * 9 / 4.16816 = 67.79.
+    # sd 1, gain .5: ((1.95996 + .84162) / .5)^2 = 31.396. The 80 % interval of an sd of 10 values:
+    # chi-square with 9
+    # degrees has the quantiles 4.16816 and 14.68366, so 31.396 * 9 / 14.68366 = 19.24 and 31.396 *
+    # 9 / 4.16816 = 67.79.
     values = np.array([0.0, 2.0] * 5) * 0.9**0.5
     assert values.std(ddof=1) == pytest.approx(1)
     assert questions_needed(values, 0.5) == (20, 68)
-    # Ties only: Wilson's interval of 0 of n leaves out .05 from 3.8415 * .95 / .05 = 72.99 questions on.
+    # Ties only: Wilson's interval of 0 of n leaves out .05 from 3.8415 * .95 / .05 = 72.99
+    # questions on.
     assert questions_needed([0.0] * 10, 0.05) == (73, 73)
 
 
@@ -175,17 +201,24 @@ def test_the_advice_on_more_questions_does_not_depend_on_the_gain_observed() -> 
 
 @pytest.mark.realdata
 @pytest.mark.full
-def test_on_musique_yes_over_a_shuffled_graph_no_and_on_ten_questions_inconclusive(shared_data: Path) -> None:
+def test_on_musique_yes_over_a_shuffled_graph_no_and_on_ten_questions_inconclusive(
+    shared_data: Path,
+) -> None:
     data = kg2rag.load("musique", path=shared_data / "musique-100")
     kb = kg2rag.KnowledgeBase.build(data.corpus)
     build: Callable[..., Any] = kg2rag.systems.build_all
-    plain, walks = build(kb, ["bm25", "dense", "hybrid"]), build(kb, ["mention_ppr", "mention_chains"])
+    plain, walks = (
+        build(kb, ["bm25", "dense", "hybrid"]),
+        build(kb, ["mention_ppr", "mention_chains"]),
+    )
     asked: dict[str, Any] = {"metrics": ["recall@5"]}
 
     shuffled = build(kb.placebo(0), ["mention_ppr"])
     few = replace(data, questions=data.questions[:10])
     runs = ((walks, data), (shuffled, data), (walks, few))
-    found, no, open_ = (kg2rag.compare({**plain, **systems}, on, **asked).verdict() for systems, on in runs)
+    found, no, open_ = (
+        kg2rag.compare({**plain, **systems}, on, **asked).verdict() for systems, on in runs
+    )
     assert (found.word, found.take) == ("yes", "mention_chains")
     assert found.reach["gold"] > 2 * found.reach["passages"]
     assert (no.word, open_.answer) == ("no", "inconclusive")

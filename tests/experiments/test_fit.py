@@ -33,7 +33,9 @@ def test_the_file_says_what_it_was_fitted_on_and_the_system_reads_it(
     (tmp_path / "own.toml").write_text(written(sets))
     record = tomllib.loads((tmp_path / "own.toml").read_text())["fitted"]
     assert sum(record["questions"].values()) == len(load("bundled").questions) - 2
-    assert record["files"] == {f"a/{name}": digest for name, digest in load("bundled").source["files"].items()}
+    assert record["files"] == {
+        f"a/{name}": digest for name, digest in load("bundled").source["files"].items()
+    }
     own = systems.build("mention_chains", kb, coefficients=str(tmp_path / "own.toml"))
     question = [Query("q", kb.corpus[0].text)]
     default = systems.build("mention_chains", kb).retrieve_batch(question, 10)[0]
@@ -51,14 +53,22 @@ def test_a_mixture_learns_which_expert_is_right_by_the_gate() -> None:
     known = []
     for titles in (0.0, 1.0) * 10:
         right, wrong = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
-        signals = {"bm25_score": np.zeros(3), "cosine": wrong if titles else right, "third": np.zeros(3)}
+        signals = {
+            "bm25_score": np.zeros(3),
+            "cosine": wrong if titles else right,
+            "third": np.zeros(3),
+        }
         signals |= {"second": right if titles else wrong, "titles": np.full(3, titles)}
         signals |= {"walk_named": np.zeros(3), "linked": np.zeros(3)}
         known.append((signals, np.array([True, False, False])))
     models = fit.fit_mixture([known], tokens=False)
     assert models["single"].coefficients["cosine"] > 0
     assert models["chain"].coefficients["second"] > 0
-    assert models["gate"].intercept < 0 < models["gate"].intercept + models["gate"].coefficients["titles"]
+    assert (
+        models["gate"].intercept
+        < 0
+        < models["gate"].intercept + models["gate"].coefficients["titles"]
+    )
 
 
 def test_every_alternative_orders_every_question_of_the_set_left_out(sets: fit.Sets) -> None:

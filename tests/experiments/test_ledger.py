@@ -52,7 +52,9 @@ def read(tmp_path: Path, text: str) -> Ledger:
     return Ledger.read(tmp_path / "paper.toml")
 
 
-def test_a_sound_file_is_read_with_one_run_that_is_judged_and_others_beside_it(tmp_path: Path) -> None:
+def test_a_sound_file_is_read_with_one_run_that_is_judged_and_others_beside_it(
+    tmp_path: Path,
+) -> None:
     ledger = read(tmp_path, SOUND + SECOND)
     assert ledger.name == "paper"
     assert ledger.published[0].values == {"a": {"recall@5": 61.9}}
@@ -63,19 +65,47 @@ def test_a_sound_file_is_read_with_one_run_that_is_judged_and_others_beside_it(t
     ("before", "after", "message"),
     [
         ('set = "a"', 'set = "b"', r"'BM25' names the set 'b'; known: a"),
-        ('sample = "subset"', "tolerance = 3.4", r"ours\[0\]\.tolerance.*: Extra inputs are not permitted"),
+        (
+            'sample = "subset"',
+            "tolerance = 3.4",
+            r"ours\[0\]\.tolerance.*: Extra inputs are not permitted",
+        ),
         ('sample = "subset"', "comparable = false", "note must say what forbids a verdict"),
-        ('sample = "subset"', "", r"judged against 'BM25', so sample \('subset' or 'other'\) and the number"),
+        (
+            'sample = "subset"',
+            "",
+            r"judged against 'BM25', so sample \('subset' or 'other'\) and the number",
+        ),
         ("questions = 100", "", "the number of questions of the set 'a' must be given"),
         ('sample = "subset"', 'sample = "part"', "must be 'subset' or 'other'"),
-        ('sample = "subset"', 'metrics = { "recall@9" = "x" }', "'BM25' prints no 'recall@9' on 'a'"),
-        ('sample = "subset"', 'sample = "subset"\nparameters = { k1 = 2 }', "primary run has the catalogue's defaults"),
-        ('sample = "subset"', 'sample = "subset"\ntitles = false', "primary run has the catalogue's defaults"),
-        ('cite = "Somebody, Table 1"', 'cite = "x"\nbaseline = "GTR"', "the baseline 'GTR' is no row; known: BM25"),
+        (
+            'sample = "subset"',
+            'metrics = { "recall@9" = "x" }',
+            "'BM25' prints no 'recall@9' on 'a'",
+        ),
+        (
+            'sample = "subset"',
+            'sample = "subset"\nparameters = { k1 = 2 }',
+            "primary run has the catalogue's defaults",
+        ),
+        (
+            'sample = "subset"',
+            'sample = "subset"\ntitles = false',
+            "primary run has the catalogue's defaults",
+        ),
+        (
+            'cite = "Somebody, Table 1"',
+            'cite = "x"\nbaseline = "GTR"',
+            "the baseline 'GTR' is no row; known: BM25",
+        ),
         ("[sets.a]", "[sets.a", r"paper\.toml"),
         ("primary = true", "primary = false", "'BM25' on 'a' has 0 primary"),
         (LAST, f"{LAST}{SECOND}primary = true\n{LAST}", r"'BM25' on 'a' has 2 .*bm25, another"),
-        (LAST, f'{LAST}\n[[published]]\nsystem = "BM25"\nvalues.a = {{ mrr = 1 }}\n', "'BM25' is published twice"),
+        (
+            LAST,
+            f'{LAST}\n[[published]]\nsystem = "BM25"\nvalues.a = {{ mrr = 1 }}\n',
+            "'BM25' is published twice",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, before: str, after: str, message: str) -> None:
@@ -84,7 +114,9 @@ def test_what_is_wrong_is_named(tmp_path: Path, before: str, after: str, message
 
 
 def test_a_run_of_released_code_needs_no_sample(tmp_path: Path) -> None:
-    text = SOUND.replace('sample = "subset"\n', "").replace("[sets.a]", 'against = "released"\n\n[sets.a]')
+    text = SOUND.replace('sample = "subset"\n', "").replace(
+        "[sets.a]", 'against = "released"\n\n[sets.a]'
+    )
     assert read(tmp_path, text).against == "released"
 
 
@@ -94,10 +126,14 @@ def test_a_verdict_goes_to_the_row_of_the_same_system_alone_as_the_catalogue_has
     assert len(ledgers) >= 6
     assert [ledger.name for ledger in ledgers if ledger.against == "released"] == ["released"]
     published = [ledger for ledger in ledgers if ledger.against == "published"]
-    runs = [(row.system, ours) for ledger in published for row in ledger.published for ours in row.ours]
+    runs = [
+        (row.system, ours) for ledger in published for row in ledger.published for ours in row.ours
+    ]
     judged = [(system, ours) for system, ours in runs if ours.primary and ours.comparable]
     assert {(system, ours.system) for system, ours in judged} == {("BM25", "bm25")}
-    primary = [(ours.parameters, ours.titles) for system, ours in runs if system == "BM25" and ours.primary]
+    primary = [
+        (ours.parameters, ours.titles) for system, ours in runs if system == "BM25" and ours.primary
+    ]
     assert primary == [({}, True)] * 6  # 3 sets, 2 papers
 
 

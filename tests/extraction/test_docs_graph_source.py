@@ -71,8 +71,12 @@ def test_the_example_says_what_is_wrong_with_a_line(module: ModuleType, links: P
         module.PageLinks(links.with_name("nowhere.tsv"))
 
 
-def test_the_example_is_a_graph_source_after_its_line(registered: str, links: Path, tmp_path: Path) -> None:
-    kb = KnowledgeBase.build(CORPUS, f"{registered}({links})", embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
+def test_the_example_is_a_graph_source_after_its_line(
+    registered: str, links: Path, tmp_path: Path
+) -> None:
+    kb = KnowledgeBase.build(
+        CORPUS, f"{registered}({links})", embedder=WordEmbedder(), store=Store(tmp_path / "kb")
+    )
     assert [kb.graph.triple(at) for at in range(kb.graph.n_triples)] == [LINK]
     assert isinstance(sources.SOURCES.build(f"mentions+{registered}({links})"), CombinedExtractor)
     with pytest.raises(ValueError, match="pagelinks"):
@@ -82,11 +86,14 @@ def test_the_example_is_a_graph_source_after_its_line(registered: str, links: Pa
 @pytest.fixture
 def installed(module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a distribution that registers the example by the page's entry point."""
-    monkeypatch.delitem(sources.SOURCES.entries, "pagelinks", raising=False)  # where a reader added the page's line
+    # where a reader added the page's line
+    monkeypatch.delitem(sources.SOURCES.entries, "pagelinks", raising=False)
     folder = tmp_path / "wiki_graphs-1.0.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: wiki-graphs\nVersion: 1.0\n")
-    points = ENTRY_POINT.replace('[project.entry-points."kg2rag.graphs"]', "[kg2rag.graphs]").replace('"', "")
+    points = ENTRY_POINT.replace(
+        '[project.entry-points."kg2rag.graphs"]', "[kg2rag.graphs]"
+    ).replace('"', "")
     (folder / "entry_points.txt").write_text(points)
     sys.modules.pop("page_links")
     invalidate_caches()

@@ -16,14 +16,23 @@ from kg2rag.types import corpus_of
 CORPUS = corpus_of(
     [
         {"id": "a", "title": "Ada Lovelace", "text": "She wrote notes on an engine."},
-        {"id": "b", "title": "Charles Babbage", "text": "He built the Analytical Engine with Joseph Clement."},
+        {
+            "id": "b",
+            "title": "Charles Babbage",
+            "text": "He built the Analytical Engine with Joseph Clement.",
+        },
         {"id": "c", "title": "Rivers", "text": "The Thames flows through London."},
     ]
 )
-FACTS = [("Ada Lovelace", "worked with", "Charles Babbage"), ("Charles Babbage", "hired", "Joseph Clement")]
+FACTS = [
+    ("Ada Lovelace", "worked with", "Charles Babbage"),
+    ("Charles Babbage", "hired", "Joseph Clement"),
+]
 NAMED = nx.DiGraph((head, tail, {"label": relation}) for head, relation, tail in FACTS)
 NUMBERED = nx.Graph([(0, 1), (1, 2)])
-nx.set_node_attributes(NUMBERED, dict(enumerate(["Ada Lovelace", "Charles Babbage", "Joseph Clement"])), "name")
+nx.set_node_attributes(
+    NUMBERED, dict(enumerate(["Ada Lovelace", "Charles Babbage", "Joseph Clement"])), "name"
+)
 FRAME = pd.DataFrame(FACTS, columns=["subject", "predicate", "object"])
 
 
@@ -61,7 +70,9 @@ def test_a_graph_of_any_shape_is_linked_by_name(shape, tmp_path):
     assert rows == {"Ada Lovelace": [0], "Charles Babbage": [1], "Joseph Clement": [1]}
     assert [graph.triple(at).passage_id for at in range(2)] == ["", "b"]
     unnamed = {"edges without a relation, called 'related to'": 2, "entities named by name": 3}
-    assert graph.notes == (unnamed if shape == "numbered nodes" else {}) | {"entities linked by name": 3}
+    assert graph.notes == (unnamed if shape == "numbered nodes" else {}) | {
+        "entities linked by name": 3
+    }
 
 
 def test_provenance_is_kept_and_other_entities_alone_are_looked_for():
@@ -76,12 +87,23 @@ def test_provenance_is_kept_and_other_entities_alone_are_looked_for():
 def test_a_triple_gets_the_first_passage_that_names_both_its_ends():
     random, letters = np.random.default_rng(0), "abcdefghij"
     corpus = corpus_of({f"p{row}": "Text." for row in range(30)})
-    mentions = [Mention(letters[code], f"p{row}") for code, row in random.integers((10, 30), size=(60, 2)).tolist()]
-    triples = [Triple(letters[a].upper(), "r", letters[b], "") for a, b in random.integers(10, size=(80, 2)).tolist()]
+    mentions = [
+        Mention(letters[code], f"p{row}")
+        for code, row in random.integers((10, 30), size=(60, 2)).tolist()
+    ]
+    triples = [
+        Triple(letters[a].upper(), "r", letters[b], "")
+        for a, b in random.integers(10, size=(80, 2)).tolist()
+    ]
     named = {one: {int(m.passage_id[1:]) for m in mentions if m.entity == one} for one in letters}
-    found = graph_of(Extraction((*triples, Triple("a", "r", "b", "p9")), tuple(mentions))).extract(corpus)
+    found = graph_of(Extraction((*triples, Triple("a", "r", "b", "p9")), tuple(mentions))).extract(
+        corpus
+    )
     both = [sorted(named[t.head.lower()] & named[t.tail]) for t in triples]
-    assert [t.passage_id for t in found.triples] == [*(f"p{rows[0]}" if rows else "" for rows in both), "p9"]
+    assert [t.passage_id for t in found.triples] == [
+        *(f"p{rows[0]}" if rows else "" for rows in both),
+        "p9",
+    ]
     assert 10 < sum(map(bool, both)) < 70
 
 
@@ -97,10 +119,20 @@ def test_what_is_no_graph_is_refused(graph):
         KnowledgeBase.build(CORPUS, graph=graph)
 
 
-GRAPH_SYSTEMS = ["graph_augmented", "hippo1", "hippo2", "kg2rag", "proprag", "practical_graphrag", "expansion_queries"]
+GRAPH_SYSTEMS = [
+    "graph_augmented",
+    "hippo1",
+    "hippo2",
+    "kg2rag",
+    "proprag",
+    "practical_graphrag",
+    "expansion_queries",
+]
 
 
-@pytest.mark.parametrize("system", [*GRAPH_SYSTEMS, "mention_ppr(triple_weight=1)", "mention_chains(triple_weight=1)"])
+@pytest.mark.parametrize(
+    "system", [*GRAPH_SYSTEMS, "mention_ppr(triple_weight=1)", "mention_chains(triple_weight=1)"]
+)
 def test_every_graph_strategy_uses_a_graph_of_ones_own(system, tmp_path):
     store = Store(tmp_path)
     with_graph = KnowledgeBase.build(CORPUS, graph=NAMED, store=store)

@@ -24,9 +24,16 @@ from kg2rag.types import Corpus, Passage, Triple
 
 @pytest.mark.parametrize(
     ("kind", "extractor"),
-    [("openie", HippoRAGOpenIE), ("subkgs", KG2RAGSubgraphs), ("triples", TriplesFile), ("graphml", GraphFile)],
+    [
+        ("openie", HippoRAGOpenIE),
+        ("subkgs", KG2RAGSubgraphs),
+        ("triples", TriplesFile),
+        ("graphml", GraphFile),
+    ],
 )
-def test_a_kind_and_a_file_make_its_importer(tmp_path: Path, kind: str, extractor: type[Extractor]) -> None:
+def test_a_kind_and_a_file_make_its_importer(
+    tmp_path: Path, kind: str, extractor: type[Extractor]
+) -> None:
     file = tmp_path / "a:b+c d.jsonl"
     file.touch()
     assert takes_file(kind)
@@ -74,7 +81,9 @@ def test_a_missing_file_says_so() -> None:
 # Several sources as one
 
 
-CORPUS = Corpus.from_passages([Passage("p0", "Ed Wood", "A film.", "d", 0), Passage("p1", "Ann", "Ed Wood.", "e", 0)])
+CORPUS = Corpus.from_passages(
+    [Passage("p0", "Ed Wood", "A film.", "d", 0), Passage("p1", "Ann", "Ed Wood.", "e", 0)]
+)
 
 
 @dataclass(frozen=True)
@@ -84,19 +93,24 @@ class Given:
     found: Extraction
     fingerprint: str = "given"
 
-    def extract(self, corpus: Corpus) -> Extraction:  # noqa: ARG002
+    def extract(self, corpus: Corpus) -> Extraction:
         return self.found
 
 
 FACT = Triple("Ed Wood", "is", "film", "p0")
-ONE = Given(Extraction((FACT,), (Mention("Ed Wood", "p0"),), (Entity("Ed Wood", "title"),), {"dropped": 2}), "one")
+ONE = Given(
+    Extraction((FACT,), (Mention("Ed Wood", "p0"),), (Entity("Ed Wood", "title"),), {"dropped": 2}),
+    "one",
+)
 SAW, FILM = Triple("Ann", "saw", "Ed Wood", "p1"), Entity("Ed Wood", "film", "Of 1994.")
 TWO = Given(Extraction((FACT, SAW), (), (FILM,), {"dropped": 3}), "two")
 
 
 def test_raw_triples_stand_beside_those_of_sources_that_have_no_others() -> None:
     raw = Triple("<Ann", "saw", "", "p1")
-    found = CombinedExtractor((ONE, Given(Extraction(TWO.found.triples, raw=(raw,))))).extract(CORPUS)
+    found = CombinedExtractor((ONE, Given(Extraction(TWO.found.triples, raw=(raw,))))).extract(
+        CORPUS
+    )
     assert found.triples == ONE.found.triples + TWO.found.triples
     assert found.mentions == ONE.found.mentions
     assert found.raw == (FACT, raw)
@@ -117,14 +131,25 @@ def test_the_graph_merges_what_several_sources_say() -> None:
 
 
 def test_notes_are_kept_for_each_source() -> None:
-    assert CombinedExtractor((ONE, TWO)).extract(CORPUS).notes == {"Given 1: dropped": 2, "Given 2: dropped": 3}
+    assert CombinedExtractor((ONE, TWO)).extract(CORPUS).notes == {
+        "Given 1: dropped": 2,
+        "Given 2: dropped": 3,
+    }
     mixed = CombinedExtractor((Mentions(), ONE)).extract(CORPUS).notes
     assert mixed == {"Given: dropped": 2}
 
 
 def test_the_fingerprint_is_that_of_the_sources_in_their_order() -> None:
     assert isinstance(CombinedExtractor((ONE, TWO)), Extractor)
-    assert len({CombinedExtractor(sources).fingerprint for sources in [(ONE, TWO), (TWO, ONE), (ONE, ONE)]}) == 3
+    assert (
+        len(
+            {
+                CombinedExtractor(sources).fingerprint
+                for sources in [(ONE, TWO), (TWO, ONE), (ONE, ONE)]
+            }
+        )
+        == 3
+    )
 
 
 @pytest.mark.parametrize("given", [(ONE,), (ONE, "mentions")])
@@ -134,9 +159,13 @@ def test_a_union_of_one_or_of_what_is_no_source_is_refused(given: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["openie.json", "a+b.json", "a+openie_2.json"])
-def test_names_joined_by_a_plus_are_a_union_and_paths_may_hold_one(tmp_path: Path, name: str) -> None:
+def test_names_joined_by_a_plus_are_a_union_and_paths_may_hold_one(
+    tmp_path: Path, name: str
+) -> None:
     file = tmp_path / name
     file.write_text(json.dumps({"docs": []}))
-    assert SOURCES.build(f"openie({file})+cooccurrence+mentions+subkgs({file})") == CombinedExtractor(
+    assert SOURCES.build(
+        f"openie({file})+cooccurrence+mentions+subkgs({file})"
+    ) == CombinedExtractor(
         (HippoRAGOpenIE(file), Cooccurrence(), Mentions(), KG2RAGSubgraphs(file))
     )

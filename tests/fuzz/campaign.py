@@ -1,7 +1,8 @@
 """Mutated files of every format, read one after another -> what came of each.
 
-Permitted are an equal result, another valid result (an error where the format has checksums) and a `DataError` that
-names the file. Anything else is a finding: an exception of another kind, one without the file.
+Permitted are an equal result, another valid result (an error where the format has checksums) and a
+`DataError` that names the file. Anything else is a finding: an exception of another kind, one
+without the file.
 """
 
 from __future__ import annotations

@@ -63,7 +63,8 @@ def _frames(folder: Path) -> object:
     def frame(name: str) -> pd.DataFrame:
         try:
             return pd.DataFrame(json.loads((folder / name).read_text(encoding="utf-8")))
-        except (ValueError, RecursionError, AttributeError, TypeError, KeyError) as error:  # no frame: nothing of ours
+        # no frame: nothing of ours
+        except (ValueError, RecursionError, AttributeError, TypeError, KeyError) as error:
             raise DataError("custom") from error
 
     data = from_frames(frame("corpus.json"), frame("questions.json"))
@@ -72,7 +73,9 @@ def _frames(folder: Path) -> object:
 
 def _source(source: str, folder: Path) -> object:
     extractor = SOURCES.build(f"{source.partition('(')[0]}({folder / source.partition('(')[2]}")
-    return KnowledgeGraph.build(extractor.extract(CORPUS), CORPUS).fingerprint, extractor.fingerprint
+    return KnowledgeGraph.build(
+        extractor.extract(CORPUS), CORPUS
+    ).fingerprint, extractor.fingerprint
 
 
 def _parquet_graph(folder: Path) -> object:
@@ -87,8 +90,17 @@ def _sweep(folder: Path) -> object:
 
 def _comparison(folder: Path) -> object:
     found = Comparison.load(folder)
-    values = [found.scores.to_csv(), found.per_query.to_csv(), found.curve.to_csv(), found.sizes.to_csv()]
-    hits = [(name, one.passage_ids, one.scores.tolist()) for name, own in found.rankings.items() for one in own]
+    values = [
+        found.scores.to_csv(),
+        found.per_query.to_csv(),
+        found.curve.to_csv(),
+        found.sizes.to_csv(),
+    ]
+    hits = [
+        (name, one.passage_ids, one.scores.tolist())
+        for name, own in found.rankings.items()
+        for one in own
+    ]
     return values, hits, found.baseline
 
 
@@ -106,13 +118,16 @@ def _store(folder: Path) -> object:
         warnings.simplefilter("ignore", DamagedEntryWarning)
         try:
             return seeds.work(folder)
-        except DamagedFileError as error:  # what is there may be somebody else's; the message says what to do
+        # what is there may be somebody else's; the message says what to do
+        except DamagedFileError as error:
             raise DataError(str(error)) from error
 
 
 def _analyser(folder: Path) -> object:
     model = LearnedAnalyser.load(folder / "weights.json")
-    return repr((model.grid.tolist(), model.coefficients.tolist(), model.intercept.tolist(), model.alpha))
+    return repr(
+        (model.grid.tolist(), model.coefficients.tolist(), model.intercept.tolist(), model.alpha)
+    )
 
 
 FORMATS: Mapping[str, Format] = {
@@ -138,24 +153,39 @@ FORMATS: Mapping[str, Format] = {
     "msgraphrag": Format(seeds.msgraphrag, partial(_source, "msgraphrag(.)")),
     "graphml": Format(seeds.graphml, partial(_source, "graphml(graph.graphml)")),
     **{
-        f"triples{suffix}": Format(partial(seeds.triples, suffix), partial(_source, f"triples(triples{suffix})"))
+        f"triples{suffix}": Format(
+            partial(seeds.triples, suffix), partial(_source, f"triples(triples{suffix})")
+        )
         for suffix in (".tsv", ".csv", ".parquet", ".jsonl")
     },
     "saved graph": Format(seeds.saved_graph, partial(_source, "graph(g)")),
     "saved graph, signed": Format(
         seeds.saved_graph,
         partial(_source, "graph(g)"),
-        ("g/extraction/triples.jsonl", "g/extraction/mentions.jsonl", "g/extraction/entities.jsonl"),
+        (
+            "g/extraction/triples.jsonl",
+            "g/extraction/mentions.jsonl",
+            "g/extraction/entities.jsonl",
+        ),
         signs=True,
     ),
     "graph as Parquet": Format(seeds.parquet_graph, _parquet_graph),
     "sweep": Format(lambda: {"sweep.toml": seeds.SWEEP}, _sweep),
-    "ledger": Format(lambda: {"paper.toml": seeds.LEDGER}, lambda folder: Ledger.read(folder / "paper.toml")),
+    "ledger": Format(
+        lambda: {"paper.toml": seeds.LEDGER}, lambda folder: Ledger.read(folder / "paper.toml")
+    ),
     "comparison": Format(seeds.comparison, _comparison, exact=True),
     "comparison, signed": Format(
         seeds.comparison,
         _comparison,
-        ("scores.csv", "curve.csv", "token_curve.csv", "sizes.csv", "per_query.parquet", "runs/dense.trec.gz"),
+        (
+            "scores.csv",
+            "curve.csv",
+            "token_curve.csv",
+            "sizes.csv",
+            "per_query.parquet",
+            "runs/dense.trec.gz",
+        ),
         signs=True,
     ),
     "sweep results": Format(seeds.sweep_results, _sweep_results),

@@ -1,7 +1,7 @@
 """A file that can be read, and a random generator -> a file that has something wrong with it, and what was done.
 
-Half of the mutations know what a value is (of text by its tokens, of Parquet by its columns), so that they reach the
-code behind the parser; the others know bytes only.
+Half of the mutations know what a value is (of text by its tokens, of Parquet by its columns), so
+that they reach the code behind the parser; the others know bytes only.
 """
 
 from __future__ import annotations
@@ -57,9 +57,12 @@ def mutate(data: bytes, suffix: str, random: Random) -> tuple[bytes, str]:
     # Those that know values first, for they must read the file themselves.
     for _ in range(sum(random.random() < 0.6 for _ in range(times))):
         try:
-            data, name = _parquet(data, random) if suffix == ".parquet" else _text(data, suffix, random)
+            data, name = (
+                _parquet(data, random) if suffix == ".parquet" else _text(data, suffix, random)
+            )
         except (KeyError, ValueError, IndexError, pa.ArrowException):
-            break  # an ending that is not known, or an earlier one has left nothing that can be read
+            # an ending that is not known, or an earlier one has left nothing that can be read
+            break
         names.append(name)
     while len(names) < times:
         data, name = _bytes(data, random)
@@ -70,7 +73,9 @@ def mutate(data: bytes, suffix: str, random: Random) -> tuple[bytes, str]:
 def _text(data: bytes, suffix: str, random: Random) -> tuple[bytes, str]:
     pattern, values = TOKENS[suffix]
     text = data.decode()
-    name = random.choice(("value", "value", "value", "copy", "swap", "missing", "twice", "line twice", "no line"))
+    name = random.choice(
+        ("value", "value", "value", "copy", "swap", "missing", "twice", "line twice", "no line")
+    )
     if "line" in name:
         lines = text.split("\n")
         at = random.randrange(len(lines))
@@ -115,9 +120,13 @@ def _parquet(data: bytes, random: Random) -> tuple[bytes, str]:
     table = pq.read_table(io.BytesIO(data))
     at = random.randrange(table.num_columns)
     field, values, names = table.schema.field(at), table.column(at), list(table.column_names)
-    name = random.choice(("type", "type", "cell", "cell", "renamed", "missing", "twice", "rows", "no metadata"))
+    name = random.choice(
+        ("type", "type", "cell", "cell", "renamed", "missing", "twice", "rows", "no metadata")
+    )
     if name == "type":
-        table = table.set_column(at, field.name, pa.nulls(table.num_rows).cast(random.choice(_TYPES)))
+        table = table.set_column(
+            at, field.name, pa.nulls(table.num_rows).cast(random.choice(_TYPES))
+        )
     elif name == "cell":
         cells: Any = _TEXTS if pa.types.is_string(field.type) else _NUMBERS
         cells = (None, [], [None], ["", ""]) if pa.types.is_list(field.type) else cells
@@ -128,11 +137,17 @@ def _parquet(data: bytes, random: Random) -> tuple[bytes, str]:
         names[at] = random.choice(("", "x", names[0], field.name.upper()))
         table = table.rename_columns(names)
     elif name in ("missing", "twice"):
-        table = table.remove_column(at) if name == "missing" else table.append_column(field.name, values)
+        table = (
+            table.remove_column(at)
+            if name == "missing"
+            else table.append_column(field.name, values)
+        )
     elif name == "rows":
         table = random.choice((table.slice(0, 0), table.slice(1), pa.concat_tables([table, table])))
     else:
-        table = table.replace_schema_metadata(random.choice((None, {b"kg2rag.notes": b"["}, {b"kg2rag.notes": b"[1]"})))
+        table = table.replace_schema_metadata(
+            random.choice((None, {b"kg2rag.notes": b"["}, {b"kg2rag.notes": b"[1]"}))
+        )
     sink = io.BytesIO()
     pq.write_table(table, sink)
     return sink.getvalue(), f"parquet {name}"

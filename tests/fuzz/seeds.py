@@ -36,14 +36,19 @@ PAGES = {
     "Zoë 100%": ("Zoë is a name – with an accent.",),
 }
 CORPUS = Corpus.from_passages(
-    [Passage(f"p {row}", title, "".join(said), title, 0) for row, (title, said) in enumerate(PAGES.items())],
+    [
+        Passage(f"p {row}", title, "".join(said), title, 0)
+        for row, (title, said) in enumerate(PAGES.items())
+    ],
     [list(said) for said in PAGES.values()],
 )
 TRIPLES = (
     Triple("Tim Burton", "directed", "Ed Wood", "p 0", 8.0, 0.9),
     Triple("Tim Burton", "born in", "Burbank", "p 1"),
 )
-EXTRACTION = Extraction(TRIPLES, (Mention("Zoë", "p 2", 0),), (Entity("Ed Wood", "film", "A film.", ("E. W.",)),))
+EXTRACTION = Extraction(
+    TRIPLES, (Mention("Zoë", "p 2", 0),), (Entity("Ed Wood", "film", "A film.", ("E. W.",)),)
+)
 QUESTIONS = (
     Question("q 1", "Who directed Ed Wood?", {"p 0": 1}, hops=1),
     Question("q2", "Where was Burton born?", {"p 1": 2}),
@@ -83,7 +88,11 @@ def hotpotqa() -> Files:
 
 def two_wiki() -> Files:
     evidences = [["Ed Wood", "director", "Tim Burton"]]
-    return {"2wikimultihopqa.json": as_json([{"_id": "w1", **HOTPOT, "evidences": evidences, "type": "inference"}])}
+    return {
+        "2wikimultihopqa.json": as_json(
+            [{"_id": "w1", **HOTPOT, "evidences": evidences, "type": "inference"}]
+        )
+    }
 
 
 def corpus_list() -> bytes:
@@ -91,9 +100,22 @@ def corpus_list() -> bytes:
 
 
 def titled() -> Files:
-    record = {"id": "t1", "question": "Where?", "answer": "B", "evidences": [["a", "b", "c"]], "type": "inference"}
-    gold = {"gold_titles": ["Ed Wood", "Tim Burton"], "supporting_facts": [["Ed Wood", 0]], "gold_status": "exact"}
-    return {"questions.jsonl": as_lines(record | gold), "2wikimultihopqa_corpus.json": corpus_list()}
+    record = {
+        "id": "t1",
+        "question": "Where?",
+        "answer": "B",
+        "evidences": [["a", "b", "c"]],
+        "type": "inference",
+    }
+    gold = {
+        "gold_titles": ["Ed Wood", "Tim Burton"],
+        "supporting_facts": [["Ed Wood", 0]],
+        "gold_status": "exact",
+    }
+    return {
+        "questions.jsonl": as_lines(record | gold),
+        "2wikimultihopqa_corpus.json": corpus_list(),
+    }
 
 
 def musique_record() -> dict[str, object]:
@@ -102,12 +124,22 @@ def musique_record() -> dict[str, object]:
         for at, (title, said) in enumerate(PAGES.items())
     ]
     steps = [{"id": 1, "question": "Who?", "answer": "Tim Burton", "paragraph_support_idx": 0}]
-    about = {"id": "2hop__1_2", "question": "Where?", "answer": "Burbank", "answer_aliases": ["B"], "answerable": True}
+    about = {
+        "id": "2hop__1_2",
+        "question": "Where?",
+        "answer": "Burbank",
+        "answer_aliases": ["B"],
+        "answerable": True,
+    }
     return {**about, "paragraphs": paragraphs, "question_decomposition": steps}
 
 
 def musique() -> Files:
-    return {"musique.jsonl": as_lines(musique_record(), musique_record() | {"id": "3hop1__3", "answerable": False})}
+    return {
+        "musique.jsonl": as_lines(
+            musique_record(), musique_record() | {"id": "3hop1__3", "answerable": False}
+        )
+    }
 
 
 def hipporag() -> Files:
@@ -120,7 +152,10 @@ def hipporag_titles() -> Files:
 
 
 def beir() -> Files:
-    texts = [{"_id": f"d{at}", "title": title, "text": "".join(said)} for at, (title, said) in enumerate(PAGES.items())]
+    texts = [
+        {"_id": f"d{at}", "title": title, "text": "".join(said)}
+        for at, (title, said) in enumerate(PAGES.items())
+    ]
     return {
         "corpus.jsonl": as_lines(*texts),
         "queries.jsonl": as_lines({"_id": "q1", "text": "Who?"}, {"_id": "q2", "text": "Where?"}),
@@ -130,7 +165,12 @@ def beir() -> Files:
 
 def cosqa() -> Files:
     codes = {"def a():\n    return 1": 0, "def b():\n    return 2": 1}
-    record = {"idx": "cosqa-dev-0", "doc": "python return one", "code": "def a():\n    return 1", "retrieval_idx": 0}
+    record = {
+        "idx": "cosqa-dev-0",
+        "doc": "python return one",
+        "code": "def a():\n    return 1",
+        "retrieval_idx": 0,
+    }
     return {"code_idx_map.txt": as_json(codes), "cosqa-retrieval-dev-2.json": as_json([record])}
 
 
@@ -139,7 +179,13 @@ def two_wiki_kg() -> Files:
         {"chunk_id": f"c{at}", "source_title": title, "source_para_idx": 0, "text": "".join(said)}
         for at, (title, said) in enumerate(PAGES.items())
     ]
-    question = {"id": "q1", "question": "Where?", "answer": "B", "hop_type": "inference", "hop_count": 2}
+    question = {
+        "id": "q1",
+        "question": "Where?",
+        "answer": "B",
+        "hop_type": "inference",
+        "hop_count": 2,
+    }
     gold = {"gold_support_chunk_ids": ["c0", "c1"], "gold_triples": [["a", "b", "c"]]}
     return {
         "corpus.jsonl": as_lines(*chunks),
@@ -154,14 +200,31 @@ def bundled() -> Files:
         {"id": f"p{at}", "doc_id": title, "title": title, "text": "".join(said)}
         for at, (title, said) in enumerate(PAGES.items())
     ]
-    question = {"id": "q1", "question": "Where?", "answers": ["B"], "type": "bridge", "hops": 2, "gold": ["p0", "p1"]}
+    question = {
+        "id": "q1",
+        "question": "Where?",
+        "answers": ["B"],
+        "type": "bridge",
+        "hops": 2,
+        "gold": ["p0", "p1"],
+    }
     facts = {"supporting": [["p0", 1]], "triples": [["Tim Burton", "directed", "Ed Wood", "p0"]]}
     return {"corpus.jsonl": as_lines(*passages), "questions.jsonl": as_lines(question | facts)}
 
 
 def frames() -> Files:
-    corpus = [{"id": "p1", "text": "Ada wrote.", "title": "Ada", "position": 0}, {"id": "p2", "text": "He built."}]
-    question = {"id": "q1", "text": "Who?", "gold": ["p1"], "answers": "Ada", "hops": 1, "triples": [["a", "b", "c"]]}
+    corpus = [
+        {"id": "p1", "text": "Ada wrote.", "title": "Ada", "position": 0},
+        {"id": "p2", "text": "He built."},
+    ]
+    question = {
+        "id": "q1",
+        "text": "Who?",
+        "gold": ["p1"],
+        "answers": "Ada",
+        "hops": 1,
+        "triples": [["a", "b", "c"]],
+    }
     return {"corpus.json": as_json(corpus), "questions.json": as_json([question])}
 
 
@@ -170,12 +233,18 @@ def openie() -> Files:
         "extracted_entities": ["Burbank"],
         "extracted_triples": [["Tim Burton", "directed", "Ed Wood"], ["a", "b"]],
     }
-    documents = [{"idx": str(row), "passage": passage.contents, **found} for row, passage in enumerate(CORPUS)]
+    documents = [
+        {"idx": str(row), "passage": passage.contents, **found}
+        for row, passage in enumerate(CORPUS)
+    ]
     return {"openie_results.json": as_json({"docs": documents, "avg_ent_chars": 5.5})}
 
 
 def subkgs() -> Files:
-    lines = [{"title": title, "sentences": {"0": [["Tim Burton", "directed", title]], "1": []}} for title in PAGES]
+    lines = [
+        {"title": title, "sentences": {"0": [["Tim Burton", "directed", title]], "1": []}}
+        for title in PAGES
+    ]
     return {"subkgs.jsonl": as_lines(*lines)}
 
 
@@ -184,20 +253,38 @@ def lightrag() -> Files:
     for name, kind in {"Tim Burton": "person", "Ed Wood": "film"}.items():
         about = {"description": "One.<SEP>Two.", "source_id": "chunk-a<SEP>chunk-b"}
         graph.add_node(name, entity_id=name, entity_type=kind, **about)
-    graph.add_edge("Tim Burton", "Ed Wood", weight=3.0, keywords="direction,film", source_id="chunk-a")
-    chunks = {f"chunk-{name}": {"tokens": 4, "content": CORPUS[row].contents} for row, name in enumerate("ab")}
+    graph.add_edge(
+        "Tim Burton", "Ed Wood", weight=3.0, keywords="direction,film", source_id="chunk-a"
+    )
+    chunks = {
+        f"chunk-{name}": {"tokens": 4, "content": CORPUS[row].contents}
+        for row, name in enumerate("ab")
+    }
     return {
-        **written(lambda folder: nx.write_graphml(graph, folder / "graph_chunk_entity_relation.graphml")),
+        **written(
+            lambda folder: nx.write_graphml(graph, folder / "graph_chunk_entity_relation.graphml")
+        ),
         "kv_store_text_chunks.json": as_json(chunks),
         "kv_store_entity_chunks.json": as_json({"Ed Wood": {"chunk_ids": ["chunk-a"], "count": 1}}),
-        "kv_store_relation_chunks.json": as_json({"Ed Wood<SEP>Tim Burton": {"chunk_ids": ["chunk-a"], "count": 1}}),
+        "kv_store_relation_chunks.json": as_json(
+            {"Ed Wood<SEP>Tim Burton": {"chunk_ids": ["chunk-a"], "count": 1}}
+        ),
     }
 
 
 def msgraphrag() -> Files:
     units, director = ["u1", "u2"], ["TIM BURTON", "ED WOOD"]
-    about = {"type": ["person", None], "description": ["A director.", ""], "text_unit_ids": [units, ["u1"]]}
-    facts = {"source": director[:1], "target": director[1:], "description": ["directed"], "weight": [2.0]}
+    about = {
+        "type": ["person", None],
+        "description": ["A director.", ""],
+        "text_unit_ids": [units, ["u1"]],
+    }
+    facts = {
+        "source": director[:1],
+        "target": director[1:],
+        "description": ["directed"],
+        "weight": [2.0],
+    }
     tables = {
         "entities": {"title": director, **about},
         "relationships": {**facts, "text_unit_ids": [["u1"]]},
@@ -218,8 +305,17 @@ def graphml() -> Files:
 
 def triples(suffix: str) -> Files:
     columns = ("head", "relation", "tail", "passage_id", "strength", "confidence")
-    rows = [{name: getattr(one, name) for name in columns} | {"head_type": "p", "tail_id": "e1"} for one in TRIPLES]
-    entity = {"id": "e1", "name": "Ed Wood", "type": "film", "description": "", "aliases": [{"surface": "EW"}]}
+    rows = [
+        {name: getattr(one, name) for name in columns} | {"head_type": "p", "tail_id": "e1"}
+        for one in TRIPLES
+    ]
+    entity = {
+        "id": "e1",
+        "name": "Ed Wood",
+        "type": "film",
+        "description": "",
+        "aliases": [{"surface": "EW"}],
+    }
 
     def write(folder: Path) -> None:
         frame, file = pd.DataFrame(rows), folder / f"triples{suffix}"
@@ -240,7 +336,9 @@ def extractor() -> TriplesFile:
 
 def saved_graph() -> Files:
     told = {"corpus_name": "tiny", "usage": {"calls": 1}}
-    return written(lambda folder: write_graph(folder / "g", EXTRACTION, CORPUS, extractor(), **told))
+    return written(
+        lambda folder: write_graph(folder / "g", EXTRACTION, CORPUS, extractor(), **told)
+    )
 
 
 def parquet_graph() -> Files:
@@ -303,7 +401,10 @@ def run() -> dict[str, list[tuple[str, float]]]:
 
 
 def comparison() -> Files:
-    systems = {"dense": Recorded(CORPUS, run()), "other": Recorded(CORPUS, run() | {"q2": [("p 1", 1.0)]})}
+    systems = {
+        "dense": Recorded(CORPUS, run()),
+        "other": Recorded(CORPUS, run() | {"q2": [("p 1", 1.0)]}),
+    }
     result = compare(systems, DATA, metrics=["recall@1", "mrr@10"])
     return written(result.save)
 
@@ -312,11 +413,25 @@ def sweep_results() -> Files:
     """The two files of a sweep that are read again."""
     rows = []
     for number in (1, 2):
-        same = {"number": number, "system": "dense", "setting": "pooled", "graph": "mentions", "encoder": "e"}
-        same |= {"parameters": f'{{"k": {number}}}', "error": None, "ms_per_query": 1.5, "type": "", "hops": None}
+        same = {
+            "number": number,
+            "system": "dense",
+            "setting": "pooled",
+            "graph": "mentions",
+            "encoder": "e",
+        }
+        same |= {
+            "parameters": f'{{"k": {number}}}',
+            "error": None,
+            "ms_per_query": 1.5,
+            "type": "",
+            "hops": None,
+        }
         rows += [{**same, "query_id": "q1", "split": "dev", "recall@5": 0.5}]
         rows += [{**same, "query_id": "q2", "split": "test", "recall@5": 1.0}]
-    found = written(lambda folder: SweepResult(pd.DataFrame(rows), "recall@5", {"name": "tiny"}).save(folder))
+    found = written(
+        lambda folder: SweepResult(pd.DataFrame(rows), "recall@5", {"name": "tiny"}).save(folder)
+    )
     return {name: data for name, data in found.items() if not name.startswith("report")}
 
 
@@ -331,11 +446,16 @@ def work(folder: Path) -> object:
     kb = KnowledgeBase.build(CORPUS, embedder=letters, store=store)
     systems = {"bm25": BM25(kb), "dense": Dense(kb), "mention_ppr": MentionPPR(kb)}
     result = compare(systems, DATA, metrics=["recall@1", "mrr@10"])
-    hits = {name: [(one.passage_ids, one.scores.tolist()) for one in run] for name, run in result.rankings.items()}
+    hits = {
+        name: [(one.passage_ids, one.scores.tolist()) for one in run]
+        for name, run in result.rankings.items()
+    }
     answers = store.keyed_file("answers")
     prompts = [f"prompt {number}" for number in range(20)]
     replies = {prompt: f"reply to {prompt}".encode() for prompt in prompts}
-    answers.keep([(prompt, replies[prompt]) for prompt in prompts if prompt not in answers.find(prompts)])
+    answers.keep(
+        [(prompt, replies[prompt]) for prompt in prompts if prompt not in answers.find(prompts)]
+    )
     found = answers.find(prompts)
     return hits, result.scores.to_csv(), [found.get(prompt) for prompt in prompts]
 
@@ -347,7 +467,9 @@ def store() -> Files:
 
 def analyser() -> Files:
     numbers = np.full((2, len(FEATURES)), 0.25)
-    model = LearnedAnalyser(np.full((2, len(SIDES)), 0.25), numbers, np.zeros(2), 1.0, frozenset(["ab"]))
+    model = LearnedAnalyser(
+        np.full((2, len(SIDES)), 0.25), numbers, np.zeros(2), 1.0, frozenset(["ab"])
+    )
     return written(lambda folder: model.save(folder / "weights.json"))
 
 
@@ -357,10 +479,15 @@ def signed(files: Files) -> Files:
         if name == "config.json":
             about = json.loads(files[name])
             del about[storage.CHECKSUM]
-            about[storage.FILES] = {one: hashlib.sha256(files[one]).hexdigest() for one in about[storage.FILES]}
+            about[storage.FILES] = {
+                one: hashlib.sha256(files[one]).hexdigest() for one in about[storage.FILES]
+            }
             files = files | {name: as_json(about | {storage.CHECKSUM: storage.checksum_of(about)})}
         if Path(name).name == "build.json":
             about = json.loads(files[name])
-            sums = {one: hashlib.sha256(files[str(Path(name).parent / one)]).hexdigest() for one in about["files"]}
+            sums = {
+                one: hashlib.sha256(files[str(Path(name).parent / one)]).hexdigest()
+                for one in about["files"]
+            }
             files = files | {name: as_json(about | {"files": sums})}
     return files

@@ -1,10 +1,12 @@
 """HippoRAG 2 beside the rankings of its released code (commit c617143f, all-MiniLM-L6-v2 in float32, no LLM filter).
 
-The released code breaks ties of entity weights at the cut of five by hash order. Where it kept other entities than we
-do, at equal weights, the rankings differ; everywhere else the fifty passages must be the same in the same order.
+The released code breaks ties of entity weights at the cut of five by hash order. Where it kept
+other entities than we do, at equal weights, the rankings differ; everywhere else the fifty passages
+must be the same in the same order.
 
-The graph of 2WikiMultihopQA is read here as the released code read it: spellings of the passages, without the entity
-ids and confidences that a later step added (`triples(FILE)` uses those, and ranks slightly differently for it).
+The graph of 2WikiMultihopQA is read here as the released code read it: spellings of the passages,
+without the entity ids and confidences that a later step added (`triples(FILE)` uses those, and
+ranks slightly differently for it).
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from kg2rag.retrievers.published.hipporag.retrievers import HippoRAG2
 from kg2rag.types import QADataset, Ranking
 
 SETS = {"musique": "hipporag2_musique100.json", "2wiki-kg": "hipporag2_2wiki_test100.json"}
-THRESHOLD = 0.8 + 5e-7  # two names of MuSiQue have a cosine of .80000002 or, on another processor, just below .8
+# two names of MuSiQue have a cosine of .80000002 or, on another processor, just below .8
+THRESHOLD = 0.8 + 5e-7
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]
 
 
@@ -65,10 +68,14 @@ def source(name: str, folder: Path) -> tuple[QADataset, Extractor]:
         return kg2rag.load("musique", path=folder / "musique-100"), HippoRAGOpenIE(file)
     data = kg2rag.load("2wiki-kg", path=folder / "2wiki-kg-500", split="test")
     frame = pd.read_json(folder / "2wiki-kg-500" / "triples_resolved.jsonl", lines=True)
-    return data, TriplesFile(rows=tuple(frame[["chunk_id", "subject", "relation", "object"]].to_dict("records")))
+    return data, TriplesFile(
+        rows=tuple(frame[["chunk_id", "subject", "relation", "object"]].to_dict("records"))
+    )
 
 
-@pytest.fixture(scope="module", params=[pytest.param("musique", marks=pytest.mark.full), "2wiki-kg"])
+@pytest.fixture(
+    scope="module", params=[pytest.param("musique", marks=pytest.mark.full), "2wiki-kg"]
+)
 def indexed(request: pytest.FixtureRequest, shared_data: Path, shared_golden: Path) -> Indexed:
     data, extractor = source(request.param, shared_data)
     theirs = json.loads((shared_golden / SETS[request.param]).read_text(encoding="utf-8"))
@@ -77,7 +84,9 @@ def indexed(request: pytest.FixtureRequest, shared_data: Path, shared_golden: Pa
 
 @pytest.fixture(scope="module")
 def run(indexed: Indexed) -> Run:
-    rankings = HippoRAG2(indexed.kb, synonym_threshold=THRESHOLD).retrieve_batch(indexed.data.queries, 50)
+    rankings = HippoRAG2(indexed.kb, synonym_threshold=THRESHOLD).retrieve_batch(
+        indexed.data.queries, 50
+    )
     ours = {ranking.query_id: ranking for ranking in rankings}
     return Run(indexed.theirs, [(query, ours[query["id"]]) for query in indexed.theirs["queries"]])
 
@@ -93,7 +102,10 @@ def test_the_graph_has_the_released_code_s_phrases_facts_and_edges(indexed: Inde
 @pytest.mark.full
 @pytest.mark.parametrize("k", [2, 5, 10])
 def test_recall_is_within_half_a_point(run: Run, k: int) -> None:
-    found = [len({*theirs["gold"]} & {*ours.rows[:k].tolist()}) / len(theirs["gold"]) for theirs, ours in run.pairs]
+    found = [
+        len({*theirs["gold"]} & {*ours.rows[:k].tolist()}) / len(theirs["gold"])
+        for theirs, ours in run.pairs
+    ]
     assert 100 * np.mean(found) == pytest.approx(run.theirs["recall"][f"recall@{k}"], abs=0.5)
 
 
@@ -106,11 +118,15 @@ def test_the_first_ten_overlap(run: Run) -> None:
 @pytest.mark.full
 def test_the_linked_facts_are_the_same_in_the_same_order(run: Run) -> None:
     for theirs, ours in run.pairs:
-        assert [fact for fact, _ in ours.notes.facts] == [tuple(fact) for _, fact, _ in theirs["fact_seeds"]]
+        assert [fact for fact, _ in ours.notes.facts] == [
+            tuple(fact) for _, fact, _ in theirs["fact_seeds"]
+        ]
 
 
 @pytest.mark.full
-def test_where_the_same_entities_are_kept_all_fifty_passages_and_scores_are_the_same(run: Run) -> None:
+def test_where_the_same_entities_are_kept_all_fifty_passages_and_scores_are_the_same(
+    run: Run,
+) -> None:
     assert len(run.agreeing) >= 90
     for theirs, ours in run.agreeing:
         assert ours.rows.tolist() == theirs["ranking"], theirs["id"]

@@ -55,12 +55,16 @@ def test_all_parts_of_all_systems_are_announced_in_one_line_and_only_once(
     kg2rag.compare(systems, DATA, metrics=["recall@1"], k=5)
     (line,) = announced(capsys)
     # Three seconds for 19 of 40 texts, three times: 3 · 40 / 19 · 3.
-    assert all(part in line for part in ("towns", "40 passages", "40 phrases", "40 facts", "19 seconds"))
+    assert all(
+        part in line for part in ("towns", "40 passages", "40 phrases", "40 facts", "19 seconds")
+    )
     kg2rag.compare(systems, DATA, metrics=["recall@1"], k=5, fresh=True)
     assert announced(capsys) == []
 
 
-def test_for_systems_without_a_model_nothing_is_encoded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_for_systems_without_a_model_nothing_is_encoded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     encoded: set[str] = set()
 
     def recorded(texts: list[str]) -> np.ndarray:
@@ -76,7 +80,9 @@ def test_for_systems_without_a_model_nothing_is_encoded(tmp_path: Path, capsys: 
 def test_a_sweep_and_a_first_answer_are_announced(
     kb: KnowledgeBase, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sweep = Sweep(DATA, {"proprag": {"width": [1, 2]}}, graphs=kb.source, encoder=kb.embedder, store=kb.store)
+    sweep = Sweep(
+        DATA, {"proprag": {"width": [1, 2]}}, graphs=kb.source, encoder=kb.embedder, store=kb.store
+    )
     sweep.run(tmp_path / "results", progress=False)
     (line,) = announced(capsys)
     assert "40 triples" in line
@@ -104,7 +110,9 @@ def test_an_explanation_a_context_and_a_report_of_the_graph_are_announced(
     of_system, of_graph_block = announced(capsys)
     assert "40 facts" in of_system
     assert "40 entity names" in of_graph_block
-    other = KnowledgeBase.build(CORPUS, TRIPLES, embedder=lambda texts: 2 * letters(texts), store=kb.store)
+    other = KnowledgeBase.build(
+        CORPUS, TRIPLES, embedder=lambda texts: 2 * letters(texts), store=kb.store
+    )
     kg2rag.graph_report(other, DATA)
     (line,) = announced(capsys)
     assert "40 entity names" in line
@@ -112,14 +120,30 @@ def test_an_explanation_a_context_and_a_report_of_the_graph_are_announced(
 
 def test_only_what_the_store_lacks_counts(capsys: pytest.CaptureFixture[str]) -> None:
     texts = [str(i) for i in range(200)]
-    announce("set", [Workload("texts", texts, list, lambda sample: [text for text in sample if int(text) % 4 == 0])])
+    announce(
+        "set",
+        [
+            Workload(
+                "texts", texts, list, lambda sample: [text for text in sample if int(text) % 4 == 0]
+            )
+        ],
+    )
     assert announced(capsys) == []  # 50 texts: 3 s · 50 / 15
-    announce("set", [Workload("texts", texts, list, lambda sample: [text for text in sample if int(text) % 4 != 0])])
+    announce(
+        "set",
+        [
+            Workload(
+                "texts", texts, list, lambda sample: [text for text in sample if int(text) % 4 != 0]
+            )
+        ],
+    )
     (line,) = announced(capsys)
     assert "150 texts" in line
 
 
-def test_texts_that_another_model_reads_anyway_cost_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_texts_that_another_model_reads_anyway_cost_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     texts = ["text"] * 100
     tokens = Workload("passages and their tokens", texts, list, includes="passages")
     announce("set", [Workload("passages", texts, list), tokens, tokens])
@@ -138,6 +162,8 @@ def test_texts_for_an_endpoint_are_counted_and_not_sent(capsys: pytest.CaptureFi
 
 
 def test_a_cross_encoder_reads_every_pair_of_question_and_hit(kb: KnowledgeBase) -> None:
-    (work,) = Rerank(kb, reranker=CrossEncoder("some/model"), depth=10).workloads([Query("a", "A?"), Query("b", "B?")])
+    (work,) = Rerank(kb, reranker=CrossEncoder("some/model"), depth=10).workloads(
+        [Query("a", "A?"), Query("b", "B?")]
+    )
     assert len(work.texts) == 20
     assert work.texts[0] == ("A?", CORPUS.contents[0])

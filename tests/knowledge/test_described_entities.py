@@ -8,9 +8,18 @@ import pytest
 import kg2rag
 from kg2rag import Entity, KnowledgeBase, Store
 
-PASSAGES = ["OAuth Provider issues tokens.", "Login Flow uses OAuth Provider.", "User Model stores names."]
+PASSAGES = [
+    "OAuth Provider issues tokens.",
+    "Login Flow uses OAuth Provider.",
+    "User Model stores names.",
+]
 TRIPLES = [("Login Flow", "uses", "OAuth Provider")]
-RECORD = {"name": "OAuth Provider", "type": "tool", "description": "Issues tokens", "aliases": ["OAuth"]}
+RECORD = {
+    "name": "OAuth Provider",
+    "type": "tool",
+    "description": "Issues tokens",
+    "aliases": ["OAuth"],
+}
 FORMS = [
     {"OAuth Provider": "Issues tokens"},
     {"OAuth Provider": {"type": "tool", "description": "Issues tokens"}},
@@ -26,7 +35,10 @@ def test_descriptions_are_given_beside_triples(entities, tmp_path) -> None:
     assert kb.graph.n_triples == 1
     described = dict(zip(kb.graph.names, kb.graph.descriptions, strict=True))
     assert described == {"OAuth Provider": "Issues tokens", "Login Flow": ""}
-    assert "Issues tokens" in kg2rag.context(kg2rag.systems.build("graph_augmented", kb), "OAuth Provider").text
+    assert (
+        "Issues tokens"
+        in kg2rag.context(kg2rag.systems.build("graph_augmented", kb), "OAuth Provider").text
+    )
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,14 @@ class Alphabet:
 
     asked: list[list[str]] = field(default_factory=list, repr=False, compare=False)
 
-    def fingerprint(self, store: Store) -> str:  # noqa: ARG002
+    def fingerprint(self, store: Store) -> str:
         return "alphabet"
 
-    def encode(self, texts: Sequence[str], store: Store, role: str = "passage") -> Matrix:  # noqa: ARG002
+    def encode(self, texts: Sequence[str], store: Store, role: str = "passage") -> Matrix:
         self.asked.append([f"{role}: {text}" for text in texts])
-        counts = np.array([[text.lower().count(chr(97 + i)) + 0.1 for i in range(26)] for text in texts])
+        counts = np.array(
+            [[text.lower().count(chr(97 + i)) + 0.1 for i in range(26)] for text in texts]
+        )
         vectors: Matrix = counts.reshape(len(texts), 26).astype(np.float32)
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
@@ -49,7 +51,9 @@ class Facts:
 
     def extract(self, corpus: Corpus) -> Extraction:
         self.asked.append(len(corpus))
-        return Extraction((Triple("Ed Wood", "by", "Tim Burton", "p0"),), (Mention("Burbank", "p1"),))
+        return Extraction(
+            (Triple("Ed Wood", "by", "Tim Burton", "p0"),), (Mention("Burbank", "p1"),)
+        )
 
 
 @pytest.fixture
@@ -81,7 +85,9 @@ def test_the_mention_table_is_not_read_off_the_passages_again(
     assert not read  # a query asks for the table, and titles are as many as passages
 
 
-def test_the_graph_is_extracted_once_and_then_read_from_the_store(little: KnowledgeBase, corpus: Corpus) -> None:
+def test_the_graph_is_extracted_once_and_then_read_from_the_store(
+    little: KnowledgeBase, corpus: Corpus
+) -> None:
     assert little.graph.names == ("Ed Wood", "Tim Burton", "Burbank")
     again = KnowledgeBase.build(corpus, Facts(), embedder=Alphabet(), store=little.store)
     assert again.graph.fingerprint == little.graph.fingerprint
@@ -118,7 +124,9 @@ def test_each_setting_of_bm25_is_an_index_of_its_own(little: KnowledgeBase) -> N
     assert [entry.stage for entry in little.store.entries()] == ["bm25", "bm25"]
 
 
-def test_a_graph_without_entities_has_indexes_that_find_nothing(corpus: Corpus, tmp_path: Path) -> None:
+def test_a_graph_without_entities_has_indexes_that_find_nothing(
+    corpus: Corpus, tmp_path: Path
+) -> None:
     graph = KnowledgeGraph.build(Extraction(), corpus)
     kb = KnowledgeBase.build(corpus, graph, embedder=Alphabet(), store=Store(tmp_path))
     assert kb.entities.search(kb.encode_queries([Query("q", "burbank")]), 3)[0][0].tolist() == []
@@ -133,7 +141,9 @@ def test_candidates_are_rows_and_their_absence_is_none(little: KnowledgeBase) ->
         little.candidates([Query("1", "?", ("p0", "p9"))])
 
 
-def test_a_pickle_leaves_indexes_and_vectors_behind_and_finds_them_in_the_store(little: KnowledgeBase) -> None:
+def test_a_pickle_leaves_indexes_and_vectors_behind_and_finds_them_in_the_store(
+    little: KnowledgeBase,
+) -> None:
     plain = len(pickle.dumps(little))
     scores = little.lexical(LexicalSettings()).scores("city")
     _ = (little.dense, little.graph, little.encode_queries([Query("q", "city")]))
@@ -144,14 +154,16 @@ def test_a_pickle_leaves_indexes_and_vectors_behind_and_finds_them_in_the_store(
     assert again.source.asked == [3]  # by the first, before it was pickled
 
 
-FOUND = Extraction((Triple("Ed Wood", "by", "Tim Burton", "p0"), Triple("ED WOOD", "is", "film", "p0")))
+FOUND = Extraction(
+    (Triple("Ed Wood", "by", "Tim Burton", "p0"), Triple("ED WOOD", "is", "film", "p0"))
+)
 
 
 def test_the_extraction_keeps_the_sources_own_spelling(corpus: Corpus, tmp_path: Path) -> None:
     class Given:
         fingerprint = "given"
 
-        def extract(self, corpus: Corpus) -> Extraction:  # noqa: ARG002
+        def extract(self, corpus: Corpus) -> Extraction:
             return FOUND
 
     kb = KnowledgeBase.build(corpus, Given(), store=Store(tmp_path))
@@ -169,7 +181,8 @@ def test_the_vectors_of_the_last_texts_alone_stay_in_memory(
     little: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kg2rag.knowledge.base.MAX_KEPT_VECTORS", 3)
-    together = little.encode_once(["a", "b", "c", "d", "e"])  # more than are kept, and yet all are returned
+    # more than are kept, and yet all are returned
+    together = little.encode_once(["a", "b", "c", "d", "e"])
     before = len(asked(little))
     assert np.array_equal(little.encode_once(["e", "d", "c"]), together[[4, 3, 2]])
     assert len(asked(little)) == before
@@ -190,13 +203,17 @@ DATA = QADataset("tiny", Corpus.from_passages(PASSAGES), (Question("q", "Who?", 
     ("arguments", "fix"),
     [
         pytest.param({"corpus": Corpus}, "corpus.*class", id="the class"),
-        pytest.param({"corpus": None, "graph": Facts()}, r"build\(corpus, graph", id="a graph alone"),
+        pytest.param(
+            {"corpus": None, "graph": Facts()}, r"build\(corpus, graph", id="a graph alone"
+        ),
         pytest.param({"corpus": "wiki/"}, "from_folder", id="a path"),
         pytest.param({"graph": Facts}, "graph must be", id="an extractor's class"),
         pytest.param({"embedder": Alphabet}, "embedder must be", id="an embedder's class"),
         pytest.param({"store": "cache"}, "store must be", id="a folder"),
     ],
 )
-def test_arguments_of_another_type_are_refused_at_once(corpus: Corpus, arguments: Any, fix: str) -> None:
+def test_arguments_of_another_type_are_refused_at_once(
+    corpus: Corpus, arguments: Any, fix: str
+) -> None:
     with pytest.raises(TypeError, match=fix):
         KnowledgeBase.build(**{"corpus": corpus, **arguments})

@@ -10,7 +10,10 @@ from kg2rag import systems
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.types import Query
 
-ASKED = [Query(f"q{i}", f"Which bridge did {name} build?") for i, name in enumerate(("Anna Abbott", "Hugo Dahl"))]
+ASKED = [
+    Query(f"q{i}", f"Which bridge did {name} build?")
+    for i, name in enumerate(("Anna Abbott", "Hugo Dahl"))
+]
 READ_THE_GRAPH = (
     "confidence_gated dynamic_hybrid expansion_queries(hub_share=1) graph_augmented hippo1 hippo2 kg2rag linearrag "
     "mention_ppr proprag practical_graphrag vector_first"
@@ -29,7 +32,9 @@ def placebo(kb: KnowledgeBase) -> KnowledgeBase:
 
 
 @pytest.mark.parametrize("name", READ_THE_GRAPH)
-def test_it_reaches_every_strategy_that_reads_a_graph(name: str, kb: KnowledgeBase, placebo: KnowledgeBase) -> None:
+def test_it_reaches_every_strategy_that_reads_a_graph(
+    name: str, kb: KnowledgeBase, placebo: KnowledgeBase
+) -> None:
     assert hits(name, placebo) != hits(name, kb)
 
 

@@ -21,7 +21,9 @@ from kg2rag.types import Corpus, Passage, QADataset, Query, Question, Unanswered
 
 SHARES = '{"dense": 0.1, "sparse": 0.2, "pattern": 0.6, "graph": 0.1}'
 GOOD = f'{{"query_type": "fuzzy", "weights": {SHARES}, "reasoning": "typo"}}'
-LEXICAL = '{"query_type": "identifier", "weights": {"dense": 0, "sparse": 1, "pattern": 0, "graph": 0}}'
+LEXICAL = (
+    '{"query_type": "identifier", "weights": {"dense": 0, "sparse": 1, "pattern": 0, "graph": 0}}'
+)
 QUERY = Query("q7", "streamingTextRespons")
 Maker = Callable[..., ChatModel]
 
@@ -36,7 +38,9 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def model_of(tmp_path: Path) -> Iterator[Maker]:
     def make(server: ChatServer, **given: Any) -> ChatModel:
         given.setdefault("timeout", 600.0)
-        return ChatModel(server.url, "tiny", api_key_env=None, store=Store(tmp_path / "store"), **given)
+        return ChatModel(
+            server.url, "tiny", api_key_env=None, store=Store(tmp_path / "store"), **given
+        )
 
     return make
 
@@ -73,11 +77,15 @@ def test_every_query_gets_the_analysis_of_its_own_reply(model_of: Maker) -> None
         f"Sure, here it is:\n```json\n{GOOD[:-1]}",
         GOOD.replace("0.1", "10").replace("0.2", "20").replace("0.6", "60"),
         GOOD.replace("0.6", "0.62"),
-        GOOD.replace("0.1", "0.2").replace('0.2, "pattern"', '0.4, "pattern"').replace("0.6", "1.2"),
+        GOOD.replace("0.1", "0.2")
+        .replace('0.2, "pattern"', '0.4, "pattern"')
+        .replace("0.6", "1.2"),
         GOOD.replace("0.6", '"0.6"'),
     ],
 )
-def test_unambiguous_damage_is_repaired(weights_of: Callable[[str], list[float]], reply: str) -> None:
+def test_unambiguous_damage_is_repaired(
+    weights_of: Callable[[str], list[float]], reply: str
+) -> None:
     assert weights_of(reply) == pytest.approx([0.1, 0.2, 0.6, 0.1], abs=0.02)
 
 
@@ -111,14 +119,18 @@ def test_one_bad_reply_leaves_its_query_alone_to_the_next_analyser(model_of: Mak
 
 def test_dynamic_hybrid_takes_its_weights_from_the_model(model_of: Maker, tmp_path: Path) -> None:
     texts = ("the bridge of sighs", "a bridge", "a tower")
-    corpus = Corpus.from_passages([Passage(f"p{i}", "", text, f"d{i}", 0) for i, text in enumerate(texts)])
+    corpus = Corpus.from_passages(
+        [Passage(f"p{i}", "", text, f"d{i}", 0) for i, text in enumerate(texts)]
+    )
     kb = KnowledgeBase.build(corpus, embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
     queries = [Query("1", "bridge sighs"), Query("2", "tower"), Query("3", "")]
     with serving(lambda _: LEXICAL, first("500")) as server:
         system = DynamicHybrid(kb, analyser=LLMAnalyser(model_of(server)))
         found = system.retrieve_batch(queries, 3)
     lexical = BM25(kb).retrieve_batch(queries, 3)
-    assert [ranking.passage_ids for ranking in found] == [ranking.passage_ids for ranking in lexical]
+    assert [ranking.passage_ids for ranking in found] == [
+        ranking.passage_ids for ranking in lexical
+    ]
     assert found[0].notes.query_type == "identifier"
     assert found[0].notes.weights == {"dense": 0, "sparse": 1, "pattern": 0, "graph": 0}
     # The server is gone: what it said is in the store.
@@ -130,9 +142,12 @@ def test_a_bad_reply_fails_its_query_and_no_other_is_asked_anew_and_does_not_end
 ) -> None:
     texts = ("the bridge of sighs", "a bridge", "a tower")
     passages = [Passage(f"p{i}", "", text, f"d{i}", 0) for i, text in enumerate(texts)]
-    kb = KnowledgeBase.build(Corpus.from_passages(passages), embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
+    kb = KnowledgeBase.build(
+        Corpus.from_passages(passages), embedder=WordEmbedder(), store=Store(tmp_path / "kb")
+    )
     questions = [
-        Question(f"q{i}", text, gold={"p0": 1}) for i, text in enumerate(("bridge sighs", "bad tower", "a bridge"))
+        Question(f"q{i}", text, gold={"p0": 1})
+        for i, text in enumerate(("bridge sighs", "bad tower", "a bridge"))
     ]
     data = QADataset("bridges", kb.corpus, tuple(questions))
     with serving(lambda prompt: "no idea" if "bad" in prompt else LEXICAL) as server:
@@ -144,15 +159,26 @@ def test_a_bad_reply_fails_its_query_and_no_other_is_asked_anew_and_does_not_end
         again = run(system, data, 3, progress=False)
         assert (again.n_stored, set(server.requests.values())) == (0, {1})
     with serving(lambda _: "no idea") as server, pytest.raises(UnansweredError, match="q0"):
-        run(DynamicHybrid(kb, analyser=LLMAnalyser(model_of(server, seed=5))), data, 3, progress=False)
+        run(
+            DynamicHybrid(kb, analyser=LLMAnalyser(model_of(server, seed=5))),
+            data,
+            3,
+            progress=False,
+        )
 
 
 @pytest.mark.parametrize("bad", [0, 100], ids=["the first", "the only one of its block"])
-def test_one_bad_reply_ends_no_run_whatever_its_place(model_of: Maker, tmp_path: Path, bad: int) -> None:
+def test_one_bad_reply_ends_no_run_whatever_its_place(
+    model_of: Maker, tmp_path: Path, bad: int
+) -> None:
     corpus = Corpus.from_passages([Passage("p0", "", "a bridge", "p0", 0)])
     kb = KnowledgeBase.build(corpus, embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
     texts = [f"bridge {'bad' if i == bad else i}" for i in range(101)]  # a block has a hundred
-    data = QADataset("bridges", corpus, tuple(Question(f"q{i}", text, gold={"p0": 1}) for i, text in enumerate(texts)))
+    data = QADataset(
+        "bridges",
+        corpus,
+        tuple(Question(f"q{i}", text, gold={"p0": 1}) for i, text in enumerate(texts)),
+    )
     with serving(lambda prompt: "no idea" if "bad" in prompt else LEXICAL) as server:
         system = DynamicHybrid(kb, analyser=LLMAnalyser(model_of(server)))
         done = run(system, data, 3, batch_size=1, progress=False)

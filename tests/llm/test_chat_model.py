@@ -21,7 +21,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from llm_server import FAULTS, MORE_FAULTS, ChatServer, first, kept_answers, last_message, serving, wait_until
+from llm_server import (
+    FAULTS,
+    MORE_FAULTS,
+    ChatServer,
+    first,
+    kept_answers,
+    last_message,
+    serving,
+    wait_until,
+)
 from pydantic import BaseModel
 
 from kg2rag.compute import Store
@@ -53,7 +62,8 @@ class City(BaseModel):
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KG2RAG_TEST_KEY", KEY)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.02)  # the same back-off, 25 times faster
+    # the same back-off, 25 times faster
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.02)
 
 
 @pytest.fixture
@@ -69,7 +79,9 @@ Maker = Callable[..., ChatModel]
 def ask_model(tmp_path: Path) -> Maker:
     def make(server: ChatServer, **given: Any) -> ChatModel:
         given.setdefault("store", Store(tmp_path / "store"))
-        return ChatModel(server.url, "tiny", **{"api_key_env": "KG2RAG_TEST_KEY", "timeout": PATIENCE[0]} | given)
+        return ChatModel(
+            server.url, "tiny", **{"api_key_env": "KG2RAG_TEST_KEY", "timeout": PATIENCE[0]} | given
+        )
 
     return make
 
@@ -86,7 +98,10 @@ def test_a_completion_carries_text_and_tokens_and_is_then_kept(ask_model, monkey
 @pytest.mark.parametrize(
     ("change", "cached"),
     [
-        *(({name: value}, False) for name, value in (("temperature", 0.5), ("temperature", None), ("seed", 1))),
+        *(
+            ({name: value}, False)
+            for name, value in (("temperature", 0.5), ("temperature", None), ("seed", 1))
+        ),
         ({"max_tokens": 9}, True),  # the answer has three tokens
         ({"max_tokens": 2}, False),
         ({"extra": {"top_p": 0.5}}, False),
@@ -94,23 +109,37 @@ def test_a_completion_carries_text_and_tokens_and_is_then_kept(ask_model, monkey
     ],
     ids=str,
 )
-def test_what_changes_the_answer_and_nothing_else_changes_the_key(server, ask_model, change, cached):
+def test_what_changes_the_answer_and_nothing_else_changes_the_key(
+    server, ask_model, change, cached
+):
     ask_model(server).complete("p")
     assert ask_model(server, **change).complete("p").cached is cached
 
 
 def test_parameters_reach_the_server_and_none_is_left_out(server, ask_model):
-    ask_model(server, temperature=None, seed=3, extra={"top_k": 5}).complete([{"role": "user", "content": "p"}])
+    ask_model(server, temperature=None, seed=3, extra={"top_k": 5}).complete(
+        [{"role": "user", "content": "p"}]
+    )
     messages = [{"role": "user", "content": "p"}]
     streamed = {"stream": True, "stream_options": {"include_usage": True}}
-    wanted = {"model": "tiny", "messages": messages, "seed": 3, "max_tokens": 512, "top_k": 5, **streamed}
+    wanted = {
+        "model": "tiny",
+        "messages": messages,
+        "seed": 3,
+        "max_tokens": 512,
+        "top_k": 5,
+        **streamed,
+    }
     assert server.bodies == [wanted]
 
 
 def test_outcomes_come_in_the_order_of_the_prompts_and_equal_ones_are_asked_once(server, ask_model):
     outcomes = ask_model(server).complete_many(["p", "q", "p"])
     assert [outcome.text for outcome in outcomes] == ["answer to p", "answer to q", "answer to p"]
-    assert ([o.cached for o in outcomes], server.requests) == ([False, False, True], {"p": 1, "q": 1})
+    assert ([o.cached for o in outcomes], server.requests) == (
+        [False, False, True],
+        {"p": 1, "q": 1},
+    )
     assert ask_model(server).complete_many([]) == []
 
 
@@ -118,7 +147,8 @@ def test_no_more_requests_are_in_flight_than_allowed(ask_model):
     with serving() as server:
         server.holds = lambda _: True
         asking = threading.Thread(
-            target=ask_model(server, concurrency=3).complete_many, args=([f"p{i}" for i in range(15)],)
+            target=ask_model(server, concurrency=3).complete_many,
+            args=([f"p{i}" for i in range(15)],),
         )
         asking.start()
         wait_until(lambda: server.waiting == 3)
@@ -130,7 +160,9 @@ def test_no_more_requests_are_in_flight_than_allowed(ask_model):
 # Faults
 
 
-@pytest.mark.parametrize("fault", [fault for fault in (*FAULTS, *MORE_FAULTS) if fault not in ("slow", "429 dated")])
+@pytest.mark.parametrize(
+    "fault", [fault for fault in (*FAULTS, *MORE_FAULTS) if fault not in ("slow", "429 dated")]
+)
 def test_a_fault_that_passes_is_retried(fault, ask_model):
     with serving(fault=first(fault)) as server:
         completion = ask_model(server).complete("p")
@@ -154,13 +186,21 @@ def test_a_stream_with_its_end_mark_is_whole_whatever_becomes_of_its_connection(
 
 def test_answers_are_not_streamed_where_the_body_says_so(server, ask_model):
     ask_model(server, extra={"stream": False}).complete("p")
-    assert [(body["stream"], "stream_options" in body) for body in server.bodies] == [(False, False)]
+    assert [(body["stream"], "stream_options" in body) for body in server.bodies] == [
+        (False, False)
+    ]
 
 
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_of_an_answer_in_parts_the_text_is_read_and_the_thinking_is_not(is_stream):
-    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "Halina"}]
-    choice = {"finish_reason": "stop", "delta" if is_stream else "message": {"role": "assistant", "content": parts}}
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+        {"type": "text", "text": "Halina"},
+    ]
+    choice = {
+        "finish_reason": "stop",
+        "delta" if is_stream else "message": {"role": "assistant", "content": parts},
+    }
     content = json.dumps({"choices": [choice]})
     if is_stream:
         content = f"data: {content}\n\ndata: [DONE]\n\n"
@@ -184,14 +224,24 @@ def test_of_an_answer_in_parts_the_text_is_read_and_the_thinking_is_not(is_strea
 def test_a_fault_that_stays_is_a_failure_that_says_so(fault, kind, says, ask_model):
     sent = 2 if fault == "slow" else 3  # what timed out is sent once more, and no oftener
     with serving(fault=first(fault, 99)) as server:
-        (failure,) = ask_model(server, retries=2, timeout=PATIENCE[fault == "slow"]).complete_many(["p"])
-        wait_until(lambda: server.requests["p"] == sent)  # a busy server counts one that was given up when it reads it
+        (failure,) = ask_model(server, retries=2, timeout=PATIENCE[fault == "slow"]).complete_many(
+            ["p"]
+        )
+        # a busy server counts one that was given up when it reads it
+        wait_until(lambda: server.requests["p"] == sent)
     assert isinstance(failure, Failure)
-    assert (failure.kind, failure.attempts, server.requests["p"], failure.cached) == (kind, sent, sent, False)
+    assert (failure.kind, failure.attempts, server.requests["p"], failure.cached) == (
+        kind,
+        sent,
+        sent,
+        False,
+    )
     assert says in failure.reason
 
 
-@pytest.mark.parametrize(("status", "kind", "sent"), [("400", "request", 1), ("202", "response", 2)])
+@pytest.mark.parametrize(
+    ("status", "kind", "sent"), [("400", "request", 1), ("202", "response", 2)]
+)
 def test_a_request_that_fails_leaves_the_others_alone(status, kind, sent, ask_model):
     with serving(fault=lambda prompt, _: status if prompt == "bad" else None) as server:
         bad, good = ask_model(server, retries=1).complete_many(["bad", "good"])
@@ -203,7 +253,8 @@ def test_a_wrong_key_or_model_stops_the_run_at_once(status, ask_model):
     with serving(fault=first(status, 99)) as server:
         with pytest.raises(CompletionError, match=f"HTTP {status}"):
             ask_model(server, concurrency=1).complete_many([f"p{i}" for i in range(1_000)])
-        assert server.requests.total() < 1_000  # how many are sent before the first is judged depends on the threads
+        # how many are sent before the first is judged depends on the threads
+        assert server.requests.total() < 1_000
 
 
 # Structured output
@@ -216,8 +267,12 @@ def test_a_schema_gives_an_object(ask_model):
     assert server.bodies[0]["response_format"]["json_schema"]["schema"] == City.model_json_schema()
 
 
-@pytest.mark.parametrize(("structured", "format_"), [("json_object", {"type": "json_object"}), ("prompt", None)])
-def test_an_endpoint_without_schemas_is_told_the_schema_in_a_message(structured, format_, ask_model):
+@pytest.mark.parametrize(
+    ("structured", "format_"), [("json_object", {"type": "json_object"}), ("prompt", None)]
+)
+def test_an_endpoint_without_schemas_is_told_the_schema_in_a_message(
+    structured, format_, ask_model
+):
     with serving(lambda _: '{"city": "Rome"}') as server:
         ask_model(server, structured=structured).complete("p", City)
     assert server.bodies[0].get("response_format") == format_
@@ -234,7 +289,9 @@ def test_an_endpoint_without_schemas_is_told_the_schema_in_a_message(structured,
         ("empty", None, "no text"),
     ],
 )
-def test_output_that_is_not_what_was_asked_for_fails_and_is_not_bought_twice(fault, schema, says, ask_model):
+def test_output_that_is_not_what_was_asked_for_fails_and_is_not_bought_twice(
+    fault, schema, says, ask_model
+):
     with serving(fault=first(fault, 99)) as server:
         (failure,), (again,) = (ask_model(server).complete_many(["p"], schema) for _ in range(2))
     assert (failure.kind, failure.prompt_tokens, failure.completion_tokens) == ("output", 7, 3)
@@ -259,7 +316,18 @@ def test_json_of_small_models_is_repaired(text):
 
 @pytest.mark.parametrize(
     "text",
-    [*("", "Paris", '{"a": {"b": 1', '{"a": "never ends', '[{"a": 1}', '{"a": [["b"], ["d"', '{"a": 1'), "[" * 100_000],
+    [
+        *(
+            "",
+            "Paris",
+            '{"a": {"b": 1',
+            '{"a": "never ends',
+            '[{"a": 1}',
+            '{"a": [["b"], ["d"',
+            '{"a": 1',
+        ),
+        "[" * 100_000,
+    ],
 )
 def test_no_json_or_half_of_it_is_refused(text):
     with pytest.raises(ValueError):  # noqa: PT011 - whatever is said
@@ -274,7 +342,10 @@ def test_a_block_of_reasoning_is_no_part_of_the_text(text):
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ('{"names": ["a", "b"], "pairs": [["c", "d"], ["e"', {"names": ["a", "b"], "pairs": [["c", "d"]]}),
+        (
+            '{"names": ["a", "b"], "pairs": [["c", "d"], ["e"',
+            {"names": ["a", "b"], "pairs": [["c", "d"]]},
+        ),
         ('{"names": ["a", "b\\"[", "c', {"names": ["a", 'b"['], "pairs": []}),
         ('```json\n{"names": ["a"], "pairs": [["c", "d"]', {"names": ["a"], "pairs": [["c", "d"]]}),
         ('{"names": ["a"', {"names": ["a"], "pairs": []}),
@@ -286,31 +357,46 @@ def test_of_an_answer_that_was_cut_the_whole_items_are_read(ask_model, text, kep
     assert (completion.parsed.model_dump(), completion.cut) == (kept, True)
 
 
-@pytest.mark.parametrize("text", ["", '{"names": [', '{"names": ["a', "Well,", "<think>First [1] I"])
-def test_an_answer_that_was_cut_before_its_first_item_is_a_failure_that_names_both_remedies(ask_model, text):
+@pytest.mark.parametrize(
+    "text", ["", '{"names": [', '{"names": ["a', "Well,", "<think>First [1] I"]
+)
+def test_an_answer_that_was_cut_before_its_first_item_is_a_failure_that_names_both_remedies(
+    ask_model, text
+):
     with serving(lambda _: text, lambda *_: "length") as server:
         (failure,) = ask_model(server, max_tokens=9).complete_many(["p"], Lists)
     assert (failure.kind, server.requests["p"]) == ("output", 1)
-    assert [word for word in ("9 tokens", "max_tokens", "--retry-failed") if word not in failure.reason] == []
+    assert [
+        word for word in ("9 tokens", "max_tokens", "--retry-failed") if word not in failure.reason
+    ] == []
 
 
 def test_a_finished_answer_is_valid_under_a_larger_limit_and_a_cut_one_is_bought_anew(ask_model):
-    with serving(fault=lambda prompt, before: "length" if prompt == "long" and not before else None) as server:
+    with serving(
+        fault=lambda prompt, before: "length" if prompt == "long" and not before else None
+    ) as server:
         ask_model(server, max_tokens=5).complete_many(["short", "long"])
         outcomes = ask_model(server, max_tokens=6).complete_many(["short", "long"])
         assert [(outcome.text, outcome.cached) for outcome in outcomes] == [
             ("answer to short", True),
             ("answer to long", False),
         ]
-        (again,) = ask_model(server, max_tokens=5).complete_many(["long"])  # three tokens: it fits into five
-    assert (again.text, again.cached, server.requests) == ("answer to long", True, {"short": 1, "long": 2})
+        # three tokens: it fits into five
+        (again,) = ask_model(server, max_tokens=5).complete_many(["long"])
+    assert (again.text, again.cached, server.requests) == (
+        "answer to long",
+        True,
+        {"short": 1, "long": 2},
+    )
 
 
 # What an endpoint refuses
 
 
 @contextmanager
-def refusing(message: str, refused: Callable[[dict[str, Any]], bool], status: int = 400) -> Iterator[ChatServer]:
+def refusing(
+    message: str, refused: Callable[[dict[str, Any]], bool], status: int = 400
+) -> Iterator[ChatServer]:
     """A server that refuses some requests, sent one after the other, with a message."""
     with serving(lambda _: '{"city": "Rome"}', prompt_of=last_message) as server:
         server.fault = lambda *_: f"{status} says {message}" if refused(server.bodies[-1]) else None
@@ -349,7 +435,11 @@ CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": 
             lambda body: len(body.get("response_format", {})) == 2,
             {"response_format": {"type": "json_object"}},
         ),
-        ("This model has no JSON mode", lambda body: "response_format" in body, {"response_format": None}),
+        (
+            "This model has no JSON mode",
+            lambda body: "response_format" in body,
+            {"response_format": None},
+        ),
         (
             "System role not supported",
             lambda body: body["messages"][0]["role"] == "system",
@@ -365,7 +455,9 @@ def test_a_request_that_is_refused_for_its_form_is_sent_in_another_which_is_reme
         with pytest.warns(AdaptedRequestWarning):
             assert model.complete(CHAT, City).parsed == City(city="Rome")
         first_requests = server.requests.total()
-        assert model.complete([*CHAT, {"role": "user", "content": "q"}], City).parsed == City(city="Rome")
+        assert model.complete([*CHAT, {"role": "user", "content": "q"}], City).parsed == City(
+            city="Rome"
+        )
         assert server.requests.total() == first_requests + 1
     assert {name: server.bodies[-1].get(name) for name in sent} == sent
     assert not refused(server.bodies[-1])
@@ -379,9 +471,15 @@ def test_messages_alternate_whatever_the_form(ask_model):
 
 
 def test_a_field_is_left_out_of_the_body_by_none(server, ask_model):
-    ask_model(server, extra={"temperature": None, "max_tokens": None, "max_completion_tokens": 7}).complete("p")
+    ask_model(
+        server, extra={"temperature": None, "max_tokens": None, "max_completion_tokens": 7}
+    ).complete("p")
     sent = server.bodies[0]
-    assert ("temperature" in sent, "max_tokens" in sent, sent["max_completion_tokens"]) == (False, False, 7)
+    assert ("temperature" in sent, "max_tokens" in sent, sent["max_completion_tokens"]) == (
+        False,
+        False,
+        7,
+    )
 
 
 # Slow endpoints, and endpoints that fail
@@ -397,7 +495,9 @@ def test_an_endpoint_that_answers_one_at_a_time_loses_no_prompt(ask_model, concu
         return f"answer to {prompt}"
 
     with serving(slow) as server:
-        outcomes = ask_model(server, concurrency=concurrency, timeout=0.3).complete_many([f"p{i}" for i in range(16)])
+        outcomes = ask_model(server, concurrency=concurrency, timeout=0.3).complete_many(
+            [f"p{i}" for i in range(16)]
+        )
         sent = server.requests.total()
     assert kinds(outcomes) == ["answered"] * 16
     assert sent <= 32  # none is sent more than twice
@@ -406,7 +506,9 @@ def test_an_endpoint_that_answers_one_at_a_time_loses_no_prompt(ask_model, concu
 def test_equal_failures_in_a_row_end_the_call_and_say_so(ask_model):
     with serving(fault=lambda *_: "500") as server:
         with pytest.raises(CompletionError) as raised:
-            ask_model(server, retries=0, concurrency=1).complete_many([f"p{i}" for i in range(1_000)])
+            ask_model(server, retries=0, concurrency=1).complete_many(
+                [f"p{i}" for i in range(1_000)]
+            )
         assert server.requests.total() < 30
     assert raised.value.failure.kind == "server"
 
@@ -426,7 +528,9 @@ def test_a_high_share_of_unusable_replies_is_said_after_ten(ask_model, unusable_
     assert seen == [10] * warned
 
 
-def test_what_the_requests_after_the_first_ten_will_take_is_said_before_they_are_sent(ask_model, capsys, monkeypatch):
+def test_what_the_requests_after_the_first_ten_will_take_is_said_before_they_are_sent(
+    ask_model, capsys, monkeypatch
+):
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     with serving() as server:
         ask_model(server, **PRICES).complete_many([f"p{i}" for i in range(40)], progress="linking")
@@ -478,13 +582,16 @@ for outcome in model.complete_many([f"p{i}" for i in range(30)]):
 
 def start(server: ChatServer, store: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", SCRIPT, server.url, str(store)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+    )
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_was_stopped_goes_on_without_repeating_a_call(how, tmp_path):
     with serving() as server:
-        # Four of thirty prompts get no answer, so the run cannot end; the other 26 are answered and kept.
+        # Four of thirty prompts get no answer, so the run cannot end; the other 26 are answered and
+        # kept.
         server.holds = lambda prompt: prompt in ("p26", "p27", "p28", "p29")
         process = start(server, tmp_path)
         wait_until(lambda: len(kept_answers(tmp_path)) == 26 and server.waiting == 4, process)
@@ -510,7 +617,10 @@ def test_threads_that_ask_the_same_prompt_pay_one_answer(ask_model):
         server.holds = lambda _: True
         models = [ask_model(server) for _ in range(6)]
         outcomes: list[Completion[Any]] = []
-        threads = [threading.Thread(target=lambda one=one: outcomes.append(one.complete("p"))) for one in models]
+        threads = [
+            threading.Thread(target=lambda one=one: outcomes.append(one.complete("p")))
+            for one in models
+        ]
         for thread in threads:
             thread.start()
         wait_until(lambda: server.waiting == 1)
@@ -536,7 +646,9 @@ def test_processes_that_ask_the_same_prompts_pay_each_answer_once(tmp_path):
 
 def test_the_key_is_sent_and_appears_nowhere_else(ask_model, tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
-    with serving(lambda _: f"you sent {KEY}", lambda prompt, _: "401" if prompt == "refused" else None) as server:
+    with serving(
+        lambda _: f"you sent {KEY}", lambda prompt, _: "401" if prompt == "refused" else None
+    ) as server:
         model = ask_model(server)
         outcome = model.complete("p")
         assert outcome.text == "you sent ***"
@@ -544,21 +656,38 @@ def test_the_key_is_sent_and_appears_nowhere_else(ask_model, tmp_path, caplog):
             model.complete("refused")
     assert server.keys == [f"Bearer {KEY}"] * 2
     assert raised.value.__context__ is None
-    files = b"".join(path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file())
-    shown = [repr(model), repr(outcome), str(raised.value), caplog.text, repr(pickle.dumps(model)), repr(files)]
+    files = b"".join(
+        path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file()
+    )
+    shown = [
+        repr(model),
+        repr(outcome),
+        str(raised.value),
+        caplog.text,
+        repr(pickle.dumps(model)),
+        repr(files),
+    ]
     assert [KEY in text for text in shown] == [False] * len(shown)
     assert "key Bearer ***" in str(raised.value)
 
 
-def test_a_missing_key_names_the_variable_and_this_machine_needs_none(server, ask_model, monkeypatch, tmp_path):
+def test_a_missing_key_names_the_variable_and_this_machine_needs_none(
+    server, ask_model, monkeypatch, tmp_path
+):
     monkeypatch.delenv("KG2RAG_TEST_KEY")
     assert ask_model(server).complete("p").text == "answer to p"
     with pytest.raises(ValueError, match="KG2RAG_TEST_KEY"):
-        ChatModel("https://api.example/v1", "tiny", "KG2RAG_TEST_KEY", store=Store(tmp_path)).complete("p")
+        ChatModel(
+            "https://api.example/v1", "tiny", "KG2RAG_TEST_KEY", store=Store(tmp_path)
+        ).complete("p")
 
 
-@pytest.mark.parametrize("key", ["sk-0123456789\nabcdef", "sk-0123456789 abcdef", "sk-0123456789ébcdef"])
-def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(server, ask_model, monkeypatch, key):
+@pytest.mark.parametrize(
+    "key", ["sk-0123456789\nabcdef", "sk-0123456789 abcdef", "sk-0123456789ébcdef"]
+)
+def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(
+    server, ask_model, monkeypatch, key
+):
     monkeypatch.setenv("KG2RAG_TEST_KEY", key)
     with pytest.raises(ValueError, match="KG2RAG_TEST_KEY") as raised:
         ask_model(server).complete("p")
@@ -575,7 +704,13 @@ def test_a_key_in_the_address_is_refused_without_quoting_it(url):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"concurrency": 0}, {"retries": -1}, {"max_tokens": 0}, {"structured": "yaml"}, {"base_url": "host"}],
+    [
+        {"concurrency": 0},
+        {"retries": -1},
+        {"max_tokens": 0},
+        {"structured": "yaml"},
+        {"base_url": "host"},
+    ],
     ids=str,
 )
 def test_a_wrong_parameter_is_named(wrong):
@@ -621,11 +756,17 @@ def kinds(outcomes: list[Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
-def test_no_more_requests_are_sent_than_allowed_by_all_models_that_share_the_limit(ask_model, concurrency):
+def test_no_more_requests_are_sent_than_allowed_by_all_models_that_share_the_limit(
+    ask_model, concurrency
+):
     with serving() as server:
         spending = Spending(max_calls=5)
-        outcomes = ask_model(server, spending=spending, concurrency=concurrency).complete_many(PROMPTS)
-        assert kinds(ask_model(server, spending=spending, seed=1).complete_many(PROMPTS[:1])) == ["limit"]
+        outcomes = ask_model(server, spending=spending, concurrency=concurrency).complete_many(
+            PROMPTS
+        )
+        assert kinds(ask_model(server, spending=spending, seed=1).complete_many(PROMPTS[:1])) == [
+            "limit"
+        ]
         assert (server.requests.total(), spending.calls) == (5, 5)
         again = ask_model(server, spending=Spending(max_calls=7)).complete_many(PROMPTS)
         assert kinds(again) == ["answered"] * 12  # goes on from there, and pays for nothing twice
@@ -641,9 +782,12 @@ def test_no_more_requests_are_sent_than_allowed_by_all_models_that_share_the_lim
 def test_no_more_is_spent_than_allowed(ask_model, concurrency):
     with serving() as server:
         most = plain_most(ask_model(server, max_tokens=5, structured="prompt", **PRICES))
-        limit = most + 4 * ANSWER  # of one call after the other the fifth may cost `most`, then nothing more fits
+        # of one call after the other the fifth may cost `most`, then nothing more fits
+        limit = most + 4 * ANSWER
         spending = Spending(max_cost=limit)
-        model = ask_model(server, max_tokens=5, concurrency=concurrency, spending=spending, **PRICES)
+        model = ask_model(
+            server, max_tokens=5, concurrency=concurrency, spending=spending, **PRICES
+        )
         outcomes = model.complete_many(PROMPTS)
         sent = server.requests.total()
     assert 1 <= sent <= 5
@@ -656,7 +800,9 @@ def test_no_more_is_spent_than_allowed(ask_model, concurrency):
 def plain_most(model: ChatModel) -> int:
     """The bytes of the longest request, as the client writes it, and the tokens of the answer."""
     streamed = {"stream": True, "stream_options": {"include_usage": True}}
-    bodies = [json.dumps(model.request(prompt) | streamed, separators=(",", ":")) for prompt in PROMPTS]
+    bodies = [
+        json.dumps(model.request(prompt) | streamed, separators=(",", ":")) for prompt in PROMPTS
+    ]
     return max(map(len, bodies)) + 5
 
 
@@ -665,7 +811,9 @@ def test_what_may_have_been_paid_counts_as_paid_and_what_was_refused_does_not(as
     for fault in ("500", "reset", "cut", "uncounted"):
         with serving(fault=first(fault)) as server:
             spending = Spending(max_cost=1e6)
-            completion = ask_model(server, seed=len(costs), max_tokens=5, spending=spending, **PRICES).complete("p")
+            completion = ask_model(
+                server, seed=len(costs), max_tokens=5, spending=spending, **PRICES
+            ).complete("p")
             assert isinstance(completion, Completion)
             costs[fault] = spending.cost
     assert costs["500"] == ANSWER
@@ -720,12 +868,18 @@ def test_a_plan_counts_what_is_not_stored_and_takes_time_and_tokens_from_what_is
     with serving(delay=0.2) as server:
         model = ask_model(server, concurrency=2, prompt_price=1e6, completion_price=1e6)
         before = model.plan(["a", "b", "b"], answer_tokens=10)
-        assert (before.calls, before.stored, before.completion_tokens, before.seconds) == (2, 0, 20, None)
+        assert (before.calls, before.stored, before.completion_tokens, before.seconds) == (
+            2,
+            0,
+            20,
+            None,
+        )
         assert before.cost == before.prompt_tokens + 20
         model.complete("a")
         after = model.plan(["a", "b"], answer_tokens=10)
         assert (after.calls, after.stored) == (1, 1)
-        assert (after.prompt_tokens, after.completion_tokens) == (7, 3)  # as the endpoint counted those of "a"
+        # as the endpoint counted those of "a"
+        assert (after.prompt_tokens, after.completion_tokens) == (7, 3)
         assert after.seconds >= 0.1  # one call of at least .2 seconds, two at a time
         assert model.plan(["a"], answer_tokens=10).seconds == 0
         both = before + after

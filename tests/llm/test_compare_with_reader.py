@@ -32,7 +32,9 @@ def reply(prompt: str) -> str:
 
 @pytest.fixture
 def data() -> QADataset:
-    passages = pd.DataFrame({"id": QUESTIONS, "text": [f"House {id_} is colour{id_}." for id_ in QUESTIONS]})
+    passages = pd.DataFrame(
+        {"id": QUESTIONS, "text": [f"House {id_} is colour{id_}." for id_ in QUESTIONS]}
+    )
     questions = pd.DataFrame(
         {
             "id": QUESTIONS,
@@ -54,12 +56,18 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
 def compared(data: QADataset, server: ChatServer, folder: Path, **settings: object) -> Comparison:
     """The other house is found first, so that no context is the gold's."""
     model = ChatModel(server.url, "tiny", api_key_env=None, store=Store(folder), **settings)  # type: ignore[arg-type]
-    wrong = Recorded(data.corpus, {id_: [(QUESTIONS[i - 1], 1.0)] for i, id_ in enumerate(QUESTIONS)})
+    wrong = Recorded(
+        data.corpus, {id_: [(QUESTIONS[i - 1], 1.0)] for i, id_ in enumerate(QUESTIONS)}
+    )
     options = CompareOptions(progress=False)
-    return compare({"wrong": wrong}, data, metrics=["recall@1"], k=1, reader=Reader(model), options=options)
+    return compare(
+        {"wrong": wrong}, data, metrics=["recall@1"], k=1, reader=Reader(model), options=options
+    )
 
 
-def test_a_limit_holds_to_the_request_and_the_same_call_goes_on(data, server, tmp_path: Path) -> None:
+def test_a_limit_holds_to_the_request_and_the_same_call_goes_on(
+    data, server, tmp_path: Path
+) -> None:
     limited = compared(data, server, tmp_path, spending=Spending(max_calls=5), concurrency=1)
     assert sum(server.requests.values()) == 5
     assert limited.missing_answers == REQUESTS - 5
@@ -72,7 +80,9 @@ def test_a_limit_holds_to_the_request_and_the_same_call_goes_on(data, server, tm
     assert f"{REQUESTS} cached" in again.usage
 
 
-def test_raising_the_limit_of_tokens_asks_only_what_was_cut(data, monkeypatch, tmp_path: Path) -> None:
+def test_raising_the_limit_of_tokens_asks_only_what_was_cut(
+    data, monkeypatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
     def cut_first(prompt: str, before: int) -> str | None:
@@ -90,11 +100,24 @@ def command(server: ChatServer, out: Path, *options: str, answer: str = "") -> R
 
 
 def arguments_of(server: ChatServer, out: Path) -> list[str]:
-    arguments = ["compare", "bundled", "--limit", "2", "--systems", "bm25", "--metrics", "recall@5", "--out", str(out)]
+    arguments = [
+        "compare",
+        "bundled",
+        "--limit",
+        "2",
+        "--systems",
+        "bm25",
+        "--metrics",
+        "recall@5",
+        "--out",
+        str(out),
+    ]
     return [*arguments, "--reader", f"tiny@{server.url}"]
 
 
-def test_the_command_plans_asks_and_reports_what_is_missing(server, monkeypatch, tmp_path: Path) -> None:
+def test_the_command_plans_asks_and_reports_what_is_missing(
+    server, monkeypatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("KG2RAG_STORE", str(tmp_path / "store"))
     declined = command(server, tmp_path / "out", answer="n\n")
     assert "6 calls" in declined.output
@@ -112,7 +135,9 @@ def test_the_command_plans_asks_and_reports_what_is_missing(server, monkeypatch,
     assert sum(server.requests.values()) == 6
 
 
-def test_a_killed_command_goes_on_and_asks_nothing_twice(server, monkeypatch, tmp_path: Path) -> None:
+def test_a_killed_command_goes_on_and_asks_nothing_twice(
+    server, monkeypatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("KG2RAG_STORE", str(tmp_path / "store"))
     held: set[str] = set()
 
@@ -122,8 +147,18 @@ def test_a_killed_command_goes_on_and_asks_nothing_twice(server, monkeypatch, tm
         return prompt in held
 
     server.holds = hold_two
-    arguments = [sys.executable, "-m", "kg2rag", *arguments_of(server, tmp_path / "out"), "--yes", "--concurrency", "6"]
-    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    arguments = [
+        sys.executable,
+        "-m",
+        "kg2rag",
+        *arguments_of(server, tmp_path / "out"),
+        "--yes",
+        "--concurrency",
+        "6",
+    ]
+    process = subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     wait_until(lambda: server.waiting == 2 and len(kept_answers(tmp_path / "store")) == 4, process)
     process.kill()
     process.communicate()

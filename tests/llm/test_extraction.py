@@ -46,8 +46,12 @@ def server() -> Iterator[ChatServer]:
 
 @pytest.fixture
 def extractor(tmp_path: Path) -> Callable[..., PromptedTriples]:
-    def make(server: ChatServer, style: str = "openie", limit: int | None = None, **model: Any) -> PromptedTriples:
-        asked = ChatModel(server.url, "tiny", api_key_env=None, store=Store(tmp_path / "store"), **model)
+    def make(
+        server: ChatServer, style: str = "openie", limit: int | None = None, **model: Any
+    ) -> PromptedTriples:
+        asked = ChatModel(
+            server.url, "tiny", api_key_env=None, store=Store(tmp_path / "store"), **model
+        )
         return PromptedTriples(asked, style, limit)
 
     return make
@@ -75,7 +79,9 @@ def test_openie_asks_for_triples_about_the_entities_it_was_told(server, extracto
 
 
 def test_kg2rag_asks_about_each_sentence_with_its_title_whose_braces_are_text(server, extractor):
-    given_ = Corpus.from_passages([Passage("a", "{title}", "{x} knows Bob0. Bob0 lives in Cairo1.", "a", 0)])
+    given_ = Corpus.from_passages(
+        [Passage("a", "{title}", "{x} knows Bob0. Bob0 lives in Cairo1.", "a", 0)]
+    )
     extractor(server, "kg2rag", concurrency=1).extract(given_)
     assert [last_message(body) for body in server.bodies] == [
         "Title: {title}\nSentence: {x} knows Bob0.",
@@ -89,8 +95,11 @@ def test_a_longer_text_may_hold_more_and_equal_lengths_have_the_same_schema(serv
     texts = ["Ann0 knows Bob0."] * 2 + ["Ann0 knows Bob0. " * 30]
     passages = [Passage(str(i), f"t{i}", text, str(i), 0) for i, text in enumerate(texts)]
     extractor(server, concurrency=1).extract(Corpus.from_passages(passages))
-    schemas = [body["response_format"]["json_schema"]["schema"]["properties"] for body in server.bodies[:3]]
-    assert [schema["entities"]["maxItems"] for schema in schemas] == [8, 8, 32]  # 90 words / 4 and 8 more, in eights
+    schemas = [
+        body["response_format"]["json_schema"]["schema"]["properties"] for body in server.bodies[:3]
+    ]
+    # 90 words / 4 and 8 more, in eights
+    assert [schema["entities"]["maxItems"] for schema in schemas] == [8, 8, 32]
 
 
 CUT = '{"triples": [["Ann0", "knows", "Bob0"], ["Bob0", "lives in", "Cai'
@@ -101,7 +110,9 @@ def cutting() -> Iterator[ChatServer]:
     """A server that cuts triples at 512 tokens and less."""
 
     def fault(prompt: str, _: int) -> str | None:
-        return "length" if "Entities: " in prompt and server.bodies[-1]["max_tokens"] <= 512 else None
+        return (
+            "length" if "Entities: " in prompt and server.bodies[-1]["max_tokens"] <= 512 else None
+        )
 
     def answer(prompt: str) -> str:
         return CUT if fault(prompt, 0) else reply(prompt)
@@ -128,8 +139,12 @@ def test_what_was_cut_is_asked_again_with_twice_the_tokens_and_nothing_else_is(c
 
 def test_a_larger_limit_asks_anew_only_what_was_cut(cutting, extractor):
     extractor(cutting, concurrency=1).run(corpus(1))
-    assert extractor(cutting, concurrency=1, max_tokens=600).run(corpus(1)).extraction.triples == triples(1)
-    assert [("Entities: " in last_message(body), body["max_tokens"]) for body in cutting.bodies] == [
+    assert extractor(cutting, concurrency=1, max_tokens=600).run(
+        corpus(1)
+    ).extraction.triples == triples(1)
+    assert [
+        ("Entities: " in last_message(body), body["max_tokens"]) for body in cutting.bodies
+    ] == [
         (False, 512),
         (True, 512),
         (True, 600),
@@ -152,20 +167,27 @@ def test_the_worked_examples_are_right_answers_in_the_form_asked_for(style):
 
 
 def test_equal_texts_are_asked_about_once_and_each_passage_gets_the_triples(server, extractor):
-    twins = Corpus.from_passages([Passage(id_, "", "Ann1 knows Bob1.", id_, 0) for id_ in ("a", "b")])
+    twins = Corpus.from_passages(
+        [Passage(id_, "", "Ann1 knows Bob1.", id_, 0) for id_ in ("a", "b")]
+    )
     found = extractor(server, "kg2rag").extract(twins)
     assert server.requests.total() == 1
     assert [triple.passage_id for triple in found.triples] == ["a", "b"]
 
 
 def test_a_passage_that_states_nothing_is_no_failure_and_is_counted(server, extractor):
-    found = extractor(server, "kg2rag").extract(Corpus.from_passages([Passage("a", "", "What then?", "a", 0)]))
+    found = extractor(server, "kg2rag").extract(
+        Corpus.from_passages([Passage("a", "", "What then?", "a", 0)])
+    )
     assert (found.triples, found.notes) == ((), {"passages without a triple": 1})
 
 
 def test_a_limit_asks_about_the_first_passages_and_counts_the_others(server, extractor):
     found = extractor(server, limit=2).extract(corpus(5))
-    assert (found.triples, found.notes) == (triples(2), {"passages beyond the limit, not asked about": 3})
+    assert (found.triples, found.notes) == (
+        triples(2),
+        {"passages beyond the limit, not asked about": 3},
+    )
 
 
 # Failures
@@ -183,15 +205,21 @@ def test_a_failed_sentence_is_named_and_the_others_of_its_passage_stay(extractor
         run = extractor(server, "kg2rag").run(corpus(2))
     frame = pd.DataFrame(run.failures)
     assert [*frame.columns] == ["passage_id", "call", "kind", "reason", "attempts", "tries"]
-    assert frame[["passage_id", "call", "kind"]].to_numpy().tolist() == [["p1", "triples, sentence 1", "output"]]
+    assert frame[["passage_id", "call", "kind"]].to_numpy().tolist() == [
+        ["p1", "triples, sentence 1", "output"]
+    ]
     assert run.extraction.triples == triples(2)[:3]
     assert run.extraction.notes == {"failed passages, whose triples are missing or incomplete": 1}
 
 
-def test_a_fault_of_the_connection_that_outlasts_its_retries_is_asked_again_by_the_next_run(extractor):
+def test_a_fault_of_the_connection_that_outlasts_its_retries_is_asked_again_by_the_next_run(
+    extractor,
+):
     with serve(lambda _, before: "500" if before < 2 else None) as server:
         for _ in range(2):
-            assert [one.kind for one in extractor(server, retries=0).run(corpus(1)).failures] == ["server"]
+            assert [one.kind for one in extractor(server, retries=0).run(corpus(1)).failures] == [
+                "server"
+            ]
         assert extractor(server, retries=2).run(corpus(1)).extraction.triples == triples(1)
 
 
@@ -199,7 +227,9 @@ def test_an_unusable_answer_is_asked_again_only_when_told_and_another_way_each_t
     with serve(lambda _, before: "prose" if before < 2 else None) as server:
         asked = extractor(server, "kg2rag", max_tokens=50)
         one = Corpus.from_passages([Passage("a", "", "Ann1 knows Bob1.", "a", 0)])
-        tries = [asked.run(one, retry_failed=again).failures for again in (False, False, True, False)]
+        tries = [
+            asked.run(one, retry_failed=again).failures for again in (False, False, True, False)
+        ]
         assert [failures[0].tries for failures in tries] == [1, 1, 2, 2]
         run = asked.run(one, retry_failed=True)
         sent = [(body["seed"], body["temperature"], body["max_tokens"]) for body in server.bodies]
@@ -209,7 +239,9 @@ def test_an_unusable_answer_is_asked_again_only_when_told_and_another_way_each_t
 
 
 @pytest.mark.parametrize("sampling", [{}, {"seed": None, "temperature": None, "max_tokens": None}])
-def test_a_later_run_finds_the_answer_of_a_second_try_without_being_told_to_retry(extractor, sampling):
+def test_a_later_run_finds_the_answer_of_a_second_try_without_being_told_to_retry(
+    extractor, sampling
+):
     with serve(lambda _, before: "prose" if not before else None) as server:
         asked = extractor(server, "kg2rag", **sampling)
         asked.run(corpus(2))
@@ -223,14 +255,21 @@ def test_a_later_run_finds_the_answer_of_a_second_try_without_being_told_to_retr
 
 
 def test_a_plan_before_the_first_run_counts_every_call(server, extractor):
-    plan = extractor(server, prompt_price=1.0, completion_price=10.0).plan(corpus(3), counter=Words())
+    plan = extractor(server, prompt_price=1.0, completion_price=10.0).plan(
+        corpus(3), counter=Words()
+    )
     first, second = plan.steps
     calls = [(step.step, step.calls, step.stored, step.to_ask) for step in plan.steps]
     assert calls == [("entities", 3, 0, 3), ("triples", 3, 0, 3)]
     assert server.requests.total() == 0
     # Each text has 7 words; entities come to 0.58 and triples to 1.87 times that.
-    assert (first.completion_tokens, second.completion_tokens) == (round(0.58 * 21), round(1.87 * 21))
-    assert plan.whole.cost == pytest.approx((plan.total("prompt_tokens") + 10 * plan.total("completion_tokens")) / 1e6)
+    assert (first.completion_tokens, second.completion_tokens) == (
+        round(0.58 * 21),
+        round(1.87 * 21),
+    )
+    assert plan.whole.cost == pytest.approx(
+        (plan.total("prompt_tokens") + 10 * plan.total("completion_tokens")) / 1e6
+    )
     unpriced = extractor(server).plan(corpus(1), counter=Words())
     assert unpriced.whole.cost is None
     assert "cost unknown (no prices given)" in repr(unpriced)
@@ -251,7 +290,10 @@ def test_a_plan_knows_what_is_stored_what_was_unusable_and_what_waits_for_it(ext
             plan = extractor(server).plan(corpus(4), retry_failed=retry, counter=Words())
             assert [(step.stored, step.unusable, step.to_ask) for step in plan.steps] == [calls] * 2
             entities = plan.steps[0]  # the endpoint counts 7 and 3 tokens of every stored answer
-            assert (entities.prompt_tokens, entities.completion_tokens) == (7 * calls[2], 3 * calls[2])
+            assert (entities.prompt_tokens, entities.completion_tokens) == (
+                7 * calls[2],
+                3 * calls[2],
+            )
 
 
 # Answers
@@ -274,7 +316,13 @@ def test_forms_with_one_reading_are_read(written, read):
 
 
 @pytest.mark.parametrize(
-    "written", ['{"triples": "a b c"}', '{"triples": ["a", "b", "c"]}', '{"triples": [["a", "b", ["c"]]]}', "{}"]
+    "written",
+    [
+        '{"triples": "a b c"}',
+        '{"triples": ["a", "b", "c"]}',
+        '{"triples": [["a", "b", ["c"]]]}',
+        "{}",
+    ],
 )
 def test_forms_without_one_reading_fail(written):
     with pytest.raises(ValidationError):
@@ -328,7 +376,10 @@ def test_names_are_kept_once_without_their_quotes():
     notes: Counter[str] = Counter()
     given_ = map(Entity, ["“Ann”", "Ann", " ", "x" * 101])
     assert clean_entities(given_, GraphSchema(), notes, str) == [Entity("Ann")]
-    assert notes == {"dropped: entities that are blank": 1, "dropped: entities longer than 100 characters": 1}
+    assert notes == {
+        "dropped: entities that are blank": 1,
+        "dropped: entities longer than 100 characters": 1,
+    }
 
 
 # Configuration

@@ -77,9 +77,17 @@ def test_neighbours_of_a_chain_name_its_bridge_in_different_documents(kb: Any) -
     ("hurst", "alone", "reason"),
     [
         ({"question": "", "answer": ""}, "", "no question"),
-        ({"question": "Does Ben Hurst play the organ?", "answer": "The organ"}, "", "names its answer"),
+        (
+            {"question": "Does Ben Hurst play the organ?", "answer": "The organ"},
+            "",
+            "names its answer",
+        ),
         ({"question": "What does the mill's owner play?", "answer": "organ"}, "", None),
-        ({"question": "What does the owner play?", "answer": "organ"}, "the organ", "a single passage"),
+        (
+            {"question": "What does the owner play?", "answer": "organ"},
+            "the organ",
+            "a single passage",
+        ),
     ],
 )
 def test_a_question_stays_where_all_its_passages_answer_it_and_none_alone(
@@ -117,7 +125,11 @@ def test_a_question_that_its_passages_do_not_answer_is_dropped_and_a_failed_call
     def answer(prompt: str) -> str:
         if prompt.startswith("Answer"):
             return json.dumps({"answer": "Paris"})
-        return "no JSON" if "Hurst" in prompt else json.dumps({"question": "Where?", "answer": "Oldham"})
+        return (
+            "no JSON"
+            if "Hurst" in prompt
+            else json.dumps({"question": "Where?", "answer": "Oldham"})
+        )
 
     with ChatEndpoint(answer) as endpoint:
         made = questions_from(kb, model_at(endpoint.url, tmp_path), limit=10)
@@ -136,17 +148,24 @@ def test_known_items_say_that_they_are_such_and_leave_the_title_out() -> None:
     corpus = Corpus.from_passages(passages, [[long], ["x"], ["Too short."]])
     made = known_items(corpus)
     asked = {row["gold"][0]: row["question"] for row in made.rows}
-    assert asked == {"a": "The kiln of was built by Ada Moss in the spring of 1801.", "b": "How leave is taken"}
+    assert asked == {
+        "a": "The kiln of was built by Ada Moss in the spring of 1801.",
+        "b": "How leave is taken",
+    }
     assert {row["type"] for row in made.rows} == {"known item"}
     assert all("known item" in row["origin"] for row in made.rows)
     assert len(known_items(corpus, 1).rows) == 1
 
 
-def test_the_command_plans_writes_and_offers_a_page_and_compare_reads_its_file(tmp_path: Path) -> None:
+def test_the_command_plans_writes_and_offers_a_page_and_compare_reads_its_file(
+    tmp_path: Path,
+) -> None:
     wiki, out = tmp_path / "wiki", tmp_path / "questions.jsonl"
     wiki.mkdir()
     for name, (title, text) in enumerate(PAGES):
-        (wiki / f"{name}.md").write_text(f"# {title}\n\n{text[:-1]}, and nobody in the valley has ever denied it.\n")
+        (wiki / f"{name}.md").write_text(
+            f"# {title}\n\n{text[:-1]}, and nobody in the valley has ever denied it.\n"
+        )
     env = {"KG2RAG_STORE": str(tmp_path / "store"), "OPENAI_API_KEY": ""}
 
     def told(*given: str) -> str:
@@ -155,7 +174,9 @@ def test_the_command_plans_writes_and_offers_a_page_and_compare_reads_its_file(t
         assert done.exit_code == 0, done.output
         return done.stdout
 
-    with ChatEndpoint(Scribe({"question": "What does the owner play?", "answer": "organ"})) as endpoint:
+    with ChatEndpoint(
+        Scribe({"question": "What does the owner play?", "answer": "organ"})
+    ) as endpoint:
         chat = ("--base-url", endpoint.url, "--model", "scribe", "--api-key-env", "none")
         assert "calls" in told("--plan", *chat)
         assert not out.exists()

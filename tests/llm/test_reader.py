@@ -35,7 +35,9 @@ def about(prompt: str) -> str:
 
 
 def test_each_question_is_answered_from_its_own_context(reader):
-    with serving(lambda prompt: "yes" if "Italy" in prompt and "Rome is" in prompt else "no") as server:
+    with serving(
+        lambda prompt: "yes" if "Italy" in prompt and "Rome is" in prompt else "no"
+    ) as server:
         answers = reader(server).read([ROME, PARIS], ["Rome is {a} city.", "Rome is a city."])
     assert answers.texts == {"q1": "yes", "q2": "no"}
     sent = [body["messages"][0]["content"] for body in server.bodies]
@@ -52,7 +54,9 @@ def test_a_failed_question_is_listed_as_failed_and_is_no_empty_answer(reader):
 
 def test_tokens_and_cost_are_those_of_all_questions(reader):
     with serving(about) as server:
-        answers = reader(server, prompt_price=1.0, completion_price=1.0).read([ROME, PARIS], ["", ""])
+        answers = reader(server, prompt_price=1.0, completion_price=1.0).read(
+            [ROME, PARIS], ["", ""]
+        )
     cost = pytest.approx(20e-6)  # 2 × (7 + 3) tokens at 1 per million
     assert answers.usage == Usage(2, 0, 0, 14, 6, cost=cost, new_cost=cost)
 
@@ -65,7 +69,12 @@ def test_the_short_prompt_takes_the_output_less_a_label(output, reader):
 
 @pytest.mark.parametrize(
     "output",
-    ["Italy … so\nAnswer: Rome", "**Answer:** Rome", "Answer: no, wait\nAnswer: Rome", "<think>?</think>Answer: Rome"],
+    [
+        "Italy … so\nAnswer: Rome",
+        "**Answer:** Rome",
+        "Answer: no, wait\nAnswer: Rome",
+        "<think>?</think>Answer: Rome",
+    ],
 )
 def test_the_reasoned_prompt_takes_the_last_labelled_line(output, reader):
     with serving(lambda _: output) as server:
@@ -80,13 +89,17 @@ def test_reasoning_without_an_answer_is_a_failure_that_was_paid_for(output, read
     assert (answers.usage.failed, answers.usage.prompt_tokens) == (1, 7)
 
 
-@pytest.mark.parametrize(("questions", "contexts"), [([ROME, PARIS], [""]), ([ROME, ROME], ["", ""])])
+@pytest.mark.parametrize(
+    ("questions", "contexts"), [([ROME, PARIS], [""]), ([ROME, ROME], ["", ""])]
+)
 def test_every_question_stands_once_and_has_a_context(questions, contexts):
     with pytest.raises(ValueError, match=f"2 questions, .* {len(contexts)} contexts"):
         Reader(ChatModel("http://host/v1", "tiny")).read(questions, contexts)
 
 
-@pytest.mark.parametrize("template", ["{question}", "{question} {context} {x}", "{question} {context} {", "{}"])
+@pytest.mark.parametrize(
+    "template", ["{question}", "{question} {context} {x}", "{question} {context} {", "{}"]
+)
 def test_a_prompt_with_other_fields_is_refused(template):
     with pytest.raises(ValueError, match=r"fields|\{|[Pp]ositional|neither"):
         ReaderPrompt(template)

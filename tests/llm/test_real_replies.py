@@ -1,6 +1,7 @@
 """Replies of a real model, SmolLM2-135M-Instruct: every path that asks a model reads them.
 
-`real_replies.jsonl` holds some of the replies that `eval/models/small_model.py --replies FILE` writes.
+`real_replies.jsonl` holds some of the replies that `eval/models/small_model.py --replies FILE`
+writes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from llm_server import ChatServer, serving
 import kg2rag
 from kg2rag.compute import Store
 
-REPLIES = [json.loads(line) for line in Path(__file__).with_name("real_replies.jsonl").read_text().splitlines()]
+REPLIES = [
+    json.loads(line)
+    for line in Path(__file__).with_name("real_replies.jsonl").read_text().splitlines()
+]
 NUMBER = 4
 """Queries or passages that a path is asked about."""
 
@@ -46,9 +50,14 @@ class Repertoire:
         server.fault, server.reply = self.choose, lambda _: str(self.chosen["text"])
         self.server = server
 
-    def choose(self, prompt: str, before: int) -> str | None:  # noqa: ARG002
+    def choose(self, prompt: str, before: int) -> str | None:
         """Choose the next reply to the last request; "length" if it was cut."""
-        wanted = self.server.bodies[-1].get("response_format", {}).get("json_schema", {}).get("schema", {})
+        wanted = (
+            self.server.bodies[-1]
+            .get("response_format", {})
+            .get("json_schema", {})
+            .get("schema", {})
+        )
         self.chosen = next(self.replies[next(iter(wanted.get("properties", {"": None})))])
         return "length" if self.chosen["finish_reason"] == "length" else None
 
@@ -62,7 +71,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
 
 @pytest.mark.filterwarnings("ignore::kg2rag.llm.linker.UnknownNameWarning")
 @pytest.mark.parametrize("path", dict.fromkeys(reply["path"] for reply in REPLIES))
-def test_real_replies_are_usable(path: str, server: ChatServer, session_store: Store, tmp_path: Path) -> None:
+def test_real_replies_are_usable(
+    path: str, server: ChatServer, session_store: Store, tmp_path: Path
+) -> None:
     Repertoire(path).serve(server)
     data: Any = kg2rag.load("bundled")
     kb = kg2rag.KnowledgeBase.build(data.corpus, store=session_store)

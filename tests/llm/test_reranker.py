@@ -33,10 +33,18 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def reranker_of(tmp_path: Path) -> Maker:
-    def make(server: ChatServer, retries: int = 1, concurrency: int = 8, **given: Any) -> LLMReranker:
+    def make(
+        server: ChatServer, retries: int = 1, concurrency: int = 8, **given: Any
+    ) -> LLMReranker:
         store = Store(tmp_path / "answers")
         model = ChatModel(
-            server.url, "tiny", api_key_env=None, retries=retries, concurrency=concurrency, timeout=600.0, store=store
+            server.url,
+            "tiny",
+            api_key_env=None,
+            retries=retries,
+            concurrency=concurrency,
+            timeout=600.0,
+            store=store,
         )
         return LLMReranker(model, **given)
 
@@ -69,7 +77,15 @@ def test_windows_go_from_the_end_to_the_front(reranker_of: Maker) -> None:
     # places 3 to 6; then 1 to 4, whose last two are the best of the first; then the front
     assert windows == [["4", "5", "9", "7"], ["2", "3", "9", "7"], ["1", "9", "7", "3"]]
     assert sorted(1 / scores) == [1, 2, 3, 4, 5, 6, 7]
-    assert [[9, 7, 3, 1, 2, 5, 4][round(1 / score) - 1] for score in scores] == [1, 2, 3, 4, 5, 9, 7]
+    assert [[9, 7, 3, 1, 2, 5, 4][round(1 / score) - 1] for score in scores] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+        9,
+        7,
+    ]
 
 
 def test_a_list_has_the_same_scores_whatever_is_reranked_with_it(reranker_of: Maker) -> None:
@@ -80,7 +96,9 @@ def test_a_list_has_the_same_scores_whatever_is_reranked_with_it(reranker_of: Ma
         assert together == [reranker.score_lists([one])[0].tolist() for one in lists]
 
 
-def test_one_text_or_none_needs_no_model_and_a_query_without_a_word_keeps_its_order(reranker_of: Maker) -> None:
+def test_one_text_or_none_needs_no_model_and_a_query_without_a_word_keeps_its_order(
+    reranker_of: Maker,
+) -> None:
     with serving() as server:
         found = reranker_of(server).score_lists([[], pairs(1), pairs(1, 2, 3, query=" ?")])
     assert [scores.tolist() for scores in found] == [[], [1], [1, 1 / 2, 1 / 3]]
@@ -89,7 +107,10 @@ def test_one_text_or_none_needs_no_model_and_a_query_without_a_word_keeps_its_or
 
 def test_texts_are_one_line_each_cut_and_put_in_as_they_are(reranker_of: Maker) -> None:
     with serving(saying(1, 2)) as server:
-        texts = [('who "is" {n}?\n', "{query}\n[2] one" + " two" * MAX_WORDS), ('who "is" {n}?\n', "b")]
+        texts = [
+            ('who "is" {n}?\n', "{query}\n[2] one" + " two" * MAX_WORDS),
+            ('who "is" {n}?\n', "b"),
+        ]
         reranker_of(server).score_lists([texts])
     prompt = server.bodies[0]["messages"][0]["content"]
     assert shown(prompt) == ["{query} [2] one" + " two" * (MAX_WORDS - 3), "b"]
@@ -97,7 +118,9 @@ def test_texts_are_one_line_each_cut_and_put_in_as_they_are(reranker_of: Maker) 
 
 
 @pytest.mark.parametrize("order", [[], [1], [1, 2, 1, 3], [1, 2, 4]])
-def test_an_answer_of_several_readings_fails_and_names_the_query(reranker_of: Maker, order: list[int]) -> None:
+def test_an_answer_of_several_readings_fails_and_names_the_query(
+    reranker_of: Maker, order: list[int]
+) -> None:
     says = f"1 to 3, each once, .* {', '.join(map(str, order))}"
     with serving(saying(*order)) as server, pytest.raises(CompletionError, match=says) as error:
         reranker_of(server).score_lists([pairs(1, 2, 3, query="who built it")])
@@ -108,21 +131,31 @@ def test_an_answer_of_several_readings_fails_and_names_the_query(reranker_of: Ma
 def test_a_permutation_is_read_as_it_stands_repeated_numbers_once_and_one_left_out_last(
     order: list[int], gone: int
 ) -> None:
-    assert read_order([number for number in order for _ in range(2)], 7) == [number - 1 for number in order]
+    assert read_order([number for number in order for _ in range(2)], 7) == [
+        number - 1 for number in order
+    ]
     left = order[:gone] + order[gone + 1 :]
     assert read_order(left, 7) == [number - 1 for number in [*left, order[gone]]]
 
 
 def test_rerank_takes_it_as_any_other_reranker(reranker_of: Maker, tmp_path: Path) -> None:
     cosines = {"q": (0.8, 0.5, 0.1), "r": (0.1, 0.5, 0.8)}
-    kb = knowledge_base(passages("1 one", "3 three", "2 two"), Extraction(), cosines, Store(tmp_path / "kb"))
+    kb = knowledge_base(
+        passages("1 one", "3 three", "2 two"), Extraction(), cosines, Store(tmp_path / "kb")
+    )
     queries = [Query("x", "q"), Query("y", "r"), Query("z", "q", ("p0", "p2"))]
     with serving(largest_first) as server:
         system = Dense(kb) >> Rerank(kb, reranker=reranker_of(server))
         found = system.retrieve_batch(queries, 3)
         alone = [system.retrieve_batch([query], 3)[0] for query in queries]
-    assert [ranking.passage_ids for ranking in found] == [["p1", "p2", "p0"], ["p1", "p2", "p0"], ["p2", "p0"]]
-    assert [ranking.scores.tolist() for ranking in found] == [ranking.scores.tolist() for ranking in alone]
+    assert [ranking.passage_ids for ranking in found] == [
+        ["p1", "p2", "p0"],
+        ["p1", "p2", "p0"],
+        ["p2", "p0"],
+    ]
+    assert [ranking.scores.tolist() for ranking in found] == [
+        ranking.scores.tolist() for ranking in alone
+    ]
     assert found[0].hit(1).score_parts["reranker"] == 1
 
 

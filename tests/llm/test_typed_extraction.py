@@ -28,7 +28,9 @@ CORPUS = Corpus.from_passages(
 )
 
 
-def relation(source: str, name: str, target: str, about: str = "", **weights: float) -> dict[str, object]:
+def relation(
+    source: str, name: str, target: str, about: str = "", **weights: float
+) -> dict[str, object]:
     return {"source": source, "relation": name, "target": target, "description": about, **weights}
 
 
@@ -38,14 +40,27 @@ ANSWERS: dict[str, dict[str, object]] = {
             {"name": "Ed Wood", "type": "film", "description": "A film."},
             {"name": "Tim Burton", "type": "person", "description": "He made Ed Wood."},
         ],
-        "relations": [relation("Ed Wood", "directed by", "Tim Burton", "Burton made it.", strength=9, confidence=0.8)],
+        "relations": [
+            relation(
+                "Ed Wood",
+                "directed by",
+                "Tim Burton",
+                "Burton made it.",
+                strength=9,
+                confidence=0.8,
+            )
+        ],
     },
     "Passage: Burbank": {
         "entities": [
             {"name": "TIM BURTON", "type": "person", "description": "Born in Burbank."},
             {"name": "Burbank", "type": "city", "description": ""},
         ],
-        "relations": [relation("Tim Burton", "born in", "Burbank", "He was born there.", strength=7, confidence=1)],
+        "relations": [
+            relation(
+                "Tim Burton", "born in", "Burbank", "He was born there.", strength=7, confidence=1
+            )
+        ],
     },
 }
 
@@ -62,10 +77,14 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
         schema: GraphSchema = SCHEMA, corpus: Corpus = CORPUS, answers: dict[str, Any] = ANSWERS
     ) -> tuple[Extraction, dict[str, Any]]:
         def reply(question: str) -> str:
-            return json.dumps(next(answer for start, answer in answers.items() if question.startswith(start)))
+            return json.dumps(
+                next(answer for start, answer in answers.items() if question.startswith(start))
+            )
 
         with serving(reply, prompt_of=last_message) as server:
-            model = ChatModel(server.url, "tiny", api_key_env=None, store=Store(tmp_path), concurrency=1)
+            model = ChatModel(
+                server.url, "tiny", api_key_env=None, store=Store(tmp_path), concurrency=1
+            )
             return PromptedTriples(model, TYPED.typed(schema)).extract(corpus), server.bodies[0]
 
     return found
@@ -76,7 +95,9 @@ def read(ask: Ask) -> Callable[..., tuple[tuple[Entity, ...], tuple[Triple, ...]
     """What is kept of one answer."""
 
     def kept(answer: object, schema: GraphSchema = SCHEMA) -> Any:
-        found, _ = ask(schema, Corpus.from_passages([Passage("p", "", "Text.", "p", 0)]), {"Passage": answer})
+        found, _ = ask(
+            schema, Corpus.from_passages([Passage("p", "", "Text.", "p", 0)]), {"Passage": answer}
+        )
         return found.entities, found.triples, found.notes
 
     return kept
@@ -103,14 +124,19 @@ def test_entities_and_relations_come_with_types_descriptions_and_weights(ask):
     assert [triple.strength for triple in map(graph.triple, range(2))] == [9.0, 7.0]
 
 
-def test_types_are_an_enumeration_of_the_request_and_what_is_outside_them_is_left_out_and_counted(ask):
+def test_types_are_an_enumeration_of_the_request_and_what_is_outside_them_is_left_out_and_counted(
+    ask,
+):
     found, body = ask(SCHEMA)
     defined = body["response_format"]["json_schema"]["schema"]["$defs"]
     assert defined["NamedEntity"]["properties"]["type"]["enum"] == ["Person", "film"]
     assert defined["StatedRelation"]["properties"]["relation"]["enum"] == ["directed by"]
     assert defined["StatedRelation"]["required"] == [*defined["StatedRelation"]["properties"]]
     instruction, _ = body["messages"]  # an example of other types would teach those
-    assert "one of these, and what fits none is left out: Person (a human being); film." in instruction["content"]
+    assert (
+        "one of these, and what fits none is left out: Person (a human being); film."
+        in instruction["content"]
+    )
     assert [triple.relation for triple in found.triples] == ["directed by"]
     assert [entity.type for entity in found.entities] == ["film", "Person", ""]
     assert found.notes == {
@@ -136,7 +162,13 @@ def test_names_alone_and_lists_of_three_are_read_and_other_keys_for_the_parts(re
             "entities": ["Ed Wood", {"name": "Tim Burton", "type": "PERSON", "born": 1958}],
             "relations": [
                 ["Ed Wood", "Directed_By", "Tim Burton"],
-                {"head": "A", "predicate": "directed by", "tail": "B", "strength": "8", "confidence": None},
+                {
+                    "head": "A",
+                    "predicate": "directed by",
+                    "tail": "B",
+                    "strength": "8",
+                    "confidence": None,
+                },
             ],
         }
     )
@@ -151,7 +183,12 @@ def test_names_alone_and_lists_of_three_are_read_and_other_keys_for_the_parts(re
 def test_what_a_graph_cannot_have_is_dropped_by_cause_and_weights_are_brought_into_range(read):
     entities, triples, notes = read(
         {
-            "entities": [{"name": " "}, {"name": "x" * 101}, {"name": "a", "type": "t"}, {"name": "A", "type": "u"}],
+            "entities": [
+                {"name": " "},
+                {"name": "x" * 101},
+                {"name": "a", "type": "t"},
+                {"name": "A", "type": "u"},
+            ],
             "relations": [
                 relation("a", "r", "A"),
                 relation("a", "r", ""),
@@ -212,9 +249,13 @@ def test_a_schema_file_that_is_none_is_named(tmp_path: Path, text: str, message:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_faults_of_the_connection_and_the_model_end_in_the_same_graph(ask: Ask, tmp_path: Path, seed: int) -> None:
+def test_faults_of_the_connection_and_the_model_end_in_the_same_graph(
+    ask: Ask, tmp_path: Path, seed: int
+) -> None:
     def reply(question: str) -> str:
-        return json.dumps(next(answer for start, answer in ANSWERS.items() if question.startswith(start)))
+        return json.dumps(
+            next(answer for start, answer in ANSWERS.items() if question.startswith(start))
+        )
 
     faults = tuple(fault for fault in (*FAULTS, *MODEL_FAULTS) if fault != "slow")
     with serving(reply, at_random(0.4, seed, faults), prompt_of=last_message) as server:
@@ -225,4 +266,7 @@ def test_faults_of_the_connection_and_the_model_end_in_the_same_graph(ask: Ask, 
             run = extractor.run(CORPUS, retry_failed=True) if run.failures else run
     expected, _ = ask()
     assert run.failures == ()
-    assert (run.extraction.triples, run.extraction.entities) == (expected.triples, expected.entities)
+    assert (run.extraction.triples, run.extraction.entities) == (
+        expected.triples,
+        expected.entities,
+    )

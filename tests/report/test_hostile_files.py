@@ -50,10 +50,15 @@ ATTACKS: Mapping[str, str] = {
 
 def scores(name: str) -> pd.DataFrame:
     """The scores of two systems, one of them of a hostile name."""
-    rows = [(name, "recall@5", 0.5, 0.4, 0.6, np.nan), ("other", "recall@5", 0.25, -0.125, 0.3, 0.5)]
+    rows = [
+        (name, "recall@5", 0.5, 0.4, 0.6, np.nan),
+        ("other", "recall@5", 0.25, -0.125, 0.3, 0.5),
+    ]
     frame = pd.DataFrame(rows, columns=["system", "metric", "mean", "ci_low", "ci_high", "p_holm"])
     counts = pd.array([1, 1], "Int64")
-    return frame.assign(wins=counts, ties=counts, losses=counts, detectable=0.1, p_best=np.nan, seed_sd=np.nan)
+    return frame.assign(
+        wins=counts, ties=counts, losses=counts, detectable=0.1, p_best=np.nan, seed_sd=np.nan
+    )
 
 
 def sheet(name: str) -> ScoreSheet:
@@ -117,7 +122,9 @@ def in_terminal(text: str, _: Path) -> None:
 
 def in_graphml(text: str, folder: Path) -> None:
     corpus = Corpus.from_passages([Passage("p", text, text, "d", 0)])
-    graph = KnowledgeGraph.build(Extraction((Triple(f"a{text}", f"r{text}", "b", "p"),)), corpus).to_networkx()
+    graph = KnowledgeGraph.build(
+        Extraction((Triple(f"a{text}", f"r{text}", "b", "p"),)), corpus
+    ).to_networkx()
     if "\x00" in text:  # XML has no way to write it
         with pytest.raises(ValueError, match="XML compatible"):
             nx.write_graphml(graph, folder / "g.graphml")
@@ -145,7 +152,9 @@ SURFACES: Mapping[str, Callable[[str, Path], None]] = {
 
 @pytest.mark.parametrize("attack", ATTACKS)
 @pytest.mark.parametrize("surface", SURFACES)
-def test_a_surface_shows_an_attack_as_text_and_reads_it_back(surface: str, attack: str, tmp_path: Path) -> None:
+def test_a_surface_shows_an_attack_as_text_and_reads_it_back(
+    surface: str, attack: str, tmp_path: Path
+) -> None:
     SURFACES[surface](ATTACKS[attack], tmp_path)
 
 
@@ -154,14 +163,18 @@ PLACES = ("../../x", "a/b", "..", "a b", "a\0b", "C:\\x", "x" * 300, "=1")
 
 def test_hostile_ids_are_in_files_and_never_their_names(tmp_path: Path) -> None:
     corpus = Corpus.from_passages([Passage(name, name, "text", name, 0) for name in PLACES])
-    questions = tuple(Question(name, f"{name}?", {name: 1}, answers=(name,), type=name) for name in PLACES)
+    questions = tuple(
+        Question(name, f"{name}?", {name: 1}, answers=(name,), type=name) for name in PLACES
+    )
     data = QADataset("../../name", corpus, questions)
     systems = {"a": kg2rag.Recorded(corpus, {name: [(name, 1.0)] for name in PLACES})}
     result = kg2rag.compare(systems, data, metrics=["recall@1"])
     result.save(tmp_path / "out")
     written = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()}
     tables = {f"out/{name}.csv" for name in ("scores", "curve", "token_curve", "sizes")}
-    others = ".kg2rag.json config.json per_query.parquet qrels.trec report.html runs/a.trec.gz".split()
+    others = (
+        ".kg2rag.json config.json per_query.parquet qrels.trec report.html runs/a.trec.gz".split()
+    )
     assert written == tables | {f"out/{name}" for name in others}
     loaded = Comparison.load(tmp_path / "out").rankings["a"]
     assert [hit.passage_id for ranking in loaded for hit in ranking] == list(PLACES)

@@ -30,7 +30,9 @@ def test_parallel_triples_share_an_arrow_and_stack_their_relations() -> None:
 
 def test_long_names_are_cut_with_a_sign_of_it() -> None:
     long = "An extraordinarily long name of an entity"
-    assert any(text.endswith("…") and len(text) == 26 for text in texts(network(graph((long, "is", "B")))))
+    assert any(
+        text.endswith("…") and len(text) == 26 for text in texts(network(graph((long, "is", "B"))))
+    )
 
 
 def test_a_graph_too_large_to_read_is_refused_with_what_to_do() -> None:
@@ -39,14 +41,20 @@ def test_a_graph_too_large_to_read_is_refused_with_what_to_do() -> None:
 
 
 def test_no_name_covers_the_head_of_an_arrow() -> None:
-    spokes = [(f"spoke {at}", "part of", "hub") for at in range(12)] + [("spoke 0", "leads to", "spoke 1")]
+    spokes = [(f"spoke {at}", "part of", "hub") for at in range(12)] + [
+        ("spoke 0", "leads to", "spoke 1")
+    ]
     figure = network(graph(*spokes), highlight=["hub"])
     figure.canvas.draw()
     axis = figure.axes[0]
     drawn = [text for text in axis.texts if getattr(text, "arrow_patch", None) is not None]
-    heads = [arrow for arrow in drawn if arrow.arrow_patch.get_arrowstyle().__class__.__name__ != "Curve"]
+    heads = [
+        arrow for arrow in drawn if arrow.arrow_patch.get_arrowstyle().__class__.__name__ != "Curve"
+    ]
     ends = [axis.transData.transform([arrow.xyann, arrow.xy]) for arrow in heads]
-    tips = [end - (end - start) / np.hypot(*(end - start)) * 7 * figure.dpi / 72 for start, end in ends]
+    tips = [
+        end - (end - start) / np.hypot(*(end - start)) * 7 * figure.dpi / 72 for start, end in ends
+    ]
     names = [text.get_bbox_patch().get_window_extent() for text in axis.texts if text.get_text()]
     assert len(tips) == 13
     assert not [(tip, box) for tip in tips for box in names if box.contains(*tip)]

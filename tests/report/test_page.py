@@ -61,9 +61,19 @@ class Walking(Retriever):
 
 def dataset(texts: tuple[str, ...], name: str = "tiny") -> QADataset:
     """A question and a passage for each text, which is title, text, type, answer and half of an id."""
-    passages = [Passage(f"p{i} {text}", text, f"{text} text", f"d{i} {text}", 0) for i, text in enumerate(texts)]
+    passages = [
+        Passage(f"p{i} {text}", text, f"{text} text", f"d{i} {text}", 0)
+        for i, text in enumerate(texts)
+    ]
     questions = tuple(
-        Question(f"q{i} {text}", f"{text}?", {passages[i].id: 1}, answers=(text,), type=text[:24], hops=i % 2 + 1)
+        Question(
+            f"q{i} {text}",
+            f"{text}?",
+            {passages[i].id: 1},
+            answers=(text,),
+            type=text[:24],
+            hops=i % 2 + 1,
+        )
         for i, text in enumerate(texts)
     )
     return QADataset(name, Corpus.from_passages(passages), questions)
@@ -81,12 +91,16 @@ def result() -> Comparison:
 
 def held(page: str) -> Any:
     """What the page's script reads."""
-    found = re.search(r'<script type="application/json" id="kg2rag-page">(.*?)</script>', page, re.DOTALL)
+    found = re.search(
+        r'<script type="application/json" id="kg2rag-page">(.*?)</script>', page, re.DOTALL
+    )
     assert found
     return json.loads(found.group(1))
 
 
-def test_the_page_holds_each_text_once_and_each_hit_with_what_explains_it(result: Comparison) -> None:
+def test_the_page_holds_each_text_once_and_each_hit_with_what_explains_it(
+    result: Comparison,
+) -> None:
     data = held(result.to_html())
     assert data["systems"] == ["right", "wrong"]
     assert data["first"] == [1, 0]
@@ -96,17 +110,29 @@ def test_the_page_holds_each_text_once_and_each_hit_with_what_explains_it(result
     assert data["questions"][1][4] == [[100.0, 100.0], [0.0, 0.0]]
     right, wrong = data["found"][0]["systems"]
     assert [right["gold"], wrong["gold"]] == [[1], [0]]
-    assert [data["passages"][at][1] for at in wrong["passages"]] == ["Hall of clay", "River bank", "Old mill"]
+    assert [data["passages"][at][1] for at in wrong["passages"]] == [
+        "Hall of clay",
+        "River bank",
+        "Old mill",
+    ]
     assert data["labels"][right["stages"][0]] == "walk, from graph"
     assert data["formulas"][right["formulas"][0]] == [["0.5 · ", "cosine", ""]]
     assert data["parts"][right["parts"]] == ["cosine", "graph rank"]
     assert right["values"][0] == [1.8, 1]
-    assert data["triples"][right["paths"][0][0]] == ["Kiln builder", "lies near", "Kiln builder too", 7, "told"]
+    assert data["triples"][right["paths"][0][0]] == [
+        "Kiln builder",
+        "lies near",
+        "Kiln builder too",
+        7,
+        "told",
+    ]
     assert not any(wrong["paths"])
 
 
 def test_a_page_that_would_be_too_large_leaves_hits_out_and_says_so(result: Comparison) -> None:
-    data = json.loads(questions_json(result.rankings, result.per_query, result.sheet, result.inputs.data, 0.001))
+    data = json.loads(
+        questions_json(result.rankings, result.per_query, result.sheet, result.inputs.data, 0.001)
+    )
     assert 0 < len(data["found"]) < len(TEXTS)
     assert len(data["questions"]) == len(TEXTS)
 
@@ -117,7 +143,9 @@ def test_without_its_data_set_a_comparison_shows_ids(result: Comparison) -> None
     assert data["found"][0]["gold"] == []
 
 
-@pytest.mark.parametrize("text", ["</script><script>", "<!--", "&amp;", "\u2028\u2029", "lone \ud800", "\x00\u202e"])
+@pytest.mark.parametrize(
+    "text", ["</script><script>", "<!--", "&amp;", "\u2028\u2029", "lone \ud800", "\x00\u202e"]
+)
 def test_data_in_a_page_ends_no_element_and_reads_as_before(text: str) -> None:
     page = document("title", Markup("<p>body</p>"), {"page.js": as_json({"text": text})})
     data = re.search(r'id="kg2rag-page">(.*?)</script>', page, re.DOTALL)
@@ -150,7 +178,9 @@ def clicked(result: Comparison, script: str, folder: Path, monkeypatch: pytest.M
     """What became of a script that clicks through the page in Chromium: "passed", or what was not as wanted."""
     whole = f"{CHECKS} const root = document.documentElement.dataset; try {{ {script}; root.test = 'passed' }}"
     whole += " catch (error) { root.test = error.stack }"
-    monkeypatch.setattr(html, "source", lambda name: source(name) + (whole if name == "page.js" else ""))
+    monkeypatch.setattr(
+        html, "source", lambda name: source(name) + (whole if name == "page.js" else "")
+    )
     return unescape(re.search(r'data-test="([^"]*)"', opened(result.to_html(), folder)).group(1))
 
 
@@ -220,11 +250,17 @@ def test_hostile_texts_run_nothing_and_ask_for_nothing(
     server.paths.clear()
     data = dataset(tuple(attacks), "hostile " + attacks[0])
     result = compared(data)
-    explained = explain({"right": Walking(data.corpus, 0, paths=True)}, data, data.queries[0].id, k=3)
+    explained = explain(
+        {"right": Walking(data.corpus, 0, paths=True)}, data, data.queries[0].id, k=3
+    )
     fallen = result.waterfall("right")
     shown = (result, explained, fallen, result.browse())
     fragments = "".join([*(one._repr_html_() for one in shown), network(server.attacks())])
-    pages = (explained.to_html(), fallen.to_html(), f"<!doctype html><meta charset=utf-8><body>{fragments}")
+    pages = (
+        explained.to_html(),
+        fallen.to_html(),
+        f"<!doctype html><meta charset=utf-8><body>{fragments}",
+    )
     for page in pages:
         document = opened(page, tmp_path)
         assert 'data-attacked="yes"' not in document.split(">", 2)[1]

@@ -12,12 +12,16 @@ from kg2rag import plots, systems
 
 
 def scores(systems: int, metrics: int) -> pd.DataFrame:
-    rows = [(f"s{s}", f"recall@{m + 1}", 0.5, 0.4, 0.6) for s in range(systems) for m in range(metrics)]
+    rows = [
+        (f"s{s}", f"recall@{m + 1}", 0.5, 0.4, 0.6) for s in range(systems) for m in range(metrics)
+    ]
     return pd.DataFrame(rows, columns=["system", "metric", "mean", "ci_low", "ci_high"])
 
 
 def curve(**ends: float) -> pd.DataFrame:
-    return pd.DataFrame({name: [0.1, end] for name, end in ends.items()}, index=pd.Index([1, 100], name="k"))
+    return pd.DataFrame(
+        {name: [0.1, end] for name, end in ends.items()}, index=pd.Index([1, 100], name="k")
+    )
 
 
 def test_no_two_of_all_systems_are_drawn_alike():
@@ -29,20 +33,35 @@ def test_no_two_of_all_systems_are_drawn_alike():
 
 def test_variants_have_the_hue_of_their_system_and_other_names_the_least_used():
     drawn = plots.marks(["kg2rag.llm", "kg2rag.none", "kg2rag", "mine", "other"], "kg2rag")
-    assert drawn["kg2rag.llm"].colour == drawn["kg2rag.none"].colour == plots.marks(["kg2rag"], "")["kg2rag"].colour
+    assert (
+        drawn["kg2rag.llm"].colour
+        == drawn["kg2rag.none"].colour
+        == plots.marks(["kg2rag"], "")["kg2rag"].colour
+    )
     assert drawn["kg2rag.llm"] != drawn["kg2rag.none"]
     assert drawn["mine"].colour != drawn["other"].colour
     assert drawn["kg2rag"].colour == plots.GREY
 
 
-@given(st.lists(st.from_regex(r"[a-z]{1,3}(\.[a-z]{1,2})?", fullmatch=True), min_size=1, max_size=60, unique=True))
+@given(
+    st.lists(
+        st.from_regex(r"[a-z]{1,3}(\.[a-z]{1,2})?", fullmatch=True),
+        min_size=1,
+        max_size=60,
+        unique=True,
+    )
+)
 def test_names_of_any_kind_and_number_are_told_apart(names):
     assert len(set(plots.marks(names, names[0]).values())) == len(names)
 
 
 @pytest.mark.parametrize(("metrics", "end"), [(1, 0.4), (4, float("nan")), (5, 0.4)])
 def test_every_metric_has_its_panel_with_bars_as_long_as_its_means(metrics, end):
-    shown = [one for one in plots.bar_chart(scores(2, metrics).assign(ci_low=end), "s0").axes if one.get_visible()]
+    shown = [
+        one
+        for one in plots.bar_chart(scores(2, metrics).assign(ci_low=end), "s0").axes
+        if one.get_visible()
+    ]
     assert len(shown) == metrics
     assert [bar.get_width() for bar in shown[-1].patches] == [50, 50]
     assert shown[0].texts[0].get_text() == "50.0"
@@ -60,7 +79,9 @@ def test_the_names_of_lines_do_not_touch_and_stay_inside_the_figure(ends):
     figure = plots.recall_curve(curve(**ends), "dense")
     figure.canvas.draw()
     width, height = figure.canvas.get_width_height()
-    boxes = sorted((text.get_window_extent() for text in figure.axes[0].texts), key=lambda box: box.y0)
+    boxes = sorted(
+        (text.get_window_extent() for text in figure.axes[0].texts), key=lambda box: box.y0
+    )
     assert all(low.y1 <= high.y0 + 0.5 for low, high in pairwise(boxes))
     assert all(0 <= box.x0 <= box.x1 <= width and 0 <= box.y0 <= box.y1 <= height for box in boxes)
 
@@ -75,7 +96,8 @@ def test_flat_scores_and_a_single_depth_can_be_drawn(value):
 
 def test_a_line_by_tokens_ends_where_it_is_blank_and_is_named_with_its_last_value():
     frame = pd.DataFrame(
-        {"a": [0.2, 0.4, 0.6], "b": [0.1, 0.3, float("nan")]}, index=pd.Index([100, 500, 1000], name="tokens")
+        {"a": [0.2, 0.4, 0.6], "b": [0.1, 0.3, float("nan")]},
+        index=pd.Index([100, 500, 1000], name="tokens"),
     )
     axis = plots.token_curve(frame, "a").axes[0]
     assert sorted(text.get_text() for text in axis.texts) == ["a  60.0", "b  30.0"]
@@ -99,7 +121,9 @@ def test_names_in_svg_are_escaped_and_no_formula():
 
 
 def test_groups_put_the_best_system_on_top_and_frame_the_best_of_each_group():
-    means = pd.DataFrame({"dense": [0.5, 0.5], "graph": [0.9, 0.4], "tie": [0.5, 0.5]}, index=["two hops", "one hop"])
+    means = pd.DataFrame(
+        {"dense": [0.5, 0.5], "graph": [0.9, 0.4], "tie": [0.5, 0.5]}, index=["two hops", "one hop"]
+    )
     axis = plots.heat_map(means, "dense").axes[0]
     assert [label.get_text() for label in axis.get_yticklabels()] == ["graph", "dense", "tie"]
     assert [text.get_text() for text in axis.texts] == ["90", "40", "50", "50", "50", "50"]
@@ -111,10 +135,15 @@ def test_groups_put_the_best_system_on_top_and_frame_the_best_of_each_group():
 
 def test_differences_stand_on_the_row_of_their_name_and_are_filled_where_the_interval_leaves_out_none():
     rows = [("A", "x", 0.1, 0.05, 0.2), ("A", "y", -0.1, -0.2, 0.1), ("B", "y", 0.3, 0.2, 0.4)]
-    figure = plots.difference_plot(pd.DataFrame(rows, columns=["group", "name", "difference", "low", "high"]))
+    figure = plots.difference_plot(
+        pd.DataFrame(rows, columns=["group", "name", "difference", "low", "high"])
+    )
     first, second = figure.axes
     points = [axis.collections[1] for axis in (first, second)]
-    assert [points[0].get_offsets().tolist(), points[1].get_offsets().tolist()] == [[[10, 0], [-10, 1]], [[30, 1]]]
+    assert [points[0].get_offsets().tolist(), points[1].get_offsets().tolist()] == [
+        [[10, 0], [-10, 1]],
+        [[30, 1]],
+    ]
     filled, empty = points[0].get_facecolors()
     assert (filled != empty).any()
     assert first.get_xlim() == second.get_xlim()

@@ -27,36 +27,55 @@ class Fixed(Retriever):
         self.asked.extend(queries)
         scores = -np.arange(len(self.order), dtype=np.float64)
         return [
-            Ranking.from_scores(query.id, np.array(self.order), scores, IDS, stages=("fixed",)).top(k)
+            Ranking.from_scores(query.id, np.array(self.order), scores, IDS, stages=("fixed",)).top(
+                k
+            )
             for query in queries
         ]
 
 
-def data(unit: Literal["passage", "document"] = "passage", text: str = "Who wrote it?") -> QADataset:
+def data(
+    unit: Literal["passage", "document"] = "passage", text: str = "Who wrote it?"
+) -> QADataset:
     """Four passages, two of each of two documents."""
-    corpus = Corpus.from_passages([Passage(id_, "T", f"Text {i}.", f"d{i // 2}", i % 2) for i, id_ in enumerate(IDS)])
+    corpus = Corpus.from_passages(
+        [Passage(id_, "T", f"Text {i}.", f"d{i // 2}", i % 2) for i, id_ in enumerate(IDS)]
+    )
     gold = {"p1": 1, "p3": 1} if unit == "passage" else {"d1": 1}
     question = Question("q1", text, gold, answers=("Ada",), candidates=("p0", "p1", "p3"))
-    return QADataset("tiny", corpus, (question, Question("q2", "Another one?", dict(gold))), unit=unit)
+    return QADataset(
+        "tiny", corpus, (question, Question("q2", "Another one?", dict(gold))), unit=unit
+    )
 
 
 def test_gold_is_marked_and_gold_further_down_is_named_with_its_rank() -> None:
     found = explain({"one": Fixed((1, 0, 3)), "two": Fixed((0, 2))}, data(), "q1", k=2).explanations
     assert [found["one"].is_gold(hit) for hit in found["one"].hits()] == [True, False]
     assert found["one"].missed() == {"p3": "at rank 3"}
-    assert found["two"].missed() == dict.fromkeys(("p1", "p3"), "not among the 2 passages of the ranking")
+    assert found["two"].missed() == dict.fromkeys(
+        ("p1", "p3"), "not among the 2 passages of the ranking"
+    )
 
 
 def test_a_document_is_found_where_its_best_passage_is() -> None:
-    explanation = explain({"one": Fixed((0, 1, 2, 3))}, data("document"), "q1", k=2).explanations["one"]
+    explanation = explain({"one": Fixed((0, 1, 2, 3))}, data("document"), "q1", k=2).explanations[
+        "one"
+    ]
     assert explanation.missed() == {"d1": "at rank 3"}
-    assert explain({"one": Fixed((3, 0))}, data("document"), "q1", k=1).explanations["one"].missed() == {}
+    assert (
+        explain({"one": Fixed((3, 0))}, data("document"), "q1", k=1).explanations["one"].missed()
+        == {}
+    )
 
 
 def test_a_question_is_named_by_id_or_by_text_and_asked_with_its_candidates() -> None:
     system, tiny = Fixed((0,)), data()
-    assert {explain({"one": Fixed((0,))}, tiny, name).id for name in ("q2", " Another one? ")} == {"q2"}
-    explain({"one": system}, QADataset("d", tiny.corpus, tiny.questions[:1], setting="distractor"), "q1")
+    assert {explain({"one": Fixed((0,))}, tiny, name).id for name in ("q2", " Another one? ")} == {
+        "q2"
+    }
+    explain(
+        {"one": system}, QADataset("d", tiny.corpus, tiny.questions[:1], setting="distractor"), "q1"
+    )
     assert system.asked == [Query("q1", "Who wrote it?", ("p0", "p1", "p3"))]
 
 

@@ -26,7 +26,9 @@ class Falling(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         self.asked.append(([query.text for query in queries], k))
         return [
-            Ranking.from_scores(query.id, np.arange(100), 100.0 - np.arange(100), IDS, stages=("falling",)).top(k)
+            Ranking.from_scores(
+                query.id, np.arange(100), 100.0 - np.arange(100), IDS, stages=("falling",)
+            ).top(k)
             for query in queries
         ]
 
@@ -38,9 +40,12 @@ class Reverse(Stage):
     depth: int = 10
     given: list[list[int]] = field(default_factory=list, repr=False)
 
-    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:  # noqa: ARG002
+    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         self.given.append([len(ranking) for ranking in rankings])
-        return [Ranking.from_scores(r.query_id, r.rows, -r.scores, r.ids, stages=("reverse",)) for r in rankings]
+        return [
+            Ranking.from_scores(r.query_id, r.rows, -r.scores, r.ids, stages=("reverse",))
+            for r in rankings
+        ]
 
 
 def test_a_stage_reads_its_depth_whatever_k_is_wanted() -> None:
@@ -53,7 +58,8 @@ def test_a_stage_reads_its_depth_whatever_k_is_wanted() -> None:
 
 def test_each_stage_reads_the_first_hits_of_the_one_before() -> None:
     first, second = Reverse(7), Reverse(3)
-    hits = (Falling() >> first >> second).retrieve("?", 10)  # p6 p5 p4 … p0, of which three, turned round
+    # p6 p5 p4 … p0, of which three, turned round
+    hits = (Falling() >> first >> second).retrieve("?", 10)
     assert (first.given, second.given) == ([[7]], [[3]])
     assert hits.passage_ids == ["p4", "p5", "p6"]
 
@@ -61,23 +67,49 @@ def test_each_stage_reads_the_first_hits_of_the_one_before() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: Falling() >> Falling(), "Falling is a Retriever; >> takes a Stage. fuse(a, b) joins retrievers."),
+        (
+            lambda: Falling() >> Falling(),
+            "Falling is a Retriever; >> takes a Stage. fuse(a, b) joins retrievers.",
+        ),
         (
             lambda: Falling() >> Reverse,
             "the class Reverse is no Stage; >> takes one, such as Rerank(kb, reranker=...).",
         ),
-        (lambda: Falling >> Reverse(), "the class Falling is no Retriever; a pipeline begins with one"),
-        (lambda: fuse(Falling), "fuse takes retrievers, fuse(a, b); number 1 is the class Falling."),
-        (lambda: fuse([Falling(), Falling()]), "fuse takes retrievers, fuse(a, b); number 1 is list."),
-        (lambda: fuse(Falling(), weights=2), "weights must be one number for each retriever, such as (1.0, "),
-        (lambda: Falling().retrieve_batch("Who?", 3), "queries must be a list of Query, not 'Who?'."),
-        (lambda: Falling().retrieve_batch(Query("1", "Who?"), 3), "queries must be a list of Query, not Query."),
-        (lambda: Falling().retrieve_batch(["Who?"], 3), "queries[0] must be a Query, not 'Who?': write Query('q0', "),
+        (
+            lambda: Falling >> Reverse(),
+            "the class Falling is no Retriever; a pipeline begins with one",
+        ),
+        (
+            lambda: fuse(Falling),
+            "fuse takes retrievers, fuse(a, b); number 1 is the class Falling.",
+        ),
+        (
+            lambda: fuse([Falling(), Falling()]),
+            "fuse takes retrievers, fuse(a, b); number 1 is list.",
+        ),
+        (
+            lambda: fuse(Falling(), weights=2),
+            "weights must be one number for each retriever, such as (1.0, ",
+        ),
+        (
+            lambda: Falling().retrieve_batch("Who?", 3),
+            "queries must be a list of Query, not 'Who?'.",
+        ),
+        (
+            lambda: Falling().retrieve_batch(Query("1", "Who?"), 3),
+            "queries must be a list of Query, not Query.",
+        ),
+        (
+            lambda: Falling().retrieve_batch(["Who?"], 3),
+            "queries[0] must be a Query, not 'Who?': write Query('q0', ",
+        ),
         (lambda: Falling().retrieve("Who?", 2.5), "k must be"),
         (lambda: Falling().retrieve("Who?", "3"), "k must be"),
     ],
 )
-def test_what_does_not_fit_is_refused_at_once_with_what_does(wrong: Callable[[], object], message: str) -> None:
+def test_what_does_not_fit_is_refused_at_once_with_what_does(
+    wrong: Callable[[], object], message: str
+) -> None:
     with pytest.raises(TypeError, match=re.escape(message)):
         wrong()
 

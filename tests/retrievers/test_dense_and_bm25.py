@@ -17,7 +17,8 @@ PAGES = (("", "red apple"), ("", "red red car"), ("Apple", "green pear"), ("", "
 
 def test_dense_scores_are_cosines_best_first(kb_of: Build) -> None:
     ranking = Dense(kb_of(*PAGES)).retrieve("red apple", k=3)
-    assert ranking.passage_ids == ["p0", "p1", "p2"]  # shared words / sqrt(words · words), title included
+    # shared words / sqrt(words · words), title included
+    assert ranking.passage_ids == ["p0", "p1", "p2"]
     assert ranking.scores.tolist() == pytest.approx([1, 1 / 2, 1 / 6**0.5])
 
 
@@ -28,7 +29,9 @@ def test_dense_orders_equal_cosines_by_corpus_position(kb_of: Build) -> None:
 def test_bm25_scores_follow_the_lucene_formula(kb_of: Build) -> None:
     ranking = BM25(kb_of(*PAGES)).retrieve("red", k=4)
     idf, mean = log(1 + (4 - 2 + 0.5) / (2 + 0.5)), (2 + 3 + 3 + 2) / 4
-    by_hand = {f: idf * f / (f + 0.9 * (1 - 0.4 + 0.4 * length / mean)) for f, length in ((1, 2), (2, 3))}
+    by_hand = {
+        f: idf * f / (f + 0.9 * (1 - 0.4 + 0.4 * length / mean)) for f, length in ((1, 2), (2, 3))
+    }
     assert ranking.passage_ids == ["p1", "p0"]
     assert ranking.scores.tolist() == pytest.approx([by_hand[2], by_hand[1]], rel=1e-5)
 
@@ -49,8 +52,15 @@ def test_bm25_stems_and_leaves_stop_words_out(kb_of: Build) -> None:
         ("server", ["p3"]),
     ],
 )
-def test_bm25_finds_an_identifier_by_the_words_in_it(kb_of: Build, text: str, found: list[str]) -> None:
-    texts = ("StreamingTextResponse", "streaming some text", "read_the_file(path)", "HTTPServer listens")
+def test_bm25_finds_an_identifier_by_the_words_in_it(
+    kb_of: Build, text: str, found: list[str]
+) -> None:
+    texts = (
+        "StreamingTextResponse",
+        "streaming some text",
+        "read_the_file(path)",
+        "HTTPServer listens",
+    )
     assert BM25(kb_of(*(("", one) for one in texts))).retrieve(text, k=4).passage_ids == found
 
 
@@ -59,7 +69,9 @@ def test_bm25_finds_nothing_where_no_term_is_shared(kb_of: Build, text: str) -> 
     assert len(BM25(kb_of(*PAGES)).retrieve(text, k=4)) == 0
 
 
-@pytest.mark.parametrize("wrong", [{"k1": -1.0}, {"b": 1.5}, {"variant": "bm26"}, {"stemmer": "snow"}])
+@pytest.mark.parametrize(
+    "wrong", [{"k1": -1.0}, {"b": 1.5}, {"variant": "bm26"}, {"stemmer": "snow"}]
+)
 def test_bm25_refuses_settings_when_it_is_made(kb_of: Build, wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=str(next(iter(wrong.values())))):
         BM25(kb_of(*PAGES), **wrong)

@@ -17,7 +17,9 @@ from kg2rag.types import Triple
 SYSTEMS: dict[str, Callable[[KnowledgeBase], Retriever]] = {
     "kg2rag": lambda kb: build("kg2rag", kb, seeds=1),
     "graph_augmented": lambda kb: build("graph_augmented", kb),
-    "fused": lambda kb: fuse(BM25(kb), build("expansion_queries", kb), build("graph_augmented", kb)),
+    "fused": lambda kb: fuse(
+        BM25(kb), build("expansion_queries", kb), build("graph_augmented", kb)
+    ),
     "dynamic_hybrid": lambda kb: build("dynamic_hybrid", kb, graph="expansion_queries"),
 }
 
@@ -27,11 +29,15 @@ def test_no_path_is_worked_out_before_its_hit_is_read(
     kb_of: Callable[..., KnowledgeBase], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     names = ("Ada", "Bob", "Cy", "Dee")
-    pages = [(one, f"{one} met {other}.") for one, other in zip(names, [*names[1:], "Ada"], strict=True)]
+    pages = [
+        (one, f"{one} met {other}.") for one, other in zip(names, [*names[1:], "Ada"], strict=True)
+    ]
     facts = [Triple(names[i], "met", names[(i + 1) % 4], f"p{i}") for i in range(4)]
     system = SYSTEMS[name](kb_of(*pages, facts=tuple(facts)))
     look_up, read = TriplePaths.__getitem__, []
-    monkeypatch.setattr(TriplePaths, "__getitem__", lambda self, row: (read.append(row), look_up(self, row))[1])
+    monkeypatch.setattr(
+        TriplePaths, "__getitem__", lambda self, row: (read.append(row), look_up(self, row))[1]
+    )
     ranking = system.retrieve("Whom did Ada meet?", 4)
     assert read == []
     assert any(hit.path for hit in ranking)

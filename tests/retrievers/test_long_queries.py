@@ -10,7 +10,9 @@ import numpy as np
 from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever
 from kg2rag.types import Corpus, Passage, Query, Ranking, Trace
 
-CORPUS = Corpus.from_passages([Passage(f"p{i}", f"title {i}", f"word{i}", f"d{i}", 0) for i in range(3)])
+CORPUS = Corpus.from_passages(
+    [Passage(f"p{i}", f"title {i}", f"word{i}", f"d{i}", 0) for i in range(3)]
+)
 LONG = "word1 " * MAX_CHARACTERS
 READ = f"to 10,000 of {len(LONG):,} characters"
 
@@ -26,7 +28,9 @@ class Reads(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         self.lengths.extend(len(query.text) for query in queries)
-        return [Ranking(query.id, np.array([0]), np.array([1.0]), CORPUS.ids) for query in queries][: max(k, 9)]
+        return [Ranking(query.id, np.array([0]), np.array([1.0]), CORPUS.ids) for query in queries][
+            : max(k, 9)
+        ]
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         self.lengths.extend(len(query.text) for query in queries)

@@ -17,7 +17,9 @@ from kg2rag.types import Query, Ranking
 THREADS = 8
 
 
-@pytest.mark.parametrize("name", ["bm25", "dense", "hybrid", "mention_ppr", "mention_chains", "hippo2", "kg2rag"])
+@pytest.mark.parametrize(
+    "name", ["bm25", "dense", "hybrid", "mention_ppr", "mention_chains", "hippo2", "kg2rag"]
+)
 def test_eight_threads_get_the_serial_results(name: str, tmp_path) -> None:
     data = kg2rag.load("bundled", limit=24)
     kb = KnowledgeBase.build(data.corpus, embedder=HashedWords(), store=Store(tmp_path))
@@ -27,7 +29,8 @@ def test_eight_threads_get_the_serial_results(name: str, tmp_path) -> None:
 
     def ask(thread: int) -> list[object]:
         start.wait()
-        turned: list[Query] = [*data.queries[thread:], *data.queries[:thread]]  # no two ask the same at once
+        # no two ask the same at once
+        turned: list[Query] = [*data.queries[thread:], *data.queries[:thread]]
         found = {query.id: _found(system.retrieve(query, 10)) for query in turned}
         return [found[query.id] for query in data.queries]
 

@@ -36,7 +36,10 @@ def pattern(tmp_path: Path) -> Pattern:
     ("text", "first"),
     [
         # every spelling of the design
-        *((text, "class") for text in ("streamingTextRespons", "STreamingTxtResp", "streaming text response")),
+        *(
+            (text, "class")
+            for text in ("streamingTextRespons", "STreamingTxtResp", "streaming text response")
+        ),
         ("Streaming*Response", "class"),
         ("useChat", "hook"),  # the query's own spelling before another of the same name
         ("use_chat", "snake"),
@@ -56,14 +59,18 @@ def test_a_hit_says_which_term_it_matched_and_how_nearly(pattern: Pattern) -> No
     assert ranking.hit(1).score_parts["similarity"] == pytest.approx(20 / 21)
 
 
-@pytest.mark.parametrize("text", ["Find API keys in format 'sk-proj-xxxx'", "keys like sk-proj-xxxx"])
+@pytest.mark.parametrize(
+    "text", ["Find API keys in format 'sk-proj-xxxx'", "keys like sk-proj-xxxx"]
+)
 def test_a_format_given_by_an_example_finds_what_has_it(pattern: Pattern, text: str) -> None:
     ranking = pattern.retrieve(text)
     assert ranking.passage_ids == ["key"]
     assert ranking.notes.terms == (r"/\bsk\-proj\-[A-Za-z0-9]{4,}/",)
 
 
-@pytest.mark.parametrize(("text", "ids"), [(r"/sk-proj-\d+/", ["key"]), ("/usechat/", []), ("/usechat/i", ["hook"])])
+@pytest.mark.parametrize(
+    ("text", "ids"), [(r"/sk-proj-\d+/", ["key"]), ("/usechat/", []), ("/usechat/i", ["hook"])]
+)
 def test_a_slashed_query_is_a_regular_expression_that_folds_case_where_it_says_i(
     pattern: Pattern, text: str, ids: list[str]
 ) -> None:
@@ -71,25 +78,35 @@ def test_a_slashed_query_is_a_regular_expression_that_folds_case_where_it_says_i
 
 
 @pytest.mark.parametrize("text", ["", "   ", "the of and", "!?", "*", "* *"])
-def test_a_query_with_nothing_to_look_up_has_no_hit_and_says_so(pattern: Pattern, text: str) -> None:
+def test_a_query_with_nothing_to_look_up_has_no_hit_and_says_so(
+    pattern: Pattern, text: str
+) -> None:
     ranking = pattern.retrieve(text)
     assert (len(ranking), ranking.notes.terms) == (0, ())
 
 
 @pytest.mark.parametrize("text", ["/(a+)+$/", "/(a|aa)+$/", "/(x+x+)+y/"])
-def test_a_regular_expression_that_makes_backtracking_engines_hang_is_answered(tmp_path: Path, text: str) -> None:
+def test_a_regular_expression_that_makes_backtracking_engines_hang_is_answered(
+    tmp_path: Path, text: str
+) -> None:
     pattern = pattern_over({"hostile": "a" * 50_000 + "!" + "x" * 50_000}, tmp_path)
     assert pattern.retrieve(text).passage_ids == []
 
 
 @pytest.mark.parametrize("text", ["/usr/lib(x/", "/usr/lib[x/"])
-def test_what_no_engine_could_read_is_a_path_and_no_regular_expression(tmp_path: Path, text: str) -> None:
-    ranking = pattern_over({"path": "it lies in usr/lib", "else": "nothing"}, tmp_path).retrieve(text)
+def test_what_no_engine_could_read_is_a_path_and_no_regular_expression(
+    tmp_path: Path, text: str
+) -> None:
+    ranking = pattern_over({"path": "it lies in usr/lib", "else": "nothing"}, tmp_path).retrieve(
+        text
+    )
     assert ranking.passage_ids == ["path"]
     assert not any(term.startswith("/") and term.endswith("/") for term in ranking.notes.terms)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("text", [r"/(a)\1/", "/(?=a)/", "/((a{1,100}){1,100}){1,100}/", f"/{'a' * 5000}/"])
+@pytest.mark.parametrize(
+    "text", [r"/(a)\1/", "/(?=a)/", "/((a{1,100}){1,100}){1,100}/", f"/{'a' * 5000}/"]
+)
 def test_a_regular_expression_that_cannot_be_matched_in_linear_time_or_is_endless_is_refused(
     pattern: Pattern, text: str
 ) -> None:
@@ -99,7 +116,15 @@ def test_a_regular_expression_that_cannot_be_matched_in_linear_time_or_is_endles
 
 @pytest.mark.parametrize(
     "text",
-    ["word " * 20_000, "y" * 100_000, "*" * 100_000, "a*" * 50_000, "aB" * 50_000, "/" * 100_000 + "x", "_" * 100_000],
+    [
+        "word " * 20_000,
+        "y" * 100_000,
+        "*" * 100_000,
+        "a*" * 50_000,
+        "aB" * 50_000,
+        "/" * 100_000 + "x",
+        "_" * 100_000,
+    ],
 )
 def test_a_query_of_a_hundred_thousand_characters_is_answered(pattern: Pattern, text: str) -> None:
     assert [ranking.query_id for ranking in pattern.retrieve_batch([Query("q", text)], 10)] == ["q"]

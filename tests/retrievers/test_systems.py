@@ -20,7 +20,9 @@ from kg2rag.types import ParameterError
 
 def test_a_colour_is_that_of_the_file_and_optional(monkeypatch: pytest.MonkeyPatch) -> None:
     assert systems.colour("dense").startswith("#")
-    monkeypatch.setitem(systems.SYSTEMS.entries, "uncoloured", "kg2rag.retrievers.contract:Retriever")
+    monkeypatch.setitem(
+        systems.SYSTEMS.entries, "uncoloured", "kg2rag.retrievers.contract:Retriever"
+    )
     assert systems.colour("uncoloured") is None
     assert systems.colour("mine") is None
     drawn = plots.marks(["dense", "uncoloured"], "bm25")
@@ -60,7 +62,9 @@ def test_a_system_may_stand_beside_itself_under_other_parameters(kb: KnowledgeBa
         (["a=bm26"], r"Unknown system 'bm26'"),
     ],
 )
-def test_names_that_say_nothing_clear_are_refused(kb: KnowledgeBase, wanted: list[str], message: str) -> None:
+def test_names_that_say_nothing_clear_are_refused(
+    kb: KnowledgeBase, wanted: list[str], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         systems.build_all(kb, wanted)
 
@@ -109,8 +113,13 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("system", "word", "ours"), NAMES)
-def test_a_word_of_a_design_is_refused_and_ours_is_named(kb: KnowledgeBase, system: str, word: str, ours: str) -> None:
-    with pytest.raises(ParameterError, match=f"{re.escape(repr(word))} is a word of the .* design.*{re.escape(ours)}"):
+def test_a_word_of_a_design_is_refused_and_ours_is_named(
+    kb: KnowledgeBase, system: str, word: str, ours: str
+) -> None:
+    with pytest.raises(
+        ParameterError,
+        match=f"{re.escape(repr(word))} is a word of the .* design.*{re.escape(ours)}",
+    ):
         systems.build(system, kb, **{word: 2})
 
 
@@ -125,13 +134,25 @@ def test_a_parameter_of_a_system_is_none_of_a_call(kb: KnowledgeBase) -> None:
 
 
 def test_the_defaults_that_depart_from_a_design() -> None:
-    augmented, expanded, hybrid = map(systems.parameters, ("graph_augmented", "expansion_queries", "dynamic_hybrid"))
+    augmented, expanded, hybrid = map(
+        systems.parameters, ("graph_augmented", "expansion_queries", "dynamic_hybrid")
+    )
     assert (augmented["depth"], augmented["hops"]) == (10, 1)
-    assert (expanded["graph_weight"], expanded["dense_depth"], expanded["no_seeds"]) == (0.99, 5, ("term",))
-    assert (hybrid["analyser"], hybrid["graph"], hybrid["sides"]) == ("rules", "mention_ppr", "dense+bm25+pattern")
+    assert (expanded["graph_weight"], expanded["dense_depth"], expanded["no_seeds"]) == (
+        0.99,
+        5,
+        ("term",),
+    )
+    assert (hybrid["analyser"], hybrid["graph"], hybrid["sides"]) == (
+        "rules",
+        "mention_ppr",
+        "dense+bm25+pattern",
+    )
 
 
-def test_an_installed_package_adds_a_system(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_package_adds_a_system(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     point = EntryPoint("words", "kg2rag.retrievers.bm25:BM25", "kg2rag.systems")
     monkeypatch.setattr(
         "kg2rag.text.registry.entry_points",

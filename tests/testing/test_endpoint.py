@@ -23,10 +23,15 @@ def test_a_model_is_answered_by_the_function_and_after_closing_by_nobody(tmp_pat
 @pytest.mark.parametrize(
     ("prompt", "title"),
     [
-        ("Query\n[1] [Score: 1.0] [Source: dense]\nEd Wood\nA film.\n[2] [Score: .5]\nTim Burton", "Ed Wood"),
+        (
+            "Query\n[1] [Score: 1.0] [Source: dense]\nEd Wood\nA film.\n[2] [Score: .5]\nTim Burton",
+            "Ed Wood",
+        ),
         ("[1] [Score: 1.0] [Source: graph]\nPath: a -[b]-> c\nEd Wood\nA film.", "Ed Wood"),
         ("no passage", "nothing was found"),
     ],
 )
-def test_the_title_below_the_first_key_is_found_with_and_without_a_path(prompt: str, title: str) -> None:
+def test_the_title_below_the_first_key_is_found_with_and_without_a_path(
+    prompt: str, title: str
+) -> None:
     assert first_title(prompt) == title

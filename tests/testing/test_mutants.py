@@ -31,7 +31,9 @@ class Sound(Retriever):
 
     def scores(self, query: Query) -> np.ndarray:
         words = set(query.text.lower().split())
-        return np.array([float(len(words & own)) for own in self.kb.cached("words of passages", self.words)])
+        return np.array(
+            [float(len(words & own)) for own in self.kb.cached("words of passages", self.words)]
+        )
 
     def words(self) -> list[set[str]]:
         return [set(text.lower().split()) for text in self.kb.corpus.contents]
@@ -48,12 +50,19 @@ class Sound(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         every = np.arange(len(self.kb.corpus))
         masks = self.kb.candidates(queries)
-        return [self.one(query, every if rows is None else rows, k) for query, rows in zip(queries, masks, strict=True)]
+        return [
+            self.one(query, every if rows is None else rows, k)
+            for query, rows in zip(queries, masks, strict=True)
+        ]
 
 
 def each(change: Callable[[Sound, Ranking], Ranking]) -> type[Sound]:
     """`Sound` with every ranking changed."""
-    return batch(lambda self, queries, k: [change(self, one) for one in Sound.retrieve_batch(self, queries, k)])
+    return batch(
+        lambda self, queries, k: [
+            change(self, one) for one in Sound.retrieve_batch(self, queries, k)
+        ]
+    )
 
 
 def batch(retrieve: Callable[[Sound, Sequence[Query], int], list[Ranking]]) -> type[Sound]:
@@ -63,7 +72,9 @@ def batch(retrieve: Callable[[Sound, Sequence[Query], int], list[Ranking]]) -> t
 
 def taken(ranking: Ranking, rows: object, notes: Notes = NOTHING) -> Ranking:
     """Some hits of a ranking, in that order, without what it says of them."""
-    return replace(ranking, rows=ranking.rows[rows], scores=ranking.scores[rows], score_parts={}, notes=notes)
+    return replace(
+        ranking, rows=ranking.rows[rows], scores=ranking.scores[rows], score_parts={}, notes=notes
+    )
 
 
 def scaled_by_the_best_of_the_batch(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
@@ -79,12 +90,18 @@ def ties_from_the_end(self: Sound, queries: Sequence[Query], k: int) -> list[Ran
 
 def by_chance_the_second_time(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
     noise = random.random()
-    return [replace(one, scores=one.scores + noise, notes=NOTHING) for one in Sound.retrieve_batch(self, queries, k)]
+    return [
+        replace(one, scores=one.scores + noise, notes=NOTHING)
+        for one in Sound.retrieve_batch(self, queries, k)
+    ]
 
 
 def failures_as_empty_rankings(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
     empty = np.empty(0)
-    return [Ranking.from_scores(query.id, empty.astype(int), empty, self.kb.corpus.ids).top(k) for query in queries]
+    return [
+        Ranking.from_scores(query.id, empty.astype(int), empty, self.kb.corpus.ids).top(k)
+        for query in queries
+    ]
 
 
 def dense_where_few_share_a_word(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
@@ -115,14 +132,22 @@ class NeedsTitles(Sound):
     """Takes the first word of every title."""
 
     def scores(self, query: Query) -> np.ndarray:
-        return np.array([float(title.split()[0].lower() in query.text.lower()) for title in self.kb.corpus.titles])
+        return np.array(
+            [
+                float(title.split()[0].lower() in query.text.lower())
+                for title in self.kb.corpus.titles
+            ]
+        )
 
 
 class Unnamed(Sound):
     """Names no stage."""
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        return [replace(each, stages=("",), notes=Notes()) for each in super().retrieve_batch(queries, k)]
+        return [
+            replace(each, stages=("",), notes=Notes())
+            for each in super().retrieve_batch(queries, k)
+        ]
 
 
 @dataclass(frozen=True)
@@ -159,7 +184,10 @@ class FailsLate(Sound):
         check(self, least=between(1, 3))
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        return [each.top(min(self.depth, k)) for each in super().retrieve_batch(queries, max(self.depth, k))]
+        return [
+            each.top(min(self.depth, k))
+            for each in super().retrieve_batch(queries, max(self.depth, k))
+        ]
 
 
 @dataclass(frozen=True)
@@ -197,7 +225,7 @@ class FirstTen(Stage):
     def __post_init__(self) -> None:
         check(self, depth=at_least(1))
 
-    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:  # noqa: ARG002
+    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         return [ranking.top(10) for ranking in rankings]
 
 
@@ -212,50 +240,94 @@ def test_a_sound_retriever_is_accepted() -> None:
 @pytest.mark.parametrize(
     ("mutant", "promise", "words"),
     [
-        (each(lambda _, one: taken(one, slice(len(one) // 2, None))), "a smaller k is a prefix", "at k = 1 and k = 20"),
+        (
+            each(lambda _, one: taken(one, slice(len(one) // 2, None))),
+            "a smaller k is a prefix",
+            "at k = 1 and k = 20",
+        ),
         (batch(scaled_by_the_best_of_the_batch), "a batch equals its queries", "by itself: hit 1,"),
-        (NoEmpty, "answers every query", "query 'empty' (''): the ranking of 'stop words' at its place"),
+        (
+            NoEmpty,
+            "answers every query",
+            "query 'empty' (''): the ranking of 'stop words' at its place",
+        ),
         (
             batch(lambda self, queries, k: Sound.retrieve_batch(self, queries, k + 1)),
             "at most k hits",
             "21 hits at k = 20",
         ),
         (
-            each(lambda self, one: replace(one, rows=one.rows + len(self.kb.corpus) - 5, notes=NOTHING)),
+            each(
+                lambda self, one: replace(
+                    one, rows=one.rows + len(self.kb.corpus) - 5, notes=NOTHING
+                )
+            ),
             "known passages",
             "but the corpus has 300 passages",
         ),
         (batch(without_a_mask), "candidates", "is none of its 10 candidates"),
         (
-            each(lambda _, one: replace(one, scores=np.where(one.rows == 5, np.nan, one.scores), notes=NOTHING)),
+            each(
+                lambda _, one: replace(
+                    one, scores=np.where(one.rows == 5, np.nan, one.scores), notes=NOTHING
+                )
+            ),
             "finite scores",
             "the score of 'p5' is nan",
         ),
         (batch(ties_from_the_end), "canonical order", "order hits with `Ranking.from_scores`"),
-        (each(lambda _, one: replace(one, notes=Notes("2 · shared", "words"))), "formula", "'2 · shared' gives"),
-        (batch(by_chance_the_second_time), "preparing changes nothing", "before and after `prepare`: hit 1,"),
+        (
+            each(lambda _, one: replace(one, notes=Notes("2 · shared", "words"))),
+            "formula",
+            "'2 · shared' gives",
+        ),
+        (
+            batch(by_chance_the_second_time),
+            "preparing changes nothing",
+            "before and after `prepare`: hit 1,",
+        ),
         (OtherTrace, "a trace is a retrieval", "in `retrieve_batch` and in `trace_batch`"),
-        (batch(failures_as_empty_rankings), "finds something", "is made of the corpus's words and has no hit"),
-        (batch(dense_where_few_share_a_word), "no silent fall-back", "the ranking is that of Dense"),
+        (
+            batch(failures_as_empty_rankings),
+            "finds something",
+            "is made of the corpus's words and has no hit",
+        ),
+        (
+            batch(dense_where_few_share_a_word),
+            "no silent fall-back",
+            "the ranking is that of Dense",
+        ),
         (NeedsTitles, "answers every query", "on passages without titles, IndexError"),
         (Unnamed, "stages and paths", "names no stage; give `Ranking.from_scores` stages="),
         (Ignores, "parameter weight", "weight is ignored: with 0.25, 1.0,"),
         (Unchecked, "parameter share", "share = 1000000.0 is accepted and no query has a hit"),
-        (FailsLate, "parameter depth", "depth = -1 is accepted and fails later with ParameterError: k must be"),
+        (
+            FailsLate,
+            "parameter depth",
+            "depth = -1 is accepted and fails later with ParameterError: k must be",
+        ),
         (Untyped, "parameter least", "least = 'no number' is accepted; call `check`"),
         (Hidden, "configuration", "Hidden.strict is not in the repr"),
         (Locked, "pickling", "TypeError: cannot pickle '_thread.lock' object"),
-        (first_ten, "parameter depth", "depth = 100 gives the rankings of depth = 50, of all 300 passages"),
+        (
+            first_ten,
+            "parameter depth",
+            "depth = 100 gives the rankings of depth = 50, of all 300 passages",
+        ),
     ],
 )
-def test_a_broken_retriever_is_caught(mutant: Callable[..., Retriever], promise: str, words: str) -> None:
+def test_a_broken_retriever_is_caught(
+    mutant: Callable[..., Retriever], promise: str, words: str
+) -> None:
     with pytest.raises(ContractError) as caught:
         check_retriever(mutant, other_process=False)
     assert words in caught.value.broken[promise]
     assert f"\n- {promise}: " in str(caught.value)
 
 
-def test_a_retriever_is_checked_with_queries_of_ones_own_and_not_without_any(kb: KnowledgeBase) -> None:
+def test_a_retriever_is_checked_with_queries_of_ones_own_and_not_without_any(
+    kb: KnowledgeBase,
+) -> None:
     asked = [Query("1", "Which river did Anna Abbott know?"), Query("2", "")]
     check_retriever(Sound(kb), asked, other_process=False)
     with pytest.raises(ContractError, match=r"NoEmpty .*1 .*\n- answers every query: query '2'"):

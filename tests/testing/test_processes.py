@@ -31,7 +31,9 @@ class ByChance(Dense):
 """
 
 
-def test_a_retriever_that_iterates_a_set_ranks_otherwise_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retriever_that_iterates_a_set_ranks_otherwise_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kb = knowledge_bases()[FIRST]
     (tmp_path / "ranks_by_chance.py").write_text(BY_CHANCE, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -40,7 +42,9 @@ def test_a_retriever_that_iterates_a_set_ranks_otherwise_there(tmp_path: Path, m
     rankings = {name: each.retrieve_batch(ASKED, 5) for name, each in systems.items()}
     [(name, sentence)] = differing(systems, rankings, ASKED, 5)
     assert name == "by chance"
-    assert sentence.startswith("query '1' ('Which bridge did Anna Abbott know?'): another PYTHONHASHSEED gives")
+    assert sentence.startswith(
+        "query '1' ('Which bridge did Anna Abbott know?'): another PYTHONHASHSEED gives"
+    )
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,9 @@ class OfANotebook(Retriever):
 OfANotebook.__module__ = "__main__"
 
 
-def test_a_class_that_only_this_process_knows_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_that_only_this_process_knows_is_not_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import __main__
 
     monkeypatch.setattr(__main__, "OfANotebook", OfANotebook, raising=False)

@@ -17,7 +17,8 @@ from kg2rag.types import corpus_of
 
 RUSSIAN = "Паром ведёт Марек Лунд, и он не знает, что будет в порту, когда придёт буря."
 GERMAN = (
-    "Die Fähre fährt nach Göteborg, und am Ruder steht nicht der Kapitän, sondern sein Sohn, der auch das Schiff hat."
+    "Die Fähre fährt nach Göteborg, und am Ruder steht nicht der Kapitän, "
+    "sondern sein Sohn, der auch das Schiff hat."
 )
 GREEK = "Το πλοίο οδηγεί ο Μάρεκ Λουντ και δεν ξέρει τι θα γίνει στο λιμάνι όταν έρθει η καταιγίδα με τους ανέμους."
 
@@ -36,7 +37,9 @@ GREEK = "Το πλοίο οδηγεί ο Μάρεκ Λουντ και δεν ξ�
         ([], {"latin": "english"}),
     ],
 )
-def test_the_language_of_each_script_is_that_of_its_stop_words(texts: list[str], languages: dict[str, str]) -> None:
+def test_the_language_of_each_script_is_that_of_its_stop_words(
+    texts: list[str], languages: dict[str, str]
+) -> None:
     assert guess_languages(texts) == languages
 
 
@@ -58,7 +61,9 @@ def test_a_language_that_is_given_holds_for_its_script() -> None:
         ("שָׁלוֹם", ["שָׁלוֹם"]),
     ],
 )
-def test_words_are_those_of_unicode_and_pairs_of_letters_where_nothing_parts_them(text: str, terms: list[str]) -> None:
+def test_words_are_those_of_unicode_and_pairs_of_letters_where_nothing_parts_them(
+    text: str, terms: list[str]
+) -> None:
     found = LexicalSettings(stemmer="none", stop_words=False).terms(text)
     assert found == [unicodedata.normalize("NFC", term) for term in terms]
 
@@ -71,16 +76,33 @@ def first(texts: dict[str, str], query: str) -> str | None:
 @pytest.mark.parametrize(
     ("texts", "query", "found"),
     [
-        ({"a": unicodedata.normalize("NFD", GERMAN), "b": "Der Leuchtturm steht."}, "göteborg", "a"),
-        ({"a": RUSSIAN, "b": "Маяк стоит на скале, и он виден с моря, когда не идёт дождь."}, "порты", "a"),
-        ({"a": GREEK, "b": "Ο φάρος είναι στο βουνό και δεν φαίνεται από τη θάλασσα όταν βρέχει."}, "πλοία", "a"),
+        (
+            {"a": unicodedata.normalize("NFD", GERMAN), "b": "Der Leuchtturm steht."},
+            "göteborg",
+            "a",
+        ),
+        (
+            {"a": RUSSIAN, "b": "Маяк стоит на скале, и он виден с моря, когда не идёт дождь."},
+            "порты",
+            "a",
+        ),
+        (
+            {
+                "a": GREEK,
+                "b": "Ο φάρος είναι στο βουνό και δεν φαίνεται από τη θάλασσα όταν βρέχει.",
+            },
+            "πλοία",
+            "a",
+        ),
         ({"a": "玛丽居里发现了镭元素。", "b": "长江是中国最长的河流。"}, "最长的河流是？", "b"),
         ({"a": "서울은 한국의 수도이다.", "b": "부산에는 항구가 있다."}, "항구", "b"),
         ({"a": "แมวนอนบนเสื่อ", "b": "เรือออกจากท่าเรือ"}, "ท่าเรือ", "b"),
         ({"a": "The o\ufb03ce is open.", "b": "The ship."}, "office", "a"),
     ],
 )
-def test_a_passage_is_found_by_its_words_in_any_language(texts: dict[str, str], query: str, found: str) -> None:
+def test_a_passage_is_found_by_its_words_in_any_language(
+    texts: dict[str, str], query: str, found: str
+) -> None:
     assert first(texts, query) == found
 
 
@@ -91,9 +113,16 @@ def test_a_query_without_a_word_that_any_passage_has_is_told() -> None:
 
 
 def test_languages_other_than_english_are_in_the_notes() -> None:
-    notes = BM25(KnowledgeBase.build({"a": GERMAN, "b": GERMAN + " Nein."})).retrieve("Fähre", 1).notes
+    notes = (
+        BM25(KnowledgeBase.build({"a": GERMAN, "b": GERMAN + " Nein."})).retrieve("Fähre", 1).notes
+    )
     assert notes.display_fields()["languages"] == ("german",)
-    assert "languages" not in BM25(KnowledgeBase.build({"a": "The cat."})).retrieve("cat", 1).notes.display_fields()
+    assert (
+        "languages"
+        not in BM25(KnowledgeBase.build({"a": "The cat."}))
+        .retrieve("cat", 1)
+        .notes.display_fields()
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,23 +130,35 @@ def test_languages_other_than_english_are_in_the_notes() -> None:
     [
         ("Марек Лунд", ["Паром ведёт Марек Лунд каждый день.", "В порту сидит Марек Лунд утром."]),
         ("Μάρεκ Λουντ", ["Το πλοίο οδηγεί ο Μάρεκ Λουντ.", "Στο λιμάνι κάθεται ο Μάρεκ Λουντ."]),
-        ("Մարեկ Լունդ", ["Նավը վարում է Մարեկ Լունդ ամեն օր.", "Նավահանգստում է Մարեկ Լունդ այսօր."]),
+        (
+            "Մարեկ Լունդ",
+            ["Նավը վարում է Մարեկ Լունդ ամեն օր.", "Նավահանգստում է Մարեկ Լունդ այսօր."],
+        ),
         (
             "Göteborg",
-            [unicodedata.normalize("NFD", f"Wir fahren nach Göteborg {when}.") for when in ("heute", "jetzt")],
+            [
+                unicodedata.normalize("NFD", f"Wir fahren nach Göteborg {when}.")
+                for when in ("heute", "jetzt")
+            ],
         ),
         ("Göteborg", ["Wir sind in Göte\u00adborg heute.", "Er kam aus Göteborg an."]),
     ],
 )
-def test_a_name_that_two_passages_share_is_found_in_scripts_with_capitals(name: str, texts: list[str]) -> None:
-    corpus = corpus_of({str(row): {"title": f"T{row}", "text": text} for row, text in enumerate(texts)})
+def test_a_name_that_two_passages_share_is_found_in_scripts_with_capitals(
+    name: str, texts: list[str]
+) -> None:
+    corpus = corpus_of(
+        {str(row): {"title": f"T{row}", "text": text} for row, text in enumerate(texts)}
+    )
     table = find_mentions(corpus)
     assert name in table.names
     assert table.row[table.key == table.names.index(name)].tolist() == [0, 1]
 
 
 def test_a_function_word_of_another_script_begins_no_name() -> None:
-    corpus = corpus_of({str(row): f"Это было. В Москве {word}." for row, word in enumerate(("снег", "дождь"))})
+    corpus = corpus_of(
+        {str(row): f"Это было. В Москве {word}." for row, word in enumerate(("снег", "дождь"))}
+    )
     assert {"Москве"} == set(find_mentions(corpus).names)
 
 
@@ -130,15 +171,24 @@ def test_titles_are_found_where_no_blank_parts_words() -> None:
         }
     )
     table = find_mentions(corpus)
-    named = {(row, table.names[key]) for row, key in zip(table.row.tolist(), table.key.tolist(), strict=True)}
+    named = {
+        (row, table.names[key])
+        for row, key in zip(table.row.tolist(), table.key.tolist(), strict=True)
+    }
     assert named == {(0, "上海"), (1, "長江")}
 
 
 def test_passages_without_capitals_are_joined_by_the_rare_terms_that_they_share() -> None:
     texts = ["玛丽居里发现了镭元素。", "镭元素有放射性。", "长江在中国。"]
-    corpus = corpus_of({str(row): {"title": f"第{row}页", "text": text} for row, text in enumerate(texts)})
+    corpus = corpus_of(
+        {str(row): {"title": f"第{row}页", "text": text} for row, text in enumerate(texts)}
+    )
     found = Mentions().extract(corpus)
-    assert {(mention.entity, mention.passage_id) for mention in found.mentions if mention.entity == "镭 元 素"} == {
+    assert {
+        (mention.entity, mention.passage_id)
+        for mention in found.mentions
+        if mention.entity == "镭 元 素"
+    } == {
         ("镭 元 素", "0"),
         ("镭 元 素", "1"),
     }
@@ -150,7 +200,11 @@ def test_sentences_end_at_the_marks_of_their_script() -> None:
 
 
 def test_a_name_without_marks_and_layout_is_one_name() -> None:
-    assert normalise("Göte\u00adborg") == normalise(unicodedata.normalize("NFD", "GÖTEBORG")) == "goteborg"
+    assert (
+        normalise("Göte\u00adborg")
+        == normalise(unicodedata.normalize("NFD", "GÖTEBORG"))
+        == "goteborg"
+    )
     assert normalise("パリ") != normalise("バリ")
     assert normalise("\ufb01le") == "file"
     assert search_text("plain") == "plain"

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg2rag.text.code_names import definitions, key, looks_like_name, split, surfaces, variants
-from kg2rag.text.normalisation import JoinedTexts, Lexicon, normalise, split_sentences, without_brackets
+from kg2rag.text.normalisation import (
+    JoinedTexts,
+    Lexicon,
+    normalise,
+    split_sentences,
+    without_brackets,
+)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +44,10 @@ def test_case_accents_punctuation_and_spacing_are_folded(name: str, folded: str)
 def test_a_normalised_name_has_single_spaces_and_no_punctuation_but_signs(name: str) -> None:
     folded = normalise(name)
     assert folded == " ".join(folded.split())
-    assert all(char in " +#" or (char.isalnum() or char.isidentifier() or f"a{char}".isidentifier()) for char in folded)
+    assert all(
+        char in " +#" or (char.isalnum() or char.isidentifier() or f"a{char}".isidentifier())
+        for char in folded
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,11 +76,18 @@ def test_a_title_loses_its_trailing_brackets_but_is_never_emptied(title: str, ba
         ("", []),
     ],
 )
-def test_sentences_end_at_end_punctuation_before_a_capital_digit_or_quote(text: str, sentences: list[str]) -> None:
+def test_sentences_end_at_end_punctuation_before_a_capital_digit_or_quote(
+    text: str, sentences: list[str]
+) -> None:
     assert split_sentences(text) == sentences
 
 
-@given(st.lists(st.sampled_from(["Mr.", "Ann", "ran.", "He", "5", "(b", "c)", "!", "  ", "\n", '"A"']), max_size=30))
+@given(
+    st.lists(
+        st.sampled_from(["Mr.", "Ann", "ran.", "He", "5", "(b", "c)", "!", "  ", "\n", '"A"']),
+        max_size=30,
+    )
+)
 def test_splitting_loses_nothing_but_spaces(words: list[str]) -> None:
     text = " ".join(words)
     assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())
@@ -89,7 +105,10 @@ def test_names_in_code_are_found_folded_and_split() -> None:
     assert key("Étienne") == "etienne"
     assert split("parseHTTPResponse_v2") == ["parse", "HTTP", "Response", "v2"]
     assert variants("ai-sdk/openAI") == ("ai-sdk/openAI", "ai", "sdk", "openAI", "open", "AI")
-    assert [name for name, _ in surfaces("(os.path.join), 'useChat'.")] == ["os.path.join", "useChat"]
+    assert [name for name, _ in surfaces("(os.path.join), 'useChat'.")] == [
+        "os.path.join",
+        "useChat",
+    ]
     assert not any(map(looks_like_name, ("Who", "well-known", "U.S.", "NASA", "1984", "3rd")))
     code = "def a(): x\nclass B:\nfunction c() {}\nfn d() {}\nconst e = 1"
     assert list(definitions(code)) == ["a", "B", "c", "d", "e"]
@@ -117,7 +136,8 @@ def found(keys: list[str], text: str, names: list[str] | None = None) -> list[st
             "New York City, a city in New York",
             ["New York City", "city", "New York"],
         ),
-        (["new york", "new york city"], "New York State", ["New York"]),  # a longer one that breaks off
+        # a longer one that breaks off
+        (["new york", "new york city"], "New York State", ["New York"]),
         (["a b", "b c"], "a b c", ["a b"]),
         (["saint etienne"], "SAINT-ÉTIENNE; Saint_Etienne", ["SAINT-ÉTIENNE", "Saint_Etienne"]),
         (["cafe noir"], "Cafe\u0301 Noire\u0301, Cafe\u0301 Noir", ["Cafe\u0301 Noir"]),
@@ -139,7 +159,8 @@ def test_the_longest_name_at_each_place_is_found_without_overlap(keys, text, sur
         (["The Birds"], "the birds in The Birds", ["The Birds"]),
         (["uvicorn"], "served by uvicorn or Uvicorn", ["uvicorn", "Uvicorn"]),
         (["11 September"], "on 11 september", ["11 september"]),  # a digit is enough
-        (["the Birds fly", "Birds"], "the birds fly, the Birds, Birds fly", ["Birds", "Birds"]),  # goes on a word later
+        # goes on a word later
+        (["the Birds fly", "Birds"], "the birds fly, the Birds, Birds fly", ["Birds", "Birds"]),
         (["A b", "b"], "a b", ["b"]),
     ],
 )
@@ -148,7 +169,9 @@ def test_with_capitals_a_name_that_has_some_is_not_found_without(names, text, su
 
 
 ODD = st.text(alphabet="abAB éÉ½™_-\u0301. ßİ1+#\0ﬁ²⁺", max_size=30)
-WORDS = st.lists(st.sampled_from(["a", "A", "b", "B", "É", "½", "1", "the"]), min_size=1, max_size=4).map(" ".join)
+WORDS = st.lists(
+    st.sampled_from(["a", "A", "b", "B", "É", "½", "1", "the"]), min_size=1, max_size=4
+).map(" ".join)
 
 
 def together(lexicon: Lexicon, texts: list[str], *, capitals: bool = False) -> Found:
@@ -166,7 +189,10 @@ def one_by_one(names: list[str], text: str, *, capitals: bool) -> Iterator[tuple
     starts, ends, at = words.starts.tolist(), words.ends.tolist(), 0
     while at < len(starts):
         spans = [(at, last) for last in reversed(range(at, len(starts)))]
-        keys = ((" ".join(words.strings[at : last + 1]), text[starts[at] : ends[last]], last) for at, last in spans)
+        keys = (
+            (" ".join(words.strings[at : last + 1]), text[starts[at] : ends[last]], last)
+            for at, last in spans
+        )
         key, surface, last = next((one for one in keys if one[0] in codes), ("", "", at))
         quiet = not key or not loud(names[codes[key]])
         if key and normalise(surface) == key and (not capitals or quiet or loud(surface)):
@@ -179,8 +205,18 @@ def loud(form: str) -> bool:
     return any(char.isupper() or char.isdigit() for char in form)
 
 
-@given(st.lists(ODD | WORDS, max_size=10, unique_by=normalise), st.lists(ODD | WORDS, max_size=5), st.booleans())
-def test_many_texts_at_once_hold_what_each_of_them_holds(names: list[str], texts: list[str], capitals: bool) -> None:
+@given(
+    st.lists(ODD | WORDS, max_size=10, unique_by=normalise),
+    st.lists(ODD | WORDS, max_size=5),
+    st.booleans(),
+)
+def test_many_texts_at_once_hold_what_each_of_them_holds(
+    names: list[str], texts: list[str], capitals: bool
+) -> None:
     lexicon = Lexicon([normalise(name) for name in names], names)
-    want = [(at, *one) for at, text in enumerate(texts) for one in one_by_one(names, text, capitals=capitals)]
+    want = [
+        (at, *one)
+        for at, text in enumerate(texts)
+        for one in one_by_one(names, text, capitals=capitals)
+    ]
     assert together(lexicon, texts, capitals=capitals) == want

@@ -68,7 +68,11 @@ def test_json_is_read_as_the_standard_library_reads_it(value: object, escaped: b
 
 def test_a_line_that_is_no_json_object_is_named(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
-    for line, reason in (("{", "not valid JSON"), ("[]", "a list where an object is needed"), (nested(90_000), "deep")):
+    for line, reason in (
+        ("{", "not valid JSON"),
+        ("[]", "a list where an object is needed"),
+        (nested(90_000), "deep"),
+    ):
         file.write_text(f'{{"id": "1"}}\n\n{line}\n')
         with pytest.raises(DataError, match=rf"a\.jsonl, line 3: .*{reason}"):
             list(read_jsonl(file))
@@ -84,14 +88,17 @@ def test_a_byte_that_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
 
 def test_a_stray_quotation_mark_does_not_swallow_the_rows_after_it(csv) -> None:  # type: ignore[no-untyped-def]
     rows = [f"head {i},is,tail {i}" for i in range(50)]
-    rows[3], rows[48] = '"head 3,is,tail 3', 'head 48,is,tail 48"'  # 46 rows would become the first cell of one
+    # 46 rows would become the first cell of one
+    rows[3], rows[48] = '"head 3,is,tail 3', 'head 48,is,tail 48"'
     rows[48] = 'head 48",is,tail 48'
     with pytest.raises(DataError, match=r"a\.csv, lines 5 to 50: head"):
         csv("\n".join(["head,relation,tail", *rows]) + "\n")
 
 
 @pytest.mark.parametrize(
-    "row", ['"Ed" Wood,is,b', 'a,is,"b', '"a,is,b', "a,is", f"{'x' * 200_000},is,b"], ids=lambda row: row[:9]
+    "row",
+    ['"Ed" Wood,is,b', 'a,is,"b', '"a,is,b', "a,is", f"{'x' * 200_000},is,b"],
+    ids=lambda row: row[:9],
 )
 def test_a_row_that_is_none_is_named(csv, row: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(DataError, match=r"a\.csv, (line|record) [23]"):
@@ -107,7 +114,9 @@ def test_a_quotation_mark_in_tsv_is_a_character(csv) -> None:  # type: ignore[no
     assert csv('head\ttail\n"a\tb\n', "a.tsv") == [(2, {"head": '"a', "tail": "b"})]
 
 
-@pytest.mark.parametrize("text", ["[" * 30_000 + "]" * 30_000, f"{9:0>5000}", "a = 1e345e", "\udcff"])
+@pytest.mark.parametrize(
+    "text", ["[" * 30_000 + "]" * 30_000, f"{9:0>5000}", "a = 1e345e", "\udcff"]
+)
 def test_a_toml_file_that_is_none_is_named(tmp_path: Path, text: str) -> None:
     file = tmp_path / "a.toml"
     file.write_text(f"a = {text}", encoding="utf-8", errors="surrogateescape")
@@ -121,9 +130,15 @@ def test_what_goes_wrong_in_reading_is_an_error_of_ours_that_names_the_file() ->
         reading("x/a.json", "Write it again."),
     ):
         raise KeyError("name")
-    with pytest.raises(DataError, match=r"^x/a\.json: no passage\.$"), reading("x/a.json", "Write it again."):
+    with (
+        pytest.raises(DataError, match=r"^x/a\.json: no passage\.$"),
+        reading("x/a.json", "Write it again."),
+    ):
         raise ValueError("no passage.")
-    with pytest.raises(ValueError, match=r"^x/a\.json, line 3: no\.$"), reading("x/a.json", "Write it again."):
+    with (
+        pytest.raises(ValueError, match=r"^x/a\.json, line 3: no\.$"),
+        reading("x/a.json", "Write it again."),
+    ):
         raise DataError("x/a.json, line 3: no.")
     with pytest.raises(TypeError), reading("x/a.json", "", ValueError):
         raise TypeError("a mistake in the code")
@@ -131,7 +146,14 @@ def test_what_goes_wrong_in_reading_is_an_error_of_ours_that_names_the_file() ->
 
 def test_what_is_no_parquet_file_is_named(tmp_path: Path) -> None:
     file, sound = tmp_path / "a.parquet", pa.table({"name": ["one", "two"]})
-    pq.write_table(sound, file, use_dictionary=False, compression=None, write_page_checksum=True, store_schema=False)
+    pq.write_table(
+        sound,
+        file,
+        use_dictionary=False,
+        compression=None,
+        write_page_checksum=True,
+        store_schema=False,
+    )
     written, misnamed = file.read_bytes(), file.read_bytes().replace(b"name", b"n\xe1me")
     for content in (b"PAR1 not", misnamed, written.replace(b"two", b"twi")):  # the last in a page
         file.write_bytes(content)

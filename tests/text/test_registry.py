@@ -59,17 +59,27 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
         (" bm25 ( ) ", [("bm25", {})]),
         ("bm25(k1=1.2, b=0.7)", [("bm25", {"k1": "1.2", "b": "0.7"})]),
         ("openie(a b:c+d=e.json)+mentions", [("openie", {"": "a b:c+d=e.json"}), ("mentions", {})]),
-        ("a(linker=ngram(limit=1)+fuzzy, hops=2)", [("a", {"linker": "ngram(limit=1)+fuzzy", "hops": "2"})]),
+        (
+            "a(linker=ngram(limit=1)+fuzzy, hops=2)",
+            [("a", {"linker": "ngram(limit=1)+fuzzy", "hops": "2"})],
+        ),
         ("a(weights=[1, 2], by={'x': 1})", [("a", {"weights": "[1, 2]", "by": "{'x': 1}"})]),
         ('a("x), y", kind=it\'s)', [("a", {"": '"x), y"', "kind": "it's"})]),
-        ("llm(qwen3:8b@http://localhost:11434/v1?a=b)", [("llm", {"": "qwen3:8b@http://localhost:11434/v1?a=b"})]),
+        (
+            "llm(qwen3:8b@http://localhost:11434/v1?a=b)",
+            [("llm", {"": "qwen3:8b@http://localhost:11434/v1?a=b"})],
+        ),
     ],
 )
-def test_a_name_has_its_parameters_in_brackets(text: str, specs: list[tuple[str, dict[str, str]]]) -> None:
+def test_a_name_has_its_parameters_in_brackets(
+    text: str, specs: list[tuple[str, dict[str, str]]]
+) -> None:
     assert parse(text) == specs
 
 
-@pytest.mark.parametrize("text", ["", "a+", "a(", "a)", "a(1, 2)", "a(b=1, b=2)", "a(b='1)", "a b", "a(1)b", "(1)"])
+@pytest.mark.parametrize(
+    "text", ["", "a+", "a(", "a)", "a(1, 2)", "a(b=1, b=2)", "a(b='1)", "a b", "a(1)b", "(1)"]
+)
 def test_what_is_not_of_the_grammar_is_refused(text: str) -> None:
     with pytest.raises(ParameterError):
         parse(text)
@@ -109,7 +119,9 @@ def test_names_joined_by_a_plus_are_one_component() -> None:
         (3, {}, "'plain'"),
     ],
 )
-def test_a_mistake_is_answered_with_what_to_write(text: str, settings: dict[str, object], named: str) -> None:
+def test_a_mistake_is_answered_with_what_to_write(
+    text: str, settings: dict[str, object], named: str
+) -> None:
     with pytest.raises(ParameterError, match=named):
         READERS.build(text, "here", settings=settings)
 
@@ -120,7 +132,10 @@ def test_an_installed_package_adds_a_name(installed: list[EntryPoint]) -> None:
     assert READERS.usages() == ("cube", "plain", "read(FILE)", "root")
     assert READERS.build("cube", 27) == pytest.approx(3)
     assert READERS.build("root", 9) == 3  # our own comes first
-    installed += [EntryPoint("cube", "math:sqrt", GROUP), EntryPoint("broken", "no_such_module:sqrt", GROUP)]
+    installed += [
+        EntryPoint("cube", "math:sqrt", GROUP),
+        EntryPoint("broken", "no_such_module:sqrt", GROUP),
+    ]
     with pytest.raises(ParameterError, match="'cube'"):  # of two packages
         READERS.entry("cube")
     with pytest.raises(RuntimeError, match=r"'broken'.*no_such_module"):
@@ -130,7 +145,9 @@ def test_an_installed_package_adds_a_name(installed: list[EntryPoint]) -> None:
 def test_a_place_in_a_module_is_imported_from_here_where_that_is_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "own_systems_here.py").write_text("class Mine: ...\nimport sys\npath = list(sys.path)")
+    (tmp_path / "own_systems_here.py").write_text(
+        "class Mine: ...\nimport sys\npath = list(sys.path)"
+    )
     monkeypatch.chdir(tmp_path)
     before = list(sys.path)
     with pytest.raises(ParameterError, match="own_systems_here"):
@@ -139,7 +156,8 @@ def test_a_place_in_a_module_is_imported_from_here_where_that_is_allowed(
     assert (found.__module__, found.__name__) == ("own_systems_here", "Mine")
     assert sys.path == before
     (tmp_path / "needs_another.py").write_text("import not_installed_anywhere")
-    with pytest.raises(ModuleNotFoundError, match="not_installed_anywhere"):  # as the module says it
+    # as the module says it
+    with pytest.raises(ModuleNotFoundError, match="not_installed_anywhere"):
         READERS.entry("needs_another:Mine", modules=True)
 
 

@@ -50,10 +50,15 @@ def test_ids_and_rows_lead_to_each_other(corpus: Corpus) -> None:
 
 
 def test_the_sources_own_sentences_are_kept_and_others_are_split() -> None:
-    corpus = Corpus.from_passages(PASSAGES[:2], sentences=[["Ed Wood is a film. It", "is in black and white."], None])  # type: ignore[list-item]
+    corpus = Corpus.from_passages(
+        PASSAGES[:2], sentences=[["Ed Wood is a film. It", "is in black and white."], None]
+    )  # type: ignore[list-item]
     assert corpus.sentences(0) == ["Ed Wood is a film. It", "is in black and white."]
     assert corpus.sentences(1) == ["Tim Burton directed it."]
-    assert Corpus.from_passages(PASSAGES).sentences(0) == ["Ed Wood is a film.", "It is in black and white."]
+    assert Corpus.from_passages(PASSAGES).sentences(0) == [
+        "Ed Wood is a film.",
+        "It is in black and white.",
+    ]
     assert Corpus.from_passages(PASSAGES[:1], sentences=[[]]).sentences(0) == []
 
 
@@ -70,7 +75,13 @@ def test_the_fingerprint_depends_on_every_column_and_on_the_order() -> None:
         PASSAGES[::-1],
         *(
             [replace(PASSAGES[0], **change), *PASSAGES[1:]]
-            for change in ({"id": "x"}, {"title": "x"}, {"text": "x"}, {"doc_id": "x"}, {"position": 9})
+            for change in (
+                {"id": "x"},
+                {"title": "x"},
+                {"text": "x"},
+                {"doc_id": "x"},
+                {"position": 9},
+            )
         ),
     ]
     prints = [Corpus.from_passages(passages).fingerprint for passages in variants]
@@ -78,14 +89,24 @@ def test_the_fingerprint_depends_on_every_column_and_on_the_order() -> None:
     assert len(set(prints)) == len(prints) == 8
 
 
-@given(st.lists(st.text(alphabet="aé\n\"',\x00 b", min_size=1).filter(str.strip), min_size=1, max_size=8))
-def test_equal_corpora_have_equal_fingerprints_however_their_table_is_chunked(texts: list[str]) -> None:
-    corpus = Corpus.from_passages(Passage(f"p{i}", "", text, "d", i) for i, text in enumerate(texts))
+@given(
+    st.lists(
+        st.text(alphabet="aé\n\"',\x00 b", min_size=1).filter(str.strip), min_size=1, max_size=8
+    )
+)
+def test_equal_corpora_have_equal_fingerprints_however_their_table_is_chunked(
+    texts: list[str],
+) -> None:
+    corpus = Corpus.from_passages(
+        Passage(f"p{i}", "", text, "d", i) for i, text in enumerate(texts)
+    )
     pieces = [corpus.table.slice(row, 1) for row in range(len(corpus))]
     assert Corpus(pa.concat_tables(pieces)).fingerprint == corpus.fingerprint
 
 
-def test_a_text_may_have_other_blanks_in_the_source_than_in_the_corpus(corpus: Corpus, tmp_path: Path) -> None:
+def test_a_text_may_have_other_blanks_in_the_source_than_in_the_corpus(
+    corpus: Corpus, tmp_path: Path
+) -> None:
     exact = Corpus.from_passages(PASSAGES, exact=[None, " Tim Burton directed it.", None])
     assert list(exact) == PASSAGES
     assert exact.joined(": ") == corpus.joined(": ") == corpus.joined(": ", exact=True)
@@ -126,9 +147,15 @@ FIRST = Question("q1", "Who directed Ed Wood?", {"a#1": 1}, candidates=("a#0", "
 
 
 def test_a_set_has_queries_gold_and_a_frame(corpus: Corpus) -> None:
-    two = asked(corpus, FIRST, Question("q2", "Where?", {"b#0": 2}, triples=(("Ed Wood", "by", "Tim Burton"),)))
+    two = asked(
+        corpus,
+        FIRST,
+        Question("q2", "Where?", {"b#0": 2}, triples=(("Ed Wood", "by", "Tim Burton"),)),
+    )
     assert two.queries[0] == Query("q1", "Who directed Ed Wood?")
-    assert asked(corpus, FIRST, setting="distractor").queries == [Query("q1", FIRST.text, ("a#0", "a#1"))]
+    assert asked(corpus, FIRST, setting="distractor").queries == [
+        Query("q1", FIRST.text, ("a#0", "a#1"))
+    ]
     assert two.qrels == {"q1": {"a#1": 1}, "q2": {"b#0": 2}}
     assert len(asked(corpus, Question("q1", "Who?", {"a": 1}), unit="document")) == 1
     frame = two.to_frame()
@@ -149,7 +176,9 @@ def test_a_set_has_queries_gold_and_a_frame(corpus: Corpus) -> None:
         ({"candidates": ("a#1", "z")}, "candidate 'z'"),
     ],
 )
-def test_a_question_that_cannot_be_judged_is_refused_by_name(corpus: Corpus, change: Any, named: str) -> None:
+def test_a_question_that_cannot_be_judged_is_refused_by_name(
+    corpus: Corpus, change: Any, named: str
+) -> None:
     with pytest.raises(ValueError, match=f"films, question .*{named}"):
         asked(corpus, replace(FIRST, **change))
 
@@ -164,7 +193,9 @@ def test_a_question_that_cannot_be_judged_is_refused_by_name(corpus: Corpus, cha
         ((FIRST,), {"unit": "paragraph"}, "passage, document"),
     ],
 )
-def test_a_set_that_cannot_be_asked_is_refused(corpus: Corpus, questions: Any, settings: Any, named: str) -> None:
+def test_a_set_that_cannot_be_asked_is_refused(
+    corpus: Corpus, questions: Any, settings: Any, named: str
+) -> None:
     with pytest.raises(ValueError, match=named):
         asked(corpus, *questions, **settings)
 
@@ -187,13 +218,24 @@ def test_streamed_contents_are_the_contents() -> None:
     streamed = corpus.streamed_contents
     assert list(streamed) == corpus.contents
     assert [streamed[i] for i in range(-len(corpus), len(corpus))] == corpus.contents * 2
-    assert (streamed[1:3], streamed[::-2], streamed[5:2]) == (corpus.contents[1:3], corpus.contents[::-2], [])
+    assert (streamed[1:3], streamed[::-2], streamed[5:2]) == (
+        corpus.contents[1:3],
+        corpus.contents[::-2],
+        [],
+    )
     with pytest.raises(IndexError):
         streamed[len(corpus)]
 
 
 @pytest.mark.parametrize(
-    "blank", ["", " ", "\t\n\x0b\x0c\r", "\x1c\x1d\x1e\x1f", "\x85\xa0\u1680\u2003\u2028\u2029\u202f\u205f\u3000"]
+    "blank",
+    [
+        "",
+        " ",
+        "\t\n\x0b\x0c\r",
+        "\x1c\x1d\x1e\x1f",
+        "\x85\xa0\u1680\u2003\u2028\u2029\u202f\u205f\u3000",
+    ],
 )
 def test_a_text_that_is_blank_in_any_script_is_none(blank: str) -> None:
     with pytest.raises(ValueError, match=r"'b' \(row 1\)"):

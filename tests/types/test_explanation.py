@@ -46,12 +46,23 @@ def test_the_description_of_a_triple_is_shown_with_its_path() -> None:
 @pytest.mark.parametrize(
     ("formula", "sums"),
     [
-        ("0.7 · hybrid + 0.3 · graph", ["0.7 · 1.3 (hybrid) + 0.3 · 0 (graph)", "0.3 · 0.5 (graph)"]),
-        ("0.7 · hybrid + 0.3 · (graph + 1)", ["0.7 · 1.3 (hybrid) + 0.3 · (0 (graph) + 1)", "0.3 · (0.5 (graph) + 1)"]),
-        ({"hybrid": "0.7 · hybrid", "graph": "0.3 · graph"}, ["0.7 · 1.3 (hybrid)", "0.3 · 0.5 (graph)"]),
+        (
+            "0.7 · hybrid + 0.3 · graph",
+            ["0.7 · 1.3 (hybrid) + 0.3 · 0 (graph)", "0.3 · 0.5 (graph)"],
+        ),
+        (
+            "0.7 · hybrid + 0.3 · (graph + 1)",
+            ["0.7 · 1.3 (hybrid) + 0.3 · (0 (graph) + 1)", "0.3 · (0.5 (graph) + 1)"],
+        ),
+        (
+            {"hybrid": "0.7 · hybrid", "graph": "0.3 · graph"},
+            ["0.7 · 1.3 (hybrid)", "0.3 · 0.5 (graph)"],
+        ),
     ],
 )
-def test_a_formula_is_shown_with_the_numbers_of_the_hit_without_terms_that_it_lacks(formula, sums) -> None:
+def test_a_formula_is_shown_with_the_numbers_of_the_hit_without_terms_that_it_lacks(
+    formula, sums
+) -> None:
     assert re.findall("= (.*)", str(ranking(Notes(formula)).explain())) == sums
 
 
@@ -64,19 +75,31 @@ def test_the_parts_that_no_term_names_are_shown_beside_the_sum() -> None:
 def test_of_two_names_that_begin_alike_the_longer_is_meant() -> None:
     parts = {"dense": np.array([0.25]), "dense rank": np.array([4.0])}
     one = Ranking.from_scores(
-        "q", np.array([0]), np.array([0.25]), ["a"], score_parts=parts, notes=Notes("1 / dense rank")
+        "q",
+        np.array([0]),
+        np.array([0.25]),
+        ["a"],
+        score_parts=parts,
+        notes=Notes("1 / dense rank"),
     )
     assert re.findall("= (.*)", str(one.explain())) == ["1 / 4 (dense rank)"]
 
 
 def test_a_source_is_named_where_the_stage_does_not_name_it() -> None:
     found = ranking(Notes("graph", {"hybrid": "dense and bm25", "graph": "graph"}))
-    assert [stage_label(found, hit.stage) for hit in found] == ["hybrid, from dense and bm25", "graph"]
+    assert [stage_label(found, hit.stage) for hit in found] == [
+        "hybrid, from dense and bm25",
+        "graph",
+    ]
     assert sources(ranking()) == {"hybrid": "hybrid", "graph": "graph"}
 
 
 def test_what_a_strategy_says_of_the_query_is_told() -> None:
-    said = Notes(entities=(LinkedEntity("FastAPI", "fuzzy", 0.9),), warning="one entity", other={"confidence": 0.5})
+    said = Notes(
+        entities=(LinkedEntity("FastAPI", "fuzzy", 0.9),),
+        warning="one entity",
+        other={"confidence": 0.5},
+    )
     assert notes_of(ranking(said)) == {
         "entities": "FastAPI",
         "linked_by": "fuzzy",

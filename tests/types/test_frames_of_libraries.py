@@ -36,7 +36,11 @@ def test_documents_of_langchain_and_llamaindex_keep_their_metadata():
     index = [TextNode(text="Ada wrote.", metadata={"source": "a.md"}, id_="x")]
     for documents in (chain, index):
         [passage] = corpus_of(documents)
-        assert (passage.id, passage.text, dict(passage.metadata)) == ("x", "Ada wrote.", {"source": "a.md"})
+        assert (passage.id, passage.text, dict(passage.metadata)) == (
+            "x",
+            "Ada wrote.",
+            {"source": "a.md"},
+        )
     assert corpus_of([LangChainDocument(page_content="Ada wrote.")]).ids == ["0"]
 
 
@@ -79,6 +83,8 @@ def test_the_index_of_a_selection_and_of_a_series_is_the_id():
 
 
 def test_nullable_ids_are_whole_numbers_and_a_missing_one_is_named():
-    assert corpus_of(pd.DataFrame({"id": pd.array([1, 2], dtype="Int64"), "text": ["x", "y"]})).ids == ["1", "2"]
+    assert corpus_of(
+        pd.DataFrame({"id": pd.array([1, 2], dtype="Int64"), "text": ["x", "y"]})
+    ).ids == ["1", "2"]
     with pytest.raises(ValueError, match="record 2"):
         corpus_of(pd.DataFrame({"id": pd.array([1, None], dtype="Int64"), "text": ["x", "y"]}))

@@ -17,7 +17,9 @@ class Walked(Notes):
     codes: tuple[int, ...] | None = field(default=None, metadata=INNER)
 
 
-WALKED = Walked("walk", {"walk": "graph"}, entities=(ADA,), steps=3, paths=(("a b", 0.5),), codes=(1, 2))
+WALKED = Walked(
+    "walk", {"walk": "graph"}, entities=(ADA,), steps=3, paths=(("a b", 0.5),), codes=(1, 2)
+)
 JOINED = Notes("1 / place", inputs=(Notes("cosine", "dense", warning="dense ranking"), WALKED))
 
 
@@ -36,7 +38,12 @@ def test_codes_that_a_stage_leaves_for_the_next_are_neither_written_nor_shown() 
 
 
 def test_notes_of_a_class_that_is_not_loaded_are_kept_for_display() -> None:
-    written = {"kind": "Elsewhere", "formula": "x", "hops": [1, 2], "entities": [["Ada", "fuzzy", 0.9]]}
+    written = {
+        "kind": "Elsewhere",
+        "formula": "x",
+        "hops": [1, 2],
+        "entities": [["Ada", "fuzzy", 0.9]],
+    }
     read = Notes.from_json(written)
     assert (type(read), read.formula, read.linked) == (Notes, "x", (ADA,))
     assert read.display_fields()["hops"] == (1, 2)

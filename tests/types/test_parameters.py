@@ -47,7 +47,14 @@ def test_a_rule_may_depend_on_other_parameters() -> None:
 
 
 def test_values_that_keep_type_and_rule_are_accepted() -> None:
-    Walk(damping=np.float64(0.9), depth=np.int64(3), limit=10, direction="in", kinds=("a", "b"), scorer=Length())
+    Walk(
+        damping=np.float64(0.9),
+        depth=np.int64(3),
+        limit=10,
+        direction="in",
+        kinds=("a", "b"),
+        scorer=Length(),
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,8 +78,12 @@ def test_values_that_keep_type_and_rule_are_accepted() -> None:
         ("method", "pull", "one of push, power"),
     ],
 )
-def test_a_value_that_is_not_allowed_is_refused_with_what_is(parameter: str, value: Any, message: str) -> None:
-    with pytest.raises(ParameterError, match=f"^{parameter} must be .*{message}.*, not {re.escape(repr(value))}"):
+def test_a_value_that_is_not_allowed_is_refused_with_what_is(
+    parameter: str, value: Any, message: str
+) -> None:
+    with pytest.raises(
+        ParameterError, match=f"^{parameter} must be .*{message}.*, not {re.escape(repr(value))}"
+    ):
         Walk(**{parameter: value})
 
 

@@ -28,7 +28,9 @@ ASKED = Query("q", "?")
 
 def ranked(*rows: int) -> Ranking:
     """These rows, best first."""
-    return Ranking.from_scores("q", np.array(rows, dtype=np.int64), 1 / np.arange(1, len(rows) + 1), IDS)
+    return Ranking.from_scores(
+        "q", np.array(rows, dtype=np.int64), 1 / np.arange(1, len(rows) + 1), IDS
+    )
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,17 @@ def lost_at(trace: Trace, row: int) -> str | None:
 def test_the_first_step_that_a_passage_did_not_pass_lost_it() -> None:
     steps = (step("one", "entity not linked", "", [1, 2, 3]), step("two", "pruned", "", [3], [1]))
     trace = Trace(ranked(1), steps)
-    assert [lost_at(trace, row) for row in (9, 2, 3, 1)] == ["entity not linked", "pruned", "not retrieved", None]
+    assert [lost_at(trace, row) for row in (9, 2, 3, 1)] == [
+        "entity not linked",
+        "pruned",
+        "not retrieved",
+        None,
+    ]
 
 
-@pytest.mark.parametrize(("row", "why"), [(5, "below the first 2 hits, which Puts reads"), (3, "dropped by Puts")])
+@pytest.mark.parametrize(
+    ("row", "why"), [(5, "below the first 2 hits, which Puts reads"), (3, "dropped by Puts")]
+)
 def test_a_hit_that_a_stage_did_not_read_or_not_give_is_pruned_by_it(row: int, why: str) -> None:
     lost = (Returns((3, 1, 5)) >> Puts((1,))).trace_batch([ASKED], 10)[0].lost_by(row)
     assert lost is not None
@@ -82,7 +91,8 @@ def test_a_fusion_passes_what_any_member_ranks_high_enough() -> None:
     assert [lost_at(trace, row) for row in (6, 7, 9)] == ["pruned", "pruned", "not retrieved"]
 
 
-# One chain of facts: p0 Ada-Bob, p1 Bob-Cyd, p2 Cyd-Dan, p3 Xan-Yva by itself, p4 states nothing. p0 is nearest.
+# One chain of facts: p0 Ada-Bob, p1 Bob-Cyd, p2 Cyd-Dan, p3 Xan-Yva by itself, p4 states nothing.
+# p0 is nearest.
 TEXTS = ("Ada and Bob", "Bob and Cyd", "Cyd and Dan", "Xan and Yva", "nothing")
 TRIPLES = [("Ada", "Bob", "p0"), ("Bob", "Cyd", "p1"), ("Cyd", "Dan", "p2"), ("Xan", "Yva", "p3")]
 
@@ -91,13 +101,20 @@ TRIPLES = [("Ada", "Bob", "p0"), ("Bob", "Cyd", "p1"), ("Cyd", "Dan", "p2"), ("X
 def chain(tmp_path: Path) -> KnowledgeBase:
     facts = tuple(Triple(head, "knows", tail, passage) for head, tail, passage in TRIPLES)
     cosines = {"q": (0.8, 0.1, 0.2, 0.3, 0.35), "Where is Ada": (0.8, 0.1, 0.2, 0.3, 0.35)}
-    return by_hand.knowledge_base(by_hand.passages(*TEXTS), Extraction(facts), cosines, Store(tmp_path))
+    return by_hand.knowledge_base(
+        by_hand.passages(*TEXTS), Extraction(facts), cosines, Store(tmp_path)
+    )
 
 
 def test_expand_tells_no_triple_from_no_chain_from_too_far(chain: KnowledgeBase) -> None:
     # Seed p0; Ada and Bob at hop 0, Cyd at hop 1; the triples among them are those of p0 and p1.
     trace = (Dense(chain) >> Expand(chain, hops=1, seeds=1)).trace_batch([Query("q", "q")], 10)[0]
-    assert [lost_at(trace, row) for row in range(5)] == [None, None, "not expanded", *["entity not linked"] * 2]
+    assert [lost_at(trace, row) for row in range(5)] == [
+        None,
+        None,
+        "not expanded",
+        *["entity not linked"] * 2,
+    ]
     whys = [lost.why for row in (3, 4) if (lost := trace.lost_by(row)) is not None]
     assert whys == [
         "no chain of triples, however long, leads from the 1 seeds to it",
@@ -105,9 +122,14 @@ def test_expand_tells_no_triple_from_no_chain_from_too_far(chain: KnowledgeBase)
     ]
 
 
-def test_organise_tells_a_tree_that_was_cut_from_one_whose_turn_never_came(chain: KnowledgeBase) -> None:
-    # All five are read. Equal reranker scores: the tree p0-p1-p2, which has the heaviest edge, fills both places.
-    trace = (Dense(chain) >> Organise(chain, context=2, depth=5)).trace_batch([Query("q", "q")], 10)[0]
+def test_organise_tells_a_tree_that_was_cut_from_one_whose_turn_never_came(
+    chain: KnowledgeBase,
+) -> None:
+    # All five are read. Equal reranker scores: the tree p0-p1-p2, which has the heaviest edge,
+    # fills both places.
+    trace = (Dense(chain) >> Organise(chain, context=2, depth=5)).trace_batch(
+        [Query("q", "q")], 10
+    )[0]
     lost = [trace.lost_by(row) for row in range(5)]
     assert lost[:2] == [None, None]
     assert [(each.lost_at, each.why) for each in lost[2:] if each is not None] == [
@@ -117,16 +139,28 @@ def test_organise_tells_a_tree_that_was_cut_from_one_whose_turn_never_came(chain
     ]
 
 
-def test_the_graph_augmentation_tells_unlinked_from_beyond_its_hops_from_its_limit(chain: KnowledgeBase) -> None:
-    # The query names Ada; one hop reaches Bob, whose passages are p0 and p1. Only p0 is read as text.
+def test_the_graph_augmentation_tells_unlinked_from_beyond_its_hops_from_its_limit(
+    chain: KnowledgeBase,
+) -> None:
+    # The query names Ada; one hop reaches Bob, whose passages are p0 and p1. Only p0 is read as
+    # text.
     pipeline = Dense(chain) >> GraphAugment(chain, hops=1, max_chunks=1, depth=1)
     trace = pipeline.trace_batch([Query("q", "Where is Ada")], 10)[0]
-    assert [lost_at(trace, row) for row in range(5)] == [None, None, "not expanded", *["entity not linked"] * 2]
+    assert [lost_at(trace, row) for row in range(5)] == [
+        None,
+        None,
+        "not expanded",
+        *["entity not linked"] * 2,
+    ]
     none = Dense(chain) >> GraphAugment(chain, hops=1, max_chunks=0, depth=1)
     assert lost_at(none.trace_batch([Query("q", "Where is Ada")], 10)[0], 1) == "pruned"
 
 
-SOME = [query for query in worlds.queries() if query.id in ("q0", "q1", "q2", "q3", "q13", "empty", "tie")]
+SOME = [
+    query
+    for query in worlds.queries()
+    if query.id in ("q0", "q1", "q2", "q3", "q13", "empty", "tie")
+]
 
 
 @pytest.mark.parametrize("name", systems.names())
@@ -140,7 +174,9 @@ def test_every_system_traces_its_own_ranking_and_has_a_reason_for_every_other_pa
         assert trace.ranking.top(20).passage_ids == ranking.passage_ids
         for each in trace.steps:
             assert each.lost_at in LOST_AT
-            assert each.rows.tolist() == sorted(set(each.rows.tolist()) & set(range(worlds.N_PASSAGES)))
+            assert each.rows.tolist() == sorted(
+                set(each.rows.tolist()) & set(range(worlds.N_PASSAGES))
+            )
         kept = set(trace.ranking.rows.tolist())
         lost = {row: trace.lost_by(row) for row in range(worlds.N_PASSAGES)}
         assert all(row in kept or (each is not None and each.why) for row, each in lost.items())

@@ -11,7 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, Triple, first_of, rescored, top_with_ties
+from kg2rag.types import (
+    Corpus,
+    Notes,
+    Passage,
+    QADataset,
+    Query,
+    Ranking,
+    Triple,
+    first_of,
+    rescored,
+    top_with_ties,
+)
 
 IDS = [f"p{i}" for i in range(10)]
 FACT = Triple("Ed Wood", "directed by", "Tim Burton", "p1")
@@ -28,7 +39,10 @@ def ranking() -> Ranking:
         IDS,
         stages=("dense", "graph"),
         stage_codes=np.array([0, 0, 0, 1]),
-        score_parts={"cosine": np.array([0.5, 0.1, 0.9, np.nan]), "fact": np.array([np.nan, np.nan, np.nan, 0.5])},
+        score_parts={
+            "cosine": np.array([0.5, 0.1, 0.9, np.nan]),
+            "fact": np.array([np.nan, np.nan, np.nan, 0.5]),
+        },
         paths={1: (FACT,)},
         notes=Notes(warning="by hand"),
     ).top(10)
@@ -39,7 +53,12 @@ def test_hits_are_in_order_and_carry_their_own_stage_path_and_parts(ranking: Ran
     assert ranking.scores.tolist() == [0.9, 0.5, 0.5, 0.1]
     assert [hit.stage for hit in ranking] == ["dense", "graph", "dense", "dense"]
     assert [hit.path for hit in ranking] == [(), (FACT,), (), ()]
-    assert [hit.score_parts for hit in ranking] == [{"cosine": 0.9}, {"fact": 0.5}, {"cosine": 0.5}, {"cosine": 0.1}]
+    assert [hit.score_parts for hit in ranking] == [
+        {"cosine": 0.9},
+        {"fact": 0.5},
+        {"cosine": 0.5},
+        {"cosine": 0.1},
+    ]
 
 
 def test_a_ranking_is_indexed_as_a_list_of_its_hits(ranking: Ranking) -> None:
@@ -59,7 +78,8 @@ def test_a_hit_has_the_text_of_its_passage_where_its_ranking_was_not_read_from_a
     assert found[1].passage == PASSAGE
     assert repr(corpus) not in repr(found[0])
     assert "<td>A film.</td>" in found._repr_html_()
-    for again in (pickle.loads(pickle.dumps(found)), deepcopy(found)):  # these leave the corpus behind
+    # these leave the corpus behind
+    for again in (pickle.loads(pickle.dumps(found)), deepcopy(found)):
         assert type(again.ids) is list
         assert again.passage_ids == ["p2", "p1"]
         with pytest.raises(ValueError, match=r"'p2' .*data\.corpus\["):
@@ -119,7 +139,9 @@ def test_best_then_rank_equals_sorting_everything(scores: list[float], k: int) -
     assert Ranking.from_scores("q", rows, values[rows], ids).top(k).rows.tolist() == expected
 
 
-@pytest.mark.parametrize(("name", "value"), [*(("strength", x) for x in (0.0, 10.1, np.nan)), ("confidence", 1.5)])
+@pytest.mark.parametrize(
+    ("name", "value"), [*(("strength", x) for x in (0.0, 10.1, np.nan)), ("confidence", 1.5)]
+)
 def test_a_triple_refuses_weights_outside_their_range(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"{name} {value}"):
         Triple("a", "r", "b", "p1", **{name: value})
@@ -134,18 +156,37 @@ def test_a_triple_refuses_weights_outside_their_range(name: str, value: float) -
         (lambda: Corpus([PASSAGE]), r"list.*Corpus\.from_passages"),
         (lambda: Corpus.from_passages(["A film."]), "'A film.'"),  # type: ignore[list-item]
         (lambda: QADataset("x", [PASSAGE], ()), "corpus must be .*Corpus"),  # type: ignore[arg-type]
-        (lambda: QADataset("x", Corpus.from_passages([PASSAGE]), ("Who?",)), "questions must be .*Question"),  # type: ignore[arg-type]
+        (
+            lambda: QADataset("x", Corpus.from_passages([PASSAGE]), ("Who?",)),
+            "questions must be .*Question",
+        ),  # type: ignore[arg-type]
     ],
 )
-def test_a_value_of_the_wrong_type_is_refused_at_once_with_what_to_give(make: Callable[[], object], named: str):
+def test_a_value_of_the_wrong_type_is_refused_at_once_with_what_to_give(
+    make: Callable[[], object], named: str
+):
     with pytest.raises(TypeError, match=named):
         make()
 
 
-def test_scores_that_differ_by_less_than_a_millionth_tie_and_are_ordered_by_corpus_position() -> None:
+def test_scores_that_differ_by_less_than_a_millionth_tie_and_are_ordered_by_corpus_position() -> (
+    None
+):
     scores = np.array([0.5, 0.50000004, 0.49999, 0.5 - 4e-8, -2.0])
-    assert Ranking.from_scores("q", np.arange(5), scores, list("abcde")).rows.tolist() == [0, 1, 3, 2, 4]
-    assert Ranking.from_scores("q", np.arange(5), 1e-9 * scores, list("abcde")).rows.tolist() == [0, 1, 3, 2, 4]
+    assert Ranking.from_scores("q", np.arange(5), scores, list("abcde")).rows.tolist() == [
+        0,
+        1,
+        3,
+        2,
+        4,
+    ]
+    assert Ranking.from_scores("q", np.arange(5), 1e-9 * scores, list("abcde")).rows.tolist() == [
+        0,
+        1,
+        3,
+        2,
+        4,
+    ]
 
 
 STEP, OTHER = Triple("a", "r", "b", "p2"), Triple("c", "r", "d", "p0")
@@ -191,5 +232,10 @@ def test_a_hit_keeps_stage_path_and_parts_under_its_new_score() -> None:
         (OTHER,),
         {"cosine": 0.5, "new": 2},
     )
-    assert (second.passage_id, second.stage, second.path, second.score_parts) == ("p2", "graph", (STEP,), {"new": 1})
+    assert (second.passage_id, second.stage, second.path, second.score_parts) == (
+        "p2",
+        "graph",
+        (STEP,),
+        {"new": 1},
+    )
     assert (new.notes.formula, new.notes.source, new.notes.warnings) == ("new", "dense", ("first",))

@@ -5,4 +5,12 @@ from kg2rag.datasets.documents.folder import from_folder, from_frame, from_texts
 from kg2rag.datasets.documents.near_duplicates import ALIKE, near_duplicates
 from kg2rag.datasets.documents.readers import ENDINGS
 
-__all__ = ["ALIKE", "ENDINGS", "Documents", "from_folder", "from_frame", "from_texts", "near_duplicates"]
+__all__ = [
+    "ALIKE",
+    "ENDINGS",
+    "Documents",
+    "from_folder",
+    "from_frame",
+    "from_texts",
+    "near_duplicates",
+]

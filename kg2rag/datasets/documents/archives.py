@@ -24,7 +24,9 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(BytesIO(data))
         except (zipfile.BadZipFile, ValueError, OSError) as error:
-            raise DataError(f"it is no whole ZIP archive ({error}), as files of this kind are.") from None
+            raise DataError(
+                f"it is no whole ZIP archive ({error}), as files of this kind are."
+            ) from None
         self.names = self._zip.namelist()
         self._bytes_read = 0
 
@@ -36,7 +38,9 @@ class Archive:
             raise DataError(f"it has no part {name!r}. Is the file complete?") from None
         self._bytes_read += size
         if size > MAX_PART_BYTES or self._bytes_read > MAX_ARCHIVE_BYTES:
-            raise DataError(f"its part {name!r} has {size:,} bytes unpacked; at most {MAX_PART_BYTES:,} are read.")
+            raise DataError(
+                f"its part {name!r} has {size:,} bytes unpacked; at most {MAX_PART_BYTES:,} are read."
+            )
         try:
             with self._zip.open(name) as part:
                 data = part.read(size + 1)  # a part may be longer than its entry says
@@ -77,7 +81,9 @@ def parse_xml(data: bytes, name: str) -> Any:
     """The root element of a document in XML; entities are not expanded, nothing else is read."""
     from lxml import etree
 
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
+    )
     try:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
@@ -91,7 +97,9 @@ def local_name(element: Any) -> str:
 
 def attribute(element: Any, name: str) -> str:
     """The attribute of that name in any namespace; "" where there is none."""
-    return next((value for key, value in element.attrib.items() if key.rpartition("}")[2] == name), "")
+    return next(
+        (value for key, value in element.attrib.items() if key.rpartition("}")[2] == name), ""
+    )
 
 
 def named(element: Any, *names: str) -> Iterator[Any]:

@@ -93,7 +93,9 @@ def lost_words(source: Sequence[str], texts: Iterable[str]) -> list[str]:
     return [
         word
         for place, word in enumerate(source)
-        if word not in text_words and len(word) <= LONGEST_WORD and not _is_part_of_word(source, place, text_words)
+        if word not in text_words
+        and len(word) <= LONGEST_WORD
+        and not _is_part_of_word(source, place, text_words)
     ]
 
 

@@ -1,7 +1,7 @@
 """The passages of many files -> `Documents`: titles that tell files apart, prose in which names are found, and links.
 
-A heading that several documents have is no title and names nothing; a sentence that several have, numbers aside, is a
-footer or a notice.
+A heading that several documents have is no title and names nothing; a sentence that several have,
+numbers aside, is a footer or a notice.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Documents(QADataset):
     def with_questions(self, questions: Any) -> QADataset:
         """The documents as a data set; `questions` in any shape that `from_frames` takes, or a file with a table.
 
-        Gold names passages, documents (the files' paths in the folder), titles, pages (`a.pdf#page=3`), headings
-        (`a.md#heading`), or is a text that stands in the passages.
+        Gold names passages, documents (the files' paths in the folder), titles, pages
+        (`a.pdf#page=3`), headings (`a.md#heading`), or is a text that stands in the passages.
         """
         rows = read_table(Path(questions)) if isinstance(questions, str | Path) else questions
         data = from_frames(self.corpus, rows, name=self.name)
@@ -98,8 +98,12 @@ def collect(
     rows = [row for entry in entries.values() for row in entry.rows]
     notes = Counter(entry.reason for entry in entries.values() if entry.reason)
     if not rows:
-        reasons = "; ".join(f"{count} × {reason}" for reason, count in notes.most_common(SHOWN)) or "none"
-        raise DataError(f"{name}: no text in {len(entries)} files ({reasons}). Read are {', '.join(endings)}.")
+        reasons = (
+            "; ".join(f"{count} × {reason}" for reason, count in notes.most_common(SHOWN)) or "none"
+        )
+        raise DataError(
+            f"{name}: no text in {len(entries)} files ({reasons}). Read are {', '.join(endings)}."
+        )
     titles, names = dict[str, list[str]](), dict[str, list[str]]()
     for entry in entries.values():
         titles |= entry.titles
@@ -125,9 +129,13 @@ def _choose_titles(rows: list[PassageRow], titles: Mapping[str, list[str]]) -> N
 
     A heading that is no title becomes text of the document's first passage.
     """
-    shared = Counter(title for offered in titles.values() for title in {text.casefold() for text in offered[:-1]})
+    shared = Counter(
+        title for offered in titles.values() for title in {text.casefold() for text in offered[:-1]}
+    )
     chosen = {
-        id_: next((title for title in offered[:-1] if shared[title.casefold()] < SHARED), offered[-1])
+        id_: next(
+            (title for title in offered[:-1] if shared[title.casefold()] < SHARED), offered[-1]
+        )
         for id_, offered in titles.items()
     }
     for row in rows:
@@ -141,7 +149,9 @@ def _choose_titles(rows: list[PassageRow], titles: Mapping[str, list[str]]) -> N
 
 def _keep_naming_prose(rows: list[PassageRow]) -> None:
     """Leave in `sentences` what may name something: headings of one document, and sentences that few documents have."""
-    sentences = {(row["doc_id"], without_numbers(text)) for row in rows for text in row["sentences"]}
+    sentences = {
+        (row["doc_id"], without_numbers(text)) for row in rows for text in row["sentences"]
+    }
     n_documents = Counter(text for _, text in sentences)
     for row, headings in zip(rows, _naming_headings(rows), strict=True):
         prose = [text for text in row["sentences"] if n_documents[without_numbers(text)] < COMMON]

@@ -1,7 +1,7 @@
 """Bytes -> text: by byte order mark, as UTF-8, by a declaration in the file, else by chardet's guess, which is named.
 
-chardet 7 told 31 of 33 samples in 15 encodings apart, charset-normalizer 3.5 told 23: it takes Western texts for
-Central European or Macintosh ones.
+chardet 7 told 31 of 33 samples in 15 encodings apart, charset-normalizer 3.5 told 23: it takes
+Western texts for Central European or Macintosh ones.
 """
 
 from __future__ import annotations
@@ -80,8 +80,11 @@ def _guess(data: bytes, declared: str) -> Decoded:
     damaged = text.count("\ufffd")
     valid = sum(sign > "\x7f" for sign in text) - damaged
     if "\0" not in text and valid >= damaged:
-        return Decoded(_plain_lines(text), f"encoding guessed: UTF-8 with {damaged} damaged characters")
-    sample = data[:SAMPLE_BYTES].replace(declared.encode(), b"")  # chardet trusts what a page declares
+        return Decoded(
+            _plain_lines(text), f"encoding guessed: UTF-8 with {damaged} damaged characters"
+        )
+    # chardet trusts what a page declares
+    sample = data[:SAMPLE_BYTES].replace(declared.encode(), b"")
     for encoding in _likely_encodings(sample, of_the_web=damaged <= _FEW_BYTES)[:1]:
         text = data.decode(encoding, "replace")
         if text[:SAMPLE_BYTES].count("\0") <= len(text[:SAMPLE_BYTES]) // 100:
@@ -92,15 +95,22 @@ def _guess(data: bytes, declared: str) -> Decoded:
 def _likely_encodings(sample: bytes, *, of_the_web: bool) -> list[str]:
     """The encodings of a sample, the likeliest first: by chardet, those in which no control characters stand first.
 
-    Where each encoding of the web gives control characters, a text is of DOS or of an old Macintosh.
+    Where each encoding of the web gives control characters, a text is of DOS or of an old
+    Macintosh.
     """
     from chardet import EncodingEra, detect_all
 
     era = EncodingEra.ALL
     if of_the_web:
         era = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO
-    encodings = [str(guess["encoding"]) for guess in detect_all(sample, encoding_era=era) if guess["encoding"]]
-    has_controls = {e: bool(_CONTROLS.search(sample.decode(e, "replace"))) for e in encodings[:MOST_GUESSES]}
+    encodings = [
+        str(guess["encoding"])
+        for guess in detect_all(sample, encoding_era=era)
+        if guess["encoding"]
+    ]
+    has_controls = {
+        e: bool(_CONTROLS.search(sample.decode(e, "replace"))) for e in encodings[:MOST_GUESSES]
+    }
     if of_the_web and all(has_controls.values()):
         return _likely_encodings(sample, of_the_web=False)
     return sorted(has_controls, key=has_controls.__getitem__)

@@ -1,7 +1,7 @@
 """Your documents, in a folder, a list or a table -> `Documents`: passages of the encoder's length, and a report.
 
-A passage's metadata has the `file`, its `headings`, the `page` in files with pages, and `links` to other documents;
-`doc_id` and `position` tell its neighbours.
+A passage's metadata has the `file`, its `headings`, the `page` in files with pages, and `links` to
+other documents; `doc_id` and `position` tell its neighbours.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from kg2rag.compute.parallel import progress_bar
 from kg2rag.datasets.documents.collection import Documents, collect
 from kg2rag.datasets.documents.listing import ListedFile, list_folder
 from kg2rag.datasets.documents.readers import ENDINGS
-from kg2rag.datasets.documents.reading import FileBytes, FileEntry, is_table, read_bytes, read_entry, record_rows
+from kg2rag.datasets.documents.reading import (
+    FileBytes,
+    FileEntry,
+    is_table,
+    read_bytes,
+    read_entry,
+    record_rows,
+)
 from kg2rag.datasets.documents.splitting import Splitter
 from kg2rag.datasets.documents.tables import read_table
 from kg2rag.types import corpus_of
@@ -37,12 +44,14 @@ def from_folder(
 ) -> Documents:
     """The documents of a folder and those below it, or of one file.
 
-    Documents are Markdown, HTML, plain text, PDF, Word, PowerPoint, OpenDocument, EPUB, notebooks, mail, and light
-    markup (reStructuredText, Org, LaTeX, AsciiDoc …); a record of a table (.jsonl, .csv, .tsv, .parquet, .json) is one.
-    What is in the store is not read again: an interrupted reading goes on, and of changed files only those are read.
+    Documents are Markdown, HTML, plain text, PDF, Word, PowerPoint, OpenDocument, EPUB, notebooks,
+    mail, and light markup (reStructuredText, Org, LaTeX, AsciiDoc …); a record of a table (.jsonl,
+    .csv, .tsv, .parquet, .json) is one. What is in the store is not read again: an interrupted
+    reading goes on, and of changed files only those are read.
 
-    A file that cannot be read is skipped, and `report` says why; so are files that kg2rag wrote, links that lead out of
-    the folder and folders of installed packages. `report` counts the words of a file that no passage has.
+    A file that cannot be read is skipped, and `report` says why; so are files that kg2rag wrote,
+    links that lead out of the folder and folders of installed packages. `report` counts the words
+    of a file that no passage has.
 
     Parameters
     ----------
@@ -50,12 +59,14 @@ def from_folder(
     name : how results call it; default: the folder's name.
     leave_out : a file that is no document, such as the one with the questions.
 
-    Raises FileNotFoundError: no such folder; ImportError: the extra `documents` is not installed; ValueError: no text
-    in any file.
+    Raises FileNotFoundError: no such folder; ImportError: the extra `documents` is not installed;
+    ValueError: no text in any file.
     """
     root = Path(path).expanduser()
     if not root.exists():
-        raise FileNotFoundError(f"{root} does not exist. Give a folder of documents: {', '.join(ENDINGS)}.")
+        raise FileNotFoundError(
+            f"{root} does not exist. Give a folder of documents: {', '.join(ENDINGS)}."
+        )
     if not root.is_dir() and is_table(read_bytes(ListedFile(root, root.name))):
         return from_texts(read_table(root), tokens=tokens, name=name or root.stem)
     splitter = Splitter(tokens)
@@ -69,7 +80,13 @@ def from_folder(
             entries |= _read_batch(batch, folder, splitter, store or Store())
             bar.update(len(batch))
     name = name or root.resolve().stem
-    return collect(name, entries, {"loader": "from_folder", "tokens": tokens}, endings=ENDINGS, n_hidden=listing.hidden)
+    return collect(
+        name,
+        entries,
+        {"loader": "from_folder", "tokens": tokens},
+        endings=ENDINGS,
+        n_hidden=listing.hidden,
+    )
 
 
 def _batches(files: Sequence[ListedFile], same: dict[str, str]) -> Iterator[list[FileBytes]]:
@@ -90,7 +107,9 @@ def _batches(files: Sequence[ListedFile], same: dict[str, str]) -> Iterator[list
         yield batch
 
 
-def _read_batch(batch: Sequence[FileBytes], folder: str, splitter: Splitter, store: Store) -> dict[str, FileEntry]:
+def _read_batch(
+    batch: Sequence[FileBytes], folder: str, splitter: Splitter, store: Store
+) -> dict[str, FileEntry]:
     """The entries of some files, from the store or read; those that cannot be read are tried again each time."""
     keyed_file = store.keyed_file("documents")
     keys = {file.place: file.key(folder, splitter.tokens) for file in batch if not file.reason}
@@ -115,8 +134,8 @@ def _read_batch(batch: Sequence[FileBytes], folder: str, splitter: Splitter, sto
 def from_texts(texts: Any, *, tokens: int = TOKENS, name: str = "texts") -> Documents:
     """Documents given as texts: a list, {id: text}, dicts, a frame, or documents of LangChain or LlamaIndex.
 
-    A frame has a column `text`, perhaps `id` and `title`; all others are kept as metadata. A text longer than `tokens`
-    is divided at paragraphs and sentences. `doc_id` and `position` are kept.
+    A frame has a column `text`, perhaps `id` and `title`; all others are kept as metadata. A text
+    longer than `tokens` is divided at paragraphs and sentences. `doc_id` and `position` are kept.
 
     >>> from_texts(["Ada wrote notes.", "Charles built engines."])
     Documents('texts', Corpus(2 passages, 2 documents))

@@ -1,7 +1,8 @@
 """A page of HTML -> its blocks, by Beautiful Soup and lxml; navigation is left out and counted, text never.
 
-Ours: what is navigation. An element is left out by its name or role only where it holds less than half of the words of
-the page's main part and no heading of the first level; so a page within a form, a header or a template is read.
+Ours: what is navigation. An element is left out by its name or role only where it holds less than
+half of the words of the page's main part and no heading of the first level; so a page within a
+form, a header or a template is read.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from typing import Any
 
 import re2
 
-from kg2rag.datasets.documents.blocks import CODE, Block, FileDocument, Link, lost_words, one_line, plain_document
+from kg2rag.datasets.documents.blocks import (
+    CODE,
+    Block,
+    FileDocument,
+    Link,
+    lost_words,
+    one_line,
+    plain_document,
+)
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.text.scripts import words
 
@@ -33,7 +42,9 @@ _SEPARATE = frozenset(("button", "label", "option"))
 _NAVIGATION_ROLES = frozenset(("navigation", "search"))
 _NAVIGATION_CLASSES = frozenset(("sphinxsidebar", "toc", "toctree-wrapper"))
 _FURNITURE_TAGS = frozenset(("footer", "noscript", "select", "textarea", "iframe"))
-_FURNITURE_CLASSES = frozenset("headerlink linenos lineno gutter footnote-ref footnote-back footnote-backref".split())
+_FURNITURE_CLASSES = frozenset(
+    "headerlink linenos lineno gutter footnote-ref footnote-back footnote-backref".split()
+)
 _KINDS_OF_NOTES = frozenset(
     """abstract attention bug caution danger error example failure hint important info note question quote seealso
     success summary tip todo warning""".split()
@@ -47,14 +58,18 @@ _CONTENT = frozenset(("main", "article", "h1"))
 _TITLES = frozenset(("summary", "dt", "th")) | HEADINGS.keys()
 _MOST_OF_LINKS = 0.6
 """Share of an element's words within links from which a header or an aside is a menu."""
-_CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
+_CHARSET = re.compile(
+    rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?([\w-]+)""", re.IGNORECASE
+)
 _NOT_SHOWN = re2.compile(
     r"(?is)<!--.*?-->|<script\b.*?</script\s*>|<style\b.*?</style\s*>|<svg\b.*?</svg\s*>|<head\b.*?</head\s*>"
 )
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
 _WORD_BREAK = re.compile(r"(?i)</?wbr\b[^<>]*>")
 _TEMPLATE = re.compile(r"(?i)<(/?)template\b")  # Beautiful Soup gives no text of it
-_STYLED_TITLE = 'p.MsoTitle, body.doc-content p.title, head:has(meta[content^="LibreOffice"]) + body p.title'
+_STYLED_TITLE = (
+    'p.MsoTitle, body.doc-content p.title, head:has(meta[content^="LibreOffice"]) + body p.title'
+)
 """The paragraph of the style Title in a page that Word, Google Docs or LibreOffice saved."""
 _MANY_LOST = 0.05
 """Share of a page's characters from which it is parsed again, by the slower parser of Python's library."""
@@ -73,13 +88,17 @@ def page_document(page: str, remark: str = "") -> FileDocument:
     try:
         return _best_parse(page, source, remark)
     except RecursionError:
-        return plain_document(source, "; ".join(filter(None, [remark, "elements nest too deeply: read as plain text"])))
+        return plain_document(
+            source,
+            "; ".join(filter(None, [remark, "elements nest too deeply: read as plain text"])),
+        )
 
 
 def _best_parse(page: str, source: str, remark: str) -> FileDocument:
     document = _parse_page(page, "lxml", source, remark)
     n_characters = sum(map(_count_characters, _texts(document)))
-    if n_characters < (1 - _MANY_LOST) * _count_characters(source):  # lxml stops at 256 elements within each other
+    # lxml stops at 256 elements within each other
+    if n_characters < (1 - _MANY_LOST) * _count_characters(source):
         reparsed = _parse_page(page, "html.parser", source, remark)
         if _share_lost(reparsed) < _share_lost(document):
             return reparsed
@@ -155,7 +174,10 @@ def _show_formulas(tree: Any) -> None:
 
 def _main_part(body: Any) -> Any:
     """`main`, or the only `article`, if it holds most of what is not navigation; else the whole body."""
-    candidates = [*body("main")[:1], *[element for element in body(True) if element.attrs.get("role") == "main"][:1]]
+    candidates = [
+        *body("main")[:1],
+        *[element for element in body(True) if element.attrs.get("role") == "main"][:1],
+    ]
     articles = body("article")
     if len(articles) == 1:
         candidates += articles
@@ -172,20 +194,30 @@ def _count_navigation(body: Any) -> int:
         for element in body(True)
         if element.name in ("footer", "header", "aside", "noscript") or _is_navigation(element)
     }
-    elements = [element for element in navigation.values() if navigation.keys().isdisjoint(map(id, element.parents))]
+    elements = [
+        element
+        for element in navigation.values()
+        if navigation.keys().isdisjoint(map(id, element.parents))
+    ]
     return sum(map(_count, elements))
 
 
 def _text_outside(body: Any, main: Any) -> str:
     inside = {id(text) for text in main.find_all(string=True)}
-    return " ".join(str(text) for text in body.find_all(string=True) if id(text) not in inside and _is_shown(text))
+    return " ".join(
+        str(text)
+        for text in body.find_all(string=True)
+        if id(text) not in inside and _is_shown(text)
+    )
 
 
 def _remove_navigation(main: Any, left_out: list[str]) -> None:
     half = _count(main) / 2
     elements = main(True)
     menus = [element for element in filter(_may_be_menu, elements) if _is_menu(element)]
-    navigation = [element for element in elements if _is_navigation(element) or _is_furniture(element)]
+    navigation = [
+        element for element in elements if _is_navigation(element) or _is_furniture(element)
+    ]
     for element in [*navigation, *menus]:
         if not element.decomposed and not _holds(element, _CONTENT) and _count(element) <= half:
             left_out.append(element.get_text(" "))
@@ -219,13 +251,21 @@ def _is_furniture(element: Any) -> bool:
     if element.name in _FURNITURE_TAGS:
         return True
     fields = element.attrs
-    if fields.get("role") == "contentinfo" or fields.get("aria-hidden") == "true" or "data-template" in fields:
+    if (
+        fields.get("role") == "contentinfo"
+        or fields.get("aria-hidden") == "true"
+        or "data-template" in fields
+    ):
         return True
     classes = _classes(element)
     if "admonition-title" in classes:
         return one_line(element.get_text()).casefold().rstrip(":") in _KINDS_OF_NOTES
     is_icon = "icon" in classes and element.name == "td"  # "Note", of an admonition
-    return is_icon or not _FURNITURE_CLASSES.isdisjoint(classes) or any(name.startswith("footer") for name in classes)
+    return (
+        is_icon
+        or not _FURNITURE_CLASSES.isdisjoint(classes)
+        or any(name.startswith("footer") for name in classes)
+    )
 
 
 def _may_be_menu(element: Any) -> bool:
@@ -295,7 +335,9 @@ def _element_blocks(tag: Any) -> Iterator[Block]:
 def _is_layout(row: Any) -> bool:
     """Whether a row of a table arranges parts of a page: one cell, or headings, listings and tables in its cells."""
     cells = _cells(row)
-    only_cell = len(cells) == 1 and row.parent is not None and len(row.parent("tr", recursive=False)) == 1
+    only_cell = (
+        len(cells) == 1 and row.parent is not None and len(row.parent("tr", recursive=False)) == 1
+    )
     return not cells or only_cell or _holds(row, _LAYOUT)
 
 
@@ -304,5 +346,7 @@ def _cells(row: Any) -> list[Any]:
 
 
 def _links(tag: Any) -> tuple[Link, ...]:
-    anchors = [element for element in (tag, *tag("a")) if element.name == "a" and element.get("href")]
+    anchors = [
+        element for element in (tag, *tag("a")) if element.name == "a" and element.get("href")
+    ]
     return tuple(Link(one_line(anchor.get_text()), anchor["href"]) for anchor in anchors)

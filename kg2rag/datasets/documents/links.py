@@ -19,7 +19,8 @@ _INDEX_PAGES = ("index", "readme", "_index")
 def resolve_links(rows: Sequence[PassageRow], aliases: Mapping[str, Sequence[str]]) -> None:
     """Put into a passage's metadata `links`: (text, passage id) for each of its links to another document.
 
-    A link to a part of a page leads to the passages under that heading, else to the first passage of the document.
+    A link to a part of a page leads to the passages under that heading, else to the first passage
+    of the document.
     """
     pages = _Pages(rows, aliases)
     for row in rows:
@@ -82,7 +83,8 @@ class _Pages:
             return "", ""
         key = _path_key(posixpath.join(posixpath.dirname(file), path).lstrip("/"))
         stem, ending = posixpath.splitext(key)
-        page_key = stem if ending in (".html", ".htm", ".md") else key  # pages are written as .md and linked as .html
+        # pages are written as .md and linked as .html
+        page_key = stem if ending in (".html", ".htm", ".md") else key
         return self._by_path.get(key) or self._by_path.get(page_key, ""), unquote(fragment)
 
     def passage(self, document: str, fragment: str) -> str:
@@ -95,4 +97,6 @@ def _path_key(path: str) -> str:
 
 
 def _name_key(name: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", name).casefold().replace("_", " ").replace("-", " ").split())
+    return " ".join(
+        unicodedata.normalize("NFC", name).casefold().replace("_", " ").replace("-", " ").split()
+    )

@@ -1,6 +1,7 @@
 """A folder -> the files in it that may be documents, in a fixed order; the others with the reason why they are not.
 
-Hidden files and folders, installed packages and links that lead out of the folder are left out and counted.
+Hidden files and folders, installed packages and links that lead out of the folder are left out and
+counted.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-PACKAGE_FOLDERS = frozenset("node_modules bower_components __pycache__ __MACOSX site-packages venv".split())
+PACKAGE_FOLDERS = frozenset(
+    "node_modules bower_components __pycache__ __MACOSX site-packages venv".split()
+)
 """Folders of programs that others wrote; a virtual environment of any name is known by its pyvenv.cfg."""
-_SPHINX_SOURCE = re.compile(r"(|.*/)_sources/(.+?)(?:\.\w+)?\.txt")  # Sphinx keeps them beside its pages
+# Sphinx keeps them beside its pages
+_SPHINX_SOURCE = re.compile(r"(|.*/)_sources/(.+?)(?:\.\w+)?\.txt")
 _PAGES = (".html", ".htm")
 
 
@@ -46,7 +50,11 @@ def list_folder(root: Path, leave_out: Path | None = None) -> Listing:
             listed.append(ListedFile(folder, place, f"the folder cannot be read: {error}"))
         hidden += sum(name.startswith(".") for name in (*names, *files))
         listed += _listed(folder, [*names, *files], root, top)
-    listed = [file for file in listed if leave_out is None or os.path.realpath(file.path) != str(leave_out)]
+    listed = [
+        file
+        for file in listed
+        if leave_out is None or os.path.realpath(file.path) != str(leave_out)
+    ]
     listed.sort(key=lambda file: file.path.parts)
     return Listing(_mark_sources(listed), hidden)
 
@@ -68,7 +76,9 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[str], list[str], str]]:
         names[:] = [
             name
             for name in names
-            if not name.startswith(".") and name not in PACKAGE_FOLDERS and not _is_environment(path / name)
+            if not name.startswith(".")
+            and name not in PACKAGE_FOLDERS
+            and not _is_environment(path / name)
         ]
     for error in errors:
         yield Path(error.filename), [], [], error.strerror or type(error).__name__
@@ -107,7 +117,11 @@ def _reason_of_link(target: Path, top: Path) -> str:
 
 def _mark_sources(files: list[ListedFile]) -> list[ListedFile]:
     """The files, Sphinx's sources among them with the reason that their pages are read."""
-    pages = {file.place.rpartition(".")[0] for file in files if file.path.suffix in _PAGES and not file.reason}
+    pages = {
+        file.place.rpartition(".")[0]
+        for file in files
+        if file.path.suffix in _PAGES and not file.reason
+    }
     marked = list[ListedFile]()
     for file in files:
         source = _SPHINX_SOURCE.fullmatch(file.place)

@@ -1,8 +1,9 @@
 """Markdown -> its blocks, by markdown-it-py and its plugins, through HTML.
 
-CommonMark with tables, footnotes, definition lists, task lists, containers (`:::`), MkDocs's admonitions (`!!!`) and
-tabs (`===`), MyST's directives and wiki links. Front matter is YAML (`---`), TOML (`+++`) or JSON (`{`). Ours: a tag
-in prose that is never closed is shown as text, so that it hides nothing behind it.
+CommonMark with tables, footnotes, definition lists, task lists, containers (`:::`), MkDocs's
+admonitions (`!!!`) and tabs (`===`), MyST's directives and wiki links. Front matter is YAML
+(`---`), TOML (`+++`) or JSON (`{`). Ours: a tag in prose that is never closed is shown as text, so
+that it hides nothing behind it.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ _HIDDEN = (
     _HEADING_ATTRIBUTES,
     re.compile(r"(?is)<(script|style)\b[^>]*>.*?</\1\s*>"),
     re.compile(r"!\[[^\]\n]*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\]\n]*\])?"),  # images
-    re.compile(r"(?<=\])\((?:[^()\s]|\([^()\s]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"),  # targets of links
+    # targets of links
+    re.compile(r"(?<=\])\((?:[^()\s]|\([^()\s]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"),
     re.compile(r"(?<=\])\[[^\]\n]*\]"),
     re.compile(r"(?m)^[ \t>]*\[[^\]\n]+\]:[ \t]*\S*(?:[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'))?"),
     re.compile(r"(?m)^[ \t>]*(?:```+|~~~+)[^\n`]*$"),
@@ -101,7 +103,11 @@ def markdown_document(text: str) -> FileDocument:
     tree = parse_tree(_markdown().renderer.render(tokens, _markdown().options, {}))
     blocks, left_out = tree_blocks(tree)
     names = front.fields.get("aliases") or ()
-    aliases = [names] if isinstance(names, str) else [str(alias) for alias in names if isinstance(alias, str)]
+    aliases = (
+        [names]
+        if isinstance(names, str)
+        else [str(alias) for alias in names if isinstance(alias, str)]
+    )
     return FileDocument(
         [block for block in (Block(title, 1), *blocks) if block.text],
         source=f"{front.text}\n{visible_text(front.body)}",
@@ -144,7 +150,11 @@ def _fields(text: str, mark: str) -> Mapping[str, Any] | None:
         return value
     # Many files have a colon in an unquoted title, which YAML refuses.
     pairs = re.findall(r"(?m)^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", text)
-    return {key: field.strip().strip("\"'") for key, field in pairs} if pairs and value is None else None
+    return (
+        {key: field.strip().strip("\"'") for key, field in pairs}
+        if pairs and value is None
+        else None
+    )
 
 
 @cache
@@ -155,13 +165,19 @@ def _markdown() -> MarkdownIt:
     from mdit_py_plugins.deflist import deflist_plugin
     from mdit_py_plugins.footnote import footnote_plugin
 
-    parser = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING}).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING}).enable(
+        ["table", "strikethrough"]
+    )
     parser.use(footnote_plugin).use(deflist_plugin).use(admon_plugin)
-    parser.use(container_plugin, "any", validate=lambda _params, _markup: True, render=_render_container)
+    parser.use(
+        container_plugin, "any", validate=lambda _params, _markup: True, render=_render_container
+    )
     return parser
 
 
-def _render_container(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG001
+def _render_container(
+    _renderer: Any, tokens: Sequence[Token], index: int, _options: Any, _env: Any
+) -> str:
     """A container as a `div` that begins with its title."""
     if tokens[index].nesting != 1:
         return "</div>\n"
@@ -188,7 +204,8 @@ def _hide_tag(match: re.Match[str]) -> str:
 def _parse(text: str) -> list[Token]:
     """The tokens of a page, ready to be rendered."""
     if _BLOCK_MARK.search(text):
-        text = re.sub(r"\n[ \t]*\n(?:[ \t]*\n)+", "\n\n", text)  # two blank lines would end an admonition
+        # two blank lines would end an admonition
+        text = re.sub(r"\n[ \t]*\n(?:[ \t]*\n)+", "\n\n", text)
         text = _TAB.sub(r"\1!!! tab ", text)
     tokens = _markdown().parse(_ALERT.sub(r"\1", _CONTAINER_OPTIONS.sub(r"\1", text)))
     tokens = [part for token in tokens for part in _expand_directive(token)]
@@ -240,7 +257,9 @@ def _expand_directive(token: Token) -> list[Token]:
 def _closed_tags(pieces: Iterable[str]) -> frozenset[str]:
     """The tags of HTML that the page closes as often as it opens them."""
     tags = list(chain.from_iterable(_TAG.findall(_COMMENT.sub("", piece)) for piece in pieces))
-    opened = Counter(name.lower() for end, name, attributes in tags if not end and not attributes.endswith("/"))
+    opened = Counter(
+        name.lower() for end, name, attributes in tags if not end and not attributes.endswith("/")
+    )
     ended = Counter(name.lower() for end, name, _ in tags if end)
     names = _HTML_TAGS & {name.lower() for _, name, _ in tags}
     return frozenset(name for name in names if opened[name] == ended[name])

@@ -1,7 +1,7 @@
 """A corpus -> its near-duplicates, by MinHash [1] and the exact similarity of what it proposes.
 
-[1] Broder, "On the resemblance and containment of documents", SEQUENCES 1997. Runs of five words are hashed; passages
-that agree in a band of four of 64 minima are compared.
+[1] Broder, "On the resemblance and containment of documents", SEQUENCES 1997. Runs of five words
+are hashed; passages that agree in a band of four of 64 minima are compared.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def near_duplicates(corpus: Corpus) -> pd.DataFrame:
     import pandas as pd
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    hashing = HashingVectorizer(analyzer=_runs, binary=True, norm=None, alternate_sign=False, n_features=1 << 24)
+    hashing = HashingVectorizer(
+        analyzer=_runs, binary=True, norm=None, alternate_sign=False, n_features=1 << 24
+    )
     runs = hashing.transform(corpus.table["text"].to_pylist()).astype(np.float32)
     runs.sort_indices()
     earlier = dict[int, tuple[int, float]]()
@@ -44,7 +46,10 @@ def near_duplicates(corpus: Corpus) -> pd.DataFrame:
             if row not in earlier or earlier_row < earlier[row][0]:
                 earlier[row] = earlier_row, float(similarities[index])
     ids = corpus.ids
-    table = [(ids[row], ids[earlier_row], round(value, 3)) for row, (earlier_row, value) in sorted(earlier.items())]
+    table = [
+        (ids[row], ids[earlier_row], round(value, 3))
+        for row, (earlier_row, value) in sorted(earlier.items())
+    ]
     return pd.DataFrame(table, columns=["passage", "of", "similarity"])
 
 
@@ -53,7 +58,10 @@ def _runs(text: str) -> list[str]:
     text_words = words(text)
     if len(text_words) < RUN_WORDS:
         return [" ".join(text_words) or text]
-    return [" ".join(text_words[start : start + RUN_WORDS]) for start in range(len(text_words) - RUN_WORDS + 1)]
+    return [
+        " ".join(text_words[start : start + RUN_WORDS])
+        for start in range(len(text_words) - RUN_WORDS + 1)
+    ]
 
 
 def _candidates(runs: Any) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
@@ -83,7 +91,9 @@ def _candidates(runs: Any) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64
             yield order[followers], order[first[followers] + step]
 
 
-def _similarity(runs: Any, rows: NDArray[np.int64], partners: NDArray[np.int64]) -> NDArray[np.float64]:
+def _similarity(
+    runs: Any, rows: NDArray[np.int64], partners: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """Jaccard similarity of the runs of pairs of rows, (n_pairs,)."""
     sizes = np.diff(runs.indptr)
     similarities = np.empty(len(rows))

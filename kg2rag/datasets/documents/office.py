@@ -1,8 +1,9 @@
 """Word, PowerPoint and OpenDocument files -> their blocks, by lxml: every paragraph of the file, once.
 
-Ours: one walk through the elements, which knows paragraphs, rows and cells and enters all others, so that text boxes,
-content controls, footnotes and notes to slides are read. Headings are paragraphs whose style is a heading, is based on
-one, or has an outline level. Mammoth loses equations, titles and derived headings, and pandoc text boxes.
+Ours: one walk through the elements, which knows paragraphs, rows and cells and enters all others,
+so that text boxes, content controls, footnotes and notes to slides are read. Headings are
+paragraphs whose style is a heading, is based on one, or has an outline level. Mammoth loses
+equations, titles and derived headings, and pandoc text boxes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from kg2rag.datasets.documents.blocks import Block, FileDocument, Link, joined_d
 from kg2rag.datasets.documents.html import read_html
 from kg2rag.datasets.documents.packed import read_mail
 
-_HIDDEN = frozenset("del moveFrom delText instrText rPr pPr sectPr tblPr trPr tcPr rubyPr tracked-changes".split())
+_HIDDEN = frozenset(
+    "del moveFrom delText instrText rPr pPr sectPr tblPr trPr tcPr rubyPr tracked-changes".split()
+)
 _SIGNS = {**dict.fromkeys("tab br cr line-break s".split(), " "), "noBreakHyphen": "-"}
 """Element -> the text that it stands for."""
 _SLIDE_TITLES = ("title", "ctrTitle")
@@ -48,7 +51,9 @@ def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     main = _main_part(archive, "word/document.xml")
     relations = archive.relations(main)
     level = _word_levels(archive)
-    walker = _Walker(level, {id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"})
+    walker = _Walker(
+        level, {id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"}
+    )
     roots = [archive.xml(main), *_related(archive, relations, "footnotes", "endnotes", *_DRAWINGS)]
     inserted = _inserted_document(archive, relations)
     document = joined_documents([_document_of(roots, walker), inserted], inserted.remark)
@@ -71,7 +76,11 @@ def _inserted_document(archive: Archive, relations: Relations) -> FileDocument:
 
 def _related(archive: Archive, relations: Relations, *kinds: str) -> list[Any]:
     """The parts that a part refers to by relations of some kinds."""
-    targets = [target for kind, target in sorted(relations.values()) if kind in kinds and target in archive.names]
+    targets = [
+        target
+        for kind, target in sorted(relations.values())
+        if kind in kinds and target in archive.names
+    ]
     return [archive.xml(target) for target in dict.fromkeys(targets)]
 
 
@@ -88,11 +97,17 @@ def _document_of(roots: Sequence[Any], walker: _Walker) -> FileDocument:
 def _chart_names(root: Any) -> list[str]:
     """The names of a chart's series, and those of its categories, which every series repeats; no numbers."""
     caches = [list(named(cache, "v")) for cache in named(root, "strCache", "multiLvlStrCache")]
-    return list(dict.fromkeys(" | ".join(value.text or "" for value in values) for values in caches if values))
+    return list(
+        dict.fromkeys(
+            " | ".join(value.text or "" for value in values) for values in caches if values
+        )
+    )
 
 
 def _main_part(archive: Archive, default: str) -> str:
-    targets = [target for kind, target in archive.relations("").values() if kind == "officeDocument"]
+    targets = [
+        target for kind, target in archive.relations("").values() if kind == "officeDocument"
+    ]
     return next((target for target in targets if target in archive.names), default)
 
 
@@ -100,7 +115,10 @@ def _word_levels(archive: Archive) -> Levels:
     """The level of a paragraph of Word: its outline level, that of its style, or of one that the style is based on."""
     styles = dict[str, Any]()
     if "word/styles.xml" in archive.names:
-        styles = {attribute(style, "styleId"): style for style in named(archive.xml("word/styles.xml"), "style")}
+        styles = {
+            attribute(style, "styleId"): style
+            for style in named(archive.xml("word/styles.xml"), "style")
+        }
 
     def style_level(style_id: str) -> int:
         for _ in range(_MAX_STYLES):
@@ -147,7 +165,14 @@ def read_pptx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     relations = archive.relations(main)
     ids = [_relation_id(slide) for slide in named(archive.xml(main), "sldId")]
     slides = [relations[id_][1] for id_ in ids if id_ in relations] or _numbered(archive)
-    return [joined_documents([_slide_document(archive, slide, number) for number, slide in enumerate(slides, start=1)])]
+    return [
+        joined_documents(
+            [
+                _slide_document(archive, slide, number)
+                for number, slide in enumerate(slides, start=1)
+            ]
+        )
+    ]
 
 
 def _slide_document(archive: Archive, slide: str, number: int) -> FileDocument:
@@ -158,22 +183,33 @@ def _slide_document(archive: Archive, slide: str, number: int) -> FileDocument:
     targets = {id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"}
     walker = _Walker(partial(_slide_level, title_level=min(number, 2)), targets)
     document = _document_of(roots, walker)
-    return replace(document, blocks=[block._replace(page=number, last_page=number) for block in document.blocks])
+    return replace(
+        document,
+        blocks=[block._replace(page=number, last_page=number) for block in document.blocks],
+    )
 
 
 def _relation_id(element: Any) -> str:
-    return next((value for key, value in element.attrib.items() if key.endswith("relationships}id")), "")
+    return next(
+        (value for key, value in element.attrib.items() if key.endswith("relationships}id")), ""
+    )
 
 
 def _numbered(archive: Archive) -> list[str]:
-    slides = [part for part in archive.names if part.startswith("ppt/slides/slide") and part.endswith(".xml")]
+    slides = [
+        part
+        for part in archive.names
+        if part.startswith("ppt/slides/slide") and part.endswith(".xml")
+    ]
     return sorted(slides, key=lambda part: (len(part), part))
 
 
 def _slide_level(paragraph: Any, *, title_level: int) -> int:
     """The level of a slide's title: 1 on the first slide, 2 on others; 0 for other text."""
     for shape in paragraph.iterancestors("{*}sp"):
-        return title_level * any(attribute(place, "type") in _SLIDE_TITLES for place in named(shape, "ph"))
+        return title_level * any(
+            attribute(place, "type") in _SLIDE_TITLES for place in named(shape, "ph")
+        )
     return 0
 
 
@@ -184,14 +220,21 @@ def read_opendocument(data: bytes, name: str = "") -> list[FileDocument]:  # noq
     titles = _title_styles(root)
     walker = _Walker(lambda paragraph: _opendocument_level(paragraph, titles), {})
     objects = [archive.xml(part) for part in archive.names if part.endswith("/content.xml")]
-    bodies = list(chain.from_iterable(list(named(part, "body")) or [part] for part in [root, *objects]))
+    bodies = list(
+        chain.from_iterable(list(named(part, "body")) or [part] for part in [root, *objects])
+    )
     blocks = list(chain.from_iterable(_body_blocks(body, walker) for body in bodies))
     changes = [_itertext(change) for body in bodies for change in named(body, "tracked-changes")]
-    return [FileDocument(blocks, source="\n".join(map(_itertext, bodies)), left_out="\n".join(changes))]
+    return [
+        FileDocument(blocks, source="\n".join(map(_itertext, bodies)), left_out="\n".join(changes))
+    ]
 
 
 def _title_styles(root: Any) -> set[str]:
-    styles = {attribute(style, "name"): attribute(style, "parent-style-name") for style in named(root, "style")}
+    styles = {
+        attribute(style, "name"): attribute(style, "parent-style-name")
+        for style in named(root, "style")
+    }
     return {name for name, parent in styles.items() if _level_of_name(parent) == 1}
 
 
@@ -248,7 +291,9 @@ class _Walker:
                 yield from self.blocks(child)
 
     def _paragraph(self, element: Any) -> Iterator[Block]:
-        paragraph = _Paragraph(self.targets, has_loose_text="opendocument" in (element.nsmap.get(element.prefix) or ""))
+        paragraph = _Paragraph(
+            self.targets, has_loose_text="opendocument" in (element.nsmap.get(element.prefix) or "")
+        )
         paragraph.add(element)
         text = one_line("".join(paragraph.pieces))
         if text:
@@ -325,5 +370,7 @@ def _is_shown(element: Any) -> bool:
     if kind == "fld":
         return attribute(element, "type") != "slidenum"
     if kind == "Fallback":
-        return all(local_name(sibling) != "Choice" for sibling in element.itersiblings(preceding=True))
+        return all(
+            local_name(sibling) != "Choice" for sibling in element.itersiblings(preceding=True)
+        )
     return bool(kind) and kind not in _HIDDEN

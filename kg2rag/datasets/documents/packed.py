@@ -47,7 +47,9 @@ def read_notebook(data: bytes, name: str = "") -> list[FileDocument]:
 def _cells(notebook: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     cells = notebook.get("cells")
     if cells is None:  # of version 3
-        cells = [cell for sheet in notebook.get("worksheets") or [] for cell in sheet.get("cells") or []]
+        cells = [
+            cell for sheet in notebook.get("worksheets") or [] for cell in sheet.get("cells") or []
+        ]
     if not isinstance(cells, list):
         raise DataError("it is no notebook: it has no list of cells.")
     return cells
@@ -106,13 +108,20 @@ def read_mailbox(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: AR
             messages = [box.get_bytes(key) for key in box.keys()]  # noqa: SIM118
     if not messages:
         raise DataError("it is no mailbox: no line begins with 'From '.")
-    return [replace(_message_document(message), key=str(number)) for number, message in enumerate(messages)]
+    return [
+        replace(_message_document(message), key=str(number))
+        for number, message in enumerate(messages)
+    ]
 
 
 def _message_document(data: bytes) -> FileDocument:
     message = message_from_bytes(data, policy=policy.default)
     assert isinstance(message, EmailMessage)
-    attached = [part.get_filename() or part.get_content_type() for part in message.walk() if _is_attached(part)]
+    attached = [
+        part.get_filename() or part.get_content_type()
+        for part in message.walk()
+        if _is_attached(part)
+    ]
     pages = [_header_page(message, level=1), *_part_pages(message)]
     remark = f"attachments are not read: {', '.join(attached[:5])}" if attached else ""
     return joined_documents(pages, remark)
@@ -122,13 +131,17 @@ def _is_attached(part: Any) -> bool:
     """Whether a part is a file that comes with a message, or anything else that is no text."""
     if part.get_content_maintype() in ("multipart", "message"):
         return False
-    return bool(part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text")
+    return bool(
+        part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text"
+    )
 
 
 def _header_page(message: Any, level: int) -> FileDocument:
     """Subject, sender, receivers and date."""
     subject = one_line(str(message.get("Subject", "")))
-    headers = [f"{header}: {one_line(str(message[header]))}" for header in _HEADERS if message[header]]
+    headers = [
+        f"{header}: {one_line(str(message[header]))}" for header in _HEADERS if message[header]
+    ]
     blocks = [Block(subject, level), Block("\n".join(headers))]
     return FileDocument(blocks, source="\n".join([subject, *headers]))
 
@@ -170,11 +183,16 @@ def read_epub(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     archive = Archive(data)
     if "META-INF/encryption.xml" in archive.names and "META-INF/rights.xml" in archive.names:
         raise DataError("it is encrypted.")
-    rootfiles = [attribute(file, "full-path") for file in named(archive.xml("META-INF/container.xml"), "rootfile")]
+    rootfiles = [
+        attribute(file, "full-path")
+        for file in named(archive.xml("META-INF/container.xml"), "rootfile")
+    ]
     if not rootfiles:
         raise DataError("it is no e-book: its container names no package.")
     package = archive.xml(rootfiles[0])
-    pages = [page for part in _spine(package, rootfiles[0]) for page in read_html(archive.read(part))]
+    pages = [
+        page for part in _spine(package, rootfiles[0]) for page in read_html(archive.read(part))
+    ]
     titles = [one_line("".join(element.itertext())) for element in named(package, "title")]
     headings = [Block(title, 1) for title in titles[:1]]
     return [joined_documents([FileDocument(headings), *pages])]

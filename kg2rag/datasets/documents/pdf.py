@@ -1,7 +1,8 @@
 """A PDF -> its blocks with their pages, by pypdfium2: lines joined to paragraphs, headings by its outline or its fonts.
 
-Ours: which lines are running heads. A line at the edge of a page is one if at least three pages have it at an edge,
-numbers aside; if its numbers are the same everywhere or count with the pages; and if it is no sentence.
+Ours: which lines are running heads. A line at the edge of a page is one if at least three pages
+have it at an edge, numbers aside; if its numbers are the same everywhere or count with the pages;
+and if it is no sentence.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _NUMBERED = re.compile(r"(?:\d+|[A-Z](?=\.\d))((?:\.\d+)*)\.?\s+[^\W\d]")
 _WORD = re.compile(r"[^\W\d_]{3}")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SOFT_HYPHEN = re.compile(r"[\x02\ufffe\xad]\s*")
-_UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f]")  # letters of fonts that do not say which, and carriage returns
+# letters of fonts that do not say which, and carriage returns
+_UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f]")
 _RIGHT_TO_LEFT = re.compile("[\u0591-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
 _CONTENTS = ("contents", "tableofcontents")
 
@@ -47,13 +49,19 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     with pypdfium2.PdfDocument(data) as document:
         bookmarks = _bookmarks(document)
         pages = [page.get_textpage() for page in document]
-        texts = [_UNSHOWN.sub("", _SOFT_HYPHEN.sub("", _page_text(page))).strip("\n") for page in pages]
+        texts = [
+            _UNSHOWN.sub("", _SOFT_HYPHEN.sub("", _page_text(page))).strip("\n") for page in pages
+        ]
         has_form = bool(document.get_formtype())
         outline = bookmarks or _outline_by_fonts(pages)
         pdf_text = pdf_blocks([text.split("\n") for text in texts], outline, by_lines=not bookmarks)
     left_out = "\n".join(pdf_text.left_out)
-    remark = "; ".join(filter(None, ["the values of its form are not read" * has_form, _empty_pages(texts)]))
-    return [FileDocument(pdf_text.blocks, source="\n".join(texts), left_out=left_out, remark=remark)]
+    remark = "; ".join(
+        filter(None, ["the values of its form are not read" * has_form, _empty_pages(texts)])
+    )
+    return [
+        FileDocument(pdf_text.blocks, source="\n".join(texts), left_out=left_out, remark=remark)
+    ]
 
 
 def _page_text(page: Any) -> str:
@@ -66,7 +74,10 @@ def _page_text(page: Any) -> str:
 
 def _in_reading_order(page: Any, word: re.Match[str]) -> str:
     """A word of a page, its letters from right to left."""
-    left_of_first, left_of_last = page.get_charbox(word.start())[0], page.get_charbox(word.end() - 1)[0]
+    left_of_first, left_of_last = (
+        page.get_charbox(word.start())[0],
+        page.get_charbox(word.end() - 1)[0],
+    )
     if left_of_first < left_of_last:
         return word[0][::-1]
     return word[0]
@@ -97,8 +108,9 @@ def _empty_pages(texts: Sequence[str]) -> str:
 def _outline_by_fonts(pages: Sequence[Any]) -> dict[tuple[int, str], int]:
     """The outline of a PDF that has none, from the fonts of its lines' first letters.
 
-    The largest letters of the first page are the title. A heading is larger than most letters, and bold or numbered; or
-    bold with a number of several parts. Labels in figures may be large, but are neither.
+    The largest letters of the first page are the title. A heading is larger than most letters, and
+    bold or numbered; or bold with a number of several parts. Labels in figures may be large, but
+    are neither.
     """
     lines, usual = _styled_lines(pages)
     largest = max((line.size for line in lines if line.page == 0), default=0.0)
@@ -106,7 +118,9 @@ def _outline_by_fonts(pages: Sequence[Any]) -> dict[tuple[int, str], int]:
     for line in lines:
         is_title = line.page == 0 and line.size == largest > 1.3 * usual
         if is_title or _looks_like_heading(line, usual):
-            sizes.setdefault((line.page, line_key(line.text)), float("inf") if is_title else line.size)
+            sizes.setdefault(
+                (line.page, line_key(line.text)), float("inf") if is_title else line.size
+            )
     ranked = sorted({*sizes.values(), float("inf")}, reverse=True)
     return {place: 1 + ranked.index(size) for place, size in sizes.items()}
 
@@ -126,7 +140,9 @@ def _styled_lines(pages: Sequence[Any]) -> tuple[list[_StyledLine], float]:
     lines = list[_StyledLine]()
     for number, page in enumerate(pages):
         start = 0
-        for line in _RIGHT_TO_LEFT.sub(partial(_in_reading_order, page), page.get_text_range()).split("\r\n"):
+        for line in _RIGHT_TO_LEFT.sub(
+            partial(_in_reading_order, page), page.get_text_range()
+        ).split("\r\n"):
             first = start + len(line) - len(line.lstrip())
             start += len(line) + 2
             raw.FPDFText_GetMatrix(page.raw, first, matrix)
@@ -147,15 +163,21 @@ def _looks_like_heading(line: _StyledLine, usual: float) -> bool:
     return bool(line.bold and numbered and numbered[1] and line.size == usual)
 
 
-def pdf_blocks(pages: Sequence[Sequence[str]], outline: Outline, *, by_lines: bool = False) -> PdfText:
+def pdf_blocks(
+    pages: Sequence[Sequence[str]], outline: Outline, *, by_lines: bool = False
+) -> PdfText:
     """Lines joined to paragraphs.
 
     `by_lines` : the outline has lines, and two that follow each other may be one heading; else it has headings.
     """
     running_heads = _running_heads(pages)
-    joiner = _LineJoiner(by_lines=by_lines, counts=Counter(line_key(line) for lines in pages for line in lines))
+    joiner = _LineJoiner(
+        by_lines=by_lines, counts=Counter(line_key(line) for lines in pages for line in lines)
+    )
     for number, lines in enumerate(pages):
-        levels = [outline.get((number, key), outline.get((-1, key), 0)) for key in map(line_key, lines)]
+        levels = [
+            outline.get((number, key), outline.get((-1, key), 0)) for key in map(line_key, lines)
+        ]
         body_lines = list[tuple[str, int]]()
         for row, (line, level) in enumerate(zip(lines, levels, strict=True)):
             if _CONTENTS_ENTRY.search(line) or (not level and (number, row) in running_heads):
@@ -265,7 +287,9 @@ def _numbers_count_pages(lines: Sequence[tuple[int, str]]) -> bool:
     for column in range(columns):
         values = Counter(line_numbers[column] for _, line_numbers in usual)
         offsets = Counter(
-            int(line_numbers[column]) - page for page, line_numbers in usual if line_numbers[column].isdecimal()
+            int(line_numbers[column]) - page
+            for page, line_numbers in usual
+            if line_numbers[column].isdecimal()
         )
         constant = max(values.values())
         counting = max(offsets.values(), default=0)

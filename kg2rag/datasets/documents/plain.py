@@ -1,7 +1,8 @@
 """Plain text, reStructuredText and other light markup -> their blocks; the latter by pandoc, in a separate process.
 
-pandoc reads what Sphinx's authors write: unknown directives keep their text, which docutils drops. It runs without
-access to files or the network, with bounded memory and time. A file that it cannot read is read as plain text.
+pandoc reads what Sphinx's authors write: unknown directives keep their text, which docutils drops.
+It runs without access to files or the network, with bounded memory and time. A file that it cannot
+read is read as plain text.
 """
 
 from __future__ import annotations
@@ -40,11 +41,14 @@ _ROLE = re.compile(r":[a-z]+(?::[a-z]+)?:`[^`\n]+`")
 _UNDERLINE = re.compile(r"(?m)^(\S[^\n]{2,100})\n([=\-~^\"'*+#]){3,}[ \t]*$")
 _REWRITTEN = {
     "rst": (
-        (re.compile(r"(?m)^([ \t]*\.\. [a-z]+):([\w:+-]+)(?=::)"), r"\1-\2"),  # pandoc takes it for a comment
+        # pandoc takes it for a comment
+        (re.compile(r"(?m)^([ \t]*\.\. [a-z]+):([\w:+-]+)(?=::)"), r"\1-\2"),
         (re.compile(r"(?m)^([ \t]*\.\. )class(?=::)"), r"\1py-class"),  # of Sphinx, not of docutils
-        (re.compile(r"(?m)^([ \t]*\.\. (?:\|[^|\n]+\| )?)date::.*"), r"\1replace:: date"),  # pandoc inserts today's
+        # pandoc inserts today's
+        (re.compile(r"(?m)^([ \t]*\.\. (?:\|[^|\n]+\| )?)date::.*"), r"\1replace:: date"),
     ),
-    "asciidoc": ((re.compile(r"(?m)^include::[^\n\[]*+\[[^\n\]]*+\][ \t]*$"), ""),),  # which pandoc insists on reading
+    # which pandoc insists on reading
+    "asciidoc": ((re.compile(r"(?m)^include::[^\n\[]*+\[[^\n\]]*+\][ \t]*$"), ""),),
 }
 """Format -> patterns of what pandoc would not read, and what stands in their place."""
 _MARKUP = {
@@ -57,7 +61,9 @@ _MARKUP = {
         r"(?<!\\)%[^\n]*|\\(?:begin|end|label|ref|eqref|pageref|cite\w*|input|include\w*|bibliography\w*|usepackage|"
         r"documentclass|vspace|hspace)\*?(?:\[[^\]\n]{0,300}+\])*(?:\{[^{}\n]{0,300}+\})?|\\[a-zA-Z]+\*?"
     ),
-    "org": re.compile(r"(?m)^[ \t]*#\+\w+:?[^\n]*|^[ \t]*:[\w-]+:[^\n]*|\[\[[^\]\n]{0,300}+\](?=\[)"),
+    "org": re.compile(
+        r"(?m)^[ \t]*#\+\w+:?[^\n]*|^[ \t]*:[\w-]+:[^\n]*|\[\[[^\]\n]{0,300}+\](?=\[)"
+    ),
     "asciidoc": re.compile(
         r"(?m)^//[^\n]*|^:[\w!-]+:[^\n]*|^\[[^\]\n]*\]$|^(?:ifn?def|ifeval|endif)::\S*?(?=\[|$)|"
         r"(?:https?|link|xref|image|mailto|kbd|btn|menu|icon)::?[^\s\[\]]{1,300}+(?=\[)|<<[^<>,\n]*,"
@@ -66,7 +72,9 @@ _MARKUP = {
         r"\{\|[^\n]*|\|-[^\n]*|\[\[[^\[\]|\n]*\||\[https?:\S{1,300}+|<[^<>]*>|<!--.{,300}?-->|__[A-Z]+__"
     ),
     "textile": re.compile(r"(?m)^(?:h[1-6]|p|bq|bc|pre|fn\d+)[^\s.]*\.+(?= )|\":\S{1,300}+"),
-    "typst": re.compile(r"(?m)^#(?:set|show|import|let)\b[^\n]*|#[\w.]+|//[^\n]*|(?<![\w-])[\w-]{1,40}+:(?=\s)"),
+    "typst": re.compile(
+        r"(?m)^#(?:set|show|import|let)\b[^\n]*|#[\w.]+|//[^\n]*|(?<![\w-])[\w-]{1,40}+:(?=\s)"
+    ),
 }
 """Format -> what of its source is markup and no text, for the count of lost words."""
 _OPTIONS_OF_RST = re.compile(r"(?m)^[ \t]*\.\. (?>[^\n]*?::)[^\n]*+((?:\n[ \t]+:[\w-]+:[^\n]*)+)")
@@ -98,7 +106,9 @@ def read_markup(data: bytes, name: str) -> list[FileDocument]:
     """The document of a file in light markup, by its ending."""
     ending = name[name.rfind(".") :].lower()
     if len(data) > MAX_MARKUP_BYTES:
-        raise DataError(f"it has {len(data):,} bytes; of this kind at most {MAX_MARKUP_BYTES:,} are read. Divide it.")
+        raise DataError(
+            f"it has {len(data):,} bytes; of this kind at most {MAX_MARKUP_BYTES:,} are read. Divide it."
+        )
     decoded = decode_text(data)
     return [_markup_document(decoded.text, FORMATS[ending], decoded.remark)]
 
@@ -112,14 +122,18 @@ def _markup_document(text: str, kind: str, remark: str) -> FileDocument:
     except DataError as error:
         if kind in ("rtf", "fb2", "opml"):
             raise
-        return plain_document(text, "; ".join(filter(None, [remark, f"read as plain text: {error}"])))
+        return plain_document(
+            text, "; ".join(filter(None, [remark, f"read as plain text: {error}"]))
+        )
     document = page_document(_INTERPRETED.sub(_interpreted_text, page))
     shown, left_out = _shown_text(text, kind)
     removed = [pattern for pattern, replacement in _REWRITTEN.get(kind, ()) if not replacement]
     unread = len(_UNREAD.findall(warnings)) + sum(len(pattern.findall(text)) for pattern in removed)
     if unread:
         remark = "; ".join(filter(None, [remark, f"pandoc left out {unread} parts"]))
-    return FileDocument(document.blocks, source=shown, left_out=f"{document.left_out}\n{left_out}", remark=remark)
+    return FileDocument(
+        document.blocks, source=shown, left_out=f"{document.left_out}\n{left_out}", remark=remark
+    )
 
 
 def _interpreted_text(match: re.Match[str]) -> str:
@@ -132,7 +146,11 @@ def _interpreted_text(match: re.Match[str]) -> str:
     if role in ("pep", "rfc"):
         return f"{role.upper()} {words}"
     words = words.removeprefix("~")
-    return words if role in ("ref", "term", "abbr", "menuselection", "guilabel") else f"<code>{words}</code>"
+    return (
+        words
+        if role in ("ref", "term", "abbr", "menuselection", "guilabel")
+        else f"<code>{words}</code>"
+    )
 
 
 def _shown_text(text: str, kind: str) -> tuple[str, str]:
@@ -153,11 +171,21 @@ def _pandoc(text: str, kind: str) -> tuple[str, str]:
     """A text as a page of HTML, and pandoc's warnings."""
     from pypandoc import get_pandoc_path
 
-    options = ["--sandbox", "--standalone", "--syntax-highlighting=none", "--wrap=none", "--metadata=pagetitle= "]
+    options = [
+        "--sandbox",
+        "--standalone",
+        "--syntax-highlighting=none",
+        "--wrap=none",
+        "--metadata=pagetitle= ",
+    ]
     command = [get_pandoc_path(), "-f", kind, "-t", "html", *options, "+RTS", MEMORY, "-RTS"]
     try:
         done = subprocess.run(  # noqa: S603
-            command, input=text.encode("utf-8", "replace"), capture_output=True, timeout=TIMEOUT_SECONDS, check=False
+            command,
+            input=text.encode("utf-8", "replace"),
+            capture_output=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         raise DataError(f"pandoc needs more than {TIMEOUT_SECONDS} seconds for it.") from None

@@ -42,6 +42,8 @@ MAX_PDF_BYTES = 512_000_000
 MAX_BYTES: Mapping[str, int] = {
     **dict.fromkeys(ENDINGS, MAX_TEXT_BYTES),
     **dict.fromkeys((*TABLES, ".json", ".mbox"), MAX_RECORDS_BYTES),
-    **dict.fromkeys((".pdf", ".docx", ".docm", ".pptx", ".pptm", ".odt", ".odp", ".epub"), MAX_PDF_BYTES),
+    **dict.fromkeys(
+        (".pdf", ".docx", ".docm", ".pptx", ".pptm", ".odt", ".odp", ".epub"), MAX_PDF_BYTES
+    ),
 }
 """Ending -> the size of a file that is read at most."""

@@ -28,7 +28,8 @@ VERSION = 11
 TITLE_CHARACTERS = 200
 READ_AS_ADVICE = "Is the file whole, and of the kind that its name says?"
 _GENERIC_NAME = re.compile(r"(?i)(readme|index|main|home|default)")
-_MANUAL_HEADING = re.compile(r"(?i)(name|synopsis)( [—|-] .*)?$")  # with which every page of a manual begins
+# with which every page of a manual begins
+_MANUAL_HEADING = re.compile(r"(?i)(name|synopsis)( [—|-] .*)?$")
 _READER_FIELDS = ("file", "headings", "page", "last_page", "links")
 
 
@@ -60,7 +61,9 @@ class FileEntry:
 
     def dump(self) -> bytes:
         """The entry as bytes for the store."""
-        return zlib.compress(json.dumps(vars(self), ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        return zlib.compress(
+            json.dumps(vars(self), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        )
 
     @classmethod
     def load(cls, data: bytes) -> FileEntry:
@@ -107,13 +110,19 @@ def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
     """The passages of a file; whatever goes wrong in a reader is the reason why there are none."""
     divided_before = splitter.divided
     try:
-        entry = _table_entry(file, splitter) if is_table(file) else _document_entry(file, folder, splitter)
+        entry = (
+            _table_entry(file, splitter)
+            if is_table(file)
+            else _document_entry(file, folder, splitter)
+        )
     except ImportError:
         raise
     except DataError as error:
         return FileEntry(reason=str(error).removeprefix(f"{file.place}: "), failed=True)
     except Exception as error:  # noqa: BLE001  # a library's error for a damaged file may be of any kind
-        return FileEntry(reason=f"{type(error).__name__}: {quote(str(error))}. {READ_AS_ADVICE}", failed=True)
+        return FileEntry(
+            reason=f"{type(error).__name__}: {quote(str(error))}. {READ_AS_ADVICE}", failed=True
+        )
     entry.divided = splitter.divided - divided_before
     return entry
 
@@ -135,8 +144,14 @@ def _table_entry(file: FileBytes, splitter: Splitter) -> FileEntry:
     rows = record_rows(corpus, splitter, prefix=f"{file.place}#", place=file.place)
     remark = "" if file.ending == ".parquet" else decode_text(file.data).remark
     if len(filled) < len(records):
-        remark = "; ".join(filter(None, [remark, f"records without a text, left out: {len(records) - len(filled)}"]))
-    return FileEntry(rows, words=sum(len(words(passage.contents)) for passage in corpus), remark=remark)
+        remark = "; ".join(
+            filter(
+                None, [remark, f"records without a text, left out: {len(records) - len(filled)}"]
+            )
+        )
+    return FileEntry(
+        rows, words=sum(len(words(passage.contents)) for passage in corpus), remark=remark
+    )
 
 
 def _lacks_text(record: Mapping[str, Any]) -> bool:
@@ -145,7 +160,9 @@ def _lacks_text(record: Mapping[str, Any]) -> bool:
     return not columns.isdisjoint(PASSAGE["id"]) and columns.isdisjoint(PASSAGE["text"])
 
 
-def record_rows(corpus: Corpus, splitter: Splitter, *, prefix: str = "", place: str = "") -> list[PassageRow]:
+def record_rows(
+    corpus: Corpus, splitter: Splitter, *, prefix: str = "", place: str = ""
+) -> list[PassageRow]:
     """The passages of records, each with its `record` and how many of its blocks were `divided`.
 
     A record keeps its document, and its position if no other passage of the document has it.
@@ -155,10 +172,14 @@ def record_rows(corpus: Corpus, splitter: Splitter, *, prefix: str = "", place: 
     for passage in corpus:
         fields = dict(passage.metadata)
         if place:
-            clashing = {f"column_{name}": fields.pop(name) for name in _READER_FIELDS if name in fields}
+            clashing = {
+                f"column_{name}": fields.pop(name) for name in _READER_FIELDS if name in fields
+            }
             fields = {"file": place, **fields, **clashing}
         divided_before = splitter.divided
-        parts = splitter.passages(f"{prefix}{passage.id}", passage.title, list(paragraphs(passage.text)), fields)
+        parts = splitter.passages(
+            f"{prefix}{passage.id}", passage.title, list(paragraphs(passage.text)), fields
+        )
         for part in parts:
             part["record"] = passage.id
             part["divided"] = splitter.divided - divided_before
@@ -183,7 +204,9 @@ def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEnt
         remarks.append(document.remark)
         if not any(block.text.strip() for block in document.blocks):
             continue
-        rows = splitter.passages(id_, titles[0], blocks or [Block(heading)], {"file": file.place, **document.metadata})
+        rows = splitter.passages(
+            id_, titles[0], blocks or [Block(heading)], {"file": file.place, **document.metadata}
+        )
         source = words(document.source)
         texts = [heading, document.title, document.left_out, *(row["text"] for row in rows)]
         lost += lost_words(source, texts)
@@ -238,7 +261,9 @@ def _titles(title: str, blocks: Sequence[Block], place: str, folder: str) -> lis
     title = one_line(title)
     if not title or len(title) > TITLE_CHARACTERS or _MANUAL_HEADING.match(title):
         return [by_name]
-    following = [block.text for block in blocks[:1] if block.level and len(block.text) <= TITLE_CHARACTERS]
+    following = [
+        block.text for block in blocks[:1] if block.level and len(block.text) <= TITLE_CHARACTERS
+    ]
     return [title, *following, by_name]
 
 

@@ -1,7 +1,8 @@
 """Documents of blocks -> passages of the encoder's length, with headings, pages, links and the prose to find names in.
 
-Blocks longer than a passage are divided by semchunk. A passage is a stretch of one section; its text begins with the
-section's headings. Names are looked for in prose only: in what a passage says without code, addresses and references.
+Blocks longer than a passage are divided by semchunk. A passage is a stretch of one section; its
+text begins with the section's headings. Names are looked for in prose only: in what a passage says
+without code, addresses and references.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ COUNTED_TEXTS = 100
 _ADDRESS = r"(?:https?://|www\.)\S+|(?<!\S)[^\s@]++@[^\s@.]++\.\S++"
 _PLACE = r"\b(?:Figures?|Fig\.|Sections?|Sec\.|Chapters?|Tables?|Versions?|Appendix) v?[\dA-Z][\d.]*+(?!\w)"
 _LINK = "Additionally|Also|Alternatively|Consequently|Currently|Finally|Furthermore|Hence|Instead|Moreover|Nevertheless"
-_LINK += "|Normally|Note|Notes|Otherwise|Please|See|Similarly|Therefore|Typically|Unfortunately|Usually"
+_LINK += (
+    "|Normally|Note|Notes|Otherwise|Please|See|Similarly|Therefore|Typically|Unfortunately|Usually"
+)
 NO_NAME = re.compile(rf"{_ADDRESS}|{_PLACE}|(?:^|(?<=[.!?:;)] ))(?:{_LINK})\b")
 """Capitals that name nothing: addresses, places in a text, words that join sentences."""
 
@@ -52,7 +55,9 @@ class Splitter:
     def _chunk(self) -> Callable[[str], list[str]]:
         from semchunk import chunkerify
 
-        chunk: Callable[[str], list[str]] = chunkerify(lambda text: self.count([text])[0], self.tokens)
+        chunk: Callable[[str], list[str]] = chunkerify(
+            lambda text: self.count([text])[0], self.tokens
+        )
         return chunk
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -62,7 +67,9 @@ class Splitter:
             counts += self._counter.count(texts[start : start + COUNTED_TEXTS])
         return counts
 
-    def passages(self, id_: str, title: str, blocks: Sequence[Block], metadata: Mapping[str, Any]) -> list[PassageRow]:
+    def passages(
+        self, id_: str, title: str, blocks: Sequence[Block], metadata: Mapping[str, Any]
+    ) -> list[PassageRow]:
         """The passages of a document."""
         rows = list[PassageRow]()
         for path, section in _sections(blocks):
@@ -78,7 +85,9 @@ class Splitter:
     def _divide(self, blocks: Sequence[Block]) -> list[tuple[Block, int]]:
         """Blocks no longer than a passage, each with its number of tokens."""
         is_long = [len(block.text) > DIVIDED_CHARACTERS for block in blocks]
-        counts = self.count(["" if long else block.text for block, long in zip(blocks, is_long, strict=True)])
+        counts = self.count(
+            ["" if long else block.text for block, long in zip(blocks, is_long, strict=True)]
+        )
         parts = list[tuple[Block, int]]()
         for block, long, count in zip(blocks, is_long, counts, strict=True):
             if not long and count <= self.tokens and len(block.text) <= self.characters:
@@ -117,7 +126,9 @@ def _links_of_parts(block: Block, parts: Sequence[str]) -> list[tuple[Link, ...]
     """The links of each part of a block, by the places of their words."""
     starts = _places(block.text, parts)
     links = [list[Link]() for _ in parts]
-    for link, place in zip(block.links, _places(block.text, [link.text for link in block.links]), strict=True):
+    for link, place in zip(
+        block.links, _places(block.text, [link.text for link in block.links]), strict=True
+    ):
         links[bisect_right(starts, place, lo=1) - 1].append(link)
     return list(map(tuple, links))
 
@@ -139,7 +150,9 @@ def cut_text(text: str, limit: int) -> Iterator[str]:
     """A text in parts of at most `limit` characters, cut at the last line end, sentence or blank, else at the limit."""
     start = 0
     while len(text) - start > limit:
-        stop = max(text.rfind("\n", start, start + limit), text.rfind(". ", start, start + limit) + 1)
+        stop = max(
+            text.rfind("\n", start, start + limit), text.rfind(". ", start, start + limit) + 1
+        )
         if stop <= start + limit // 2:
             stop = text.rfind(" ", start, start + limit)
         if stop <= start:
@@ -154,7 +167,8 @@ def cut_text(text: str, limit: int) -> Iterator[str]:
 def _sections(blocks: Sequence[Block]) -> Iterator[tuple[list[Block], list[Block]]]:
     """The headings above each section, and its blocks.
 
-    A heading with nothing below it, and one too long for a heading, is text: of the section that follows.
+    A heading with nothing below it, and one too long for a heading, is text: of the section that
+    follows.
     """
     path = list[Block]()
     section = list[Block]()
@@ -181,7 +195,9 @@ def _sections(blocks: Sequence[Block]) -> Iterator[tuple[list[Block], list[Block
         yield path, section
 
 
-def _row(title: str, headings: Sequence[str], blocks: Sequence[Block], metadata: Mapping[str, Any]) -> PassageRow:
+def _row(
+    title: str, headings: Sequence[str], blocks: Sequence[Block], metadata: Mapping[str, Any]
+) -> PassageRow:
     """A passage's text, metadata and prose."""
     body = "\n\n".join(block.text for block in blocks)
     if headings:

@@ -18,7 +18,9 @@ from kg2rag.types.coerce_corpus import PASSAGE, python_value
 TABLES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile("(?i)sep=(.)")
-LIST_NAMES = frozenset("chunks corpus data docs documents items passages questions records rows".split())
+LIST_NAMES = frozenset(
+    "chunks corpus data docs documents items passages questions records rows".split()
+)
 """Names of the field that holds the records in an object."""
 SENTENCE_WORDS = 5
 """Words of a string from which a JSON file is read as text; settings have none."""
@@ -60,7 +62,9 @@ def _json_lines(text: str, name: str) -> Iterator[Mapping[str, Any]]:
         if line.strip():
             record = parse_json(line, f"{name}, line {number}", pairs=_unique_fields)
             if not isinstance(record, dict):
-                raise DataError(f"{name}, line {number}: a {type(record).__name__} where an object is needed.")
+                raise DataError(
+                    f"{name}, line {number}: a {type(record).__name__} where an object is needed."
+                )
             yield record
 
 
@@ -85,7 +89,8 @@ def _delimited(text: str, name: str) -> Iterator[Mapping[str, Any]]:
     if delimiter == "\t":
         with suppress(DataError):
             rows = [row for _, row in delimited_rows(lines, name, delimiter, quoted_tabs=True)]
-            if not any("\t" in str(cell) for row in rows for cell in row.values()):  # of rows that lone marks enclose
+            # of rows that lone marks enclose
+            if not any("\t" in str(cell) for row in rows for cell in row.values()):
                 return iter(rows)
     return (row for _, row in delimited_rows(lines, name, delimiter))
 
@@ -108,7 +113,11 @@ def find_delimiter(lines: Sequence[str]) -> str:
 def _cell(value: Any) -> Any:
     """A cell that is a JSON list or object as one; any other as it is."""
     with suppress(ValueError, RecursionError):
-        return json.loads(value) if isinstance(value, str) and value[:1] in ("[", "{") else python_value(value)
+        return (
+            json.loads(value)
+            if isinstance(value, str) and value[:1] in ("[", "{")
+            else python_value(value)
+        )
     return value
 
 
@@ -118,7 +127,11 @@ def json_records(value: Any) -> list[Mapping[str, Any]] | None:
         return _list_records(value)
     if not isinstance(value, Mapping) or not value:
         return None
-    lists = [item for name, item in value.items() if str(name).lower() in LIST_NAMES and isinstance(item, list)]
+    lists = [
+        item
+        for name, item in value.items()
+        if str(name).lower() in LIST_NAMES and isinstance(item, list)
+    ]
     return _list_records(lists[0]) if len(lists) == 1 else _mapping_records(value)
 
 
@@ -131,7 +144,9 @@ def _list_records(items: list[Any]) -> list[Mapping[str, Any]] | None:
 def _mapping_records(value: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
     if all(map(_has_text, value.values())):
         return [{"id": key, **item} for key, item in value.items()]
-    if all(isinstance(item, str) and len(item.split()) >= SENTENCE_WORDS for item in value.values()):
+    if all(
+        isinstance(item, str) and len(item.split()) >= SENTENCE_WORDS for item in value.values()
+    ):
         return [{"id": key, "text": item} for key, item in value.items()]
     return None
 
@@ -151,7 +166,9 @@ def read_json(data: bytes, name: str = "") -> list[FileDocument]:
     lines = list(_json_lines_of(value, ()))
     if not any(len(text.split()) >= SENTENCE_WORDS for _, text in lines):
         raise DataError("no records with a text and no sentence in it: settings?")
-    return [FileDocument(list(map(_json_block, lines)), source="\n".join(text for _, text in lines))]
+    return [
+        FileDocument(list(map(_json_block, lines)), source="\n".join(text for _, text in lines))
+    ]
 
 
 def _json_block(line: tuple[tuple[str, ...], str]) -> Block:

@@ -46,13 +46,17 @@ class ScoredConfigurations(Protocol):
 def effects(result: ScoredConfigurations, system: str) -> pd.DataFrame:
     """The dev scores of each value of each parameter, over all values of the others.
 
-    One row per parameter and value, the parameter with the largest spread first: parameter, value, n configurations,
-    mean with its 95 % interval over questions (low, high), p_holm of the parameter's best against its worst value
-    (paired randomisation test, corrected over the parameters), and `says`: "no difference" if that is .05 or more.
-    ValueError: the sweep has no results of the system.
+    One row per parameter and value, the parameter with the largest spread first: parameter, value,
+    n configurations, mean with its 95 % interval over questions (low, high), p_holm of the
+    parameter's best against its worst value (paired randomisation test, corrected over the
+    parameters), and `says`: "no difference" if that is .05 or more. ValueError: the sweep has no
+    results of the system.
     """
     configurations = _configurations_of(result, system)
-    values = {name: _scores_by_value(result, configurations[name]) for name in [*_parameter_names(result), *LABELS]}
+    values = {
+        name: _scores_by_value(result, configurations[name])
+        for name in [*_parameter_names(result), *LABELS]
+    }
     values = {name: scores for name, scores in values.items() if len(scores) > 1}
     p_holm = _p_of_best_against_worst(values)
     rows = []
@@ -65,7 +69,9 @@ def effects(result: ScoredConfigurations, system: str) -> pd.DataFrame:
         for i, text in enumerate(values[name]):
             interval = (float(scores[i].mean()), float(low[i]), float(high[i]))
             rows.append((name, text, int(counts[text]), *interval, p_holm[name], says))
-    return pd.DataFrame(rows, columns=["parameter", "value", "n", "mean", "low", "high", "p_holm", "says"])
+    return pd.DataFrame(
+        rows, columns=["parameter", "value", "n", "mean", "low", "high", "p_holm", "says"]
+    )
 
 
 def _configurations_of(result: ScoredConfigurations, system: str) -> pd.DataFrame:
@@ -74,7 +80,9 @@ def _configurations_of(result: ScoredConfigurations, system: str) -> pd.DataFram
     part = frame[frame["system"] == system]
     if part.empty:
         known = ", ".join(dict.fromkeys(frame["system"]))
-        raise ValueError(f"The sweep has no results of system {system!r}. It has: {known or 'none'}.")
+        raise ValueError(
+            f"The sweep has no results of system {system!r}. It has: {known or 'none'}."
+        )
     rows = [{**parameters(system), **result.settings[number]} for number in part.index.tolist()]
     full = pd.DataFrame(rows, index=part.index, dtype=object)
     return part.assign(**{name: full[name] for name in _parameter_names(result) if name in full})
@@ -120,8 +128,13 @@ def value_text(value: Any) -> str:
 def _ordered(values: pd.Series) -> list[str]:
     """The texts of the distinct values: numbers by size, then others by spelling."""
     value_of = {value_text(value): value for value in values}
-    numbers = [text for text, value in value_of.items() if is_number(text) and not isinstance(value, bool)]
-    return [*sorted(numbers, key=lambda text: float(value_of[text])), *sorted(value_of.keys() - set(numbers))]
+    numbers = [
+        text for text, value in value_of.items() if is_number(text) and not isinstance(value, bool)
+    ]
+    return [
+        *sorted(numbers, key=lambda text: float(value_of[text])),
+        *sorted(value_of.keys() - set(numbers)),
+    ]
 
 
 def is_number(text: str) -> bool:

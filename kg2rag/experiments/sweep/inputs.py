@@ -38,17 +38,22 @@ class Split(BaseModel):
 
     def labels(self, data: QADataset) -> list[str]:
         """For each question "dev" or "test". ValueError: one of the two would be empty."""
-        kinds = pd.Series([question.type or str(question.hops or "") for question in data.questions], dtype=object)
+        kinds = pd.Series(
+            [question.type or str(question.hops or "") for question in data.questions], dtype=object
+        )
         random = np.random.default_rng(self.seed)
         # Questions of one kind are neighbours, in random order.
         order = np.concatenate([random.permutation(rows.index) for _, rows in kinds.groupby(kinds)])
-        # The n-th is drawn where n · dev passes a whole number: each stretch of the order gives its share.
+        # The n-th is drawn where n · dev passes a whole number: each stretch of the order gives its
+        # share.
         is_dev = np.diff(np.floor(np.arange(len(data) + 1) * self.dev)) > 0
         labels = np.empty(len(data), dtype=object)
         labels[order] = np.where(is_dev, "dev", "test")
         if is_dev.all() or not is_dev.any():
             empty = {"dev", "test"} - set(labels)
-            raise ValueError(f"split.dev = {self.dev} of {len(data)} questions leaves none for {empty.pop()}.")
+            raise ValueError(
+                f"split.dev = {self.dev} of {len(data)} questions leaves none for {empty.pop()}."
+            )
         return list(labels)
 
 
@@ -74,7 +79,13 @@ class SweepInputs:
         from kg2rag.datasets import load
 
         if not isinstance(self.data, QADataset):
-            data = load(self.data, path=self.path, questions=self.questions, setting=self.setting, limit=self.limit)
+            data = load(
+                self.data,
+                path=self.path,
+                questions=self.questions,
+                setting=self.setting,
+                limit=self.limit,
+            )
         elif self.path or self.questions or self.setting or self.limit:
             raise ValueError(
                 "A data set that is given as an object has its path, questions, setting and limit already."
@@ -82,7 +93,9 @@ class SweepInputs:
         else:
             data = self.data
         if not data.questions:
-            raise ValueError(f"{data.name} has no questions with gold. Give a file of them: --questions FILE.")
+            raise ValueError(
+                f"{data.name} has no questions with gold. Give a file of them: --questions FILE."
+            )
         return data
 
     @cached_property
@@ -93,7 +106,9 @@ class SweepInputs:
             kind = label.partition("(")[0]
             label = kind if takes_file(kind) else label  # of a graph file, its kind
             if label in sources:
-                raise ValueError(f"graphs: give each a label, as label = name; {label} is there twice.")
+                raise ValueError(
+                    f"graphs: give each a label, as label = name; {label} is there twice."
+                )
             sources[label] = self._source(graph)
         return sources
 

@@ -1,7 +1,8 @@
 """The scores of a sweep as tables: every configuration, and the best of each group on dev with its test score.
 
-A sweep's folder holds `results.parquet`, one row per configuration and question; `sweep.json`, what all of them share;
-and the report as Markdown and as a page. The same sweep gives the same `results.parquet` however it was interrupted.
+A sweep's folder holds `results.parquet`, one row per configuration and question; `sweep.json`, what
+all of them share; and the report as Markdown and as a page. The same sweep gives the same
+`results.parquet` however it was interrupted.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ class SweepResult:
         """Read what `Sweep.run` saved. DataError: it is not as it was written, or no sweep."""
         out = Path(out)
         if not (out / RESULTS).is_file():
-            raise FileNotFoundError(f"{out} holds no results: {RESULTS} is missing. Run the sweep first.")
+            raise FileNotFoundError(
+                f"{out} holds no results: {RESULTS} is missing. Run the sweep first."
+            )
         config = read_json(out / ABOUT)
         if not isinstance(config, dict) or config.pop(CHECKSUM, "") != sha256(out / RESULTS):
             raise DataError(
@@ -81,11 +84,17 @@ class SweepResult:
     def save(self, out: str | Path) -> Path:
         """Write the results and the report into a folder; the path of its page.
 
-        The files of an earlier sweep there are replaced. FileExistsError: a file is in the way that kg2rag did not
-        write, or that was edited since.
+        The files of an earlier sweep there are replaced. FileExistsError: a file is in the way that
+        kg2rag did not write, or that was edited since.
         """
-        results = as_parquet(pa.Table.from_pandas(self.per_question[[*COLUMNS, *self.metrics]], preserve_index=False))
-        config = {**self.config, "objective": self.objective, CHECKSUM: hashlib.sha256(results).hexdigest()}
+        results = as_parquet(
+            pa.Table.from_pandas(self.per_question[[*COLUMNS, *self.metrics]], preserve_index=False)
+        )
+        config = {
+            **self.config,
+            "objective": self.objective,
+            CHECKSUM: hashlib.sha256(results).hexdigest(),
+        }
         files = {
             RESULTS: results,
             ABOUT: (json.dumps(config, indent=1, ensure_ascii=False, default=str) + "\n").encode(),
@@ -126,7 +135,10 @@ class SweepResult:
         """By number of configuration, the parameters that the sweep sets, in the order in which they first appear."""
         parsed = [json.loads(text) for text in self.scored.drop_duplicates("number")["parameters"]]
         names = dict.fromkeys(name for parameters in parsed for name in parameters)
-        ordered = [{name: parameters[name] for name in names if name in parameters} for parameters in parsed]
+        ordered = [
+            {name: parameters[name] for name in names if name in parameters}
+            for parameters in parsed
+        ]
         return dict(zip(self.numbers, ordered, strict=True))
 
     def to_frame(self) -> pd.DataFrame:
@@ -136,14 +148,23 @@ class SweepResult:
         """
         about = self.scored.drop_duplicates("number").set_index("number")
         means = self.scored.groupby(["split", "number"])[self.metrics].mean()
-        scores = {f"{split} {metric}": means.loc[split][metric] for metric in self.metrics for split in PARTS}
+        scores = {
+            f"{split} {metric}": means.loc[split][metric]
+            for metric in self.metrics
+            for split in PARTS
+        }
         settings = pd.DataFrame(self.settings.values(), index=about.index, dtype=object)
-        return pd.concat([about[list(WHAT)], settings, pd.DataFrame(scores), about["ms_per_query"]], axis=1)
+        return pd.concat(
+            [about[list(WHAT)], settings, pd.DataFrame(scores), about["ms_per_query"]], axis=1
+        )
 
     @cached_property
     def questions(self) -> dict[str, FloatArray]:
         """Split -> (n_configurations, n_questions) objective scores, of "dev" and of "test"; rows as in `numbers`."""
-        return {split: self._wide(self.scored[self.scored["split"] == split], self.objective) for split in PARTS}
+        return {
+            split: self._wide(self.scored[self.scored["split"] == split], self.objective)
+            for split in PARTS
+        }
 
     def _wide(self, part: pd.DataFrame, metric: str) -> FloatArray:
         wide = part.pivot_table(index="number", columns="query_id", values=metric, sort=False)
@@ -154,18 +175,29 @@ class SweepResult:
 
         `by` : columns of `to_frame` that make a group, such as ("system", "graph").
 
-        Returns one row per group, best on dev first, ties by number: the group, number, tried (configurations it was
-        chosen from), parameters; of the objective dev, test and gap (dev - test), each with _low and _high (95 %);
-        against the system's defaults, if the sweep has them, default_dev, default_test, p (paired randomisation test
-        on the test questions) and p_holm, corrected for the groups of the table.
+        Returns one row per group, best on dev first, ties by number: the group, number, tried
+        (configurations it was chosen from), parameters; of the objective dev, test and gap (dev -
+        test), each with _low and _high (95 %); against the system's defaults, if the sweep has
+        them, default_dev, default_test, p (paired randomisation test on the test questions) and
+        p_holm, corrected for the groups of the table.
         """
         rows = []
         for group, part in self.to_frame().groupby(list(by), sort=False):
             number = part.index.tolist()[part[f"dev {self.objective}"].round(12).argmax()]
             row = {**dict(zip(by, group, strict=True)), "number": number, "tried": len(part)}
             row["parameters"] = self.written(number)
-            rows.append({**row, **self._scores_of(number), **self._against_default(number, self.default(part))})
-        table = pd.DataFrame(rows).sort_values("dev", ascending=False, kind="stable").reset_index(drop=True)
+            rows.append(
+                {
+                    **row,
+                    **self._scores_of(number),
+                    **self._against_default(number, self.default(part)),
+                }
+            )
+        table = (
+            pd.DataFrame(rows)
+            .sort_values("dev", ascending=False, kind="stable")
+            .reset_index(drop=True)
+        )
         tested = table["p"].notna()
         table["p_holm"] = np.nan
         table.loc[tested, "p_holm"] = holm(table.loc[tested, "p"].to_numpy(dtype=np.float64))
@@ -179,12 +211,23 @@ class SweepResult:
         """The means of one configuration on dev and test and their gap, each with its interval."""
         scores = self._objective_of(number)
         means = np.array([scores[split].mean() for split in PARTS])
-        intervals = [interval_of_mean(scores[split], bounds=bounds(self.objective)) for split in PARTS]
+        intervals = [
+            interval_of_mean(scores[split], bounds=bounds(self.objective)) for split in PARTS
+        ]
         low, high = np.array(intervals).T
-        gap_low, gap_high = interval_of_sum(means, low, high, np.array([1, -1]))  # over different questions
-        row = {"gap": float(means[0] - means[1]), "gap_low": float(gap_low), "gap_high": float(gap_high)}
+        # over different questions
+        gap_low, gap_high = interval_of_sum(means, low, high, np.array([1, -1]))
+        row = {
+            "gap": float(means[0] - means[1]),
+            "gap_low": float(gap_low),
+            "gap_high": float(gap_high),
+        }
         for i, split in enumerate(PARTS):
-            row |= {split: float(means[i]), f"{split}_low": float(low[i]), f"{split}_high": float(high[i])}
+            row |= {
+                split: float(means[i]),
+                f"{split}_low": float(low[i]),
+                f"{split}_high": float(high[i]),
+            }
         return row
 
     def _against_default(self, number: int, default: int | None) -> dict[str, float]:
@@ -193,28 +236,40 @@ class SweepResult:
             return dict.fromkeys(("default_dev", "default_test", "p"), np.nan)
         scores = self._objective_of(default)
         p = float(p_values(self._objective_of(number)["test"] - scores["test"]))
-        return {"default_dev": float(scores["dev"].mean()), "default_test": float(scores["test"].mean()), "p": p}
+        return {
+            "default_dev": float(scores["dev"].mean()),
+            "default_test": float(scores["test"].mean()),
+            "p": p,
+        }
 
     def against(self, number: int, metric: str | None = None) -> pd.DataFrame:
         """Every configuration against the one of that number, on all questions: what each change is worth.
 
-        Dev and test questions count alike, for nothing is chosen here; who then chooses by it needs other questions.
+        Dev and test questions count alike, for nothing is chosen here; who then chooses by it needs
+        other questions.
 
-        Returns one row per configuration, in the order of the sweep: number, system, changed (the parameters that
-        differ), mean, difference (its mean minus the other's), low, high (95 %, paired bootstrap over questions) and
-        p_holm (paired randomisation tests, corrected over all rows; blank for the one itself).
-        ValueError: no finished configuration has the number, or there is no such metric.
+        Returns one row per configuration, in the order of the sweep: number, system, changed (the
+        parameters that differ), mean, difference (its mean minus the other's), low, high (95 %,
+        paired bootstrap over questions) and p_holm (paired randomisation tests, corrected over all
+        rows; blank for the one itself). ValueError: no finished configuration has the number, or
+        there is no such metric.
         """
         metric = metric or self.objective
         if metric not in self.metrics:
             raise ValueError(unknown("metric", metric, self.metrics))
         if number not in self.numbers:
-            raise ValueError(f"No finished configuration has the number {number}. There are {self.numbers}.")
+            raise ValueError(
+                f"No finished configuration has the number {number}. There are {self.numbers}."
+            )
         reference = self.numbers.index(number)
-        changed = [self._changes(settings, self.settings[number]) for settings in self.settings.values()]
+        changed = [
+            self._changes(settings, self.settings[number]) for settings in self.settings.values()
+        ]
         scores = self._wide(self.scored, metric)
         differences = scores - scores[reference]
-        low, high = interval_of_mean(differences.T, bounds=None if bounds(metric) is None else (-1.0, 1.0))
+        low, high = interval_of_mean(
+            differences.T, bounds=None if bounds(metric) is None else (-1.0, 1.0)
+        )
         low[reference] = high[reference] = 0.0
         is_tested = np.arange(len(scores)) != reference
         p_holm = np.full(len(scores), np.nan)
@@ -232,7 +287,10 @@ class SweepResult:
 
     def written(self, number: int) -> str:
         """The parameters of a configuration as a text."""
-        return ", ".join(f"{name}={value}" for name, value in self.settings[number].items()) or "defaults"
+        return (
+            ", ".join(f"{name}={value}" for name, value in self.settings[number].items())
+            or "defaults"
+        )
 
     def default(self, group: pd.DataFrame) -> int | None:
         """The configuration of a group whose parameters are all the catalogue's defaults, or None."""
@@ -273,8 +331,15 @@ class SweepResult:
 
     def top(self) -> pd.DataFrame:
         """The configurations that score best on dev: parameters, all dev scores, milliseconds; no test scores."""
-        frame = self.to_frame().sort_values(f"dev {self.objective}", ascending=False, kind="stable").head(LISTED)
-        dev = {f"dev {metric}": (100 * frame[f"dev {metric}"]).map("{:.1f}".format) for metric in self.metrics}
+        frame = (
+            self.to_frame()
+            .sort_values(f"dev {self.objective}", ascending=False, kind="stable")
+            .head(LISTED)
+        )
+        dev = {
+            f"dev {metric}": (100 * frame[f"dev {metric}"]).map("{:.1f}".format)
+            for metric in self.metrics
+        }
         texts = list(map(self.written, frame.index.tolist()))
         dev["ms"] = frame["ms_per_query"].map("{:.1f}".format)
         return frame[list(WHAT)].assign(parameters=texts, **dev).reset_index()
@@ -287,19 +352,37 @@ class SweepResult:
 
     def to_markdown(self) -> str:
         """The report as Markdown: the chosen configurations, what failed, the best on dev, what parameters do."""
-        lines = [f"# {self.name}", "", self.headline, "", *pipe_table(HEADER, self.chosen()), "", self.note(), ""]
+        lines = [
+            f"# {self.name}",
+            "",
+            self.headline,
+            "",
+            *pipe_table(HEADER, self.chosen()),
+            "",
+            self.note(),
+            "",
+        ]
         if len(self.failed):
             texts = self.failed.astype(str).agg(", ".join, axis=1)
             lines += ["## Failed", "", *(f"- {plain(text)}" for text in texts), ""]
         best = self.top()
-        lines += ["## Best on dev", "", *pipe_table(list(best.columns), best.astype(str).to_numpy().tolist())]
+        lines += [
+            "## Best on dev",
+            "",
+            *pipe_table(list(best.columns), best.astype(str).to_numpy().tolist()),
+        ]
         for system in dict.fromkeys(self.scored["system"]):
             table = effects(self, str(system))
             if len(table):
                 points = {name: (100 * table[name]).round(1) for name in ("mean", "low", "high")}
                 shown = table.assign(**points).drop(columns="p_holm").astype(str)
                 title = f"## What the parameters of {system} do on dev"
-                lines += ["", title, "", *pipe_table(list(shown.columns), shown.to_numpy().tolist())]
+                lines += [
+                    "",
+                    title,
+                    "",
+                    *pipe_table(list(shown.columns), shown.to_numpy().tolist()),
+                ]
         return "\n".join([*lines, ""])
 
     def to_html(self) -> str:

@@ -37,13 +37,17 @@ class Scorer:
 
     def __call__(self, group: Sequence[Configuration]) -> pd.DataFrame:
         """One row per configuration and question, or a single row with the error."""
-        return pd.concat([self._scored(configuration) for configuration in group], ignore_index=True)
+        return pd.concat(
+            [self._scored(configuration) for configuration in group], ignore_index=True
+        )
 
     def _scored(self, configuration: Configuration) -> pd.DataFrame:
         inputs, data = self.inputs, self.inputs.dataset
         about = {
             **vars(configuration),
-            "parameters": json.dumps(dict(configuration.parameters), sort_keys=True, ensure_ascii=False),
+            "parameters": json.dumps(
+                dict(configuration.parameters), sort_keys=True, ensure_ascii=False
+            ),
             "setting": data.setting,
             "encoder": inputs.embedder[0],
         }
@@ -70,6 +74,14 @@ class Scorer:
         """The knowledge base of a graph, which stays open until another one is needed."""
         if graph not in self.opened:
             inputs = self.inputs
-            source, embedder, store = inputs.sources[graph], inputs.embedder[1], inputs.store or Store()
-            self.opened = {graph: KnowledgeBase.build(inputs.dataset.corpus, source, embedder=embedder, store=store)}
+            source, embedder, store = (
+                inputs.sources[graph],
+                inputs.embedder[1],
+                inputs.store or Store(),
+            )
+            self.opened = {
+                graph: KnowledgeBase.build(
+                    inputs.dataset.corpus, source, embedder=embedder, store=store
+                )
+            }
         return self.opened[graph]

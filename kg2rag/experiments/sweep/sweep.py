@@ -1,7 +1,8 @@
 """Systems with the values of their parameters, on a data set -> every configuration, run and scored: `Sweep`.
 
-A configuration is a system whose run is asked of the store: what is there is read, what is not is run, so that a sweep
-that was interrupted goes on, and a larger one runs only what is new. `read_sweep` reads a sweep from a TOML file.
+A configuration is a system whose run is asked of the store: what is there is read, what is not is
+run, so that a sweep that was interrupted goes on, and a larger one runs only what is new.
+`read_sweep` reads a sweep from a TOML file.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ class Sweep:
     split : how questions are divided into dev and test, see `Split`, or its fields.
     store : where knowledge bases and runs are kept.
 
-    Raises ValueError: anything unknown or impossible; the message names the key, the value and what is allowed.
+    Raises ValueError: anything unknown or impossible; the message names the key, the value and what
+    is allowed.
     """
 
     data: str | QADataset
@@ -82,11 +84,15 @@ class Sweep:
         require("k", self.k, int, at_least(1))
         names = [metric.name for metric in self.scored]
         if self.objective is not None and self.objective not in names:
-            raise ValueError(f"objective = {self.objective!r} is none of the metrics: {', '.join(names)}.")
+            raise ValueError(
+                f"objective = {self.objective!r} is none of the metrics: {', '.join(names)}."
+            )
         try:
             object.__setattr__(self, "split", Split.model_validate(self.split))
         except ValidationError as error:
-            raise ValueError(f"split = {self.split}: {fault(error)} It has dev, a share, and seed.") from None
+            raise ValueError(
+                f"split = {self.split}: {fault(error)} It has dev, a share, and seed."
+            ) from None
         _ = self.points
 
     @cached_property
@@ -98,10 +104,13 @@ class Sweep:
     def points(self) -> Mapping[str, tuple[str, Mapping[str, object]]]:
         """`repr` of each system that is run -> its name and the parameters that are given.
 
-        The defaults of each system are among them, for the chosen configuration is compared with these.
+        The defaults of each system are among them, for the chosen configuration is compared with
+        these.
         """
         if not isinstance(self.systems, Mapping) or not self.systems:
-            raise ValueError(f"systems = {self.systems!r}: name at least one. Known: {', '.join(catalogue.names())}.")
+            raise ValueError(
+                f"systems = {self.systems!r}: name at least one. Known: {', '.join(catalogue.names())}."
+            )
         points: dict[str, tuple[str, Mapping[str, object]]] = {}
         for system, tables in self.systems.items():
             for table in [tables] if isinstance(tables, Mapping) else tables:
@@ -178,13 +187,24 @@ class Sweep:
         with workers(jobs, backend, cluster) as slots:
             pieces = self._pieces(1)
             if has_workers():
-                # One of each system is run here first: it fills the store, from which the others read.
+                # One of each system is run here first: it fills the store, from which the others
+                # read.
                 for configuration in reversed(first.values()):
                     scorer([configuration])
-                pieces = self._pieces(math.ceil(len(self.configurations) / (PIECES_PER_WORKER * slots)))
+                pieces = self._pieces(
+                    math.ceil(len(self.configurations) / (PIECES_PER_WORKER * slots))
+                )
                 scorer = Scorer(replace(self.inputs))  # without what is loaded here
-            tables = list(map_pieces(scorer, pieces, progress=self.name if progress else "", total=len(pieces)))
-        result = SweepResult(pd.concat(tables, ignore_index=True), self.objective or self.scored[0].name, self.about())
+            tables = list(
+                map_pieces(
+                    scorer, pieces, progress=self.name if progress else "", total=len(pieces)
+                )
+            )
+        result = SweepResult(
+            pd.concat(tables, ignore_index=True),
+            self.objective or self.scored[0].name,
+            self.about(),
+        )
         if not result.numbers:
             raise RuntimeError(self._failures(result.failed))
         result.save(out)
@@ -204,7 +224,9 @@ class Sweep:
         lines = [f"All {len(failed)} configurations of {self.name} failed; nothing was saved."]
         for error, rows in failed.groupby("error", sort=False):
             first = rows.iloc[0]
-            lines.append(f"{len(rows)} times, first {first['system']} {first['parameters']}: {error}")
+            lines.append(
+                f"{len(rows)} times, first {first['system']} {first['parameters']}: {error}"
+            )
         return "\n".join(lines)
 
     def about(self) -> dict[str, Any]:
@@ -213,7 +235,10 @@ class Sweep:
             label: {"source": provenance.without_folders(source), "fingerprint": source.fingerprint}
             for label, source in self.inputs.sources.items()
         }
-        built = {name: catalogue.build(name, self._smallest, **settings) for name, settings in self.points.values()}
+        built = {
+            name: catalogue.build(name, self._smallest, **settings)
+            for name, settings in self.points.values()
+        }
         tuned = {name: tuning(system) for name, system in built.items()}
         encoder, embedder = self.inputs.embedder
         return {
@@ -251,7 +276,9 @@ def read_sweep(
         _check_names(content)
         names = {"name": str(content.get("name", file.stem)), "data": about["name"]}
         with allowed_hosts(hosts):  # every name is read here once
-            sweep = Sweep(**{**content, **about, **names}, path=path, questions=questions, store=store)
+            sweep = Sweep(
+                **{**content, **about, **names}, path=path, questions=questions, store=store
+            )
             _ = sweep.inputs.embedder
         return sweep
     except ValueError as error:
@@ -264,7 +291,9 @@ def _checked_data(content: Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(about, str):
         about = {"name": about}
     if not isinstance(about, Mapping) or "name" not in about or "systems" not in content:
-        raise ValueError(f"It needs systems, and data: the name of a set, or a table with {', '.join(DATA_KEYS)}.")
+        raise ValueError(
+            f"It needs systems, and data: the name of a set, or a table with {', '.join(DATA_KEYS)}."
+        )
     for where, table, known in (("", content, KEYS), ("data.", about, DATA_KEYS)):
         for key in set(table) - set(known):  # a path is given on the command line (--path)
             raise ValueError(f"Unknown key {where}{key}. Known: {', '.join(known)}.")
@@ -283,7 +312,9 @@ def _check_names(content: Mapping[str, Any]) -> None:
 def _combinations(system: str, table: object) -> Iterator[dict[str, object]]:
     """All combinations of the values of a table; ValueError: it is none, or a parameter has no value."""
     if not isinstance(table, Mapping) or [] in table.values():
-        raise ValueError(f"systems.{system} = {table!r}: expected parameters, each with a value or several.")
+        raise ValueError(
+            f"systems.{system} = {table!r}: expected parameters, each with a value or several."
+        )
     values = [value if isinstance(value, list | tuple) else (value,) for value in table.values()]
     for combination in product(*values):
         yield dict(zip(table, combination, strict=True))
@@ -291,4 +322,8 @@ def _combinations(system: str, table: object) -> Iterator[dict[str, object]]:
 
 def _required_parameters(system: str) -> list[str]:
     """The parameters of a system that have no default."""
-    return [name for name, default in catalogue.parameters(system).items() if default is inspect.Parameter.empty]
+    return [
+        name
+        for name, default in catalogue.parameters(system).items()
+        if default is inspect.Parameter.empty
+    ]

@@ -41,7 +41,8 @@ def template(data: str) -> str:
         try:
             summary = SYSTEMS.description(name).partition("\n")[0]
             defaults = SYSTEMS.parameters(name)
-        except RuntimeError as error:  # a package that cannot be imported; the other systems can be run
+        # a package that cannot be imported; the other systems can be run
+        except RuntimeError as error:
             tables.append(f"# {name} of another package cannot be used: {one_line(str(error))}\n")
             continue
         values = [f"# {parameter} = {_toml(value)}\n" for parameter, value in defaults.items()]
@@ -53,6 +54,8 @@ def _toml(value: object) -> str:
     """A default as a list of one value for a TOML file; a value that TOML lacks is named."""
     if isinstance(value, bool | int | float | str):
         return json.dumps([value], ensure_ascii=False)
-    if isinstance(value, tuple | list) and all(isinstance(member, bool | int | float | str) for member in value):
+    if isinstance(value, tuple | list) and all(
+        isinstance(member, bool | int | float | str) for member in value
+    ):
         return json.dumps([list(value)], ensure_ascii=False)
     return f"[]  # default: {one_line(repr(value))}"

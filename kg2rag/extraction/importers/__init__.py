@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from kg2rag.extraction.importers.field_names import columns_with, joined, relation_of, values_of
-from kg2rag.extraction.importers.strengths import DEFAULT_STRENGTH, filled_strengths, is_missing, number_of
+from kg2rag.extraction.importers.strengths import (
+    DEFAULT_STRENGTH,
+    filled_strengths,
+    is_missing,
+    number_of,
+)
 from kg2rag.text.records import DataError, Record, existing, file_fingerprint, wrong
 from kg2rag.types import Triple
 
@@ -22,8 +27,9 @@ MAX_CONFIDENCE = 1.0
 class FileSource:
     """A graph source that reads a file, `path`; a subclass is an extractor once it has `extract`.
 
-    Every other field is an option, and part of the fingerprint, as is `kind`: a name of the format with a version that
-    a change of `extract` raises. `wanted` says what the file is, for the error where it is missing.
+    Every other field is an option, and part of the fingerprint, as is `kind`: a name of the format
+    with a version that a change of `extract` raises. `wanted` says what the file is, for the error
+    where it is missing.
     """
 
     kind: ClassVar[str]
@@ -41,7 +47,9 @@ class FileSource:
     @property
     def fingerprint(self) -> str:
         """The kind, the options and the files' checksums, not their places."""
-        options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "path"}
+        options = {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name != "path"
+        }
         return file_fingerprint(self.kind, self.files(), options)
 
 
@@ -51,7 +59,11 @@ def nearest_file(folder: Path, *names: str) -> Path | None:
     DataError where several folders, equally near, have one.
     """
     for depth in ("", "*/", "*/*/", "*/*/*/"):
-        files = {file.parent: file for name in reversed(names) for file in sorted(folder.glob(depth + name))}
+        files = {
+            file.parent: file
+            for name in reversed(names)
+            for file in sorted(folder.glob(depth + name))
+        }
         if len(files) > 1:
             raise DataError(
                 f"{folder} holds several graphs, in {', '.join(map(str, sorted(files)))}. Give one of them."
@@ -65,8 +77,9 @@ def nearest_file(folder: Path, *names: str) -> Path | None:
 class Row:
     """A record and its place, from 1.
 
-    `value`, `string`, `unquoted` and `strings` take the names of columns: the first that the record has counts. `text`,
-    `joined`, `number` and `relation` take a field of `field_names`: the first column that is not blank counts.
+    `value`, `string`, `unquoted` and `strings` take the names of columns: the first that the record
+    has counts. `text`, `joined`, `number` and `relation` take a field of `field_names`: the first
+    column that is not blank counts.
     """
 
     file: Path | str
@@ -151,7 +164,9 @@ class Statement(NamedTuple):
 
 def triples_of(statements: Sequence[Statement], notes: Counter[str]) -> tuple[Triple, ...]:
     """The triples with their strengths, see `filled_strengths`."""
-    strengths = filled_strengths([s.strength for s in statements], [s.weight for s in statements], notes)
+    strengths = filled_strengths(
+        [s.strength for s in statements], [s.weight for s in statements], notes
+    )
     pairs = zip(statements, strengths, strict=True)
     return tuple(replace(statement.triple, strength=strength) for statement, strength in pairs)
 

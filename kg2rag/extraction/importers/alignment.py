@@ -1,9 +1,10 @@
 """Chunks of another tool, passages of ours -> which chunk holds which passage, by the words that both have in order.
 
-The same documents give other texts in other tools: with Markdown's marks or without, with metadata or a heading before
-a chunk, cut at other places, with other blanks. So a passage lies in a chunk where runs of `RUN` words that both have
-cover half of the passage, half of the chunk, or `LONG` words (a passage that is cut at the end of a chunk). Runs that
-more than `MOST_CHUNKS` chunks share (licences, navigation) say nothing. Linear in the words. Ours.
+The same documents give other texts in other tools: with Markdown's marks or without, with metadata
+or a heading before a chunk, cut at other places, with other blanks. So a passage lies in a chunk
+where runs of `RUN` words that both have cover half of the passage, half of the chunk, or `LONG`
+words (a passage that is cut at the end of a chunk). Runs that more than `MOST_CHUNKS` chunks share
+(licences, navigation) say nothing. Linear in the words. Ours.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from kg2rag.types import IntArray
 RUN = 4
 LONG = 12
 MOST_CHUNKS = 8
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, of mixed bits: hashes of runs differ where their words do
+# odd, of mixed bits: hashes of runs differ where their words do
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Alignment(NamedTuple):
@@ -39,7 +41,12 @@ class Alignment(NamedTuple):
 def align(chunks: Sequence[str], passages: Sequence[str]) -> Alignment:
     """Which passages lie in which chunks, both by place."""
     words = JoinedTexts([*chunks, *passages]).words()
-    codes = pa.array(words.strings, pa.string()).dictionary_encode().indices.to_numpy().astype(np.uint64)
+    codes = (
+        pa.array(words.strings, pa.string())
+        .dictionary_encode()
+        .indices.to_numpy()
+        .astype(np.uint64)
+    )
     sizes = np.bincount(words.texts, minlength=len(chunks) + len(passages))
     runs, starts = _runs(codes, words.texts)
     of_chunk = words.texts[starts] < len(chunks)
@@ -53,15 +60,25 @@ def align(chunks: Sequence[str], passages: Sequence[str]) -> Alignment:
     in_passage = np.repeat(starts[~of_chunk], counts)
     steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     in_chunk = chunk_starts[np.repeat(first, counts) + steps]
-    pairs, pair = np.unique(words.texts[in_chunk] * len(sizes) + words.texts[in_passage], return_inverse=True)
+    pairs, pair = np.unique(
+        words.texts[in_chunk] * len(sizes) + words.texts[in_passage], return_inverse=True
+    )
     chunk, passage = np.divmod(pairs, len(sizes))
     passage_words = _covered(pair, in_passage, len(pairs), len(codes))
     chunk_words = _covered(pair, in_chunk, len(pairs), len(codes))
-    lies_in = (2 * passage_words >= sizes[passage]) | (2 * chunk_words >= sizes[chunk]) | (passage_words >= LONG)
+    lies_in = (
+        (2 * passage_words >= sizes[passage])
+        | (2 * chunk_words >= sizes[chunk])
+        | (passage_words >= LONG)
+    )
     placed_starts = in_chunk[lies_in[pair]]
-    placed_words = _covered(np.zeros(len(placed_starts), dtype=np.int64), placed_starts, 1, len(codes))
+    placed_words = _covered(
+        np.zeros(len(placed_starts), dtype=np.int64), placed_starts, 1, len(codes)
+    )
     n_words = int(sizes[: len(chunks)].sum())
-    return Alignment(chunk[lies_in], passage[lies_in] - len(chunks), n_words, int(placed_words.sum()))
+    return Alignment(
+        chunk[lies_in], passage[lies_in] - len(chunks), n_words, int(placed_words.sum())
+    )
 
 
 def _runs(codes: NDArray[np.uint64], texts: IntArray) -> tuple[NDArray[np.uint64], IntArray]:

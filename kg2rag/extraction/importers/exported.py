@@ -1,8 +1,9 @@
 """Entities and relations that name the chunks of another tool's export -> an `Extraction` over our passages.
 
-A chunk is a passage where their ids are equal, else where their texts are (with or without the title, whitespace
-apart). Any other chunk is laid on the passages with which it shares words in order, see `alignment`. Chunks
-that match nothing are counted, and an export without a match is an error.
+A chunk is a passage where their ids are equal, else where their texts are (with or without the
+title, whitespace apart). Any other chunk is laid on the passages with which it shares words in
+order, see `alignment`. Chunks that match nothing are counted, and an export without a match is an
+error.
 """
 
 from __future__ import annotations
@@ -41,10 +42,13 @@ def extraction_of(
 ) -> Extraction:
     """Entities with their chunks, and relations, as triples and mentions of passages.
 
-    A relation becomes one triple for each passage that states it; its weight is a sum over all its statements, see
-    `strengths`. `notes` counts entities without a name, which are left out with their relations.
+    A relation becomes one triple for each passage that states it; its weight is a sum over all its
+    statements, see `strengths`. `notes` counts entities without a name, which are left out with
+    their relations.
     """
-    named_entities = [(entity, chunk_ids) for entity, chunk_ids in entities if entity_key(entity.name)]
+    named_entities = [
+        (entity, chunk_ids) for entity, chunk_ids in entities if entity_key(entity.name)
+    ]
     notes["blank entities, left out"] = len(entities) - len(named_entities)
     mentions: list[Mention] = []
     for entity, chunk_ids in named_entities:
@@ -52,20 +56,33 @@ def extraction_of(
         notes["entities of no known passage"] += not passages
         mentions += (Mention(entity.name, passage) for passage in passages)
     triples = _triples(relations, chunks, notes)
-    return Extraction(triples, tuple(mentions), tuple(entity for entity, _ in named_entities), notes)
+    return Extraction(
+        triples, tuple(mentions), tuple(entity for entity, _ in named_entities), notes
+    )
 
 
-def _triples(relations: Sequence[Relation], chunks: ChunkMap, notes: Counter[str]) -> tuple[Triple, ...]:
+def _triples(
+    relations: Sequence[Relation], chunks: ChunkMap, notes: Counter[str]
+) -> tuple[Triple, ...]:
     """The triples of the relations between entities with names."""
-    named_relations = [relation for relation in relations if entity_key(relation.head) and entity_key(relation.tail)]
+    named_relations = [
+        relation
+        for relation in relations
+        if entity_key(relation.head) and entity_key(relation.tail)
+    ]
     notes["relations of blank entities, left out"] = len(relations) - len(named_relations)
     triples: list[Triple] = []
     strengths = strengths_of([relation.weight for relation in named_relations], notes)
     for relation, strength in zip(named_relations, strengths, strict=True):
-        passages = chunks.passages(relation.chunks, [relation.head, relation.tail], "relations", notes)
+        passages = chunks.passages(
+            relation.chunks, [relation.head, relation.tail], "relations", notes
+        )
         notes["relations of no known passage, kept without one"] += not passages
         fact = relation.head, relation.name or "related to", relation.tail
-        triples += (Triple(*fact, passage, strength, description=relation.description) for passage in passages or [""])
+        triples += (
+            Triple(*fact, passage, strength, description=relation.description)
+            for passage in passages or [""]
+        )
     return tuple(triples)
 
 
@@ -77,11 +94,13 @@ class ChunkMap:
     rows: Mapping[str, Sequence[int]]
 
     @classmethod
-    def of(cls, chunks: Mapping[str, str], corpus: Corpus, file: Path, notes: Counter[str]) -> ChunkMap:
+    def of(
+        cls, chunks: Mapping[str, str], corpus: Corpus, file: Path, notes: Counter[str]
+    ) -> ChunkMap:
         """The map of chunks, id -> text, of a file.
 
-        `notes` counts how their passages were found, and the share of the chunks' words that passages have. DataError
-        where no chunk has any.
+        `notes` counts how their passages were found, and the share of the chunks' words that
+        passages have. DataError where no chunk has any.
         """
         rows = _equal(chunks, corpus)
         notes["chunks that are passages"] = len(rows)
@@ -102,11 +121,14 @@ class ChunkMap:
         notes["passages in no chunk"] = len(corpus) - len(placed_rows)
         return cls(corpus, {id_: sorted(rows.get(id_, ())) for id_ in chunks})
 
-    def passages(self, chunks: Iterable[str], names: Sequence[str], kind: str, notes: Counter[str]) -> list[str]:
+    def passages(
+        self, chunks: Iterable[str], names: Sequence[str], kind: str, notes: Counter[str]
+    ) -> list[str]:
         """The ids of the passages that these chunks are, by row; empty where none is known.
 
-        Of a chunk that holds several passages, those count that have the most of `names` in them, and all of them where
-        none contains a name. `notes` counts such cases, and chunks that the export lacks, as "`kind` …".
+        Of a chunk that holds several passages, those count that have the most of `names` in them,
+        and all of them where none contains a name. `notes` counts such cases, and chunks that the
+        export lacks, as "`kind` …".
         """
         rows: set[int] = set()
         for chunk in chunks:
@@ -116,9 +138,15 @@ class ChunkMap:
                 rows.update(self.rows[chunk])
             else:
                 n_names = [self._count_names(row, names) for row in self.rows[chunk]]
-                notes[f"{kind} given to every passage of their chunk, as none has the names"] += not any(n_names)
+                notes[
+                    f"{kind} given to every passage of their chunk, as none has the names"
+                ] += not any(n_names)
                 most = max(n_names)
-                rows.update(row for row, count in zip(self.rows[chunk], n_names, strict=True) if count == most)
+                rows.update(
+                    row
+                    for row, count in zip(self.rows[chunk], n_names, strict=True)
+                    if count == most
+                )
         return [self.corpus.ids[row] for row in sorted(rows)]
 
     def _count_names(self, row: int, names: Sequence[str]) -> int:

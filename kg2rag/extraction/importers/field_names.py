@@ -1,9 +1,10 @@
 """Columns and attributes as other tools call them -> the fields that are read here.
 
-Case and separators do not count: "Edge Label", "edge_label" and ":EdgeLabel" are one name; nor do the types that Neo4j
-adds, as in "age:int" and ":START_ID(Person)". The synonyms are those of pandas, networkx, Gephi, yEd, Cytoscape, Pajek,
-Neo4j (APOC, browser and admin import), Neptune, KGTK, KGX, PrimeKG, Wikidata's SPARQL, Graphiti, MCP's memory,
-LangChain, LlamaIndex, GraphRAG and LightRAG. Ours: the order in which they count, from the most to the least specific.
+Case and separators do not count: "Edge Label", "edge_label" and ":EdgeLabel" are one name; nor do
+the types that Neo4j adds, as in "age:int" and ":START_ID(Person)". The synonyms are those of
+pandas, networkx, Gephi, yEd, Cytoscape, Pajek, Neo4j (APOC, browser and admin import), Neptune,
+KGTK, KGX, PrimeKG, Wikidata's SPARQL, Graphiti, MCP's memory, LangChain, LlamaIndex, GraphRAG and
+LightRAG. Ours: the order in which they count, from the most to the least specific.
 """
 
 from __future__ import annotations
@@ -44,11 +45,22 @@ node_type: type entitytype nodetype labels category class
 node_description: description entitydescription desc summary definition observations
 """
 FIELDS: Mapping[str, tuple[str, ...]] = {
-    field: tuple(names.split()) for field, names in re.findall(r"^(\w+): (.*(?:\n .*)*)", _NAMES, re.MULTILINE)
+    field: tuple(names.split())
+    for field, names in re.findall(r"^(\w+): (.*(?:\n .*)*)", _NAMES, re.MULTILINE)
 }
 """Field -> its names, folded; of several that a record has, the first counts."""
 DIRECTIONS = frozenset(
-    {"directed", "undirected", "mutual", "orienté", "non orienté", "dirigé", "non dirigé", "gerichtet", "ungerichtet"}
+    {
+        "directed",
+        "undirected",
+        "mutual",
+        "orienté",
+        "non orienté",
+        "dirigé",
+        "non dirigé",
+        "gerichtet",
+        "ungerichtet",
+    }
 )
 """What the column "Type" of Gephi's edges holds: it names no relation."""
 _SEPARATOR = re.compile(r"[\W_]+")

@@ -1,7 +1,8 @@
 """A graph in a file of another tool -> networkx -> an `Extraction`.
 
-GraphML (networkx, Neo4j's APOC, Gephi, yEd, Cytoscape, igraph), GEXF and GML (Gephi, yEd), SIF (Cytoscape), Pajek's
-.net, JSON in `json_graph`, and tables of nodes and edges (APOC, Neo4j's import, Gephi, Neptune, KGX, ArangoDB).
+GraphML (networkx, Neo4j's APOC, Gephi, yEd, Cytoscape, igraph), GEXF and GML (Gephi, yEd), SIF
+(Cytoscape), Pajek's .net, JSON in `json_graph`, and tables of nodes and edges (APOC, Neo4j's
+import, Gephi, Neptune, KGX, ArangoDB).
 """
 
 from __future__ import annotations
@@ -17,9 +18,23 @@ from xml.etree import ElementTree
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.importers import FileSource
 from kg2rag.extraction.importers.field_names import values_of
-from kg2rag.extraction.importers.json_graph import graph_of_json, is_part, read_json_graph, read_json_values
+from kg2rag.extraction.importers.json_graph import (
+    graph_of_json,
+    is_part,
+    read_json_graph,
+    read_json_values,
+)
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
-from kg2rag.text.records import DataError, Record, decode, delimiter_of, quote, read_delimited, read_jsonl, reading
+from kg2rag.text.records import (
+    DataError,
+    Record,
+    decode,
+    delimiter_of,
+    quote,
+    read_delimited,
+    read_jsonl,
+    reading,
+)
 from kg2rag.types import Corpus
 
 if TYPE_CHECKING:
@@ -46,7 +61,9 @@ class GraphFile(FileSource):
     """
 
     kind: ClassVar[str] = "graphml-6"
-    wanted: ClassVar[str] = "a graph as GraphML, GEXF, GML, SIF or JSON, or tables of edges and nodes"
+    wanted: ClassVar[str] = (
+        "a graph as GraphML, GEXF, GML, SIF or JSON, or tables of edges and nodes"
+    )
 
     def files(self) -> Mapping[str, Path]:
         """The file, and the table of nodes beside it."""
@@ -56,8 +73,8 @@ class GraphFile(FileSource):
     def extract(self, corpus: Corpus) -> Extraction:
         """The edges as triples, the nodes as entities, in the file's order.
 
-        DataError: the file holds no graph, an attribute of another type or out of range, or a passage that the corpus
-        lacks.
+        DataError: the file holds no graph, an attribute of another type or out of range, or a
+        passage that the corpus lacks.
         """
         graph = read_graph(self.path)
         try:
@@ -98,7 +115,9 @@ def read_graphml(file: Path) -> nx.Graph:
     for number, edge in enumerate(tree.iterfind(".//{*}edge"), start=1):
         for end in (edge.get("source"), edge.get("target")):
             if end is None or end not in nodes:
-                raise DataError(f"{file}: edge {number} has the end {quote(end)}, which is the id of no node.")
+                raise DataError(
+                    f"{file}: edge {number} has the end {quote(end)}, which is the id of no node."
+                )
     namespace = tree.tag[: tree.tag.find("}") + 1]
     _direct(tree, "edgedefault", "directed")
     _add_edge_labels(tree, namespace)
@@ -123,7 +142,9 @@ def _add_edge_labels(tree: ElementTree.Element, namespace: str) -> None:
     for edge in tree.iterfind(".//{*}edge"):
         keys = {data.get("key") for data in edge.iterfind("{*}data")}
         if edge.get("label") and "label" not in keys:
-            ElementTree.SubElement(edge, f"{namespace}data", {"key": "label"}).text = edge.get("label")
+            ElementTree.SubElement(edge, f"{namespace}data", {"key": "label"}).text = edge.get(
+                "label"
+            )
 
 
 def _declare_keys(tree: ElementTree.Element, namespace: str) -> None:
@@ -134,7 +155,12 @@ def _declare_keys(tree: ElementTree.Element, namespace: str) -> None:
     declared = {None, *(key.get("id") for key in tree.iterfind("{*}key"))}
     for name in dict.fromkeys(data.get("key") for data in tree.iterfind(".//{*}data")):
         if name not in declared:
-            attributes = {"id": str(name), "for": "all", "attr.name": str(name), "attr.type": "string"}
+            attributes = {
+                "id": str(name),
+                "for": "all",
+                "attr.name": str(name),
+                "attr.type": "string",
+            }
             tree.insert(0, ElementTree.Element(f"{namespace}key", attributes))
 
 
@@ -161,7 +187,9 @@ def read_gml(file: Path) -> nx.Graph:
 
     text = decode(file.read_bytes(), file).encode("ascii", "xmlcharrefreplace").decode()
     header, node, parts = text.partition("node")
-    header = re.sub(r"\b(?:directed|multigraph)\s+[01]\b", "", header).replace("[", "[ directed 1 multigraph 1 ", 1)
+    header = re.sub(r"\b(?:directed|multigraph)\s+[01]\b", "", header).replace(
+        "[", "[ directed 1 multigraph 1 ", 1
+    )
     with reading(file, "Is it GML that networkx reads?"):
         return nx.parse_gml(header + node + parts, label="id")
 
@@ -183,7 +211,9 @@ def read_sif(file: Path) -> nx.Graph:
     for number, line in enumerate(text.splitlines(), start=1):
         cells = [cell.strip() for cell in line.split("\t" if "\t" in text else None)]
         if len(cells) == 2:
-            raise DataError(f"{file}, line {number}: {quote(line)} has a node and a relation, but no further node.")
+            raise DataError(
+                f"{file}, line {number}: {quote(line)} has a node and a relation, but no further node."
+            )
         if any(cells):
             graph.add_nodes_from([cells[0], *cells[2:]])
         for tail in cells[2:]:
@@ -198,7 +228,8 @@ def _xml(file: Path) -> ElementTree.Element:
         return ElementTree.parse(file, parser).getroot()  # noqa: S314
     except ElementTree.ParseError as error:
         raise DataError(f"{file}: no XML ({error}).") from None
-    except (LookupError, ValueError) as error:  # of ours below, or an encoding that is unknown or of several bytes
+    # of ours below, or an encoding that is unknown or of several bytes
+    except (LookupError, ValueError) as error:
         raise DataError(f"{file}: {error}") from None
 
 
@@ -206,7 +237,9 @@ class _WithoutDoctype(ElementTree.TreeBuilder):
     """The tree of an XML file that defines no entities."""
 
     def doctype(self, *_: object) -> NoReturn:
-        raise DataError("it has a document type (<!DOCTYPE>), which could define entities. Remove it.")
+        raise DataError(
+            "it has a document type (<!DOCTYPE>), which could define entities. Remove it."
+        )
 
 
 def nodes_file(edges: Path) -> Path | None:
@@ -214,9 +247,13 @@ def nodes_file(edges: Path) -> Path | None:
     word = _TABLE_OF_EDGES.search(edges.stem)
     if word is None or edges.suffix.lower() not in _TABLES_OF_EDGES:
         return None
-    names = [edges.stem[: word.start()] + nodes + edges.stem[word.end() :] for nodes in _TABLES_OF_NODES]
+    names = [
+        edges.stem[: word.start()] + nodes + edges.stem[word.end() :] for nodes in _TABLES_OF_NODES
+    ]
     file_names = [f"{name}{edges.suffix}".casefold() for name in names]
-    beside = {file.name.casefold(): file for file in sorted(edges.parent.iterdir()) if file.is_file()}
+    beside = {
+        file.name.casefold(): file for file in sorted(edges.parent.iterdir()) if file.is_file()
+    }
     return next((beside[name] for name in file_names if name in beside), None)
 
 
@@ -238,10 +275,16 @@ def read_tables(file: Path) -> nx.Graph:
 
 def _filled_rows(file: Path) -> list[Record]:
     """The rows of a table without their blank cells; "_start:id" of APOC is "_start"."""
-    records = read_jsonl(file) if file.suffix.lower() == ".jsonl" else read_delimited(file, delimiter_of(file))
+    records = (
+        read_jsonl(file)
+        if file.suffix.lower() == ".jsonl"
+        else read_delimited(file, delimiter_of(file))
+    )
     rows: list[Record] = []
     for _, record in records:
-        rows.append({_apoc_column(name): value for name, value in record.items() if value not in ("", None)})
+        rows.append(
+            {_apoc_column(name): value for name, value in record.items() if value not in ("", None)}
+        )
     return rows
 
 

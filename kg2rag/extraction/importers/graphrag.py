@@ -1,16 +1,17 @@
 """What LightRAG, nano-graphrag, RAG-Anything and Microsoft GraphRAG built -> triples, mentions and entities.
 
-LightRAG [1], nano-graphrag and RAG-Anything write `graph_chunk_entity_relation.graphml` (the default storage) and
-`kv_store_text_chunks.json`, by which chunks are found among our passages. Fields with several values are joined by
-"<SEP>". Releases from October 2025 on keep a bounded number of chunk ids in the graph and all of them in
-`kv_store_entity_chunks.json` and `kv_store_relation_chunks.json`; those are read where they exist. Theirs: an edge has
-no direction; keywords name its subject, the description explains it. Ours: the keywords are the relation's name,
+LightRAG [1], nano-graphrag and RAG-Anything write `graph_chunk_entity_relation.graphml` (the
+default storage) and `kv_store_text_chunks.json`, by which chunks are found among our passages.
+Fields with several values are joined by "<SEP>". Releases from October 2025 on keep a bounded
+number of chunk ids in the graph and all of them in `kv_store_entity_chunks.json` and
+`kv_store_relation_chunks.json`; those are read where they exist. Theirs: an edge has no direction;
+keywords name its subject, the description explains it. Ours: the keywords are the relation's name,
 "related to" where there are none, as in what nano-graphrag writes.
 
-Of GraphRAG's tables, entities, relationships and text_units [2] are read, by their names of today (`entities.parquet`)
-or those of releases until 1.2 (`create_final_entities.parquet`); the earliest call an entity's title `name`.
-Theirs: a relationship has a description and a weight, but no name. Ours: it is "related to", unless somebody's own
-prompts or scripts brought a column that names it.
+Of GraphRAG's tables, entities, relationships and text_units [2] are read, by their names of today
+(`entities.parquet`) or those of releases until 1.2 (`create_final_entities.parquet`); the earliest
+call an entity's title `name`. Theirs: a relationship has a description and a weight, but no name.
+Ours: it is "related to", unless somebody's own prompts or scripts brought a column that names it.
 
 [1] Guo et al., "LightRAG: Simple and Fast Retrieval-Augmented Generation", arXiv 2410.05779.
 [2] https://microsoft.github.io/graphrag/index/outputs/
@@ -56,7 +57,9 @@ class LightRAG(FileSource):
         file = Path(self.path).expanduser()
         if file.is_dir():
             file = nearest_file(file, GRAPH) or file / GRAPH
-        file = existing(file, f"LightRAG's working directory, with {GRAPH}, as its default storages write it")
+        file = existing(
+            file, f"LightRAG's working directory, with {GRAPH}, as its default storages write it"
+        )
         object.__setattr__(self, "path", file)
         existing(file.with_name(CHUNKS), f"the {CHUNKS} that LightRAG wrote next to the graph")
 
@@ -68,22 +71,26 @@ class LightRAG(FileSource):
     def extract(self, corpus: Corpus) -> Extraction:
         """The graph's edges as triples, its nodes as entities with their mentions, in the file's order.
 
-        `notes` counts how chunks were found, those that the corpus lacks, and what has no passage. DataError where no
-        chunk is found, or a file is malformed.
+        `notes` counts how chunks were found, those that the corpus lacks, and what has no passage.
+        DataError where no chunk is found, or a file is malformed.
         """
         notes: Counter[str] = Counter()
         graph = read_graphml(self.path)
         file = self.path.with_name(CHUNKS)
         texts = {key: text(row.record, "content", file, row.place) for key, row in _records(file)}
         chunks = ChunkMap.of(texts, corpus, file, notes)
-        chunks_of_entity, chunks_of_relation = (_all_chunks(self.path.with_name(name)) for name in ALL_CHUNKS)
+        chunks_of_entity, chunks_of_relation = (
+            _all_chunks(self.path.with_name(name)) for name in ALL_CHUNKS
+        )
         entities = []
         names = {}
         for node, data in graph.nodes(data=True):
             names[node] = unquoted(str(data.get("entity_id", node)))
             description = " ".join(_split(unquoted(str(data.get("description", "")))))
             entity = Entity(names[node], unquoted(str(data.get("entity_type", ""))), description)
-            entities.append((entity, chunks_of_entity.get(str(node)) or _split(data.get("source_id"))))
+            entities.append(
+                (entity, chunks_of_entity.get(str(node)) or _split(data.get("source_id")))
+            )
         relations = []
         for number, (head, tail, data) in enumerate(graph.edges(data=True), start=1):
             key = SEPARATOR.join(sorted((str(head), str(tail))))
@@ -110,7 +117,9 @@ def _records(file: Path) -> Iterator[tuple[str, Row]]:
     """The keys and records of one of its key-value files."""
     contents = read_json(file)
     if not isinstance(contents, dict):
-        raise DataError(f"{file}: a {type(contents).__name__} at the top; LightRAG writes an object, a record a key.")
+        raise DataError(
+            f"{file}: a {type(contents).__name__} at the top; LightRAG writes an object, a record a key."
+        )
     for number, (key, record) in enumerate(contents.items(), start=1):
         if not isinstance(record, dict):
             wrong(file, number, "record", record, "an object")
@@ -154,16 +163,22 @@ class MicrosoftGraphRAG(FileSource):
     def extract(self, corpus: Corpus) -> Extraction:
         """Relationships as triples, entities with their mentions, in the tables' order.
 
-        `notes` counts how text units were found, those that the corpus lacks, and what has no passage. DataError where
-        no text unit is found, a column is missing, or a value is of the wrong type.
+        `notes` counts how text units were found, those that the corpus lacks, and what has no
+        passage. DataError where no text unit is found, a column is missing, or a value is of the
+        wrong type.
         """
         notes: Counter[str] = Counter()
         files = self.files()
-        units = {row.unquoted("id"): row.string("text") for row in _rows(files["text_units"], "id", "text")}
+        units = {
+            row.unquoted("id"): row.string("text")
+            for row in _rows(files["text_units"], "id", "text")
+        }
         chunks = ChunkMap.of(units, corpus, files["text_units"], notes)
         entities = []
         for row in _rows(files["entities"], "title", "text_unit_ids"):
-            entity = Entity(row.unquoted("title", "name"), row.unquoted("type"), row.unquoted("description"))
+            entity = Entity(
+                row.unquoted("title", "name"), row.unquoted("type"), row.unquoted("description")
+            )
             entities.append((entity, row.strings("text_unit_ids")))
         relations = []
         for row in _rows(files["relationships"], "source", "target", "text_unit_ids"):
@@ -183,7 +198,9 @@ def _rows(file: Path, *columns: str) -> Iterator[Row]:
     """The rows of a table; DataError if it lacks one of these columns."""
     table = read_parquet(file)
     for name in columns:
-        if name not in table.column_names and not (name == "title" and "name" in table.column_names):
+        if name not in table.column_names and not (
+            name == "title" and "name" in table.column_names
+        ):
             raise DataError(f"{file}: no column {name!r}. It has {', '.join(table.column_names)}.")
     for number, record in enumerate(table.to_pylist(), start=1):
         yield Row(file, number, record)

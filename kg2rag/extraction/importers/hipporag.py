@@ -1,9 +1,10 @@
 """HippoRAG's OpenIE file -> triples and mentions of the corpus.
 
-The file is one JSON object, `{"docs": [{"title", "text", "passage", "extracted_entities", "extracted_triples"}, …]}`;
-`title` and `text` are missing in some versions, and count before `passage` in others. A document is a chunk, see
-`exported`. Theirs: lists that are not three long, and exact duplicates within a document, are dropped. Ours: so are
-triples with a blank or non-string part, and the extracted entities, unused in HippoRAG 2, become mentions.
+The file is one JSON object, `{"docs": [{"title", "text", "passage", "extracted_entities",
+"extracted_triples"}, …]}`; `title` and `text` are missing in some versions, and count before
+`passage` in others. A document is a chunk, see `exported`. Theirs: lists that are not three long,
+and exact duplicates within a document, are dropped. Ours: so are triples with a blank or non-string
+part, and the extracted entities, unused in HippoRAG 2, become mentions.
 """
 
 from __future__ import annotations
@@ -37,25 +38,36 @@ class HippoRAGOpenIE(FileSource):
     def extract(self, corpus: Corpus) -> Extraction:
         """The file's triples and entities, in the file's order.
 
-        Passages of equal contents all get them; of a document that holds several passages, those that have the most of
-        the names. `notes` counts what was dropped, how documents were found, those that the corpus lacks and passages
-        that the file lacks. DataError for no document that the corpus has, or a malformed record.
+        Passages of equal contents all get them; of a document that holds several passages, those
+        that have the most of the names. `notes` counts what was dropped, how documents were found,
+        those that the corpus lacks and passages that the file lacks. DataError for no document that
+        the corpus has, or a malformed record.
         """
         content = read_json(self.path)
         documents = content.get("docs") if isinstance(content, dict) else None
         if not isinstance(documents, list):
-            raise DataError(f"{self.path}: no list 'docs' at the top. Is it one of HippoRAG's openie_results_*.json?")
+            raise DataError(
+                f"{self.path}: no list 'docs' at the top. Is it one of HippoRAG's openie_results_*.json?"
+            )
         notes: Counter[str] = Counter()
-        records = {f"record {n}": self._checked(document, n) for n, document in enumerate(documents, start=1)}
+        records = {
+            f"record {n}": self._checked(document, n)
+            for n, document in enumerate(documents, start=1)
+        }
         chunks = ChunkMap.of(
-            {record: document["passage"] for record, document in records.items()}, corpus, self.path, notes
+            {record: document["passage"] for record, document in records.items()},
+            corpus,
+            self.path,
+            notes,
         )
         triples: list[Triple] = []
         mentions: list[Mention] = []
         for record, document in records.items():
             for head, relation, tail in _facts(document["extracted_triples"], notes):
                 passages = chunks.passages([record], [head, tail], "triples", notes)
-                triples += (Triple(head, relation, tail, passage_id=passage) for passage in passages)
+                triples += (
+                    Triple(head, relation, tail, passage_id=passage) for passage in passages
+                )
             for name in _names(document["extracted_entities"], notes):
                 passages = chunks.passages([record], [name], "entities", notes)
                 mentions += (Mention(name, passage) for passage in passages)
@@ -81,7 +93,9 @@ def is_openie(file: Path) -> bool:
         return False
     content = read_json_values(file)
     documents = content.get("docs") if isinstance(content, dict) else None
-    return isinstance(documents, list) and any("extracted_triples" in document for document in documents)
+    return isinstance(documents, list) and any(
+        "extracted_triples" in document for document in documents
+    )
 
 
 def _names(entities: list[object], notes: Counter[str]) -> list[str]:

@@ -1,9 +1,10 @@
 """Graphs as JSON -> networkx: nodes, and the edges between them.
 
-Read are node-link and adjacency data of networkx (`links` of old releases, `edges` of new ones; ends by id, or by place
-as D3 and networkx 1 have them), Cytoscape (`elements`, `data`, CX, CX2), the JSON Graph Format (`graph`, `metadata`),
-Neo4j (APOC's JSON Lines, list, or `nodes` and `rels`; rows and paths of the browser; answers of the HTTP API), MCP's
-memory, and graphs of LangChain and LlamaIndex, also as a list of graphs.
+Read are node-link and adjacency data of networkx (`links` of old releases, `edges` of new ones;
+ends by id, or by place as D3 and networkx 1 have them), Cytoscape (`elements`, `data`, CX, CX2),
+the JSON Graph Format (`graph`, `metadata`), Neo4j (APOC's JSON Lines, list, or `nodes` and `rels`;
+rows and paths of the browser; answers of the HTTP API), MCP's memory, and graphs of LangChain and
+LlamaIndex, also as a list of graphs.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def read_json_values(file: Path) -> Any:
     text = decode(file.read_bytes(), file)
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].strip().endswith(("}", "]")):
-        return [parse_json(line, f"{file}, line {number}") for number, line in enumerate(lines, start=1)]
+        return [
+            parse_json(line, f"{file}, line {number}") for number, line in enumerate(lines, start=1)
+        ]
     return parse_json(text, file)
 
 
@@ -60,7 +63,8 @@ def read_json_graph(file: Path) -> nx.Graph:
 def graph_of_json(value: Any, file: Path) -> nx.Graph | None:
     """The graph that a JSON value holds; None where it has no edges.
 
-    DataError: an edge whose end is no node, two names for one node, or a list that mixes nodes with something else.
+    DataError: an edge whose end is no node, two names for one node, or a list that mixes nodes with
+    something else.
     """
     import networkx as nx
 
@@ -73,7 +77,9 @@ def graph_of_json(value: Any, file: Path) -> nx.Graph | None:
         _add_node(graph, _key(node, place), node, file)
     key_of = _keys_by_end(graph, edges)
     for number, edge in enumerate(edges, start=1):
-        head, tail = (_node_at(edge, field, key_of, f"{file}, edge {number}") for field in ("head", "tail"))
+        head, tail = (
+            _node_at(edge, field, key_of, f"{file}, edge {number}") for field in ("head", "tail")
+        )
         graph.add_edges_from([(head, tail, _attributes(edge))])
     return graph
 
@@ -83,7 +89,9 @@ def _node_at(edge: Record, field: str, key_of: Mapping[Hashable, Hashable], wher
     for end in _ends(edge, field):
         if end in key_of:
             return key_of[end]
-    raise DataError(f"{where}: no node is its {field}: {quote(edge)}. Its fields: {', '.join(edge) or 'none'}.")
+    raise DataError(
+        f"{where}: no node is its {field}: {quote(edge)}. Its fields: {', '.join(edge) or 'none'}."
+    )
 
 
 def _parts(value: Any, file: Path, depth: int) -> Parts:
@@ -125,7 +133,9 @@ def _cx2_aspects(values: list[Any]) -> list[Any]:
             aspects[name] += members
     graph: dict[str, list[Record]] = {}
     for kind in ("nodes", "edges"):
-        declared = ChainMap(*(declarations.get(kind, {}) for declarations in aspects["attributeDeclarations"]))
+        declared = ChainMap(
+            *(declarations.get(kind, {}) for declarations in aspects["attributeDeclarations"])
+        )
         graph[kind] = [_cx2_part(part, declared) for part in aspects[kind]]
     return [graph]
 
@@ -133,7 +143,9 @@ def _cx2_aspects(values: list[Any]) -> list[Any]:
 def _cx2_part(part: Mapping[str, Any], declared: Mapping[str, Any]) -> Record:
     """A node or edge of CX2 with the full names of its attributes, and the defaults of those that it lacks."""
     names = {declaration.get("a", name): name for name, declaration in declared.items()}
-    defaults = {name: declaration["v"] for name, declaration in declared.items() if "v" in declaration}
+    defaults = {
+        name: declaration["v"] for name, declaration in declared.items() if "v" in declaration
+    }
     attributes = {names.get(name, name): value for name, value in part.get("v", {}).items()}
     return {**part, "v": {**defaults, **attributes}}
 
@@ -143,7 +155,9 @@ def _refuse_mixture(values: list[Any], file: Path) -> None:
     is_part = [_is_edge(value) or _is_node(value) for value in values]
     if any(is_part) and not all(is_part):
         number = is_part.index(False) + 1
-        raise DataError(f"{file}, record {number}: neither a node nor an edge: {quote(values[number - 1])}.")
+        raise DataError(
+            f"{file}, record {number}: neither a node nor an edge: {quote(values[number - 1])}."
+        )
 
 
 def _is_edge(value: Any) -> bool:
@@ -156,7 +170,9 @@ def _is_edge(value: Any) -> bool:
         return True
     if _has_object(value, "data"):
         return has_ends(value["data"])
-    ends = [column for field in ("head", "tail") for column in columns_of(field, _columns(value))[:1]]
+    ends = [
+        column for field in ("head", "tail") for column in columns_of(field, _columns(value))[:1]
+    ]
     return has_ends(value) and _has_object(value, "properties", "attributes", *ends)
 
 
@@ -171,7 +187,9 @@ def _is_node(value: Any) -> bool:
 
 def has_ends(value: Any) -> bool:
     """Whether a record has a column for its head and one for its tail."""
-    return isinstance(value, Mapping) and all(columns_of(field, _columns(value)) for field in ("head", "tail"))
+    return isinstance(value, Mapping) and all(
+        columns_of(field, _columns(value)) for field in ("head", "tail")
+    )
 
 
 def is_part(value: Record) -> bool:
@@ -195,7 +213,9 @@ def _collections(value: Record) -> Parts:
     adjacency = value.get("adjacency")
     if isinstance(adjacency, list):
         for node, neighbours in zip(nodes, adjacency, strict=False):
-            edges += [{**edge, "source": node.get("id"), "target": edge.get("id")} for edge in neighbours]
+            edges += [
+                {**edge, "source": node.get("id"), "target": edge.get("id")} for edge in neighbours
+            ]
     return Parts([*nodes, *_end_objects(edges)], edges)
 
 
@@ -205,7 +225,11 @@ def _members(collection: Any) -> Iterator[Any]:
         yield from collection
     elif isinstance(collection, Mapping):
         for id_, member in collection.items():
-            yield {"id": id_, **member} if isinstance(member, Mapping) else {"id": id_, "name": member}
+            yield (
+                {"id": id_, **member}
+                if isinstance(member, Mapping)
+                else {"id": id_, "name": member}
+            )
 
 
 def _flat(record: Any) -> Record:
@@ -237,7 +261,12 @@ def _end_objects(edges: list[Record]) -> list[Record]:
 
 def _nodes_of_ends(edges: list[Record]) -> list[Record]:
     """The nodes that are only named as ends of edges."""
-    return [{"id": end} for edge in edges for field in ("head", "tail") for end in _ends(edge, field)[:1]]
+    return [
+        {"id": end}
+        for edge in edges
+        for field in ("head", "tail")
+        for end in _ends(edge, field)[:1]
+    ]
 
 
 def _ends(edge: Record, field: str) -> list[str | int | float]:
@@ -253,7 +282,10 @@ def _ends(edge: Record, field: str) -> list[str | int | float]:
 
 def _key(node: Record, place: int | None) -> Hashable:
     """The id by which edges name a node; its place where it has none."""
-    return next((value for value in values_of("node_key", node) if isinstance(value, str | int | float)), place)
+    return next(
+        (value for value in values_of("node_key", node) if isinstance(value, str | int | float)),
+        place,
+    )
 
 
 def _keys_by_end(graph: nx.Graph, edges: list[Record]) -> dict[Hashable, Hashable]:
@@ -266,19 +298,29 @@ def _keys_by_end(graph: nx.Graph, edges: list[Record]) -> dict[Hashable, Hashabl
         for key, data in graph.nodes(data=True):
             for name in map(str, (key, *values_of(field, data))):
                 key_of.setdefault(name, key)
-    if any(isinstance(node["id"], int) and node["id"] not in graph for node in _nodes_of_ends(edges)):
+    if any(
+        isinstance(node["id"], int) and node["id"] not in graph for node in _nodes_of_ends(edges)
+    ):
         key_of |= dict(enumerate(graph))
     return key_of
 
 
 def _add_node(graph: nx.Graph, key: Hashable, node: Record, file: Path) -> None:
     """Add a node, or what a further record of it adds; DataError where the two have different names."""
-    attributes = {name: value for name, value in _attributes(node).items() if name != "id" or value != key}
+    attributes = {
+        name: value for name, value in _attributes(node).items() if name != "id" or value != key
+    }
     if key in graph:
         for field in ("name", "caption"):
-            names = [name for record in (graph.nodes[key], attributes) for name in values_of(field, record)[:1]]
+            names = [
+                name
+                for record in (graph.nodes[key], attributes)
+                for name in values_of(field, record)[:1]
+            ]
             if len(set(map(str, names))) > 1:
-                raise DataError(f"{file}: node {quote(key)} has the names {quote(names[0])} and {quote(names[1])}.")
+                raise DataError(
+                    f"{file}: node {quote(key)} has the names {quote(names[0])} and {quote(names[1])}."
+                )
         attributes |= graph.nodes[key]
     graph.add_node(key, **attributes)
 

@@ -1,7 +1,8 @@
 """A networkx graph -> an `Extraction`: nodes are entities or passages, edges triples or mentions.
 
-`KnowledgeGraph.to_networkx` writes `kind` ("entity", "passage", "triple", "mention"), `passage_id`, `order`, `count`.
-Of a graph of any other tool, the attributes are those of `field_names`. Ours: which of them names a node.
+`KnowledgeGraph.to_networkx` writes `kind` ("entity", "passage", "triple", "mention"), `passage_id`,
+`order`, `count`. Of a graph of any other tool, the attributes are those of `field_names`. Ours:
+which of them names a node.
 """
 
 from __future__ import annotations
@@ -31,13 +32,17 @@ Attributes = Mapping[str, Any]
 def extraction_of_networkx(graph: nx.Graph) -> Extraction:
     """Entities, triples and mentions of a graph, in its order; an edge runs from its first end to its second.
 
-    Edges may have the passage that states them (`passage_id`), a description, a confidence in (0, 1], and a `strength`
-    in (0, 10] or a weight, see `strengths`. `notes` counts which attribute names the nodes, edges without a relation,
-    which get "related to", and blank entities, which are left out with their edges. DataError: a node without a name,
-    or an attribute of another type.
+    Edges may have the passage that states them (`passage_id`), a description, a confidence in (0,
+    1], and a `strength` in (0, 10] or a weight, see `strengths`. `notes` counts which attribute
+    names the nodes, edges without a relation, which get "related to", and blank entities, which are
+    left out with their edges. DataError: a node without a name, or an attribute of another type.
     """
     notes: Counter[str] = Counter()
-    passages = {node: str(data.get("passage_id")) for node, data in graph.nodes(data=True) if _is_passage(data)}
+    passages = {
+        node: str(data.get("passage_id"))
+        for node, data in graph.nodes(data=True)
+        if _is_passage(data)
+    }
     entities = _entities(graph, notes)
     names = {node: entity.name for node, entity in entities.items()}
     statements: list[tuple[int, Statement]] = []
@@ -46,12 +51,16 @@ def extraction_of_networkx(graph: nx.Graph) -> Extraction:
         if row.record.get("kind") == "mention" or not passages.keys().isdisjoint((head, tail)):
             mentions += _mentions(row, (head, tail), names, passages)
         elif head in names and tail in names:
-            statements.append((_whole_number(row, "order"), _statement(row, names[head], names[tail], notes)))
+            statements.append(
+                (_whole_number(row, "order"), _statement(row, names[head], names[tail], notes))
+            )
         else:
             notes["edges of blank entities, left out"] += 1
     statements.sort(key=itemgetter(0))  # networkx walks edges node by node
     triples = triples_of([statement for _, statement in statements], notes)
-    return Extraction(triples, _further_mentions(mentions, triples), tuple(entities.values()), notes)
+    return Extraction(
+        triples, _further_mentions(mentions, triples), tuple(entities.values()), notes
+    )
 
 
 def _statement(row: Row, head: str, tail: str, notes: Counter[str]) -> Statement:
@@ -64,20 +73,27 @@ def _statement(row: Row, head: str, tail: str, notes: Counter[str]) -> Statement
 
 
 def _mentions(
-    row: Row, ends: tuple[Hashable, Hashable], names: Mapping[Hashable, str], passages: Mapping[Hashable, str]
+    row: Row,
+    ends: tuple[Hashable, Hashable],
+    names: Mapping[Hashable, str],
+    passages: Mapping[Hashable, str],
 ) -> list[Mention]:
     """The mentions that an edge counts; DataError unless it is of their kind, between an entity and a passage."""
     entity, passage = ends
     if entity in passages:  # an undirected graph may have its passage first
         passage, entity = ends
     if row.record.get("kind") != "mention" or entity not in names or passage not in passages:
-        raise DataError(f"{row.file}: needed is an edge of kind 'mention', but its ends are no entity and passage.")
+        raise DataError(
+            f"{row.file}: needed is an edge of kind 'mention', but its ends are no entity and passage."
+        )
     return [Mention(names[entity], passages[passage])] * _whole_number(row, "count")
 
 
 def _further_mentions(mentions: list[Mention], triples: Iterable[Triple]) -> tuple[Mention, ...]:
     """The mentions without those that a graph counts by itself: the ends of triples."""
-    ends = Counter((end, triple.passage_id) for triple in triples for end in (triple.head, triple.tail))
+    ends = Counter(
+        (end, triple.passage_id) for triple in triples for end in (triple.head, triple.tail)
+    )
     further: list[Mention] = []
     for mention, count in Counter(mentions).items():
         further += [mention] * (count - ends[mention.entity, mention.passage_id])
@@ -110,7 +126,9 @@ class NameRule:
             is_name.append(isinstance(node, str) and " " in node.strip())
             for column, value in columns_with("caption", data).items():
                 captions[column].append(str(value))
-        types = [column for column, values in captions.items() if 1 < len(values) >= 2 * len(set(values))]
+        types = [
+            column for column, values in captions.items() if 1 < len(values) >= 2 * len(set(values))
+        ]
         return cls(ids_first=2 * sum(is_name) >= max(len(is_name), 1), types=frozenset(types))
 
     def name(self, node: Hashable, data: Attributes) -> tuple[str, str]:
@@ -122,15 +140,21 @@ class NameRule:
         if texts and not self.ids_first:
             return "", ""
         if not isinstance(node, str):
-            raise DataError(f"Node {node!r} is no string. Give every node a name (networkx.relabel_nodes).")
+            raise DataError(
+                f"Node {node!r} is no string. Give every node a name (networkx.relabel_nodes)."
+            )
         return node, ""
 
     def _texts(self, data: Attributes) -> dict[str, str]:
         """The columns that may name a node and hold a text, also a blank one; the most specific first."""
         fields = ("name",) if self.ids_first else ("name", "caption", "id")
-        columns = [column for field in fields for column in columns_of(field, tuple(map(str, data)))]
+        columns = [
+            column for field in fields for column in columns_of(field, tuple(map(str, data)))
+        ]
         return {
-            column: data[column] for column in columns if column not in self.types and isinstance(data[column], str)
+            column: data[column]
+            for column in columns
+            if column not in self.types and isinstance(data[column], str)
         }
 
     def type_of(self, name: str, data: Attributes) -> str:
@@ -154,7 +178,9 @@ def _entities(graph: nx.Graph, notes: Counter[str]) -> dict[Hashable, Entity]:
     for number, (node, data) in enumerate(nodes, start=1):
         aliases = _aliases(node, number, data)
         if data.get("kind") == "entity" and isinstance(node, str):
-            entities[node] = Entity(node, str(data.get("type", "")), str(data.get("description", "")), aliases)
+            entities[node] = Entity(
+                node, str(data.get("type", "")), str(data.get("description", "")), aliases
+            )
             continue
         written, attribute = rule.name(node, data)
         name = " ".join(written.split())  # a label of yEd may have several lines

@@ -1,8 +1,9 @@
 """A folder that `kg2rag build` wrote -> the extraction it holds, over the corpus that it was built on and no other.
 
-`build.json` records the corpus, the extractor and the losses of the graph; it is written last, so a folder without it
-holds no graph. `extraction/` has the triples, mentions and entities as JSON Lines, in the extractor's own spelling and
-order: the graph in the same folder is built of them. `triples(FOLDER)/extraction/triples.jsonl` reads them as well.
+`build.json` records the corpus, the extractor and the losses of the graph; it is written last, so a
+folder without it holds no graph. `extraction/` has the triples, mentions and entities as JSON
+Lines, in the extractor's own spelling and order: the graph in the same folder is built of them.
+`triples(FOLDER)/extraction/triples.jsonl` reads them as well.
 """
 
 from __future__ import annotations
@@ -64,13 +65,16 @@ class About(BaseModel):
 def read_about(directory: Path) -> About:
     """What a folder records about its graph.
 
-    FileNotFoundError where it is no folder, or holds no finished build; DataError where `build.json` is not ours.
+    FileNotFoundError where it is no folder, or holds no finished build; DataError where
+    `build.json` is not ours.
     """
     file = directory / ABOUT
     if not file.is_file():
         if (directory / FAILED).is_file():
             why = f"its build left failed passages, see {directory / FAILED}. Run it again with --retry-failed"
-            raise FileNotFoundError(f"{directory} holds no graph: {why}, or take what there is with --allow-failed.")
+            raise FileNotFoundError(
+                f"{directory} holds no graph: {why}, or take what there is with --allow-failed."
+            )
         state = f"has no {ABOUT}" if directory.is_dir() else "is no folder"
         raise FileNotFoundError(
             f"{directory} {state}. Give a folder that `kg2rag build --out` wrote; "
@@ -79,7 +83,9 @@ def read_about(directory: Path) -> About:
     try:
         return About.model_validate(read_json(file))
     except ValidationError as error:
-        raise DataError(f"{file} is not what `kg2rag build` writes ({error.errors()[0]['msg']}).") from None
+        raise DataError(
+            f"{file} is not what `kg2rag build` writes ({error.errors()[0]['msg']})."
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,9 @@ class SavedGraph:
     @property
     def fingerprint(self) -> str:
         """The kind and the checksums of the tables."""
-        return file_fingerprint("graph", {name: self.directory / name for name in TABLES}, self.about.notes)
+        return file_fingerprint(
+            "graph", {name: self.directory / name for name in TABLES}, self.about.notes
+        )
 
     @cached_property
     def about(self) -> About:
@@ -105,11 +113,14 @@ class SavedGraph:
     def extract(self, corpus: Corpus) -> Extraction:
         """What the folder holds, as it was extracted.
 
-        DataError where the corpus is not the one that the graph was built on, or a file was changed since.
+        DataError where the corpus is not the one that the graph was built on, or a file was changed
+        since.
         """
         built_on = self.about.corpus
         if corpus.fingerprint != built_on.fingerprint:
-            searched = CorpusMark(name="the one given", passages=len(corpus), fingerprint=corpus.fingerprint)
+            searched = CorpusMark(
+                name="the one given", passages=len(corpus), fingerprint=corpus.fingerprint
+            )
             raise DataError(
                 f"{self.directory} was built on the corpus {built_on}, but is to be used over {searched}. Load the set "
                 "with the options it was built with, or build a graph for this corpus."
@@ -117,10 +128,14 @@ class SavedGraph:
         for name, checksum in self.about.files.items():
             file = self.directory / name
             if not file.is_file() or sha256(file) != checksum:
-                raise DataError(f"{file} was changed or removed since `kg2rag build` wrote it. Build it again.")
+                raise DataError(
+                    f"{file} was changed or removed since `kg2rag build` wrote it. Build it again."
+                )
         passage_ids = frozenset(corpus.ids)
         files = ((self.directory / name, kind) for name, kind in TABLES.items())
-        triples, mentions, entities = (tuple(_rows(file, kind, passage_ids)) for file, kind in files)
+        triples, mentions, entities = (
+            tuple(_rows(file, kind, passage_ids)) for file, kind in files
+        )
         return Extraction(triples, mentions, entities, notes=self.about.notes)
 
 
@@ -132,7 +147,13 @@ def _rows(file: Path, kind: type[Any], passage_ids: Collection[str]) -> Iterator
             yield reader.validate_python(record)
         except ValidationError as error:
             fault = error.errors()[0]
-            wrong(file, number, ".".join(map(str, fault["loc"])) or "record", fault["input"], fault["msg"])
+            wrong(
+                file,
+                number,
+                ".".join(map(str, fault["loc"])) or "record",
+                fault["input"],
+                fault["msg"],
+            )
         passage = record.get("passage_id")
         if passage and passage not in passage_ids:
             wrong(file, number, "passage_id", passage, "a passage of the corpus")
@@ -141,7 +162,11 @@ def _rows(file: Path, kind: type[Any], passage_ids: Collection[str]) -> Iterator
 def write_tables(extraction: Extraction, directory: Path) -> None:
     """Write the three tables of an extraction into a folder."""
     (directory / "extraction").mkdir(parents=True, exist_ok=True)
-    tables: tuple[Sequence[Any], ...] = (extraction.triples, extraction.mentions, extraction.entities)
+    tables: tuple[Sequence[Any], ...] = (
+        extraction.triples,
+        extraction.mentions,
+        extraction.entities,
+    )
     for name, rows in zip(TABLES, tables, strict=True):
         write_jsonl(map(asdict, rows), directory / name)
 

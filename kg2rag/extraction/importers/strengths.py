@@ -1,7 +1,7 @@
 """Weights of other tools' relations -> strengths in (0, 10].
 
-Such weights have no upper bound: LightRAG and GraphRAG add them up over all statements, Gephi counts. So a strength is
-10 · ln(1 + weight) / ln(1 + the greatest weight). Ours.
+Such weights have no upper bound: LightRAG and GraphRAG add them up over all statements, Gephi
+counts. So a strength is 10 · ln(1 + weight) / ln(1 + the greatest weight). Ours.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def filled_strengths(
     >>> filled_strengths([2.0, None], [None, 7.0], Counter()), filled_strengths([None], [None], Counter())
     ([2.0, 10.0], [5.0])
     """
-    weights_left = [weight for strength, weight in zip(strengths, weights, strict=True) if strength is None]
+    weights_left = [
+        weight for strength, weight in zip(strengths, weights, strict=True) if strength is None
+    ]
     if any(weight is not None for weight in weights_left):
         scaled = iter(strengths_of(weights_left, notes))
     else:

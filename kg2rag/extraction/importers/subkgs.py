@@ -1,8 +1,9 @@
 """KG2RAG's published sub-graphs -> clean triples of the corpus, and raw ones; every step of the cleaning is counted.
 
-One JSON object a line: `{"title": …, "sentences": {"<sentence index>": [[head, relation, tail], …]}}`. Llama-3-8B wrote
-`<head## relation## tail>` lines for HotpotQA's articles, and the release cut one character off both ends of each. Hence
-the noise, as found in the 23,723 triples of 300 questions; the numbers are how many triples each rule met.
+One JSON object a line: `{"title": …, "sentences": {"<sentence index>": [[head, relation, tail],
+…]}}`. Llama-3-8B wrote `<head## relation## tail>` lines for HotpotQA's articles, and the release
+cut one character off both ends of each. Hence the noise, as found in the 23,723 triples of 300
+questions; the numbers are how many triples each rule met.
 
 Cleaned:
 - heads that keep a "<" or all of the LLM's preamble up to it (12,532): what follows the last "<" is kept;
@@ -13,12 +14,14 @@ Cleaned:
 - ends that lost a letter because the line had no brackets to cut: put back where the passage has exactly that word;
 - ends that are a pronoun: the title, which is what the article is about.
 
-Dropped: a fact of the prompt's own example, copied into the answer (338), where the passage does not name its head; a
-blank part, a null word ("none", "unknown"), a function word ("and", "after") as an end, a relation without a
-content word, equal ends, an end too long to be a name, a triple that the sentence states twice.
+Dropped: a fact of the prompt's own example, copied into the answer (338), where the passage does
+not name its head; a blank part, a null word ("none", "unknown"), a function word ("and", "after")
+as an end, a relation without a content word, equal ends, an end too long to be a name, a triple
+that the sentence states twice.
 
-KG2RAG's own code cleans nothing, and its trees follow from these very letters. So the extraction has every triple as
-the file has it, too, as `raw`: `kg2rag_official` reads these, and every other strategy the graph of the clean ones.
+KG2RAG's own code cleans nothing, and its trees follow from these very letters. So the extraction
+has every triple as the file has it, too, as `raw`: `kg2rag_official` reads these, and every other
+strategy the graph of the clean ones.
 """
 
 from __future__ import annotations
@@ -42,7 +45,9 @@ from kg2rag.types import Corpus, Triple
 _LISTS = tomllib.loads(Path(__file__).with_name("subkgs.toml").read_text(encoding="utf-8"))
 _WORDS = {name: frozenset(words) for name, words in _LISTS.items()}
 _LABEL = re.compile(r"^\s*(?:text|triplets?)\s*:\s*", re.IGNORECASE)
-_PREAMBLE = re.compile(r"^(?:h?ere (?:are|is) the .*?triplets?\b[^\n]*:|-{5,})", re.IGNORECASE | re.DOTALL)
+_PREAMBLE = re.compile(
+    r"^(?:h?ere (?:are|is) the .*?triplets?\b[^\n]*:|-{5,})", re.IGNORECASE | re.DOTALL
+)
 _MARKS = " \t\r\n*$>_|`-"
 _LOST_FIRST = r"(?<!\w)\wEND"
 _LOST_LAST = r"END\w(?!\w)"
@@ -53,7 +58,9 @@ LONGEST = 100
 """Characters of an end that is still taken for a name."""
 
 
-def clean(triples: Sequence[TripleTexts], title: str, contents: str, notes: Counter[str]) -> list[TripleTexts]:
+def clean(
+    triples: Sequence[TripleTexts], title: str, contents: str, notes: Counter[str]
+) -> list[TripleTexts]:
     """The clean triples of one sentence, in their order.
 
     Parameters
@@ -66,11 +73,17 @@ def clean(triples: Sequence[TripleTexts], title: str, contents: str, notes: Coun
     cleaned: dict[TripleTexts, None] = {}
     for raw_head, raw_relation, raw_tail in triples:
         head = _head(raw_head, notes)
-        tail = _unmarked(_noted(raw_tail, raw_tail.partition(">")[0], "tail before a '>'", notes), notes)
+        tail = _unmarked(
+            _noted(raw_tail, raw_tail.partition(">")[0], "tail before a '>'", notes), notes
+        )
         if has_lost_letters:
             head = _restored(head, contents, _LOST_FIRST, notes)
             tail = _restored(tail, contents, _LOST_LAST, notes)
-        triple = _resolved(head, title, notes), " ".join(raw_relation.split()), _resolved(tail, title, notes)
+        triple = (
+            _resolved(head, title, notes),
+            " ".join(raw_relation.split()),
+            _resolved(tail, title, notes),
+        )
         cause = _fault(triple, contents)
         if cause is None and triple in cleaned:
             cause = "dropped: stated twice in a sentence"
@@ -90,7 +103,11 @@ def _noted(end: str, cleaned: str, cause: str, notes: Counter[str]) -> str:
 def _head(head: str, notes: Counter[str]) -> str:
     """A head without what the model wrote before it."""
     if "<" in head:
-        notes["cleaned: head after a '<'" if head.startswith("<") else "cleaned: head after a preamble and '<'"] += 1
+        notes[
+            "cleaned: head after a '<'"
+            if head.startswith("<")
+            else "cleaned: head after a preamble and '<'"
+        ] += 1
         head = head.rsplit("<", 1)[1]
     elif _PREAMBLE.match(head):
         notes["cleaned: head after a preamble without '<'"] += 1
@@ -103,13 +120,19 @@ def _head(head: str, notes: Counter[str]) -> str:
 def _unmarked(end: str, notes: Counter[str]) -> str:
     """An end without the marks around it."""
     plain = " ".join(end.split())
-    return _noted(plain, plain.strip(_MARKS).removesuffix(":").rstrip(), "marks around an end", notes)
+    return _noted(
+        plain, plain.strip(_MARKS).removesuffix(":").rstrip(), "marks around an end", notes
+    )
 
 
 def _restored(end: str, contents: str, pattern: str, notes: Counter[str]) -> str:
     """The end with its lost letter, where the passage has no such word without it and one with it; no pronoun."""
     escaped = re.escape(end)
-    if not end or normalise(end) in _WORDS["pronouns"] or re.search(rf"(?<!\w){escaped}(?!\w)", contents):
+    if (
+        not end
+        or normalise(end) in _WORDS["pronouns"]
+        or re.search(rf"(?<!\w){escaped}(?!\w)", contents)
+    ):
         return end
     match = re.search(pattern.replace("END", escaped), contents)
     return _noted(end, match[0], "lost letter put back", notes) if match else end
@@ -128,10 +151,12 @@ def _fault(triple: TripleTexts, contents: str) -> str | None:
     ends = (head, tail)
     faults = {
         "a blank part": not (all(map(_has_word, ends)) and relation),
-        "copied from the prompt's example": head in _WORDS["examples"] and normalise(head) not in normalise(contents),
+        "copied from the prompt's example": head in _WORDS["examples"]
+        and normalise(head) not in normalise(contents),
         "a null word as an end": not _WORDS["nulls"].isdisjoint(map(str.lower, ends)),
         "a function word as an end": any(map(_is_function_word, ends)),
-        "a relation without a content word": relation.lower() in _WORDS["empty_relations"] or not _has_word(relation),
+        "a relation without a content word": relation.lower() in _WORDS["empty_relations"]
+        or not _has_word(relation),
         f"an end of more than {LONGEST} characters": max(map(len, ends)) > LONGEST,
         "equal ends": normalise(head) == normalise(tail),
     }
@@ -162,24 +187,30 @@ class KG2RAGSubgraphs(FileSource):
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples of the corpus's titles: of paragraph passages all together, of sentence passages one by one.
 
-        `notes` counts what was cleaned and dropped, titles outside the corpus and passages without a triple. Where
-        several paragraphs share a title, no clean triple can be told to be of one of them; a raw one is of each, as the
-        released code looks them up by title and sentence number. DataError where no title is in the corpus, or a record
-        is malformed.
+        `notes` counts what was cleaned and dropped, titles outside the corpus and passages without
+        a triple. Where several paragraphs share a title, no clean triple can be told to be of one
+        of them; a raw one is of each, as the released code looks them up by title and sentence
+        number. DataError where no title is in the corpus, or a record is malformed.
         """
         notes: Counter[str] = Counter()
         rows_at = _rows_by_place(corpus)
         sentences = list(self._sentences({title for title, _ in rows_at}, notes))
         if not sentences:
-            raise DataError(f"{self.path}: none of its titles is in the corpus. Does it belong to this data set?")
+            raise DataError(
+                f"{self.path}: none of its titles is in the corpus. Does it belong to this data set?"
+            )
         if not any(position > 0 for _, position in rows_at):  # the passages are paragraphs
             sentences = [(title, 0, facts) for title, _, facts in sentences]
         raw_triples: list[Triple] = []
         for title, number, facts in sentences:
             notes["triples read"] += len(facts)
-            raw_triples += (Triple(*fact, corpus.ids[row]) for row in rows_at[title, number] for fact in facts)
+            raw_triples += (
+                Triple(*fact, corpus.ids[row]) for row in rows_at[title, number] for fact in facts
+            )
         triples = _clean_triples(sentences, rows_at, corpus, notes)
-        notes["passages without a triple"] = len(corpus) - len({triple.passage_id for triple in triples})
+        notes["passages without a triple"] = len(corpus) - len(
+            {triple.passage_id for triple in triples}
+        )
         return Extraction(tuple(triples), notes=notes, raw=tuple(raw_triples))
 
     def _sentences(self, titles: Collection[str], notes: Counter[str]) -> Iterator[Sentence]:
@@ -199,7 +230,10 @@ class KG2RAGSubgraphs(FileSource):
 
 
 def _clean_triples(
-    sentences: Sequence[Sentence], rows_at: Mapping[tuple[str, int], list[int]], corpus: Corpus, notes: Counter[str]
+    sentences: Sequence[Sentence],
+    rows_at: Mapping[tuple[str, int], list[int]],
+    corpus: Corpus,
+    notes: Counter[str],
 ) -> list[Triple]:
     """The clean triples of sentences that are one passage; of another, none can be told to be of one of them."""
     triples: list[Triple] = []
@@ -217,6 +251,8 @@ def _rows_by_place(corpus: Corpus) -> defaultdict[tuple[str, int], list[int]]:
     """Title, or else the id of the document, and position -> the rows of the passages there."""
     rows: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
     positions = corpus.table["position"].to_pylist()
-    for row, (title, doc_id, position) in enumerate(zip(corpus.titles, corpus.doc_ids, positions, strict=True)):
+    for row, (title, doc_id, position) in enumerate(
+        zip(corpus.titles, corpus.doc_ids, positions, strict=True)
+    ):
         rows[title or doc_id, position].append(row)
     return rows

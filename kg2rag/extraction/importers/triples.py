@@ -1,8 +1,8 @@
 """A table of triples (TSV, CSV, Parquet, JSON, JSON Lines or rows in memory) -> triples of the corpus and entities.
 
-Columns go by any of the names in `field_names`. An `entities.jsonl` in the same folder is read for types, descriptions
-and aliases; where triples name their ends by entity id, the ends take that entity's name, so that resolved spellings
-meet.
+Columns go by any of the names in `field_names`. An `entities.jsonl` in the same folder is read for
+types, descriptions and aliases; where triples name their ends by entity id, the ends take that
+entity's name, so that resolved spellings meet.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ class TriplesFile:
         if self.path is not None:
             file = existing(self.path, f"triples as {', '.join(FORMATS)}")
             if file.suffix.lower() not in FORMATS:
-                raise ValueError(f"{file}: unknown format {file.suffix!r}. Known: {', '.join(FORMATS)}.")
+                raise ValueError(
+                    f"{file}: unknown format {file.suffix!r}. Known: {', '.join(FORMATS)}."
+                )
             object.__setattr__(self, "path", file)
             beside = file.with_name("entities.jsonl")
             if self.entities is None and beside.is_file() and beside != file:
@@ -80,17 +82,20 @@ class TriplesFile:
     @property
     def fingerprint(self) -> str:
         """The kind and the checksums of the files, or of the rows."""
-        files = {name: file for name in ("path", "entities") if (file := getattr(self, name)) is not None}
+        files = {
+            name: file for name in ("path", "entities") if (file := getattr(self, name)) is not None
+        }
         rows = hashlib.sha256(repr(self.rows).encode("utf-8", "surrogatepass")).hexdigest()
         return file_fingerprint("triples-3", files, {"rows": rows})
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples whose passages the corpus has, in the file's order, and the entities at their ends.
 
-        Of several records of one name, the first that has a type describes it, else the last. Weights become strengths,
-        see `strengths`. `notes` counts triples with a blank part or of confidence 0, and those of other passages; their
-        optional fields are not looked at. DataError: a column is missing, a value is of the wrong type or out of range,
-        or every passage is unknown.
+        Of several records of one name, the first that has a type describes it, else the last.
+        Weights become strengths, see `strengths`. `notes` counts triples with a blank part or of
+        confidence 0, and those of other passages; their optional fields are not looked at.
+        DataError: a column is missing, a value is of the wrong type or out of range, or every
+        passage is unknown.
         """
         notes: Counter[str] = Counter()
         passage_ids = frozenset(("", *corpus.ids))
@@ -108,7 +113,9 @@ class TriplesFile:
             head, tail = (described.of(row, end) for end in ("head", "tail"))
             ends += (head, tail)
             notes[NO_RELATION] += not row.relation
-            statements.append(row.statement(head.name, row.relation, tail.name, row.text("passage_id")))
+            statements.append(
+                row.statement(head.name, row.relation, tail.name, row.text("passage_id"))
+            )
         if notes[OUTSIDE] and not statements:
             raise DataError(
                 f"{self.path or 'graph'}: none of its {notes[OUTSIDE]} passages is in the corpus. Load the corpus that "
@@ -142,7 +149,11 @@ def _distinct(entities: Iterable[Entity]) -> tuple[Entity, ...]:
 
 def _is_one_line(column: str) -> bool:
     """Whether the cells of a column of a CSV hold no line break."""
-    return any(columns_of(name, (column,)) for name in FIELDS if name not in ("description", "node_description"))
+    return any(
+        columns_of(name, (column,))
+        for name in FIELDS
+        if name not in ("description", "node_description")
+    )
 
 
 def _json_records(file: Path) -> list[Record]:
@@ -150,24 +161,34 @@ def _json_records(file: Path) -> list[Record]:
     values = read_json_values(file)
     records = list(_triples_within(values, {}, file))
     if not records and isinstance(values, list):
-        records = [_json_record(value, file, number) for number, value in enumerate(values, start=1)]
+        records = [
+            _json_record(value, file, number) for number, value in enumerate(values, start=1)
+        ]
     if not records:
-        raise DataError(f"{file}: no list of triples, and no graph. A triple is a list of three, or has head and tail.")
+        raise DataError(
+            f"{file}: no list of triples, and no graph. A triple is a list of three, or has head and tail."
+        )
     return records
 
 
 def _triples_within(value: object, passage: Record, file: Path) -> Iterator[Record]:
     """The triples in a value, with the passage of the object that they are in; `passage` is that of the value itself.
 
-    Stanford's CoreNLP has a list of triples in each of its sentences; others have one for each document.
+    Stanford's CoreNLP has a list of triples in each of its sentences; others have one for each
+    document.
     """
     if isinstance(value, Mapping):
-        passage = {**passage, **{name: value[name] for name in columns_of("passage_id", tuple(map(str, value)))}}
+        passage = {
+            **passage,
+            **{name: value[name] for name in columns_of("passage_id", tuple(map(str, value)))},
+        }
         value = list(value.values())
     if not isinstance(value, list):
         return
     if any(has_ends(triple_record(member)) for member in value):
-        yield from ({**passage, **_json_record(member, file, n)} for n, member in enumerate(value, start=1))
+        yield from (
+            {**passage, **_json_record(member, file, n)} for n, member in enumerate(value, start=1)
+        )
         return
     for member in value:
         yield from _triples_within(member, passage, file)
@@ -225,7 +246,11 @@ class DescribedEntities:
     def of(self, row: Row, end: str) -> Entity:
         """The entity at the head or tail of a record, by its id or else its name, with the type that the record has."""
         name = row.text(end)
-        entity = self.by_id.get(row.text(f"{end}_id")) or self.by_name.get(entity_key(name)) or Entity(name)
+        entity = (
+            self.by_id.get(row.text(f"{end}_id"))
+            or self.by_name.get(entity_key(name))
+            or Entity(name)
+        )
         return replace(entity, type=entity.type or row.text(f"{end}_type"))
 
 
@@ -233,7 +258,13 @@ def _entity(row: Row) -> Entity:
     """An entity of `entities.jsonl`; DataError where its name is blank, or a field is of another type."""
     name = row.string(*NAMES)
     if not name.strip():
-        wrong(row.file, row.place, " or ".join(NAMES), row.value(NAMES, str, ""), "a string that is not blank")
+        wrong(
+            row.file,
+            row.place,
+            " or ".join(NAMES),
+            row.value(NAMES, str, ""),
+            "a string that is not blank",
+        )
     aliases = []
     for item in row.value(("aliases",), list, "a list") or []:
         alias = item.get("surface") if isinstance(item, dict) else item

@@ -1,10 +1,11 @@
 """`Mentions`: the mention table of a corpus as an extractor, the default graph source. All of it is ours.
 
-Three ways in which encyclopaedic prose gives a thing another name are read, and joined to the table's keys: an acronym
-in brackets next to its expansion ("European Union (EU)", either way round), whose letters must be the initials; "also
-known as Y" (called, abbreviated as) in a page's first sentence before its verb; and the name that this sentence opens
-with, where it shares a word with the title ("Publix Super Markets, Inc., …"). An alias counts only where the whole
-corpus gives it one meaning and no page has it as its title.
+Three ways in which encyclopaedic prose gives a thing another name are read, and joined to the
+table's keys: an acronym in brackets next to its expansion ("European Union (EU)", either way
+round), whose letters must be the initials; "also known as Y" (called, abbreviated as) in a page's
+first sentence before its verb; and the name that this sentence opens with, where it shares a word
+with the title ("Publix Super Markets, Inc., …"). An alias counts only where the whole corpus gives
+it one meaning and no page has it as its title.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ from numpy.typing import NDArray
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.mentions.table import TERMS, VERSION, MentionTable, numbered_sentences
-from kg2rag.text.normalisation import FUNCTION_WORDS, NAME, JoinedTexts, Lexicon, is_date_or_number, normalise
+from kg2rag.text.normalisation import (
+    FUNCTION_WORDS,
+    NAME,
+    JoinedTexts,
+    Lexicon,
+    is_date_or_number,
+    normalise,
+)
 from kg2rag.types import Corpus, Triple
 
 ALIASES = 3  # raise it when the rules of aliases change, so that stored graphs are rebuilt
@@ -34,8 +42,10 @@ _KNOWN_AS = re.compile(
     r"\b(?:known(?:\s+\w+ly)?\s+(?:as|by)|called|abbreviated(?:\s+(?:as|to))?|referred\s+to\s+as|nicknamed|aka)"
     r"\s+(?:the\s+)?[\"“'‘`]{0,2}"
 )
-_WHOLE = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|or\b)")  # what follows a name that is not part of more
-_LISTED = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|(?:or|and|in|by)\b)")  # and where names are in a list
+# what follows a name that is not part of more
+_WHOLE = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|or\b)")
+# and where names are in a list
+_LISTED = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|(?:or|and|in|by)\b)")
 _ARTICLES = frozenset({"the", "a", "an"})
 ACRONYM, NAME_OF_PAGE = range(2)
 _LONGEST_EXPANSION = 12  # words before a bracket that may be the acronym's
@@ -44,7 +54,8 @@ _LONGEST_EXPANSION = 12  # words before a bracket that may be the acronym's
 class Stated(NamedTuple):
     """A statement that `alias` is another name of `name`; an ACRONYM is matched letter by letter with its case.
 
-    A NAME_OF_PAGE does not take over a name that several passages share ("San Juan", "Clock Tower").
+    A NAME_OF_PAGE does not take over a name that several passages share ("San Juan", "Clock
+    Tower").
     """
 
     name: str
@@ -68,11 +79,13 @@ def find_aliases(
 ) -> tuple[MentionTable, dict[str, tuple[str, ...]], dict[str, int]]:
     """Join the names that the corpus states to be of one thing.
 
-    Mentions of an alias become mentions of its meaning; a shared name that is an acronym is joined to its meaning;
-    mentions of titles that are dates or numbers ("1984") are left out: such hubs join unrelated passages.
+    Mentions of an alias become mentions of its meaning; a shared name that is an acronym is joined
+    to its meaning; mentions of titles that are dates or numbers ("1984") are left out: such hubs
+    join unrelated passages.
 
-    Returns the table, where a name that became an alias keeps its key without mentions; how an entity is written -> its
-    other names, in order of appearance; and what was joined or left out, by cause.
+    Returns the table, where a name that became an alias keeps its key without mentions; how an
+    entity is written -> its other names, in order of appearance; and what was joined or left out,
+    by cause.
     """
     code_of = {key: code for code, key in enumerate(table.keys)}
     notes: Counter[str] = Counter()
@@ -83,19 +96,25 @@ def find_aliases(
     for key, meaning in meanings.items():
         if key in code_of:
             joined[code_of[key]] = meaning.code
-    notes["names joined to what they stand for"] = int(np.count_nonzero(joined != np.arange(len(joined))))
+    notes["names joined to what they stand for"] = int(
+        np.count_nonzero(joined != np.arange(len(joined)))
+    )
     by_name = np.stack([table.row, table.sentence, joined[table.key]], axis=1)[~is_date]
     by_alias = np.array(list(_occurrences(corpus, table, meanings)), dtype=np.int32).reshape(-1, 3)
     notes["mentions by an alias"] = len(by_alias)
     mentions = np.unique(np.concatenate([by_name, by_alias]), axis=0)
     # A page does not mention its own title.
     pages = table.page_row.astype(np.int64) * len(table.keys) + table.page_key
-    mentions = mentions[~np.isin(mentions[:, 0].astype(np.int64) * len(table.keys) + mentions[:, 2], pages)]
+    mentions = mentions[
+        ~np.isin(mentions[:, 0].astype(np.int64) * len(table.keys) + mentions[:, 2], pages)
+    ]
     changed = replace(table, row=mentions[:, 0], sentence=mentions[:, 1], key=mentions[:, 2])
     return changed, _aliases_by_name(table.written(corpus.titles), meanings), notes
 
 
-def _aliases_by_name(display: Sequence[Sequence[str]], meanings: Meanings) -> dict[str, tuple[str, ...]]:
+def _aliases_by_name(
+    display: Sequence[Sequence[str]], meanings: Meanings
+) -> dict[str, tuple[str, ...]]:
     """How an entity is written -> its other names."""
     aliases: dict[str, tuple[str, ...]] = {}
     for meaning in meanings.values():
@@ -104,7 +123,9 @@ def _aliases_by_name(display: Sequence[Sequence[str]], meanings: Meanings) -> di
     return aliases
 
 
-def _unambiguous(corpus: Corpus, table: MentionTable, code_of: Mapping[str, int], notes: Counter[str]) -> Meanings:
+def _unambiguous(
+    corpus: Corpus, table: MentionTable, code_of: Mapping[str, int], notes: Counter[str]
+) -> Meanings:
     """The aliases of one meaning; none means another alias."""
     meanings: Meanings = {}
     for alias, statements in _statements_by_alias(corpus, table, code_of, notes).items():
@@ -117,7 +138,11 @@ def _unambiguous(corpus: Corpus, table: MentionTable, code_of: Mapping[str, int]
             notes["aliases that are titles or shared names left out"] += 1
         else:
             meanings[alias] = meaning
-    return {alias: meaning for alias, meaning in meanings.items() if table.keys[meaning.code] not in meanings}
+    return {
+        alias: meaning
+        for alias, meaning in meanings.items()
+        if table.keys[meaning.code] not in meanings
+    }
 
 
 def _statements_by_alias(
@@ -188,7 +213,10 @@ def _opening(title: str, sentence: str) -> Iterator[Stated]:
         return
     opening = sentence[: verb.start()]
     other_names = list(
-        filter(None, (_name_at(opening, phrase.end(), _LISTED) for phrase in _KNOWN_AS.finditer(opening)))
+        filter(
+            None,
+            (_name_at(opening, phrase.end(), _LISTED) for phrase in _KNOWN_AS.finditer(opening)),
+        )
     )
     quotes = len(opening) - len(opening.lstrip("\"“'`‘ "))
     name = _name_at(opening, quotes, _WHOLE)
@@ -213,7 +241,9 @@ def _name_at(text: str, start: int, end: re.Pattern[str]) -> str:
     return " ".join(words[1:] if normalise(words[0]) in _ARTICLES else words)
 
 
-def _occurrences(corpus: Corpus, table: MentionTable, meanings: Meanings) -> Iterator[tuple[int, int, int]]:
+def _occurrences(
+    corpus: Corpus, table: MentionTable, meanings: Meanings
+) -> Iterator[tuple[int, int, int]]:
     """(row, sentence, key) of the aliases in the texts, outside longer titles and names."""
     if not meanings:
         return
@@ -226,7 +256,9 @@ def _occurrences(corpus: Corpus, table: MentionTable, meanings: Meanings) -> Ite
         for index in np.flatnonzero(is_alias[matches.codes]).tolist():
             meaning = meanings[keys[matches.codes[index]]]
             surface = joined.text[matches.starts[index] : matches.ends[index]]
-            if meaning.stated.kind != ACRONYM or _letters(surface) == _letters(meaning.stated.alias):
+            if meaning.stated.kind != ACRONYM or _letters(surface) == _letters(
+                meaning.stated.alias
+            ):
                 text = matches.texts[index]
                 yield int(rows[text]), int(numbers[text]), meaning.code
 
@@ -239,7 +271,8 @@ def _letters(text: str) -> str:
 class Mentions:
     """The mention table as an extractor: a passage's title -[mentions]-> what its text names.
 
-    The strength of such a triple falls with the number of passages that name its tail: 10 · ln(1 + N/df) / ln(1 + N).
+    The strength of such a triple falls with the number of passages that name its tail: 10 · ln(1 +
+    N/df) / ln(1 + N).
 
     Parameters
     ----------
@@ -259,7 +292,8 @@ class Mentions:
     def extract(self, corpus: Corpus) -> Extraction:
         """Triples between titles, names and terms; mentions of every key.
 
-        `notes` counts what the aliases joined and left out, and the passages without a title that share nothing.
+        `notes` counts what the aliases joined and left out, and the passages without a title that
+        share nothing.
         """
         # Compiled, and not needed where a graph is read from the store.
         from kg2rag.extraction.mentions.finding import find_mentions
@@ -269,8 +303,12 @@ class Mentions:
         if self.terms:
             table = _add_terms(table, corpus, aliases)
         display = table.written(corpus.titles)
-        mentions = [Mention(title, corpus.ids[row]) for row, title in enumerate(corpus.titles) if title]
-        for key, row, sentence in zip(table.key.tolist(), table.row.tolist(), table.sentence.tolist(), strict=True):
+        mentions = [
+            Mention(title, corpus.ids[row]) for row, title in enumerate(corpus.titles) if title
+        ]
+        for key, row, sentence in zip(
+            table.key.tolist(), table.row.tolist(), table.sentence.tolist(), strict=True
+        ):
             mentions += (Mention(name, corpus.ids[row], sentence) for name in display[key])
         triples = dict.fromkeys(_title_triples(table, corpus, display))
         untitled = np.array([not title for title in corpus.titles])
@@ -278,10 +316,17 @@ class Mentions:
             triples |= dict.fromkeys(_term_triples(table, corpus, display, untitled))
             n_isolated = int(untitled.sum()) - len(np.unique(table.row[untitled[table.row]]))
             notes = {**notes, "passages without a title that share nothing": n_isolated}
-        return Extraction(tuple(triples), tuple(mentions), tuple(_entities(table, display, aliases, n_named)), notes)
+        return Extraction(
+            tuple(triples),
+            tuple(mentions),
+            tuple(_entities(table, display, aliases, n_named)),
+            notes,
+        )
 
 
-def _add_terms(table: MentionTable, corpus: Corpus, aliases: Mapping[str, tuple[str, ...]]) -> MentionTable:
+def _add_terms(
+    table: MentionTable, corpus: Corpus, aliases: Mapping[str, tuple[str, ...]]
+) -> MentionTable:
     """The table with the terms of the passages that need them, but those that are aliases already."""
     from kg2rag.extraction.mentions.terms import needs_terms, with_terms  # compiled: scikit-learn
 
@@ -295,10 +340,15 @@ def _add_terms(table: MentionTable, corpus: Corpus, aliases: Mapping[str, tuple[
 def _strengths(table: MentionTable, n_passages: int) -> list[float]:
     """The strength of each key as a tail, to three decimals."""
     whole = log(1 + n_passages)
-    return [round(10 * log(1 + n_passages / max(count, 1)) / whole, 3) for count in table.document_frequency]
+    return [
+        round(10 * log(1 + n_passages / max(count, 1)) / whole, 3)
+        for count in table.document_frequency
+    ]
 
 
-def _title_triples(table: MentionTable, corpus: Corpus, display: Sequence[Sequence[str]]) -> Iterator[Triple]:
+def _title_triples(
+    table: MentionTable, corpus: Corpus, display: Sequence[Sequence[str]]
+) -> Iterator[Triple]:
     """A passage's title -[mentions]-> what its text names."""
     strengths = _strengths(table, len(corpus))
     titles = corpus.titles
@@ -309,7 +359,10 @@ def _title_triples(table: MentionTable, corpus: Corpus, display: Sequence[Sequen
 
 
 def _term_triples(
-    table: MentionTable, corpus: Corpus, display: Sequence[Sequence[str]], untitled: NDArray[np.bool_]
+    table: MentionTable,
+    corpus: Corpus,
+    display: Sequence[Sequence[str]],
+    untitled: NDArray[np.bool_],
 ) -> Iterator[Triple]:
     """The rarest key of a passage without a title -> its other keys, and the rarest key of the next passage."""
     from kg2rag.extraction.mentions.terms import stars  # compiled: scikit-learn
@@ -322,7 +375,10 @@ def _term_triples(
 
 
 def _entities(
-    table: MentionTable, display: Sequence[Sequence[str]], aliases: Mapping[str, tuple[str, ...]], n_named: int
+    table: MentionTable,
+    display: Sequence[Sequence[str]],
+    aliases: Mapping[str, tuple[str, ...]],
+    n_named: int,
 ) -> Iterator[Entity]:
     """Titles, with and without their brackets, names, terms; a name that became an alias has no record."""
     spellings: defaultdict[str, dict[str, None]] = defaultdict(dict)
@@ -332,7 +388,9 @@ def _entities(
             if table.names[key] != title:
                 other_names[table.names[key]] = None
     for title, other_names in spellings.items():
-        yield Entity(title, "title", aliases=tuple(dict.fromkeys((*other_names, *aliases.get(title, ())))))
+        yield Entity(
+            title, "title", aliases=tuple(dict.fromkeys((*other_names, *aliases.get(title, ()))))
+        )
     frequency = table.document_frequency
     for key in range(table.n_titles, len(table.keys)):
         if frequency[key]:

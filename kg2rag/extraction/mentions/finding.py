@@ -1,8 +1,9 @@
 """A corpus -> its mention table, by rules only: no model, no key, ten seconds per 100,000 passages.
 
-Titles are found by longest match over all titles of the corpus, with and without their bracketed disambiguation;
-names are capitalised phrases that at least two passages share. Where a title "Rebecca" could mean two pages, the
-mention points to both; the number of its pages shows that. The rules are ours.
+Titles are found by longest match over all titles of the corpus, with and without their bracketed
+disambiguation; names are capitalised phrases that at least two passages share. Where a title
+"Rebecca" could mean two pages, the mention points to both; the number of its pages shows that. The
+rules are ours.
 """
 
 from __future__ import annotations
@@ -21,7 +22,15 @@ from numpy.typing import NDArray
 from kg2rag.extraction.links import links_of
 from kg2rag.extraction.mentions.table import SIZE, MentionTable, numbered_sentences
 from kg2rag.text.languages import function_words, script_of
-from kg2rag.text.normalisation import CALENDAR, FUNCTION_WORDS, NAME, JoinedTexts, Lexicon, normalise, without_brackets
+from kg2rag.text.normalisation import (
+    CALENDAR,
+    FUNCTION_WORDS,
+    NAME,
+    JoinedTexts,
+    Lexicon,
+    normalise,
+    without_brackets,
+)
 from kg2rag.text.scripts import SYLLABLES, search_text
 from kg2rag.types import Corpus, IntArray
 
@@ -75,7 +84,9 @@ class _Phrases(NamedTuple):
     def codes(self, surfaces: list[str]) -> IntArray:
         """(n,) the numbers of surfaces, -1 of one that is no name; new ones are added."""
         encoded = pa.array(surfaces, pa.string()).dictionary_encode()
-        codes = np.array([self._code(surface) for surface in encoded.dictionary.to_pylist()], dtype=np.int64)
+        codes = np.array(
+            [self._code(surface) for surface in encoded.dictionary.to_pylist()], dtype=np.int64
+        )
         of_surfaces: IntArray = codes[encoded.indices.to_numpy()]
         return of_surfaces
 
@@ -92,7 +103,9 @@ class _Phrases(NamedTuple):
 
 def _phrase_spans(joined: JoinedTexts, title_starts: IntArray, title_ends: IntArray) -> IntArray:
     """(n, 2) the capitalised phrases that overlap no title."""
-    spans = np.array([match.span() for match in NAME.finditer(joined.text)], dtype=np.int64).reshape(-1, 2)
+    spans = np.array(
+        [match.span() for match in NAME.finditer(joined.text)], dtype=np.int64
+    ).reshape(-1, 2)
     # No title overlaps a phrase that ends before the first title whose end is behind its start.
     nearest = np.searchsorted(title_ends, spans[:, 0], side="right")
     return spans[spans[:, 1] <= np.append(title_starts, len(joined.text))[nearest]]
@@ -109,15 +122,20 @@ def _linked(corpus: Corpus, titles: pa.StringArray) -> IntArray:
         code = code_of.get(normalise(corpus.titles[link.target]))
         if code is not None:
             sentences = corpus.sentences(link.row)
-            holding = (number for number, sentence in enumerate(sentences) if link.words in sentence)
+            holding = (
+                number for number, sentence in enumerate(sentences) if link.words in sentence
+            )
             mentions.append((link.row, next(holding, 0), code))
     return np.array(mentions, dtype=np.int64).reshape(-1, 3).T
 
 
-def _titles(corpus: Corpus) -> tuple[pa.StringArray, list[str], NDArray[np.int32], NDArray[np.int32]]:
+def _titles(
+    corpus: Corpus,
+) -> tuple[pa.StringArray, list[str], NDArray[np.int32], NDArray[np.int32]]:
     """The titles, with and without their brackets, none of function words only, and which passages have them.
 
-    Keys and first spellings in order of appearance; key and row of each page, sorted by key then row.
+    Keys and first spellings in order of appearance; key and row of each page, sorted by key then
+    row.
     """
     written = [dict.fromkeys((title, without_brackets(title))) for title in corpus.titles]
     rows = np.repeat(np.arange(len(written)), np.fromiter(map(len, written), dtype=np.int64))
@@ -125,11 +143,15 @@ def _titles(corpus: Corpus) -> tuple[pa.StringArray, list[str], NDArray[np.int32
     keys = pa.array(map(normalise, surfaces), pa.string())
     no_name = pa.array(["", *sorted(FUNCTION_WORDS)])
     # A single letter of a script without blanks would be found within every word that has it.
-    is_no_name = pc.or_(pc.is_in(keys, value_set=no_name), pc.match_substring_regex(keys, f"^[{_SYLLABLES}]$"))
+    is_no_name = pc.or_(
+        pc.is_in(keys, value_set=no_name), pc.match_substring_regex(keys, f"^[{_SYLLABLES}]$")
+    )
     name_indices = np.flatnonzero(~is_no_name.to_numpy(zero_copy_only=False))
     encoded = keys.take(pa.array(name_indices)).dictionary_encode()
     codes = encoded.indices.to_numpy().astype(np.int64)
-    names = [surfaces[index] for index in name_indices[np.unique(codes, return_index=True)[1]].tolist()]
+    names = [
+        surfaces[index] for index in name_indices[np.unique(codes, return_index=True)[1]].tolist()
+    ]
     key, row = np.divmod(np.unique(codes * len(corpus) + rows[name_indices]), len(corpus))
     return encoded.dictionary, names, key.astype(np.int32), row.astype(np.int32)
 
@@ -155,7 +177,11 @@ def _is_function_word(key: str) -> bool:
 
 
 def _shared(
-    keys: list[str], phrase: IntArray, row: IntArray, lower_case: Mapping[str, int], titles: pa.StringArray
+    keys: list[str],
+    phrase: IntArray,
+    row: IntArray,
+    lower_case: Mapping[str, int],
+    titles: pa.StringArray,
 ) -> NDArray[np.bool_]:
     """(n_keys,) which keys two passages share, are no titles, and are not more often written in lower case.
 

@@ -48,7 +48,8 @@ class MentionTable:
     @cached_property
     def document_frequency(self) -> NDArray[np.int64]:
         """(n_keys,) passages that mention each key."""
-        pairs = np.sort(self.key.astype(np.int64) << 32 | self.row)  # many times as fast as np.unique
+        # many times as fast as np.unique
+        pairs = np.sort(self.key.astype(np.int64) << 32 | self.row)
         distinct = pairs[np.flatnonzero(np.diff(pairs, prepend=-1))]
         return np.bincount(distinct >> 32, minlength=len(self.keys))
 
@@ -81,7 +82,9 @@ class MentionTable:
 
     def save(self, folder: Path) -> None:
         """Write the strings as an Arrow file, the numbers as arrays."""
-        schema = pa.schema(dict.fromkeys(("key", "name"), pa.string()), {"n_titles": str(self.n_titles)})
+        schema = pa.schema(
+            dict.fromkeys(("key", "name"), pa.string()), {"n_titles": str(self.n_titles)}
+        )
         strings = pa.table({"key": self.keys, "name": self.names}, schema)
         with pa.ipc.new_file(str(folder / "keys.arrow"), strings.schema) as file:
             file.write_table(strings)
@@ -95,7 +98,9 @@ class MentionTable:
             strings = pa.ipc.open_file(file).read_all()
         keys, names = (strings[name].to_pylist() for name in ("key", "name"))
         n_titles = int(strings.schema.metadata[b"n_titles"])
-        return cls(keys, names, n_titles, *mapped(folder / "pages.npy"), *mapped(folder / "mentions.npy"))
+        return cls(
+            keys, names, n_titles, *mapped(folder / "pages.npy"), *mapped(folder / "mentions.npy")
+        )
 
 
 def mention_sentences(table: MentionTable, corpus: Corpus) -> tuple[IntArray, list[str]]:
@@ -107,16 +112,25 @@ def mention_sentences(table: MentionTable, corpus: Corpus) -> tuple[IntArray, li
         for index in np.flatnonzero(np.isin(rows << 32 | numbers, place)).tolist():
             title = titles[rows[index]]
             texts.append(f"{title}: {sentences[index]}" if title else sentences[index])
-    return np.cumsum(np.diff(place, prepend=-1) > 0) - 1, texts  # mentions are sorted by passage and sentence
+    # mentions are sorted by passage and sentence
+    return np.cumsum(np.diff(place, prepend=-1) > 0) - 1, texts
 
 
-def numbered_sentences(corpus: Corpus, size: int = SIZE) -> Iterator[tuple[list[str], IntArray, IntArray]]:
+def numbered_sentences(
+    corpus: Corpus, size: int = SIZE
+) -> Iterator[tuple[list[str], IntArray, IntArray]]:
     """The sentences, `size` bytes of text at a time: texts, the rows of their passages, and their places in these."""
     blocks = np.cumsum(pc.binary_length(corpus.table["text"]).to_numpy()) // size
     for start, end in pairwise([0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(corpus)]):
         part = corpus.table.slice(start, end - start)
         pairs = zip(part["text"].to_pylist(), part["sentences"].to_pylist(), strict=True)
-        sentences = [split_sentences(text) if divided is None else divided for text, divided in pairs]
+        sentences = [
+            split_sentences(text) if divided is None else divided for text, divided in pairs
+        ]
         lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences))
         numbers = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        yield list(chain.from_iterable(sentences)), np.repeat(np.arange(start, end), lengths), numbers
+        yield (
+            list(chain.from_iterable(sentences)),
+            np.repeat(np.arange(start, end), lengths),
+            numbers,
+        )

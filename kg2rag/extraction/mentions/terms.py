@@ -1,10 +1,12 @@
 """Passages -> the rare terms that they share: phrases of one to three words, in lower case, by counts over the corpus.
 
-A term has no stop word, is in at least two passages and in at most a fiftieth of them: what more passages share is a
-hub, and joins what is not related. Identifiers and section numbers count ("rule 1.3.3"), bare numbers do not. Where a
-longer term is in as many passages, the shorter one is a part of it and is left out ("bankman" beside "bankman fried").
+A term has no stop word, is in at least two passages and in at most a fiftieth of them: what more
+passages share is a hub, and joins what is not related. Identifiers and section numbers count ("rule
+1.3.3"), bare numbers do not. Where a longer term is in as many passages, the shorter one is a part
+of it and is left out ("bankman" beside "bankman fried").
 
-The graph of shared phrases, and the pruning of hubs, are after SPRIG (arXiv 2602.23372); the rules are ours.
+The graph of shared phrases, and the pruning of hubs, are after SPRIG (arXiv 2602.23372); the rules
+are ours.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ SHARE, LEAST = 0.02, 5  # of the passages a term may be in, and how many it may 
 _WORD = re.compile(
     rf"[{SYLLABLES}][{MARKS}]*|[^\W_{SYLLABLES}]+(?:[{MARKS}]+[^\W_{SYLLABLES}]*)*(?:\.\d+)*"
 )  # a letter of a script without blanks is a word: a run of them is a term of several
-_GRAMMAR = re.compile(f"[{HIRAGANA}]|[的了是在和有不这那个们我你他她它也就都而及与或于之为以上下中]")
+_GRAMMAR = re.compile(
+    f"[{HIRAGANA}]|[的了是在和有不这那个们我你他她它也就都而及与或于之为以上下中]"
+)
 """Letters that spell the grammar of Japanese and Chinese rather than terms."""
 _NO_TERM = re.compile(r"\d+(?:\.\d+)?(?:st|nd|rd|th|s)?|.")
 _STOPPED = FUNCTION_WORDS | ENGLISH_STOP_WORDS | CALENDAR | {"ll", "ve", "s", "t", "re", "d", "m"}
@@ -86,13 +90,18 @@ def shared_terms(corpus: Corpus, selected: NDArray[np.bool_]) -> Terms:
     for length, runs in enumerate(runs_by_length, start=1):
         is_term = runs.frequency <= limit
         if length < LONGEST:
-            is_term &= _frequency_of_longer(runs, runs_by_length[length])[runs.codes] < runs.frequency
+            is_term &= (
+                _frequency_of_longer(runs, runs_by_length[length])[runs.codes] < runs.frequency
+            )
         if length == 1:
             is_term &= ~is_bare[runs.starts]
         starts = runs.starts[is_term]
         _, first, key = np.unique(runs.codes[is_term], return_index=True, return_inverse=True)
         columns.append(np.stack([rows[starts], key + len(names), numbers[starts]]))
-        names += [" ".join(words[code] for code in word[start : start + length]) for start in starts[first].tolist()]
+        names += [
+            " ".join(words[code] for code in word[start : start + length])
+            for start in starts[first].tolist()
+        ]
     row, key, sentence = np.concatenate(columns, axis=1)
     order = np.lexsort((sentence, key, row))
     row, key, sentence = row[order], key[order], sentence[order]
@@ -100,7 +109,9 @@ def shared_terms(corpus: Corpus, selected: NDArray[np.bool_]) -> Terms:
     return Terms(names, key[is_first], row[is_first], sentence[is_first])
 
 
-def _shared_runs(words: list[str], word: IntArray, rows: IntArray, numbers: IntArray, n_passages: int) -> list[Runs]:
+def _shared_runs(
+    words: list[str], word: IntArray, rows: IntArray, numbers: IntArray, n_passages: int
+) -> list[Runs]:
     """The runs of 1 to `LONGEST` words of one sentence, none of them a stop word, that `FEWEST` passages share."""
     stopped = [text in _STOPPED or _GRAMMAR.match(text) is not None for text in words]
     is_stopped = np.array(stopped, dtype=bool)[word]
@@ -133,7 +144,10 @@ def _frequency_of_longer(runs: Runs, longer: Runs) -> IntArray:
 
 
 def with_terms(
-    table: MentionTable, corpus: Corpus, untitled: NDArray[np.bool_], alias_keys: frozenset[str] = frozenset()
+    table: MentionTable,
+    corpus: Corpus,
+    untitled: NDArray[np.bool_],
+    alias_keys: frozenset[str] = frozenset(),
 ) -> MentionTable:
     """The table with the terms of passages without a title as its last keys, but those that it or `alias_keys` has."""
     terms = shared_terms(corpus, untitled)
@@ -143,22 +157,28 @@ def with_terms(
     new_code = len(table.keys) + np.cumsum(is_new) - 1
     of_new = is_new[terms.key]
     additions = terms.row[of_new], terms.sentence[of_new], new_code[terms.key[of_new]]
-    row, sentence, key = np.concatenate([[table.row, table.sentence, table.key], additions], axis=1).astype(np.int32)
+    row, sentence, key = np.concatenate(
+        [[table.row, table.sentence, table.key], additions], axis=1
+    ).astype(np.int32)
     order = np.lexsort((key, sentence, row))
     keys = [*table.keys, *compress(term_keys, is_new)]
     names = [*table.names, *compress(terms.names, is_new)]
-    return replace(table, keys=keys, names=names, row=row[order], sentence=sentence[order], key=key[order])
+    return replace(
+        table, keys=keys, names=names, row=row[order], sentence=sentence[order], key=key[order]
+    )
 
 
 def stars(table: MentionTable, corpus: Corpus, untitled: NDArray[np.bool_]) -> IntArray:
     """The rarest key of each passage without a title with its other keys, and with that of the passage behind it.
 
-    (4, n): the passage that states it, the keys, and whether it leads to the next passage of the document. Of equally
-    rare keys that of most words is the first: it says most. Hubs are left out.
+    (4, n): the passage that states it, the keys, and whether it leads to the next passage of the
+    document. Of equally rare keys that of most words is the first: it says most. Hubs are left out.
     """
     frequency = table.document_frequency
     n_keys = len(table.keys)
-    links = (frequency <= most_passages(int(untitled.sum()))) & ((frequency > 1) | (table.pages > 0))
+    links = (frequency <= most_passages(int(untitled.sum()))) & (
+        (frequency > 1) | (table.pages > 0)
+    )
     row, key = np.divmod(np.unique(table.row.astype(np.int64) * n_keys + table.key), n_keys)
     is_linking = untitled[row] & links[key]
     row, key = row[is_linking], key[is_linking]
@@ -189,14 +209,17 @@ def _next_passages(corpus: Corpus) -> tuple[IntArray, IntArray]:
     return order[:-1][is_followed], order[1:][is_followed]
 
 
-def _words(corpus: Corpus, selected: NDArray[np.bool_]) -> tuple[pa.DictionaryArray, IntArray, IntArray]:
+def _words(
+    corpus: Corpus, selected: NDArray[np.bool_]
+) -> tuple[pa.DictionaryArray, IntArray, IntArray]:
     """The words of the passages, in order, and the row and the sentence of each."""
     words = [pa.array([], pa.string()).dictionary_encode()]
     places = [np.zeros((2, 0), dtype=np.int64)]
     for texts, rows, numbers in numbered_sentences(corpus):
         words_of_text = []
         for text, is_selected in zip(texts, selected[rows], strict=True):
-            composed = normalize("NFC", plain(search_text(text)))  # Korean syllables, which `plain` takes apart
+            # Korean syllables, which `plain` takes apart
+            composed = normalize("NFC", plain(search_text(text)))
             words_of_text.append(_WORD.findall(composed) if is_selected else [])
         words.append(pa.array(chain.from_iterable(words_of_text), pa.string()).dictionary_encode())
         places.append(np.repeat(np.stack([rows, numbers]), list(map(len, words_of_text)), axis=1))

@@ -85,7 +85,8 @@ def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
 class Incidence(Columns):
     """How often the members of one kind meet those of another: entities and passages, either way round.
 
-    `others`, (n_pairs,), ascend within each row, no pair twice; `counts`, (n_pairs,), are at least 1.
+    `others`, (n_pairs,), ascend within each row, no pair twice; `counts`, (n_pairs,), are at least
+    1.
     """
 
     indptr: Offsets
@@ -115,7 +116,9 @@ def incidence(
     rows: NDArray[np.integer], others: NDArray[np.integer], counts: NDArray[np.integer], n_rows: int
 ) -> Incidence:
     """The incidence of pairs, (n,) each; the counts of a repeated pair are added, and pairs of sum 0 left out."""
-    pairs = csr_array((counts, (rows, others)), shape=(n_rows, int(others.max(initial=0)) + 1), dtype=np.int32)
+    pairs = csr_array(
+        (counts, (rows, others)), shape=(n_rows, int(others.max(initial=0)) + 1), dtype=np.int32
+    )
     pairs.sum_duplicates()
     pairs.eliminate_zeros()
     return Incidence(pairs.indptr.astype(np.int64), pairs.indices.astype(np.int32), pairs.data)

@@ -30,9 +30,9 @@ from kg2rag.types import Corpus, IntArray, Triple
 class KnowledgeGraph:
     """Entities, the triples between them and the passages that name them; immutable, equal if the contents are.
 
-    Entities, triples and passages are numbered from 0: an entity by first appearance (its *code*), a triple in the
-    order given, a passage by its row in the corpus. Make one with `build` or `load`. No method changes the graph: those
-    that derive a graph return another.
+    Entities, triples and passages are numbered from 0: an entity by first appearance (its *code*),
+    a triple in the order given, a passage by its row in the corpus. Make one with `build` or
+    `load`. No method changes the graph: those that derive a graph return another.
 
     Attributes
     ----------
@@ -56,7 +56,8 @@ class KnowledgeGraph:
     passage_ids: Sequence[str]
     triple_descriptions: tuple[str, ...] = ("",)
     notes: Mapping[str, int] = field(default_factory=dict)
-    _written: dict[int, Triple] = field(init=False, default_factory=dict)  # strategies read the same few over and over
+    # strategies read the same few over and over
+    _written: dict[int, Triple] = field(init=False, default_factory=dict)
 
     neighbours = neighbours
     neighbourhood = neighbourhood
@@ -73,9 +74,10 @@ class KnowledgeGraph:
     def build(cls, extraction: Extraction, corpus: Corpus) -> KnowledgeGraph:
         """The graph of what an extractor found in a corpus; an empty extraction makes an empty graph.
 
-        Exact duplicates (head, relation, tail and passage) become one triple with the greatest strength and
-        confidence among them and the first description, counted in `notes`. ValueError: a triple or mention names a
-        passage that the corpus lacks, or an entity without a name.
+        Exact duplicates (head, relation, tail and passage) become one triple with the greatest
+        strength and confidence among them and the first description, counted in `notes`.
+        ValueError: a triple or mention names a passage that the corpus lacks, or an entity without
+        a name.
         """
         return cls(passage_ids=corpus.ids, **collect(extraction, corpus))
 
@@ -83,8 +85,9 @@ class KnowledgeGraph:
     def load(cls, directory: Path | str, corpus: Corpus) -> KnowledgeGraph:
         """Read what `save` wrote, over the corpus that the graph was built on.
 
-        FileNotFoundError: the directory lacks one of the files. DataError: one is damaged, has other columns, or names
-        an entity that `entities.parquet` lacks, or a passage that the corpus lacks.
+        FileNotFoundError: the directory lacks one of the files. DataError: one is damaged, has
+        other columns, or names an entity that `entities.parquet` lacks, or a passage that the
+        corpus lacks.
         """
         return cls(passage_ids=corpus.ids, **read(Path(directory), corpus))
 
@@ -144,7 +147,9 @@ class KnowledgeGraph:
             return code
         from rapidfuzz import process
 
-        nearest = [match[0] for match in process.extract(name, self.names, processor=normalise, limit=3)]
+        nearest = [
+            match[0] for match in process.extract(name, self.names, processor=normalise, limit=3)
+        ]
         raise KeyError(
             f"Unknown entity {name!r}. The nearest are {', '.join(map(repr, nearest)) or 'none: it is empty'}."
         )
@@ -159,7 +164,9 @@ class KnowledgeGraph:
         for key, name in name_of.items():
             if key not in keys:
                 known_keys = ", ".join(map(repr, sorted(set(keys) - {""})[:10])) or "none at all"
-                raise ValueError(f"The graph has no relation {name!r}. Known, of {len(keys)}: {known_keys}.")
+                raise ValueError(
+                    f"The graph has no relation {name!r}. Known, of {len(keys)}: {known_keys}."
+                )
         return np.array([key in name_of for key in keys], dtype=bool)
 
     def triple(self, index: int) -> Triple:
@@ -172,7 +179,8 @@ class KnowledgeGraph:
                 relation=self.relations[table.relations[index]],
                 tail=self.names[table.tails[index]],
                 passage_id=self.passage_ids[passage] if passage >= 0 else "",
-                # By way of text: the shortest number that is this float32, so that 0.9 comes back as 0.9.
+                # By way of text: the shortest number that is this float32, so that 0.9 comes back
+                # as 0.9.
                 strength=float(str(table.strengths[index])),
                 confidence=float(str(table.confidences[index])),
                 description=self.triple_descriptions[table.descriptions[index]],
@@ -194,12 +202,16 @@ class KnowledgeGraph:
         """Corpus row -> the triples that the passage states, as (indptr, triples): ascending within a passage."""
         stating = np.flatnonzero(self.triples.passages >= 0)
         rows = self.triples.passages[stating]
-        return offsets(rows, self.n_passages), stating[np.argsort(rows, kind="stable")].astype(np.int32)
+        return offsets(rows, self.n_passages), stating[np.argsort(rows, kind="stable")].astype(
+            np.int32
+        )
 
     @cached_property
     def mention_counts(self) -> IntArray:
         """(n_entities,) how often each entity is named in the whole corpus."""
-        totals = np.bincount(self.mentions.owners, weights=self.mentions.counts, minlength=self.n_entities)
+        totals = np.bincount(
+            self.mentions.owners, weights=self.mentions.counts, minlength=self.n_entities
+        )
         return totals.astype(np.int64)
 
     @cached_property
@@ -216,14 +228,32 @@ class KnowledgeGraph:
     def fingerprint(self) -> str:
         """sha256 over everything but the notes: equal graphs over equal passage ids have equal fingerprints."""
         digest = hashlib.sha256()
-        for texts in (self.names, self.types, self.descriptions, self.aliases, self.relations, tuple(self.passage_ids)):
+        for texts in (
+            self.names,
+            self.types,
+            self.descriptions,
+            self.aliases,
+            self.relations,
+            tuple(self.passage_ids),
+        ):
             digest.update(repr(texts).encode())
         table, mentions = self.triples, self.mentions
-        codes = (table.heads, table.relations, table.tails, table.passages, mentions.others, mentions.counts)
+        codes = (
+            table.heads,
+            table.relations,
+            table.tails,
+            table.passages,
+            mentions.others,
+            mentions.counts,
+        )
         for array in (*codes, table.strengths, table.confidences, mentions.indptr):
             digest.update(array.tobytes())
         if table.descriptions.any():  # what is kept under a graph without any stays valid
-            digest.update(repr([self.triple_descriptions[code] for code in table.descriptions.tolist()]).encode())
+            digest.update(
+                repr(
+                    [self.triple_descriptions[code] for code in table.descriptions.tolist()]
+                ).encode()
+            )
         return digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:

@@ -1,8 +1,9 @@
 """A knowledge graph -> three Parquet files and back, a networkx graph, the folder of a build.
 
-The files (entities, triples, mentions) hold names and passage ids, not codes: `triples.parquet` reads in pandas as it
-is, and `triples(FILE)` takes it. networkx attributes are strings and numbers only, so `networkx.write_graphml` and
-Gephi take the result as it is; `kg2rag.extraction.importers.networkx_graph` reads it back.
+The files (entities, triples, mentions) hold names and passage ids, not codes: `triples.parquet`
+reads in pandas as it is, and `triples(FILE)` takes it. networkx attributes are strings and numbers
+only, so `networkx.write_graphml` and Gephi take the result as it is;
+`kg2rag.extraction.importers.networkx_graph` reads it back.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ EDGE_FIELDS = ("relation", "description", "strength", "confidence", "passage_id"
 def to_networkx(graph: KnowledgeGraph, *, passages: bool = False) -> nx.MultiDiGraph:
     """Entities as nodes named by their first spelling, triples as edges.
 
-    Nodes carry kind ("entity"), type, description, aliases (a JSON list) and mentions (how often the corpus names
-    them); edges relation, description, strength, confidence, passage_id and order (the number of the triple).
+    Nodes carry kind ("entity"), type, description, aliases (a JSON list) and mentions (how often
+    the corpus names them); edges relation, description, strength, confidence, passage_id and order
+    (the number of the triple).
 
     Parameters
     ----------
@@ -81,18 +83,28 @@ def _add_passages(exported: nx.MultiDiGraph, graph: KnowledgeGraph) -> None:
     """Add the passages to a networkx graph, and an edge to each from every entity named in it."""
     for id_ in graph.passage_ids:
         if PASSAGE + id_ in exported:
-            raise ValueError(f"Entity {PASSAGE + id_!r} has the name that the node of passage {id_!r} needs.")
+            raise ValueError(
+                f"Entity {PASSAGE + id_!r} has the name that the node of passage {id_!r} needs."
+            )
         exported.add_node(PASSAGE + id_, kind="passage", passage_id=id_)
     columns = (graph.mentions.owners, graph.mentions.others, graph.mentions.counts)
     for entity, row, count in zip(*(column.tolist() for column in columns), strict=True):
-        exported.add_edge(graph.names[entity], PASSAGE + graph.passage_ids[row], kind="mention", count=count)
+        exported.add_edge(
+            graph.names[entity], PASSAGE + graph.passage_ids[row], kind="mention", count=count
+        )
 
 
-VERSION = 5  # raise it when the files, or what a graph is built of, change, so that stored graphs are built anew
+# raise it when the files, or what a graph is built of, change, so that stored graphs are built anew
+VERSION = 5
 _NOTES = b"kg2rag.notes"
 _TEXT = pa.string()
 COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
-    "entities.parquet": {"name": _TEXT, "type": _TEXT, "description": _TEXT, "aliases": pa.list_(_TEXT)},
+    "entities.parquet": {
+        "name": _TEXT,
+        "type": _TEXT,
+        "description": _TEXT,
+        "aliases": pa.list_(_TEXT),
+    },
     "triples.parquet": dict.fromkeys(("head", "relation", "tail", "passage_id"), _TEXT)
     | {"strength": pa.float32(), "confidence": pa.float32(), "description": _TEXT},
     "mentions.parquet": {"entity": _TEXT, "passage_id": _TEXT, "count": pa.int32()},
@@ -125,11 +137,17 @@ def write_files(graph: KnowledgeGraph, directory: Path) -> None:
             table.confidences,
             pa.array(graph.triple_descriptions, _TEXT).take(pa.array(table.descriptions)),
         ),
-        (names.take(pa.array(mentions.owners)), ids.take(pa.array(mentions.others)), mentions.counts),
+        (
+            names.take(pa.array(mentions.owners)),
+            ids.take(pa.array(mentions.others)),
+            mentions.counts,
+        ),
     )
     for (file, columns), values in zip(COLUMNS.items(), contents, strict=True):
         schema = pa.schema(columns.items(), metadata={_NOTES: json.dumps(dict(graph.notes))})
-        (directory / file).write_bytes(as_parquet(pa.table(list(values), schema=schema), compression="snappy"))
+        (directory / file).write_bytes(
+            as_parquet(pa.table(list(values), schema=schema), compression="snappy")
+        )
 
 
 def read(directory: Path, corpus: Corpus) -> dict[str, Any]:
@@ -142,7 +160,9 @@ def read(directory: Path, corpus: Corpus) -> dict[str, Any]:
     """
     for file in COLUMNS:
         if not (directory / file).is_file():
-            raise FileNotFoundError(f"{directory} lacks {file}. A saved graph has {', '.join(COLUMNS)}.")
+            raise FileNotFoundError(
+                f"{directory} lacks {file}. A saved graph has {', '.join(COLUMNS)}."
+            )
     entities = _table(directory / "entities.parquet")
     names = tuple(entities["name"].to_pylist())
     if len(set(names)) < len(names):
@@ -223,10 +243,13 @@ def _codes(table: pa.Table, column: str, values: Sequence[str], file: Path) -> C
     return np.array(pc.fill_null(positions, -1).to_numpy(), dtype=np.int32)
 
 
-# The folder of a build: the graph, the extraction, `build.json`; `kg2rag.extraction.importers.saved` reads it.
+# The folder of a build: the graph, the extraction, `build.json`;
+# `kg2rag.extraction.importers.saved` reads it.
 
 
-def check_free(directory: Path, extractor: Extractor, corpus: Corpus, *, force: bool = False) -> None:
+def check_free(
+    directory: Path, extractor: Extractor, corpus: Corpus, *, force: bool = False
+) -> None:
     """Check that the graph of an extractor over a corpus can be written into a folder.
 
     Raises
@@ -269,10 +292,13 @@ def write_graph(
         written = sorted(file for file in partial.rglob("*") if file.is_file())
         failed = list(failures)
         if failed:
-            write_jsonl(failed, partial / FAILED)  # after the listing: a later build may write it again
+            # after the listing: a later build may write it again
+            write_jsonl(failed, partial / FAILED)
         about = About(
             version=version("kg2rag"),
-            corpus=CorpusMark(name=corpus_name, passages=len(corpus), fingerprint=corpus.fingerprint),
+            corpus=CorpusMark(
+                name=corpus_name, passages=len(corpus), fingerprint=corpus.fingerprint
+            ),
             extractor=repr(extractor),
             fingerprint=extractor.fingerprint,
             notes=dict(extraction.notes),

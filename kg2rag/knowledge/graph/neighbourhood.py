@@ -1,7 +1,8 @@
 """Entities -> the entities around them, each with the path that reached it, their score, and the subgraph of some.
 
-Breadth-first over the triples, both ways, one numpy pass a hop. Ours: how strong a path is, and what `limit` counts.
-The graph score is the formula of the graph-augmented design (docs: strategies).
+Breadth-first over the triples, both ways, one numpy pass a hop. Ours: how strong a path is, and
+what `limit` counts. The graph score is the formula of the graph-augmented design (docs:
+strategies).
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class Neighbour(NamedTuple):
 class Layer(NamedTuple):
     """The entities first reached at one hop, (n,) each, by (-weight, entity).
 
-    `parents` are positions in the layer before (first: the seeds), `via` the triples last walked, `sums` the strengths
-    of the path, added up.
+    `parents` are positions in the layer before (first: the seeds), `via` the triples last walked,
+    `sums` the strengths of the path, added up.
     """
 
     entities: IntArray
@@ -70,7 +71,9 @@ class Neighbourhood:
             path.insert(0, int(layer.via[parent]))
             parent = int(layer.parents[parent])
         seed = int(self.seeds[parent])
-        return Neighbour(int(self.entities[position]), hop, float(self.weights[position]), tuple(path), seed)
+        return Neighbour(
+            int(self.entities[position]), hop, float(self.weights[position]), tuple(path), seed
+        )
 
 
 def neighbourhood(
@@ -84,10 +87,10 @@ def neighbourhood(
 ) -> Neighbourhood:
     """The entities within `hops` triples of the seeds, walked both ways; ordered by (hop, -weight, code).
 
-    Every entity comes once, by its smallest hop from any seed, and the seeds themselves do not come. Its path
-    lengthens the path of an entity one hop nearer by one triple. Of several, the one of greatest weight (the
-    weakest strength on the path) is kept, then the one of the greatest sum of strengths, then the one whose last
-    triple came first.
+    Every entity comes once, by its smallest hop from any seed, and the seeds themselves do not
+    come. Its path lengthens the path of an entity one hop nearer by one triple. Of several, the one
+    of greatest weight (the weakest strength on the path) is kept, then the one of the greatest sum
+    of strengths, then the one whose last triple came first.
 
     Parameters
     ----------
@@ -98,11 +101,14 @@ def neighbourhood(
     limit : from each entity walk on to at most so many entities that no earlier hop reached, over its strongest
         triples (then the first in the graph). It bounds a hub's share, not the length of the result.
 
-    IndexError: no such entity. ValueError: an option out of range, or a relation that the graph lacks.
+    IndexError: no such entity. ValueError: an option out of range, or a relation that the graph
+    lacks.
     """
     seeds = np.array(list(dict.fromkeys(entities)), dtype=np.int64)
     if ((seeds < 0) | (seeds >= graph.n_entities)).any():
-        raise IndexError(f"Entities {seeds.tolist()} are not all codes of a graph of {graph.n_entities} entities.")
+        raise IndexError(
+            f"Entities {seeds.tolist()} are not all codes of a graph of {graph.n_entities} entities."
+        )
     require("hops", hops, int, between(1, 3))
     require("min_weight", min_weight, float, between(0, 10))
     require("limit", limit, int | None, at_least(1))
@@ -123,7 +129,9 @@ def neighbourhood(
     return Neighbourhood(seeds, tuple(layers), codes, weights, hop_of)
 
 
-def _next_layer(graph: KnowledgeGraph, layer: Layer, is_unseen: Flags, is_walked: Flags, limit: int | None) -> Layer:
+def _next_layer(
+    graph: KnowledgeGraph, layer: Layer, is_unseen: Flags, is_walked: Flags, limit: int | None
+) -> Layer:
     """The unseen entities that triples which may be walked join to a layer."""
     adjacency = graph.adjacency
     slots, parents = gather(adjacency.indptr, layer.entities)
@@ -157,24 +165,32 @@ def neighbours(graph: KnowledgeGraph, entities: Iterable[int], **options: Any) -
     return [around.neighbour(position) for position in range(len(around.entities))]
 
 
-def ego(graph: KnowledgeGraph, entity: int, *, hops: int = 1, limit: int | None = None) -> KnowledgeGraph:
+def ego(
+    graph: KnowledgeGraph, entity: int, *, hops: int = 1, limit: int | None = None
+) -> KnowledgeGraph:
     """The subgraph of an entity and its `neighbours`."""
-    return induced(graph, [entity, *neighbourhood(graph, [entity], hops=hops, limit=limit).entities.tolist()])
+    return induced(
+        graph, [entity, *neighbourhood(graph, [entity], hops=hops, limit=limit).entities.tolist()]
+    )
 
 
 def induced(graph: KnowledgeGraph, codes: Iterable[int]) -> KnowledgeGraph:
     """The entities, every triple with both ends among them, and their mentions; renumbered in their old order.
 
-    Relations are those of the triples left, by first appearance: so a subgraph equals the graph built of its triples.
-    IndexError: no such entity.
+    Relations are those of the triples left, by first appearance: so a subgraph equals the graph
+    built of its triples. IndexError: no such entity.
     """
     members = np.unique(np.array(list(codes), dtype=np.int64))
     if len(members) and not 0 <= members[0] <= members[-1] < graph.n_entities:
-        raise IndexError(f"Entities {members.tolist()} are not all codes of a graph of {graph.n_entities} entities.")
+        raise IndexError(
+            f"Entities {members.tolist()} are not all codes of a graph of {graph.n_entities} entities."
+        )
     code_of = np.full(graph.n_entities, -1, dtype=np.int32)
     code_of[members] = np.arange(len(members))
     is_inside = (code_of[graph.triples.heads] >= 0) & (code_of[graph.triples.tails] >= 0)
-    table, descriptions = canonical(graph.triples.take(np.flatnonzero(is_inside)), graph.triple_descriptions)
+    table, descriptions = canonical(
+        graph.triples.take(np.flatnonzero(is_inside)), graph.triple_descriptions
+    )
     relations, order = numbered(table.relations)
     mentions = graph.mentions
     is_mentioned = code_of[mentions.owners] >= 0
@@ -189,7 +205,9 @@ def induced(graph: KnowledgeGraph, codes: Iterable[int]) -> KnowledgeGraph:
         aliases=tuple(graph.aliases[code] for code in members.tolist()),
         relations=tuple(graph.relations[code] for code in order),
         triple_descriptions=descriptions,
-        triples=replace(table, heads=code_of[table.heads], relations=relations, tails=code_of[table.tails]),
+        triples=replace(
+            table, heads=code_of[table.heads], relations=relations, tails=code_of[table.tails]
+        ),
         mentions=incidence(owners, rows, counts, len(members)),
         notes={},
     )
@@ -206,7 +224,9 @@ def graph_score(strength: ArrayLike, hop: ArrayLike, mentions: ArrayLike) -> Flo
     >>> graph_score(strength=10, hop=[1, 2], mentions=31).tolist()
     [1.0, 0.5]
     """
-    strength, hop, mentions = (np.asarray(values, dtype=np.float64) for values in (strength, hop, mentions))
+    strength, hop, mentions = (
+        np.asarray(values, dtype=np.float64) for values in (strength, hop, mentions)
+    )
     for name, values, least, most in (
         ("strength", strength, 0.0, 10.0),
         ("hop", hop, 1.0, np.inf),

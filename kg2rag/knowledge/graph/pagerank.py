@@ -1,10 +1,11 @@
 """A weighted graph and where walks start -> where they are: personalised PageRank by power iteration.
 
-PageRank is y / sum(y) of y = damping · P y + r, which is iterated: P moves a node's mass along its edges in proportion
-to their weight, r is the restart distribution, to which nodes without a way out return their mass. Each step leaves at
-most `damping` of the error; over an undirected graph Chebyshev's iteration [1] needs half as many steps. A walk within
-a scope, or over a graph of more than `reach` nodes, is over the nodes that a breadth-first search finds from its start,
-and the edges between them. The products are those of scipy.sparse; that search is compiled.
+PageRank is y / sum(y) of y = damping · P y + r, which is iterated: P moves a node's mass along its
+edges in proportion to their weight, r is the restart distribution, to which nodes without a way out
+return their mass. Each step leaves at most `damping` of the error; over an undirected graph
+Chebyshev's iteration [1] needs half as many steps. A walk within a scope, or over a graph of more
+than `reach` nodes, is over the nodes that a breadth-first search finds from its start, and the
+edges between them. The products are those of scipy.sparse; that search is compiled.
 
 [1] Golub & Van Loan, "Matrix Computations", 4th ed., Sec. 11.2.8.
 """
@@ -58,7 +59,9 @@ class NodeWeights:
 
     def plus(self, more: NodeWeights) -> NodeWeights:
         """The sum of both."""
-        return NodeWeights.of(np.append(self.nodes, more.nodes), np.append(self.weights, more.weights))
+        return NodeWeights.of(
+            np.append(self.nodes, more.nodes), np.append(self.weights, more.weights)
+        )
 
 
 def _places(ascending: IntArray, nodes: IntArray) -> IntArray:
@@ -87,14 +90,24 @@ class WalkGraph:
     symmetric: bool = False
 
     @classmethod
-    def directed(cls, sources: IntArray, targets: NDArray[np.integer], weights: FloatArray, n_nodes: int) -> WalkGraph:
+    def directed(
+        cls, sources: IntArray, targets: NDArray[np.integer], weights: FloatArray, n_nodes: int
+    ) -> WalkGraph:
         """The graph of edges, (n_edges,) each, of weights of at least 0; parallel edges stay apart."""
         order = np.argsort(targets, kind="stable")
         weights = np.asarray(weights[order], dtype=np.float64)
-        return cls(n_nodes, targets[order].astype(np.int32), sources[order].astype(np.int32), weights, order)
+        return cls(
+            n_nodes,
+            targets[order].astype(np.int32),
+            sources[order].astype(np.int32),
+            weights,
+            order,
+        )
 
     @classmethod
-    def undirected(cls, sources: IntArray, targets: IntArray, weights: FloatArray, n_nodes: int) -> WalkGraph:
+    def undirected(
+        cls, sources: IntArray, targets: IntArray, weights: FloatArray, n_nodes: int
+    ) -> WalkGraph:
         """The graph of edges that are walked both ways; parallel ones are added up, self-loops are left out."""
         is_loop = sources == targets
         heads, tails = sources[~is_loop], targets[~is_loop]
@@ -104,7 +117,14 @@ class WalkGraph:
         summed.sum_duplicates()
         rows, columns = summed.tocoo().coords
         edges = np.arange(len(rows))
-        return cls(n_nodes, rows.astype(np.int32), columns.astype(np.int32), summed.data, edges, symmetric=True)
+        return cls(
+            n_nodes,
+            rows.astype(np.int32),
+            columns.astype(np.int32),
+            summed.data,
+            edges,
+            symmetric=True,
+        )
 
     @cached_property
     def indptr(self) -> Offsets:
@@ -114,7 +134,9 @@ class WalkGraph:
     @cached_property
     def leaving(self) -> FloatArray:
         """(n_nodes,) the weights of the edges that leave each node, added up."""
-        return np.bincount(self.sources, weights=self.weights, minlength=self.n_nodes).astype(np.float64)
+        return np.bincount(self.sources, weights=self.weights, minlength=self.n_nodes).astype(
+            np.float64
+        )
 
     @cached_property
     def flows(self) -> coo_array:
@@ -139,7 +161,9 @@ class WalkGraph:
         """
         closed = np.zeros(self.n_nodes, dtype=np.bool_) if within is None else ~within
         starts = starts[~closed[starts]]
-        nodes, is_cut = _first(self.indptr, self.sources, starts, closed, self.n_nodes if most is None else most)
+        nodes, is_cut = _first(
+            self.indptr, self.sources, starts, closed, self.n_nodes if most is None else most
+        )
         return np.sort(nodes), is_cut
 
     def induced(self, nodes: IntArray) -> WalkGraph:
@@ -148,7 +172,12 @@ class WalkGraph:
         number[nodes] = np.arange(len(nodes))
         entries, targets, sources = _between(self.indptr, self.sources, nodes, number)
         return WalkGraph(
-            len(nodes), targets, sources, self.weights[entries], self.edges[entries], symmetric=self.symmetric
+            len(nodes),
+            targets,
+            sources,
+            self.weights[entries],
+            self.edges[entries],
+            symmetric=self.symmetric,
         )
 
 
@@ -175,7 +204,9 @@ def _first(
 
 
 @numba.njit(cache=True, nogil=True)
-def _between(indptr: IntArray, sources: Codes, nodes: IntArray, number: Codes) -> tuple[IntArray, Codes, Codes]:
+def _between(
+    indptr: IntArray, sources: Codes, nodes: IntArray, number: Codes
+) -> tuple[IntArray, Codes, Codes]:
     """The edges to some nodes from those with a number: their places, and the numbers of their two ends."""
     most = (indptr[nodes + 1] - indptr[nodes]).sum()
     entries = np.empty(most, np.int64)
@@ -219,7 +250,9 @@ class Walk:
         """Those of the first nodes of the whole graph that hold a share."""
         end = n_nodes if self.nodes is None else int(np.searchsorted(self.nodes, n_nodes))
         holding = np.flatnonzero(self.shares[:end])
-        return NodeWeights(holding if self.nodes is None else self.nodes[holding], self.shares[holding])
+        return NodeWeights(
+            holding if self.nodes is None else self.nodes[holding], self.shares[holding]
+        )
 
     def came_by(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """(n,) each: the edge that brings most to some nodes, and the node that it leaves; -1 for none, and of -1."""
@@ -266,7 +299,9 @@ def walks(
 
     def walk(block: list[int]) -> list[Walk]:
         if is_large or scopes[block[0]] is not None:
-            return [_partial_walk(graph, starts[i], damping, steps, scopes[i], reach) for i in block]
+            return [
+                _partial_walk(graph, starts[i], damping, steps, scopes[i], reach) for i in block
+            ]
         restarts = np.zeros((len(block), graph.n_nodes))
         for restart, i in zip(restarts, block, strict=True):
             restart[starts[i].nodes] = starts[i].weights
@@ -274,7 +309,13 @@ def walks(
 
     blocks = _blocks(scopes, is_large=is_large)
     with ThreadPoolExecutor(threads()) as pool:
-        results = dict(zip(chain.from_iterable(blocks), chain.from_iterable(pool.map(walk, blocks)), strict=True))
+        results = dict(
+            zip(
+                chain.from_iterable(blocks),
+                chain.from_iterable(pool.map(walk, blocks)),
+                strict=True,
+            )
+        )
     return [results[i] for i in range(len(starts))]
 
 
@@ -308,7 +349,9 @@ def _partial_walk(
     return Walk(part, pagerank(part, restart[None, :-1], damping, steps)[0], nodes, is_cut)
 
 
-def pagerank(graph: WalkGraph, restarts: FloatArray, damping: float, steps: int | None = None) -> FloatArray:
+def pagerank(
+    graph: WalkGraph, restarts: FloatArray, damping: float, steps: int | None = None
+) -> FloatArray:
     """(n_queries, n_nodes) PageRank of each row of `restarts`, of that shape; all zero for a restart of zeros.
 
     `steps` : of power iteration; None for as many as leave `TOLERANCE` of the first error.
@@ -338,7 +381,8 @@ def _step_factors(graph: WalkGraph, damping: float, steps: int | None) -> list[f
         return [1.0] * steps
     if not graph.symmetric:
         return [1.0] * ceil(log(TOLERANCE) / log(damping))
-    # Chebyshev's rule: the error, weighted by what leaves a node, falls by a constant factor at each step.
+    # Chebyshev's rule: the error, weighted by what leaves a node, falls by a constant factor at
+    # each step.
     leaving = graph.leaving[graph.leaving > 0]
     error = TOLERANCE
     if len(leaving):

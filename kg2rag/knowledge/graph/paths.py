@@ -1,8 +1,9 @@
 """Passages or entities -> the triple graph around them, breadth-first, what is connected, and maximum spanning trees.
 
-`surroundings` walks over triples that a passage states, after Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025,
-Eq. 3 to 5, and `spanning_trees` are those of Sec. 2.3. Ours, where the paper is silent: of equal edges the first in the
-caller's order is kept, and a walk follows better edges first, from the first end of its root edge before the second.
+`surroundings` walks over triples that a passage states, after Zhu et al., "Knowledge Graph-Guided
+RAG", NAACL 2025, Eq. 3 to 5, and `spanning_trees` are those of Sec. 2.3. Ours, where the paper is
+silent: of equal edges the first in the caller's order is kept, and a walk follows better edges
+first, from the first end of its root edge before the second.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ Codes = NDArray[np.integer]
 class TriplePaths(Mapping[int, tuple[Triple, ...]]):
     """Corpus row -> the triples that led there, whose texts are written when they are read: few of them ever are.
 
-    `evidence` led to each row; `triples` gives the codes of the triples behind that, in the order walked. By default
-    the evidence is these codes.
+    `evidence` led to each row; `triples` gives the codes of the triples behind that, in the order
+    walked. By default the evidence is these codes.
     """
 
     graph: KnowledgeGraph
@@ -50,8 +51,9 @@ class TriplePaths(Mapping[int, tuple[Triple, ...]]):
 class Surroundings:
     """The part of the graph around some seed passages.
 
-    `triples`, (n,) ascending, have both ends reached; `hops`, (n_entities,), are those from an entity of the seeds'
-    triples, or -1; `via`, (n_entities,), is the triple that reached it: at hop 0 one of the first seed that names it.
+    `triples`, (n,) ascending, have both ends reached; `hops`, (n_entities,), are those from an
+    entity of the seeds' triples, or -1; `via`, (n_entities,), is the triple that reached it: at hop
+    0 one of the first seed that names it.
     """
 
     graph: KnowledgeGraph
@@ -62,7 +64,9 @@ class Surroundings:
     def path(self, triple: int) -> tuple[int, ...]:
         """The triples from a seed passage's own triple to this one, which comes last."""
         table = self.graph.triples
-        entity = min(int(table.heads[triple]), int(table.tails[triple]), key=lambda end: int(self.hops[end]))
+        entity = min(
+            int(table.heads[triple]), int(table.tails[triple]), key=lambda end: int(self.hops[end])
+        )
         path = [triple]
         while self.via[entity] != path[0]:
             path.insert(0, int(self.via[entity]))
@@ -73,7 +77,9 @@ class Surroundings:
         return tuple(path)
 
 
-def surroundings(graph: KnowledgeGraph, rows: IntArray, hops: int, mask: IntArray | None = None) -> Surroundings:
+def surroundings(
+    graph: KnowledgeGraph, rows: IntArray, hops: int, mask: IntArray | None = None
+) -> Surroundings:
     """Walk breadth-first from every entity of the passages' triples, over those of the passages in `mask`, or all.
 
     The order of `rows`, the seed passages, decides only which path is kept.
@@ -114,7 +120,9 @@ def _breadth_first(
     return hop_of, via
 
 
-def entity_hops(graph: KnowledgeGraph, seeds: Iterable[int], hops: int, allowed: Flags | None = None) -> IntArray:
+def entity_hops(
+    graph: KnowledgeGraph, seeds: Iterable[int], hops: int, allowed: Flags | None = None
+) -> IntArray:
     """(n_entities,) the triples between each entity and the nearest seed; -1 if there are more than `hops`.
 
     `allowed` : (n_passages,) the passages whose triples may be walked, None for all; those of no passage always may.
@@ -126,7 +134,9 @@ def entity_hops(graph: KnowledgeGraph, seeds: Iterable[int], hops: int, allowed:
     return _breadth_first(graph, codes, np.full(len(codes), -1), hops, usable)[0]
 
 
-def passage_hops(graph: KnowledgeGraph, entities: IntArray, allowed: Flags | None = None) -> IntArray:
+def passage_hops(
+    graph: KnowledgeGraph, entities: IntArray, allowed: Flags | None = None
+) -> IntArray:
     """(n_passages,) the least hop among the entities that a passage names; -1 if none was reached or it is not allowed.
 
     `entities` are hops, (n_entities,), as from `entity_hops`.
@@ -190,8 +200,8 @@ class Tree(NamedTuple):
 def spanning_trees(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> list[Tree]:
     """The maximum spanning trees of an undirected multigraph, the one with the best edge first; each walked from that.
 
-    `heads` and `tails`, (n_edges,), are vertex numbers of any size; edge i is preferred to edge j if i < j. Of parallel
-    edges the first is kept; self-loops are dropped.
+    `heads` and `tails`, (n_edges,), are vertex numbers of any size; edge i is preferred to edge j
+    if i < j. Of parallel edges the first is kept; self-loops are dropped.
     """
     ends = {edge: (int(heads[edge]), int(tails[edge])) for edge in _spanning_forest(heads, tails)}
     incident: dict[int, list[int]] = defaultdict(list)
@@ -218,16 +228,24 @@ def _spanning_forest(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> 
     vertices, numbers = np.unique(np.stack([heads[proper], tails[proper]]), return_inverse=True)
     low, high = np.sort(numbers.reshape(2, -1).astype(np.int64), axis=0)
     first = np.unique(low * len(vertices) + high, return_index=True)[1]
-    # Weights are ranks of preference, so all differ and the tree is the only one: scipy sorts unstably.
-    matrix = csr_array((first + 1.0, (low[first], high[first])), shape=(len(vertices), len(vertices)))
-    forest: list[int] = proper[np.sort(minimum_spanning_tree(matrix).data.astype(np.int64) - 1)].tolist()
+    # Weights are ranks of preference, so all differ and the tree is the only one: scipy sorts
+    # unstably.
+    matrix = csr_array(
+        (first + 1.0, (low[first], high[first])), shape=(len(vertices), len(vertices))
+    )
+    forest: list[int] = proper[
+        np.sort(minimum_spanning_tree(matrix).data.astype(np.int64) - 1)
+    ].tolist()
     return forest
 
 
-def _walk_tree(root: int, ends: Mapping[int, tuple[int, int]], incident: Mapping[int, list[int]]) -> Tree:
+def _walk_tree(
+    root: int, ends: Mapping[int, tuple[int, int]], incident: Mapping[int, list[int]]
+) -> Tree:
     """The depth-first walk of the tree that an edge belongs to, from that edge."""
     tree = Tree([], [])
-    # (edge, the vertices it leads to, position of the edge before it); the top of the stack is walked next.
+    # (edge, the vertices it leads to, position of the edge before it); the top of the stack is
+    # walked next.
     stack: list[tuple[int, tuple[int, ...], int]] = [(root, ends[root][::-1], -1)]
     while stack:
         edge, vertices, parent = stack.pop()

@@ -1,11 +1,13 @@
 """A knowledge graph and a seed -> a graph that is wrong in a known way: the control of every graph strategy.
 
-`drop` and `add` measure how much an extractor's omissions and inventions cost. `shuffle` is the placebo: the same graph
-under other labels, with no information on which passages belong together (docs/decisions/18). Entities swap their names
-(with types, descriptions and aliases), passages their places in triples and mentions, each with one of the same type
-and nearly the same degree (except the few greatest hubs, which have no like). So sizes, components and degrees are
-equal, and each name and passage keeps about its number of triples and mentions. Where each question searches its own
-candidates (setting "distractor"), the placebo's links mostly lead out of them: compare in the pooled setting.
+`drop` and `add` measure how much an extractor's omissions and inventions cost. `shuffle` is the
+placebo: the same graph under other labels, with no information on which passages belong together
+(docs/decisions/18). Entities swap their names (with types, descriptions and aliases), passages
+their places in triples and mentions, each with one of the same type and nearly the same degree
+(except the few greatest hubs, which have no like). So sizes, components and degrees are equal, and
+each name and passage keeps about its number of triples and mentions. Where each question searches
+its own candidates (setting "distractor"), the placebo's links mostly lead out of them: compare in
+the pooled setting.
 """
 
 from __future__ import annotations
@@ -29,7 +31,12 @@ _ROUNDS = 100
 
 
 def perturbed(
-    graph: KnowledgeGraph, *, drop: float = 0.0, add: float = 0.0, shuffle: bool = False, seed: int = 0
+    graph: KnowledgeGraph,
+    *,
+    drop: float = 0.0,
+    add: float = 0.0,
+    shuffle: bool = False,
+    seed: int = 0,
 ) -> KnowledgeGraph:
     """The graph less some triples, with some random ones, shuffled: in this order.
 
@@ -58,7 +65,9 @@ def perturbed(
     return graph
 
 
-def _without_triples(graph: KnowledgeGraph, count: int, random: np.random.Generator) -> KnowledgeGraph:
+def _without_triples(
+    graph: KnowledgeGraph, count: int, random: np.random.Generator
+) -> KnowledgeGraph:
     """The graph without so many triples, drawn at random."""
     dropped = np.sort(random.choice(graph.n_triples, size=count, replace=False))
     left = np.setdiff1d(np.arange(graph.n_triples), dropped, assume_unique=True)
@@ -70,7 +79,9 @@ def _without_triples(graph: KnowledgeGraph, count: int, random: np.random.Genera
     )
 
 
-def _with_random_triples(graph: KnowledgeGraph, count: int, random: np.random.Generator) -> KnowledgeGraph:
+def _with_random_triples(
+    graph: KnowledgeGraph, count: int, random: np.random.Generator
+) -> KnowledgeGraph:
     """The graph with so many new triples."""
     new = _random_triples(graph.triples, count, random)
     columns = zip(vars(graph.triples).values(), vars(new).values(), strict=True)
@@ -102,7 +113,9 @@ def _random_triples(table: TripleTable, size: int, random: np.random.Generator) 
             "Add fewer."
         )
     weights = np.array(list(sources.values()))
-    heads, relations, tails, passages = (np.ascontiguousarray(c) for c in np.array(list(sources), dtype=np.int32).T)
+    heads, relations, tails, passages = (
+        np.ascontiguousarray(c) for c in np.array(list(sources), dtype=np.int32).T
+    )
     return TripleTable(
         heads=heads,
         relations=relations,
@@ -110,7 +123,8 @@ def _random_triples(table: TripleTable, size: int, random: np.random.Generator) 
         passages=passages,
         strengths=table.strengths[weights],
         confidences=table.confidences[weights],
-        descriptions=np.zeros(size, dtype=np.int32),  # a description names the ends that it was written of
+        # a description names the ends that it was written of
+        descriptions=np.zeros(size, dtype=np.int32),
     )
 
 
@@ -123,7 +137,8 @@ def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGr
     out_degrees = np.bincount(table.heads, minlength=size)
     entities = np.arange(size, dtype=np.int32)
     kinds = pd.factorize(np.array(graph.types, dtype=object))[0]
-    kinds[np.bincount(kinds)[kinds] == 1] = size  # those that are the only one of their type swap with each other
+    # those that are the only one of their type swap with each other
+    kinds[np.bincount(kinds)[kinds] == 1] = size
     for members in pd.Series(kinds).groupby(kinds).indices.values():
         numbers = [graph.degrees[members], out_degrees[members], np.diff(mentions.indptr)[members]]
         entities[members] = members[swap_labels(numbers, random)]
@@ -140,7 +155,9 @@ def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGr
         graph,
         triples=triples,
         triple_descriptions=("",),
-        mentions=incidence(entities[mentions.owners], passages[mentions.others], mentions.counts, size),
+        mentions=incidence(
+            entities[mentions.owners], passages[mentions.others], mentions.counts, size
+        ),
         notes={**graph.notes, "entities and passages shuffled": size + graph.n_passages},
     )
 
@@ -148,8 +165,9 @@ def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGr
 def swap_labels(numbers: list[NDArray[np.integer]], random: np.random.Generator) -> IntArray:
     """(n,) a random permutation in which every member goes to the place of another with nearly the same numbers.
 
-    Members are ordered by `numbers`, columns of (n,), the most important first, equal ones at random; they swap places
-    in a cycle with their neighbours, `GROUP` at a time. Only a single member keeps its place.
+    Members are ordered by `numbers`, columns of (n,), the most important first, equal ones at
+    random; they swap places in a cycle with their neighbours, `GROUP` at a time. Only a single
+    member keeps its place.
     """
     size = len(numbers[0])
     order = np.lexsort((random.permutation(size), *numbers[::-1]))
@@ -165,10 +183,11 @@ def swap_labels(numbers: list[NDArray[np.integer]], random: np.random.Generator)
 def shuffled_mentions(table: MentionTable, seed: int = 0) -> MentionTable:
     """The placebo of a mention table, for the strategies that read it whatever the graph; same seed, same placebo.
 
-    Pages swap their titles. What the passages mention is dealt out again among them, titles and names separately: every
-    passage mentions as many as before, in the same sentences, and every title and name is mentioned as often. One in
-    several sentences of a passage is dealt out as one. Where a passage draws the same one twice, it is exchanged,
-    unless the table is too small for that.
+    Pages swap their titles. What the passages mention is dealt out again among them, titles and
+    names separately: every passage mentions as many as before, in the same sentences, and every
+    title and name is mentioned as often. One in several sentences of a passage is dealt out as one.
+    Where a passage draws the same one twice, it is exchanged, unless the table is too small for
+    that.
     """
     dealing, paging = (np.random.default_rng([seed, part]) for part in range(2))
     pairs, owner = np.unique(np.stack([table.row, table.key], axis=1), axis=0, return_inverse=True)
@@ -198,7 +217,9 @@ def _swapped_pages(table: MentionTable, random: np.random.Generator) -> NDArray[
     return row_of[table.page_row]
 
 
-def _dealt(rows: NDArray[np.int32], keys: NDArray[np.int32], random: np.random.Generator) -> NDArray[np.int32]:
+def _dealt(
+    rows: NDArray[np.int32], keys: NDArray[np.int32], random: np.random.Generator
+) -> NDArray[np.int32]:
     """The keys in random order; a repeated one in a row changes places with another, drawn at random."""
     keys = random.permutation(keys)
     for _ in range(_ROUNDS):

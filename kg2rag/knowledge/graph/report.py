@@ -44,7 +44,9 @@ class GraphReport:
         for table in (self.hubs, self.relations):
             html += table.to_html(index=False, float_format="{:.3f}".format)
         if self.notes:
-            notes = "".join(f"<li>{escape(cause)}: {count:,}</li>" for cause, count in self.notes.items())
+            notes = "".join(
+                f"<li>{escape(cause)}: {count:,}</li>" for cause, count in self.notes.items()
+            )
             html += f"<ul>{notes}</ul>"
         return html
 
@@ -64,21 +66,28 @@ def report(graph: KnowledgeGraph, *, hubs: int = 10) -> GraphReport:
             "passages": np.diff(graph.mentions.indptr),
         }
     )
-    relations = pd.DataFrame({"relation": graph.relations, "triples": counts, "share": counts / total})
+    relations = pd.DataFrame(
+        {"relation": graph.relations, "triples": counts, "share": counts / total}
+    )
     sizes = describe(graph, min(hubs, 5))
-    return GraphReport(sizes, _most_frequent(entities, hubs), _most_frequent(relations, 10), dict(graph.notes))
+    return GraphReport(
+        sizes, _most_frequent(entities, hubs), _most_frequent(relations, 10), dict(graph.notes)
+    )
 
 
 def _most_frequent(table: pd.DataFrame, size: int) -> pd.DataFrame:
     """The rows with the most triples."""
-    return table.sort_values("triples", ascending=False, kind="stable")[:size].reset_index(drop=True)
+    return table.sort_values("triples", ascending=False, kind="stable")[:size].reset_index(
+        drop=True
+    )
 
 
 def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:
     """One row a statistic, column `value`.
 
-    Components are over triples: an entity that is only mentioned is an orphan, and a component of one. A passage that
-    names an entity is covered, another isolated. An entity's degree is the number of triples that it is an end of.
+    Components are over triples: an entity that is only mentioned is an orphan, and a component of
+    one. A passage that names an entity is covered, another isolated. An entity's degree is the
+    number of triples that it is an end of.
     """
     import pandas as pd
 
@@ -100,6 +109,8 @@ def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:
         "share of passages covered": round(n_covered / graph.n_passages, 4),
         "mean degree": round(float(graph.degrees.mean()), 2) if graph.n_entities else 0.0,
         "greatest degree": int(graph.degrees.max(initial=0)),
-        "hubs": ", ".join(f"{graph.names[code]} ({graph.degrees[code]})" for code in busiest.tolist()),
+        "hubs": ", ".join(
+            f"{graph.names[code]} ({graph.degrees[code]})" for code in busiest.tolist()
+        ),
     }
     return pd.DataFrame({"value": pd.Series(values, dtype=object)}).rename_axis("statistic")

@@ -1,13 +1,14 @@
 """A knowledge graph -> the same graph with the entities merged that are one thing under several names.
 
-Methods, from the surest to the boldest: a name that the source gives another entity as an alias ("exact"); names that
-differ in articles, full stops, "&" and spaces ("normalised"); an acronym and the one long form that a passage names
-with it ("acronym"); a misspelt word ("fuzzy"). Each is one round over the entities that earlier rounds left, and
-compares all names that an entity has by then; within a round an entity is merged only into one that it was compared
-with. Entities of different types are never merged. The name kept is the one that the corpus names most often, then the
-first.
+Methods, from the surest to the boldest: a name that the source gives another entity as an alias
+("exact"); names that differ in articles, full stops, "&" and spaces ("normalised"); an acronym and
+the one long form that a passage names with it ("acronym"); a misspelt word ("fuzzy"). Each is one
+round over the entities that earlier rounds left, and compares all names that an entity has by then;
+within a round an entity is merged only into one that it was compared with. Entities of different
+types are never merged. The name kept is the one that the corpus names most often, then the first.
 
-All of it is ours; the guards (see `spellings`) and the thresholds were chosen on an LLM's triples of MuSiQue.
+All of it is ours; the guards (see `spellings`) and the thresholds were chosen on an LLM's triples
+of MuSiQue.
 """
 
 from __future__ import annotations
@@ -23,7 +24,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kg2rag.knowledge.graph.csr import incidence
-from kg2rag.knowledge.graph.spellings import acronym, compound_key, frame, initials, near_spellings, plain_key
+from kg2rag.knowledge.graph.spellings import (
+    acronym,
+    compound_key,
+    frame,
+    initials,
+    near_spellings,
+    plain_key,
+)
 from kg2rag.text.normalisation import entity_key, normalise, without_brackets
 from kg2rag.types import IntArray
 
@@ -49,7 +57,9 @@ class Clusters:
         self.into: IntArray = np.arange(graph.n_entities, dtype=np.int64)
         self.types = [normalise(type_) for type_ in graph.types]
         self.notes: Counter[str] = Counter()
-        self.places: list[int] = np.argsort(np.argsort(-graph.mention_counts, kind="stable")).tolist()
+        self.places: list[int] = np.argsort(
+            np.argsort(-graph.mention_counts, kind="stable")
+        ).tolist()
 
     def join(self, source: int, target: int) -> bool:
         """Merge one cluster into another, unless both have a type and these differ; whether it was merged."""
@@ -71,11 +81,14 @@ class Clusters:
 def _exact(clusters: Clusters) -> Pairs:
     """An alias that only one cluster claims, and the cluster of that name.
 
-    An alias that is the name without its brackets does not count: "Rebecca (1940 film)" is not the other Rebecca.
+    An alias that is the name without its brackets does not count: "Rebecca (1940 film)" is not the
+    other Rebecca.
     """
     graph = clusters.graph
     claims: defaultdict[str, dict[int, None]] = defaultdict(dict)
-    for entity, name, aliases in zip(clusters.into.tolist(), graph.names, graph.aliases, strict=True):
+    for entity, name, aliases in zip(
+        clusters.into.tolist(), graph.names, graph.aliases, strict=True
+    ):
         for alias in aliases:
             if entity_key(alias) != entity_key(without_brackets(name)):
                 claims[entity_key(alias)][entity] = None
@@ -99,7 +112,9 @@ def _acronym(clusters: Clusters) -> Pairs:
     """An acronym and the one long form that a passage names with it; the score: the share of its passages that do."""
     letters_of = _acronyms(clusters)
     long_forms = _long_forms(clusters, letters_of)
-    rows: dict[int, set[int]] = {entity: set() for entity in chain(letters_of, *long_forms.values())}
+    rows: dict[int, set[int]] = {
+        entity: set() for entity in chain(letters_of, *long_forms.values())
+    }
     for member, entity in enumerate(clusters.into.tolist()):
         if entity in rows:
             rows[entity].update(clusters.graph.mentions.of(member)[0].tolist())
@@ -169,7 +184,8 @@ class Resolution:
     def graph(self) -> KnowledgeGraph:
         """The graph with these merges made; the original itself if there are none."""
         into = np.arange(self.original.n_entities, dtype=np.int64)
-        # A merge looks no further back than its source, and whatever went into that has been listed before.
+        # A merge looks no further back than its source, and whatever went into that has been listed
+        # before.
         for merge in reversed(self.merges):
             into[merge.source] = into[merge.target]
         return merged(self.original, into) if self.merges else self.original
@@ -199,7 +215,9 @@ class Resolution:
     def __repr__(self) -> str:
         counts = Counter(merge.method for merge in self.merges) | Counter(self.notes)
         causes = ", ".join(f"{cause}: {count:,}" for cause, count in counts.items()) or "none"
-        return f"Resolution({len(self):,} merges of {self.original.n_entities:,} entities; {causes})"
+        return (
+            f"Resolution({len(self):,} merges of {self.original.n_entities:,} entities; {causes})"
+        )
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self))}</p>{self.table.to_html(max_rows=20, float_format='{:.3f}'.format)}"
@@ -208,10 +226,10 @@ class Resolution:
 def merged(graph: KnowledgeGraph, into: IntArray) -> KnowledgeGraph:
     """The graph in which each entity is the one it goes into; one that stays goes into itself.
 
-    An entity that stays keeps its name and its place in the order. The names and aliases of the others become its
-    aliases, and it gets the first of their types and descriptions if it has none. Triples that become equal are one, as
-    `distinct` makes them; a triple whose ends become one entity stays, as a loop; mentions are added up. `notes` counts
-    both.
+    An entity that stays keeps its name and its place in the order. The names and aliases of the
+    others become its aliases, and it gets the first of their types and descriptions if it has none.
+    Triples that become equal are one, as `distinct` makes them; a triple whose ends become one
+    entity stays, as a loop; mentions are added up. `notes` counts both.
     """
     targets, renumbered = np.unique(into, return_inverse=True)
     code_of = renumbered.reshape(-1).astype(np.int32)
@@ -232,7 +250,9 @@ def merged(graph: KnowledgeGraph, into: IntArray) -> KnowledgeGraph:
         descriptions=tuple(_first(graph.descriptions, codes) for codes in members),
         aliases=tuple(_aliases(graph, codes) for codes in members),
         triples=distinct,
-        mentions=incidence(code_of[mentions.owners], mentions.others, mentions.counts, len(targets)),
+        mentions=incidence(
+            code_of[mentions.owners], mentions.others, mentions.counts, len(targets)
+        ),
         notes={cause: count for cause, count in notes.items() if count or cause in graph.notes},
     )
 
@@ -250,7 +270,9 @@ def _aliases(graph: KnowledgeGraph, codes: Sequence[int]) -> tuple[str, ...]:
     if len(codes) == 1:
         return graph.aliases[codes[0]]
     key = entity_key(graph.names[codes[0]])
-    aliases = dict.fromkeys(alias for code in codes for alias in (graph.names[code], *graph.aliases[code]))
+    aliases = dict.fromkeys(
+        alias for code in codes for alias in (graph.names[code], *graph.aliases[code])
+    )
     return tuple(alias for alias in aliases if entity_key(alias) != key)
 
 
@@ -273,7 +295,9 @@ def _merge_round(clusters: Clusters, method: str, pairs: Pairs) -> list[Merge]:
             partners[source][target] = max(partners[source].get(target, 0.0), score)
     merges = []
     for source in sorted(partners, key=place):
-        for target, score in sorted(partners[source].items(), key=lambda item: (-item[1], place(item[0]))):
+        for target, score in sorted(
+            partners[source].items(), key=lambda item: (-item[1], place(item[0]))
+        ):
             if clusters.into[target] == target and clusters.join(source, target):
                 merges.append(Merge(source, target, method, min(score, 1.0)))
                 break

@@ -1,7 +1,7 @@
 """Names -> keys that spellings of one name share, frames that similar names share, and pairs of similar names.
 
-The rules are ours, made for English names of encyclopaedic prose and read against an LLM's triples of MuSiQue. Names of
-one frame are compared, by rapidfuzz.
+The rules are ours, made for English names of encyclopaedic prose and read against an LLM's triples
+of MuSiQue. Names of one frame are compared, by rapidfuzz.
 """
 
 from __future__ import annotations
@@ -14,26 +14,33 @@ from kg2rag.text.normalisation import entity_key
 
 _ARTICLES = frozenset(("the", "a", "an"))
 _LINK_WORDS = frozenset("a an and at by de di du for in la of on the to und with y".split())
-_ABBREVIATED = {"st": "saint", "mt": "mount", "ft": "fort"}  # only at the front of a name: "5th St" is a street
+# only at the front of a name: "5th St" is a street
+_ABBREVIATED = {"st": "saint", "mt": "mount", "ft": "fort"}
 _ACRONYM = re.compile(r"(?:[A-Z]\.?){2,6}")
 _ROMAN = re.compile(r"[ivx]+")
-_LETTERS = re.compile(r"(?<!\S)[^\W\d_](?: [^\W\d_])+(?!\S)")  # a run of single letters, which is one word
+# a run of single letters, which is one word
+_LETTERS = re.compile(r"(?<!\S)[^\W\d_](?: [^\W\d_])+(?!\S)")
 _SHORTEST_WORD = 5  # with fewer letters one edit makes another name: Jean and Joan
 _SHORTEST_COMPOUND = 8  # "a part" is not "apart"
 # Words that distinguish two names, however similar the rest is.
-_TELLING = frozenset(Path(__file__).with_name("telling_words.txt").read_text(encoding="utf-8").split())
+_TELLING = frozenset(
+    Path(__file__).with_name("telling_words.txt").read_text(encoding="utf-8").split()
+)
 
 
 def plain_key(name: str) -> str:
     """The key of a name without what spellings of one name differ in.
 
-    Beyond `entity_key`: a leading article and every "the" are dropped, and so is an acronym that follows its long form;
-    "&" is "and", letters with full stops are one word, and "St." at the front is "Saint".
+    Beyond `entity_key`: a leading article and every "the" are dropped, and so is an acronym that
+    follows its long form; "&" is "and", letters with full stops are one word, and "St." at the
+    front is "Saint".
 
     >>> plain_key("The U.S. Navy"), plain_key("St. Anne & Sons"), plain_key("Bank of the Nation (BON)")
     ('us navy', 'saint anne and sons', 'bank of nation')
     """
-    words = _LETTERS.sub(lambda run: run.group().replace(" ", ""), entity_key(name.replace("&", " and "))).split()
+    words = _LETTERS.sub(
+        lambda run: run.group().replace(" ", ""), entity_key(name.replace("&", " and "))
+    ).split()
     if words[0] in _ARTICLES:
         words = words[1:] or words
     words = [word for word in words if word != "the"] or words
@@ -73,13 +80,16 @@ def initials(name: str) -> tuple[str, ...]:
     if len(words) < 2:
         return ()
     full = "".join(word[0] for word in words)
-    return tuple(dict.fromkeys((full, "".join(word[0] for word in words if word not in _LINK_WORDS))))
+    return tuple(
+        dict.fromkeys((full, "".join(word[0] for word in words if word not in _LINK_WORDS)))
+    )
 
 
 def frame(key: str) -> str:
     """The part of a plain key that its misspelt versions share: short words, and the ends of long ones.
 
-    A word of five letters or more may differ inside; beginnings, endings, numbers and telling words must agree.
+    A word of five letters or more may differ inside; beginnings, endings, numbers and telling words
+    must agree.
 
     >>> frame("nanjing massacre") == frame("nanking massacre"), frame("south korea") == frame("south korean")
     (True, False)
@@ -89,17 +99,24 @@ def frame(key: str) -> str:
 
 def _word_frame(word: str) -> str:
     """The first and last letter of a word that may be misspelt; any other word as it is."""
-    is_fixed = len(word) < _SHORTEST_WORD or not word.isalpha() or word in _TELLING or _ROMAN.fullmatch(word)
+    is_fixed = (
+        len(word) < _SHORTEST_WORD
+        or not word.isalpha()
+        or word in _TELLING
+        or _ROMAN.fullmatch(word)
+    )
     return word if is_fixed else f"{word[0]}~{word[-1]}"
 
 
-SHORTEST = 8  # letters and spaces; of shorter names an edit more often makes another name than a mistake
+# letters and spaces; of shorter names an edit more often makes another name than a mistake
+SHORTEST = 8
 
 
 def near_spellings(strings: Sequence[str], least: float) -> list[tuple[int, int, float]]:
     """The pairs of strings that agree at `least` so much: 1 - (insertions + deletions) / (length + length).
 
-    A pair is (left, right, score), `left` < `right`; pairs ascend. Strings shorter than `SHORTEST` are in none.
+    A pair is (left, right, score), `left` < `right`; pairs ascend. Strings shorter than `SHORTEST`
+    are in none.
     """
     from rapidfuzz import process
     from rapidfuzz.distance import Indel
@@ -108,6 +125,8 @@ def near_spellings(strings: Sequence[str], least: float) -> list[tuple[int, int,
     pairs: list[tuple[int, int, float]] = []
     for left in list(unpaired):
         string = unpaired.pop(left)
-        near = process.extract(string, unpaired, scorer=Indel.normalized_similarity, score_cutoff=least, limit=None)
+        near = process.extract(
+            string, unpaired, scorer=Indel.normalized_similarity, score_cutoff=least, limit=None
+        )
         pairs += [(left, right, score) for _, score, right in near]
     return sorted(pairs)

@@ -1,8 +1,8 @@
 """An `Extraction` and its corpus -> the tables of a knowledge graph: triples as columns, and adjacency.
 
-Two names are one entity if `text.normalise` makes them equal. A name that normalises to nothing ("++") is
-its own stripped spelling. Entities are numbered by first appearance: the source's entity records, then the ends of the
-triples, then the mentions.
+Two names are one entity if `text.normalise` makes them equal. A name that normalises to nothing
+("++") is its own stripped spelling. Entities are numbered by first appearance: the source's entity
+records, then the ends of the triples, then the mentions.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ SMALLEST = float(np.finfo(np.float32).tiny)
 class TripleTable(Columns):
     """The triples as columns, (n_triples,) each.
 
-    Heads and tails are codes of entities, relations and descriptions of the graph's, 0 for no description; passages are
-    corpus rows, -1 if none states the triple; strengths are in (0, 10], confidences in (0, 1].
+    Heads and tails are codes of entities, relations and descriptions of the graph's, 0 for no
+    description; passages are corpus rows, -1 if none states the triple; strengths are in (0, 10],
+    confidences in (0, 1].
     """
 
     heads: Codes
@@ -55,11 +56,19 @@ class TripleTable(Columns):
         import pandas as pd  # slow to import, and reading a set needs none of it
 
         frame = pd.DataFrame(vars(self))
-        frame["descriptions"] = frame["descriptions"].where(frame["descriptions"] > 0)  # blanks are no first one
+        # blanks are no first one
+        frame["descriptions"] = frame["descriptions"].where(frame["descriptions"] > 0)
         best = {"strengths": "max", "confidences": "max", "descriptions": "first"}
-        distinct = frame.groupby(["heads", "relations", "tails", "passages"], sort=False).agg(best).reset_index()
+        distinct = (
+            frame.groupby(["heads", "relations", "tails", "passages"], sort=False)
+            .agg(best)
+            .reset_index()
+        )
         dtypes = {"strengths": np.float32, "confidences": np.float32}
-        columns = {name: distinct[name].fillna(0).to_numpy(dtypes.get(name, np.int32)) for name in vars(self)}
+        columns = {
+            name: distinct[name].fillna(0).to_numpy(dtypes.get(name, np.int32))
+            for name in vars(self)
+        }
         return TripleTable(**{name: np.array(column) for name, column in columns.items()})
 
 
@@ -71,7 +80,9 @@ def numbered(values: NDArray[Any]) -> tuple[Codes, list[Any]]:
     return codes.astype(np.int32), distinct.tolist()
 
 
-def canonical(triples: TripleTable, descriptions: Sequence[str]) -> tuple[TripleTable, tuple[str, ...]]:
+def canonical(
+    triples: TripleTable, descriptions: Sequence[str]
+) -> tuple[TripleTable, tuple[str, ...]]:
     """The triples and their descriptions, renumbered by first appearance after "", those of no triple left out."""
     codes, order = numbered(np.append(np.int32(0), triples.descriptions))
     return replace(triples, descriptions=codes[1:]), tuple(descriptions[code] for code in order)
@@ -81,10 +92,11 @@ def canonical(triples: TripleTable, descriptions: Sequence[str]) -> tuple[Triple
 class Adjacency(Columns):
     """The triples at each entity, walkable both ways; one slot per triple and end, a self-loop has one.
 
-    The slots of an entity are ordered by (-strength, triple): the first slot of a neighbour is its strongest triple.
+    The slots of an entity are ordered by (-strength, triple): the first slot of a neighbour is its
+    strongest triple.
 
-    Of each slot, (n_slots,): the entity at the other end, the triple between, and whether the walk goes `along` it,
-    from head to tail.
+    Of each slot, (n_slots,): the entity at the other end, the triple between, and whether the walk
+    goes `along` it, from head to tail.
     """
 
     indptr: Offsets
@@ -115,7 +127,9 @@ def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
     names += [mention.entity for mention in extraction.mentions]
     codes, spellings = _number_entities(names)
     record_codes, end_codes, mention_codes = np.split(codes, [len(records), n_stated])
-    table, relations, descriptions = _triple_table(extraction.triples, end_codes.reshape(-1, 2), corpus)
+    table, relations, descriptions = _triple_table(
+        extraction.triples, end_codes.reshape(-1, 2), corpus
+    )
     triples, triple_descriptions = canonical(table.distinct(), descriptions)
     rows = _rows(extraction.mentions, corpus)
     mentions = incidence(mention_codes, rows, np.ones_like(rows), len(spellings))
@@ -128,23 +142,32 @@ def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
         "triple_descriptions": triple_descriptions,
         "triples": triples,
         "mentions": counted(mentions, triples, 1),
-        "notes": {cause: count for cause, count in notes.items() if count or cause in extraction.notes},
+        "notes": {
+            cause: count for cause, count in notes.items() if count or cause in extraction.notes
+        },
     }
 
 
 def _number_entities(names: Sequence[str]) -> tuple[Codes, list[str]]:
     """The entity of each name, by number, and the first spelling of each entity; ValueError for a blank name."""
-    spelling_codes, spellings = numbered(np.array(names, dtype=object))  # names repeat by the thousand
+    # names repeat by the thousand
+    spelling_codes, spellings = numbered(np.array(names, dtype=object))
     keys = [entity_key(spelling) for spelling in spellings]
     if "" in keys:
         name = spellings[keys.index("")]
-        raise ValueError(f"An entity needs a name, not {name!r}. Drop it in the extractor, and count it in `notes`.")
+        raise ValueError(
+            f"An entity needs a name, not {name!r}. Drop it in the extractor, and count it in `notes`."
+        )
     entity_codes, _ = numbered(np.array(keys, dtype=object))
     first = np.unique(entity_codes, return_index=True)[1]
-    return entity_codes[spelling_codes], [spellings[position].strip() for position in first.tolist()]
+    return entity_codes[spelling_codes], [
+        spellings[position].strip() for position in first.tolist()
+    ]
 
 
-def _entity_columns(names: Sequence[str], records: Sequence[Entity], codes: Codes) -> dict[str, tuple[Any, ...]]:
+def _entity_columns(
+    names: Sequence[str], records: Sequence[Entity], codes: Codes
+) -> dict[str, tuple[Any, ...]]:
     """(n_entities,) each: name, first type and description of the entity's records, and all their aliases."""
     types = [""] * len(names)
     descriptions = [""] * len(names)
@@ -166,9 +189,13 @@ def counted(mentions: Incidence, triples: TripleTable, sign: int) -> Incidence:
     return incidence(owners, rows, counts, len(mentions.indptr) - 1)
 
 
-def _triple_table(triples: Sequence[Triple], ends: Codes, corpus: Corpus) -> tuple[TripleTable, list[str], list[str]]:
+def _triple_table(
+    triples: Sequence[Triple], ends: Codes, corpus: Corpus
+) -> tuple[TripleTable, list[str], list[str]]:
     """The triples as columns, and their relations and descriptions in order of appearance."""
-    relations, relation_names = numbered(np.array([triple.relation for triple in triples], dtype=object))
+    relations, relation_names = numbered(
+        np.array([triple.relation for triple in triples], dtype=object)
+    )
     texts = ["", *(triple.description.strip() for triple in triples)]
     descriptions, description_texts = numbered(np.array(texts, dtype=object))
     table = TripleTable(
@@ -201,4 +228,6 @@ def _rows(statements: Sequence[Triple] | Sequence[Mention], corpus: Corpus) -> C
                 f"{statement} names passage {statement.passage_id!r}, which the corpus lacks (it has {len(corpus):,}, "
                 f"such as {corpus.ids[0]!r}). Were extraction and corpus made from the same data?"
             )
-    return np.array([row_of.get(statement.passage_id, -1) for statement in statements], dtype=np.int32)
+    return np.array(
+        [row_of.get(statement.passage_id, -1) for statement in statements], dtype=np.int32
+    )

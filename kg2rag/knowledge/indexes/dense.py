@@ -1,6 +1,7 @@
 """Unit vectors -> nearest rows by cosine, exactly and in canonical order.
 
-FAISS finds candidates in float32, whose last digits depend on the batch; their cosines are computed again in float64.
+FAISS finds candidates in float32, whose last digits depend on the batch; their cosines are computed
+again in float64.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import numpy as np
 from kg2rag.compute import threads
 from kg2rag.types import FloatArray, IntArray, Matrix, canonical_order
 
-MARGIN = 32  # candidates beyond k that FAISS is asked for; more if they do not absorb its rounding at the cut
+# candidates beyond k that FAISS is asked for; more if they do not absorb its rounding at the cut
+MARGIN = 32
 ROUNDING = 2e-6  # more than a cosine in float32 is wrong by
 WORTH_THREADS = 10**8
 """Products; for fewer, threads of FAISS cost more than they save: they go on spinning beside those of other loops."""
@@ -26,7 +28,9 @@ def cosines(queries: Matrix, vectors: Matrix) -> FloatArray:
     products = np.empty((len(queries), len(vectors)))
     exact = queries.astype(np.float64)
     for start in range(0, len(vectors), BLOCK_ROWS):
-        products[:, start : start + BLOCK_ROWS] = exact @ vectors[start : start + BLOCK_ROWS].astype(np.float64).T
+        products[:, start : start + BLOCK_ROWS] = (
+            exact @ vectors[start : start + BLOCK_ROWS].astype(np.float64).T
+        )
     return products.round(6) + 0.0  # no -0.0
 
 
@@ -52,7 +56,9 @@ class DenseIndex:
         rows, cosines : a pair for each query, of length k or the number of rows it may return.
         """
         if queries.shape[1] != self.vectors.shape[1]:
-            raise ValueError(f"Queries have {queries.shape[1]} dimensions, the index has {self.vectors.shape[1]}.")
+            raise ValueError(
+                f"Queries have {queries.shape[1]} dimensions, the index has {self.vectors.shape[1]}."
+            )
         results = []
         for query, rows in zip(queries, self.near(queries, k, candidates), strict=True):
             scores = self.cosines(query, rows)
@@ -60,21 +66,27 @@ class DenseIndex:
             results.append((rows[order], scores[order]))
         return results
 
-    def near(self, queries: Matrix, k: int, candidates: Sequence[IntArray | None] | None = None) -> list[IntArray]:
+    def near(
+        self, queries: Matrix, k: int, candidates: Sequence[IntArray | None] | None = None
+    ) -> list[IntArray]:
         """For each query the rows among which its `k` nearest are, and all that tie with these, in any order.
 
         `candidates` : see `search`; where a query has them, they are its rows.
         """
         import faiss
 
-        faiss.omp_set_num_threads(threads() if len(queries) * self.vectors.size > WORTH_THREADS else 1)
+        faiss.omp_set_num_threads(
+            threads() if len(queries) * self.vectors.size > WORTH_THREADS else 1
+        )
         candidates = candidates or [None] * len(queries)
         every = np.arange(len(self.vectors))
         rows_of = [every if rows is None else rows for rows in candidates]
         unsearched = np.flatnonzero([rows is None for rows in candidates])
         width = k + MARGIN
         while len(unsearched) and width < len(every):
-            similarities, rows = _inner_product_search(queries[unsearched].astype(np.float32), self.vectors, width)
+            similarities, rows = _inner_product_search(
+                queries[unsearched].astype(np.float32), self.vectors, width
+            )
             least = similarities[:, k - 1] - ROUNDING
             is_complete = similarities[:, -1] < least
             for i in np.flatnonzero(is_complete):
@@ -91,15 +103,17 @@ class DenseIndex:
 def _inner_product_search(queries: Matrix, vectors: Matrix, k: int) -> tuple[Matrix, IntArray]:
     """`faiss.knn`, by a product of matrices from `BLAS_QUERIES` queries on.
 
-    The threshold, which FAISS counts in numbers (queries times dimensions), is a global of FAISS. It is restored,
-    because other code in the process may search, too.
+    The threshold, which FAISS counts in numbers (queries times dimensions), is a global of FAISS.
+    It is restored, because other code in the process may search, too.
     """
     import faiss
 
     threshold = faiss.cvar.distance_compute_blas_threshold
     try:
         faiss.cvar.distance_compute_blas_threshold = BLAS_QUERIES * vectors.shape[1]
-        nearest: tuple[Matrix, IntArray] = faiss.knn(queries, vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
+        nearest: tuple[Matrix, IntArray] = faiss.knn(
+            queries, vectors, k, metric=faiss.METRIC_INNER_PRODUCT
+        )
         return nearest
     finally:
         faiss.cvar.distance_compute_blas_threshold = threshold

@@ -1,10 +1,10 @@
 """Words -> rows by BM25: bm25s, with the stop words and the Snowball stemmer of the language of each script.
 
-Words are Unicode's, in one normal form. Of scripts without blanks between words (Chinese, Japanese, Korean, Thai …),
-the terms are pairs of neighbouring letters, as those of Lucene's CJK analyser.
+Words are Unicode's, in one normal form. Of scripts without blanks between words (Chinese, Japanese,
+Korean, Thai …), the terms are pairs of neighbouring letters, as those of Lucene's CJK analyser.
 
-[1] Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009. [2] Kamphuis et al., "Which BM25 do you mean?",
-ECIR 2020, for the variants. [3] Lù, "BM25S", 2024.
+[1] Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009. [2] Kamphuis et al., "Which
+BM25 do you mean?", ECIR 2020, for the variants. [3] Lù, "BM25S", 2024.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ ENGLISH: Mapping[str, str] = {"latin": "english"}
 _WORD = re.compile(rf"[\w{MARKS}]+")
 _RUN = re.compile(rf"([{UNSPACED}][{UNSPACED}{MARKS}]*)|[^{UNSPACED}]+")
 _LETTER = re.compile(rf".[{MARKS}]*", re.DOTALL)
-_NO_TERMS = "no_terms.json"  # the number of rows of a corpus without a single term, which bm25s refuses
+# the number of rows of a corpus without a single term, which bm25s refuses
+_NO_TERMS = "no_terms.json"
 _LANGUAGES = "languages.json"
 
 
@@ -79,7 +80,9 @@ class LexicalSettings:
             return word
         if not language:
             return plain(word)
-        stemmer = stemmer_of(self.stemmer if language == "english" and self.stemmer == "porter" else language)
+        stemmer = stemmer_of(
+            self.stemmer if language == "english" and self.stemmer == "porter" else language
+        )
         return word if stemmer is None else str(stemmer.stemWord(word))
 
 
@@ -109,7 +112,9 @@ def _spellings(written: str) -> list[str]:
     (['streamingtextresponse', 'streaming', 'text', 'response'], ['word'], ['東京', '京駅', '2'])
     """
     if not written.isascii():
-        return [term for match in _RUN.finditer(written) for term in _terms_of_run(match[0], match[1])]
+        return [
+            term for match in _RUN.finditer(written) for term in _terms_of_run(match[0], match[1])
+        ]
     return _word_and_parts(written)
 
 
@@ -124,7 +129,8 @@ def _terms_of_run(run: str, unspaced: str | None) -> Iterator[str]:
 
 
 def _word_and_parts(written: str) -> list[str]:
-    words = _WORD.findall(search_text(written.lower()).replace("i\u0307", "i"))  # the lower case of Turkish "İ"
+    # the lower case of Turkish "İ"
+    words = _WORD.findall(search_text(written.lower()).replace("i\u0307", "i"))
     has_case = written.lower() != written.upper()
     if "_" not in written and (written[1:].islower() or written.isupper() or not has_case):
         return words
@@ -169,7 +175,9 @@ class LexicalIndex:
             for word in _WORD.findall(search_text(text)):
                 if word not in codes_of:
                     terms = settings.terms(word, languages)
-                    codes_of[word] = [vocabulary.setdefault(term, len(vocabulary)) for term in terms]
+                    codes_of[word] = [
+                        vocabulary.setdefault(term, len(vocabulary)) for term in terms
+                    ]
                 rows[-1].extend(codes_of[word])
         if not vocabulary:
             (folder / _NO_TERMS).write_text(str(len(rows)))
@@ -185,7 +193,8 @@ class LexicalIndex:
             return np.zeros(self._n_rows)
         ids = np.asarray(codes, dtype=np.int32)
         scores = self._index.get_scores_from_ids(ids)
-        absent = self._index.nonoccurrence_array  # what "bm25l" and "bm25+" give to a row that lacks the term
+        # what "bm25l" and "bm25+" give to a row that lacks the term
+        absent = self._index.nonoccurrence_array
         if absent is not None:
             scores[scores <= absent[ids].sum().astype(scores.dtype)] = 0
         return np.asarray(scores, dtype=np.float64)

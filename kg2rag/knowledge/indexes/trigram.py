@@ -1,9 +1,9 @@
 """Names and words -> passages that hold one like them: trigrams find candidates, Levenshtein similarity judges them.
 
-A *term* is a name or word as some passage writes it, whole or a part of it (`code_names.variants`); a *key* is what the
-spellings of one term share. Trigrams of keys find candidates (three shared ones, fewer for short keys: the dynamic
-hybrid design); rapidfuzz computes 1 - distance / longer length. All arrays are memory-mapped. Ours: keys are padded, so
-that beginnings and ends count.
+A *term* is a name or word as some passage writes it, whole or a part of it (`code_names.variants`);
+a *key* is what the spellings of one term share. Trigrams of keys find candidates (three shared
+ones, fewer for short keys: the dynamic hybrid design); rapidfuzz computes 1 - distance / longer
+length. All arrays are memory-mapped. Ours: keys are padded, so that beginnings and ends count.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ _START, _END = "\x02", "\x03"
 class Similar(NamedTuple):
     """Keys similar to a requested one, best first.
 
-    `keys`, (n,), are their codes; `strengths`, (n,): 2 for an equal key, 1 + the share of it that was requested where
-    that is a substring of it, else the similarity, in (0, 1); `similarities`, (n,), in (0, 1].
+    `keys`, (n,), are their codes; `strengths`, (n,): 2 for an equal key, 1 + the share of it that
+    was requested where that is a substring of it, else the similarity, in (0, 1); `similarities`,
+    (n,), in (0, 1].
     """
 
     keys: IntArray
@@ -49,16 +50,21 @@ class Similar(NamedTuple):
 class TrigramIndex:
     """Write one with `TrigramIndex.write`, then open the folder it wrote.
 
-    Distinct keys are sorted, distinct terms by key and code point; those of key i are terms[key_ptr[i]:key_ptr[i + 1]].
+    Distinct keys are sorted, distinct terms by key and code point; those of key i are
+    terms[key_ptr[i]:key_ptr[i + 1]].
     """
 
     def __init__(self, folder: Path) -> None:
         def opened(name: str) -> NDArray[Any]:
             return mapped(folder / f"{name}.npy")
 
-        self.key_ptr, self.key_df, self.posting_ptr = map(opened, ("key_ptr", "key_df", "posting_ptr"))
+        self.key_ptr, self.key_df, self.posting_ptr = map(
+            opened, ("key_ptr", "key_df", "posting_ptr")
+        )
         self.rows, self.defines = map(opened, ("rows", "defines"))
-        self._codes, self._code_ptr, self._code_keys = map(opened, ("codes", "code_ptr", "code_keys"))
+        self._codes, self._code_ptr, self._code_keys = map(
+            opened, ("codes", "code_ptr", "code_keys")
+        )
         self.keys, self.terms = (
             feather.read_table(folder / f"{name}.arrow", memory_map=True)["text"].combine_chunks()
             for name in ("keys", "terms")
@@ -73,10 +79,14 @@ class TrigramIndex:
         keys = list(dict.fromkeys(map(key, terms)))
         number_of = {name: number for number, name in enumerate(keys)}
         term_keys = np.array([number_of[key(term)] for term in terms], dtype=np.int64)
-        passages_of_keys = incidence(term_keys[posting_terms], rows, np.ones(len(rows), dtype=np.int32), len(keys))
+        passages_of_keys = incidence(
+            term_keys[posting_terms], rows, np.ones(len(rows), dtype=np.int32), len(keys)
+        )
         trigrams, trigram_keys = _codes(keys)
         codes, code_numbers = np.unique(trigrams, return_inverse=True)
-        keys_of_codes = incidence(code_numbers, trigram_keys, np.ones(len(trigrams), dtype=np.int32), len(codes))
+        keys_of_codes = incidence(
+            code_numbers, trigram_keys, np.ones(len(trigrams), dtype=np.int32), len(codes)
+        )
         arrays: dict[str, NDArray[Any]] = {
             "key_ptr": offsets(term_keys, len(keys)),
             "key_df": passages_of_keys.indptr[1:] - passages_of_keys.indptr[:-1],
@@ -117,29 +127,45 @@ class TrigramIndex:
     def similar(self, wanted: str, min_similarity: float, limit: int) -> Similar:
         """The `limit` keys most like one: equal, then holding it, then by similarity, at least `min_similarity`.
 
-        Equal strengths are ordered by key. A requested key longer than `LONGEST` is similar to none.
+        Equal strengths are ordered by key. A requested key longer than `LONGEST` is similar to
+        none.
         """
         from rapidfuzz.distance import Levenshtein
         from rapidfuzz.process import cdist
 
-        candidates = self._candidates(wanted, min_similarity) if 0 < len(wanted) <= LONGEST else np.empty(0, np.int64)
+        candidates = (
+            self._candidates(wanted, min_similarity)
+            if 0 < len(wanted) <= LONGEST
+            else np.empty(0, np.int64)
+        )
         names: list[str] = self.keys.take(pa.array(candidates)).to_pylist()
         if not names:
             return Similar(np.empty(0, np.int64), np.empty(0), np.empty(0))
-        similarities: FloatArray = cdist([wanted], names, scorer=Levenshtein.normalized_similarity, dtype=np.float64)[0]
-        coverage = np.fromiter((len(wanted) / len(name) if wanted in name else 0.0 for name in names), np.float64)
+        similarities: FloatArray = cdist(
+            [wanted], names, scorer=Levenshtein.normalized_similarity, dtype=np.float64
+        )[0]
+        coverage = np.fromiter(
+            (len(wanted) / len(name) if wanted in name else 0.0 for name in names), np.float64
+        )
         strengths = np.where(coverage > 0, 1 + coverage, similarities)
         if len(wanted) < SHARED:
-            strengths[(coverage > 0) & (coverage < 1)] = 0.0  # two letters are part of too much to mean anything
-        similar = np.flatnonzero((strengths > 1) | ((strengths >= min_similarity) & (strengths > 0)))
+            # two letters are part of too much to mean anything
+            strengths[(coverage > 0) & (coverage < 1)] = 0.0
+        similar = np.flatnonzero(
+            (strengths > 1) | ((strengths >= min_similarity) & (strengths > 0))
+        )
         order = similar[np.lexsort((candidates[similar], -strengths[similar]))][:limit]
         return Similar(candidates[order], strengths[order], similarities[order])
 
     def matching(self, pattern: str) -> IntArray:
         """The codes of terms that a pattern with `*` fits from end to end, case folded; `*` matches anything."""
         first, *inner, last = (re.escape(piece.casefold()) for piece in pattern.split("*"))
-        fits = re.compile(f"{first}{''.join(f'(?>.*?{piece})' for piece in inner)}.*{last}", re.DOTALL).fullmatch
-        return np.flatnonzero([fits(term.casefold()) is not None for term in self.terms.to_pylist()])
+        fits = re.compile(
+            f"{first}{''.join(f'(?>.*?{piece})' for piece in inner)}.*{last}", re.DOTALL
+        ).fullmatch
+        return np.flatnonzero(
+            [fits(term.casefold()) is not None for term in self.terms.to_pylist()]
+        )
 
     def postings(self, terms: IntArray) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
         """(rows, which of `terms` each holds, whether it defines that one); ascending within a term."""
@@ -152,8 +178,11 @@ class TrigramIndex:
         codes = np.unique(_codes([wanted])[0])
         first, end = (np.searchsorted(self._codes, codes, side) for side in ("left", "right"))
         places = first[first < end]
-        keys, counts = np.unique(self._code_keys[gather(self._code_ptr, places)[0]], return_counts=True)
-        # An edit changes three trigrams at most, so keys below the bound are not similar enough: nothing is lost.
+        keys, counts = np.unique(
+            self._code_keys[gather(self._code_ptr, places)[0]], return_counts=True
+        )
+        # An edit changes three trigrams at most, so keys below the bound are not similar enough:
+        # nothing is lost.
         edits = int((1 - min_similarity) * length / min_similarity + 1e-9)
         bound = len(codes) - 3 * edits
         # A key that contains the requested one shares all its trigrams but the two padded ones.
@@ -178,7 +207,9 @@ def _postings(contents: Sequence[str]) -> tuple[list[str], NDArray[np.int32]]:
     postings = array("i")
     for row, text in enumerate(contents):
         defined = frozenset(definitions(text))
-        for term in dict.fromkeys(variant for surface, _ in surfaces(text) for variant in variants(surface)):
+        for term in dict.fromkeys(
+            variant for surface, _ in surfaces(text) for variant in variants(surface)
+        ):
             if 1 < len(key(term)) <= LONGEST:
                 postings.extend((number_of.setdefault(term, len(number_of)), row, term in defined))
     terms = sorted(number_of, key=lambda term: (key(term), term))
@@ -193,8 +224,12 @@ def _codes(keys: Sequence[str]) -> tuple[NDArray[np.uint64], IntArray]:
     """Every trigram of the padded keys as three code points of 21 bits in one number, and the key it is of."""
     padded = [f"{_START}{name}{_END}" for name in keys]
     # A query can contain lone surrogates: they have code points, but no place in UTF-32.
-    points = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
+    points = np.frombuffer(
+        "".join(padded).encode("utf-32-le", "surrogatepass"), dtype=np.uint32
+    ).astype(np.uint64)
     owners = np.repeat(np.arange(len(padded)), list(map(len, padded)))
     starts = np.flatnonzero(owners[:-2] == owners[2:])  # none of two points or fewer
     shift = np.uint64(21)
-    return ((points[starts] << shift | points[starts + 1]) << shift) | points[starts + 2], owners[starts]
+    return ((points[starts] << shift | points[starts + 1]) << shift) | points[starts + 2], owners[
+        starts
+    ]

@@ -1,7 +1,7 @@
 """Passages -> triples by a language model behind any OpenAI-compatible endpoint, every answer paid for once.
 
-`PromptedTriples` plans and runs; a `PromptStyle` has the prompts (`prompts.toml`). The model's store keeps answers as
-they arrive: a run that was stopped, in whatever way, continues where it was.
+`PromptedTriples` plans and runs; a `PromptStyle` has the prompts (`prompts.toml`). The model's
+store keeps answers as they arrive: a run that was stopped, in whatever way, continues where it was.
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ from kg2rag.compute import EncoderTokens, TokenCounter
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.llm import ChatModel, Failure
 from kg2rag.llm.extraction import answers
-from kg2rag.llm.extraction.answers import ExtractionError, ExtractionRun, FailedCall, RelationAnswer, Settled
+from kg2rag.llm.extraction.answers import (
+    ExtractionError,
+    ExtractionRun,
+    FailedCall,
+    RelationAnswer,
+    Settled,
+)
 from kg2rag.llm.extraction.plan import ExtractionPlan, planned
 from kg2rag.llm.extraction.schema import MAX_NAME_CHARACTERS, Entities, Facts, GraphSchema, Stated
 from kg2rag.llm.extraction.style import STYLES, Excerpt, PromptStep, PromptStyle
@@ -24,7 +30,15 @@ from kg2rag.llm.replies import Outcome
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types import Corpus, Triple, at_least, check
 
-__all__ = ["STYLES", "Excerpt", "ExtractionError", "ExtractionPlan", "ExtractionRun", "FailedCall", "GraphSchema"]
+__all__ = [
+    "STYLES",
+    "Excerpt",
+    "ExtractionError",
+    "ExtractionPlan",
+    "ExtractionRun",
+    "FailedCall",
+    "GraphSchema",
+]
 __all__ += ["PromptStep", "PromptStyle", "PromptedTriples"]
 
 VERSION = 2  # raise it when cleaning changes, so that stored graphs are rebuilt
@@ -44,8 +58,8 @@ class PromptedTriples:
     limit : only the first so many passages, for a trial; the others are counted in the notes. A later run without it
         repeats no call.
 
-    `plan(corpus)` estimates the cost; `run(corpus)` returns triples and failures; `extract(corpus)`, which
-    `KnowledgeBase` calls, raises where any passage failed.
+    `plan(corpus)` estimates the cost; `run(corpus)` returns triples and failures;
+    `extract(corpus)`, which `KnowledgeBase` calls, raises where any passage failed.
     """
 
     model: ChatModel
@@ -63,7 +77,11 @@ class PromptedTriples:
     def fingerprint(self) -> str:
         """sha256 over the style's texts, the model and its sampling, and the parameters."""
         request = self.model.request("") | {"messages": []}
-        options = {"limit": self.limit, "longest": MAX_NAME_CHARACTERS, "structured": self.model.structured}
+        options = {
+            "limit": self.limit,
+            "longest": MAX_NAME_CHARACTERS,
+            "structured": self.model.structured,
+        }
         key = [VERSION, self._style.fingerprint, request, options]
         return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
 
@@ -72,16 +90,24 @@ class PromptedTriples:
     ) -> ExtractionPlan:
         """What `run` would send and what the store already has; sends nothing. `counter` estimates the tokens."""
         # Equal texts are sent once.
-        excerpts = {(excerpt.title, excerpt.text): excerpt for excerpt in self._style.excerpts(corpus, self.limit)}
+        excerpts = {
+            (excerpt.title, excerpt.text): excerpt
+            for excerpt in self._style.excerpts(corpus, self.limit)
+        }
         counter = counter or EncoderTokens()
-        steps = planned(self._style, excerpts.values(), self.model, counter, retry_failed=retry_failed)
+        steps = planned(
+            self._style, excerpts.values(), self.model, counter, retry_failed=retry_failed
+        )
         prices = self.model.prompt_price, self.model.completion_price
-        return ExtractionPlan(self._asked(corpus), self._style.name, self.model.model, tuple(steps), *prices)
+        return ExtractionPlan(
+            self._asked(corpus), self._style.name, self.model.model, tuple(steps), *prices
+        )
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples, and for styles that name entities the mentions, of the whole corpus.
 
-        ExtractionError where a passage failed; its `run` has the triples of the others. CompletionError as `run`.
+        ExtractionError where a passage failed; its `run` has the triples of the others.
+        CompletionError as `run`.
         """
         run = self.run(corpus)
         if run.failures:
@@ -91,25 +117,33 @@ class PromptedTriples:
     def run(self, corpus: Corpus, *, retry_failed: bool = False) -> ExtractionRun:
         """Send the calls that the store lacks; failures are part of the result, never silently missing triples.
 
-        A call without an answer (time-out, rate limit, server error) is sent again by every run. One with an unusable
-        answer is sent again, differently (`ChatModel.again`), only with `retry_failed`, once a run. A failed
-        passage keeps the triples of its other calls. CompletionError where the endpoint refuses the key, or does not
-        know the model.
+        A call without an answer (time-out, rate limit, server error) is sent again by every run.
+        One with an unusable answer is sent again, differently (`ChatModel.again`), only with
+        `retry_failed`, once a run. A failed passage keeps the triples of its other calls.
+        CompletionError where the endpoint refuses the key, or does not know the model.
         """
         collected = _Collected(corpus, self._style.types or GraphSchema())
         outcomes: list[Outcome] = []
         waiting = list(self._style.excerpts(corpus, self.limit))
         for step in self._style.steps:
-            prompts = [step.messages(excerpt, collected.names.get(excerpt, ())) for excerpt in waiting]
+            prompts = [
+                step.messages(excerpt, collected.names.get(excerpt, ())) for excerpt in waiting
+            ]
             forms = [step.form_for(excerpt) for excerpt in waiting]
-            settled = answers.settle(self.model, prompts, forms, retry_failed=retry_failed, progress=step.name)
+            settled = answers.settle(
+                self.model, prompts, forms, retry_failed=retry_failed, progress=step.name
+            )
             for call in settled:
                 outcomes += [*call.wasted, call.outcome]
             calls = zip(waiting, settled, strict=True)
             waiting = [excerpt for excerpt, call in calls if collected.add(step, excerpt, call)]
-        failures = sorted(collected.failures, key=lambda failure: (failure[0].row, failure[0].sentence))
+        failures = sorted(
+            collected.failures, key=lambda failure: (failure[0].row, failure[0].sentence)
+        )
         extraction = collected.extraction(self._asked(corpus))
-        return ExtractionRun(extraction, tuple(call for _, call in failures), self.model.usage(outcomes))
+        return ExtractionRun(
+            extraction, tuple(call for _, call in failures), self.model.usage(outcomes)
+        )
 
     def _asked(self, corpus: Corpus) -> int:
         return len(corpus) if self.limit is None else min(self.limit, len(corpus))
@@ -135,7 +169,9 @@ class _Collected:
         """Take in a call; whether it was answered, so that the excerpt's next step can be sent."""
         outcome = settled.outcome
         if isinstance(outcome, Failure):
-            call = step.name if excerpt.sentence < 0 else f"{step.name}, sentence {excerpt.sentence}"
+            call = (
+                step.name if excerpt.sentence < 0 else f"{step.name}, sentence {excerpt.sentence}"
+            )
             reason = outcome.kind, outcome.reason, outcome.attempts, settled.tries
             self.failures.append((excerpt, FailedCall(self.corpus.ids[excerpt.row], call, *reason)))
             return False
@@ -152,7 +188,9 @@ class _Collected:
 
     def _add_stated(self, excerpt: Excerpt, answer: Stated) -> None:
         """Add the entities and relations of an answer with types."""
-        stated_entities = (Entity(entity.name, entity.type, entity.description) for entity in answer.entities)
+        stated_entities = (
+            Entity(entity.name, entity.type, entity.description) for entity in answer.entities
+        )
         entities = answers.clean_entities(stated_entities, self.types, self.notes, entity_key)
         self.names[excerpt] = [entity.name for entity in entities]
         for entity in entities:
@@ -167,7 +205,11 @@ class _Collected:
         """Everything that was stated, in failed passages as far as it came, in the first `n_asked` passages."""
         ids, notes = self.corpus.ids, self.notes
         entities = [self._merged(described) for described in self.described.values()]
-        mentions = [Mention(name, ids[excerpt.row]) for excerpt, names in self.names.items() for name in names]
+        mentions = [
+            Mention(name, ids[excerpt.row])
+            for excerpt, names in self.names.items()
+            for name in names
+        ]
         triples: list[Triple] = []
         for row, relations in self.relations.items():
             triples += answers.clean_triples(relations, self.types, ids[row], notes)
@@ -181,8 +223,12 @@ class _Collected:
     def _merged(self, entities: Sequence[Entity]) -> Entity:
         """An entity with the type that most passages give it, and the descriptions of all of them."""
         types = Counter(entity.type for entity in entities if entity.type).most_common(1)
-        descriptions = list(dict.fromkeys(entity.description for entity in entities if entity.description))
+        descriptions = list(
+            dict.fromkeys(entity.description for entity in entities if entity.description)
+        )
         excess = max(0, len(descriptions) - MAX_DESCRIPTIONS)
         self.notes[f"descriptions beyond an entity's first {MAX_DESCRIPTIONS}, left out"] += excess
         type_ = types[0][0] if types else ""
-        return replace(entities[0], type=type_, description=" ".join(descriptions[:MAX_DESCRIPTIONS]))
+        return replace(
+            entities[0], type=type_, description=" ".join(descriptions[:MAX_DESCRIPTIONS])
+        )

@@ -1,8 +1,8 @@
 """Prompts -> answers over several tries -> names and facts fit for a graph, and every failure named.
 
-A try is one answer of the model. Faults of the connection are no tries: they are retried by the connection, and never
-stored. An unusable answer is stored, since it was paid for; the next try is sent differently (`ChatModel.again`). The
-store records the tries.
+A try is one answer of the model. Faults of the connection are no tries: they are retried by the
+connection, and never stored. An unusable answer is stored, since it was paid for; the next try is
+sent differently (`ChatModel.again`). The store records the tries.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from pydantic import BaseModel
 
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.llm import ChatModel, Completion, Failure, Usage
-from kg2rag.llm.extraction.schema import GREATEST, LEAST, MAX_NAME_CHARACTERS, UNSTATED, Entities, GraphSchema
+from kg2rag.llm.extraction.schema import (
+    GREATEST,
+    LEAST,
+    MAX_NAME_CHARACTERS,
+    UNSTATED,
+    Entities,
+    GraphSchema,
+)
 from kg2rag.llm.extraction.style import Messages
 from kg2rag.llm.replies import Outcome
 from kg2rag.text.normalisation import entity_key
@@ -54,10 +61,13 @@ def settle(
 ) -> list[Settled]:
     """Send prompts that were never answered; with `retry_failed`, once more those with unusable or cut answers only.
 
-    Of several tries the first whole answer counts, else the first that was cut, else the last failure.
+    Of several tries the first whole answer counts, else the first that was cut, else the last
+    failure.
     """
     outcomes = model.complete_many(prompts, forms, progress=progress)
-    settled = [after_stored_tries(model, *call) for call in zip(prompts, forms, outcomes, strict=True)]
+    settled = [
+        after_stored_tries(model, *call) for call in zip(prompts, forms, outcomes, strict=True)
+    ]
     if not retry_failed:
         return settled
     rows_of_try: defaultdict[int, list[int]] = defaultdict(list)
@@ -66,13 +76,17 @@ def settle(
             rows_of_try[call.tries].append(row)
     for tries, rows in rows_of_try.items():
         chosen = [prompts[row] for row in rows], [forms[row] for row in rows]
-        outcomes = replace(model, again=tries).complete_many(*chosen, progress=f"{progress}, asking again")
+        outcomes = replace(model, again=tries).complete_many(
+            *chosen, progress=f"{progress}, asking again"
+        )
         for row, outcome in zip(rows, outcomes, strict=True):
             settled[row] = settled[row].followed_by(outcome)
     return settled
 
 
-def after_stored_tries(model: ChatModel, prompt: Messages, form: type[BaseModel], first: Outcome) -> Settled:
+def after_stored_tries(
+    model: ChatModel, prompt: Messages, form: type[BaseModel], first: Outcome
+) -> Settled:
     """The state of a prompt after the first try and those that are in the store."""
     settled = Settled(first)
     while should_ask_again(settled.outcome):
@@ -179,8 +193,8 @@ def clean_entities(
 ) -> list[Entity]:
     """The entities without surrounding quotes and space, each once by the `key` of its name.
 
-    Blank names and those above `MAX_NAME_CHARACTERS` drop. Types are in the schema's spelling; one outside a closed
-    schema becomes none.
+    Blank names and those above `MAX_NAME_CHARACTERS` drop. Types are in the schema's spelling; one
+    outside a closed schema becomes none.
     """
     spelling = {entity_key(name): name for name in types.entity_types}
     cleaned: dict[str, Entity] = {}
@@ -214,7 +228,8 @@ def clean_triples(
 ) -> list[Triple]:
     """The relations as triples of a passage, each once, with the greatest strength and confidence it was given.
 
-    Relations that a graph cannot have drop, by cause; a strength is brought into [1, 10], a confidence to at most 1.
+    Relations that a graph cannot have drop, by cause; a strength is brought into [1, 10], a
+    confidence to at most 1.
     """
     spelling = {entity_key(name): name for name in types.relation_types}
     cleaned: dict[tuple[str, ...], Triple] = {}

@@ -1,7 +1,7 @@
 """A corpus and a prompt style -> what extraction would take: calls, tokens, cost, and what the store already has.
 
-Tokens are estimates. They are counted with the encoder's tokenizer, which is not the language model's; the length of
-an answer is that of the text times the style's `growth`.
+Tokens are estimates. They are counted with the encoder's tokenizer, which is not the language
+model's; the length of an answer is that of the text times the style's `growth`.
 """
 
 from __future__ import annotations
@@ -74,11 +74,18 @@ class ExtractionPlan:
 
 
 def planned(
-    style: PromptStyle, excerpts: Iterable[Excerpt], model: ChatModel, counter: TokenCounter, *, retry_failed: bool
+    style: PromptStyle,
+    excerpts: Iterable[Excerpt],
+    model: ChatModel,
+    counter: TokenCounter,
+    *,
+    retry_failed: bool,
 ) -> Iterator[StepPlan]:
     """The plan of every step."""
-    names: dict[Excerpt, Sequence[str]] = dict.fromkeys(excerpts, ())  # whose earlier steps are answered -> entities
-    answer_tokens: dict[Excerpt, float] = {}  # whose earlier step is still to be sent -> tokens of its answer
+    # whose earlier steps are answered -> entities
+    names: dict[Excerpt, Sequence[str]] = dict.fromkeys(excerpts, ())
+    # whose earlier step is still to be sent -> tokens of its answer
+    answer_tokens: dict[Excerpt, float] = {}
     blocked = 0  # whose earlier step has an unusable answer
     for step in style.steps:
         stored = {
@@ -89,9 +96,13 @@ def planned(
         waiting = [*unsent, *answer_tokens]
         calls = len(stored) + len(answer_tokens) + blocked
         blocked += len(unusable)
-        prompt_tokens = _prompt_tokens(step, names, waiting, model, counter) + sum(answer_tokens.values())
+        prompt_tokens = _prompt_tokens(step, names, waiting, model, counter) + sum(
+            answer_tokens.values()
+        )
         lengths = counter.count([excerpt.text for excerpt in waiting])
-        answer_tokens = {excerpt: step.growth * length for excerpt, length in zip(waiting, lengths, strict=True)}
+        answer_tokens = {
+            excerpt: step.growth * length for excerpt, length in zip(waiting, lengths, strict=True)
+        }
         stored_tokens = (
             _prompt_tokens(step, names, list(answered), model, counter),
             round(step.growth * sum(counter.count([excerpt.text for excerpt in answered]))),
@@ -101,7 +112,9 @@ def planned(
         seconds = model.call_plan(len(waiting), answered.values(), tokens).seconds
         yield StepPlan(step.name, calls, len(answered), blocked, len(waiting), *tokens, seconds)
         if step.schema is Entities:
-            names = {excerpt: named_in(answer.parsed, Counter()) for excerpt, answer in answered.items()}
+            names = {
+                excerpt: named_in(answer.parsed, Counter()) for excerpt, answer in answered.items()
+            }
 
 
 def _sorted_by_state(
@@ -129,9 +142,16 @@ def _prompt_tokens(
     counter: TokenCounter,
 ) -> int:
     """The tokens of the messages about some excerpts."""
-    questions = [step.messages(excerpt, names.get(excerpt, ()))[-1]["content"] for excerpt in excerpts]
-    # The same for all: the other messages, and one with the schema if the endpoint takes it as no parameter.
+    questions = [
+        step.messages(excerpt, names.get(excerpt, ()))[-1]["content"] for excerpt in excerpts
+    ]
+    # The same for all: the other messages, and one with the schema if the endpoint takes it as no
+    # parameter.
     typical = excerpts[0] if excerpts else Excerpt(0, "", "")
-    shared = model.request(step.messages(Excerpt(0, "", ""))[:-1], step.form_for(typical))["messages"]
+    shared = model.request(step.messages(Excerpt(0, "", ""))[:-1], step.form_for(typical))[
+        "messages"
+    ]
     shared_tokens = sum(counter.count([message["content"] for message in shared]))
-    return sum(counter.count(questions)) + len(excerpts) * (shared_tokens + TEMPLATE_TOKENS * (len(shared) + 1))
+    return sum(counter.count(questions)) + len(excerpts) * (
+        shared_tokens + TEMPLATE_TOKENS * (len(shared) + 1)
+    )

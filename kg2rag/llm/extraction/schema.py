@@ -1,9 +1,10 @@
 """What a model may say of a text: the types of a graph, and the forms of its answers.
 
-The JSON schema that is sent is strict and bounded, since small models repeat themselves without end: lists by the size
-of the text, names and descriptions by characters. It has triples as lists of three, which take two thirds of the tokens
-of objects. Slightly more is read than was requested: forms that small models fall into and that have one reading. A
-triple that is not three parts becomes `()`, to be dropped and counted; what else does not fit fails the whole answer.
+The JSON schema that is sent is strict and bounded, since small models repeat themselves without
+end: lists by the size of the text, names and descriptions by characters. It has triples as lists of
+three, which take two thirds of the tokens of objects. Slightly more is read than was requested:
+forms that small models fall into and that have one reading. A triple that is not three parts
+becomes `()`, to be dropped and counted; what else does not fit fails the whole answer.
 """
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, create_model, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
 
 from kg2rag.text.normalisation import entity_key
 from kg2rag.text.records import DataError, existing, quote, read_toml
@@ -59,7 +67,9 @@ class GraphSchema:
         except ValueError as error:
             raise DataError(f"{file}: {error}") from None
         if not schema:
-            raise DataError(f"{file}: no type at all. Give entity_types, relation_types or both, or no schema.")
+            raise DataError(
+                f"{file}: no type at all. Give entity_types, relation_types or both, or no schema."
+            )
         return schema
 
 
@@ -75,14 +85,17 @@ def _read_types(field_name: str, value: Any) -> dict[str, str]:
     types: dict[str, str] = {}
     for type_, about in pairs:
         if not isinstance(type_, str) or not isinstance(about, str) or not type_.strip():
-            raise ValueError(f"{field_name} has {quote(type_)} = {quote(about)}; needed: strings, and no blank type.")
+            raise ValueError(
+                f"{field_name} has {quote(type_)} = {quote(about)}; needed: strings, and no blank type."
+            )
         if entity_key(type_) in map(entity_key, types):
             raise ValueError(f"{field_name} has {type_!r} twice.")
         types[type_.strip()] = " ".join(about.split())
     return types
 
 
-# The forms of answers. Names and docstrings of their models are part of the schema that is sent, and so of the keys of
+# The forms of answers. Names and docstrings of their models are part of the schema that is sent,
+# and so of the keys of
 # stored answers.
 
 MAX_NAME_CHARACTERS = 100
@@ -92,7 +105,13 @@ WORDS_PER_ITEM = 4
 MIN_ITEMS, ITEM_STEP = 8, 8
 PARTS = ("source", "relation", "target")
 LEAST, GREATEST, UNSTATED = 1.0, 10.0, 5.0  # of a strength
-_SYNONYMS = {"head": "source", "subject": "source", "predicate": "relation", "tail": "target", "object": "target"}
+_SYNONYMS = {
+    "head": "source",
+    "subject": "source",
+    "predicate": "relation",
+    "tail": "target",
+    "object": "target",
+}
 _NAME = {"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS}
 _TRIPLE = {"type": "array", "items": _NAME, "minItems": 3, "maxItems": 3}
 
@@ -210,7 +229,9 @@ def stated(schema: GraphSchema) -> type[Stated]:
         strength=_number(UNSTATED, LEAST, GREATEST),
         confidence=_number(1.0, 0, 1),
     )
-    name_as_object = BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value)
+    name_as_object = BeforeValidator(
+        lambda value: {"name": value} if isinstance(value, str) else value
+    )
     return create_model(
         "Stated",
         __base__=Stated,
@@ -237,5 +258,7 @@ def bounded(form: type[BaseModel], limit: int) -> type[BaseModel]:
 
     config = ConfigDict(json_schema_extra=add_limits)
     return type(
-        form.__name__, (form,), {"model_config": config, "__doc__": form.__doc__, "__module__": form.__module__}
+        form.__name__,
+        (form,),
+        {"model_config": config, "__doc__": form.__doc__, "__module__": form.__module__},
     )

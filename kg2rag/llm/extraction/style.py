@@ -1,7 +1,7 @@
 """How a model is prompted for a graph: what it sees at a time, and in which steps.
 
-A style is data: instructions, worked examples and the schema of each answer. Write one to try other prompts; those
-that come with kg2rag are in `prompts.toml`, with their sources.
+A style is data: instructions, worked examples and the schema of each answer. Write one to try other
+prompts; those that come with kg2rag are in `prompts.toml`, with their sources.
 """
 
 from __future__ import annotations
@@ -93,14 +93,20 @@ class PromptStyle:
     steps: tuple[PromptStep, ...]
 
     def __repr__(self) -> str:
-        return f"PromptStyle({self.name!r}, by {self.per}, {self.fingerprint[:8]})"  # the texts would fill a page
+        # the texts would fill a page
+        return f"PromptStyle({self.name!r}, by {self.per}, {self.fingerprint[:8]})"
 
     def __post_init__(self) -> None:
-        forms = [GraphSchema if isinstance(step.schema, GraphSchema) else step.schema for step in self.steps]
+        forms = [
+            GraphSchema if isinstance(step.schema, GraphSchema) else step.schema
+            for step in self.steps
+        ]
         if forms not in ([Facts], [Entities, Facts], [GraphSchema]):
             form_names = ", ".join(form.__name__ for form in forms) or "none"
             allowed = "Facts, Entities then Facts, or a GraphSchema"
-            raise ValueError(f"Style {self.name!r}: its steps ask for {form_names}. Allowed: {allowed}.")
+            raise ValueError(
+                f"Style {self.name!r}: its steps ask for {form_names}. Allowed: {allowed}."
+            )
 
     @property
     def types(self) -> GraphSchema | None:
@@ -116,22 +122,36 @@ class PromptStyle:
         ValueError where it asks for no types.
         """
         if self.types is None:
-            raise ValueError(f"Style {self.name!r} asks for no types, so it takes no schema. Use 'typed'.")
+            raise ValueError(
+                f"Style {self.name!r} asks for no types, so it takes no schema. Use 'typed'."
+            )
         if not types:
             return self
         sentences = []
-        for kind, listed in (("type of an entity", types.entity_types), ("relation", types.relation_types)):
+        for kind, listed in (
+            ("type of an entity", types.entity_types),
+            ("relation", types.relation_types),
+        ):
             if listed:
-                listing = "; ".join(f"{name} ({about})" if about else name for name, about in listed.items())
-                sentences.append(f"The {kind} is one of these, and what fits none is left out: {listing}.")
+                listing = "; ".join(
+                    f"{name} ({about})" if about else name for name, about in listed.items()
+                )
+                sentences.append(
+                    f"The {kind} is one of these, and what fits none is left out: {listing}."
+                )
         (step,) = self.steps
         instruction = f"{step.instruction}\n{' '.join(sentences)}"
-        return replace(self, steps=(replace(step, instruction=instruction, examples=(), schema=types),))
+        return replace(
+            self, steps=(replace(step, instruction=instruction, examples=(), schema=types),)
+        )
 
     @property
     def fingerprint(self) -> str:
         """sha256 over `per`, texts and schemas."""
-        steps = [(step.instruction, step.question, step.examples, step.form.model_json_schema()) for step in self.steps]
+        steps = [
+            (step.instruction, step.question, step.examples, step.form.model_json_schema())
+            for step in self.steps
+        ]
         return hashlib.sha256(json.dumps([self.per, steps], sort_keys=True).encode()).hexdigest()
 
     def excerpts(self, corpus: Corpus, limit: int | None = None) -> Iterator[Excerpt]:
@@ -147,11 +167,21 @@ class PromptStyle:
 
 
 def _step(examples: list[list[str]], schema: str, **fields: Any) -> PromptStep:
-    schemas: dict[str, type[BaseModel] | GraphSchema] = {"Entities": Entities, "Facts": Facts, "Stated": GraphSchema()}
-    return PromptStep(examples=tuple((prompt, answer) for prompt, answer in examples), schema=schemas[schema], **fields)
+    schemas: dict[str, type[BaseModel] | GraphSchema] = {
+        "Entities": Entities,
+        "Facts": Facts,
+        "Stated": GraphSchema(),
+    }
+    return PromptStep(
+        examples=tuple((prompt, answer) for prompt, answer in examples),
+        schema=schemas[schema],
+        **fields,
+    )
 
 
 STYLES: Mapping[str, PromptStyle] = {
     name: PromptStyle(name, style["per"], tuple(_step(**step) for step in style["steps"]))
-    for name, style in tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")).items()
+    for name, style in tomllib.loads(
+        Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
+    ).items()
 }

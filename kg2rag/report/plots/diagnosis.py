@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 FOUND = PALETTE[2]
 COLOURS: dict[str, str] = dict(
-    zip(LOST_AT, (GREY, "#5C6875", PALETTE[1], PALETTE[5], PALETTE[3], PALETTE[0], PALETTE[6], FOUND), strict=True)
+    zip(
+        LOST_AT,
+        (GREY, "#5C6875", PALETTE[1], PALETTE[5], PALETTE[3], PALETTE[0], PALETTE[6], FOUND),
+        strict=True,
+    )
 )
 _NARROWEST = 0.035  # of the axis: counts of narrower segments are only in the table
 _LONGEST = 26  # letters of a name before it is cut
@@ -46,7 +50,9 @@ def waterfall(totals: pd.DataFrame, title: str) -> Figure:
     if len(totals) > 1:
         heights.append(0.36 * len(totals) + 0.2)
     drawing = figure(sum(heights) + 0.9)
-    drawing.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK, parse_math=False)
+    drawing.suptitle(
+        title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK, parse_math=False
+    )
     axes = drawing.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     _fall(axes[0], totals.iloc[-1], losses)
     if len(totals) > 1:
@@ -61,11 +67,19 @@ def _fall(axis: Axes, whole: pd.Series, losses: Sequence[str]) -> None:
     gold = counts[0]
     remaining = [gold, *(gold - np.cumsum(counts[1:-1])).tolist()]
     colours = [GREY, *(COLOURS[name] for name in names[1:])]
-    for place, (start, count, colour) in enumerate(zip([0, *remaining[1:], 0], counts, colours, strict=True)):
+    for place, (start, count, colour) in enumerate(
+        zip([0, *remaining[1:], 0], counts, colours, strict=True)
+    ):
         axis.barh(place, count, left=start, height=0.66, color=colour, alpha=0.9)
         _count(axis, place, (start, start + count), count, gold)
     for place, level in enumerate(remaining):
-        axis.plot([level, level], [place - 0.33, place + 1.33], color=GREY, linewidth=0.8, linestyle=(0, (2, 3)))
+        axis.plot(
+            [level, level],
+            [place - 0.33, place + 1.33],
+            color=GREY,
+            linewidth=0.8,
+            linestyle=(0, (2, 3)),
+        )
     axis.set_yticks(range(len(names)), list(map(visible, names)))
     axis.set_ylim(len(names) - 0.4, -0.6)
     axis.set_xlim(0, gold)
@@ -94,17 +108,35 @@ def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
     for loss in (loss for loss in reversed(LOST_AT) if totals[loss].any()):
         counts = totals[loss].to_numpy(dtype=float)
         widths = counts / gold
-        axis.barh(places, widths, left=ends, height=0.66, color=COLOURS[loss], alpha=0.9, label=loss)
+        axis.barh(
+            places, widths, left=ends, height=0.66, color=COLOURS[loss], alpha=0.9, label=loss
+        )
         for place, width, end, count in zip(places, widths, ends, counts, strict=True):
             if width >= _NARROWEST:
-                axis.text(end + width / 2, place, f"{count:.0f}", ha="center", va="center", fontsize=8.5, color=PAPER)
+                axis.text(
+                    end + width / 2,
+                    place,
+                    f"{count:.0f}",
+                    ha="center",
+                    va="center",
+                    fontsize=8.5,
+                    color=PAPER,
+                )
         ends += widths
     labels = [f"{name}  ({count:.0f})" for name, count in zip(totals.index, gold, strict=True)]
     axis.set_yticks(places, list(map(visible, labels)), parse_math=False)
     axis.set_ylim(len(totals) - 0.4, -0.6)
     axis.set_xlim(0, 1)
-    keys: Any = {"handlelength": 1, "handleheight": 1, "columnspacing": 1.2, "borderaxespad": 0, "labelcolor": INK}
-    axis.legend(loc="upper left", bbox_to_anchor=(0, -0.04), ncols=6, frameon=False, fontsize=8.5, **keys)
+    keys: Any = {
+        "handlelength": 1,
+        "handleheight": 1,
+        "columnspacing": 1.2,
+        "borderaxespad": 0,
+        "labelcolor": INK,
+    }
+    axis.legend(
+        loc="upper left", bbox_to_anchor=(0, -0.04), ncols=6, frameon=False, fontsize=8.5, **keys
+    )
     bare(axis, edge=False)
 
 
@@ -118,11 +150,21 @@ def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
     values = table[metric].to_numpy(dtype=float)
     for place, (value, note) in enumerate(zip(values, table["note"], strict=True)):
         if np.isnan(value):
-            axis.text(0.01, place, f"not measured: {note}", va="center", fontsize=8.5, color=GREY, parse_math=False)
+            axis.text(
+                0.01,
+                place,
+                f"not measured: {note}",
+                va="center",
+                fontsize=8.5,
+                color=GREY,
+                parse_math=False,
+            )
             continue
         axis.barh(place, value, height=0.62, color=PALETTE[0] if place else GREY, alpha=0.9)
         gain = f"  (+{100 * (value - values[0]):.1f})".replace("+-", "-") if place else ""
-        axis.text(value + 0.01, place, f"{100 * value:.1f}{gain}", va="center", fontsize=9, color=INK)
+        axis.text(
+            value + 0.01, place, f"{100 * value:.1f}{gain}", va="center", fontsize=9, color=INK
+        )
     axis.set_yticks(range(len(table)), list(table["rung"]), parse_math=False)
     axis.set_ylim(len(table) - 0.5, -0.5)
     axis.set_xlim(0, 1.15)
@@ -132,7 +174,11 @@ def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
 
 
 def network(
-    graph: nx.Graph, *, highlight: Collection[str] = (), relations: bool = True, size: tuple[float, float] = (9.4, 6.0)
+    graph: nx.Graph,
+    *,
+    highlight: Collection[str] = (),
+    relations: bool = True,
+    size: tuple[float, float] = (9.4, 6.0),
 ) -> Figure:
     """Entities as labelled dots, triples as arrows that carry their relation; parallel triples share one arrow.
 
@@ -146,7 +192,9 @@ def network(
     import networkx as nx
 
     if len(graph) > 80:
-        raise ValueError(f"A picture of {len(graph)} nodes cannot be read: draw graph.ego(entity, limit=20).")
+        raise ValueError(
+            f"A picture of {len(graph)} nodes cannot be read: draw graph.ego(entity, limit=20)."
+        )
     picture = figure(size[1], size[0])
     axis = picture.subplots()
     axis.set_axis_off()
@@ -158,7 +206,9 @@ def network(
     for node, place in places.items():
         style = _HIGHLIGHTED if node in highlight else _PLAIN
         axis.scatter(place[0], place[1], s=style.size, color=style.colour, zorder=3)
-        around = [places[neighbour] - place for neighbour in set(nx.all_neighbors(graph, node)) - {node}]
+        around = [
+            places[neighbour] - place for neighbour in set(nx.all_neighbors(graph, node)) - {node}
+        ]
         _label(axis, place, str(node), around, style.weight)
     axis.margins(0.16, 0.08)
     return picture
@@ -170,32 +220,52 @@ def _draw_triples(axis: Axes, graph: nx.Graph, places: Any, *, relations: bool) 
     for head, tail, attributes in graph.edges(data=True):
         arrows.setdefault((head, tail), []).append(attributes)
     for (head, tail), triples in arrows.items():
-        names = dict.fromkeys(str(triple["relation"]) for triple in triples if triple.get("relation"))
+        names = dict.fromkeys(
+            str(triple["relation"]) for triple in triples if triple.get("relation")
+        )
         strength = max(float(triple.get("strength", 5.0)) for triple in triples)
-        _arrow(axis, places[head], places[tail], "\n".join(names) if relations else "", 0.5 + strength / 8)
+        _arrow(
+            axis,
+            places[head],
+            places[tail],
+            "\n".join(names) if relations else "",
+            0.5 + strength / 8,
+        )
 
 
 def _arrow(axis: Axes, start: Any, end: Any, text: str, width: float) -> None:
     """A line with its label, and a head above both, so that none is covered."""
     style: Any = {"color": _LINE, "lw": width, "shrinkA": 6, "shrinkB": 7}
-    axis.annotate("", xy=tuple(end), xytext=tuple(start), arrowprops={**style, "arrowstyle": "-"}, zorder=1)
+    axis.annotate(
+        "", xy=tuple(end), xytext=tuple(start), arrowprops={**style, "arrowstyle": "-"}, zorder=1
+    )
     last = tuple(start + 0.7 * (end - start))
     head = {**style, "arrowstyle": "-|>", "shrinkA": 0, "mutation_scale": 11}
     axis.annotate("", xy=tuple(end), xytext=last, arrowprops=head, zorder=1)
     if text:
-        x, y = start + 0.42 * (end - start)  # nearer to the head entity: the arrow's head is at the other end
-        axis.text(x, y, text, fontsize=7, color=GREY, ha="center", va="center", zorder=2, bbox=_HALO)
+        # nearer to the head entity: the arrow's head is at the other end
+        x, y = start + 0.42 * (end - start)
+        axis.text(
+            x, y, text, fontsize=7, color=GREY, ha="center", va="center", zorder=2, bbox=_HALO
+        )
 
 
 def _label(axis: Axes, place: Any, text: str, around: Sequence[Any], weight: str) -> None:
     """A node's name on the side with fewer arrows, above or below; farther away if arrows come from both sides."""
     short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    up = [abs(x) < 2 * y for x, y in around].count(True)  # arrows through where the name would stand
+    # arrows through where the name would stand
+    up = [abs(x) < 2 * y for x, y in around].count(True)
     down = [abs(x) < -2 * y for x, y in around].count(True)
     distance = 16 if up and down else 7
     side, alignment = 1, "bottom"
     if down < up:
         side, alignment = -1, "top"
-    style: Any = {"textcoords": "offset points", "ha": "center", "fontsize": 8.5, "color": INK, "weight": weight}
+    style: Any = {
+        "textcoords": "offset points",
+        "ha": "center",
+        "fontsize": 8.5,
+        "color": INK,
+        "weight": weight,
+    }
     style |= {"xytext": (0, side * distance), "va": alignment}
     axis.annotate(short, tuple(place), zorder=4, bbox=_HALO, **style)

@@ -51,24 +51,38 @@ def bar_chart(scores: pd.DataFrame, baseline: str, shown: str = "") -> Figure:
 
 def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, baseline: str) -> None:
     systems = list(part.index)
-    mean, low, high = (part[column].to_numpy(dtype=float) * factor for column in ("mean", "ci_low", "ci_high"))
+    mean, low, high = (
+        part[column].to_numpy(dtype=float) * factor for column in ("mean", "ci_low", "ci_high")
+    )
     places = np.arange(len(systems))
     hues = [mark.colour for mark in marks(systems, baseline).values()]
     axis.barh(places, mean, height=0.62, color=hues, alpha=0.85)
     error = np.maximum(np.vstack([mean - low, high - mean]), 0)
-    axis.errorbar(mean, places, xerr=error, fmt="none", ecolor=INK, elinewidth=1.1, capsize=2.5, capthick=1.1)
-    ends = np.where(np.isnan(high), mean, high)  # equal scores in a metric without bounds have no interval
+    axis.errorbar(
+        mean, places, xerr=error, fmt="none", ecolor=INK, elinewidth=1.1, capsize=2.5, capthick=1.1
+    )
+    # equal scores in a metric without bounds have no interval
+    ends = np.where(np.isnan(high), mean, high)
     widest = max(float(ends.max()), 1e-9)
     for place, value, end in zip(places, mean, ends, strict=True):
         number = f"{value:.{decimals(factor)}f}"
-        text = axis.text(end + 0.025 * widest, float(place), number, va="center", fontsize=8.5, color=INK)
-        text.set_bbox({"facecolor": PAPER, "edgecolor": "none", "pad": 0.8})  # the baseline's line passes behind it
+        text = axis.text(
+            end + 0.025 * widest, float(place), number, va="center", fontsize=8.5, color=INK
+        )
+        # the baseline's line passes behind it
+        text.set_bbox({"facecolor": PAPER, "edgecolor": "none", "pad": 0.8})
     axis.set_title(metric, loc="left", fontsize=10, color=INK, fontweight="bold", pad=6)
     axis.set_yticks(places, systems, parse_math=False)
     axis.set_ylim(len(systems) - 0.5, -0.5)
     axis.set_xlim(0, widest * 1.2)
     bare(axis, edge=False)
-    axis.axvline(float(mean[systems.index(baseline)]), color=GREY, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
+    axis.axvline(
+        float(mean[systems.index(baseline)]),
+        color=GREY,
+        linewidth=0.8,
+        linestyle=(0, (2, 3)),
+        zorder=0,
+    )
 
 
 def difference_plot(table: pd.DataFrame) -> Figure:
@@ -89,12 +103,18 @@ def difference_plot(table: pd.DataFrame) -> Figure:
         axis.set_xlim(lowest - margin, highest + margin)
         part = table[table["group"] == group]
         places = np.array([names.index(name) for name in part["name"]])
-        middle, low, high = (part[column].to_numpy(dtype=float) * 100 for column in ("difference", "low", "high"))
+        middle, low, high = (
+            part[column].to_numpy(dtype=float) * 100 for column in ("difference", "low", "high")
+        )
         axis.axvline(0, color=GREY, linewidth=0.8, zorder=0)
         axis.hlines(places, low, high, color=PALETTE[0], linewidth=1.6)
         filled = np.where((low > 0) | (high < 0), PALETTE[0], PAPER)
-        axis.scatter(middle, places, s=26, c=filled, edgecolors=PALETTE[0], linewidths=1.2, zorder=3)
-        axis.set_title(group, loc="left", fontsize=10, color=INK, fontweight="bold", pad=6, parse_math=False)
+        axis.scatter(
+            middle, places, s=26, c=filled, edgecolors=PALETTE[0], linewidths=1.2, zorder=3
+        )
+        axis.set_title(
+            group, loc="left", fontsize=10, color=INK, fontweight="bold", pad=6, parse_math=False
+        )
         axis.set_yticks(range(len(names)), names, parse_math=False)
         axis.set_ylim(len(names) - 0.5, -0.5)
         bare(axis, grid="x")
@@ -104,8 +124,8 @@ def difference_plot(table: pd.DataFrame) -> Figure:
 def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
     """One row per system, one column per group, best systems on top; a cell shows its mean in per cent.
 
-    The colour is the difference from the baseline in that group, orange above and purple below; the best mean of a
-    group is framed, or several if they tie. No significance is marked.
+    The colour is the difference from the baseline in that group, orange above and purple below; the
+    best mean of a group is framed, or several if they tie. No significance is marked.
 
     `means` : index group, one column per system, values in [0, 1]; `compare_by(…)[metric].unstack("system")`.
     Raises ValueError: the baseline is none of the systems.
@@ -113,22 +133,45 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
     from matplotlib.patches import Rectangle
 
     if baseline not in means.columns:
-        raise ValueError(f"Unknown baseline {baseline!r}. Known: {', '.join(map(str, means.columns))}.")
+        raise ValueError(
+            f"Unknown baseline {baseline!r}. Known: {', '.join(map(str, means.columns))}."
+        )
     order = means.mean().sort_values(ascending=False, kind="stable").index
     values = 100 * means[order].T.to_numpy(dtype=float)
     differences = values - 100 * means[baseline].to_numpy(dtype=float)
     limit = max(float(np.nanmax(np.abs(differences))), 1.0)
     drawing = figure(0.7 + 0.3 * len(order))
     axis = drawing.subplots()
-    image = axis.imshow(differences, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto", alpha=0.75)
+    image = axis.imshow(
+        differences, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto", alpha=0.75
+    )
     for (row, column), value in np.ndenumerate(values):
         ink = PAPER if abs(differences[row, column]) > 0.7 * limit else INK  # on the darkest cells
         axis.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=9, color=ink)
         if value == np.nanmax(values[:, column]):
-            axis.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, fill=False, edgecolor=INK, linewidth=1.4))
-    axis.set_xticks(range(len(means.index)), [visible(str(group)) for group in means.index], parse_math=False)
+            axis.add_patch(
+                Rectangle(
+                    (column - 0.48, row - 0.46),
+                    0.96,
+                    0.92,
+                    fill=False,
+                    edgecolor=INK,
+                    linewidth=1.4,
+                )
+            )
+    axis.set_xticks(
+        range(len(means.index)), [visible(str(group)) for group in means.index], parse_math=False
+    )
     axis.set_yticks(range(len(order)), [str(name) for name in order], parse_math=False)
-    axis.tick_params(length=0, labelsize=9, labelcolor=INK, top=False, labeltop=True, bottom=False, labelbottom=False)
+    axis.tick_params(
+        length=0,
+        labelsize=9,
+        labelcolor=INK,
+        top=False,
+        labeltop=True,
+        bottom=False,
+        labelbottom=False,
+    )
     axis.spines[:].set_visible(False)
     bar = drawing.colorbar(image, ax=axis, pad=0.01, shrink=0.6)
     bar.set_label(f"points from {baseline}", fontsize=9, color=INK)
@@ -147,15 +190,33 @@ def graph_reach(reach: pd.DataFrame) -> Figure:
         part = reach[reach["type"] == type_]
         for column, (_, colour, style) in _LINES.items():
             shares = 100 * part[column].to_numpy(dtype=float)
-            axis.plot(part["hops"], shares, color=colour, linestyle=style, linewidth=1.9, marker="o", markersize=3.5)
+            axis.plot(
+                part["hops"],
+                shares,
+                color=colour,
+                linestyle=style,
+                linewidth=1.9,
+                marker="o",
+                markersize=3.5,
+            )
         title = f"{type_}, {part['questions'].iloc[0]} questions"
-        axis.set_title(title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False)
+        axis.set_title(
+            title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False
+        )
         axis.set_xticks(part["hops"], list(map(str, part["hops"])))
         axis.set_ylim(-2, 103)
         bare(axis, grid="y")
     labels = [label for label, _, _ in _LINES.values()]
     text = {"fontsize": 9.5, "color": INK}
-    drawing.legend(axes[0].lines, labels, loc="outside upper left", ncols=3, frameon=False, fontsize=9, labelcolor=INK)
+    drawing.legend(
+        axes[0].lines,
+        labels,
+        loc="outside upper left",
+        ncols=3,
+        frameon=False,
+        fontsize=9,
+        labelcolor=INK,
+    )
     drawing.supxlabel("triples walked from the question's entities", **text)
     drawing.supylabel("reached, per cent", **text)
     return drawing
@@ -171,8 +232,19 @@ def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
     depths = curve.index.to_numpy(dtype=float)
     mark_of = marks(curve.columns, baseline)
     for name, mark in mark_of.items():
-        line: Any = {"linestyle": mark.dashes, "marker": mark.dots, "markersize": 4, "markevery": 0.12}
-        axis.plot(depths, 100 * curve[name].to_numpy(dtype=float), color=mark.colour, linewidth=1.9, **line)
+        line: Any = {
+            "linestyle": mark.dashes,
+            "marker": mark.dots,
+            "markersize": 4,
+            "markevery": 0.12,
+        }
+        axis.plot(
+            depths,
+            100 * curve[name].to_numpy(dtype=float),
+            color=mark.colour,
+            linewidth=1.9,
+            **line,
+        )
     _log_axis(axis, float(depths[0]), float(depths[-1]))
     recalls = curve.to_numpy(dtype=float)
     bottom = 10 * math.floor(10 * float(np.nanmin(recalls)) - 1e-9)
@@ -217,12 +289,27 @@ def _name_lines(axis: Axes, ends: Mapping[str, float], mark_of: Mapping[str, Mar
     across = axis.get_yaxis_transform()
     for name, height in heights.items():
         colour, dashes, dots = mark_of[name]
-        key: Any = {"color": colour, "linewidth": 1.9, "linestyle": dashes, "marker": dots, "markersize": 4}
+        key: Any = {
+            "color": colour,
+            "linewidth": 1.9,
+            "linestyle": dashes,
+            "marker": dots,
+            "markersize": 4,
+        }
         key_points = 1 + np.array([0.15, 0.5, 0.85]) * KEY
-        axis.plot(key_points, [height + lift] * 3, markevery=[1], clip_on=False, **key, transform=across)
-        style: Any = {"va": "center", "fontsize": 9, "parse_math": False, "color": INK, "transform": across}
+        axis.plot(
+            key_points, [height + lift] * 3, markevery=[1], clip_on=False, **key, transform=across
+        )
+        style: Any = {
+            "va": "center",
+            "fontsize": 9,
+            "parse_math": False,
+            "color": INK,
+            "transform": across,
+        }
         texts.append(axis.text(1 + KEY, height + lift, f"{name}  {ends[name]:.1f}", **style))
-    # The axes' right edge is moved so that the texts beside it fit: constrained layout gives long ones too little.
+    # The axes' right edge is moved so that the texts beside it fit: constrained layout gives long
+    # ones too little.
     renderer = FigureCanvasAgg(figure).get_renderer()
     widest = max(text.get_window_extent(renderer).width for text in texts)
     room = (widest + 0.1 * figure.dpi) / (figure.get_figwidth() * figure.dpi)

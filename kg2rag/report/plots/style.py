@@ -1,7 +1,7 @@
 """What all figures share: bare axes, sizes, SVG, and how each system is drawn.
 
-A hue for each kind of retrieval, dashes and dots within a kind. Hues are Okabe & Ito's and three more, which
-colour-blind readers can distinguish.
+A hue for each kind of retrieval, dashes and dots within a kind. Hues are Okabe & Ito's and three
+more, which colour-blind readers can distinguish.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def _without_formulas(figure: Figure) -> Iterator[None]:
         yield
 
 
-def panels(names: Sequence[str], across: int, row: float, above: float = 0) -> tuple[Figure, list[Axes]]:
+def panels(
+    names: Sequence[str], across: int, row: float, above: float = 0
+) -> tuple[Figure, list[Axes]]:
     """A figure of one panel per name, `across` in a row of that height, that share the vertical axis."""
     down = math.ceil(len(names) / across)
     drawing = figure(above + down * row)
@@ -94,14 +96,22 @@ def to_svg(figure: Figure, name: str) -> Markup:
     buffer = StringIO()
     style = {"svg.hashsalt": "kg2rag", "svg.fonttype": "none", "font.family": "DejaVu Sans"}
     with rc_context(style), _without_formulas(figure):
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        figure.savefig(
+            buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
+        )
     svg = buffer.getvalue()[buffer.getvalue().index("<svg") :].strip()
     svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
     svg = re.sub(r' style="([^"]*)"', _attributes, svg)
     svg = svg.replace(INK.lower(), "currentColor").replace(PAPER.lower(), "var(--paper, #fff)")
     svg = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "inherit", svg)
-    svg = re.sub(r'\bid="', f'id="{name}-', svg).replace("url(#", f"url(#{name}-").replace('href="#', f'href="#{name}-')
-    svg = re.sub(r'^(<svg[^>]*?) height="[^"]*"', r'\1 stroke-linejoin="round" stroke-linecap="butt"', svg)
+    svg = (
+        re.sub(r'\bid="', f'id="{name}-', svg)
+        .replace("url(#", f"url(#{name}-")
+        .replace('href="#', f'href="#{name}-')
+    )
+    svg = re.sub(
+        r'^(<svg[^>]*?) height="[^"]*"', r'\1 stroke-linejoin="round" stroke-linecap="butt"', svg
+    )
     return Markup(re.sub(r'^<svg([^>]*?) width="[^"]*"', r"<svg\1", svg))  # noqa: S704
 
 
@@ -125,8 +135,9 @@ _BASELINE = Mark(GREY, (0, (5, 2)), "")
 def marks(systems: Iterable[str], baseline: str) -> dict[str, Mark]:
     """A mark per system, no two alike among the first 288; the baseline is grey and dashed.
 
-    A system of the catalogue has its own hue in every figure, and so has a variant such as "kg2rag.llm"; any other name
-    has the hue that the figure uses least. Systems of one hue get their dashes in the order given.
+    A system of the catalogue has its own hue in every figure, and so has a variant such as
+    "kg2rag.llm"; any other name has the hue that the figure uses least. Systems of one hue get
+    their dashes in the order given.
     """
     colour_of = {name: catalogue.colour(_STEM.sub("", name)) for name in systems}
     used = [colour for name, colour in colour_of.items() if colour is not None and name != baseline]
@@ -140,6 +151,8 @@ def marks(systems: Iterable[str], baseline: str) -> dict[str, Mark]:
             colour = min(PALETTE, key=used.count)
             used.append(colour)
         number = n_drawn[colour]
-        mark_of[name] = Mark(colour, DASHES[number % len(DASHES)], DOTS[number // len(DASHES) % len(DOTS)])
+        mark_of[name] = Mark(
+            colour, DASHES[number % len(DASHES)], DOTS[number // len(DASHES) % len(DOTS)]
+        )
         n_drawn[colour] += 1
     return mark_of

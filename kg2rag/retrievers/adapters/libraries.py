@@ -25,7 +25,9 @@ def as_langchain(retriever: Retriever, k: int = 10) -> BaseRetriever:
     from langchain_core.retrievers import BaseRetriever
 
     def document(hit: Hit) -> Document:
-        return Document(id=hit.passage_id, page_content=hit.text, metadata={**_about(hit), "score": hit.score})
+        return Document(
+            id=hit.passage_id, page_content=hit.text, metadata={**_about(hit), "score": hit.score}
+        )
 
     class KG2RAGRetriever(BaseRetriever):
         def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
@@ -40,7 +42,9 @@ def as_llamaindex(retriever: Retriever, k: int = 10) -> Any:
     from llama_index.core.schema import NodeWithScore, TextNode
 
     def node(hit: Hit) -> Any:
-        return NodeWithScore(node=TextNode(id_=hit.passage_id, text=hit.text, metadata=_about(hit)), score=hit.score)
+        return NodeWithScore(
+            node=TextNode(id_=hit.passage_id, text=hit.text, metadata=_about(hit)), score=hit.score
+        )
 
     class KG2RAGRetriever(BaseRetriever):  # type: ignore[misc]
         def _retrieve(self, query_bundle: Any) -> list[Any]:
@@ -50,7 +54,12 @@ def as_llamaindex(retriever: Retriever, k: int = 10) -> Any:
 
 
 def _about(hit: Hit) -> dict[str, str]:
-    return {"title": hit.title, "doc_id": hit.passage.doc_id, "stage": hit.stage, "path": hit.path_text}
+    return {
+        "title": hit.title,
+        "doc_id": hit.passage.doc_id,
+        "stage": hit.stage,
+        "path": hit.path_text,
+    }
 
 
 def from_langchain(retriever: BaseRetriever, corpus: Corpus, name: str = "langchain") -> Answering:
@@ -65,15 +74,24 @@ def from_langchain(retriever: BaseRetriever, corpus: Corpus, name: str = "langch
 
 def from_llamaindex(retriever: Any, corpus: Corpus, name: str = "llamaindex") -> Answering:
     """A LlamaIndex retriever as one of our systems; a node's id is its `node_id`."""
-    return _answering(corpus, name, retriever.retrieve, lambda scored: (scored.node.node_id, scored.node.get_content()))
+    return _answering(
+        corpus,
+        name,
+        retriever.retrieve,
+        lambda scored: (scored.node.node_id, scored.node.get_content()),
+    )
 
 
 def _answering(
-    corpus: Corpus, name: str, retrieve: Callable[[str], Iterable[Any]], read: Callable[[Any], tuple[str | None, str]]
+    corpus: Corpus,
+    name: str,
+    retrieve: Callable[[str], Iterable[Any]],
+    read: Callable[[Any], tuple[str | None, str]],
 ) -> Answering:
     """Another library's retriever as a system; `read` gives the id and the text of what it found.
 
-    A document is the passage of its id, else the one with that very text; one that comes again keeps its first place.
+    A document is the passage of its id, else the one with that very text; one that comes again
+    keeps its first place.
     """
     texts: list[str] = corpus.table["text"].to_pylist()
     ids_of_corpus = set(corpus.ids)

@@ -21,7 +21,8 @@ from kg2rag.types.coerce_corpus import python_value
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "query_id": ("query_id", "qid", "q_id", "query-id"),
-    "passage_id": ("passage_id", "docno", "docid", "doc_id", "corpus-id"),  # PyTerrier's docid is a place in its index
+    # PyTerrier's docid is a place in its index
+    "passage_id": ("passage_id", "docno", "docid", "doc_id", "corpus-id"),
     "score": ("score",),
     "rank": ("rank",),
 }
@@ -34,9 +35,9 @@ Found = Iterable[str | tuple[str, float]] | Mapping[str, float]
 class Recorded(Retriever):
     """The rankings of a run, by query id; `of` makes one of a file, a frame or a mapping.
 
-    The order is the run's own. Where its scores do not fall from rank to rank (some systems rank by other numbers than
-    they print), the hits get 1/rank as score, so that the order survives. A query that neither `run` nor `empty` names
-    counts as missing.
+    The order is the run's own. Where its scores do not fall from rank to rank (some systems rank by
+    other numbers than they print), the hits get 1/rank as score, so that the order survives. A
+    query that neither `run` nor `empty` names counts as missing.
 
     Parameters
     ----------
@@ -66,7 +67,9 @@ class Recorded(Retriever):
                 raise ValueError(f"{where}: passage {max(ids, key=ids.count)!r} is ranked twice.")
 
     @classmethod
-    def of(cls, rankings: Any, corpus: Corpus, name: str = "", queries: Iterable[str] = ()) -> Recorded:
+    def of(
+        cls, rankings: Any, corpus: Corpus, name: str = "", queries: Iterable[str] = ()
+    ) -> Recorded:
         """A run over a corpus.
 
         Parameters
@@ -77,7 +80,8 @@ class Recorded(Retriever):
         name : by default that of the file.
         queries : ids; those without a line in the run count as answered with nothing, and the remark says how many.
 
-        ValueError: a run of other passages, or of none of the queries; TypeError: a mapping of something else.
+        ValueError: a run of other passages, or of none of the queries; TypeError: a mapping of
+        something else.
         """
         if isinstance(rankings, Path | str):
             path = Path(rankings)
@@ -89,12 +93,19 @@ class Recorded(Retriever):
             rankings = pd.DataFrame(rankings)
         if _is_frame(rankings):
             return cls.of(_frame_hits(rankings, name), corpus, name, queries)
-        run = {str(python_value(query_id)): _hits(ranking, query_id) for query_id, ranking in rankings.items()}
+        run = {
+            str(python_value(query_id)): _hits(ranking, query_id)
+            for query_id, ranking in rankings.items()
+        }
         return cls._of_hits(run, corpus, name or "run", frozenset(queries))
 
     @classmethod
     def _of_hits(
-        cls, run: Mapping[str, Sequence[tuple[str, float]]], corpus: Corpus, name: str, queries: frozenset[str]
+        cls,
+        run: Mapping[str, Sequence[tuple[str, float]]],
+        corpus: Corpus,
+        name: str,
+        queries: frozenset[str],
     ) -> Recorded:
         """A run in which the queries without a line are empty; ValueError if all of them are."""
         if queries and queries.isdisjoint(run):
@@ -113,7 +124,9 @@ class Recorded(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """What was recorded, at most `k` hits. ValueError: the run lacks a query; `k` is below 1."""
-        missing = [query.id for query in queries if query.id not in self.run and query.id not in self.empty]
+        missing = [
+            query.id for query in queries if query.id not in self.run and query.id not in self.empty
+        ]
         if missing:
             raise ValueError(
                 f"run {self.name!r} lacks {len(missing)} of {len(queries)} queries (first: {missing[0]!r}). "
@@ -134,8 +147,9 @@ class Recorded(Retriever):
 class Answering(Retriever):
     """A function (text of the question, k) -> passage ids, best first, or pairs of id and score, as a system.
 
-    Its hits are scored as a run's (`Recorded`). What the function raises is raised on. TypeError: it returns something
-    else. ValueError: an id that the corpus lacks, or one twice; a query with candidates, which it does not know.
+    Its hits are scored as a run's (`Recorded`). What the function raises is raised on. TypeError:
+    it returns something else. ValueError: an id that the corpus lacks, or one twice; a query with
+    candidates, which it does not know.
     """
 
     corpus: Corpus = field(repr=False)
@@ -146,7 +160,9 @@ class Answering(Retriever):
         """Call the function for each query; hits beyond `k` are cut."""
         limited = [query.id for query in queries if query.candidates is not None]
         if limited:
-            raise ValueError(f"{self.name} knows no candidates, which query {limited[0]!r} has. Use setting='pooled'.")
+            raise ValueError(
+                f"{self.name} knows no candidates, which query {limited[0]!r} has. Use setting='pooled'."
+            )
         run = {query.id: self.function(query.text, k) for query in queries}
         return Recorded.of(run, self.corpus, self.name).retrieve_batch(queries, k)
 
@@ -158,8 +174,9 @@ class Answering(Retriever):
 class ScoreFunction(Retriever):
     """Every passage by a function's score, highest first; equal scores by corpus position.
 
-    The quickest way to try an idea: one call a question and passage, so slow for a large corpus. `score`: (text of the
-    question, passage) -> a finite number, as `lambda text, passage: float(passage.title in text)`; `name`: the stage.
+    The quickest way to try an idea: one call a question and passage, so slow for a large corpus.
+    `score`: (text of the question, passage) -> a finite number, as `lambda text, passage:
+    float(passage.title in text)`; `name`: the stage.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -172,7 +189,9 @@ class ScoreFunction(Retriever):
         rankings = []
         for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
             rows = np.arange(len(passages)) if mask is None else mask
-            scores = np.array([self.score(query.text, passages[row]) for row in rows.tolist()], dtype=np.float64)
+            scores = np.array(
+                [self.score(query.text, passages[row]) for row in rows.tolist()], dtype=np.float64
+            )
             ranking = Ranking.from_scores(
                 query.id,
                 rows,
@@ -208,7 +227,9 @@ def _hits(ranking: Any, query: object) -> list[tuple[str, float]]:
         hits = [_hit(pair, 1, query) for pair in ranking.items()]
         return sorted(hits, key=lambda hit: -hit[1])
     if isinstance(ranking, str | bytes) or not isinstance(ranking, Iterable):
-        raise TypeError(f"the ranking of {query!r} is {called(ranking)}; wanted: passage ids, or (id, score).")
+        raise TypeError(
+            f"the ranking of {query!r} is {called(ranking)}; wanted: passage ids, or (id, score)."
+        )
     return [_hit(hit, rank, query) for rank, hit in enumerate(ranking, start=1)]
 
 
@@ -217,11 +238,15 @@ def _hit(hit: Any, rank: int, query: object) -> tuple[str, float]:
     if not isinstance(hit, tuple | list):
         return str(python_value(hit)), 1.0 / rank
     if len(hit) != 2 or isinstance(hit[1], str):
-        raise TypeError(f"the ranking of {query!r} has {hit!r}, which is no passage id and no (id, score).")
+        raise TypeError(
+            f"the ranking of {query!r} has {hit!r}, which is no passage id and no (id, score)."
+        )
     passage_id = str(python_value(hit[0]))
     score = float(hit[1])
     if not math.isfinite(score):
-        raise ValueError(f"the ranking of {query!r} has the score {score} for {passage_id!r}; give a number.")
+        raise ValueError(
+            f"the ranking of {query!r} has the score {score} for {passage_id!r}; give a number."
+        )
     return passage_id, score
 
 
@@ -237,9 +262,13 @@ def _run_frame(rankings: Any, name: str) -> pd.DataFrame:
         if present:
             frame = frame.rename(columns={present[0]: column})
         elif column != "rank":
-            raise ValueError(f"run {name!r} lacks the column {column!r}. Needed: query_id, passage_id, score.")
+            raise ValueError(
+                f"run {name!r} lacks the column {column!r}. Needed: query_id, passage_id, score."
+            )
     for column in {"score", "rank"} & set(frame.columns):
-        numbers = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers = pd.to_numeric(frame[column], errors="coerce").to_numpy(
+            dtype=np.float64, na_value=np.nan
+        )
         damaged = frame[~np.isfinite(numbers)]
         if len(damaged):
             row = damaged.iloc[0]
@@ -252,7 +281,8 @@ def _run_frame(rankings: Any, name: str) -> pd.DataFrame:
 def _frame_hits(rankings: Any, name: str) -> dict[str, list[tuple[Any, Any]]]:
     """Query id -> passage ids and scores of a frame, best first.
 
-    The order is that of the ranks, or of the scores if a query has a rank twice; equal scores keep the frame's order.
+    The order is that of the ranks, or of the scores if a query has a rank twice; equal scores keep
+    the frame's order.
     """
     frame = _run_frame(rankings, name)
     if "rank" in frame.columns and not frame.duplicated(["query_id", "rank"]).any():
@@ -260,4 +290,7 @@ def _frame_hits(rankings: Any, name: str) -> dict[str, list[tuple[Any, Any]]]:
     else:
         frame = frame.sort_values("score", ascending=False, kind="stable")
     queries = frame.groupby("query_id", sort=False)
-    return {str(query): list(zip(hits["passage_id"], hits["score"], strict=True)) for query, hits in queries}
+    return {
+        str(query): list(zip(hits["passage_id"], hits["score"], strict=True))
+        for query, hits in queries
+    }

@@ -1,11 +1,13 @@
 """Rankings <-> TREC run files: `query_id Q0 passage_id rank score system`, one hit a line; gold <-> TREC qrels files.
 
-Blanks and per cent signs of ids and names, and a number sign at their beginning, are written as `%20`, `%25` and `%23`
-and read back. A query without hits has no line. Files whose names end in .gz or .xz are compressed. Lines that begin
-with a number sign are a header, as ir_metadata writes it, and are skipped.
+Blanks and per cent signs of ids and names, and a number sign at their beginning, are written as
+`%20`, `%25` and `%23` and read back. A query without hits has no line. Files whose names end in .gz
+or .xz are compressed. Lines that begin with a number sign are a header, as ir_metadata writes it,
+and are skipped.
 
-trec_eval ignores the rank: it sorts by score, in single precision, and equal scores by id. So a score is written as the
-nearest single-precision number, and one that would not be below that of the hit before as the next smaller one.
+trec_eval ignores the rank: it sorts by score, in single precision, and equal scores by id. So a
+score is written as the nearest single-precision number, and one that would not be below that of the
+hit before as the next smaller one.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def dump(rankings: Iterable[Ranking], system: str) -> str:
     lines = []
     for ranking in rankings:
         query_id = _encode(ranking.query_id)
-        hits = zip(ranking.passage_ids, _falling(ranking.scores.astype(np.float32)).tolist(), strict=True)
+        hits = zip(
+            ranking.passage_ids, _falling(ranking.scores.astype(np.float32)).tolist(), strict=True
+        )
         for rank, (passage_id, score) in enumerate(hits, start=1):
             lines.append(f"{query_id} Q0 {_encode(passage_id)} {rank} {score:.9g} {tag}\n")
     return "".join(lines)
@@ -55,11 +59,11 @@ def _falling(scores: NDArray[np.float32]) -> NDArray[np.float32]:
 def load(path: Path) -> dict[str, list[tuple[str, float]]]:
     """Query id -> (passage id, score), best first, of a run file.
 
-    Hits are ordered by score, as trec_eval does whatever their ranks; equal scores by rank, and then by position in the
-    file (BEIR writes the rank 0 for each hit).
+    Hits are ordered by score, as trec_eval does whatever their ranks; equal scores by rank, and
+    then by position in the file (BEIR writes the rank 0 for each hit).
 
-    DataError: a line without six fields, a rank that is no number, a score that is no finite number, a name that is no
-    UTF-8; it is named.
+    DataError: a line without six fields, a rank that is no number, a score that is no finite
+    number, a name that is no UTF-8; it is named.
     """
     content = path.read_bytes()
     try:
@@ -81,20 +85,28 @@ def _parse_line(line: str, where: str) -> tuple[str, tuple[int, str, float]]:
         query, _, id_, rank, score, _ = line.split()
         if not math.isfinite(float(score)):
             raise ValueError("the score is no finite number")
-        return unquote(query, errors="strict"), (int(rank), unquote(id_, errors="strict"), float(score))
+        return unquote(query, errors="strict"), (
+            int(rank),
+            unquote(id_, errors="strict"),
+            float(score),
+        )
     except ValueError as error:
         form = "`query Q0 passage rank score system`, with a per cent sign of a name written as %25"
         raise DataError(f"{where}: {quoted(line)} is no {form} ({error}).") from error
 
 
-def as_rankings(run: Mapping[str, Sequence[tuple[str, float]]], query_ids: Iterable[str]) -> list[Ranking]:
+def as_rankings(
+    run: Mapping[str, Sequence[tuple[str, float]]], query_ids: Iterable[str]
+) -> list[Ranking]:
     """Rankings of a loaded run, one a query, empty if the file has no line. Their rows index the ids of the run."""
     rankings = []
     ids: list[str] = []
     row_of: dict[str, int] = {}
     for query_id in query_ids:
         hits = run.get(query_id, ())
-        rows = np.array([row_of.setdefault(passage_id, len(row_of)) for passage_id, _ in hits], dtype=np.int64)
+        rows = np.array(
+            [row_of.setdefault(passage_id, len(row_of)) for passage_id, _ in hits], dtype=np.int64
+        )
         scores = np.array([score for _, score in hits], dtype=np.float64)
         rankings.append(Ranking(query_id, rows, scores, ids))
     ids.extend(row_of)
@@ -105,7 +117,10 @@ def dump_qrels(gold: Mapping[str, Mapping[str, int]]) -> str:
     """The text of a qrels file, `query_id 0 passage_id grade`; `QADataset.qrels` is such a mapping."""
     lines = []
     for query_id, grades in gold.items():
-        lines += [f"{_encode(query_id)} 0 {_encode(passage_id)} {grade}\n" for passage_id, grade in grades.items()]
+        lines += [
+            f"{_encode(query_id)} 0 {_encode(passage_id)} {grade}\n"
+            for passage_id, grade in grades.items()
+        ]
     return "".join(lines)
 
 

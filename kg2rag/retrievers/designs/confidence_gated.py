@@ -1,7 +1,7 @@
 """Query -> the best dense hits, joined by passages of related entities if the confidence is high enough.
 
-The confidence-gated design: graph expansion adds noise, so only a confident query gets it. Theirs: every default but
-one, the confidence, the scores and the gate. Ours:
+The confidence-gated design: graph expansion adds noise, so only a confident query gets it. Theirs:
+every default but one, the confidence, the scores and the gate. Ours:
 
 - `min_score`: their 0.7 is of another encoder; 0.35 keeps 95 % of the gold passages among MiniLM's five best hits.
 - A passage that several related entities reach is scored by the strongest; an entity's passages are ordered by cosine
@@ -26,7 +26,13 @@ from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import DesignAliases, Retriever, Tuned
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
-from kg2rag.retrievers.neighbour_passages import LinksEntities, Related, components, passages_naming, related_entities
+from kg2rag.retrievers.neighbour_passages import (
+    LinksEntities,
+    Related,
+    components,
+    passages_naming,
+    related_entities,
+)
 from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Step, step
 
 COLOUR = "#009E73"  # in plots
@@ -48,7 +54,11 @@ ALIASES = DesignAliases(
         ("minConfidence", "min_confidence", ""),
         ("enabled, graphExpansion.enabled, useGraph", "use_graph", ""),
         ("fullTextSearch", "vector", "False if there is no vector index"),
-        ("vectorResults, graphResults, expansionSkipped", "GateNotes", "vector_results, graph_results, warning"),
+        (
+            "vectorResults, graphResults, expansionSkipped",
+            "GateNotes",
+            "vector_results, graph_results, warning",
+        ),
         ("entitiesRecognized", "GateNotes.entities", ""),
         ("maxTokens", "ContextFormatter.passage_tokens", "of the context"),
         ("includeRelationships, includeSources", "ContextFormatter", "always shown"),
@@ -91,8 +101,8 @@ class GateNotes(Notes):
 class ConfidenceGated(LinksEntities, Retriever):
     """Dense hits, joined by passages of related entities if the `confidence` is high enough.
 
-    A graph hit scores passage score · strength / 10 · confidence. The notes (`GateNotes`) have the confidence, the
-    entities recognised, and as `warning` why the graph was not used.
+    A graph hit scores passage score · strength / 10 · confidence. The notes (`GateNotes`) have the
+    confidence, the entities recognised, and as `warning` why the graph was not used.
 
     Parameters
     ----------
@@ -131,14 +141,18 @@ class ConfidenceGated(LinksEntities, Retriever):
         columns = zip(queries, links, self.kb.candidates(queries), hits, strict=True)
         return [self._gate(*column).top(k) for column in columns]
 
-    def _text_hits(self, queries: Sequence[Query], links: Sequence[Sequence[Link]]) -> list[TextHits]:
+    def _text_hits(
+        self, queries: Sequence[Query], links: Sequence[Sequence[Link]]
+    ) -> list[TextHits]:
         """Dense hits; BM25's without vectors, and if no hit is similar enough to a query that names an entity."""
         hits = [NO_HITS] * len(queries)
         if self.vector:
             for i, ranking in enumerate(Dense(self.kb).retrieve_batch(queries, self.depth)):
                 similar = ranking.scores >= self.min_score
                 hits[i] = TextHits("vector", ranking.rows[similar], ranking.scores[similar])
-        lexical = [i for i, text in enumerate(hits) if not len(text.rows) and (links[i] or not self.vector)]
+        lexical = [
+            i for i, text in enumerate(hits) if not len(text.rows) and (links[i] or not self.vector)
+        ]
         rankings = BM25(self.kb).retrieve_batch([queries[i] for i in lexical], self.depth)
         for i, ranking in zip(lexical, rankings, strict=True):
             hits[i] = TextHits("bm25", ranking.rows, ranking.scores)
@@ -150,7 +164,9 @@ class ConfidenceGated(LinksEntities, Retriever):
             self.kb.encode_queries(queries)
         super().prepare(queries)
 
-    def _gate(self, query: Query, links: Sequence[Link], mask: IntArray | None, text: TextHits) -> Ranking:
+    def _gate(
+        self, query: Query, links: Sequence[Link], mask: IntArray | None, text: TextHits
+    ) -> Ranking:
         text_scores = text.values if text.stage == "vector" else squashed(text.values)
         sure, skipped = self._confidence(query, links, text_scores)
         related = {} if skipped else self._reached(query, links, mask)
@@ -176,22 +192,30 @@ class ConfidenceGated(LinksEntities, Retriever):
         paths = TriplePaths(self.kb.graph, related, attrgetter("path")) if related else {}
         return Ranking.from_groups(query.id, groups, self.kb.corpus.ids, paths, notes)
 
-    def _confidence(self, query: Query, links: Sequence[Link], text_scores: FloatArray) -> tuple[float, str]:
+    def _confidence(
+        self, query: Query, links: Sequence[Link], text_scores: FloatArray
+    ) -> tuple[float, str]:
         """The confidence, and why the graph is skipped; "" if it is not."""
         if not self.use_graph:
             return 0.5, "use_graph is False"
-        sure = confidence(query.text, bool(links), float(text_scores[0]) if len(text_scores) else 0.0)
+        sure = confidence(
+            query.text, bool(links), float(text_scores[0]) if len(text_scores) else 0.0
+        )
         if not links:
             return sure, "the query names no entity of the graph"
         if sure < self.min_confidence:
             return sure, f"confidence below {self.min_confidence:g}"
         return sure, ""
 
-    def _reached(self, query: Query, links: Sequence[Link], mask: IntArray | None) -> dict[int, Related]:
+    def _reached(
+        self, query: Query, links: Sequence[Link], mask: IntArray | None
+    ) -> dict[int, Related]:
         """Corpus row -> the related entity that led there, the strongest first."""
         min_weight = 10 * self.min_graph_score
         related: dict[int, Related] = {}
-        for near in related_entities(self.kb, links, self.hops, attrgetter("strength"), min_weight=min_weight):
+        for near in related_entities(
+            self.kb, links, self.hops, attrgetter("strength"), min_weight=min_weight
+        ):
             rows, counts = passages_naming(self.kb, near.entity, mask)
             if len(rows) > self.max_chunks:
                 scores = self._passage_scores(query, rows) if self._reads_vectors else counts
@@ -220,13 +244,28 @@ class ConfidenceGated(LinksEntities, Retriever):
         (mask,) = self.kb.candidates([query])
         skipped = ranking.notes.warning
         linked = components(self.kb).rows_with(link.entity for link in links)
-        related = [] if skipped else list(replace(self, max_chunks=self.trace_depth)._reached(query, links, mask))
+        related = (
+            []
+            if skipped
+            else list(replace(self, max_chunks=self.trace_depth)._reached(query, links, mask))
+        )
         unread = f"no text hit (the first {self.depth}, of a score of {self.min_score:g}), and "
         closed = f"the graph was skipped: {skipped}" if skipped else f"beyond hops = {self.hops}"
         return (
-            step("linked", "entity not linked", f"{unread}no entity of the query leads to it", linked, ranking.rows),
+            step(
+                "linked",
+                "entity not linked",
+                f"{unread}no entity of the query leads to it",
+                linked,
+                ranking.rows,
+            ),
             step("expanded", "not expanded", unread + closed, related, ranking.rows),
-            step("kept", "pruned", f"{unread}below the {self.max_chunks} kept of each related entity", ranking.rows),
+            step(
+                "kept",
+                "pruned",
+                f"{unread}below the {self.max_chunks} kept of each related entity",
+                ranking.rows,
+            ),
         )
 
 

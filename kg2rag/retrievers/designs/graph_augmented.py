@@ -1,8 +1,9 @@
 """A ranking -> the same hits and a few more, re-scored by how near the graph puts them to the query's entities.
 
-The graph-augmented design (graph score, 0.7 / 0.3 and 4 passages are its defaults). It is additive: no hit is dropped.
-Ours: the graph score counts the mentions in the passage that it scores; a passage that several entities reach counts
-by its best one; equal graph scores are ordered by cosine.
+The graph-augmented design (graph score, 0.7 / 0.3 and 4 passages are its defaults). It is additive:
+no hit is dropped. Ours: the graph score counts the mentions in the passage that it scores; a
+passage that several entities reach counts by its best one; equal graph scores are ordered by
+cosine.
 """
 
 from __future__ import annotations
@@ -25,7 +26,18 @@ from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import FusionNotes, fuse, min_max
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.retrievers.neighbour_passages import LinksEntities, components
-from kg2rag.types import FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, first_of, sources, step
+from kg2rag.types import (
+    FloatArray,
+    IntArray,
+    Matrix,
+    Notes,
+    Query,
+    Ranking,
+    Trace,
+    first_of,
+    sources,
+    step,
+)
 from kg2rag.types.parameters import Count, Natural, ParameterError, Share, Weight, checked
 from kg2rag.types.rankings import number, top_with_ties
 
@@ -53,7 +65,8 @@ ALIASES = DesignAliases(
     ),
 )
 
-TIE = 1e-4  # of the cosine: it orders passages of equal graph score, and is above the rounding of scores
+# of the cosine: it orders passages of equal graph score, and is above the rounding of scores
+TIE = 1e-4
 LEAST_BEST_SIMILARITY = 0.1  # the best of ten similarities is above it
 WALK_FORMULAS = {"pagerank", "walk"}  # formulas of scores that are shares of a walk's mass
 ROUNDING = 1e-5  # by so much may a cosine of unit vectors in single precision be above 1
@@ -62,9 +75,9 @@ ROUNDING = 1e-5  # by so much may a cosine of unit vectors in single precision b
 class RelatedPassages(NamedTuple):
     """The passages that name an entity around those of a query, each by the one that gives it its best score.
 
-    Of equal scores the first entity counts. `rows`, (n,), ascend. Of that entity, (n,) each: `numbers`, its number
-    among those of all `neighbourhoods`; in `parts` the graph score ("graph"), "strength", "hop" and "mentions", as the
-    score counts them.
+    Of equal scores the first entity counts. `rows`, (n,), ascend. Of that entity, (n,) each:
+    `numbers`, its number among those of all `neighbourhoods`; in `parts` the graph score ("graph"),
+    "strength", "hop" and "mentions", as the score counts them.
     """
 
     neighbourhoods: tuple[Neighbourhood, ...]
@@ -85,7 +98,9 @@ class RelatedPassages(NamedTuple):
     def numbers_of(self, rows: IntArray) -> dict[int, int]:
         """Row -> the number of its entity, of those rows that are reached."""
         is_wanted = np.isin(self.rows, rows)
-        return dict(zip(self.rows[is_wanted].tolist(), self.numbers[is_wanted].tolist(), strict=True))
+        return dict(
+            zip(self.rows[is_wanted].tolist(), self.numbers[is_wanted].tolist(), strict=True)
+        )
 
     def path(self, number: int) -> tuple[int, ...]:
         """The triples that led to the entity of that number."""
@@ -107,8 +122,9 @@ class GraphAugmentNotes(Notes):
 class GraphAugment(LinksEntities, Stage):
     """combined = alpha · score + beta · graph score, of scores in [0, 1].
 
-    Scores that are no similarities are min-max scaled within the hits read, which the notes record: those outside
-    [-1, 1], such as BM25's, those whose best is below 0.1, and those of a rank fusion or of PageRank.
+    Scores that are no similarities are min-max scaled within the hits read, which the notes record:
+    those outside [-1, 1], such as BM25's, those whose best is below 0.1, and those of a rank fusion
+    or of PageRank.
 
     Parameters
     ----------
@@ -143,7 +159,9 @@ class GraphAugment(LinksEntities, Stage):
         vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
         return list(map(self._augment, rankings, links, vectors, masks))
 
-    def _augment(self, ranking: Ranking, links: Sequence[Link], vector: Matrix, mask: IntArray | None) -> Ranking:
+    def _augment(
+        self, ranking: Ranking, links: Sequence[Link], vector: Matrix, mask: IntArray | None
+    ) -> Ranking:
         related = self._related([link.entity for link in links], mask)
         added, cosines = self._added(related, ranking.rows, vector)
         is_scaled = _needs_scaling(ranking)
@@ -152,12 +170,18 @@ class GraphAugment(LinksEntities, Stage):
         graph = {"hybrid": np.zeros(len(added)), **related.of(added)}
         groups = {
             "hybrid": (ranking.rows, self._combined(hybrid), {**ranking.score_parts, **hybrid}),
-            "graph": (added, self._combined(graph) + TIE * cosines, {**graph, "graph cosine": cosines}),
+            "graph": (
+                added,
+                self._combined(graph) + TIE * cosines,
+                {**graph, "graph cosine": cosines},
+            ),
         }
         notes = GraphAugmentNotes(
             f"{number(self.alpha)} · hybrid + {number(self.beta)} · graph + {number(TIE)} · graph cosine",
             {"hybrid": " and ".join(dict.fromkeys(sources(ranking).values())), "graph": "graph"},
-            warning="" if links else "no entity of the graph was recognised: the graph adds nothing",
+            warning=""
+            if links
+            else "no entity of the graph was recognised: the graph adds nothing",
             entities=linked_entities(self.kb, links),
             inputs=(ranking.notes,),
             graph_results=len(added),
@@ -170,7 +194,9 @@ class GraphAugment(LinksEntities, Stage):
     def _combined(self, parts: Mapping[str, FloatArray]) -> FloatArray:
         return self.alpha * parts["hybrid"] + self.beta * parts["graph"]
 
-    def _added(self, related: RelatedPassages, hybrid: IntArray, vector: Matrix) -> tuple[IntArray, FloatArray]:
+    def _added(
+        self, related: RelatedPassages, hybrid: IntArray, vector: Matrix
+    ) -> tuple[IntArray, FloatArray]:
         """The passages that only the graph found, at most `max_chunks`, by score, cosine and row; and their cosines."""
         new = np.flatnonzero((related.parts["graph"] > 0) & ~np.isin(related.rows, hybrid))
         if not (self.max_chunks and len(new)):
@@ -199,7 +225,10 @@ class GraphAugment(LinksEntities, Stage):
         scores = graph_score(parts["strength"], parts["hop"], parts["mentions"])
         order = np.lexsort((-scores, rows))  # stable: of equal scores the first
         best = order[run_starts(rows[order])]
-        best_parts = {name: values[best].astype(np.float64) for name, values in {"graph": scores, **parts}.items()}
+        best_parts = {
+            name: values[best].astype(np.float64)
+            for name, values in {"graph": scores, **parts}.items()
+        }
         return RelatedPassages(tuple(neighbourhoods), rows[best], numbers[best], best_parts)
 
     def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
@@ -213,12 +242,27 @@ class GraphAugment(LinksEntities, Stage):
         unread = f"not among the first {self.depth} hits, and "
         entities = [link.entity for link in links]
         linked = components(self.kb).rows_with(entities)
-        why = "no entity of the query leads to it" if entities else "no entity of the graph was recognised"
+        why = (
+            "no entity of the query leads to it"
+            if entities
+            else "no entity of the graph was recognised"
+        )
         related = self._related(entities).rows
         steps = (
             step("linked", "entity not linked", unread + why, linked, ranking.rows),
-            step("expanded", "not expanded", f"{unread}beyond hops = {self.hops}", related, ranking.rows),
-            step("added", "pruned", f"{unread}below the {self.max_chunks} that the graph may add", ranking.rows),
+            step(
+                "expanded",
+                "not expanded",
+                f"{unread}beyond hops = {self.hops}",
+                related,
+                ranking.rows,
+            ),
+            step(
+                "added",
+                "pruned",
+                f"{unread}below the {self.max_chunks} that the graph may add",
+                ranking.rows,
+            ),
         )
         return Trace(ranking, steps)
 
@@ -244,7 +288,11 @@ def _needs_scaling(ranking: Ranking) -> bool:
     if isinstance(notes, FusionNotes):
         return bool(greatest > 1 + ROUNDING) or notes.method == "rrf"
     formulas = [notes.formula] if isinstance(notes.formula, str) else notes.formula.values()
-    return bool(greatest > 1 + ROUNDING or greatest < LEAST_BEST_SIMILARITY or not WALK_FORMULAS.isdisjoint(formulas))
+    return bool(
+        greatest > 1 + ROUNDING
+        or greatest < LEAST_BEST_SIMILARITY
+        or not WALK_FORMULAS.isdisjoint(formulas)
+    )
 
 
 @ALIASES
@@ -263,7 +311,8 @@ def graph_augmented(
 ) -> Pipeline:
     """A min-max weighted merge of dense and BM25, re-scored and extended by the graph around the query's entities.
 
-    `dense_share` is the weight of dense, in [0, 1], and the rest that of BM25; the others are of `GraphAugment`.
+    `dense_share` is the weight of dense, in [0, 1], and the rest that of BM25; the others are of
+    `GraphAugment`.
     """
     weights = (dense_share, round(1 - dense_share, 12))
     merged = fuse(Dense(kb), BM25(kb), weights=weights, method="sum", depth=depth)

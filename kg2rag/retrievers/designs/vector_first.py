@@ -1,7 +1,7 @@
 """Query -> dense hits, and the best passages of documents that the graph relates to the query's entities.
 
-The vector-first design: the graph adds to the vector search and displaces none of its hits. Theirs: every default,
-the document step, source and relationship path of each hit. Ours:
+The vector-first design: the graph adds to the vector search and displaces none of its hits. Theirs:
+every default, the document step, source and relationship path of each hit. Ours:
 
 - How strength and confidence count. The design's boost is the constant 1 + 0.1 ("plain"), yet both should count.
 - A document that several related entities lead to is attributed to the one with the greatest strength · confidence.
@@ -27,7 +27,13 @@ from kg2rag.retrievers import linking
 from kg2rag.retrievers.contract import DesignAliases
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, linked_entities
-from kg2rag.retrievers.neighbour_passages import LinksEntities, Related, components, passages_naming, related_entities
+from kg2rag.retrievers.neighbour_passages import (
+    LinksEntities,
+    Related,
+    components,
+    passages_naming,
+    related_entities,
+)
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Step, number, step
 from kg2rag.types.parameters import Count, ParameterError, Weight
@@ -71,9 +77,10 @@ class VectorFirstNotes(Notes):
 class VectorFirst(LinksEntities, VectorRetriever):
     """Dense hits first, then passages of related documents, merged by similarity and relatedness.
 
-    An augmented passage scores similarity · (1 + boost · strength · confidence), or as `scoring` says; a dense hit its
-    similarity. Stages are the design's sources, "vector" and "graph_augmented"; of "vector_only" the notes
-    (`VectorFirstNotes`) have the reason as `warning`, and of a token limit the hits left out.
+    An augmented passage scores similarity · (1 + boost · strength · confidence), or as `scoring`
+    says; a dense hit its similarity. Stages are the design's sources, "vector" and
+    "graph_augmented"; of "vector_only" the notes (`VectorFirstNotes`) have the reason as `warning`,
+    and of a token limit the hits left out.
 
     Parameters
     ----------
@@ -104,7 +111,8 @@ class VectorFirst(LinksEntities, VectorRetriever):
     scoring: Literal["boost", "plain", "product"] = "boost"
     max_tokens: Count | None = 4000
     use_graph: bool = True
-    linker: str | Linker = "ngram(limit=1000)"  # more than a query names: `entities` limits what the types leave
+    # more than a query names: `entities` limits what the types leave
+    linker: str | Linker = "ngram(limit=1000)"
 
     def __post_init__(self) -> None:
         if self.types is not None:
@@ -121,18 +129,27 @@ class VectorFirst(LinksEntities, VectorRetriever):
         """The linker, or each one of a chain, held to the types."""
         linker = linking.of(self.linker, self.kb)
         members = linker.linkers if isinstance(linker, ChainLinker) else (linker,)
-        return ChainLinker(tuple(TypedLinker(member, self.kb, self.types, self.entities) for member in members))
+        return ChainLinker(
+            tuple(TypedLinker(member, self.kb, self.types, self.entities) for member in members)
+        )
 
     def ab(self) -> dict[str, VectorFirst]:
         """Two systems, without and with the graph: `kg2rag.compare(VectorFirst(kb).ab(), data)` is the A/B test."""
-        return {"vector_only": replace(self, use_graph=False), "vector_first": replace(self, use_graph=True)}
+        return {
+            "vector_only": replace(self, use_graph=False),
+            "vector_first": replace(self, use_graph=True),
+        }
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One dense search and one token count for the batch."""
         dense = Dense(self.kb).retrieve_batch(queries, self.depth)
-        merged = list(map(self._augment, queries, dense, self._link(queries), self.kb.candidates(queries)))
+        merged = list(
+            map(self._augment, queries, dense, self._link(queries), self.kb.candidates(queries))
+        )
         if self.max_tokens is not None:
-            merged = cut(merged, self.kb.corpus.contents, counter_of(self.kb.embedder), self.max_tokens)
+            merged = cut(
+                merged, self.kb.corpus.contents, counter_of(self.kb.embedder), self.max_tokens
+            )
         return [ranking.top(k) for ranking in merged]
 
     def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
@@ -140,10 +157,16 @@ class VectorFirst(LinksEntities, VectorRetriever):
 
     def _related(self, links: Sequence[Link]) -> list[Related]:
         return related_entities(
-            self.kb, links, self.hops, lambda near: near.strength * near.confidence, limit=self.limit
+            self.kb,
+            links,
+            self.hops,
+            lambda near: near.strength * near.confidence,
+            limit=self.limit,
         )
 
-    def _augment(self, query: Query, dense: Ranking, links: Sequence[Link], mask: IntArray | None) -> Ranking:
+    def _augment(
+        self, query: Query, dense: Ranking, links: Sequence[Link], mask: IntArray | None
+    ) -> Ranking:
         related = self._related(links)
         leading_to, rows = self._documents(related, dense.rows, mask)
         similarity = self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
@@ -163,7 +186,9 @@ class VectorFirst(LinksEntities, VectorRetriever):
             entities=linked_entities(self.kb, links),
             retrieval_strategy="vector_first_graph_augmented" if links else "vector_only",
             expanded_entities=tuple(self.kb.graph.names[near.entity] for near in related),
-            relationship_paths={dense.ids[row]: "; ".join(map(str, path)) for row, path in paths.items()},
+            relationship_paths={
+                dense.ids[row]: "; ".join(map(str, path)) for row, path in paths.items()
+            },
         )
         parts = {"similarity": similarity, "strength": strength, "confidence": confidence}
         groups = {
@@ -187,7 +212,9 @@ class VectorFirst(LinksEntities, VectorRetriever):
     ) -> tuple[dict[str, Related], IntArray]:
         """Documents that name a related entity and are not retrieved -> the entity that led there; their rows."""
         ids = self.kb.corpus.doc_ids
-        rows_of = self.kb.cached("rows_by_document", lambda: pd.Series(ids).groupby(np.array(ids, object)).indices)
+        rows_of = self.kb.cached(
+            "rows_by_document", lambda: pd.Series(ids).groupby(np.array(ids, object)).indices
+        )
         retrieved_ids = {ids[row] for row in retrieved.tolist()}
         documents: dict[str, Related] = {}
         for near in related:
@@ -223,12 +250,25 @@ class VectorFirst(LinksEntities, VectorRetriever):
         _, related = self._documents(self._related(links), dense.rows, mask)
         unread = f"not among the first {self.depth} dense hits, and "
         why = "no entity of the query leads to it" if links else self._why_vector_only()
-        limits = f"beyond the {self.max_augmented} augmented or the {self.max_total} passages in all"
+        limits = (
+            f"beyond the {self.max_augmented} augmented or the {self.max_total} passages in all"
+        )
         return (
             step("linked", "entity not linked", unread + why, linked, related, uncut.rows),
-            step("related", "not expanded", f"{unread}no related entity is named in its document", related, uncut.rows),
+            step(
+                "related",
+                "not expanded",
+                f"{unread}no related entity is named in its document",
+                related,
+                uncut.rows,
+            ),
             step("added", "pruned", limits, uncut.rows),
-            step("within the tokens", "cut by budget", f"beyond max_tokens = {self.max_tokens}", ranking.rows),
+            step(
+                "within the tokens",
+                "cut by budget",
+                f"beyond max_tokens = {self.max_tokens}",
+                ranking.rows,
+            ),
         )
 
 
@@ -251,7 +291,9 @@ class TypedLinker:
             linker = linker.with_types(types)
         typed = []
         for links in linker.link_batch(queries):
-            typed.append([link for link in links if graph.types[link.entity] in types][: self.limit])
+            typed.append(
+                [link for link in links if graph.types[link.entity] in types][: self.limit]
+            )
         return typed
 
     def _graph_types(self, types: Sequence[str]) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from kg2rag.text.registry import Registry
 
 __all__ = ["DESIGN", "LINKERS", "Link", "Linker", "of"]
 
-DESIGN = "ngram+embedding"  # the graph-augmented design's: names in the query's words, else like its vector
+# the graph-augmented design's: names in the query's words, else like its vector
+DESIGN = "ngram+embedding"
 LINKERS: Registry[Linker] = Registry(
     "linker",
     {

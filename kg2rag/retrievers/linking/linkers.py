@@ -1,7 +1,8 @@
 """Query text -> the entities of a graph that it names, each with the span, the linker and a confidence.
 
-The linkers are those of the graph-augmented and confidence-gated designs; longest match first, and names of any length,
-are our reading; misspelt names are ours. `kg2rag.llm.linker` asks a language model.
+The linkers are those of the graph-augmented and confidence-gated designs; longest match first, and
+names of any length, are our reading; misspelt names are ours. `kg2rag.llm.linker` asks a language
+model.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _NAME_WORDS = LexicalSettings(stop_words=False)
 
 MAX_PHRASES = 20  # of a query that are looked up
 MAX_NEAREST_NAMES = 20  # names that are compared with a stretch
-SLACK = 0.15  # by so much less alike may these be to the index, where a swap of letters is two edits
+# by so much less alike may these be to the index, where a swap of letters is two edits
+SLACK = 0.15
 MAX_WORDS = 200  # of a query that are read
 MAX_NAME_WORDS = 6  # words of a stretch
 PLAIN_WORDS = FUNCTION_WORDS.union("get i make me now off out see us use used uses using".split())
@@ -113,7 +115,10 @@ class PhraseLinker(TextLinker):
         lexicon, entity_of = self.kb.entity_lexicon
         start, end = span
         names = lexicon.find(text[start:end], capitals=False)
-        return [Link(entity_of[name], (start + first, start + last), "phrase", 1.0) for name, (first, last) in names]
+        return [
+            Link(entity_of[name], (start + first, start + last), "phrase", 1.0)
+            for name, (first, last) in names
+        ]
 
     def _entities(self, text: str, span: Span) -> list[Link]:
         """The entities whose names hold all words of a phrase; else the one that it is a name or alias of."""
@@ -121,7 +126,10 @@ class PhraseLinker(TextLinker):
         graph = self.kb.graph
         links = []
         for entity in self._with_all_words(phrase):
-            confidence = max(_jaccard(reading, graph.names[entity]) for reading in (phrase, _unpossessive(phrase)))
+            confidence = max(
+                _jaccard(reading, graph.names[entity])
+                for reading in (phrase, _unpossessive(phrase))
+            )
             if confidence > 0 and _marks(phrase) == _marks(graph.names[entity]):
                 links.append(Link(entity, span, "phrase", confidence))
         exact = graph.find(phrase)  # the full-text index knows accents, and no aliases
@@ -153,9 +161,9 @@ class Stretch(NamedTuple):
 class FuzzyLinker(TextLinker):
     """Stretches of adjacent words that are spelt like a name or an alias; the most similar first, and no two overlap.
 
-    A stretch neither begins nor ends with a function word. Swapped neighbours are one edit. A stretch whose words the
-    corpus all has is spelt as somebody meant it: it links to its very name, up to separators. One of the `PLAIN_WORDS`
-    is a name as in `NGramLinker`.
+    A stretch neither begins nor ends with a function word. Swapped neighbours are one edit. A
+    stretch whose words the corpus all has is spelt as somebody meant it: it links to its very name,
+    up to separators. One of the `PLAIN_WORDS` is a name as in `NGramLinker`.
 
     Parameters
     ----------
@@ -174,7 +182,14 @@ class FuzzyLinker(TextLinker):
             for entity, similarity in self._alike(stretch):
                 if not _is_plain_word(text, stretch.span, self.kb.graph, entity):
                     links.append(Link(entity, stretch.span, "fuzzy", similarity))
-        links.sort(key=lambda link: (-link.confidence, link.span[0] - link.span[1], link.span[0], link.entity))
+        links.sort(
+            key=lambda link: (
+                -link.confidence,
+                link.span[0] - link.span[1],
+                link.span[0],
+                link.entity,
+            )
+        )
         return _without_overlap(links)[: self.limit]
 
     def _stretches(self, text: str) -> Iterator[Stretch]:
@@ -185,7 +200,10 @@ class FuzzyLinker(TextLinker):
         for first in range(len(words)):
             for last in range(first, min(first + MAX_NAME_WORDS, len(words))):
                 stretch = _joined(words[first : last + 1])
-                if FUNCTION_WORDS.isdisjoint((words[first].key, words[last].key)) and len(stretch.key) <= LONGEST:
+                if (
+                    FUNCTION_WORDS.isdisjoint((words[first].key, words[last].key))
+                    and len(stretch.key) <= LONGEST
+                ):
                     yield stretch
 
     def _alike(self, stretch: Stretch) -> Iterator[tuple[int, float]]:
@@ -195,7 +213,9 @@ class FuzzyLinker(TextLinker):
         trigrams, entities = self.kb.cached("fuzzy names", lambda: _name_keys(self.kb))
         names = [stretch.key]
         if not stretch.is_known:
-            similar = trigrams.similar(stretch.key, max(self.min_similarity - SLACK, 0.01), MAX_NEAREST_NAMES)
+            similar = trigrams.similar(
+                stretch.key, max(self.min_similarity - SLACK, 0.01), MAX_NEAREST_NAMES
+            )
             names = [str(trigrams.keys[code]) for code in similar.keys.tolist()]
         for name in names:
             similarity = OSA.normalized_similarity(stretch.key, name)
@@ -225,7 +245,7 @@ class EmbeddingLinker:
     min_cosine: Cosine = 0.55
     limit: Count = 3
 
-    def workloads(self, queries: Sequence[Query]) -> list[Workload]:  # noqa: ARG002
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
         """The entities' names."""
         return [self.kb.workload("entity names", self.kb.graph.names)]
 
@@ -239,7 +259,11 @@ class EmbeddingLinker:
             span = (0, len(query.text))
             pairs = zip(entities.tolist(), np.minimum(cosines, 1.0).tolist(), strict=True)
             links.append(
-                [Link(entity, span, "embedding", cosine) for entity, cosine in pairs if cosine >= self.min_cosine]
+                [
+                    Link(entity, span, "embedding", cosine)
+                    for entity, cosine in pairs
+                    if cosine >= self.min_cosine
+                ]
             )
         return links
 
@@ -256,14 +280,18 @@ class ChainLinker:
         for linker in self.linkers:
             unlinked = [i for i, query_links in enumerate(links) if not query_links]
             if unlinked:
-                for i, query_links in zip(unlinked, linker.link_batch([queries[i] for i in unlinked]), strict=True):
+                for i, query_links in zip(
+                    unlinked, linker.link_batch([queries[i] for i in unlinked]), strict=True
+                ):
                     links[i] = query_links
         return links
 
 
 def linked_entities(kb: KnowledgeBase, links: Sequence[Link]) -> tuple[LinkedEntity, ...]:
     """The links of a query as a ranking's notes name them."""
-    return tuple(LinkedEntity(kb.graph.names[link.entity], link.linker, link.confidence) for link in links)
+    return tuple(
+        LinkedEntity(kb.graph.names[link.entity], link.linker, link.confidence) for link in links
+    )
 
 
 def _is_plain_word(text: str, span: Span, graph: KnowledgeGraph, entity: int) -> bool:
@@ -308,11 +336,15 @@ def _name_keys(kb: KnowledgeBase) -> tuple[TrigramIndex, dict[str, list[int]]]:
     entities: dict[str, list[int]] = {}
     for entity, (name, aliases) in enumerate(zip(graph.names, graph.aliases, strict=True)):
         keys = [key(spelling) for spelling in (name, *aliases)]
-        for spelling in dict.fromkeys(variant for name_key in keys for variant in (name_key, unstroked(name_key))):
+        for spelling in dict.fromkeys(
+            variant for name_key in keys for variant in (name_key, unstroked(name_key))
+        ):
             if 1 < len(spelling) <= LONGEST:
                 entities.setdefault(spelling, []).append(entity)
     rules = {"graph": graph.fingerprint, "names": 2}
-    path = kb.store.entry("trigram-names", rules, lambda folder: TrigramIndex.write(folder, list(entities)))
+    path = kb.store.entry(
+        "trigram-names", rules, lambda folder: TrigramIndex.write(folder, list(entities))
+    )
     return TrigramIndex(path), entities
 
 

@@ -1,9 +1,10 @@
 """Queries -> the passages that are worth ranking, about 60 each, and the signals that the fitted models read of them.
 
-Candidates are the first of a walk, of the cosines and of BM25; the walk is that of `mention_ppr`, started also at the
-passages nearest to the question's sub-phrases. Signals are those of a single candidate, and `step_signals` of one that
-continues a set of passages, which ask what that set leaves open; but for the score of BM25 they are relative to the
-question or bounded. Ours, after MaxSim (ColBERT) and the condensed query of Baleen (Khattab et al., NeurIPS 2021).
+Candidates are the first of a walk, of the cosines and of BM25; the walk is that of `mention_ppr`,
+started also at the passages nearest to the question's sub-phrases. Signals are those of a single
+candidate, and `step_signals` of one that continues a set of passages, which ask what that set
+leaves open; but for the score of BM25 they are relative to the question or bounded. Ours, after
+MaxSim (ColBERT) and the condensed query of Baleen (Khattab et al., NeurIPS 2021).
 """
 
 from __future__ import annotations
@@ -37,7 +38,13 @@ STEP = ("start", "shared_word", "phrase_gain", "title_words", "tokens_joint")
 SINGLE = ("bm25_score", "cosine", "tokens")
 GATE = ("titles", "linked")
 CHAIN = ("second", "third", "walk_named")
-MODELS: Mapping[str, tuple[str, ...]] = {"start": START, "step": STEP, "single": SINGLE, "chain": CHAIN, "gate": GATE}
+MODELS: Mapping[str, tuple[str, ...]] = {
+    "start": START,
+    "step": STEP,
+    "single": SINGLE,
+    "chain": CHAIN,
+    "gate": GATE,
+}
 """Model -> its signals."""
 OF_TOKENS = ("tokens", "tokens_joint")
 """Signals that need an encoder's token vectors."""
@@ -52,9 +59,10 @@ def names_of(model: str, *, tokens: bool) -> tuple[str, ...]:
 def sub_phrases(question: str, most: int) -> list[str]:
     """At most `most` spans of two words or more, each once, those of fewest runs first.
 
-    A run is a sequence of content words; function words, punctuation and a possessive end it. A span begins and ends
-    with a run, may hold function words between runs, and is not the whole question. Of a text so long that its phrases
-    have more than `CHARACTERS`, those that fit, and none of more runs than the first that does not.
+    A run is a sequence of content words; function words, punctuation and a possessive end it. A
+    span begins and ends with a run, may hold function words between runs, and is not the whole
+    question. Of a text so long that its phrases have more than `CHARACTERS`, those that fit, and
+    none of more runs than the first that does not.
     """
     words, runs = _runs(question)
     phrases: dict[str, None] = {}
@@ -162,7 +170,13 @@ class Searches:
 
 
 def phrase_restart(
-    rows: IntArray, cosines: FloatArray, *, seeds: int, weight: float, temperature: float, fit_temperature: float
+    rows: IntArray,
+    cosines: FloatArray,
+    *,
+    seeds: int,
+    weight: float,
+    temperature: float,
+    fit_temperature: float,
 ) -> NodeWeights:
     """What the sub-phrases of a question add to where its walk starts.
 
@@ -176,7 +190,9 @@ def phrase_restart(
         if len(nearest.rows):
             share = np.exp((nearest.scores - nearest.best) / temperature)
             nodes.append(nearest.rows)
-            weights.append(weight * np.exp((nearest.best - 1) / fit_temperature) * share / share.sum())
+            weights.append(
+                weight * np.exp((nearest.best - 1) / fit_temperature) * share / share.sum()
+            )
     return NodeWeights.of(np.concatenate(nodes), np.concatenate(weights))
 
 
@@ -232,7 +248,11 @@ class Candidates:
 
 
 def find_evidence(
-    kb: KnowledgeBase, text: str, candidates: Candidates, searches: Searches, tokens: QuestionTokens | None
+    kb: KnowledgeBase,
+    text: str,
+    candidates: Candidates,
+    searches: Searches,
+    tokens: QuestionTokens | None,
 ) -> Evidence:
     """The evidence of one question about its candidates."""
     rows = candidates.rows
@@ -287,7 +307,9 @@ def weighted(similarities: FloatArray, weights: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("...t,t->...", similarities, weights))
 
 
-def step_signals(evidence: Evidence, start: FloatArray, sets: IntArray, temperature: float) -> dict[str, FloatArray]:
+def step_signals(
+    evidence: Evidence, start: FloatArray, sets: IntArray, temperature: float
+) -> dict[str, FloatArray]:
     """How every candidate continues each set of passages, (n_sets, m) each.
 
     - start: its log-odds by the start model.
@@ -312,5 +334,7 @@ def step_signals(evidence: Evidence, start: FloatArray, sets: IntArray, temperat
     }
     if evidence.max_sim is not None and evidence.weights is not None:
         similarities = evidence.max_sim[sets].max(axis=1)
-        signals["tokens_joint"] = weighted(np.maximum(evidence.max_sim, similarities[:, None]), evidence.weights)
+        signals["tokens_joint"] = weighted(
+            np.maximum(evidence.max_sim, similarities[:, None]), evidence.weights
+        )
     return signals

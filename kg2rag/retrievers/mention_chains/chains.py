@@ -1,8 +1,9 @@
 """Evidence -> chains of passages, each continuing what those before it leave open, and what they say of each passage.
 
-A beam over sets of two and three passages, as beam retrieval and PropRAG search chains, with two linear models in
-place of a trained encoder. Their coefficients are in a TOML file that `eval/fit.py` writes, only from training
-questions. Ours; see [1] Zhang et al., "End-to-End Beam Retrieval", NAACL 2024, [2] Wang & Han, "PropRAG", EMNLP 2025.
+A beam over sets of two and three passages, as beam retrieval and PropRAG search chains, with two
+linear models in place of a trained encoder. Their coefficients are in a TOML file that
+`eval/fit.py` writes, only from training questions. Ours; see [1] Zhang et al., "End-to-End Beam
+Retrieval", NAACL 2024, [2] Wang & Han, "PropRAG", EMNLP 2025.
 """
 
 from __future__ import annotations
@@ -58,7 +59,11 @@ class Linear:
     @property
     def formula(self) -> str:
         """The sum as `types.formulas` writes it; a coefficient below 0 as (0 - …), none that is 0."""
-        terms = [_term(coefficient, name) for name, coefficient in self.coefficients.items() if coefficient]
+        terms = [
+            _term(coefficient, name)
+            for name, coefficient in self.coefficients.items()
+            if coefficient
+        ]
         if self.intercept:
             terms.append(number(self.intercept))
         return " + ".join(terms)
@@ -88,7 +93,10 @@ class Ranker:
 
     def trust(self, signals: Mapping[str, float]) -> float:
         """How far the chains of a question are trusted, in (0, 1)."""
-        return float(1 / (1 + np.exp(-self.gate({name: np.asarray(value) for name, value in signals.items()}))))
+        return float(
+            1
+            / (1 + np.exp(-self.gate({name: np.asarray(value) for name, value in signals.items()})))
+        )
 
     def order(self, trust: float) -> Linear:
         """The score of a candidate, as one sum, of coefficients as its formula writes them."""
@@ -121,7 +129,9 @@ def read_coefficients(name: str) -> Coefficients:
         return _read(name, 0)
     path = Path(name).expanduser()
     if not path.is_file():
-        raise ParameterError(f'coefficients must be "{DEFAULT}" or a file written by `eval/fit.py`, not {name!r}.')
+        raise ParameterError(
+            f'coefficients must be "{DEFAULT}" or a file written by `eval/fit.py`, not {name!r}.'
+        )
     return _read(str(path), path.stat().st_mtime_ns)
 
 
@@ -133,17 +143,26 @@ def _read(name: str, modified: int) -> Coefficients:  # noqa: ARG001 (a file tha
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ParameterError(f"coefficients {name!r}: not TOML: {error}") from None
     if record.get("format") != FORMAT:
-        raise ParameterError(f"coefficients {name!r}: format is {record.get('format')!r}, not {FORMAT}. Fit them anew.")
+        raise ParameterError(
+            f"coefficients {name!r}: format is {record.get('format')!r}, not {FORMAT}. Fit them anew."
+        )
     rankers = {
         section: Ranker(
             *(
-                _linear(record.get(section), f"{section}.{model}", names_of(model, tokens=section == WITH), name)
+                _linear(
+                    record.get(section),
+                    f"{section}.{model}",
+                    names_of(model, tokens=section == WITH),
+                    name,
+                )
                 for model in MODELS
             )
         )
         for section in (WITH, WITHOUT)
     }
-    return Coefficients(rankers, dict(record.get("fitted", {})), frozenset(str(record.get("seen", "")).split()))
+    return Coefficients(
+        rankers, dict(record.get("fitted", {})), frozenset(str(record.get("seen", "")).split())
+    )
 
 
 def _linear(section: object, table: str, names: tuple[str, ...], file: str) -> Linear:
@@ -154,10 +173,14 @@ def _linear(section: object, table: str, names: tuple[str, ...], file: str) -> L
     allowed = ("intercept", *names)
     for key in (*model, *allowed):
         if key not in allowed:
-            raise ParameterError(f"coefficients {file!r}: [{table}] has {key!r}. Known: {', '.join(allowed)}.")
+            raise ParameterError(
+                f"coefficients {file!r}: [{table}] has {key!r}. Known: {', '.join(allowed)}."
+            )
         value = model.get(key)
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-            raise ParameterError(f"coefficients {file!r}: {key} in [{table}] must be a finite number, not {value!r}.")
+            raise ParameterError(
+                f"coefficients {file!r}: {key} in [{table}] must be a finite number, not {value!r}."
+            )
     return Linear({name: float(model[name]) for name in names}, float(model["intercept"]))
 
 
@@ -239,11 +262,15 @@ def _best_sets(values: FloatArray, sets: IntArray, cells: int, width: int) -> Se
     order: Iterable[int] = np.argsort(-values, axis=None, kind="stable")[:cells].tolist()
     for row, column in (divmod(flat, values.shape[1]) for flat in order):
         if np.isfinite(values[row, column]):
-            best.setdefault(tuple(sorted((*sets[row].tolist(), column))), float(values[row, column]))
+            best.setdefault(
+                tuple(sorted((*sets[row].tolist(), column))), float(values[row, column])
+            )
     return Sets(np.array(list(best)[:width]), np.array(list(best.values())[:width]))
 
 
-def _continued(evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam, sets: Sets) -> FloatArray:
+def _continued(
+    evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam, sets: Sets
+) -> FloatArray:
     """(m,) how well each candidate continues the sets, by their shares."""
     step = ranker.step(step_signals(evidence, start, sets.members, beam.gain_temperature))
     inside = np.arange(len(sets.members))[:, None]
@@ -290,7 +317,9 @@ class Searched:
     @property
     def levels(self) -> dict[str, FloatArray]:
         """What the order may add up, (m,) each."""
-        single = {name: self.evidence.single[name] for name in SINGLE if name in self.evidence.single}
+        single = {
+            name: self.evidence.single[name] for name in SINGLE if name in self.evidence.single
+        }
         return {**single, "start": self.start, **(self.chains.levels if self.chains else {})}
 
     @property
@@ -315,10 +344,19 @@ class Searched:
             rows = self.evidence.rows
             pairs = self.chains.pairs
             shares = pairs.shares(temperature)[:SHOWN].tolist()
-            titles = [[corpus.titles[row] or corpus.ids[row] for row in rows[pair].tolist()] for pair in pairs.members]
-            best = tuple(f"{a} + {b} ({share:.2f})" for (a, b), share in zip(titles, shares, strict=False))
+            titles = [
+                [corpus.titles[row] or corpus.ids[row] for row in rows[pair].tolist()]
+                for pair in pairs.members
+            ]
+            best = tuple(
+                f"{a} + {b} ({share:.2f})" for (a, b), share in zip(titles, shares, strict=False)
+            )
         return ChainsNotes(
-            {"chains": self.order.formula, "walk": self.order.formula, "dense": "least score - place"},
+            {
+                "chains": self.order.formula,
+                "walk": self.order.formula,
+                "dense": "least score - place",
+            },
             {"chains": "dense and bm25", "walk": "graph", "dense": "dense"},
             warning=WITHOUT_TOKENS if self.evidence.max_sim is None else "",
             trust=round(self.trust, 4),

@@ -12,9 +12,10 @@ The system we recommend.
    names titles and the likeliest passages name each other's, so that a corpus without such links is searched by words
    and vectors. Where the question names titles, the walk's share counts as well.
 
-Ours. The coefficients are fitted only on training questions (`coefficients.toml`, `eval/fit.py`). After
-[1] MDR, [2] Baleen, [3] Beam Retrieval, [4] PropRAG, which do with trained encoders or an LLM what sums do here.
-[1] Xiong et al., ICLR 2021. [2] Khattab et al., NeurIPS 2021. [3] Zhang et al., NAACL 2024. [4] Wang & Han, EMNLP 2025.
+Ours. The coefficients are fitted only on training questions (`coefficients.toml`, `eval/fit.py`).
+After [1] MDR, [2] Baleen, [3] Beam Retrieval, [4] PropRAG, which do with trained encoders or an LLM
+what sums do here. [1] Xiong et al., ICLR 2021. [2] Khattab et al., NeurIPS 2021. [3] Zhang et al.,
+NAACL 2024. [4] Wang & Han, EMNLP 2025.
 """
 
 from __future__ import annotations
@@ -53,7 +54,12 @@ from kg2rag.retrievers.mention_chains.chains import (
     chains_of,
     read_coefficients,
 )
-from kg2rag.retrievers.mention_chains.words import QuestionTokens, digest, question_tokens, token_workload
+from kg2rag.retrievers.mention_chains.words import (
+    QuestionTokens,
+    digest,
+    question_tokens,
+    token_workload,
+)
 from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
 from kg2rag.retrievers.mention_ppr.retriever import BLOCK, REACH, MentionPPR
 from kg2rag.types import FloatArray, IntArray, Matrix, Query, Ranking, Trace, Triple, above
@@ -79,7 +85,13 @@ TUNING = (
         6,
         training=TRAINING[2:8],
     ),
-    Tuned("mention_chains", "four windows of a long passage whose tokens are compared", "chosen", 3, sets=("docs",)),
+    Tuned(
+        "mention_chains",
+        "four windows of a long passage whose tokens are compared",
+        "chosen",
+        3,
+        sets=("docs",),
+    ),
     Tuned(
         "mention_chains",
         "sources, beam, temperatures, depths and weights of the walk and its start",
@@ -119,7 +131,9 @@ class ChainPaths(Mapping[int, tuple[Triple, ...]]):
         if len(direct):
             return (int(direct[0]),)
         arriving = np.arange(graph.indptr[target], graph.indptr[target + 1])
-        names, here, there = np.intersect1d(graph.targets[leaving], graph.targets[arriving], return_indices=True)
+        names, here, there = np.intersect1d(
+            graph.targets[leaving], graph.targets[arriving], return_indices=True
+        )
         named = np.flatnonzero(names >= graph.n_passages)
         if not len(named):
             return ()
@@ -187,7 +201,9 @@ class MentionChains(VectorRetriever):
         """Which encoder the coefficients were fitted with, where another one is in use."""
         fitted = read_coefficients(self.coefficients).fitted.get("encoder")
         same = getattr(self.kb.embedder, "model", "") == fitted
-        return "" if same else f"its coefficients were fitted with {fitted}; eval/fit.py fits others"
+        return (
+            "" if same else f"its coefficients were fitted with {fitted}; eval/fit.py fits others"
+        )
 
     def seen(self, queries: Sequence[Query]) -> int:
         """How many of some queries the coefficients were fitted on."""
@@ -206,7 +222,9 @@ class MentionChains(VectorRetriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The walks of a batch in parallel, then each query's candidates and chains on their own."""
-        return [self._ranking(*pair, k) for pair in zip(queries, self.searched(queries), strict=True)]
+        return [
+            self._ranking(*pair, k) for pair in zip(queries, self.searched(queries), strict=True)
+        ]
 
     def searched(self, queries: Sequence[Query]) -> Iterator[Searched | None]:
         """The candidates and chains of each query; None where it may return no passage."""
@@ -224,7 +242,10 @@ class MentionChains(VectorRetriever):
         questions, vectors = self._encoded(queries)
         masks = kb.candidates(queries)
         near = kb.dense.near(kb.encode_queries(queries), max(self._first, self.phrase_pool), masks)
-        pools = [Pool.of(rows, all_cosines(parts, kb.vectors[rows])) for rows, parts in zip(near, vectors, strict=True)]
+        pools = [
+            Pool.of(rows, all_cosines(parts, kb.vectors[rows]))
+            for rows, parts in zip(near, vectors, strict=True)
+        ]
         restarts = self._restarts(queries, pools)
         walks = walker.walks(restarts, masks)
         for i, query in enumerate(queries):
@@ -235,10 +256,16 @@ class MentionChains(VectorRetriever):
             shares = walks[i].reached(len(kb.corpus))
             scores = kb.lexical(LEXICAL).scores(query.text)
             searches = Searches(
-                best_hits(shares.nodes, shares.weights, self._first), dense, self._worded(scores, masks[i])
+                best_hits(shares.nodes, shares.weights, self._first),
+                dense,
+                self._worded(scores, masks[i]),
             )
-            rows, only_walked = searches.candidates(self.walk_depth, self.dense_depth, self.bm25_depth)
-            candidates = Candidates(rows, shares.at(rows), scores[rows], all_cosines(vectors[i], kb.vectors[rows]))
+            rows, only_walked = searches.candidates(
+                self.walk_depth, self.dense_depth, self.bm25_depth
+            )
+            candidates = Candidates(
+                rows, shares.at(rows), scores[rows], all_cosines(vectors[i], kb.vectors[rows])
+            )
             evidence = find_evidence(kb, query.text, candidates, searches, questions[i])
             paths = walker.paths(rows, walks[i], restarts[i])
             start, trust, order, chains = self._chains(evidence)
@@ -260,7 +287,9 @@ class MentionChains(VectorRetriever):
         start = ranker.start(evidence.single)
         if len(evidence.rows) < LEAST:
             return start, 0.0, ranker.order(0.0), None
-        beam = Beam(self.sources, self.beam, self.beam_temperature, self.member_bonus, self.gain_temperature)
+        beam = Beam(
+            self.sources, self.beam, self.beam_temperature, self.member_bonus, self.gain_temperature
+        )
         trust = ranker.trust(evidence.gate(start))
         return start, trust, ranker.order(trust), chains_of(evidence, start, ranker, beam)
 
@@ -268,7 +297,10 @@ class MentionChains(VectorRetriever):
         """Where the walks start: as `mention_ppr`'s, and at the passages nearest to the sub-phrases."""
         ids = self.kb.corpus.ids
         seeds = [pool.first(self.dense_seeds) for pool in pools]
-        dense = [Ranking.from_scores(query.id, *hits, ids) for query, hits in zip(queries, seeds, strict=True)]
+        dense = [
+            Ranking.from_scores(query.id, *hits, ids)
+            for query, hits in zip(queries, seeds, strict=True)
+        ]
         starts, _ = self._walker.restarts(queries, dense)
         restarts = []
         for start, pool in zip(starts, pools, strict=True):
@@ -283,7 +315,9 @@ class MentionChains(VectorRetriever):
             restarts.append(start.plus(added))
         return restarts
 
-    def _encoded(self, queries: Sequence[Query]) -> tuple[Sequence[QuestionTokens | None], list[Matrix]]:
+    def _encoded(
+        self, queries: Sequence[Query]
+    ) -> tuple[Sequence[QuestionTokens | None], list[Matrix]]:
         """The tokens of the queries, None without token vectors; and (1 + n_phrases, dim) of each and its phrases.
 
         Tokens come first: their passes give the vectors of queries, too.
@@ -307,7 +341,11 @@ class MentionChains(VectorRetriever):
         parts = {**searched.levels, **searched.evidence.single, **(chains.step if chains else {})}
         groups = {}
         for name, chosen in (("chains", ~searched.only_walked), ("walk", searched.only_walked)):
-            groups[name] = (rows[chosen], scores[chosen], {part: column[chosen] for part, column in parts.items()})
+            groups[name] = (
+                rows[chosen],
+                scores[chosen],
+                {part: column[chosen] for part, column in parts.items()},
+            )
         groups["dense"] = (others, least - place, {"least score": least, "place": place})
         paths = ChainPaths(searched.walked, searched.continued)
         notes = searched.notes(self.kb.corpus, self.beam_temperature)
@@ -317,6 +355,9 @@ class MentionChains(VectorRetriever):
         """Which passages are candidates, which of them may continue a chain, and which the chains put first."""
         depths = f"{self.walk_depth} of the walk, {self.dense_depth} by cosine and {self.bm25_depth} by BM25"
         return [
-            Trace(self._ranking(query, searched, k), searched.steps(k, depths, self.sources) if searched else ())
+            Trace(
+                self._ranking(query, searched, k),
+                searched.steps(k, depths, self.sources) if searched else (),
+            )
             for query, searched in zip(queries, self.searched(queries), strict=True)
         ]

@@ -1,8 +1,9 @@
 """Passages and questions -> what words they share: naming words, how rare each is, and token vectors for MaxSim.
 
-Naming words, ours, are what two passages may share. MaxSim is that of [1], over the token vectors of the encoder that
-is in use anyway, projected on 64 axes and rounded to a byte each; the weights of wordpieces by rarity are ours. The
-vectors are built once a corpus and memory-mapped from the store.
+Naming words, ours, are what two passages may share. MaxSim is that of [1], over the token vectors
+of the encoder that is in use anyway, projected on 64 axes and rounded to a byte each; the weights
+of wordpieces by rarity are ours. The vectors are built once a corpus and memory-mapped from the
+store.
 
 [1] Khattab & Zaharia, "ColBERT", SIGIR 2020.
 """
@@ -27,7 +28,8 @@ from kg2rag.knowledge.graph.csr import gather, offsets
 from kg2rag.text.normalisation import FUNCTION_WORDS, WORD, normalise
 from kg2rag.types import FloatArray, IntArray, Matrix
 
-LEAST_TITLE = 0.05  # a title's words weigh at least this much together, so that one of common words says little
+# a title's words weigh at least this much together, so that one of common words says little
+LEAST_TITLE = 0.05
 VERSION = 4  # of what the store holds
 AXES = 64
 SAMPLE = 256  # passages whose token vectors say what the axes are
@@ -72,10 +74,15 @@ class TokenVectors:
     def max_sim(self, question: QuestionTokens, rows: IntArray) -> FloatArray:
         """(m, t) the highest cosine of each wordpiece of the question with one of the passage's best window, or 0.
 
-        The best window is one of the `WINDOWS` whose token vectors, added up, lie nearest to the question's.
+        The best window is one of the `WINDOWS` whose token vectors, added up, lie nearest to the
+        question's.
         """
         scaled = question.vectors / np.float32(SCALE)
-        return np.asarray(_max_sim(self.vectors, self.indptr, self.sums, self.windows, rows, scaled, question.weights))
+        return np.asarray(
+            _max_sim(
+                self.vectors, self.indptr, self.sums, self.windows, rows, scaled, question.weights
+            )
+        )
 
 
 def token_index(kb: KnowledgeBase) -> TokenVectors | None:
@@ -92,7 +99,9 @@ def question_tokens(kb: KnowledgeBase, texts: Sequence[str]) -> Sequence[Questio
     tokens_of: dict[str, QuestionTokens] = kb.cached("question_tokens", dict)
     new = [text for text in dict.fromkeys(texts) if text not in tokens_of]
     if new:
-        encoded = encoder.encode_tokens(new, kb.store, "query", reduce=partial(projected, axes=index.axes))
+        encoded = encoder.encode_tokens(
+            new, kb.store, "query", reduce=partial(projected, axes=index.axes)
+        )
         for text, (pieces, vectors) in zip(new, encoded, strict=True):
             weights = index.rarity[pieces]
             tokens_of[text] = QuestionTokens(vectors, weights / (weights.sum() or 1.0))
@@ -117,9 +126,16 @@ def _open(kb: KnowledgeBase) -> TokenVectors | None:
     names = ("axes", "indptr", "windows", "frequency")
     axes, indptr, windows, frequency = (np.load(folder / f"{name}.npy") for name in names)
     vectors = mapped(folder / "vectors.npy")
-    blocks = (window_sums(vectors, indptr[start : start + BLOCK + 1]) for start in range(0, len(indptr) - 1, BLOCK))
-    sums = store.entry("token_sums", _key(kb), lambda folder: save_rows(folder / "sums.npy", blocks))
-    return TokenVectors(axes, vectors, indptr, mapped(sums / "sums.npy"), windows, rarity(len(corpus), frequency))
+    blocks = (
+        window_sums(vectors, indptr[start : start + BLOCK + 1])
+        for start in range(0, len(indptr) - 1, BLOCK)
+    )
+    sums = store.entry(
+        "token_sums", _key(kb), lambda folder: save_rows(folder / "sums.npy", blocks)
+    )
+    return TokenVectors(
+        axes, vectors, indptr, mapped(sums / "sums.npy"), windows, rarity(len(corpus), frequency)
+    )
 
 
 def window_sums(vectors: Bytes, indptr: IntArray) -> NDArray[np.int32]:
@@ -147,13 +163,16 @@ def token_workload(kb: KnowledgeBase) -> Workload:
         windows = list(chain.from_iterable(encoder.windows(contents, kb.store)))
         encoder.encode_tokens(windows, kb.store, reduce=np.asarray)
 
-    return Workload("passages and their tokens", kb.corpus.streamed_contents, encode, includes="passages")
+    return Workload(
+        "passages and their tokens", kb.corpus.streamed_contents, encode, includes="passages"
+    )
 
 
 def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
     """Encode the passages, a block at a time; save their vectors, and in how many passages each wordpiece is.
 
-    The axes are those of a sample, whose vectors are kept until then: every passage is encoded once.
+    The axes are those of a sample, whose vectors are kept until then: every passage is encoded
+    once.
     """
     frequency = np.zeros(len(encoder.network.tokenizer), dtype=np.int64)
     lengths = [0]
@@ -162,7 +181,11 @@ def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
     n = len(kb.corpus)
     sample = range(0, n, -(-n // SAMPLE))
     encoded = dict(
-        zip(sample, encoder.encode_tokens(contents[:: sample.step], kb.store, reduce=np.asarray), strict=True)
+        zip(
+            sample,
+            encoder.encode_tokens(contents[:: sample.step], kb.store, reduce=np.asarray),
+            strict=True,
+        )
     )
     axes = principal_axes([vectors for _, vectors in encoded.values()])
 
@@ -174,7 +197,9 @@ def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
 
     def blocks() -> Iterator[Bytes]:
         for start in range(0, n, BLOCK):
-            block = dict(enumerate(encoder.windows(contents[start : start + BLOCK], kb.store), start))
+            block = dict(
+                enumerate(encoder.windows(contents[start : start + BLOCK], kb.store), start)
+            )
             new = [window for row, windows in block.items() for window in windows[row in ready :]]
             encoded_windows = iter(encoder.encode_tokens(new, kb.store, reduce=as_bytes))
             vectors: list[Bytes] = []
@@ -232,10 +257,17 @@ def _max_sim(
                 cosines[:] = 0.0
                 for axis in range(0, dim, STRIDE):
                     a, b = np.float32(vectors[token, axis]), np.float32(vectors[token, axis + 1])
-                    c, d = np.float32(vectors[token, axis + 2]), np.float32(vectors[token, axis + 3])
+                    c, d = (
+                        np.float32(vectors[token, axis + 2]),
+                        np.float32(vectors[token, axis + 3]),
+                    )
                     for piece in range(width):
-                        two = (cosines[piece] + a * turned[axis, piece]) + b * turned[axis + 1, piece]
-                        cosines[piece] = (two + c * turned[axis + 2, piece]) + d * turned[axis + 3, piece]
+                        two = (cosines[piece] + a * turned[axis, piece]) + b * turned[
+                            axis + 1, piece
+                        ]
+                        cosines[piece] = (two + c * turned[axis + 2, piece]) + d * turned[
+                            axis + 3, piece
+                        ]
                 for piece in range(width):
                     best[piece] = max(best[piece], cosines[piece])
             total = 0.0
@@ -248,7 +280,9 @@ def _max_sim(
 
 
 @numba.njit(cache=True)
-def _nearest_windows(sums: NDArray[np.int32], first: int, end: int, question: FloatArray) -> IntArray:
+def _nearest_windows(
+    sums: NDArray[np.int32], first: int, end: int, question: FloatArray
+) -> IntArray:
     """At most `WINDOWS` of some windows, those whose token vectors added up lie nearest to `question`, (dim,)."""
     if end - first <= WINDOWS:
         return np.arange(first, end)
@@ -322,7 +356,11 @@ class NamingWords:
         title_entries, titled = gather(self.title_indptr, rows)
         m = len(rows)
         shares: tuple[FloatArray, FloatArray] = _shared(
-            offsets(passages, m), self.words[entries], offsets(titled, m), self.title_words[title_entries], weights
+            offsets(passages, m),
+            self.words[entries],
+            offsets(titled, m),
+            self.title_words[title_entries],
+            weights,
         )
         return shares
 

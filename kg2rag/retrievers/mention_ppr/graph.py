@@ -1,8 +1,9 @@
 """A mention table -> the graph that `mention_ppr` walks: passages and names, joined where a passage names another.
 
-With a knowledge graph, `FactGraph`: every entity of it becomes a node, joined to the passages that name it as a shared
-name is, and to the other end of each of its triples, which join what the mentions do not. Ours. And from a walk over
-either, the mentions and triples that led to each passage.
+With a knowledge graph, `FactGraph`: every entity of it becomes a node, joined to the passages that
+name it as a shared name is, and to the other end of each of its triples, which join what the
+mentions do not. Ours. And from a walk over either, the mentions and triples that led to each
+passage.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from kg2rag.knowledge.graph.csr import Codes, Offsets, frozen, gather, offsets, 
 from kg2rag.knowledge.graph.pagerank import NodeWeights, Walk, WalkGraph
 from kg2rag.types import Corpus, FloatArray, IntArray, Triple
 
-LINK, BACKWARD, NAME, MENTION, TRIPLE = range(5)  # kinds of edges, the last two of a knowledge graph
+# kinds of edges, the last two of a knowledge graph
+LINK, BACKWARD, NAME, MENTION, TRIPLE = range(5)
 LONGEST = 4
 """Edges that a path has at most."""
 
@@ -56,11 +58,11 @@ class MentionGraph:
         """The same graph for walks."""
         return WalkGraph.directed(self.sources, self.targets, self.weights, self.n_nodes)
 
-    def walked_within(self, mask: IntArray | None) -> WalkGraph:  # noqa: ARG002
+    def walked_within(self, mask: IntArray | None) -> WalkGraph:
         """The graph for a query that may see only the passages of `mask`; here the same for every one."""
         return self.walked
 
-    def fact(self, edge: int) -> Triple | None:  # noqa: ARG002
+    def fact(self, edge: int) -> Triple | None:
         """The triple of a knowledge graph behind an edge; here None, see `FactGraph`."""
         return None
 
@@ -99,7 +101,8 @@ def build(
     max_mentions : titles named in more passages give no link.
     """
     keys, frequency, pages = table.key, table.document_frequency, table.pages
-    # A mention of a title leads to each of its pages but itself, and back; one of another name to that name.
+    # A mention of a title leads to each of its pages but itself, and back; one of another name to
+    # that name.
     titles = np.flatnonzero(((pages > 0) & (frequency <= max_mentions))[keys])
     entries, title_numbers = gather(offsets(table.page_key, len(table.keys)), keys[titles])
     mentions = titles[title_numbers]
@@ -113,7 +116,9 @@ def build(
     sources = np.concatenate([citing, page, table.row[naming], name]).astype(np.int64)
     targets = np.concatenate([page, citing, name, table.row[naming]]).astype(np.int64)
     weights = np.concatenate([share, backward * share, name_weight * rarity, name_weight * rarity])
-    kinds = np.repeat(np.array([LINK, BACKWARD, NAME], np.int8), [len(mentions), len(mentions), 2 * len(naming)])
+    kinds = np.repeat(
+        np.array([LINK, BACKWARD, NAME], np.int8), [len(mentions), len(mentions), 2 * len(naming)]
+    )
     # The mentions of one kind between two nodes are one edge, of the greatest weight among them.
     order = np.lexsort((kinds, sources << 32 | targets))
     sources = sources[order]
@@ -132,12 +137,18 @@ def build(
     )
 
 
-def mention_graph(kb: KnowledgeBase, backward: float, name_weight: float, max_mentions: int) -> MentionGraph:
+def mention_graph(
+    kb: KnowledgeBase, backward: float, name_weight: float, max_mentions: int
+) -> MentionGraph:
     """The graph of a knowledge base's mentions, one for each setting of its weights."""
     return kb.cached(
         ("mention_graph", backward, name_weight, max_mentions),
         lambda: build(
-            kb.mentions, len(kb.corpus), backward=backward, name_weight=name_weight, max_mentions=max_mentions
+            kb.mentions,
+            len(kb.corpus),
+            backward=backward,
+            name_weight=name_weight,
+            max_mentions=max_mentions,
         ),
     )
 
@@ -146,7 +157,8 @@ def mention_graph(kb: KnowledgeBase, backward: float, name_weight: float, max_me
 class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
     """Corpus row -> the mentions that a walk followed to it, as triples that are made when looked up.
 
-    `names` are those of the nodes that are no passages; `edges` has the edges of each row's path, in the order walked.
+    `names` are those of the nodes that are no passages; `edges` has the edges of each row's path,
+    in the order walked.
     """
 
     graph: MentionGraph
@@ -174,7 +186,13 @@ class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
             ends.reverse()
         passage, mentioned = ends
         strength = float(np.clip(10 * graph.weights[edge], 0.001, 10))
-        return Triple(self._name(passage), "mentions", self._name(mentioned), self.corpus.ids[passage], strength)
+        return Triple(
+            self._name(passage),
+            "mentions",
+            self._name(mentioned),
+            self.corpus.ids[passage],
+            strength,
+        )
 
     def _name(self, node: int) -> str:
         if node < self.graph.n_passages:
@@ -243,7 +261,9 @@ class FactGraph(MentionGraph):
         return NodeWeights.of(ends, np.tile(shares / 2, 2))
 
 
-def with_facts(graph: MentionGraph, facts: KnowledgeGraph, *, name_weight: float, triple_weight: float) -> FactGraph:
+def with_facts(
+    graph: MentionGraph, facts: KnowledgeGraph, *, name_weight: float, triple_weight: float
+) -> FactGraph:
     """The graph of both: an edge each way between a passage and an entity it names, and between a triple's two ends.
 
     Parameters

@@ -1,13 +1,15 @@
 """Query -> passages by personalised PageRank over who mentions whom. No LLM, no key.
 
-Passages are joined where one names another's title, and through the names they share. The walk starts at the best
-dense hits and at what the query names. With a `triple_weight` it walks the triples of the knowledge graph too, such as
-an LLM's, and starts also at the ends of those that fit the query best.
+Passages are joined where one names another's title, and through the names they share. The walk
+starts at the best dense hits and at what the query names. With a `triple_weight` it walks the
+triples of the knowledge graph too, such as an LLM's, and starts also at the ends of those that fit
+the query best.
 
 Passages without titles are joined by the rare terms that they share as well.
 
-Ours, after [1] (PageRank from query entities and passages, node specificity) and [2] (an LLM-free graph).
-[1] Gutiérrez et al., "From RAG to Memory" (HippoRAG 2), ICML 2025. [2] Zhuang et al., "LinearRAG", 2025.
+Ours, after [1] (PageRank from query entities and passages, node specificity) and [2] (an LLM-free
+graph). [1] Gutiérrez et al., "From RAG to Memory" (HippoRAG 2), ICML 2025. [2] Zhuang et al.,
+"LinearRAG", 2025.
 """
 
 from __future__ import annotations
@@ -23,8 +25,23 @@ from kg2rag.knowledge.graph.pagerank import NodeWeights, Walk, WalkGraph, walks
 from kg2rag.retrievers.contract import Tuned
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.mention_ppr import graph as graphs
-from kg2rag.retrievers.mention_ppr.graph import FactGraph, MentionGraph, WalkedPaths, strongest_paths
-from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Trace, above, step, top_with_ties
+from kg2rag.retrievers.mention_ppr.graph import (
+    FactGraph,
+    MentionGraph,
+    WalkedPaths,
+    strongest_paths,
+)
+from kg2rag.types import (
+    FloatArray,
+    IntArray,
+    Notes,
+    Query,
+    Ranking,
+    Trace,
+    above,
+    step,
+    top_with_ties,
+)
 from kg2rag.types.parameters import Count, Damping, Natural, Weight
 
 BLOCK = 64  # queries walked together
@@ -120,31 +137,45 @@ class MentionPPR(VectorRetriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The walks of a batch side by side."""
         blocks = [queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)]
-        return [ranking for block in blocks for ranking in self._walked(block, self._dense(block), k)]
+        return [
+            ranking for block in blocks for ranking in self._walked(block, self._dense(block), k)
+        ]
 
     def _dense(self, queries: Sequence[Query]) -> list[Ranking]:
         return Dense(self.kb).retrieve_batch(queries, max(self.depth, self.dense_seeds))
 
     def _walked(self, queries: Sequence[Query], dense: Sequence[Ranking], k: int) -> list[Ranking]:
         restarts, matching = self.restarts(queries, dense)
-        columns = zip(self.walks(restarts, self.kb.candidates(queries)), restarts, dense, matching, strict=True)
+        columns = zip(
+            self.walks(restarts, self.kb.candidates(queries)),
+            restarts,
+            dense,
+            matching,
+            strict=True,
+        )
         return [self._ranking(*column, k) for column in columns]
 
     def from_seeds(self, queries: Sequence[Query], seeds: Sequence[IntArray]) -> list[Ranking]:
         """Passages by walks that start, in equal parts, at given rows and where they would have started."""
         corpus = self.kb.corpus
         halves = []
-        for rows, restart in zip(seeds, self.restarts(queries, self._dense(queries))[0], strict=True):
+        for rows, restart in zip(
+            seeds, self.restarts(queries, self._dense(queries))[0], strict=True
+        ):
             scaled = NodeWeights(restart.nodes, restart.weights / (restart.weights.sum() or 1.0))
             halves.append(NodeWeights.of(rows, np.full(len(rows), 1 / len(rows))).plus(scaled))
         rankings = []
-        for query, walk in zip(queries, self.walks(halves, self.kb.candidates(queries)), strict=True):
+        for query, walk in zip(
+            queries, self.walks(halves, self.kb.candidates(queries)), strict=True
+        ):
             passages = walk.reached(len(corpus))
             ranking = Ranking.from_scores(query.id, passages.nodes, passages.weights, corpus.ids)
             rankings.append(ranking.top(self.depth))
         return rankings
 
-    def walks(self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]) -> list[Walk]:
+    def walks(
+        self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]
+    ) -> list[Walk]:
         """One walk from each restart, over the passages of its mask; over all if that is None."""
         graph = self.graph
         queries_of: dict[WalkGraph, list[int]] = {}
@@ -165,9 +196,13 @@ class MentionPPR(VectorRetriever):
 
     def paths(self, rows: IntArray, walk: Walk, restart: NodeWeights) -> WalkedPaths:
         """The mentions and triples that led a walk to some rows."""
-        return WalkedPaths(self.graph, self.kb.corpus, self.names, strongest_paths(rows, walk, restart))
+        return WalkedPaths(
+            self.graph, self.kb.corpus, self.names, strongest_paths(rows, walk, restart)
+        )
 
-    def restarts(self, queries: Sequence[Query], dense: Sequence[Ranking]) -> tuple[list[NodeWeights], list[IntArray]]:
+    def restarts(
+        self, queries: Sequence[Query], dense: Sequence[Ranking]
+    ) -> tuple[list[NodeWeights], list[IntArray]]:
         """Where the walks start, not scaled, and the triples nearest to each query.
 
         A query's triples are among those that one of its candidates, or no passage, states.
@@ -177,10 +212,14 @@ class MentionPPR(VectorRetriever):
         if not isinstance(graph, FactGraph) or not self.triple_seeds:
             return restarts, [np.empty(0, dtype=np.int64)] * len(queries)
         within = [graph.triples_within(mask) for mask in self.kb.candidates(queries)]
-        matching = self.kb.triple_vectors.search(self.kb.encode_queries(queries), self.triple_seeds, within)
+        matching = self.kb.triple_vectors.search(
+            self.kb.encode_queries(queries), self.triple_seeds, within
+        )
         for i, (triples, cosines) in enumerate(matching):
             if len(triples):
-                starting = graph.starting_at(triples, self._shares(cosines, self.triple_seed_weight))
+                starting = graph.starting_at(
+                    triples, self._shares(cosines, self.triple_seed_weight)
+                )
                 restarts[i] = restarts[i].plus(starting)
         return restarts, [triples for triples, _ in matching]
 
@@ -216,7 +255,9 @@ class MentionPPR(VectorRetriever):
         entered = (start.nodes >= n) | np.isin(start.nodes, mask)
         return NodeWeights(start.nodes[entered], start.weights[entered])
 
-    def _ranking(self, walk: Walk, restart: NodeWeights, dense: Ranking, triples: IntArray, k: int) -> Ranking:
+    def _ranking(
+        self, walk: Walk, restart: NodeWeights, dense: Ranking, triples: IntArray, k: int
+    ) -> Ranking:
         """Passages by their share of the walk; below them the dense hits that it did not reach."""
         passages = walk.reached(len(self.kb.corpus))
         first = top_with_ties(passages.weights, self.depth)
@@ -230,7 +271,11 @@ class MentionPPR(VectorRetriever):
 
         groups = {
             "walk": (walked, shares, parts(walked)),
-            "dense": (unwalked, least / (1 + place), {**parts(unwalked), "least walk": least, "place": place}),
+            "dense": (
+                unwalked,
+                least / (1 + place),
+                {**parts(unwalked), "least walk": least, "place": place},
+            ),
         }
         graph = self.graph
         seed_triples: tuple[str, ...] | None = None
@@ -244,14 +289,18 @@ class MentionPPR(VectorRetriever):
             reach=self.reach if walk.cut else None,
         )
         paths = self.paths(walked, walk, restart)
-        return Ranking.from_groups(dense.query_id, groups, dense.ids, paths, notes).top(min(k, self.depth))
+        return Ranking.from_groups(dense.query_id, groups, dense.ids, paths, notes).top(
+            min(k, self.depth)
+        )
 
     @property
     def names(self) -> list[str]:
         """Of the nodes that are no passages."""
         table = self.kb.mentions
         entities = self.kb.graph.names if self.triple_weight > 0 else ()
-        return self.kb.cached(("node_names", bool(entities)), lambda: [*table.names[table.n_titles :], *entities])
+        return self.kb.cached(
+            ("node_names", bool(entities)), lambda: [*table.names[table.n_titles :], *entities]
+        )
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages are connected with the walk's start, which the walk reached, and how near they are to it."""
@@ -261,15 +310,27 @@ class MentionPPR(VectorRetriever):
         complete = whole.retrieve_batch(queries, whole.depth)
         why_far = f"the walk reached it, over more than {NEAR} mentions, and below the first k"
         traces = []
-        for query, mask, ranking, full in zip(queries, self.kb.candidates(queries), rankings, complete, strict=True):
+        for query, mask, ranking, full in zip(
+            queries, self.kb.candidates(queries), rankings, complete, strict=True
+        ):
             restart = self.restarts([query], self._dense([query]))[0][0]
             away = graph.distances(restart.nodes, graph.scope(mask))[: graph.n_passages]
             walked = full.rows[full.score_parts["walk"] > 0]
             steps = (
                 step("joined", "entity not linked", _UNLINKED, np.flatnonzero(away >= 0), walked),
-                step("walked", "not expanded", f"farther than the walk's {self.iterations} steps", walked),
+                step(
+                    "walked",
+                    "not expanded",
+                    f"farther than the walk's {self.iterations} steps",
+                    walked,
+                ),
                 step("near", "ranked below k", why_far, walked[away[walked] <= NEAR]),
-                step("ranked", "ranked below k", f"below the {self.depth} passages that are ranked", ranking.rows),
+                step(
+                    "ranked",
+                    "ranked below k",
+                    f"below the {self.depth} passages that are ranked",
+                    ranking.rows,
+                ),
             )
             traces.append(Trace(ranking.top(k), steps))
         return traces

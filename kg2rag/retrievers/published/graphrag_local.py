@@ -1,8 +1,9 @@
 """Query -> the passages of the entities whose descriptions lie nearest to it: the local search of GraphRAG.
 
-After GraphRAG [1] and its released local search: entities by their descriptions, then their text units, ordered by the
-entity and by how many of its relationships the unit states. Ours: only passages are ranked; the community reports,
-which the package gives to its reader beside them, are no passages. A graph without descriptions is searched by names.
+After GraphRAG [1] and its released local search: entities by their descriptions, then their text
+units, ordered by the entity and by how many of its relationships the unit states. Ours: only
+passages are ranked; the community reports, which the package gives to its reader beside them, are
+no passages. A graph without descriptions is searched by names.
 
 [1] Edge et al., "From Local to Global: A Graph RAG Approach to Query-Focused Summarization", 2024.
 """
@@ -16,7 +17,11 @@ import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.retrievers.dense import VectorRetriever, dense_fallback
-from kg2rag.retrievers.neighbour_passages import described_entities, entity_descriptions, passages_naming
+from kg2rag.retrievers.neighbour_passages import (
+    described_entities,
+    entity_descriptions,
+    passages_naming,
+)
 from kg2rag.types import Count, FloatArray, IntArray, LinkedEntity, Notes, Query, Ranking
 
 COLOUR = "#B15928"  # in plots
@@ -26,9 +31,9 @@ COLOUR = "#B15928"  # in plots
 class GraphRAGLocal(VectorRetriever):
     """The passages of the entities nearest to the query, entity by entity.
 
-    Of an entity, the passages that state more of its relationships come first, then the first in the corpus. A ranking
-    has no other passages, so it may be short; over a graph without entities it is the dense ranking. A hit scores
-    1 / place; its parts have the number of relationships.
+    Of an entity, the passages that state more of its relationships come first, then the first in
+    the corpus. A ranking has no other passages, so it may be short; over a graph without entities
+    it is the dense ranking. A hit scores 1 / place; its parts have the number of relationships.
 
     Parameters
     ----------
@@ -38,7 +43,7 @@ class GraphRAGLocal(VectorRetriever):
     kb: KnowledgeBase = field(repr=False)
     entities: Count = 10
 
-    def workloads(self, queries: Sequence[Query]) -> list[Workload]:  # noqa: ARG002
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
         """The entities."""
         return [self.kb.workload("entities", entity_descriptions(self.kb))]
 
@@ -50,9 +55,12 @@ class GraphRAGLocal(VectorRetriever):
         columns = zip(queries, nearest, self.kb.candidates(queries), strict=True)
         return [self._rank(query, *hits, mask).top(k) for query, hits, mask in columns]
 
-    def _rank(self, query: Query, entities: IntArray, cosines: FloatArray, mask: IntArray | None) -> Ranking:
+    def _rank(
+        self, query: Query, entities: IntArray, cosines: FloatArray, mask: IntArray | None
+    ) -> Ranking:
         graph = self.kb.graph
-        n_relationships: dict[int, int] = {}  # corpus row -> those of the first entity that leads there
+        # corpus row -> those of the first entity that leads there
+        n_relationships: dict[int, int] = {}
         for entity in entities.tolist():
             rows, _ = passages_naming(self.kb, entity, mask)
             slots = slice(*graph.adjacency.indptr[entity : entity + 2].tolist())
@@ -65,7 +73,9 @@ class GraphRAGLocal(VectorRetriever):
         notes = Notes(
             "1 / place",
             "graph",
-            entities=tuple(LinkedEntity(graph.names[entity], "embedding", cosine) for entity, cosine in pairs),
+            entities=tuple(
+                LinkedEntity(graph.names[entity], "embedding", cosine) for entity, cosine in pairs
+            ),
         )
         return Ranking.from_scores(
             query.id,
@@ -73,6 +83,9 @@ class GraphRAGLocal(VectorRetriever):
             1 / places,
             self.kb.corpus.ids,
             stages=("entities",),
-            score_parts={"place": places, "relationships": np.array(list(n_relationships.values()), dtype=np.float64)},
+            score_parts={
+                "place": places,
+                "relationships": np.array(list(n_relationships.values()), dtype=np.float64),
+            },
             notes=notes,
         )

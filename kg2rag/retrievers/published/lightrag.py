@@ -1,9 +1,10 @@
 """Query -> the passages of the entities and relations whose descriptions lie nearest to it, over a described graph.
 
-After LightRAG [1] and the behaviour of its releases from 1.4 on: nearest entities ("local") and relations ("global"),
-the passages of each by how many of those found name them, and their quotas. Ours: the query itself stands for the
-keywords that a language model writes there, so that no model is asked; a graph without descriptions is searched by its
-names. Passages are ranked by their place in the list that the package gives to its reader.
+After LightRAG [1] and the behaviour of its releases from 1.4 on: nearest entities ("local") and
+relations ("global"), the passages of each by how many of those found name them, and their quotas.
+Ours: the query itself stands for the keywords that a language model writes there, so that no model
+is asked; a graph without descriptions is searched by its names. Passages are ranked by their place
+in the list that the package gives to its reader.
 
 [1] Guo et al., "LightRAG: Simple and Fast Retrieval-Augmented Generation", 2024.
 """
@@ -21,7 +22,17 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.retrievers.dense import Dense, VectorRetriever, dense_fallback
 from kg2rag.retrievers.neighbour_passages import described_entities, entity_descriptions
-from kg2rag.types import Cosine, Count, FloatArray, IntArray, LinkedEntity, Matrix, Notes, Query, Ranking
+from kg2rag.types import (
+    Cosine,
+    Count,
+    FloatArray,
+    IntArray,
+    LinkedEntity,
+    Matrix,
+    Notes,
+    Query,
+    Ranking,
+)
 
 COLOUR = "#B15928"  # in plots
 
@@ -53,9 +64,9 @@ class Nearest(NamedTuple):
 class LightRAG(VectorRetriever):
     """Passages of the nearest entities, of the nearest relations, and in "mix" the nearest passages, in turn.
 
-    A ranking may be short: no list goes beyond what was found. If nothing of the graph is similar to a query, it gets
-    the dense ranking, with a warning. A hit's stage is the list that placed it, its score
-    1 / place.
+    A ranking may be short: no list goes beyond what was found. If nothing of the graph is similar
+    to a query, it gets the dense ranking, with a warning. A hit's stage is the list that placed it,
+    its score 1 / place.
 
     Parameters
     ----------
@@ -114,12 +125,21 @@ class LightRAG(VectorRetriever):
         return nearest
 
     def _rank(
-        self, query: Query, entities: Nearest, relations: Nearest, dense: Ranking, mask: IntArray | None
+        self,
+        query: Query,
+        entities: Nearest,
+        relations: Nearest,
+        dense: Ranking,
+        mask: IntArray | None,
     ) -> Ranking:
         """The passages of the lists of the mode, in turn."""
         graph = self.kb.graph
-        of_entities = [graph.mentions.of(entity)[0].astype(np.int64) for entity in entities.rows.tolist()]
-        of_relations = [graph.triples.passages[[index]].astype(np.int64) for index in relations.rows.tolist()]
+        of_entities = [
+            graph.mentions.of(entity)[0].astype(np.int64) for entity in entities.rows.tolist()
+        ]
+        of_relations = [
+            graph.triples.passages[[index]].astype(np.int64) for index in relations.rows.tolist()
+        ]
         rows_of = {
             "dense": dense.rows.tolist(),
             "entities": passages_by_quota(_allowed(of_entities, mask), self.max_chunks),
@@ -131,7 +151,9 @@ class LightRAG(VectorRetriever):
         notes = LightRAGNotes(
             "1 / place",
             {stage: "dense" if stage == "dense" else "graph" for stage in stages},
-            entities=tuple(LinkedEntity(graph.names[entity], "embedding", cosine) for entity, cosine in pairs),
+            entities=tuple(
+                LinkedEntity(graph.names[entity], "embedding", cosine) for entity, cosine in pairs
+            ),
             relations=tuple(str(graph.triple(index)) for index in relations.rows.tolist()),
         )
         places = np.arange(1.0, len(stage_of) + 1)
@@ -175,8 +197,9 @@ def stages_in_turn(lists: Sequence[Sequence[int]]) -> dict[int, int]:
 def passages_by_quota(groups: Sequence[Sequence[int]], most: int) -> list[int]:
     """The rows of groups, in the order of the groups, each row once.
 
-    A row belongs to the first group that has it; within a group, rows of more groups come first, then the first in the
-    corpus. The first group gives at most `most` rows, the last one, those in between by a straight line.
+    A row belongs to the first group that has it; within a group, rows of more groups come first,
+    then the first in the corpus. The first group gives at most `most` rows, the last one, those in
+    between by a straight line.
 
     >>> passages_by_quota([[1, 2, 3], [3], [4, 5]], most=2)
     [3, 1, 4]
@@ -186,7 +209,11 @@ def passages_by_quota(groups: Sequence[Sequence[int]], most: int) -> list[int]:
     assigned: set[int] = set()
     ordered: list[int] = []
     for position, rows in enumerate(groups):
-        new_rows = [row for row in sorted(rows, key=lambda row: (-n_groups[row], row)) if row not in assigned]
+        new_rows = [
+            row
+            for row in sorted(rows, key=lambda row: (-n_groups[row], row))
+            if row not in assigned
+        ]
         assigned.update(new_rows)
         ordered += new_rows[: round(most - position * step)]
     return ordered

@@ -1,7 +1,8 @@
 """Query -> passages by LinearRAG: entities activated through sentences that fit the query, then PageRank. No LLM.
 
-Theirs [1], and every default as the released code is run (commit 0c7e416c of run.py): the graph of entities, sentences
-and passages without relations, semantic bridging with its threshold, the restart weights, the walk. Ours:
+Theirs [1], and every default as the released code is run (commit 0c7e416c of run.py): the graph of
+entities, sentences and passages without relations, semantic bridging with its threshold, the
+restart weights, the walk. Ours:
 
 - Entities are those of the mention table; the paper runs spaCy's recogniser. A page mentions its title in every
   sentence and once as a whole; entities are counted by sentence, not by substring.
@@ -11,7 +12,8 @@ and passages without relations, semantic bridging with its threshold, the restar
   in the restart and keeps the last in the passages' bonus, which depends on the order of a set.
 - Passages that follow each other are not joined. Candidates restrict sentences, entities and the walk.
 
-[1] Zhuang et al., "LinearRAG: Linear Graph Retrieval Augmented Generation on Large-scale Corpora", arXiv 2510.10114.
+[1] Zhuang et al., "LinearRAG: Linear Graph Retrieval Augmented Generation on Large-scale Corpora",
+arXiv 2510.10114.
 """
 
 from __future__ import annotations
@@ -33,7 +35,18 @@ from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.dense import LazyPaths, WalkOrDense, by_columns, nearest_names
 from kg2rag.retrievers.fusion import min_max
 from kg2rag.retrievers.linking.linkers import phrases_beside
-from kg2rag.types import FloatArray, IntArray, Matrix, Notes, Query, Ranking, Step, Triple, step, top_with_ties
+from kg2rag.types import (
+    FloatArray,
+    IntArray,
+    Matrix,
+    Notes,
+    Query,
+    Ranking,
+    Step,
+    Triple,
+    step,
+    top_with_ties,
+)
 from kg2rag.types.parameters import Count, Damping, Threshold, Weight
 
 COLOUR = "#0072B2"  # in plots
@@ -70,7 +83,9 @@ class TriGraph:
 
     def entities_in(self, rows: IntArray) -> IntArray:
         """The entities of some passages, ascending."""
-        return np.unique(self.occurrences.owners[np.isin(self.occurrences.others, rows)].astype(np.int64))
+        return np.unique(
+            self.occurrences.owners[np.isin(self.occurrences.others, rows)].astype(np.int64)
+        )
 
     def scope(self, rows: IntArray | None) -> NDArray[np.bool_] | None:
         """(n_nodes,) some passages and their entities; None for None."""
@@ -84,7 +99,9 @@ def tri_graph(kb: KnowledgeBase) -> TriGraph:
 
     def incidence_of(title_entities: NDArray[np.int32], texts: NDArray[np.integer]) -> Incidence:
         entities = np.append(kb.mentions.key, title_entities)
-        return incidence(entities, texts, np.ones(len(texts), dtype=np.int64), len(kb.mentions.keys))
+        return incidence(
+            entities, texts, np.ones(len(texts), dtype=np.int64), len(kb.mentions.keys)
+        )
 
     def built() -> TriGraph:
         table = kb.mentions
@@ -94,9 +111,13 @@ def tri_graph(kb: KnowledgeBase) -> TriGraph:
         # Every sentence of a title's pages mentions the title.
         starts = np.searchsorted(rows, table.page_row, side="left")
         page_sentences, pages = ranges(starts, np.searchsorted(rows, table.page_row, side="right"))
-        sentences = incidence_of(table.page_key[pages], np.append(sentence_of_mention, page_sentences))
+        sentences = incidence_of(
+            table.page_key[pages], np.append(sentence_of_mention, page_sentences)
+        )
         occurrences = incidence_of(table.page_key, np.append(table.row, table.page_row))
-        return TriGraph(sentences, sentences.transposed(len(texts)), rows, occurrences, len(kb.corpus))
+        return TriGraph(
+            sentences, sentences.transposed(len(texts)), rows, occurrences, len(kb.corpus)
+        )
 
     return kb.cached("tri_graph", built)
 
@@ -143,21 +164,33 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
     @property
     def unlinked(self) -> str:
         """No entity of the query, or of the corpus."""
-        return "the query names no entity" if self.kb.mentions.keys else "the corpus mentions no entity"
+        return (
+            "the query names no entity"
+            if self.kb.mentions.keys
+            else "the corpus mentions no entity"
+        )
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
         """The passages, the names in them and their sentences."""
         texts = {"names": self.kb.mentions.names, "sentences": self._sentences()}
-        return [*super().workloads(queries), *(self.kb.workload(name, texts[name]) for name in texts)]
+        return [
+            *super().workloads(queries),
+            *(self.kb.workload(name, texts[name]) for name in texts),
+        ]
 
     def link(self, queries: Sequence[Query]) -> list[dict[int, float]]:
         """The entities that each query names and their activations, in (0, 1], in the query's order."""
         kb = self.kb
-        scopes = [None if mask is None else tri_graph(kb).entities_in(mask) for mask in kb.candidates(queries)]
+        scopes = [
+            None if mask is None else tri_graph(kb).entities_in(mask)
+            for mask in kb.candidates(queries)
+        ]
         activations = list(map(self._spelt_entities, queries, scopes))
         phrases = [self._unnamed_phrases(query.text) for query in queries]
         index = partial(kb.cached, "name_vectors", lambda: DenseIndex(kb.encode(kb.mentions.names)))
-        for activation, nearest in zip(activations, nearest_names(kb, index, phrases, scopes), strict=True):
+        for activation, nearest in zip(
+            activations, nearest_names(kb, index, phrases, scopes), strict=True
+        ):
             for _, entity, cosine in nearest:
                 if cosine > 0:
                     activation[entity] = max(activation.get(entity, 0.0), min(cosine, 1.0))
@@ -175,7 +208,9 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         spans = [span for _, span in self.kb.mentions.lexicon.find(text, capitals=False)]
         return list(dict.fromkeys(phrases_beside(text, spans)))[:MAX_NAMES]
 
-    def activate(self, seeds: Mapping[int, float], query: Matrix, mask: IntArray | None) -> dict[int, Activation]:
+    def activate(
+        self, seeds: Mapping[int, float], query: Matrix, mask: IntArray | None
+    ) -> dict[int, Activation]:
         """Semantic bridging: entity -> activation · cosine of a sentence -> the entities of that sentence.
 
         `query`: (dim,). `mask`: the passages whose sentences may be followed; None for all.
@@ -212,19 +247,26 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         cosines = self._sentence_vectors().cosines(query, sentences)
         best = np.lexsort((sentences, -cosines))[: self.top_k_sentence]
         is_open[sentences[best]] = False
-        # float32 cosines of equal texts may exceed 1: the entity would then activate itself, for ever
+        # float32 cosines of equal texts may exceed 1: the entity would then activate itself, for
+        # ever
         passed = score * np.minimum(cosines[best].astype(np.float64), 1.0)
         is_passed = passed >= self.iteration_threshold
-        return list(zip(sentences[best][is_passed].tolist(), passed[is_passed].tolist(), strict=True))
+        return list(
+            zip(sentences[best][is_passed].tolist(), passed[is_passed].tolist(), strict=True)
+        )
 
     def _sentence_vectors(self) -> DenseIndex:
-        return self.kb.cached("sentence_vectors", lambda: DenseIndex(self.kb.encode(self._sentences())))
+        return self.kb.cached(
+            "sentence_vectors", lambda: DenseIndex(self.kb.encode(self._sentences()))
+        )
 
     def _sentences(self) -> list[str]:
         """The sentences that mention something."""
         return mention_sentences(self.kb.mentions, self.kb.corpus)[1]
 
-    def walk(self, queries: Sequence[Query], starts: Sequence[Mapping[int, float]], k: int) -> list[Ranking]:
+    def walk(
+        self, queries: Sequence[Query], starts: Sequence[Mapping[int, float]], k: int
+    ) -> list[Ranking]:
         """Bridge, then start at the activated entities and, faintly, at every passage; all passages are ranked."""
         kb, graph = self.kb, tri_graph(self.kb)
         vectors, masks = kb.encode_queries(queries), kb.candidates(queries)
@@ -233,17 +275,28 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         bonuses = list(map(self._bonus, active))
         restarts = list(map(self._restart, active, cosines, bonuses, masks))
         scopes = list(map(graph.scope, masks))
-        walked = walks(graph.walk, list(map(NodeWeights.of_dense, restarts)), self.damping, scopes=scopes)
+        walked = walks(
+            graph.walk, list(map(NodeWeights.of_dense, restarts)), self.damping, scopes=scopes
+        )
         rankings = []
         for i, (query, mask) in enumerate(zip(queries, masks, strict=True)):
             shares = walked[i].dense(len(kb.corpus))
-            parts = {"pagerank": shares, "restart": restarts[i], "cosine": cosines[i], "bonus": bonuses[i]}
+            parts = {
+                "pagerank": shares,
+                "restart": restarts[i],
+                "cosine": cosines[i],
+                "bonus": bonuses[i],
+            }
             rows = top_with_ties(shares, k, mask)
             rankings.append(self._ranking(query, rows, parts, active[i], k))
         return rankings
 
     def _restart(
-        self, active: Mapping[int, Activation], cosines: FloatArray, bonus: FloatArray, mask: IntArray | None
+        self,
+        active: Mapping[int, Activation],
+        cosines: FloatArray,
+        bonus: FloatArray,
+        mask: IntArray | None,
     ) -> FloatArray:
         """(n_nodes,) the restart distribution of a walk, of sum 1."""
         graph = tri_graph(self.kb)
@@ -251,19 +304,31 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         rows = np.arange(graph.n_passages) if mask is None else mask
         similarity = self.passage_ratio * min_max(cosines[rows])
         restart[rows] = self.passage_node_weight * (similarity + np.log1p(bonus[rows]))
-        restart[graph.n_passages + np.array(list(active))] = [activation.score for activation in active.values()]
+        restart[graph.n_passages + np.array(list(active))] = [
+            activation.score for activation in active.values()
+        ]
         restart /= restart.sum()
         return restart
 
     def _ranking(
-        self, query: Query, rows: IntArray, parts: Mapping[str, FloatArray], active: Mapping[int, Activation], k: int
+        self,
+        query: Query,
+        rows: IntArray,
+        parts: Mapping[str, FloatArray],
+        active: Mapping[int, Activation],
+        k: int,
     ) -> Ranking:
         names = self.kb.mentions.names
-        activated = tuple((names[entity], best.score, best.iteration) for entity, best in active.items())
+        activated = tuple(
+            (names[entity], best.score, best.iteration) for entity, best in active.items()
+        )
         notes = ActivationNotes("pagerank", "graph", activated=activated)
         ranking = by_columns(self.kb, query, rows, parts, notes, k)
         return replace(
-            ranking, paths=LazyPaths(partial(self._bridges, active, ranking.rows), partial(self._told, active))
+            ranking,
+            paths=LazyPaths(
+                partial(self._bridges, active, ranking.rows), partial(self._told, active)
+            ),
         )
 
     def _bonus(self, active: Mapping[int, Activation]) -> FloatArray:
@@ -274,7 +339,9 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
             bonus[rows] += activation.score * np.log1p(counts) / activation.iteration
         return bonus
 
-    def _bridges(self, active: Mapping[int, Activation], rows: IntArray) -> dict[int, tuple[int, int]]:
+    def _bridges(
+        self, active: Mapping[int, Activation], rows: IntArray
+    ) -> dict[int, tuple[int, int]]:
         """Row -> (row, its activated entity of the highest score)."""
         bridging: dict[int, tuple[int, int]] = {}
         for entity in sorted(active, key=lambda entity: -active[entity].score):
@@ -282,11 +349,17 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
                 bridging.setdefault(row, (row, entity))
         return bridging
 
-    def _told(self, active: Mapping[int, Activation], bridge: tuple[int, int]) -> tuple[Triple, ...]:
+    def _told(
+        self, active: Mapping[int, Activation], bridge: tuple[int, int]
+    ) -> tuple[Triple, ...]:
         """The sentences from an entity of the query to that of a passage, and its mention."""
         row, entity = bridge
         corpus, names = self.kb.corpus, self.kb.mentions.names
-        steps = [Triple(corpus.titles[row] or corpus.ids[row], "mentions", names[entity], corpus.ids[row])]
+        steps = [
+            Triple(
+                corpus.titles[row] or corpus.ids[row], "mentions", names[entity], corpus.ids[row]
+            )
+        ]
         while active[entity].source >= 0:  # activations fall on the way, so it has an end
             source, sentence = active[entity].source, active[entity].sentence
             passage_id = corpus.ids[tri_graph(self.kb).sentence_rows[sentence]]
@@ -294,7 +367,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
             entity = source
         return tuple(reversed(steps))
 
-    def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
+    def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """Which passages the query's entities lead to, and which hold an activated one; all are ranked."""
         graph = tri_graph(self.kb)
         (seeds,) = self.link([query])
@@ -304,7 +377,15 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         activated = np.flatnonzero(self._bonus(self.activate(seeds, vector, mask)))
         return (
             step(
-                "linked", "entity not linked", "no entity of the query leads to it", linked[linked < graph.n_passages]
+                "linked",
+                "entity not linked",
+                "no entity of the query leads to it",
+                linked[linked < graph.n_passages],
             ),
-            step("activated", "not expanded", "it holds no entity that the bridging activated", activated),
+            step(
+                "activated",
+                "not expanded",
+                "it holds no entity that the bridging activated",
+                activated,
+            ),
         )

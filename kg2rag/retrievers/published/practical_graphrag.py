@@ -1,14 +1,15 @@
 """Query -> the entities it names, one hop of triples around them, and ranks by three kinds of vectors, fused.
 
-After Min et al. [1]: no language model; query nodes by name and by vector; one hop; separate vectors for entities,
-passages and relations, joined by reciprocal rank. Their graph, of dependency parses, is the source "dependency(MODEL)";
-any other will do. Ours: a query is not parsed, so its noun phrases are the graph's names in it and its capitalised and
-quoted phrases; a relation's vector is that of the whole triple; a passage's rank among entities and relations is that
-of its best one; every default but RRF's constant. The graph's two rankings count half, because names match without
+After Min et al. [1]: no language model; query nodes by name and by vector; one hop; separate
+vectors for entities, passages and relations, joined by reciprocal rank. Their graph, of dependency
+parses, is the source "dependency(MODEL)"; any other will do. Ours: a query is not parsed, so its
+noun phrases are the graph's names in it and its capitalised and quoted phrases; a relation's vector
+is that of the whole triple; a passage's rank among entities and relations is that of its best one;
+every default but RRF's constant. The graph's two rankings count half, because names match without
 their context: at equal weight, dense hits drop out.
 
-[1] Min et al., "Towards Practical GraphRAG: Efficient Knowledge Graph Construction and Hybrid Retrieval at Scale",
-arXiv 2507.03226.
+[1] Min et al., "Towards Practical GraphRAG: Efficient Knowledge Graph Construction and Hybrid
+Retrieval at Scale", arXiv 2507.03226.
 """
 
 from __future__ import annotations
@@ -28,7 +29,17 @@ from kg2rag.retrievers.dense import Dense, WalkOrDense, nearest_names
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.linking.linkers import Link, Linker, phrases_beside
 from kg2rag.retrievers.neighbour_passages import LinksEntities, components
-from kg2rag.types import FloatArray, IntArray, LinkedEntity, Matrix, Notes, Query, Ranking, Step, step
+from kg2rag.types import (
+    FloatArray,
+    IntArray,
+    LinkedEntity,
+    Matrix,
+    Notes,
+    Query,
+    Ranking,
+    Step,
+    step,
+)
 from kg2rag.types.parameters import Cosine, Count, Natural, ParameterError, Weight
 
 COLOUR = "#B15928"  # in plots
@@ -55,8 +66,8 @@ class PracticalNotes(Notes):
 class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
     """Reciprocal rank fusion of three rankings by cosine with the query: passages, entities and relations.
 
-    The last two see only the query's `Subgraph`: a passage has the rank of its best entity or triple there; among
-    equals the passage more similar to the query comes first.
+    The last two see only the query's `Subgraph`: a passage has the rank of its best entity or
+    triple there; among equals the passage more similar to the query comes first.
 
     Parameters
     ----------
@@ -83,7 +94,9 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not any(self._weights):
-            raise ParameterError("passage_weight, entity_weight and relation_weight are all 0: one must be above.")
+            raise ParameterError(
+                "passage_weight, entity_weight and relation_weight are all 0: one must be above."
+            )
 
     @property
     def _weights(self) -> tuple[float, float, float]:
@@ -92,19 +105,27 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
     @property
     def unlinked(self) -> str:
         """No entity of the query, or of the graph."""
-        return "the query names no entity" if self.kb.graph.n_entities else "the graph has no entity"
+        return (
+            "the query names no entity" if self.kb.graph.n_entities else "the graph has no entity"
+        )
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
         """The passages, the entities' names and the triples."""
         kb = self.kb
         graph_texts = {"entity names": kb.graph.names, "triples": kb.triple_texts()}
-        return [*super().workloads(queries), *(kb.workload(name, texts) for name, texts in graph_texts.items())]
+        return [
+            *super().workloads(queries),
+            *(kb.workload(name, texts) for name, texts in graph_texts.items()),
+        ]
 
     def walk(self, queries: Sequence[Query], starts: Sequence[list[int]], k: int) -> list[Ranking]:
         """Searched together, fused query by query."""
         dense = Dense(self.kb).retrieve_batch(queries, self.depth)
         vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
-        return [self._fused(*column, k) for column in zip(queries, dense, starts, vectors, masks, strict=True)]
+        return [
+            self._fused(*column, k)
+            for column in zip(queries, dense, starts, vectors, masks, strict=True)
+        ]
 
     def link(self, queries: Sequence[Query]) -> list[list[int]]:
         """The entities of each query: those it spells out, then those its phrases, then itself, are similar to."""
@@ -112,11 +133,15 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
             return [[] for _ in queries]
         links = [spelt[: self.names] for spelt in self.entity_linker.link_batch(queries)]
         texts = [self._compared(query, spelt) for query, spelt in zip(queries, links, strict=True)]
-        nearest = nearest_names(self.kb, lambda: self.kb.entities, texts, [None] * len(queries), self.similar_entities)
+        nearest = nearest_names(
+            self.kb, lambda: self.kb.entities, texts, [None] * len(queries), self.similar_entities
+        )
         entities = []
         for spelt, similar in zip(links, nearest, strict=True):
             spelt_entities = [link.entity for link in spelt]
-            similar_entities = [entity for _, entity, cosine in similar if cosine >= self.min_cosine]
+            similar_entities = [
+                entity for _, entity, cosine in similar if cosine >= self.min_cosine
+            ]
             entities.append(list(dict.fromkeys([*spelt_entities, *similar_entities])))
         return entities
 
@@ -124,10 +149,19 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         """What of a query is compared with the entities' names: its other phrases, then all of it."""
         if not query.text.strip() or not self.similar_entities:
             return []
-        return [*phrases_beside(query.text, [link.span for link in links])[:MAX_PHRASES], query.text]
+        return [
+            *phrases_beside(query.text, [link.span for link in links])[:MAX_PHRASES],
+            query.text,
+        ]
 
     def _fused(
-        self, query: Query, dense: Ranking, seeds: Sequence[int], vector: Matrix, mask: IntArray | None, k: int
+        self,
+        query: Query,
+        dense: Ranking,
+        seeds: Sequence[int],
+        vector: Matrix,
+        mask: IntArray | None,
+        k: int,
     ) -> Ranking:
         """The three rankings of a query as one; the path of a hit is the best triple of the subgraph that it states."""
         graph = self.kb.graph
@@ -141,8 +175,14 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
             by_best("entity", graph.mentions.others[mentions], similarity),
             by_best("relation", stating, subgraph.cosines),
         ]
-        weighed = [(ranking, weight) for ranking, weight in zip(rankings, self._weights, strict=True) if weight]
-        fused = fuse_rankings([ranking for ranking, _ in weighed], [weight for _, weight in weighed], k)
+        weighed = [
+            (ranking, weight)
+            for ranking, weight in zip(rankings, self._weights, strict=True)
+            if weight
+        ]
+        fused = fuse_rankings(
+            [ranking for ranking, _ in weighed], [weight for _, weight in weighed], k
+        )
         best_triple: dict[int, tuple[int]] = {}
         for row, triple in zip(stating.tolist(), subgraph.triples.tolist(), strict=True):
             best_triple.setdefault(row, (triple,))
@@ -174,7 +214,9 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         order = np.lexsort((passages, -cosines, -best))[: self.depth]
         scores = 1.0 / np.arange(1, len(order) + 1)
         notes = Notes(source="graph")
-        return Ranking.from_scores(query.id, passages[order], scores, self.kb.corpus.ids, stages=(stage,), notes=notes)
+        return Ranking.from_scores(
+            query.id, passages[order], scores, self.kb.corpus.ids, stages=(stage,), notes=notes
+        )
 
     def _subgraph(self, seeds: Sequence[int], vector: Matrix, mask: IntArray | None) -> Subgraph:
         graph = self.kb.graph
@@ -206,5 +248,10 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         return (
             step("linked", "entity not linked", "no entity of the query leads to it", linked),
             step("expanded", "not expanded", far, self.kb.graph.mentions.of_all(entities)),
-            step("ranked", "pruned", f"below the first {self.depth} of all three rankings", ranking.rows),
+            step(
+                "ranked",
+                "pruned",
+                f"below the first {self.depth} of all three rankings",
+                ranking.rows,
+            ),
         )

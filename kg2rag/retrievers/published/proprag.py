@@ -1,9 +1,10 @@
 """Query -> passages by beam search over chains of triples, each chain scored as a whole by embedding.
 
-After PropRAG [1]: chains grow from the best units by shared entities and are judged as a whole. Ours: the units are the
-graph's triples (the paper's are propositions, sentences that an LLM wrote), the search starts from the whole corpus
-(the paper's from a subgraph that PageRank chose), passages are ranked by their best chain and their own cosine (the
-paper runs PageRank once more). Every default is ours.
+After PropRAG [1]: chains grow from the best units by shared entities and are judged as a whole.
+Ours: the units are the graph's triples (the paper's are propositions, sentences that an LLM wrote),
+the search starts from the whole corpus (the paper's from a subgraph that PageRank chose), passages
+are ranked by their best chain and their own cosine (the paper runs PageRank once more). Every
+default is ours.
 
 [1] Wang and Han, "PropRAG: Guiding Retrieval with Beam Search over Proposition Paths", EMNLP 2025.
 """
@@ -51,7 +52,8 @@ class PathNotes(Notes):
 class PathSearch(WalkOrDense[bool]):
     """Passages by dense_weight · cosine + (1 - dense_weight) · score of the best chain that uses a triple of theirs.
 
-    A single triple is a chain too. A passage without a triple is scored only by its cosine. Hits carry their chain.
+    A single triple is a chain too. A passage without a triple is scored only by its cosine. Hits
+    carry their chain.
 
     Parameters
     ----------
@@ -79,14 +81,18 @@ class PathSearch(WalkOrDense[bool]):
     def search(self, vector: Matrix, similar: FloatArray) -> dict[Chain, float]:
         """The chains of a query, all lengths together, and their scores.
 
-        `vector`: (dim,). `similar`: (n_triples,) cosines of the query and the triples; -inf for one not allowed.
+        `vector`: (dim,). `similar`: (n_triples,) cosines of the query and the triples; -inf for one
+        not allowed.
         """
-        beam: dict[Chain, float] = {(triple,): float(similar[triple]) for triple in _highest(similar, self.seeds)}
+        beam: dict[Chain, float] = {
+            (triple,): float(similar[triple]) for triple in _highest(similar, self.seeds)
+        }
         chains = dict(beam)
         for length in range(2, self.hops + 1):
             grown = [longer for chain in beam for longer in self._grow(chain, similar)]
             scores = self._scores(np.array(grown, dtype=np.int64).reshape(-1, length), vector)
-            best: dict[frozenset[int], tuple[Chain, float]] = {}  # a chain and its reverse hold the same facts
+            # a chain and its reverse hold the same facts
+            best: dict[frozenset[int], tuple[Chain, float]] = {}
             for negated, chain in sorted(zip((-scores).tolist(), grown, strict=True)):
                 best.setdefault(frozenset(chain), (chain, -negated))
             beam = dict(list(best.values())[: self.width])
@@ -107,21 +113,36 @@ class PathSearch(WalkOrDense[bool]):
         ends = np.stack([table.heads[list(chain)], table.tails[list(chain)]], axis=1)
         slots = gather(links.indptr, np.setdiff1d(ends[-1], ends[:-1]))[0]
         triples = np.unique(links.triples[slots[~np.isin(links.neighbours[slots], ends)]])
-        return [(*chain, int(triples[position])) for position in _highest(similar[triples], self.branch)]
+        return [
+            (*chain, int(triples[position])) for position in _highest(similar[triples], self.branch)
+        ]
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
         """The passages and the triples."""
         return [*super().workloads(queries), self.kb.workload("triples", self.kb.triple_texts())]
 
-    def walk(self, queries: Sequence[Query], starts: Sequence[bool], k: int) -> list[Ranking]:  # noqa: ARG002
+    def walk(self, queries: Sequence[Query], starts: Sequence[bool], k: int) -> list[Ranking]:
         """Search the chains of each query, and rank by them."""
         vectors = self.kb.encode_queries(queries)
         cosines = all_cosines(vectors, self.kb.vectors)
-        columns = zip(queries, vectors, self._similar(queries), cosines, self.kb.candidates(queries), strict=True)
+        columns = zip(
+            queries,
+            vectors,
+            self._similar(queries),
+            cosines,
+            self.kb.candidates(queries),
+            strict=True,
+        )
         return [self._ranking(*column, k) for column in columns]
 
     def _ranking(
-        self, query: Query, vector: Matrix, similar: FloatArray, cosines: FloatArray, mask: IntArray | None, k: int
+        self,
+        query: Query,
+        vector: Matrix,
+        similar: FloatArray,
+        cosines: FloatArray,
+        mask: IntArray | None,
+        k: int,
     ) -> Ranking:
         chains = self.search(vector, similar)
         chain_scores, chain_of = self._best_chains(chains, similar)
@@ -140,7 +161,9 @@ class PathSearch(WalkOrDense[bool]):
                 "dense": "cosine",
             },
             {"path": "graph", "dense": "dense"},
-            chains=tuple((self._text(chain), score) for chain, score in chains.items() if len(chain) > 1),
+            chains=tuple(
+                (self._text(chain), score) for chain, score in chains.items() if len(chain) > 1
+            ),
         )
         paths = TriplePaths(self.kb.graph, chain_of)
         return Ranking.from_groups(query.id, groups, self.kb.corpus.ids, paths, notes).top(k)
@@ -157,7 +180,9 @@ class PathSearch(WalkOrDense[bool]):
                 row[~np.isin(self.kb.graph.triples.passages, mask)] = -np.inf
         return similar
 
-    def _best_chains(self, chains: dict[Chain, float], similar: FloatArray) -> tuple[FloatArray, dict[int, Chain]]:
+    def _best_chains(
+        self, chains: dict[Chain, float], similar: FloatArray
+    ) -> tuple[FloatArray, dict[int, Chain]]:
         """(n_passages,) the score of each passage's best chain, -inf if it has none, and those chains."""
         passages = self.kb.graph.triples.passages
         scores = np.full(len(self.kb.corpus), -np.inf)
@@ -174,7 +199,7 @@ class PathSearch(WalkOrDense[bool]):
                     best[row] = chain
         return scores, best
 
-    def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
+    def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """Which passages state a triple, and whose triples a chain of the search used; all are ranked."""
         chains: dict[Chain, float] = {}
         if all(self.link([query])):
@@ -184,8 +209,18 @@ class PathSearch(WalkOrDense[bool]):
         used = self.kb.graph.triples.passages[[triple for chain in chains for triple in chain]]
         stating = np.flatnonzero(np.diff(self.kb.graph.stated[0]))
         return (
-            step("states a triple", "entity not linked", "states no triple: no chain can use it", stating),
-            step("on a chain", "not expanded", "no chain that the search kept uses a triple of it", used[used >= 0]),
+            step(
+                "states a triple",
+                "entity not linked",
+                "states no triple: no chain can use it",
+                stating,
+            ),
+            step(
+                "on a chain",
+                "not expanded",
+                "no chain that the search kept uses a triple of it",
+                used[used >= 0],
+            ),
         )
 
 

@@ -1,7 +1,7 @@
 """(query, text) pairs -> how well each text fits its query, and a ranking -> its first hits in that order.
 
-A `PairReranker`'s score depends only on the pair, a `ListReranker` compares the texts of a query with one another. To
-add one: a file here, and a line in `RERANKERS`.
+A `PairReranker`'s score depends only on the pair, a `ListReranker` compares the texts of a query
+with one another. To add one: a file here, and a line in `RERANKERS`.
 """
 
 from __future__ import annotations
@@ -53,10 +53,16 @@ def score_batches(reranker: Reranker, pairs: Sequence[Pairs]) -> list[FloatArray
     shapes = [values.shape for values in scores]
     expected = [(len(query_pairs),) for query_pairs in pairs]
     if shapes != expected:
-        raise ValueError(f"{reranker!r} returned scores of shapes {shapes} for lists of {expected} pairs.")
-    for (query, text), score in zip(chain.from_iterable(pairs), chain.from_iterable(scores), strict=True):
+        raise ValueError(
+            f"{reranker!r} returned scores of shapes {shapes} for lists of {expected} pairs."
+        )
+    for (query, text), score in zip(
+        chain.from_iterable(pairs), chain.from_iterable(scores), strict=True
+    ):
         if not np.isfinite(score):
-            raise ValueError(f"{reranker!r}: the score of {text[:60]!r} for {query[:60]!r} is not finite.")
+            raise ValueError(
+                f"{reranker!r}: the score of {text[:60]!r} for {query[:60]!r} is not finite."
+            )
     return scores
 
 
@@ -75,7 +81,9 @@ class ChainedReranker:
     def __rrshift__(self, retriever: Retriever) -> Pipeline:
         kbs = knowledge_bases(retriever)
         if not kbs:
-            raise TypeError(f"{called(retriever)} has no knowledge base. Write retriever >> Rerank(kb, reranker=...).")
+            raise TypeError(
+                f"{called(retriever)} has no knowledge base. Write retriever >> Rerank(kb, reranker=...)."
+            )
         return retriever >> Rerank(kbs[0], self)  # type: ignore[arg-type]
 
 
@@ -104,8 +112,12 @@ class BiEncoder(ChainedReranker):
         """A text is encoded once."""
         if not pairs:
             return np.empty(0)
-        queries = self.kb.encode_queries([Query("", query) for query, _ in pairs]).astype(np.float64)
-        cosines: FloatArray = np.einsum("ij,ij->i", queries, self.kb.encode_once([text for _, text in pairs]))
+        queries = self.kb.encode_queries([Query("", query) for query, _ in pairs]).astype(
+            np.float64
+        )
+        cosines: FloatArray = np.einsum(
+            "ij,ij->i", queries, self.kb.encode_once([text for _, text in pairs])
+        )
         return cosines
 
 
@@ -130,7 +142,9 @@ class CrossEncoder(ChainedReranker):
         if not pairs:
             return np.empty(0)
         readable = [(well_formed(query), well_formed(text)) for query, text in pairs]
-        scores = self._network.predict(readable, batch_size=self.batch_size, show_progress_bar=False)
+        scores = self._network.predict(
+            readable, batch_size=self.batch_size, show_progress_bar=False
+        )
         return np.asarray(scores, dtype=np.float64)
 
     @cached_property
@@ -141,7 +155,9 @@ class CrossEncoder(ChainedReranker):
         disable_progress_bar()
         network = Network(self.model, device=self.device)
         if network.num_labels != 1:
-            raise ValueError(f"{self.model} has {network.num_labels} outputs; a reranker has one. Is it a classifier?")
+            raise ValueError(
+                f"{self.model} has {network.num_labels} outputs; a reranker has one. Is it a classifier?"
+            )
         return network
 
     def __getstate__(self) -> dict[str, Any]:
@@ -196,7 +212,9 @@ def _as_reranker(reranker: Any, kb: KnowledgeBase) -> Any:
     function = getattr(reranker, "predict", reranker)
     if isinstance(reranker, type | PairReranker | ListReranker) or not callable(function):
         return reranker
-    return FunctionReranker(function, function is not reranker, getattr(function, "__qualname__", ""))
+    return FunctionReranker(
+        function, function is not reranker, getattr(function, "__qualname__", "")
+    )
 
 
 @dataclass(frozen=True)
@@ -233,14 +251,18 @@ class Rerank(RerankingStage):
         for ranking, values in zip(rankings, scores, strict=True):
             parts = {"retriever": ranking.scores, "reranker": values}
             size = max(len(ranking), 1)
-            reranked.append(rescored(ranking, ranking.rows, values, size, formula="reranker", score_parts=parts))
+            reranked.append(
+                rescored(ranking, ranking.rows, values, size, formula="reranker", score_parts=parts)
+            )
         return reranked
 
     def _scores(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[FloatArray]:
         scorer, corpus = self.scorer, self.kb.corpus
         if isinstance(scorer, BiEncoder) and scorer.kb.corpus.fingerprint == corpus.fingerprint:
             vectors = scorer.kb.encode_queries(queries)
-            return list(map(scorer.kb.dense.cosines, vectors, [ranking.rows for ranking in rankings]))
+            return list(
+                map(scorer.kb.dense.cosines, vectors, [ranking.rows for ranking in rankings])
+            )
         pairs = []
         for query, ranking in zip(queries, rankings, strict=True):
             pairs.append([(query.text, corpus.contents[row]) for row in ranking.rows.tolist()])

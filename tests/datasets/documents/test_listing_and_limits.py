@@ -41,7 +41,9 @@ def test_a_word_is_lost_if_no_passage_has_it_as_one_word_of_up_to_four_parts(sou
 
 
 @pytest.mark.parametrize("ending", ["txt", "html"])
-def test_links_that_lead_out_of_the_folder_and_pipes_are_skipped_with_a_reason(tmp_path, read, ending):
+def test_links_that_lead_out_of_the_folder_and_pipes_are_skipped_with_a_reason(
+    tmp_path, read, ending
+):
     (tmp_path / "secret.txt").write_text("Password of Ida Berg.")
     (tmp_path / "elsewhere").mkdir()
     docs = tmp_path / "docs"
@@ -52,7 +54,10 @@ def test_links_that_lead_out_of_the_folder_and_pipes_are_skipped_with_a_reason(t
     (docs / "folder").symlink_to(tmp_path / "elsewhere")
     os.mkfifo(docs / f"pipe.{ending}")
     documents = read(GOOD)
-    assert set(reasons(documents)) == {*(f"{name}.{ending}" for name in ("out", "nowhere", "loop", "pipe")), "folder"}
+    assert set(reasons(documents)) == {
+        *(f"{name}.{ending}" for name in ("out", "nowhere", "loop", "pipe")),
+        "folder",
+    }
     assert len(documents.corpus) == 1
 
 
@@ -71,7 +76,9 @@ def test_packages_are_left_out_and_hidden_files_counted(read):
 
 def test_what_kg2rag_wrote_is_no_document(tmp_path, read):
     (tmp_path / "docs").mkdir()
-    write_output(tmp_path / "docs" / "questions.jsonl", "questions", b'{"question": "Who sails?"}\n')
+    write_output(
+        tmp_path / "docs" / "questions.jsonl", "questions", b'{"question": "Who sails?"}\n'
+    )
     assert "kg2rag" in reasons(read(GOOD))["questions.jsonl"]
 
 
@@ -84,7 +91,9 @@ def test_a_name_that_is_no_text_and_a_file_that_is_gone_end_nothing(tmp_path, re
     gone = ListedFile(tmp_path / "docs" / "gone.html", "gone.html")
     long = ListedFile(tmp_path / "docs" / f"{'x' * 300}.txt", "long.txt")
     monkeypatch.setattr(
-        folder_module, "list_folder", lambda *args: listed(*args)._replace(files=[*listed(*args).files, gone, long])
+        folder_module,
+        "list_folder",
+        lambda *args: listed(*args)._replace(files=[*listed(*args).files, gone, long]),
     )
     documents = read(GOOD)
     assert set(reasons(documents)) == {"gone.html", "long.txt"}
@@ -204,19 +213,31 @@ def test_parts_of_a_divided_record_are_placed_behind_each_other():
 def test_records_with_an_id_and_no_text_are_left_out_and_counted_and_others_refused(read):
     lines = '{"_id": "d1", "title": null, "text": "Ships pay."}\n{"_id": "d2", "title": "Empty", "text": ""}\n'
     documents = read(GOOD | {"a.jsonl": lines, "b.csv": "text,other\nOne.,x\n,y\n"})
-    assert [passage.text for passage in documents.corpus if passage.metadata["file"] == "a.jsonl"] == ["Ships pay."]
+    assert [
+        passage.text for passage in documents.corpus if passage.metadata["file"] == "a.jsonl"
+    ] == ["Ships pay."]
     assert "left out: 1" in documents.report.set_index("document").loc["a.jsonl", "remark"]
     assert "no text" in reasons(documents)["b.csv"]
 
 
 def test_columns_of_the_reader_s_names_are_kept_beside_them(read):
-    [passage] = read({"a.jsonl": '{"id": 1, "text": "One.", "file": "theirs", "headings": "x"}\n'}).corpus
-    assert dict(passage.metadata) == {"file": "a.jsonl", "column_file": "theirs", "column_headings": "x"}
+    [passage] = read(
+        {"a.jsonl": '{"id": 1, "text": "One.", "file": "theirs", "headings": "x"}\n'}
+    ).corpus
+    assert dict(passage.metadata) == {
+        "file": "a.jsonl",
+        "column_file": "theirs",
+        "column_headings": "x",
+    }
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_a_column_twice_is_an_error_that_names_it(tmp_path, read, name):
-    content = "id,text,text\n1,One.,Two.\n" if name == "a.csv" else '{"id": 1, "text": "One.", "text": "Two."}\n'
+    content = (
+        "id,text,text\n1,One.,Two.\n"
+        if name == "a.csv"
+        else '{"id": 1, "text": "One.", "text": "Two."}\n'
+    )
     assert "'text'" in reasons(read(GOOD | {name: content}))[name]
     with pytest.raises(ValueError, match="text"):
         from_folder(tmp_path / "docs" / name, store=Store(tmp_path / "store"))
@@ -249,7 +270,9 @@ def test_cells_between_tabs_may_be_quoted_and_lone_marks_join_no_rows(read, cont
 
 def test_equal_passages_are_near_duplicates_however_many():
     text = "The committee meets on the first Monday of every month in the large room on the second floor."
-    found = from_texts([text] * 51 + [f"{text} Number {number}." for number in range(60)]).near_duplicates()
+    found = from_texts(
+        [text] * 51 + [f"{text} Number {number}." for number in range(60)]
+    ).near_duplicates()
     assert len(found) == 110
     assert set(found["of"]) == {"0"}
 
@@ -270,24 +293,41 @@ def test_links_lead_to_passages_of_other_documents(read):
         }
     )
     links = {passage.id: passage.metadata.get("links") for passage in documents.corpus}
-    assert links["a.md"] == [["fares", "sub/fares.md#1"], ["the pier", "pier.md"], ["Old name", "pier.md"]]
+    assert links["a.md"] == [
+        ["fares", "sub/fares.md#1"],
+        ["the pier", "pier.md"],
+        ["Old name", "pier.md"],
+    ]
     assert links["sub/fares.md#1"] == [["start", "a.md"]]
     assert links["b.html"] == [["page", "pier.md"]]
     assert links["pier.md"] is None
 
 
 def test_a_link_of_a_divided_block_is_of_the_part_that_has_its_words(read):
-    links = " ".join(f'<a href="{number}.html">Pier{number}</a> {"lies behind the gate " * 9}' for number in range(40))
-    pages = {f"{number}.html": f"<h1>Pier number {number}</h1><p>Ships pay {number}.</p>" for number in range(40)}
+    links = " ".join(
+        f'<a href="{number}.html">Pier{number}</a> {"lies behind the gate " * 9}'
+        for number in range(40)
+    )
+    pages = {
+        f"{number}.html": f"<h1>Pier number {number}</h1><p>Ships pay {number}.</p>"
+        for number in range(40)
+    }
     corpus = read({"index.html": f"<h1>All piers</h1><p>{links}</p>", **pages}).corpus
     parts = [passage for passage in corpus if passage.doc_id == "index.html"]
     assert len(parts) > 5
-    linked = [(words, words in passage.text) for passage in parts for words, _ in passage.metadata.get("links", ())]
+    linked = [
+        (words, words in passage.text)
+        for passage in parts
+        for words, _ in passage.metadata.get("links", ())
+    ]
     assert linked == [(f"Pier{number}", True) for number in range(40)]
 
 
 def test_a_heading_that_several_files_share_is_no_title(read):
-    pages = {name: f"# Fastify\n\n## About {name}\n\nText of {name}.\n" for name in ("hooks", "routes", "errors")}
+    pages = {
+        name: f"# Fastify\n\n## About {name}\n\nText of {name}.\n"
+        for name in ("hooks", "routes", "errors")
+    }
     pages |= {"plain": "# Fastify\n\nText of plain.\n", "other": "# Other\n\nText of other.\n"}
     documents = read({f"{name}.md": text for name, text in pages.items()})
     assert {passage.doc_id: passage.title for passage in documents.corpus} == {

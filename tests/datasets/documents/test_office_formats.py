@@ -23,21 +23,30 @@ def relation(id_, kind, target):
 
 def style(id_, name, based_on=""):
     based = f'<w:basedOn w:val="{based_on}"/>' if based_on else ""
-    return f'<w:style w:type="paragraph" w:styleId="{id_}"><w:name w:val="{name}"/>{based}</w:style>'
+    return (
+        f'<w:style w:type="paragraph" w:styleId="{id_}"><w:name w:val="{name}"/>{based}</w:style>'
+    )
 
 
 def test_word_s_title_and_derived_headings(read):
-    styles = style("Titel", "Title") + style("berschrift1", "heading 1") + style("Mine", "Chapter", "berschrift1")
-    body = paragraph("Harbour rules", "Titel") + paragraph("Scope", "Mine") + paragraph("Ships pay.")
-    [passage] = read({"a.docx": docx_of(body, styles=f'<w:styles xmlns:w="{W}">{styles}</w:styles>')}).corpus
+    styles = (
+        style("Titel", "Title")
+        + style("berschrift1", "heading 1")
+        + style("Mine", "Chapter", "berschrift1")
+    )
+    body = (
+        paragraph("Harbour rules", "Titel") + paragraph("Scope", "Mine") + paragraph("Ships pay.")
+    )
+    [passage] = read(
+        {"a.docx": docx_of(body, styles=f'<w:styles xmlns:w="{W}">{styles}</w:styles>')}
+    ).corpus
     assert (passage.title, passage.text) == ("Harbour rules", "Scope\nShips pay.")
 
 
 def test_word_s_text_boxes_equations_controls_changes_and_tables_once(read):
     box = f"<w:txbxContent>{paragraph('In the box.')}</w:txbxContent>"
-    repeated = (
-        f"<mc:AlternateContent><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback></mc:AlternateContent>"
-    )
+    choices = f"<mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback>"
+    repeated = f"<mc:AlternateContent>{choices}</mc:AlternateContent>"
     cells = "".join(f"<w:tc>{paragraph(text)}</w:tc>" for text in ("Bern", "90"))
     inner = f"<w:tbl><w:tr>{cells}</w:tr></w:tbl>"
     body = (
@@ -48,7 +57,15 @@ def test_word_s_text_boxes_equations_controls_changes_and_tables_once(read):
         f"<w:tbl><w:tr><w:tc>{inner}</w:tc><w:tc>{paragraph('Beside')}</w:tc></w:tr></w:tbl>"
     )
     documents = read({"a.docx": docx_of(body)})
-    expected = ["Anchor.", "In the box.", "So E=mc", "In a control.", "Added", "Bern | 90", "Beside"]
+    expected = [
+        "Anchor.",
+        "In the box.",
+        "So E=mc",
+        "In a control.",
+        "Added",
+        "Bern | 90",
+        "Beside",
+    ]
     assert text_of(documents).split("\n\n") == expected
     assert documents.report.loc[0, "lost"] == 0
 
@@ -94,11 +111,14 @@ def test_slides_have_titles_notes_and_numbers(read):
         {
             "ppt/presentation.xml": f'<p:presentation xmlns:p="{P}" xmlns:r="{OFFICE}">{listed}</p:presentation>',
             "ppt/_rels/presentation.xml.rels": RELATIONS.format(
-                relation("r1", "slide", "slides/slide1.xml") + relation("r2", "slide", "slides/slide2.xml")
+                relation("r1", "slide", "slides/slide1.xml")
+                + relation("r2", "slide", "slides/slide2.xml")
             ),
             "ppt/slides/slide2.xml": slide(shape("Ferries", "ctrTitle"), shape("Halina sails.")),
             "ppt/slides/slide1.xml": slide(shape("Fares", "title"), shape("Nine crowns.")),
-            "ppt/slides/_rels/slide1.xml.rels": RELATIONS.format(relation("n", "notesSlide", "../notesSlides/n.xml")),
+            "ppt/slides/_rels/slide1.xml.rels": RELATIONS.format(
+                relation("n", "notesSlide", "../notesSlides/n.xml")
+            ),
             "ppt/notesSlides/n.xml": slide(shape("Say it slowly.")),
         }
     )
@@ -121,11 +141,15 @@ def test_charts_of_slides_and_word_have_their_title_and_each_name_once(read):
     chart = f"<c:chartSpace {names}>{title}{series('Summer')}{series('Winter')}</c:chartSpace>"
     relations = RELATIONS.format(relation("c", "chart", "../charts/c.xml"))
     slide = f'<p:sld xmlns:p="{P}" xmlns:a="{A}"><a:p><a:r><a:t>Halina.</a:t></a:r></a:p></p:sld>'
-    listed = f'<p:presentation xmlns:p="{P}" xmlns:r="{OFFICE}"><p:sldId r:id="r"/></p:presentation>'
+    listed = (
+        f'<p:presentation xmlns:p="{P}" xmlns:r="{OFFICE}"><p:sldId r:id="r"/></p:presentation>'
+    )
     pptx = zip_of(
         {
             "ppt/presentation.xml": listed,
-            "ppt/_rels/presentation.xml.rels": RELATIONS.format(relation("r", "slide", "slides/s.xml")),
+            "ppt/_rels/presentation.xml.rels": RELATIONS.format(
+                relation("r", "slide", "slides/s.xml")
+            ),
             "ppt/slides/s.xml": slide,
             "ppt/slides/_rels/s.xml.rels": relations,
             "ppt/charts/c.xml": chart,
@@ -148,7 +172,10 @@ def test_a_chart_in_an_opendocument_text_is_read(read):
     office += 'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'
     content = "<office:document-content {}><office:body><text:p>{}</text:p></office:body></office:document-content>"
     odt = zip_of(
-        {"content.xml": content.format(office, "Halina."), "Object 1/content.xml": content.format(office, "Fares")}
+        {
+            "content.xml": content.format(office, "Halina."),
+            "Object 1/content.xml": content.format(office, "Fares"),
+        }
     )
     assert text_of(read({"a.odt": odt})) == "Halina.\n\nFares"
 
@@ -163,14 +190,18 @@ def test_an_opendocument_text_has_its_mixed_paragraphs_notes_and_rows(read):
     names += 'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" '
     names += 'xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"'
     note = "<text:note><text:note-body><text:p>A note.</text:p></text:note-body></text:note>"
-    cells = "".join(f"<table:table-cell><text:p>{text}</text:p></table:table-cell>" for text in ("Bern", "90"))
+    cells = "".join(
+        f"<table:table-cell><text:p>{text}</text:p></table:table-cell>" for text in ("Bern", "90")
+    )
     body = (
         '<text:p text:style-name="Title">Ferries</text:p><text:h text:outline-level="1">Pier</text:h>'
         f"<text:p>The <text:span>Hal</text:span>ina{note} lands<text:s/>here.</text:p>"
         f"<table:table><table:table-row>{cells}</table:table-row></table:table>"
     )
     content = f"<office:document-content {names}><office:body><office:text>{body}</office:text></office:body>"
-    [passage] = read({"a.odt": zip_of({"content.xml": f"{content}</office:document-content>"})}).corpus
+    [passage] = read(
+        {"a.odt": zip_of({"content.xml": f"{content}</office:document-content>"})}
+    ).corpus
     assert (passage.title, passage.metadata["headings"]) == ("Ferries", ["Pier"])
     assert passage.text == "Pier\nThe Halina lands here.\n\nA note.\n\nBern | 90"
 
@@ -190,15 +221,26 @@ def test_an_e_book_is_read_in_the_order_of_its_spine(read):
         }
     )
     sea, pier = read({"a.epub": epub}).corpus
-    assert (sea.title, sea.text, pier.text) == ("Ferries", "Sea\nHalina sails.", "Pier\nHalina lands.")
+    assert (sea.title, sea.text, pier.text) == (
+        "Ferries",
+        "Sea\nHalina sails.",
+        "Pier\nHalina lands.",
+    )
 
 
 def test_notebooks_of_every_version_have_text_code_and_outputs(read):
     new = notebook_of(
         {"cell_type": "markdown", "source": ["# Fares\n", "\n", "Marek Lund pays."]},
-        {"cell_type": "code", "source": "Total = 9", "outputs": [{"output_type": "stream", "text": ["Nine\n"]}]},
+        {
+            "cell_type": "code",
+            "source": "Total = 9",
+            "outputs": [{"output_type": "stream", "text": ["Nine\n"]}],
+        },
     )
-    cells = [{"cell_type": "heading", "level": 1, "source": "Pier"}, {"cell_type": "code", "input": ["Lund = 1"]}]
+    cells = [
+        {"cell_type": "heading", "level": 1, "source": "Pier"},
+        {"cell_type": "code", "input": ["Lund = 1"]},
+    ]
     old = json.dumps({"nbformat": 3, "worksheets": [{"cells": cells}]})
     documents = read({"a.ipynb": new, "b.ipynb": old})
     assert [(passage.title, passage.text) for passage in documents.corpus] == [
@@ -250,7 +292,9 @@ def test_every_text_of_a_message_is_read_once(read, kind, parts, text):
     assert documents.report.loc[0, "lost"] == 0
 
 
-MAIL = "From: Ida Berg <ida@example.org>\nSubject: Fares\nContent-Type: text/html; charset=cp1252\n\n"
+MAIL = (
+    "From: Ida Berg <ida@example.org>\nSubject: Fares\nContent-Type: text/html; charset=cp1252\n\n"
+)
 MAIL += "<p>F\xe4hre: nine.</p>"
 
 
@@ -274,9 +318,18 @@ def test_passages_of_a_pdf_know_their_pages(read):
     "pages",
     [
         [["Report", "Total 12.5"], ["Report two", "Total 99.9"]],
-        [["Bread", "Total 12.5"], ["Milk", "Total 99.9"], ["Eggs", "Total 3.2"], ["Salt", "Total 0.5"]],
+        [
+            ["Bread", "Total 12.5"],
+            ["Milk", "Total 99.9"],
+            ["Eggs", "Total 3.2"],
+            ["Salt", "Total 0.5"],
+        ],
         [["Invoice 0 is paid."], ["Invoice 1 is paid."], ["Invoice 2 is paid."]],
-        [["Invoice 0 is paid.", "Ada."], ["Invoice 1 is paid.", "Bob."], ["Invoice 2 is paid.", "Cyd."]],
+        [
+            ["Invoice 0 is paid.", "Ada."],
+            ["Invoice 1 is paid.", "Bob."],
+            ["Invoice 2 is paid.", "Cyd."],
+        ],
     ],
 )
 def test_first_and_last_lines_with_numbers_of_their_own_stay(read, pages):
@@ -285,21 +338,34 @@ def test_first_and_last_lines_with_numbers_of_their_own_stay(read, pages):
 
 
 def test_running_heads_are_left_out_and_counted(read):
-    pages = [["Ferry handbook", f"Halina has {word} decks.", f"Page {number}"] for number, word in enumerate("abcd")]
+    pages = [
+        ["Ferry handbook", f"Halina has {word} decks.", f"Page {number}"]
+        for number, word in enumerate("abcd")
+    ]
     documents = read({"a.pdf": pdf_of(*pages)})
     assert "handbook" not in text_of(documents)
     assert documents.report.loc[0, ["left_out", "lost"]].tolist() == [16, 0]
 
 
 def test_pages_without_text_are_said(read):
-    assert "page 2" in read({"a.pdf": pdf_of(["Halina sails."], [], ["Lund waits."])}).report.loc[0, "remark"]
+    assert (
+        "page 2"
+        in read({"a.pdf": pdf_of(["Halina sails."], [], ["Lund waits."])}).report.loc[0, "remark"]
+    )
 
 
 @pytest.mark.parametrize(
-    "letters", ["\u0631\u0641\u0633\u0644\u0627", "\ufeae\ufed4\ufeb4\ufedf\ufe8d", "\u05dd\u05d5\u05dc\u05e9\u05d0"]
+    "letters",
+    [
+        "\u0631\u0641\u0633\u0644\u0627",
+        "\ufeae\ufed4\ufeb4\ufedf\ufe8d",
+        "\u05dd\u05d5\u05dc\u05e9\u05d0",
+    ],
 )
 def test_letters_that_a_pdf_writes_from_right_to_left_are_read_in_their_order(read, letters):
-    pairs = "\n".join(f"<{code:02x}> <{ord(letter):04x}>" for code, letter in zip(b"abcde", letters, strict=True))
+    pairs = "\n".join(
+        f"<{code:02x}> <{ord(letter):04x}>" for code, letter in zip(b"abcde", letters, strict=True)
+    )
     codes = f"begincmap 1 begincodespacerange <00> <ff> endcodespacerange 5 beginbfchar\n{pairs}\nendbfchar endcmap"
     pdf = pdf_of([") Tj [(e) 1112 (d) 1000 (c) 1000 (b) 1000 (a)] TJ ("])
     pdf = pdf.replace(b"/BaseFont/Helvetica", b"/BaseFont/Helvetica/ToUnicode 9 0 R")
@@ -309,7 +375,9 @@ def test_letters_that_a_pdf_writes_from_right_to_left_are_read_in_their_order(re
 
 
 def test_a_form_and_letters_without_a_code_are_said(read):
-    form = pdf_of(["Halina sails."]).replace(b"/Type/Catalog", b"/Type/Catalog/AcroForm<</Fields[]>>")
+    form = pdf_of(["Halina sails."]).replace(
+        b"/Type/Catalog", b"/Type/Catalog/AcroForm<</Fields[]>>"
+    )
     unreadable = pdf_of(["\\031\\032"])
     report = read({"a.pdf": form, "b.pdf": unreadable}).report.set_index("document")
     assert "form" in report.loc["a.pdf", "remark"]

@@ -39,7 +39,11 @@ def test_a_text_is_read_in_its_encoding_whatever_the_kind_of_file(read, text, en
 
 
 def test_a_guessed_encoding_is_said(read):
-    files = {"a.txt": RUSSIAN.encode("cp1251"), "b.txt": RUSSIAN, "c.csv": f"id,text\n1,{RUSSIAN}\n".encode("cp1251")}
+    files = {
+        "a.txt": RUSSIAN.encode("cp1251"),
+        "b.txt": RUSSIAN,
+        "c.csv": f"id,text\n1,{RUSSIAN}\n".encode("cp1251"),
+    }
     report = read(files).report.set_index("document")
     assert "1251" in report.loc["a.txt", "remark"]
     assert "1251" in report.loc["c.csv", "remark"]
@@ -74,7 +78,8 @@ def test_a_short_text_of_dos_is_read(read):
 
 def test_mail_of_seven_bits_is_read_by_its_declared_encoding(read):
     header = (
-        "Subject: Ferry\r\nContent-Type: text/plain; charset=ISO-2022-JP\r\nContent-Transfer-Encoding: 7bit\r\n\r\n"
+        "Subject: Ferry\r\nContent-Type: text/plain; charset=ISO-2022-JP\r\n"
+        "Content-Transfer-Encoding: 7bit\r\n\r\n"
     )
     text = "フェリーは正午に港を出発します。"
     assert text_of(read({"a.eml": header.encode() + text.encode("iso2022_jp")})) == text
@@ -109,8 +114,12 @@ def test_a_number_may_be_the_title_of_front_matter(read):
 
 
 def test_front_matter_without_a_line_behind_it_and_a_thematic_break(read):
-    documents = read({"a.md": "---\ntitle: Fares\n---", "b.md": "---\n\nMarek Lund.\n\n---\n\nIda Berg.\n"})
-    assert [passage.text for passage in documents.corpus if passage.doc_id == "b.md"] == ["Marek Lund.\n\nIda Berg."]
+    documents = read(
+        {"a.md": "---\ntitle: Fares\n---", "b.md": "---\n\nMarek Lund.\n\n---\n\nIda Berg.\n"}
+    )
+    assert [passage.text for passage in documents.corpus if passage.doc_id == "b.md"] == [
+        "Marek Lund.\n\nIda Berg."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -153,23 +162,30 @@ def test_a_block_begins_with_its_title_where_that_says_more_than_its_kind(read, 
 
 @pytest.mark.parametrize("attributes", ["{#crew}", "{: #crew .wide }", '{.wide key="value"}'])
 def test_attributes_of_a_heading_are_no_part_of_it(read, attributes):
-    documents = read({"a.md": f"# Ferry\n\nText.\n\n## Who `sails` {attributes}\n\nHalina Card sails.\n"})
+    documents = read(
+        {"a.md": f"# Ferry\n\nText.\n\n## Who `sails` {attributes}\n\nHalina Card sails.\n"}
+    )
     assert documents.corpus[-1].metadata["headings"] == ["Who sails"]
     assert documents.report.loc[0, "lost"] == 0
 
 
 def test_code_of_markdown_names_nothing_and_a_wiki_link_shows_its_words(read):
-    documents = read({"a.md": "See [[Ferry|the Halina]].\n\n```bash\nif [[ -f Lund ]]; then\n```\n"})
+    documents = read(
+        {"a.md": "See [[Ferry|the Halina]].\n\n```bash\nif [[ -f Lund ]]; then\n```\n"}
+    )
     assert text_of(documents) == "See the Halina.\n\nif [[ -f Lund ]]; then"
     assert "Lund" not in prose_of(documents)
 
 
 @pytest.mark.parametrize(
-    "tag", "form select button template nav textarea title script style aside h2 pre table svg".split()
+    "tag",
+    "form select button template nav textarea title script style aside h2 pre table svg".split(),
 )
 def test_a_tag_in_prose_of_markdown_hides_nothing_behind_it(read, tag):
     documents = read(
-        {"a.md": f"Start.\n\n<{tag}> elements are wide.\n\nUse <{tag}> with care.\n\nThe end is Zanzibar.\n"}
+        {
+            "a.md": f"Start.\n\n<{tag}> elements are wide.\n\nUse <{tag}> with care.\n\nThe end is Zanzibar.\n"
+        }
     )
     assert {"wide", "care", "Zanzibar"} <= set(text_of(documents).replace(".", " ").split())
     assert "Zanzibar" in prose_of(documents)
@@ -177,7 +193,10 @@ def test_a_tag_in_prose_of_markdown_hides_nothing_behind_it(read, tag):
 
 
 def test_words_in_angle_brackets_are_text(read):
-    assert text_of(read({"a.md": "Type Vec<String> and <your-name>."})) == "Type Vec<String> and <your-name>."
+    assert (
+        text_of(read({"a.md": "Type Vec<String> and <your-name>."}))
+        == "Type Vec<String> and <your-name>."
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,7 +209,9 @@ def test_words_in_angle_brackets_are_text(read):
         "<footer><h1>Fares</h1><p>Nine crowns.</p></footer>",
         "<nav><p>Home</p></nav><main><form><h1>Fares</h1><p>Nine crowns.</p></form></main>",
         "<main></main><div><h1>Fares</h1><p>Nine crowns.</p></div>",
-        "<article><p>Ad</p></article><div><h1>Fares</h1><p>Nine crowns.</p></div>".replace("<p>Ad</p>", ""),
+        "<article><p>Ad</p></article><div><h1>Fares</h1><p>Nine crowns.</p></div>".replace(
+            "<p>Ad</p>", ""
+        ),
         "<div>" * 400 + "<h1>Fares</h1><p>Nine crowns.</p>" + "</div>" * 400,
     ],
 )
@@ -224,9 +245,14 @@ def test_a_table_within_a_table_is_read_once_and_a_listing_beside_numbers_is_cod
     cell = "<td><h2>Part {0}</h2><p>Lund collects fee {0}.</p></td>"
     inner = f"<table><tr>{cell.format(1)}</tr><tr>{cell.format(2)}</tr></table>"
     listing = '<table><tr><td class="linenos"><pre>1\n2</pre></td><td><pre>Code = 1\nMore = 2</pre></td></tr></table>'
-    documents = read({"a.html": f"<table><tr><td>{inner}</td></tr></table>", "b.html": f"<p>Look.</p>{listing}"})
+    documents = read(
+        {"a.html": f"<table><tr><td>{inner}</td></tr></table>", "b.html": f"<p>Look.</p>{listing}"}
+    )
     assert text_of(documents).count("Lund collects fee 1.") == 1
-    assert [p.metadata["headings"] for p in documents.corpus if p.doc_id == "a.html"] == [["Part 1"], ["Part 2"]]
+    assert [p.metadata["headings"] for p in documents.corpus if p.doc_id == "a.html"] == [
+        ["Part 1"],
+        ["Part 2"],
+    ]
     assert "Code" not in prose_of(documents)
 
 
@@ -312,7 +338,9 @@ def test_a_file_that_pandoc_cannot_read_is_read_as_plain_text_and_says_so(read):
 
 def test_markup_reads_no_other_file(read, tmp_path):
     (tmp_path / "secret.txt").write_text("Password of Ida Berg")
-    documents = read({"a.rst": f"Ferry\n=====\n\n.. include:: {tmp_path}/secret.txt\n\nText :ref:`x`.\n"})
+    documents = read(
+        {"a.rst": f"Ferry\n=====\n\n.. include:: {tmp_path}/secret.txt\n\nText :ref:`x`.\n"}
+    )
     assert "Password" not in text_of(documents)
 
 
@@ -338,9 +366,16 @@ DOMAINS = """Ferries
 
 def test_what_sphinx_describes_is_read_with_its_signature(read):
     documents = read({"a.rst": DOMAINS})
-    blocks = ["int fare(int adults, int children)", "Marek Lund pays.", "Boat(name)", "sail(*, to)", "Halina sails."]
+    blocks = [
+        "int fare(int adults, int children)",
+        "Marek Lund pays.",
+        "Boat(name)",
+        "sail(*, to)",
+        "Halina sails.",
+    ]
     assert text_of(documents) == "\n\n".join(blocks)
-    assert documents.report.loc[0, ["lost", "left_out"]].tolist() == [0, 3]  # an option and the comment
+    # an option and the comment
+    assert documents.report.loc[0, ["lost", "left_out"]].tolist() == [0, 3]
 
 
 def test_asciidoc_that_includes_a_file_is_read_without_it_and_says_so(read):

@@ -41,7 +41,9 @@ def write(tmp_path: Path) -> Callable[[str], Path]:
     return put
 
 
-def test_tables_of_one_system_run_one_after_the_other_each_configuration_once(write: Callable[[str], Path]) -> None:
+def test_tables_of_one_system_run_one_after_the_other_each_configuration_once(
+    write: Callable[[str], Path],
+) -> None:
     found = [(one.system, dict(one.parameters)) for one in read_sweep(write(GOOD)).configurations]
     hybrid = [("hybrid", {"constant": 10.0}), ("hybrid", {"depth": 50}), ("hybrid", {"depth": 100})]
     assert found == [("bm25", {"k1": 0.9}), ("bm25", {"k1": 1.2}), *hybrid]
@@ -100,8 +102,15 @@ def test_the_sweeps_of_the_repository_can_be_read(file: Path) -> None:
 
 def test_each_type_gives_its_share_to_dev_as_the_seed_draws_it(data: QADataset) -> None:
     labels = Split(dev=0.25).labels(data)
-    counts = Counter((question.type, label) for question, label in zip(data.questions, labels, strict=True))
-    assert counts == {("even", "dev"): 5, ("even", "test"): 15, ("odd", "dev"): 5, ("odd", "test"): 15}
+    counts = Counter(
+        (question.type, label) for question, label in zip(data.questions, labels, strict=True)
+    )
+    assert counts == {
+        ("even", "dev"): 5,
+        ("even", "test"): 15,
+        ("odd", "dev"): 5,
+        ("odd", "test"): 15,
+    }
     first, second = Split(seed=0).labels(data), Split(seed=1).labels(data)
     assert first != second
     assert first.count("dev") == second.count("dev") == 20
@@ -120,7 +129,9 @@ def test_each_type_gives_its_share_to_dev_as_the_seed_draws_it(data: QADataset) 
         "[systems.graph_augmented]\nlinker = \"llm('m@http:' '//other.example/v1')\"",
     ],
 )
-def test_a_host_that_a_file_names_is_refused_until_it_is_allowed(tmp_path: Path, named: str) -> None:
+def test_a_host_that_a_file_names_is_refused_until_it_is_allowed(
+    tmp_path: Path, named: str
+) -> None:
     file = tmp_path / "sweep.toml"
     file.write_text(f'data = "bundled"\n{named}\n', encoding="utf-8")
     with pytest.raises(DataError, match=r"other\.example"):

@@ -31,7 +31,9 @@ def bytes_of(folder: Path) -> bytes:
     return (folder / "results.parquet").read_bytes()
 
 
-def test_scores_are_those_of_the_system_run_by_hand(sweep: Make, data: QADataset, root: Path, tmp_path: Path) -> None:
+def test_scores_are_those_of_the_system_run_by_hand(
+    sweep: Make, data: QADataset, root: Path, tmp_path: Path
+) -> None:
     result = sweep().run(tmp_path)
     assert result.numbers == list(range(1, 13))
     assert len(result.per_question) == 12 * 40
@@ -39,7 +41,9 @@ def test_scores_are_those_of_the_system_run_by_hand(sweep: Make, data: QADataset
     expected = evaluate(system.retrieve_batch(data.queries, 10), data, ["recall@5", "mrr@10"])
     table = SweepResult.load(tmp_path).per_question
     own = table[table["parameters"] == '{"b": 0.75, "k1": 1.5}'].set_index("query_id")
-    pd.testing.assert_frame_equal(own[["recall@5", "mrr@10"]], expected, check_index_type=False, check_names=False)
+    pd.testing.assert_frame_equal(
+        own[["recall@5", "mrr@10"]], expected, check_index_type=False, check_names=False
+    )
 
 
 def test_what_scores_depend_on_is_recorded(sweep: Make, data: QADataset, tmp_path: Path) -> None:
@@ -76,8 +80,14 @@ def test_what_was_run_is_read_and_a_longer_grid_runs_what_is_new_alone(
 
 
 def test_two_workers_write_the_same_bytes(sweep: Make, tmp_path: Path) -> None:
-    options = {"systems": {"bm25": {"k1": [0.5, 0.9]}, "pattern": {}}, "store": Store(tmp_path / "store")}
-    spread, serial = sweep(**options).run(tmp_path / "spread", jobs=2), sweep(**options).run(tmp_path / "serial")
+    options = {
+        "systems": {"bm25": {"k1": [0.5, 0.9]}, "pattern": {}},
+        "store": Store(tmp_path / "store"),
+    }
+    spread, serial = (
+        sweep(**options).run(tmp_path / "spread", jobs=2),
+        sweep(**options).run(tmp_path / "serial"),
+    )
     assert len(spread.failed) == len(serial.failed) == 0
     assert bytes_of(tmp_path / "spread") == bytes_of(tmp_path / "serial")
 
@@ -122,7 +132,9 @@ def test_the_defaults_are_run_where_the_grid_lacks_them(sweep: Make, tmp_path: P
     assert result.best()["default_dev"].notna().all()
 
 
-def test_files_of_others_stay_and_are_in_the_way_before_any_work(sweep: Make, tmp_path: Path) -> None:
+def test_files_of_others_stay_and_are_in_the_way_before_any_work(
+    sweep: Make, tmp_path: Path
+) -> None:
     (tmp_path / "results.csv").write_text("theirs")
     sweep(systems=SOME).run(tmp_path)
     assert (tmp_path / "results.csv").read_text() == "theirs"
@@ -206,13 +218,18 @@ def test_the_command_plans_runs_and_reports(
 def test_a_sweep_runs_on_the_documents_and_questions_of_the_user(tmp_path: Path) -> None:
     (tmp_path / "wiki").mkdir()
     for name in ("apple", "pear", "plum", "quince"):
-        (tmp_path / "wiki" / f"{name}.md").write_text(f"# {name.title()}\n\nThe {name} is a fruit of a tree.\n")
+        (tmp_path / "wiki" / f"{name}.md").write_text(
+            f"# {name.title()}\n\nThe {name} is a fruit of a tree.\n"
+        )
     asked = tmp_path / "asked.csv"
     asked.write_text(
-        "question,gold\n" + "".join(f"Which tree has the {name}?,{name}.md\n" for name in ("apple", "pear"))
+        "question,gold\n"
+        + "".join(f"Which tree has the {name}?,{name}.md\n" for name in ("apple", "pear"))
     )
     file = tmp_path / "sweep.toml"
-    file.write_text(f'data = "{tmp_path / "wiki"}"\nmetrics = ["recall@5"]\n[systems.bm25]\nk1 = [0.5]\n')
+    file.write_text(
+        f'data = "{tmp_path / "wiki"}"\nmetrics = ["recall@5"]\n[systems.bm25]\nk1 = [0.5]\n'
+    )
     sweep = read_sweep(file, questions=asked, store=Store(tmp_path / "store"))
     assert [question.text for question in sweep.dataset.questions] == [
         "Which tree has the apple?",

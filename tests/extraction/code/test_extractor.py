@@ -73,7 +73,9 @@ def found() -> Extraction:
     return PythonCode().extract(CORPUS)
 
 
-def test_definitions_are_entities_with_their_kind_docstring_and_shorter_names(found: Extraction) -> None:
+def test_definitions_are_entities_with_their_kind_docstring_and_shorter_names(
+    found: Extraction,
+) -> None:
     entities = {entity.name: entity for entity in found.entities}
     circle = Entity("pkg.shapes.Circle", "class", "A round shape.", ("Circle", "shapes.Circle"))
     assert entities["pkg.shapes.Circle"] == circle
@@ -97,7 +99,9 @@ def test_a_module_and_a_class_say_what_they_define_import_and_inherit(found: Ext
     }
 
 
-def test_calls_go_to_what_is_meant_and_not_to_what_a_parameter_hides_or_a_builtin_is(found: Extraction) -> None:
+def test_calls_go_to_what_is_meant_and_not_to_what_a_parameter_hides_or_a_builtin_is(
+    found: Extraction,
+) -> None:
     assert facts(found, "user") == {
         ("pkg.user", "imports", "pkg.shapes.Circle"),  # passed on by the package
         ("pkg.user", "uses", "pkg.shapes.Circle"),
@@ -124,7 +128,12 @@ def test_parts_of_a_file_share_its_imports_and_a_method_may_stand_alone() -> Non
     corpus = Corpus.from_passages(
         [
             passage("head", "pkg.a", "from pkg.b import helper as h\nimport json as j", "a.py"),
-            passage("method", "pkg.a.Thing", "    def run(self):\n        h(self)\n        return j.dumps(h)", "a.py"),
+            passage(
+                "method",
+                "pkg.a.Thing",
+                "    def run(self):\n        h(self)\n        return j.dumps(h)",
+                "a.py",
+            ),
             passage("other", "pkg.c", "def run():\n    return h()", "c.py"),
             passage("helper", "pkg.b", "def helper(x):\n    return x", "b.py"),
         ]
@@ -141,7 +150,9 @@ def test_relative_imports_are_resolved_by_the_module_in_the_title() -> None:
         "pkg.base": "def check(): ...",
         "pkg.sub.two": "def f(): ...",
     }
-    found = PythonCode().extract(Corpus.from_passages([passage(name, name, text) for name, text in texts.items()]))
+    found = PythonCode().extract(
+        Corpus.from_passages([passage(name, name, text) for name, text in texts.items()])
+    )
     imported = ("pkg.base.check", "pkg.sub.two", "pkg.sub.two.f")
     assert facts(found, "pkg.sub.one") == {("pkg.sub.one", "imports", name) for name in imported}
 
@@ -155,7 +166,9 @@ def test_what_is_no_python_is_counted_and_the_rest_is_read() -> None:
 
 
 def test_names_that_several_passages_define_are_not_guessed() -> None:
-    texts = ["def save(x):\n    return x"] * 2 + ["def main(data):\n    save(data)\n    np.array(data)"]
+    texts = ["def save(x):\n    return x"] * 2 + [
+        "def main(data):\n    save(data)\n    np.array(data)"
+    ]
     corpus = Corpus.from_passages([passage(f"p{at}", "", text) for at, text in enumerate(texts)])
     assert facts(PythonCode().extract(corpus), "p2") == set()
 

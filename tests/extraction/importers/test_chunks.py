@@ -52,15 +52,21 @@ def test_a_chunk_that_is_a_passage(id_: str, text: str, rows: list[int]) -> None
         pytest.param(f"{ONE} {TWO[:-5]}", [0, 1], id="one of them is cut"),
         pytest.param(f"{ONE} {TWO[:20]}", [0], id="a passage of which little is there"),
         pytest.param(
-            f"url: x\ntitle: y.\n# Ed Wood\n\n*{ONE.replace(' by ', ' by [')}](z)", [0], id="marks and metadata"
+            f"url: x\ntitle: y.\n# Ed Wood\n\n*{ONE.replace(' by ', ' by [')}](z)",
+            [0],
+            id="marks and metadata",
         ),
-        pytest.param(f"{TWO.upper()} {ONE.replace(' ', '  ')}", [0, 1], id="another order, case and blanks"),
+        pytest.param(
+            f"{TWO.upper()} {ONE.replace(' ', '  ')}", [0, 1], id="another order, case and blanks"
+        ),
         pytest.param(f"{ONE} Too short.", [0], id="short passages are none"),
         pytest.param("Another text, and of enough words.", [], id="none"),
         pytest.param(" ".join(sorted(ONE.split())), [], id="its words in another order"),
     ],
 )
-def test_a_chunk_is_laid_on_the_passages_that_have_its_words_in_order(text: str, rows: list[int]) -> None:
+def test_a_chunk_is_laid_on_the_passages_that_have_its_words_in_order(
+    text: str, rows: list[int]
+) -> None:
     found, notes = matched({"c": text, "p2": ""})
     assert found.rows["c"] == rows
     assert notes["chunks outside the corpus"] == (not rows)
@@ -75,14 +81,20 @@ def test_the_share_of_the_words_that_were_placed_is_told() -> None:
 
 def test_what_every_chunk_repeats_places_nothing() -> None:
     licence = "You may copy this text under the terms of the licence that comes with it."
-    corpus = Corpus.from_passages([Passage("a", "", licence + " " + ONE), Passage("b", "", licence + " " + TWO)])
-    chunks = {f"c{number}": f"{licence} Page {number}." for number in range(9)} | {"one": f"{licence} {ONE}"}
+    corpus = Corpus.from_passages(
+        [Passage("a", "", licence + " " + ONE), Passage("b", "", licence + " " + TWO)]
+    )
+    chunks = {f"c{number}": f"{licence} Page {number}." for number in range(9)} | {
+        "one": f"{licence} {ONE}"
+    }
     assert ChunkMap.of(chunks, corpus, Path("chunks.json"), Counter()).rows["one"] == [0]
 
 
 @pytest.mark.parametrize("chunks", [{}, {"x": "Another text."}])
 def test_an_export_that_shares_nothing_with_the_corpus_is_an_error(chunks: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match=rf"chunks.json: none of {len(chunks)} chunks.*Load the corpus"):
+    with pytest.raises(
+        ValueError, match=rf"chunks.json: none of {len(chunks)} chunks.*Load the corpus"
+    ):
         matched(chunks)
 
 
@@ -100,7 +112,9 @@ BOTH, _ = matched({"both": f"{ONE} {TWO}", "one": ONE})
         (["Ed"], ["p0"]),
     ],
 )
-def test_of_the_passages_in_a_chunk_those_state_it_that_have_its_names(names: list[str], passages: list[str]) -> None:
+def test_of_the_passages_in_a_chunk_those_state_it_that_have_its_names(
+    names: list[str], passages: list[str]
+) -> None:
     assert BOTH.passages(["both"], names, "relations", Counter()) == passages
 
 
@@ -120,7 +134,9 @@ def test_what_its_chunk_does_not_name_or_no_chunk_states_is_counted(
 
 
 @pytest.mark.realdata
-def test_passages_are_found_in_the_overlapping_chunks_of_their_concatenation(shared_data: Path) -> None:
+def test_passages_are_found_in_the_overlapping_chunks_of_their_concatenation(
+    shared_data: Path,
+) -> None:
     documents = json.loads((shared_data / "musique-100" / "musique_corpus.json").read_text())[:400]
     corpus = Corpus.from_passages(
         [Passage(f"m{i}", d["title"], d["text"], d["title"], 0) for i, d in enumerate(documents)]
@@ -130,6 +146,9 @@ def test_passages_are_found_in_the_overlapping_chunks_of_their_concatenation(sha
     notes: Counter[str] = Counter()
     found = ChunkMap.of(chunks, corpus, Path("chunks.json"), notes)
     # What must come out, found the slow way.
-    whole = {id_: {row for row, passage in enumerate(corpus) if passage.text in chunk} for id_, chunk in chunks.items()}
+    whole = {
+        id_: {row for row, passage in enumerate(corpus) if passage.text in chunk}
+        for id_, chunk in chunks.items()
+    }
     assert all(whole[id_] <= set(found.rows[id_]) for id_ in chunks)
     assert notes["passages in no chunk"] <= len(corpus) - len(set().union(*whole.values()))

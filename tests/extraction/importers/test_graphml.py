@@ -26,18 +26,27 @@ def written(folder: Path, graph: nx.Graph) -> Path:
 
 names = st.sampled_from(["Ed Wood", "Tim Burton", "Burbank", "ed wood"])
 passage_ids = st.sampled_from(CORPUS.ids)
-triples = st.builds(Triple, names, st.sampled_from(["r", "s"]), names, st.one_of(passage_ids, st.just("")))
+triples = st.builds(
+    Triple, names, st.sampled_from(["r", "s"]), names, st.one_of(passage_ids, st.just(""))
+)
 extractions = st.builds(
     Extraction,
     st.lists(triples, max_size=6).map(tuple),
     st.lists(st.builds(Mention, names, passage_ids), max_size=6).map(tuple),
-    st.lists(st.builds(Entity, names, st.sampled_from(["", "T"]), st.just(""), st.just(("A",))), max_size=3).map(tuple),
+    st.lists(
+        st.builds(Entity, names, st.sampled_from(["", "T"]), st.just(""), st.just(("A",))),
+        max_size=3,
+    ).map(tuple),
 )
 
 
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(extractions)
-def test_a_graph_of_ours_comes_back_equal_from_its_file(tmp_path: Path, extraction: Extraction) -> None:
+def test_a_graph_of_ours_comes_back_equal_from_its_file(
+    tmp_path: Path, extraction: Extraction
+) -> None:
     graph = KnowledgeGraph.build(extraction, CORPUS)
     file = written(tmp_path, graph.to_networkx(passages=True))
     assert KnowledgeGraph.build(GraphFile(file).extract(CORPUS), CORPUS) == graph
@@ -52,8 +61,18 @@ def test_an_undirected_graph_with_passages_keeps_its_mentions() -> None:
 
 def foreign() -> nx.DiGraph:
     """As other tools write it: ids that mean nothing, names and relations as labels."""
-    graph = nx.DiGraph([("n1", "n0", {"label": "directed", "passage_id": "p1", "strength": 8.0, "confidence": 0.5})])
-    nx.set_node_attributes(graph, {"n0": {"label": "Ed Wood", "type": "film"}, "n1": {"label": "Tim Burton"}})
+    graph = nx.DiGraph(
+        [
+            (
+                "n1",
+                "n0",
+                {"label": "directed", "passage_id": "p1", "strength": 8.0, "confidence": 0.5},
+            )
+        ]
+    )
+    nx.set_node_attributes(
+        graph, {"n0": {"label": "Ed Wood", "type": "film"}, "n1": {"label": "Tim Burton"}}
+    )
     return graph
 
 
@@ -61,10 +80,16 @@ def test_the_attributes_of_other_tools_are_read(tmp_path: Path) -> None:
     graph = foreign()
     graph.add_edge("n0", "n1")
     found = GraphFile(written(tmp_path, graph)).extract(CORPUS)
-    made, without = Triple("Tim Burton", "directed", "Ed Wood", "p1", 8.0, 0.5), ("Ed Wood", "related to", "Tim Burton")
+    made, without = (
+        Triple("Tim Burton", "directed", "Ed Wood", "p1", 8.0, 0.5),
+        ("Ed Wood", "related to", "Tim Burton"),
+    )
     assert found.triples == (made, Triple(*without, ""))
     assert found.entities == (Entity("Tim Burton"), Entity("Ed Wood", "film"))
-    assert found.notes == {"edges without a relation, called 'related to'": 1, "entities named by label": 2}
+    assert found.notes == {
+        "edges without a relation, called 'related to'": 1,
+        "entities named by label": 2,
+    }
 
 
 @pytest.mark.parametrize(
@@ -77,13 +102,17 @@ def test_the_attributes_of_other_tools_are_read(tmp_path: Path) -> None:
         ({"kind": "mention"}, "ends are no entity and passage"),
     ],
 )
-def test_what_an_edge_cannot_have_names_the_file(tmp_path: Path, data: dict[str, object], message: str) -> None:
+def test_what_an_edge_cannot_have_names_the_file(
+    tmp_path: Path, data: dict[str, object], message: str
+) -> None:
     graph = nx.DiGraph([("a", "b", {"relation": "r", **data})])
     with pytest.raises(ValueError, match=f"graph.graphml: .*{message}"):
         GraphFile(written(tmp_path, graph)).extract(CORPUS)
 
 
-@pytest.mark.parametrize(("contents", "message"), [("nothing", "no XML"), ("<html></html>", "GraphML")])
+@pytest.mark.parametrize(
+    ("contents", "message"), [("nothing", "no XML"), ("<html></html>", "GraphML")]
+)
 def test_a_file_that_is_no_graphml_is_named(tmp_path: Path, contents: str, message: str) -> None:
     file = tmp_path / "graph.graphml"
     file.write_text(contents)

@@ -20,27 +20,50 @@ from kg2rag.types import Corpus, Passage, Triple
 CORPUS = Corpus.from_passages(
     [
         Passage("p0", "Ed Wood", "Ed Wood is a film by Tim Burton about a director.", "d", 0),
-        Passage("p1", "Burbank", "Tim Burton was born in Burbank, and so was Debbie Reynolds' son.", "d", 1),
+        Passage(
+            "p1",
+            "Burbank",
+            "Tim Burton was born in Burbank, and so was Debbie Reynolds' son.",
+            "d",
+            1,
+        ),
     ]
 )
-CHUNKS: dict[str, object] = {f"chunk-{name}": {"content": CORPUS[row].contents} for row, name in enumerate("ab")}
+CHUNKS: dict[str, object] = {
+    f"chunk-{name}": {"content": CORPUS[row].contents} for row, name in enumerate("ab")
+}
 STRANGE = "Something else altogether."
 Rows = list[dict[str, object]]
 
 
-def lightrag(folder: Path, chunks: object = CHUNKS, graph: nx.Graph | None = None, **more: object) -> Path:
+def lightrag(
+    folder: Path, chunks: object = CHUNKS, graph: nx.Graph | None = None, **more: object
+) -> Path:
     """A working directory; `more` are further key-value files by the name of their store."""
     if graph is None:
         graph = nx.Graph()
         for name, kind, about, source in (
-            ("Tim Burton", "person", "A director.<SEP>Born in Burbank.<SEP>A director.", "chunk-a<SEP>chunk-b"),
+            (
+                "Tim Burton",
+                "person",
+                "A director.<SEP>Born in Burbank.<SEP>A director.",
+                "chunk-a<SEP>chunk-b",
+            ),
             ("Ed Wood", "film", "A film.", "chunk-a"),
             ("Burbank", "geo", "A city.", "chunk-b"),
         ):
-            graph.add_node(name, entity_id=name, entity_type=kind, description=about, source_id=source)
+            graph.add_node(
+                name, entity_id=name, entity_type=kind, description=about, source_id=source
+            )
         made = {"keywords": "direction,film", "description": "He made it.", "source_id": "chunk-a"}
         graph.add_edge("Tim Burton", "Ed Wood", weight=3.0, **made)
-        graph.add_edge("Tim Burton", "Burbank", weight=1.0, description="He was born there.", source_id="chunk-b")
+        graph.add_edge(
+            "Tim Burton",
+            "Burbank",
+            weight=1.0,
+            description="He was born there.",
+            source_id="chunk-b",
+        )
     folder.mkdir(exist_ok=True)
     nx.write_graphml(graph, folder / GRAPH)
     for name, contents in {"text_chunks": chunks, **more}.items():
@@ -48,16 +71,33 @@ def lightrag(folder: Path, chunks: object = CHUNKS, graph: nx.Graph | None = Non
     return folder
 
 
-MADE: dict[str, object] = {"source": "TIM BURTON", "target": "ED WOOD", "description": "He made it.", "weight": 8}
-BORN: dict[str, object] = {"source": "TIM BURTON", "target": "BURBANK", "description": "", "weight": 2}
+MADE: dict[str, object] = {
+    "source": "TIM BURTON",
+    "target": "ED WOOD",
+    "description": "He made it.",
+    "weight": 8,
+}
+BORN: dict[str, object] = {
+    "source": "TIM BURTON",
+    "target": "BURBANK",
+    "description": "",
+    "weight": 2,
+}
 TABLES: dict[str, Rows] = {
     "entities": [
-        {"title": "TIM BURTON", "type": "PERSON", "description": "A director.", "text_unit_ids": list("ab")},
+        {
+            "title": "TIM BURTON",
+            "type": "PERSON",
+            "description": "A director.",
+            "text_unit_ids": list("ab"),
+        },
         {"title": "ED WOOD", "type": "", "description": None, "text_unit_ids": ["a"]},
         {"title": "BURBANK", "type": "GEO", "description": "", "text_unit_ids": None},
     ],
     "relationships": [MADE | {"text_unit_ids": ["a"]}, BORN | {"text_unit_ids": ["b"]}],
-    "text_units": [{"id": name, "text": CORPUS[row].contents, "n_tokens": 14} for row, name in enumerate("ab")],
+    "text_units": [
+        {"id": name, "text": CORPUS[row].contents, "n_tokens": 14} for row, name in enumerate("ab")
+    ],
 }
 
 
@@ -81,11 +121,16 @@ def test_edges_are_triples_of_the_passages_that_their_chunks_are(tmp_path: Path)
     assert found.entities[0] == Entity("Tim Burton", "person", "A director. Born in Burbank.")
     named = [("Tim Burton", "p0"), ("Tim Burton", "p1"), ("Ed Wood", "p0"), ("Burbank", "p1")]
     assert found.mentions == tuple(Mention(*pair) for pair in named)
-    assert found.notes == {"chunks that are passages": 2, "relations whose weight was scaled, 3 to strength 10": 2}
+    assert found.notes == {
+        "chunks that are passages": 2,
+        "relations whose weight was scaled, 3 to strength 10": 2,
+    }
     assert LightRAG(tmp_path / GRAPH) == LightRAG(tmp_path) == graph_of(tmp_path / GRAPH)
 
 
-def test_relationships_are_triples_of_the_passages_that_their_text_units_are(tmp_path: Path) -> None:
+def test_relationships_are_triples_of_the_passages_that_their_text_units_are(
+    tmp_path: Path,
+) -> None:
     found = MicrosoftGraphRAG(graphrag(tmp_path)).extract(CORPUS)
     assert found.triples == (
         Triple("TIM BURTON", "related to", "ED WOOD", "p0", 10.0, description="He made it."),
@@ -93,15 +138,24 @@ def test_relationships_are_triples_of_the_passages_that_their_text_units_are(tmp
     )
     people = Entity("TIM BURTON", "PERSON", "A director.")
     assert found.entities == (people, Entity("ED WOOD"), Entity("BURBANK", "GEO"))
-    assert found.mentions == (Mention("TIM BURTON", "p0"), Mention("TIM BURTON", "p1"), Mention("ED WOOD", "p0"))
+    assert found.mentions == (
+        Mention("TIM BURTON", "p0"),
+        Mention("TIM BURTON", "p1"),
+        Mention("ED WOOD", "p0"),
+    )
     scaled = {"relations whose weight was scaled, 8 to strength 10": 2}
-    assert found.notes == {"chunks that are passages": 2, "entities of no known passage": 1} | scaled
+    assert (
+        found.notes == {"chunks that are passages": 2, "entities of no known passage": 1} | scaled
+    )
 
 
 def test_all_chunks_are_read_where_lightrags_graph_keeps_but_some(tmp_path: Path) -> None:
     without = LightRAG(lightrag(tmp_path)).fingerprint
     every = {"chunk_ids": ["chunk-a", "chunk-b"], "count": 2}
-    more = {"entity_chunks": {"Ed Wood": every}, "relation_chunks": {"Ed Wood<SEP>Tim Burton": every}}
+    more = {
+        "entity_chunks": {"Ed Wood": every},
+        "relation_chunks": {"Ed Wood<SEP>Tim Burton": every},
+    }
     assert LightRAG(lightrag(tmp_path, **more)).fingerprint != without
     found = LightRAG(tmp_path).extract(CORPUS)
     assert [t.passage_id for t in found.triples if t.tail == "Ed Wood"] == ["p0", "p1"]
@@ -112,7 +166,9 @@ def test_quotation_marks_of_early_releases_are_taken_off(tmp_path: Path) -> None
     graph = nx.Graph()
     for name in ('"TIM BURTON"', '"ED WOOD"'):
         graph.add_node(name, entity_type='"PERSON"', description='"Somebody."', source_id="chunk-a")
-    graph.add_edge('"TIM BURTON"', '"ED WOOD"', keywords='"direction"', weight=1.0, source_id="chunk-a")
+    graph.add_edge(
+        '"TIM BURTON"', '"ED WOOD"', keywords='"direction"', weight=1.0, source_id="chunk-a"
+    )
     found = LightRAG(lightrag(tmp_path, graph=graph)).extract(CORPUS)
     assert found.triples == (Triple("TIM BURTON", "direction", "ED WOOD", "p0", 10.0),)
     assert found.entities[0] == Entity("TIM BURTON", "PERSON", "Somebody.")
@@ -123,7 +179,10 @@ def test_relations_without_words_weight_or_passage_are_kept_and_counted(tmp_path
     graph.add_edge("a", "b", source_id="manual_creation")
     graph.add_edge("a", "c", source_id="chunk-a", weight=0.0)
     found = LightRAG(lightrag(tmp_path, graph=graph)).extract(CORPUS)
-    assert found.triples == (Triple("a", "related to", "b", "", 5.0), Triple("a", "related to", "c", "p0", 0.1))
+    assert found.triples == (
+        Triple("a", "related to", "b", "", 5.0),
+        Triple("a", "related to", "c", "p0", 0.1),
+    )
     assert found.notes == {
         "chunks that are passages": 2,
         "entities of no known passage": 3,
@@ -134,7 +193,9 @@ def test_relations_without_words_weight_or_passage_are_kept_and_counted(tmp_path
     }
 
 
-def test_a_column_that_names_the_relationships_and_the_tables_of_earlier_releases_are_read(tmp_path: Path) -> None:
+def test_a_column_that_names_the_relationships_and_the_tables_of_earlier_releases_are_read(
+    tmp_path: Path,
+) -> None:
     rows = zip(TABLES["relationships"], ("DIRECTED", None), strict=True)
     named: Rows = [row | {"relationship_type": name} for row, name in rows]
     old: Rows = [{"name": '"TIM BURTON"', "type": '"PERSON"', "text_unit_ids": ["a"]}]
@@ -142,7 +203,8 @@ def test_a_column_that_names_the_relationships_and_the_tables_of_earlier_release
     found = MicrosoftGraphRAG(tmp_path).extract(CORPUS)
     assert [triple.relation for triple in found.triples] == ["DIRECTED", "related to"]
     assert found.entities == (Entity("TIM BURTON", "PERSON"),)
-    assert len(MicrosoftGraphRAG(graphrag(tmp_path)).extract(CORPUS).entities) == 3  # of today, where there are some
+    # of today, where there are some
+    assert len(MicrosoftGraphRAG(graphrag(tmp_path)).extract(CORPUS).entities) == 3
 
 
 def whole(folder: Path, *texts: str) -> LightRAG:
@@ -168,8 +230,13 @@ def test_a_chunk_of_two_passages_gives_each_triple_to_the_one_that_has_its_names
 
 
 @pytest.mark.parametrize("written", [whole, units])
-def test_a_chunk_that_the_corpus_lacks_is_counted_and_an_error_where_all_are(tmp_path: Path, written: Written) -> None:
-    known, one = written(tmp_path / "known", *CORPUS.contents, STRANGE), written(tmp_path / "one", STRANGE)
+def test_a_chunk_that_the_corpus_lacks_is_counted_and_an_error_where_all_are(
+    tmp_path: Path, written: Written
+) -> None:
+    known, one = (
+        written(tmp_path / "known", *CORPUS.contents, STRANGE),
+        written(tmp_path / "one", STRANGE),
+    )
     assert known.extract(CORPUS).notes["chunks outside the corpus"] == 1
     with pytest.raises(ValueError, match=" 1 "):
         one.extract(CORPUS)
@@ -182,10 +249,19 @@ def test_a_chunk_that_the_corpus_lacks_is_counted_and_an_error_where_all_are(tmp
     [
         ({"chunks": []}, "kv_store_text_chunks.json: a list at the top"),
         ({"chunks": {"chunk-a": "text"}}, r"kv_store_text_chunks.json, record 1: record is 'text'"),
-        ({"chunks": {"chunk-a": {"tokens": 1}}}, "record 1: field 'content' is missing. It has tokens"),
+        (
+            {"chunks": {"chunk-a": {"tokens": 1}}},
+            "record 1: field 'content' is missing. It has tokens",
+        ),
         ({"chunks": {"chunk-a": {"content": 1}}}, "record 1: content is 1"),
-        ({"entity_chunks": {"Ed Wood": {"chunk_ids": "a"}}}, "kv_store_entity_chunks.json, record 1: chunk_ids is 'a'"),
-        ({"graph": nx.Graph([("a", "b", {"weight": "much"})])}, f"{GRAPH}, edge 'a' - 'b'.*: weight is 'much'"),
+        (
+            {"entity_chunks": {"Ed Wood": {"chunk_ids": "a"}}},
+            "kv_store_entity_chunks.json, record 1: chunk_ids is 'a'",
+        ),
+        (
+            {"graph": nx.Graph([("a", "b", {"weight": "much"})])},
+            f"{GRAPH}, edge 'a' - 'b'.*: weight is 'much'",
+        ),
     ],
 )
 def test_a_malformed_lightrag_file_is_an_error_that_says_where(
@@ -201,7 +277,11 @@ def test_a_malformed_lightrag_file_is_an_error_that_says_where(
         ("entities", {"id": "e", "text_unit_ids": ["a"]}, "entities.parquet: no column 'title'"),
         ("entities", {"title": 7, "text_unit_ids": []}, "record 1: title is 7"),
         ("entities", {"title": "A", "text_unit_ids": "a"}, "record 1: text_unit_ids is 'a'"),
-        ("relationships", {"source": "A", "target": "B", "weight": "x", "text_unit_ids": []}, "1: weight is 'x'"),
+        (
+            "relationships",
+            {"source": "A", "target": "B", "weight": "x", "text_unit_ids": []},
+            "1: weight is 'x'",
+        ),
     ],
 )
 def test_a_malformed_table_is_an_error_that_says_where(
@@ -213,7 +293,9 @@ def test_a_malformed_table_is_an_error_that_says_where(
 
 @pytest.mark.parametrize("missing", [GRAPH, "kv_store_text_chunks.json", "text_units.parquet"])
 def test_a_missing_file_is_named_at_once(tmp_path: Path, missing: str) -> None:
-    source, write = (MicrosoftGraphRAG, graphrag) if missing.endswith("parquet") else (LightRAG, lightrag)
+    source, write = (
+        (MicrosoftGraphRAG, graphrag) if missing.endswith("parquet") else (LightRAG, lightrag)
+    )
     (write(tmp_path) / missing).unlink()
     with pytest.raises(FileNotFoundError, match=rf"{missing} does not exist"):
         source(tmp_path)
@@ -223,14 +305,20 @@ def corpus_of(folder: Path) -> Corpus:
     """The chunks of an export as passages."""
     chunks = folder / "kv_store_text_chunks.json"
     if chunks.is_file():
-        texts = {id_: record["content"] for id_, record in json.loads(chunks.read_text(encoding="utf-8")).items()}
+        texts = {
+            id_: record["content"]
+            for id_, record in json.loads(chunks.read_text(encoding="utf-8")).items()
+        }
     else:
-        rows = pq.read_table(next(folder.glob("*text_units.parquet")), columns=["id", "text"]).to_pylist()
+        rows = pq.read_table(
+            next(folder.glob("*text_units.parquet")), columns=["id", "text"]
+        ).to_pylist()
         texts = {row["id"]: row["text"] for row in rows}
     return Corpus.from_passages([Passage(id_, "", text, id_, 0) for id_, text in texts.items()])
 
 
-# Passages, entities, triples as the graph has them, relations, and distinct descriptions of triples. Every triple of
+# Passages, entities, triples as the graph has them, relations, and distinct descriptions of
+# triples. Every triple of
 # these exports is described; only LightRAG names its relations.
 COUNTS = {
     "lightrag-1.2.1-stavidphan": (52, 959, 650, 102, 588),
@@ -248,7 +336,9 @@ COUNTS = {
 
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", COUNTS)
-def test_an_export_loads_whole_with_names_and_descriptions_apart(shared_exports: Path, name: str) -> None:
+def test_an_export_loads_whole_with_names_and_descriptions_apart(
+    shared_exports: Path, name: str
+) -> None:
     assert {folder.name for folder in shared_exports.iterdir() if folder.is_dir()} == set(COUNTS)
     folder = shared_exports / name
     corpus = corpus_of(folder)
@@ -256,10 +346,14 @@ def test_an_export_loads_whole_with_names_and_descriptions_apart(shared_exports:
     found = importer.extract(corpus)
     graph = KnowledgeGraph.build(found, corpus)
     described = len(graph.triple_descriptions) - 1
-    assert (len(corpus), graph.n_entities, graph.n_triples, graph.n_relations, described) == COUNTS[name]
+    assert (len(corpus), graph.n_entities, graph.n_triples, graph.n_relations, described) == COUNTS[
+        name
+    ]
     assert found.notes["chunks that are passages"] == len(corpus)
     assert all(triple.description and triple.passage_id for triple in found.triples)
     assert max(len(triple.relation) for triple in found.triples) < 40
     # A passage that states one fact twice would lose a description in the graph; none here does.
     facts = {(t.head, t.relation, t.tail, t.passage_id) for t in found.triples}
-    assert len({(t.head, t.relation, t.tail, t.passage_id, t.description) for t in found.triples}) == len(facts)
+    assert len(
+        {(t.head, t.relation, t.tail, t.passage_id, t.description) for t in found.triples}
+    ) == len(facts)

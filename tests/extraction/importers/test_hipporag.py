@@ -13,7 +13,10 @@ from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages(
-    [Passage("p0", "Ed Wood", "A film by Tim Burton.", "d", 0), Passage("p1", "Burbank", "A city.", "d", 1)]
+    [
+        Passage("p0", "Ed Wood", "A film by Tim Burton.", "d", 0),
+        Passage("p1", "Burbank", "A city.", "d", 1),
+    ]
 )
 DOCUMENT = {
     "title": "Ed Wood",
@@ -37,7 +40,9 @@ def written(tmp_path: Path, *documents: object) -> Path:
     return file
 
 
-def test_a_passage_gets_what_its_document_has_and_everything_dropped_is_counted_by_cause(tmp_path: Path) -> None:
+def test_a_passage_gets_what_its_document_has_and_everything_dropped_is_counted_by_cause(
+    tmp_path: Path,
+) -> None:
     found = HippoRAGOpenIE(written(tmp_path, DOCUMENT)).extract(CORPUS)
     assert found.triples == (Triple("Ed Wood", "directed by", "Tim Burton", "p0"),)
     assert found.mentions == (Mention("Ed Wood", "p0"), Mention("Tim Burton", "p0"))
@@ -57,15 +62,25 @@ def test_a_document_without_title_and_text_is_matched_by_its_passage(tmp_path: P
 
 
 def test_passages_of_equal_contents_all_get_the_triples(tmp_path: Path) -> None:
-    twice = Corpus.from_passages([Passage(id_, "Ed Wood", "A film by Tim Burton.", "d", 0) for id_ in "ab"])
+    twice = Corpus.from_passages(
+        [Passage(id_, "Ed Wood", "A film by Tim Burton.", "d", 0) for id_ in "ab"]
+    )
     found = HippoRAGOpenIE(written(tmp_path, DOCUMENT)).extract(twice)
     assert [triple.passage_id for triple in found.triples] == ["a", "b"]
 
 
-OTHER = {"title": "Big Fish", "text": "Another.", "passage": "x", "extracted_entities": [], "extracted_triples": []}
+OTHER = {
+    "title": "Big Fish",
+    "text": "Another.",
+    "passage": "x",
+    "extracted_entities": [],
+    "extracted_triples": [],
+}
 
 
-def test_a_document_that_the_corpus_lacks_is_counted_and_a_file_of_no_other_refused(tmp_path: Path) -> None:
+def test_a_document_that_the_corpus_lacks_is_counted_and_a_file_of_no_other_refused(
+    tmp_path: Path,
+) -> None:
     found = HippoRAGOpenIE(written(tmp_path, DOCUMENT, OTHER)).extract(CORPUS)
     assert (found.notes["chunks outside the corpus"], len(found.triples)) == (1, 1)
     with pytest.raises(ValueError, match=r"openie\.json"):
@@ -80,10 +95,15 @@ def test_a_document_that_the_corpus_lacks_is_counted_and_a_file_of_no_other_refu
         ('{"docs": [3]}', "record 1: document is 3; needed: an object"),
         ('{"docs": [{}]}', "record 1: field 'passage' is missing"),
         ('{"docs": [{"passage": 3}]}', "record 1: passage is 3; needed: a string"),
-        ('{"docs": [{"passage": "Burbank\\nA city."}]}', "record 1: extracted_triples is None; needed: a list"),
+        (
+            '{"docs": [{"passage": "Burbank\\nA city."}]}',
+            "record 1: extracted_triples is None; needed: a list",
+        ),
     ],
 )
-def test_a_malformed_file_is_an_error_that_says_where(tmp_path: Path, contents: str, message: str) -> None:
+def test_a_malformed_file_is_an_error_that_says_where(
+    tmp_path: Path, contents: str, message: str
+) -> None:
     file = tmp_path / "openie.json"
     file.write_text(contents)
     with pytest.raises(ValueError, match=message):
@@ -103,7 +123,10 @@ def test_musique_100_keeps_the_published_17204_triples(shared_data: Path) -> Non
     folder = shared_data / "musique-100"
     documents = json.loads((folder / "musique_corpus.json").read_text())
     corpus = Corpus.from_passages(
-        [Passage(str(i), one["title"], one["text"], one["title"], 0) for i, one in enumerate(documents)]
+        [
+            Passage(str(i), one["title"], one["text"], one["title"], 0)
+            for i, one in enumerate(documents)
+        ]
     )
     found = HippoRAGOpenIE(folder / "openie_results_ner_gpt-3.5-turbo-1106.json").extract(corpus)
     assert len(found.triples) == 17_204

@@ -1,9 +1,9 @@
 """Graphs in the files that other tools write: what each of them means, worked out by hand.
 
 The forms are those of Gephi (gephi/gephi#1516, #708), yEd (dondi/GRNsight#321), Neo4j's APOC
-(neo4j-contrib/neo4j-apoc-procedures#478, #1449, #4151, pull 1676), networkx (#2328, #2750, #8611), stellargraph
-(#1822), and the manuals of Cytoscape (SIF, CX), Neo4j (browser, HTTP API, admin import), Neptune, KGX, PrimeKG and of
-the Model Context Protocol's memory server.
+(neo4j-contrib/neo4j-apoc-procedures#478, #1449, #4151, pull 1676), networkx (#2328, #2750, #8611),
+stellargraph (#1822), and the manuals of Cytoscape (SIF, CX), Neo4j (browser, HTTP API, admin
+import), Neptune, KGX, PrimeKG and of the Model Context Protocol's memory server.
 """
 
 from __future__ import annotations
@@ -33,13 +33,30 @@ CORPUS = corpus_of(
     }
 )
 STEERS, EMPLOYS = "Marek Lund -[steers]-> Halina", "Ida Berg -[employs]-> Marek Lund"
-NODES = [{"id": 1, "name": "Marek Lund"}, {"id": 2, "name": "Halina"}, {"id": 3, "name": "Ida Berg"}]
+NODES = [
+    {"id": 1, "name": "Marek Lund"},
+    {"id": 2, "name": "Halina"},
+    {"id": 3, "name": "Ida Berg"},
+]
 APOC_NODES = [
-    {"type": "node", "id": str(node["id"]), "labels": ["X"], "properties": {"name": node["name"]}} for node in NODES
+    {"type": "node", "id": str(node["id"]), "labels": ["X"], "properties": {"name": node["name"]}}
+    for node in NODES
 ]
 APOC_EDGES = [
-    {"type": "relationship", "id": "0", "label": "steers", "start": {"id": "1"}, "end": {"id": "2"}},
-    {"type": "relationship", "id": "1", "label": "employs", "start": {"id": "3"}, "end": {"id": "1"}},
+    {
+        "type": "relationship",
+        "id": "0",
+        "label": "steers",
+        "start": {"id": "1"},
+        "end": {"id": "2"},
+    },
+    {
+        "type": "relationship",
+        "id": "1",
+        "label": "employs",
+        "start": {"id": "3"},
+        "end": {"id": "1"},
+    },
 ]
 ENDS = [(1, 2, "steers"), (3, 1, "employs")]
 GRAPHML = """<?xml version="1.0" encoding="UTF-8"?>
@@ -70,10 +87,16 @@ UNDECLARED = GRAPHML.format(
     ),
 )
 LANGCHAIN_GRAPHML = GRAPHML.format(
-    keys="".join(f'<key id="{name}" for="all" attr.name="{name}" attr.type="string"/>' for name in ("id", "label")),
-    body="".join(f'<node id="n{node["id"]}"><data key="id">{node["name"]}</data></node>' for node in NODES)
+    keys="".join(
+        f'<key id="{name}" for="all" attr.name="{name}" attr.type="string"/>'
+        for name in ("id", "label")
+    ),
+    body="".join(
+        f'<node id="n{node["id"]}"><data key="id">{node["name"]}</data></node>' for node in NODES
+    )
     + "".join(
-        f'<edge source="n{head}" target="n{tail}"><data key="label">{name}</data></edge>' for head, tail, name in ENDS
+        f'<edge source="n{head}" target="n{tail}"><data key="label">{name}</data></edge>'
+        for head, tail, name in ENDS
     ),
 )
 GEXF = """<gexf xmlns="{namespace}" version="1.3"><graph defaultedgetype="directed"><nodes>{nodes}</nodes>
@@ -95,10 +118,14 @@ NAMED = {node["id"]: node["name"] for node in NODES}
 TRIPLES = [(NAMED[head], name, NAMED[tail]) for head, tail, name in ENDS]
 LINKS = [{"source": head, "target": tail, "relation": name} for head, tail, name in ENDS]
 BROWSER = {
-    node["id"]: {"identity": node["id"], "labels": ["X"], "properties": {"name": node["name"]}} for node in NODES
+    node["id"]: {"identity": node["id"], "labels": ["X"], "properties": {"name": node["name"]}}
+    for node in NODES
 }
 """Nodes of Neo4j's browser."""
-RELATIONS = [(h, t, {"identity": 5, "start": h, "end": t, "type": name, "properties": {}}) for h, t, name in ENDS]
+RELATIONS = [
+    (h, t, {"identity": 5, "start": h, "end": t, "type": name, "properties": {}})
+    for h, t, name in ENDS
+]
 
 
 def segment(head: int, tail: int, relation: dict[str, object]) -> dict[str, object]:
@@ -125,7 +152,9 @@ FILES: dict[str, tuple[str, str]] = {
     "APOC, two lists": ("a.json", json.dumps({"nodes": APOC_NODES, "rels": APOC_EDGES})),
     "APOC, ids as keys": (
         "a.json",
-        json.dumps({"nodes": {n["id"]: n for n in APOC_NODES}, "rels": {e["id"]: e for e in APOC_EDGES}}),
+        json.dumps(
+            {"nodes": {n["id"]: n for n in APOC_NODES}, "rels": {e["id"]: e for e in APOC_EDGES}}
+        ),
     ),
     "APOC, CSV": (
         "a.csv",
@@ -138,7 +167,10 @@ FILES: dict[str, tuple[str, str]] = {
         json.dumps(
             {
                 "elements": {
-                    "nodes": [{"data": {"id": str(node["id"]), "shared_name": node["name"]}} for node in NODES],
+                    "nodes": [
+                        {"data": {"id": str(node["id"]), "shared_name": node["name"]}}
+                        for node in NODES
+                    ],
                     "edges": [
                         {"data": {"source": str(head), "target": str(tail), "interaction": name}}
                         for head, tail, name in ENDS
@@ -154,7 +186,8 @@ FILES: dict[str, tuple[str, str]] = {
                 "graph": {
                     "nodes": {str(node["id"]): {"label": node["name"]} for node in NODES},
                     "edges": [
-                        {"source": str(head), "target": str(tail), "relation": name} for head, tail, name in ENDS
+                        {"source": str(head), "target": str(tail), "relation": name}
+                        for head, tail, name in ENDS
                     ],
                 }
             }
@@ -176,7 +209,10 @@ FILES: dict[str, tuple[str, str]] = {
         "a.json",
         json.dumps(
             {
-                "nodes": {name: {"label": "entity", "name": name, "properties": {}} for name in NAMED.values()},
+                "nodes": {
+                    name: {"label": "entity", "name": name, "properties": {}}
+                    for name in NAMED.values()
+                },
                 "relations": {
                     str(n): {"label": name, "source_id": head, "target_id": tail}
                     for n, (head, name, tail) in enumerate(TRIPLES)
@@ -186,7 +222,9 @@ FILES: dict[str, tuple[str, str]] = {
     ),
     "GEXF of the manual, with kinds": (
         "a.gexf",
-        GEXF.format(namespace="http://www.gexf.net/1.3", **GEXF_PARTS).replace('" label="steers', '" kind="steers'),
+        GEXF.format(namespace="http://www.gexf.net/1.3", **GEXF_PARTS).replace(
+            '" label="steers', '" kind="steers'
+        ),
     ),
     "APOC, labels of edges as attributes": (
         "a.graphml",
@@ -207,7 +245,14 @@ FILES: dict[str, tuple[str, str]] = {
         "a.json",
         json.dumps(
             [
-                {"p": {"start": BROWSER[h], "end": BROWSER[t], "segments": [segment(h, t, r)], "length": 1.0}}
+                {
+                    "p": {
+                        "start": BROWSER[h],
+                        "end": BROWSER[t],
+                        "segments": [segment(h, t, r)],
+                        "length": 1.0,
+                    }
+                }
                 for h, t, r in RELATIONS
             ]
         ),
@@ -223,7 +268,13 @@ FILES: dict[str, tuple[str, str]] = {
                                 "graph": {
                                     "nodes": list(BROWSER.values()),
                                     "relationships": [
-                                        {"id": "9", "type": name, "startNode": head, "endNode": tail, "properties": {}}
+                                        {
+                                            "id": "9",
+                                            "type": name,
+                                            "startNode": head,
+                                            "endNode": tail,
+                                            "properties": {},
+                                        }
                                     ],
                                 }
                             }
@@ -241,7 +292,11 @@ FILES: dict[str, tuple[str, str]] = {
             [
                 {"metaData": []},
                 {"nodes": [{"@id": node["id"], "n": node["name"]} for node in NODES]},
-                {"edges": [{"@id": 7, "s": head, "t": tail, "i": name} for head, tail, name in ENDS]},
+                {
+                    "edges": [
+                        {"@id": 7, "s": head, "t": tail, "i": name} for head, tail, name in ENDS
+                    ]
+                },
                 {"nodeAttributes": [{"po": 1, "n": "type", "v": "person"}]},
             ]
         ),
@@ -252,8 +307,13 @@ FILES: dict[str, tuple[str, str]] = {
             {
                 "data": {"id": "net", "name": "net"},
                 "elements": {
-                    "nodes": [{"data": {"id": str(node["id"]), "name": node["name"]}} for node in NODES],
-                    "edges": [{"data": {"source": str(h), "target": str(t), "interaction": r}} for h, t, r in ENDS],
+                    "nodes": [
+                        {"data": {"id": str(node["id"]), "name": node["name"]}} for node in NODES
+                    ],
+                    "edges": [
+                        {"data": {"source": str(h), "target": str(t), "interaction": r}}
+                        for h, t, r in ENDS
+                    ],
                 },
             }
         ),
@@ -264,7 +324,11 @@ FILES: dict[str, tuple[str, str]] = {
             {
                 "directed": True,
                 "nodes": NODES,
-                "adjacency": [[{"relation": "steers", "id": 2}], [], [{"relation": "employs", "id": 1}]],
+                "adjacency": [
+                    [{"relation": "steers", "id": 2}],
+                    [],
+                    [{"relation": "employs", "id": 1}],
+                ],
             }
         ),
     ),
@@ -277,11 +341,17 @@ FILES: dict[str, tuple[str, str]] = {
                     {"type": "entity", "name": name, "entityType": "T", "observations": ["a"]}
                     for name in NAMED.values()
                 ),
-                *({"type": "relation", "from": h, "to": t, "relationType": r} for h, r, t in TRIPLES),
+                *(
+                    {"type": "relation", "from": h, "to": t, "relationType": r}
+                    for h, r, t in TRIPLES
+                ),
             )
         ),
     ),
-    "entities and relationships by id": ("a.json", json.dumps({"entities": NODES, "relationships": LINKS})),
+    "entities and relationships by id": (
+        "a.json",
+        json.dumps({"entities": NODES, "relationships": LINKS}),
+    ),
     "entities and relations by name": (
         "a.json",
         json.dumps({"entities": NODES, "edges": ["steers", "employs"], "relations": TRIPLES}),
@@ -292,7 +362,9 @@ FILES: dict[str, tuple[str, str]] = {
             [
                 {
                     "nodes": [{"id": name, "type": "T"} for name in (head, tail)],
-                    "relationships": [{"source": {"id": head}, "target": {"id": tail}, "type": relation}],
+                    "relationships": [
+                        {"source": {"id": head}, "target": {"id": tail}, "type": relation}
+                    ],
                     "source": {"page_content": "Text."},
                 }
                 for head, relation, tail in TRIPLES
@@ -301,15 +373,26 @@ FILES: dict[str, tuple[str, str]] = {
     ),
     "triples whose ends are objects": (
         "a.json",
-        json.dumps([{"subject": {"name": h}, "predicate": r, "object": {"name": t}} for h, r, t in TRIPLES]),
+        json.dumps(
+            [{"subject": {"name": h}, "predicate": r, "object": {"name": t}} for h, r, t in TRIPLES]
+        ),
     ),
-    "triples a document": ("a.json", json.dumps([{"passage_id": "", "triples": [triple]} for triple in TRIPLES])),
+    "triples a document": (
+        "a.json",
+        json.dumps([{"passage_id": "", "triples": [triple]} for triple in TRIPLES]),
+    ),
     "vis.js, titles that are shown under the mouse": (
         "a.json",
         json.dumps(
             {
-                "nodes": [{"id": node["id"], "label": node["name"], "title": "<b>a node</b>"} for node in NODES],
-                "edges": [{"from": head, "to": tail, "label": name, "arrows": "to"} for head, tail, name in ENDS],
+                "nodes": [
+                    {"id": node["id"], "label": node["name"], "title": "<b>a node</b>"}
+                    for node in NODES
+                ],
+                "edges": [
+                    {"from": head, "to": tail, "label": name, "arrows": "to"}
+                    for head, tail, name in ENDS
+                ],
             }
         ),
     ),
@@ -321,16 +404,26 @@ FILES: dict[str, tuple[str, str]] = {
         "a.json",
         json.dumps(
             {
-                "nodes": [{"id": float(node["id"]), "name": node["name"], "size": float("nan")} for node in NODES],
-                "links": [{"source": float(head), "target": float(tail), "label": name} for head, tail, name in ENDS],
+                "nodes": [
+                    {"id": float(node["id"]), "name": node["name"], "size": float("nan")}
+                    for node in NODES
+                ],
+                "links": [
+                    {"source": float(head), "target": float(tail), "label": name}
+                    for head, tail, name in ENDS
+                ],
             }
         ),
     ),
     "Excel's line of the separator": (
         "a.csv",
-        "\ufeffsep=;\r\nsource;relation;target;\r\n" + "".join(f"{h};{r};{t};\r\n" for h, r, t in TRIPLES),
+        "\ufeffsep=;\r\nsource;relation;target;\r\n"
+        + "".join(f"{h};{r};{t};\r\n" for h, r, t in TRIPLES),
     ),
-    "sub, rel, obj": ("a.json", json.dumps([{"sub": h, "rel": r, "obj": t} for h, r, t in TRIPLES])),
+    "sub, rel, obj": (
+        "a.json",
+        json.dumps([{"sub": h, "rel": r, "obj": t} for h, r, t in TRIPLES]),
+    ),
     "CoreNLP's sentences": (
         "a.json",
         json.dumps(
@@ -340,15 +433,23 @@ FILES: dict[str, tuple[str, str]] = {
                     {
                         "index": n,
                         "tokens": [{"index": 1, "word": "The", "before": ""}],
-                        "openie": [{"subject": h, "subjectSpan": [0, 2], "relation": r, "object": t}],
+                        "openie": [
+                            {"subject": h, "subjectSpan": [0, 2], "relation": r, "object": t}
+                        ],
                     }
                     for n, (h, r, t) in enumerate(TRIPLES)
                 ],
             }
         ),
     ),
-    "triples under the names of documents": ("a.json", json.dumps({f"{n}.md": [t] for n, t in enumerate(TRIPLES)})),
-    "a suffix in capitals": ("A.CSV", "head,relation,tail\n" + "".join(",".join(triple) + "\n" for triple in TRIPLES)),
+    "triples under the names of documents": (
+        "a.json",
+        json.dumps({f"{n}.md": [t] for n, t in enumerate(TRIPLES)}),
+    ),
+    "a suffix in capitals": (
+        "A.CSV",
+        "head,relation,tail\n" + "".join(",".join(triple) + "\n" for triple in TRIPLES),
+    ),
     "KGX, names beside ids": (
         "a.tsv",
         "subject\tpredicate\tobject\tsubject_label\tobject_label\tpredicate_label\n"
@@ -359,10 +460,14 @@ FILES: dict[str, tuple[str, str]] = {
         "relation,display_relation,x_id,x_type,x_name,y_id,y_type,y_name\n"
         + "".join(f"a_b,{r},1,a,{h},2,b,{t}\n" for h, r, t in TRIPLES),
     ),
-    "head_name": ("a.csv", "head_name,relation_name,tail_name\n" + "".join(f"{h},{r},{t}\n" for h, r, t in TRIPLES)),
+    "head_name": (
+        "a.csv",
+        "head_name,relation_name,tail_name\n" + "".join(f"{h},{r},{t}\n" for h, r, t in TRIPLES),
+    ),
     "weights with decimal commas": (
         "a.csv",
-        "\ufeffQuelle;Ziel;Beziehung;weight\n" + "".join(f"{h};{t};{r};3,5\n" for h, r, t in TRIPLES),
+        "\ufeffQuelle;Ziel;Beziehung;weight\n"
+        + "".join(f"{h};{t};{r};3,5\n" for h, r, t in TRIPLES),
     ),
     "weights that are missing": (
         "a.csv",
@@ -372,11 +477,20 @@ FILES: dict[str, tuple[str, str]] = {
     "Gephi's edges": (
         "a.csv",
         "Source;Target;Type;Id;Label;Weight\n"
-        + "".join(f"{head};{tail};Directed;{n};{name};1.0\n" for n, (head, name, tail) in enumerate(TRIPLES)),
+        + "".join(
+            f"{head};{tail};Directed;{n};{name};1.0\n"
+            for n, (head, name, tail) in enumerate(TRIPLES)
+        ),
     ),
-    "tabs in a .csv": ("a.csv", "from\tto\tedge_type\n" + "".join(f"{h}\t{t}\t{r}\n" for h, r, t in TRIPLES)),
+    "tabs in a .csv": (
+        "a.csv",
+        "from\tto\tedge_type\n" + "".join(f"{h}\t{t}\t{r}\n" for h, r, t in TRIPLES),
+    ),
     "bars": ("a.txt", "node1|label|node2\n" + "".join(f"{h}|{r}|{t}\n" for h, r, t in TRIPLES)),
-    "Neo4j's import": ("a.csv", ":START_ID,:TYPE,:END_ID\n" + "".join(f"{h},{r},{t}\n" for h, r, t in TRIPLES)),
+    "Neo4j's import": (
+        "a.csv",
+        ":START_ID,:TYPE,:END_ID\n" + "".join(f"{h},{r},{t}\n" for h, r, t in TRIPLES),
+    ),
     "CX2, abbreviated and in fragments": (
         "a.cx2",
         json.dumps(
@@ -386,14 +500,28 @@ FILES: dict[str, tuple[str, str]] = {
                 {
                     "attributeDeclarations": [
                         {
-                            "nodes": {"name": {"d": "string", "a": "n"}, "kind": {"d": "string", "v": "x"}},
+                            "nodes": {
+                                "name": {"d": "string", "a": "n"},
+                                "kind": {"d": "string", "v": "x"},
+                            },
                             "edges": {"interaction": {"d": "string", "a": "i"}},
                         }
                     ]
                 },
-                {"nodes": [{"id": node["id"], "x": 1.0, "v": {"n": node["name"]}} for node in NODES]},
-                *({"edges": [{"id": n, "s": h, "t": t, "v": {"i": r}}]} for n, (h, t, r) in enumerate(ENDS)),
-                {"visualProperties": [{"default": {"node": {"NODE_SHAPE": "ellipse"}, "edge": {}}}]},
+                {
+                    "nodes": [
+                        {"id": node["id"], "x": 1.0, "v": {"n": node["name"]}} for node in NODES
+                    ]
+                },
+                *(
+                    {"edges": [{"id": n, "s": h, "t": t, "v": {"i": r}}]}
+                    for n, (h, t, r) in enumerate(ENDS)
+                ),
+                {
+                    "visualProperties": [
+                        {"default": {"node": {"NODE_SHAPE": "ellipse"}, "edge": {}}}
+                    ]
+                },
             ]
         ),
     ),
@@ -403,7 +531,9 @@ FILES: dict[str, tuple[str, str]] = {
             json.dumps(
                 {
                     "nodes": [{"id": name, "type": "T", "properties": {}} for name in (head, tail)],
-                    "relationships": [{"source": {"id": head}, "target": {"id": tail}, "type": relation}],
+                    "relationships": [
+                        {"source": {"id": head}, "target": {"id": tail}, "type": relation}
+                    ],
                     "source": {"page_content": "Text."},
                 }
             )
@@ -419,11 +549,13 @@ FILES: dict[str, tuple[str, str]] = {
     ),
     "LightRAG's relations, with chunks as sources": (
         "a.csv",
-        "src_id,tgt_id,source_id,keywords\n" + "".join(f"{h},{t},chunk-1,{r}\n" for h, r, t in TRIPLES),
+        "src_id,tgt_id,source_id,keywords\n"
+        + "".join(f"{h},{t},chunk-1,{r}\n" for h, r, t in TRIPLES),
     ),
     "LightRAG's export_data": (
         "a.csv",
-        "src_entity,tgt_entity,source_id,keywords\n" + "".join(f"{h},{t},chunk-1,{r}\n" for h, r, t in TRIPLES),
+        "src_entity,tgt_entity,source_id,keywords\n"
+        + "".join(f"{h},{t},chunk-1,{r}\n" for h, r, t in TRIPLES),
     ),
     "KGTK, labels beside ids": (
         "a.tsv",
@@ -444,13 +576,25 @@ def test_a_file_of_another_tool_has_its_names_and_relations(tmp_path: Path, form
     graph = KnowledgeBase.build(CORPUS, graph=tmp_path / name, store=Store(tmp_path)).graph
     assert sorted(graph.names) == ["Halina", "Ida Berg", "Marek Lund"]
     assert sorted(str(graph.triple(at)) for at in range(graph.n_triples)) == [EMPLOYS, STEERS]
-    assert [graph.triple(at).passage_id for at in range(2) if str(graph.triple(at)) == EMPLOYS] == ["p2"]
+    assert [graph.triple(at).passage_id for at in range(2) if str(graph.triple(at)) == EMPLOYS] == [
+        "p2"
+    ]
 
 
 TABLES: dict[str, tuple[str, str, str, str]] = {
     "Gephi": ("edges.csv", "Source,Target,Type,Id,Label", "nodes.csv", "Id,Label"),
-    "Gephi's laboratory": ("ferry [Edges].csv", "Source,Target,Type,Id,Label", "ferry [Nodes].csv", "Id,Label"),
-    "Neo4j's import": ("relationships.csv", ":START_ID(X),:END_ID(X),a,b,:TYPE", "nodes.csv", "key:ID(X),name"),
+    "Gephi's laboratory": (
+        "ferry [Edges].csv",
+        "Source,Target,Type,Id,Label",
+        "ferry [Nodes].csv",
+        "Id,Label",
+    ),
+    "Neo4j's import": (
+        "relationships.csv",
+        ":START_ID(X),:END_ID(X),a,b,:TYPE",
+        "nodes.csv",
+        "key:ID(X),name",
+    ),
     "Neptune": ("edges.csv", "~from,~to,a,b,~label", "nodes.csv", "~id,name:String"),
     "KGX": ("x_edges.tsv", "subject,object,a,id,predicate", "x_nodes.tsv", "id,name"),
     "entities": ("relationships.csv", "source_id,target_id,a,b,type", "entities.csv", "id,name"),
@@ -459,10 +603,14 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
 
 @pytest.mark.parametrize("form", TABLES)
 @pytest.mark.parametrize("give_folder", [False, True])
-def test_the_nodes_of_a_table_beside_the_edges_are_read(tmp_path: Path, form: str, *, give_folder: bool) -> None:
+def test_the_nodes_of_a_table_beside_the_edges_are_read(
+    tmp_path: Path, form: str, *, give_folder: bool
+) -> None:
     edges, edge_columns, nodes, node_columns = TABLES[form]
     delimiter = "\t" if edges.endswith(".tsv") else ","
-    rows = [f"{head},{tail},Directed,{number},{name}" for number, (head, tail, name) in enumerate(ENDS)]
+    rows = [
+        f"{head},{tail},Directed,{number},{name}" for number, (head, tail, name) in enumerate(ENDS)
+    ]
     (tmp_path / edges).write_text("\n".join((edge_columns, *rows)).replace(",", delimiter))
     rows = [f"{number},{name}" for number, name in NAMED.items()]
     (tmp_path / nodes).write_text("\n".join((node_columns, *rows)).replace(",", delimiter))
@@ -476,15 +624,20 @@ def test_the_nodes_of_a_table_beside_the_edges_are_read(tmp_path: Path, form: st
 @pytest.mark.parametrize(
     ("edge", "node"),
     [
-        ({"subject": "{h}", "predicate": "{r}", "object": "{t}"}, {"id": "{n}", "name": "{name}"}),  # KGX
-        ({"_from": "x/{h}", "_to": "x/{t}", "type": "{r}"}, {"_id": "x/{n}", "name": "{name}"}),  # ArangoDB
+        # KGX
+        ({"subject": "{h}", "predicate": "{r}", "object": "{t}"}, {"id": "{n}", "name": "{name}"}),
+        # ArangoDB
+        ({"_from": "x/{h}", "_to": "x/{t}", "type": "{r}"}, {"_id": "x/{n}", "name": "{name}"}),
     ],
 )
 def test_json_lines_of_edges_have_their_nodes_in_a_file_beside_them(
     tmp_path: Path, edge: dict[str, str], node: dict[str, str]
 ) -> None:
     edges = [{key: form.format(h=h, r=r, t=t) for key, form in edge.items()} for h, t, r in ENDS]
-    nodes = [{key: form.format(n=n, name=name) for key, form in node.items()} for n, name in NAMED.items()]
+    nodes = [
+        {key: form.format(n=n, name=name) for key, form in node.items()}
+        for n, name in NAMED.items()
+    ]
     for name, records in (("my_edges.jsonl", edges), ("my_nodes.jsonl", nodes)):
         (tmp_path / name).write_text("".join(json.dumps(record) + "\n" for record in records))
     triples = graph_of(tmp_path / "my_edges.jsonl").extract(CORPUS).triples
@@ -492,13 +645,17 @@ def test_json_lines_of_edges_have_their_nodes_in_a_file_beside_them(
 
 
 def test_values_that_lightrag_joined_are_told_apart() -> None:
-    graph = nx.DiGraph([("Marek Lund", "Halina", {"keywords": "steers<SEP>owns", "description": "one<SEP>two"})])
+    graph = nx.DiGraph(
+        [("Marek Lund", "Halina", {"keywords": "steers<SEP>owns", "description": "one<SEP>two"})]
+    )
     (triple,) = extraction_of_networkx(graph).triples
     assert (triple.relation, triple.description) == ("steers, owns", "one; two")
 
 
 @pytest.mark.parametrize("frame", [pl.DataFrame, pl.LazyFrame, pa.table, pd.DataFrame])
-def test_triples_are_in_a_frame_of_any_library(frame: Callable[[dict[str, list[str]]], object]) -> None:
+def test_triples_are_in_a_frame_of_any_library(
+    frame: Callable[[dict[str, list[str]]], object],
+) -> None:
     heads, relations, tails = (list(column) for column in zip(*TRIPLES, strict=True))
     source = graph_of(frame({"subject": heads, "predicate": relations, "object": tails}))
     assert sorted(map(str, source.extract(CORPUS).triples)) == [EMPLOYS, STEERS]
@@ -519,7 +676,15 @@ def test_weights_that_only_some_triples_have_are_counted() -> None:
 
 
 def test_a_folder_with_two_graphs_is_refused_and_the_nearest_one_is_read(tmp_path: Path) -> None:
-    content = {"docs": [{"passage": CORPUS.contents[0], "extracted_entities": [], "extracted_triples": [TRIPLES[0]]}]}
+    content = {
+        "docs": [
+            {
+                "passage": CORPUS.contents[0],
+                "extracted_entities": [],
+                "extracted_triples": [TRIPLES[0]],
+            }
+        ]
+    }
     for run in ("a", "b"):
         (tmp_path / run).mkdir()
         (tmp_path / run / "openie_results_ner_x.json").write_text(json.dumps(content))
@@ -567,18 +732,31 @@ def test_labels_that_repeat_are_types_and_ids_that_are_names_stay() -> None:
     numbered = nx.DiGraph()
     for number, label in enumerate(("Person", "Person", "Person", "Ship")):
         numbered.add_node(f"n{number}", label=label)
-    assert extraction_of_networkx(numbered).entities[2:] == (Entity("n2", "Person"), Entity("n3", "Ship"))
+    assert extraction_of_networkx(numbered).entities[2:] == (
+        Entity("n2", "Person"),
+        Entity("n3", "Ship"),
+    )
 
 
 def test_words_as_keys_of_a_multigraph_are_relations_and_ids_are_none() -> None:
     graph = nx.MultiDiGraph([("a", "b", "steers"), ("a", "b", "owns"), ("b", "c", "e1")])
-    assert [triple.relation for triple in extraction_of_networkx(graph).triples] == ["steers", "owns", "related to"]
+    assert [triple.relation for triple in extraction_of_networkx(graph).triples] == [
+        "steers",
+        "owns",
+        "related to",
+    ]
 
 
 def test_gml_has_any_characters_and_parallel_edges(tmp_path: Path) -> None:
     edges = 'edge [ source 1 target 2 label "führt" ] edge [ source 1 target 2 label "besitzt" ]'
-    (tmp_path / "a.gml").write_text(f'graph [ node [ id 1 label "Łukasz" ] node [ id 2 label "Halina" ] {edges} ]')
-    triples = graph_of([("Łukasz", "führt", "Halina"), ("Łukasz", "besitzt", "Halina")]).extract(CORPUS).triples
+    (tmp_path / "a.gml").write_text(
+        f'graph [ node [ id 1 label "Łukasz" ] node [ id 2 label "Halina" ] {edges} ]'
+    )
+    triples = (
+        graph_of([("Łukasz", "führt", "Halina"), ("Łukasz", "besitzt", "Halina")])
+        .extract(CORPUS)
+        .triples
+    )
     assert graph_of(tmp_path / "a.gml").extract(CORPUS).triples == triples
 
 
@@ -592,7 +770,9 @@ def test_parallel_edges_of_one_key_are_all_read(tmp_path: Path) -> None:
 UNDIRECTED = {
     "a.graphml": UNDECLARED.replace('edgedefault="directed"', 'edgedefault="undirected"'),
     "mixed.graphml": UNDECLARED.replace('<edge id="e0"', '<edge id="e0" directed="false"'),
-    "a.gexf": GEXF.format(namespace="http://gexf.net/1.3", **GEXF_PARTS).replace('"directed"', '"undirected"'),
+    "a.gexf": GEXF.format(namespace="http://gexf.net/1.3", **GEXF_PARTS).replace(
+        '"directed"', '"undirected"'
+    ),
     "mixed.gexf": GEXF.format(namespace="http://gexf.net/1.3", **GEXF_PARTS).replace(
         "<edge ", '<edge type="undirected" '
     ),
@@ -627,7 +807,11 @@ def test_blank_entities_are_left_out_with_their_edges_and_counted() -> None:
     found = extraction_of_networkx(graph)
     assert [entity.name for entity in found.entities] == ["Marek Lund", "Halina"]
     assert [str(triple) for triple in found.triples] == ["Marek Lund -[related to]-> Halina"]
-    assert found.notes["blank entities, left out"] == found.notes["edges of blank entities, left out"] == 1
+    assert (
+        found.notes["blank entities, left out"]
+        == found.notes["edges of blank entities, left out"]
+        == 1
+    )
 
 
 def test_how_nodes_are_named_is_counted() -> None:
@@ -647,14 +831,38 @@ def test_how_nodes_are_named_is_counted() -> None:
     ("name", "contents", "words"),
     [
         ("a.csv", "source,target,relation\n1,2,steers\n", ["'1', '2'", "nodes.csv"]),
-        ("a.csv", "who,does,whom\nMarek Lund,steers,Halina\n", ["a.csv", "who, does, whom", "subject"]),
-        ("a.tsv", "Marek Lund\tsteers\tHalina\n" * 2, ["a.tsv", "Marek Lund, steers, Halina", "header"]),
-        ("a.json", '{"nodes": [{"id": 1}], "links": [{"source": 1, "target": "x"}]}', ["a.json", "edge 1", "tail"]),
+        (
+            "a.csv",
+            "who,does,whom\nMarek Lund,steers,Halina\n",
+            ["a.csv", "who, does, whom", "subject"],
+        ),
+        (
+            "a.tsv",
+            "Marek Lund\tsteers\tHalina\n" * 2,
+            ["a.tsv", "Marek Lund, steers, Halina", "header"],
+        ),
+        (
+            "a.json",
+            '{"nodes": [{"id": 1}], "links": [{"source": 1, "target": "x"}]}',
+            ["a.json", "edge 1", "tail"],
+        ),
         ("a.json", '{"facts": 3}', ["a.json", "head"]),
-        ("a.json", '{"nodes": [{"id": 1, "name": "a"}, {"id": 1, "name": "b"}], "links": [[1, "r", 1]]}', ["a", "b"]),
-        ("a.json", '{"nodes": [{"id": 1, "label": "a"}, {"id": 1, "label": "b"}], "links": [[1, "r", 1]]}', ["a", "b"]),
+        (
+            "a.json",
+            '{"nodes": [{"id": 1, "name": "a"}, {"id": 1, "name": "b"}], "links": [[1, "r", 1]]}',
+            ["a", "b"],
+        ),
+        (
+            "a.json",
+            '{"nodes": [{"id": 1, "label": "a"}, {"id": 1, "label": "b"}], "links": [[1, "r", 1]]}',
+            ["a", "b"],
+        ),
         ("a.cx2", '[{"CXVersion": "2.0"}, {"nodes": [3]}]', ["a.cx2"]),
-        ("a.json", '[{"type": "relation", "from": "a", "to": "b"}, {"fact": 3}]', ["a.json", "record 2", "fact"]),
+        (
+            "a.json",
+            '[{"type": "relation", "from": "a", "to": "b"}, {"fact": 3}]',
+            ["a.json", "record 2", "fact"],
+        ),
         ("a.ttl", "@prefix ex: <http://ex.org/> .", ["a.ttl", "RDF", "head, relation and tail"]),
         ("a.sif", "Marek Lund\tsteers\n", ["a.sif", "line 1"]),
         ("a.dot", "graph {}", ["a.dot", ".dot", ".graphml"]),

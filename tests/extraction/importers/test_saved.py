@@ -18,7 +18,18 @@ from kg2rag.knowledge.graph.graph_io import check_free, write_failures, write_gr
 from kg2rag.types import Triple
 
 FOUND = Extraction(
-    (*triples(3), Triple("ann0", "Knows\tof", "“Zoë”", "p2", strength=0.1, confidence=0.3, description="They met.")),
+    (
+        *triples(3),
+        Triple(
+            "ann0",
+            "Knows\tof",
+            "“Zoë”",
+            "p2",
+            strength=0.1,
+            confidence=0.3,
+            description="They met.",
+        ),
+    ),
     (Mention("Ann0", "p0", 1), Mention("Ann0", "p0", 1), Mention("Alone", "p1")),
     (Entity("Cairo1", "city", "a town", ("Kairo",)),),
     {"dropped: triples with a blank part": 2},
@@ -41,9 +52,14 @@ def test_the_graph_beside_it_is_the_one_made_of_it(folder: Path) -> None:
     assert saved.notes == made.notes
 
 
-def test_a_folder_is_a_graph_source_by_name_and_its_triples_are_a_triples_file_too(folder: Path) -> None:
+def test_a_folder_is_a_graph_source_by_name_and_its_triples_are_a_triples_file_too(
+    folder: Path,
+) -> None:
     assert SOURCES.build(f"graph({folder})") == SavedGraph(folder)
-    assert TriplesFile(folder / "extraction" / "triples.jsonl").extract(corpus(3)).triples == FOUND.triples
+    assert (
+        TriplesFile(folder / "extraction" / "triples.jsonl").extract(corpus(3)).triples
+        == FOUND.triples
+    )
 
 
 def test_another_corpus_is_refused_naming_both(folder: Path) -> None:
@@ -96,7 +112,9 @@ def test_the_same_build_may_be_written_again_and_replaces_the_folder(folder: Pat
     assert [file.name for file in folder.parent.iterdir()] == ["graph"]
 
 
-def test_the_graph_of_another_corpus_and_other_files_are_not_overwritten(folder: Path, tmp_path: Path) -> None:
+def test_the_graph_of_another_corpus_and_other_files_are_not_overwritten(
+    folder: Path, tmp_path: Path
+) -> None:
     with pytest.raises(ValueError, match=r"Mentions\(.* notes .*--force"):
         check_free(folder, Mentions(), corpus(4))
     (tmp_path / "strangers").mkdir()
@@ -111,7 +129,9 @@ def test_the_graph_of_another_corpus_and_other_files_are_not_overwritten(folder:
     ]
 
 
-def test_failures_are_written_over_and_leave_an_older_graph_readable(folder: Path, tmp_path: Path) -> None:
+def test_failures_are_written_over_and_leave_an_older_graph_readable(
+    folder: Path, tmp_path: Path
+) -> None:
     write_failures(tmp_path / "new", [{"passage_id": "p1"}])
     check_free(tmp_path / "new", Mentions(), corpus(3))
     write_failures(folder, [{"passage_id": "p1"}])

@@ -27,7 +27,8 @@ def cleaned(*raw: Raw, contents: str = "") -> tuple[list[Raw], dict[str, int]]:
     ("raw", "contents"),
     [
         (("Ed Wood", "year", "1994"), ""),
-        (("Ed", "likes", "cat"), "Ed likes his cat among cats. Fed up."),  # the passage has the words
+        # the passage has the words
+        (("Ed", "likes", "cat"), "Ed likes his cat among cats. Fed up."),
         (("Scott Derrickson", "born", "1966"), "Scott Derrickson (born 1966)"),  # no copied example
         (("Bangalore University", "graded", "A"), ""),  # a grade is no article
     ],
@@ -37,7 +38,9 @@ def test_a_triple_that_is_right_is_left_alone_and_uncounted(raw: Raw, contents: 
 
 
 def test_no_letter_is_put_back_where_brackets_were_there_to_cut() -> None:
-    kept, _ = cleaned(("<Tim Burton", "nationality", "America"), contents="Tim Burton, American director")
+    kept, _ = cleaned(
+        ("<Tim Burton", "nationality", "America"), contents="Tim Burton, American director"
+    )
     assert kept == [("Tim Burton", "nationality", "America")]
 
 
@@ -46,7 +49,10 @@ def test_no_letter_is_put_back_where_brackets_were_there_to_cut() -> None:
     [
         ("<Tim Burton", "cleaned: head after a '<'"),
         (PREAMBLE + "<Tim Burton", "cleaned: head after a preamble and '<'"),
-        ("-----\nText: He <b> left.\nTriplets:< Tim  Burton", "cleaned: head after a preamble and '<'"),
+        (
+            "-----\nText: He <b> left.\nTriplets:< Tim  Burton",
+            "cleaned: head after a preamble and '<'",
+        ),
         (PREAMBLE + "Tim Burton", "cleaned: head after a preamble without '<'"),
         ("Text: Tim Burton:", "cleaned: head after a label"),
         ("</p><p>Tim Burton", "cleaned: head after a '>'"),
@@ -59,7 +65,9 @@ def test_a_head_is_freed_of_what_the_model_said_before_it(head: str, cause: str)
     assert notes[cause] == 1
 
 
-@pytest.mark.parametrize("tail", ["Burbank>", "Burbank>$</$<", "Burbank>\n\nNote that there is only one triplet."])
+@pytest.mark.parametrize(
+    "tail", ["Burbank>", "Burbank>$</$<", "Burbank>\n\nNote that there is only one triplet."]
+)
 def test_a_tail_ends_at_its_bracket(tail: str) -> None:
     kept, notes = cleaned(("Tim Burton", "born in", tail))
     assert kept == [("Tim Burton", "born in", "Burbank")]
@@ -72,14 +80,23 @@ def test_a_lost_letter_is_put_back_where_the_passage_has_the_word() -> None:
         ("gathe von Trapp", "wrote", "Memories"),
         contents="Agathe von Trapp of the Trapp Family Singers wrote Memories.",
     )
-    assert kept == [("Agathe von Trapp", "of", "Trapp Family Singers"), ("Agathe von Trapp", "wrote", "Memories")]
+    assert kept == [
+        ("Agathe von Trapp", "of", "Trapp Family Singers"),
+        ("Agathe von Trapp", "wrote", "Memories"),
+    ]
     assert notes["cleaned: lost letter put back"] == 2
 
 
 def test_a_pronoun_is_read_as_the_title_and_what_a_sentence_states_twice_is_kept_once() -> None:
-    kept, notes = cleaned(("<It", "stars", "Johnny Depp"), ("Ed Wood (film)", "stars", "Johnny Depp>"))
+    kept, notes = cleaned(
+        ("<It", "stars", "Johnny Depp"), ("Ed Wood (film)", "stars", "Johnny Depp>")
+    )
     assert kept == [("Ed Wood (film)", "stars", "Johnny Depp")]
-    assert notes["cleaned: pronoun read as the title"] == notes["dropped: stated twice in a sentence"] == 1
+    assert (
+        notes["cleaned: pronoun read as the title"]
+        == notes["dropped: stated twice in a sentence"]
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,12 +120,20 @@ def test_a_triple_that_says_nothing_is_dropped_and_counted(raw: Raw, cause: str)
 
 
 RECORDS = [
-    {"title": "Ed Wood", "sentences": {"0": [["<Ed Wood", "year", "1994"]], "2": [["It", "stars", "Johnny Depp"]]}},
+    {
+        "title": "Ed Wood",
+        "sentences": {"0": [["<Ed Wood", "year", "1994"]], "2": [["It", "stars", "Johnny Depp"]]},
+    },
     {"title": "Big Fish", "sentences": {"0": [["Big Fish", "year", "2003"]]}},
 ]
-PARAGRAPHS = Corpus.from_passages([Passage("Ed Wood", "Ed Wood", "A film. Or so. Ha.", "Ed Wood", 0)])
+PARAGRAPHS = Corpus.from_passages(
+    [Passage("Ed Wood", "Ed Wood", "A film. Or so. Ha.", "Ed Wood", 0)]
+)
 SENTENCES = Corpus.from_passages(
-    [Passage(f"Ed Wood##{i}", "Ed Wood", text, "Ed Wood", i) for i, text in enumerate(["A film.", "Or so."])]
+    [
+        Passage(f"Ed Wood##{i}", "Ed Wood", text, "Ed Wood", i)
+        for i, text in enumerate(["A film.", "Or so."])
+    ]
 )
 
 
@@ -118,7 +143,9 @@ def written(tmp_path: Path, *records: object) -> Path:
     return file
 
 
-def test_a_paragraph_gets_the_triples_of_all_its_sentences_and_a_sentence_its_own(tmp_path: Path) -> None:
+def test_a_paragraph_gets_the_triples_of_all_its_sentences_and_a_sentence_its_own(
+    tmp_path: Path,
+) -> None:
     source = KG2RAGSubgraphs(written(tmp_path, *RECORDS))
     found = source.extract(PARAGRAPHS)
     year, stars = ("Ed Wood", "year", "1994"), ("Ed Wood", "stars", "Johnny Depp")
@@ -163,10 +190,19 @@ def test_no_common_title_is_an_error(tmp_path: Path) -> None:
         ([], "line 1: a list where an object is needed"),
         ({}, "record 1: field 'title' is missing"),
         ({"title": "Ed Wood"}, "record 1: sentences of 'Ed Wood' is None"),
-        ({"title": "Ed Wood", "sentences": {"x": []}}, "record 1: sentences of 'Ed Wood' .* is 'x'"),
+        (
+            {"title": "Ed Wood", "sentences": {"x": []}},
+            "record 1: sentences of 'Ed Wood' .* is 'x'",
+        ),
         ({"title": "Ed Wood", "sentences": {"0": {}}}, "record 1: sentences of 'Ed Wood' 0 is {}"),
-        ({"title": "Ed Wood", "sentences": {"0": [["a", "b"]]}}, r"record 1: sentences of 'Ed Wood' 0 0"),
-        ({"title": "Ed Wood", "sentences": {"0": [["a", "b", 3]]}}, r"record 1: sentences of 'Ed Wood' 0 0 2 is 3"),
+        (
+            {"title": "Ed Wood", "sentences": {"0": [["a", "b"]]}},
+            r"record 1: sentences of 'Ed Wood' 0 0",
+        ),
+        (
+            {"title": "Ed Wood", "sentences": {"0": [["a", "b", 3]]}},
+            r"record 1: sentences of 'Ed Wood' 0 0 2 is 3",
+        ),
     ],
 )
 def test_a_malformed_record_is_named(tmp_path: Path, record: object, message: str) -> None:
@@ -180,12 +216,23 @@ def test_hotpotqa_300_is_cleaned_of_every_leftover(shared_data: Path) -> None:
     articles: dict[str, list[str]] = {}
     for question in json.loads((folder / "hotpot_dev_distractor.json").read_text()):
         articles.update(question["context"])
-    corpus = Corpus.from_passages([Passage(title, title, "".join(text), title, 0) for title, text in articles.items()])
+    corpus = Corpus.from_passages(
+        [Passage(title, title, "".join(text), title, 0) for title, text in articles.items()]
+    )
     found = KG2RAGSubgraphs(folder / "subkgs.jsonl").extract(corpus)
     assert found.notes["triples read"] == 23_723
-    assert found.notes["cleaned: head after a '<'"] + found.notes["cleaned: head after a preamble and '<'"] == 12_532
+    assert (
+        found.notes["cleaned: head after a '<'"]
+        + found.notes["cleaned: head after a preamble and '<'"]
+        == 12_532
+    )
     lines = map(json.loads, (folder / "subkgs.jsonl").read_text().splitlines())
-    stated = [tuple(parts) for record in lines for found in record["sentences"].values() for parts in found]
+    stated = [
+        tuple(parts)
+        for record in lines
+        for found in record["sentences"].values()
+        for parts in found
+    ]
     assert [(triple.head, triple.relation, triple.tail) for triple in found.raw or ()] == stated
     dropped = sum(count for cause, count in found.notes.items() if cause.startswith("dropped"))
     assert len(found.triples) == 23_723 - dropped == 23_032

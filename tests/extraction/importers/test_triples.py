@@ -15,8 +15,20 @@ from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage(id_, "", "Text.", id_, 0) for id_ in ("p0", "p1")])
 ROWS = [
-    {"head": "Ed Wood", "relation": "directed by", "tail": "Tim Burton", "passage_id": "p0", "strength": 8.0},
-    {"head": "Tim Burton", "relation": "born in", "tail": 'the "Burbank"', "passage_id": "p1", "strength": 2.5},
+    {
+        "head": "Ed Wood",
+        "relation": "directed by",
+        "tail": "Tim Burton",
+        "passage_id": "p0",
+        "strength": 8.0,
+    },
+    {
+        "head": "Tim Burton",
+        "relation": "born in",
+        "tail": 'the "Burbank"',
+        "passage_id": "p1",
+        "strength": 2.5,
+    },
 ]
 TRIPLES = (
     Triple("Ed Wood", "directed by", "Tim Burton", "p0", strength=8),
@@ -31,7 +43,11 @@ def written(tmp_path: Path, *records: object, name: str = "triples.jsonl") -> Pa
 
 
 def found_in(tmp_path: Path, *changes: dict[str, object]) -> tuple[Triple, ...]:
-    return TriplesFile(written(tmp_path, *({**ROWS[0], **change} for change in changes))).extract(CORPUS).triples
+    return (
+        TriplesFile(written(tmp_path, *({**ROWS[0], **change} for change in changes)))
+        .extract(CORPUS)
+        .triples
+    )
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "tsv", "parquet"])
@@ -53,17 +69,35 @@ def test_rows_in_memory_give_the_same_triples() -> None:
 
 
 def test_columns_go_by_their_other_names(tmp_path: Path) -> None:
-    record = {"subject": "a", "predicate": "r", "object": "b", "chunk_id": "p0", "llm_confidence": 0.8}
+    record = {
+        "subject": "a",
+        "predicate": "r",
+        "object": "b",
+        "chunk_id": "p0",
+        "llm_confidence": 0.8,
+    }
     found = TriplesFile(written(tmp_path, record)).extract(CORPUS)
     assert found.triples == (Triple("a", "r", "b", "p0", confidence=0.8),)
 
 
 def test_types_of_the_ends_become_types_of_entities(tmp_path: Path) -> None:
-    record = {"subject": "a", "relation": "r", "object": "b", "chunk_id": "p0", "subj_type": "film", "obj_type": None}
-    assert TriplesFile(written(tmp_path, record)).extract(CORPUS).entities == (Entity("a", "film"), Entity("b"))
+    record = {
+        "subject": "a",
+        "relation": "r",
+        "object": "b",
+        "chunk_id": "p0",
+        "subj_type": "film",
+        "obj_type": None,
+    }
+    assert TriplesFile(written(tmp_path, record)).extract(CORPUS).entities == (
+        Entity("a", "film"),
+        Entity("b"),
+    )
 
 
-def test_null_weights_take_their_defaults_and_an_empty_passage_means_that_none_states_it(tmp_path: Path) -> None:
+def test_null_weights_take_their_defaults_and_an_empty_passage_means_that_none_states_it(
+    tmp_path: Path,
+) -> None:
     changes: list[dict[str, object]] = [
         {"strength": None, "confidence": float("nan")},
         {"passage_id": ""},
@@ -75,7 +109,12 @@ def test_null_weights_take_their_defaults_and_an_empty_passage_means_that_none_s
 
 
 def test_blank_parts_and_confidence_zero_are_dropped_and_counted(tmp_path: Path) -> None:
-    records = [{**ROWS[0], "tail": " "}, {**ROWS[0], "relation": None}, {**ROWS[0], "confidence": 0}, ROWS[1]]
+    records = [
+        {**ROWS[0], "tail": " "},
+        {**ROWS[0], "relation": None},
+        {**ROWS[0], "confidence": 0},
+        ROWS[1],
+    ]
     found = TriplesFile(written(tmp_path, *records)).extract(CORPUS)
     assert found.triples == TRIPLES[1:]
     assert found.notes == {"triples with a blank part": 2, "triples of confidence 0": 1}
@@ -100,7 +139,9 @@ def test_triples_of_other_passages_are_counted(tmp_path: Path) -> None:
         ({"confidence": 1.5}, "record 1: confidence is 1.5; needed: above 0, at most 1"),
     ],
 )
-def test_a_wrong_value_is_named_with_what_is_allowed(tmp_path: Path, change: dict[str, object], message: str) -> None:
+def test_a_wrong_value_is_named_with_what_is_allowed(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         found_in(tmp_path, change)
 
@@ -108,29 +149,55 @@ def test_a_wrong_value_is_named_with_what_is_allowed(tmp_path: Path, change: dic
 def test_a_missing_column_names_those_that_would_do(tmp_path: Path) -> None:
     file = tmp_path / "triples.csv"
     file.write_text("head,relation,tail,doc\na,r,b,p0\n")
-    with pytest.raises(ValueError, match=r"triples\.csv, record 2: .*head, relation, tail, doc; .*chunk"):
+    with pytest.raises(
+        ValueError, match=r"triples\.csv, record 2: .*head, relation, tail, doc; .*chunk"
+    ):
         TriplesFile(file).extract(CORPUS)
 
 
-@pytest.mark.parametrize(("name", "message"), [("triples.csv", "is empty"), ("triples.xlsx", r"'\.xlsx'.*\.parquet")])
-def test_a_file_without_a_header_or_of_another_format_is_named(tmp_path: Path, name: str, message: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "message"), [("triples.csv", "is empty"), ("triples.xlsx", r"'\.xlsx'.*\.parquet")]
+)
+def test_a_file_without_a_header_or_of_another_format_is_named(
+    tmp_path: Path, name: str, message: str
+) -> None:
     (tmp_path / name).write_text("")
     with pytest.raises(ValueError, match=message):
         TriplesFile(tmp_path / name).extract(CORPUS)
 
 
 def test_entities_beside_the_file_give_types_descriptions_and_aliases(tmp_path: Path) -> None:
-    described = {"name": "Tim Burton", "type": "person", "description": "Director.", "aliases": ["Burton"]}
+    described = {
+        "name": "Tim Burton",
+        "type": "person",
+        "description": "Director.",
+        "aliases": ["Burton"],
+    }
     written(tmp_path, described, {"name": "Nobody else"}, name="entities.jsonl")
     found = TriplesFile(written(tmp_path, ROWS[0])).extract(CORPUS)
-    assert found.entities == (Entity("Ed Wood"), Entity("Tim Burton", "person", "Director.", ("Burton",)))
+    assert found.entities == (
+        Entity("Ed Wood"),
+        Entity("Tim Burton", "person", "Director.", ("Burton",)),
+    )
 
 
 def test_ends_named_by_id_take_the_name_of_their_entity(tmp_path: Path) -> None:
     aliases = [{"surface": "T. Burton"}, {"surface": "Tim Burton"}]
-    entity = {"entity_id": "e1", "canonical_name": "Tim Burton", "type": "PERSON", "aliases": aliases}
+    entity = {
+        "entity_id": "e1",
+        "canonical_name": "Tim Burton",
+        "type": "PERSON",
+        "aliases": aliases,
+    }
     written(tmp_path, entity, name="entities.jsonl")
-    record = {"subject": "T. Burton", "subj_id": "e1", "relation": "r", "object": "b", "obj_id": None, "chunk_id": "p0"}
+    record = {
+        "subject": "T. Burton",
+        "subj_id": "e1",
+        "relation": "r",
+        "object": "b",
+        "obj_id": None,
+        "chunk_id": "p0",
+    }
     found = TriplesFile(written(tmp_path, record)).extract(CORPUS)
     assert found.triples == (Triple("Tim Burton", "r", "b", "p0"),)
     assert found.entities[0] == Entity("Tim Burton", "PERSON", aliases=("T. Burton",))
@@ -146,7 +213,9 @@ def test_ends_named_by_id_take_the_name_of_their_entity(tmp_path: Path) -> None:
         ({"name": "a", "aliases": [3]}, "record 1: aliases is 3"),
     ],
 )
-def test_a_malformed_entity_is_named(tmp_path: Path, entity: dict[str, object], message: str) -> None:
+def test_a_malformed_entity_is_named(
+    tmp_path: Path, entity: dict[str, object], message: str
+) -> None:
     written(tmp_path, entity, name="entities.jsonl")
     with pytest.raises(ValueError, match=message):
         TriplesFile(written(tmp_path, ROWS[0])).extract(CORPUS)
@@ -166,10 +235,16 @@ def test_2wiki_kg_500_loads_as_it_is(shared_data: Path) -> None:
     folder = shared_data / "2wiki-kg-500"
     kept = set((folder / "graph_corpus_ids.txt").read_text().split())
     chunks = [json.loads(line) for line in (folder / "corpus.jsonl").read_text().splitlines()]
-    passages = [Passage(c["chunk_id"], c["source_title"], c["text"], c["source_title"], 0) for c in chunks]
+    passages = [
+        Passage(c["chunk_id"], c["source_title"], c["text"], c["source_title"], 0) for c in chunks
+    ]
     corpus = Corpus.from_passages([passage for passage in passages if passage.id in kept])
     found = TriplesFile(folder / "triples_resolved.jsonl").extract(corpus)
-    assert (len(corpus), len(found.triples), found.notes) == (851, 6_289, {"triples of confidence 0": 7})
+    assert (len(corpus), len(found.triples), found.notes) == (
+        851,
+        6_289,
+        {"triples of confidence 0": 7},
+    )
     graph = KnowledgeGraph.build(found, corpus)
     assert (graph.n_entities, graph.n_triples) == (5_482, 6_246)
     assert graph.find("John Farrow") == graph.entity("John Villiers Farrow")
@@ -177,8 +252,16 @@ def test_2wiki_kg_500_loads_as_it_is(shared_data: Path) -> None:
 
 
 def test_of_entities_of_one_name_the_first_with_a_type_counts_else_the_last(tmp_path: Path) -> None:
-    a, b = [{"id": f"e{n}", "name": "a", "description": f"a{n}"} for n in (1, 2)], {"name": "b", "description": "b"}
-    written(tmp_path, *a, {**b, "id": "e3"}, {**b, "id": "e4", "type": "town"}, name="entities.jsonl")
-    rows = [{**ROWS[0], "head_id": head, "tail_id": tail} for head, tail in (("e1", "e3"), ("e2", "e4"), ("e1", "e3"))]
+    a, b = (
+        [{"id": f"e{n}", "name": "a", "description": f"a{n}"} for n in (1, 2)],
+        {"name": "b", "description": "b"},
+    )
+    written(
+        tmp_path, *a, {**b, "id": "e3"}, {**b, "id": "e4", "type": "town"}, name="entities.jsonl"
+    )
+    rows = [
+        {**ROWS[0], "head_id": head, "tail_id": tail}
+        for head, tail in (("e1", "e3"), ("e2", "e4"), ("e1", "e3"))
+    ]
     found = TriplesFile(written(tmp_path, *rows)).extract(CORPUS)
     assert found.entities == (Entity("a", description="a1"), Entity("b", "town", "b"))

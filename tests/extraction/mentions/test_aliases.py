@@ -14,7 +14,9 @@ def extracted(*pages: str) -> Extraction:
     """What `Mentions` finds in passages p0, p1, … written "title: text"."""
     parts = (page.partition(": ") for page in pages)
     return Mentions().extract(
-        Corpus.from_passages([Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, _, text) in enumerate(parts)])
+        Corpus.from_passages(
+            [Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, _, text) in enumerate(parts)]
+        )
     )
 
 
@@ -37,7 +39,9 @@ LEFT = "Ann: She left the EU."
         pytest.param("He led the European Union (EU).", "EU", id="after the expansion"),
         pytest.param("He led the EU (European Union).", "EU", id="before the expansion"),
         pytest.param("He led the European Union (E.U.).", "E.U.", id="with full stops"),
-        pytest.param("He led the European Union (EU, founded in 1993).", "EU", id="first in a longer bracket"),
+        pytest.param(
+            "He led the European Union (EU, founded in 1993).", "EU", id="first in a longer bracket"
+        ),
         pytest.param("The European Union (UN) met.", "", id="other letters"),
         pytest.param("The European Union ( ) met.", "", id="no letters"),
         pytest.param("The EU ( ) met.", "", id="no expansion"),
@@ -45,7 +49,9 @@ LEFT = "Ann: She left the EU."
     ],
 )
 def test_an_acronym_beside_its_expansion_is_an_alias(text: str, alias: str) -> None:
-    assert others("European Union: A union.", f"Ann: {text}") == ({"European Union": (alias,)} if alias else {})
+    assert others("European Union: A union.", f"Ann: {text}") == (
+        {"European Union": (alias,)} if alias else {}
+    )
 
 
 def test_function_words_may_be_missing_from_an_acronym_or_in_it() -> None:
@@ -57,11 +63,20 @@ def test_function_words_may_be_missing_from_an_acronym_or_in_it() -> None:
 def test_a_passage_that_names_the_acronym_mentions_its_meaning() -> None:
     found = extracted(UNION, LEFT)
     assert facts(found) == {"European Union, p1"}
-    assert ("European Union", 0) in [(m.entity, m.sentence) for m in found.mentions if m.passage_id == "p1"]
+    assert ("European Union", 0) in [
+        (m.entity, m.sentence) for m in found.mentions if m.passage_id == "p1"
+    ]
 
 
 def test_an_acronym_counts_letter_by_letter() -> None:
-    assert facts(extracted("Integrated Test: The Integrated Test (IT) is a test.", "Ann: It ran. It won.")) == set()
+    assert (
+        facts(
+            extracted(
+                "Integrated Test: The Integrated Test (IT) is a test.", "Ann: It ran. It won."
+            )
+        )
+        == set()
+    )
 
 
 def test_a_shared_name_that_is_an_acronym_goes_into_its_meaning() -> None:
@@ -92,7 +107,11 @@ def test_the_strength_counts_the_passages_that_use_the_alias() -> None:
             id="the title of a page",
         ),
         pytest.param(
-            ("San Juan, Rico: San Juan, known as El Rico, is a city.", "Ann: In San Juan.", "Bob: By San Juan."),
+            (
+                "San Juan, Rico: San Juan, known as El Rico, is a city.",
+                "Ann: In San Juan.",
+                "Bob: By San Juan.",
+            ),
             {"San Juan, p0", "San Juan, p1", "San Juan, p2"},
             "aliases that are titles or shared names left out",
             id="another name of a page, which passages share",
@@ -117,13 +136,23 @@ def test_an_alias_of_no_one_meaning_is_left_out_and_counted(
     [
         ("Bubye River", "The Bubye River, also known as Bubi River, is a river.", "Bubi River"),
         ("New South Wales", "New South Wales (abbreviated as NSW) is a state.", "NSW"),
-        ("Al Bano", 'Al Bano Carrisi (born 1943), better known as "Al Bano", is a singer.', "Al Bano Carrisi"),
-        ("Lady Gaga", "Stefani Germanotta, known professionally as Lady Gaga, is a singer.", "Stefani Germanotta"),
+        (
+            "Al Bano",
+            'Al Bano Carrisi (born 1943), better known as "Al Bano", is a singer.',
+            "Al Bano Carrisi",
+        ),
+        (
+            "Lady Gaga",
+            "Stefani Germanotta, known professionally as Lady Gaga, is a singer.",
+            "Stefani Germanotta",
+        ),
         ("Publix", "Publix Super Markets, Inc. is a chain.", "Publix Super Markets"),
         ("Church of the Gesù", "The Church of the Gesù, called Il Gesù, is a church.", "Il Gesù"),
     ],
 )
-def test_the_first_sentence_of_a_page_states_its_other_names(title: str, text: str, alias: str) -> None:
+def test_the_first_sentence_of_a_page_states_its_other_names(
+    title: str, text: str, alias: str
+) -> None:
     assert others(f"{title}: {text}")[title] == (alias,)
 
 
@@ -131,11 +160,23 @@ def test_the_first_sentence_of_a_page_states_its_other_names(title: str, text: s
     ("title", "text"),
     [
         pytest.param(
-            "Catholic Church", "The Catholic Church is led by the Bishop, known as the Pope.", id="after the verb"
+            "Catholic Church",
+            "The Catholic Church is led by the Bishop, known as the Pope.",
+            id="after the verb",
         ),
-        pytest.param("South African rand", "The South African rand is money.", id="the beginning of a longer name"),
-        pytest.param("Basketball in New York", "The Brooklyn Nets were founded.", id="no word of the title"),
-        pytest.param("History of the Brooklyn Nets", "The Brooklyn Nets were founded.", id="what the page is about"),
+        pytest.param(
+            "South African rand",
+            "The South African rand is money.",
+            id="the beginning of a longer name",
+        ),
+        pytest.param(
+            "Basketball in New York", "The Brooklyn Nets were founded.", id="no word of the title"
+        ),
+        pytest.param(
+            "History of the Brooklyn Nets",
+            "The Brooklyn Nets were founded.",
+            id="what the page is about",
+        ),
         pytest.param("Paris, Texas", "Paris is a city.", id="one word"),
         pytest.param("The Birds", "The Birds is a film.", id="the title itself"),
         pytest.param("May Day", "May Day, known as May, is a day.", id="a month"),
@@ -147,18 +188,27 @@ def test_what_a_first_sentence_does_not_call_its_subject_is_no_alias(title: str,
 
 
 def test_a_page_does_not_mention_itself_by_its_alias() -> None:
-    assert facts(extracted("European Union: The European Union (EU) is a union. The EU grew.")) == set()
+    assert (
+        facts(extracted("European Union: The European Union (EU) is a union. The EU grew."))
+        == set()
+    )
 
 
 def test_a_title_that_is_a_year_is_no_hub() -> None:
-    found = extracted("1984: A novel by Orwell.", "Ann: Born in 1984.", "Apollo 11: In 1984.", "Bob: On Apollo 11.")
+    found = extracted(
+        "1984: A novel by Orwell.",
+        "Ann: Born in 1984.",
+        "Apollo 11: In 1984.",
+        "Bob: On Apollo 11.",
+    )
     assert facts(found) == {"Apollo 11, p3"}
     assert found.notes == {"mentions of dates and numbers left out": 2}
     assert "1984" in [entity.name for entity in found.entities]
 
 
 @pytest.mark.parametrize(
-    ("key", "expected"), [("12th", True), ("7 july 1990", True), ("apollo 11", False), ("may smith", False)]
+    ("key", "expected"),
+    [("12th", True), ("7 july 1990", True), ("apollo 11", False), ("may smith", False)],
 )
 def test_dates_and_numbers_are_told_from_names(key: str, expected: bool) -> None:
     assert is_date_or_number(key) is expected

@@ -24,7 +24,9 @@ def corpora(draw: st.DrawFn) -> Corpus:
     """A few passages that share words, some without a title, some with sentences that no other has."""
     pages = draw(st.lists(st.tuples(TEXT, TEXT.filter(str.strip)), min_size=1, max_size=6))
     passages = [Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, text) in enumerate(pages)]
-    given = draw(st.lists(st.none() | st.lists(TEXT, max_size=3), min_size=len(pages), max_size=len(pages)))
+    given = draw(
+        st.lists(st.none() | st.lists(TEXT, max_size=3), min_size=len(pages), max_size=len(pages))
+    )
     return Corpus.from_passages(passages, given)  # type: ignore[arg-type]
 
 
@@ -43,7 +45,9 @@ def test_the_table_of_the_teaching_set_is_that_of_the_rules() -> None:
 
 @pytest.mark.realdata
 @pytest.mark.parametrize(("name", "folder"), [("musique", "musique-100"), ("cosqa", "cosqa-500")])
-def test_the_table_of_public_texts_is_that_of_the_rules(name: str, folder: str, shared_data: Path) -> None:
+def test_the_table_of_public_texts_is_that_of_the_rules(
+    name: str, folder: str, shared_data: Path
+) -> None:
     corpus = load(name, path=shared_data / folder).corpus
     assert as_reference(find_mentions(corpus, size=1 << 18)) == found_one_by_one(corpus)
 

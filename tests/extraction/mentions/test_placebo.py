@@ -14,7 +14,9 @@ from kg2rag.types import Corpus, Passage
 @pytest.fixture(scope="module")
 def table() -> MentionTable:
     random = np.random.default_rng(0)
-    titles = [f"{a}{b}" for a in ("Ar", "Be", "Co", "Du") for b in ("lin", "mond", "nas", "pold", "rest")]
+    titles = [
+        f"{a}{b}" for a in ("Ar", "Be", "Co", "Du") for b in ("lin", "mond", "nas", "pold", "rest")
+    ]
     names = [f"{a} {b}" for a in ("Anna", "Boris") for b in ("Vogt", "Weiss", "Zorn")]
     passages = []
     for i in range(60):
@@ -28,7 +30,9 @@ def pairs(table: MentionTable) -> set[tuple[int, int]]:
     return set(zip(table.row.tolist(), table.key.tolist(), strict=True))
 
 
-def test_passages_mention_as_much_of_a_kind_in_the_same_sentences_and_titles_as_often(table: MentionTable) -> None:
+def test_passages_mention_as_much_of_a_kind_in_the_same_sentences_and_titles_as_often(
+    table: MentionTable,
+) -> None:
     def kinds(of: MentionTable) -> list[list[bool]]:
         return [sorted((of.key[of.row == row] < of.n_titles).tolist()) for row in range(60)]
 
@@ -46,7 +50,10 @@ def test_what_a_passage_mentioned_it_mentions_by_chance_alone(table: MentionTabl
 
 def test_no_title_stays_on_its_page(table: MentionTable) -> None:
     placebo = shuffled_mentions(table, 1)
-    own, given = (list(zip(of.page_key.tolist(), of.page_row.tolist(), strict=True)) for of in (table, placebo))
+    own, given = (
+        list(zip(of.page_key.tolist(), of.page_row.tolist(), strict=True))
+        for of in (table, placebo)
+    )
     assert given == sorted(given)
     assert len({*own} & {*given}) <= 2  # another page of the same title
 

@@ -20,7 +20,9 @@ TEXTS = (
 
 def corpus(*texts: str, title: str = "", document: str = "") -> Corpus:
     """Passages p0, p1, … of these texts; by default, each is another document."""
-    return Corpus.from_passages([Passage(f"p{i}", title, t, document or f"d{i}", i) for i, t in enumerate(texts)])
+    return Corpus.from_passages(
+        [Passage(f"p{i}", title, t, document or f"d{i}", i) for i, t in enumerate(texts)]
+    )
 
 
 def terms(*texts: str) -> dict[str, list[tuple[int, int]]]:
@@ -37,7 +39,9 @@ def stated(found: Extraction) -> set[tuple[str, str, str, str]]:
     return {(one.head, one.relation, one.tail, one.passage_id) for one in found.triples}
 
 
-def test_terms_are_the_longest_runs_that_passages_share_without_stop_words_and_bare_numbers() -> None:
+def test_terms_are_the_longest_runs_that_passages_share_without_stop_words_and_bare_numbers() -> (
+    None
+):
     assert terms(*TEXTS) == {
         "surgery": [(1, 0), (2, 0)],
         "basal cell carcinoma": [(0, 0), (1, 0)],
@@ -48,14 +52,24 @@ def test_terms_are_the_longest_runs_that_passages_share_without_stop_words_and_b
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [
-        (("red fox. red fox ran", "a red fox"), {"red fox": [(0, 0), (1, 0)]}),  # in the first sentence
-        (("red fox", "red fox", "old fox"), {"fox": [(0, 0), (1, 0), (2, 0)], "red fox": [(0, 0), (1, 0)]}),
-        (("red. Fox", "it is red. Fox"), {"fox": [(0, 1), (1, 1)], "red": [(0, 0), (1, 0)]}),  # a full stop
-        (("fox", "Fox, 3 m", "FÓX 3"), {"fox": [(0, 0), (1, 0), (2, 0)]}),  # case, accents and marks
+        # in the first sentence
+        (("red fox. red fox ran", "a red fox"), {"red fox": [(0, 0), (1, 0)]}),
+        (
+            ("red fox", "red fox", "old fox"),
+            {"fox": [(0, 0), (1, 0), (2, 0)], "red fox": [(0, 0), (1, 0)]},
+        ),
+        # a full stop
+        (("red. Fox", "it is red. Fox"), {"fox": [(0, 1), (1, 1)], "red": [(0, 0), (1, 0)]}),
+        # case, accents and marks
+        (("fox", "Fox, 3 m", "FÓX 3"), {"fox": [(0, 0), (1, 0), (2, 0)]}),
         (("fox", "hound"), {}),
         (("the", "the"), {}),  # stop words alone
-        (("룬드 배", "섬 룬드"), {"룬 드": [(0, 0), (1, 0)]}),  # Korean syllables, not their letters
-        (("glacier comet comet", "bridge glacier comet"), {"glacier comet": [(0, 0), (1, 0)]}),  # the end
+        (
+            ("룬드 배", "섬 룬드"),
+            {"룬 드": [(0, 0), (1, 0)]},
+        ),  # Korean syllables, not their letters
+        # the end
+        (("glacier comet comet", "bridge glacier comet"), {"glacier comet": [(0, 0), (1, 0)]}),
     ],
 )
 def test_terms_by_hand(texts: tuple[str, ...], expected: dict[str, list[tuple[int, int]]]) -> None:
@@ -70,7 +84,8 @@ def test_hubs_are_pruned() -> None:
 
 
 def test_the_rarest_key_of_a_passage_appears_with_its_others() -> None:
-    # Every key is in two passages: that of most words is what a passage is about (1.3.3 counts as three).
+    # Every key is in two passages: that of most words is what a passage is about (1.3.3 counts as
+    # three).
     found = Mentions().extract(corpus(*TEXTS))
     assert stated(found) == {
         ("rule 1.3.3", "appears with", "basal cell carcinoma", "p1"),
@@ -80,7 +95,9 @@ def test_the_rarest_key_of_a_passage_appears_with_its_others() -> None:
     assert {one.strength for one in found.triples} == {6.826}  # 10 ln(1 + 4/2) / ln(1 + 4)
     assert [one.name for one in found.entities] == ["surgery", "rule 1.3.3", "basal cell carcinoma"]
     assert {one.type for one in found.entities} == {"term"}
-    assert ("basal cell carcinoma", "p0", 0) in {(one.entity, one.passage_id, one.sentence) for one in found.mentions}
+    assert ("basal cell carcinoma", "p0", 0) in {
+        (one.entity, one.passage_id, one.sentence) for one in found.mentions
+    }
     assert found.notes == {"passages without a title that share nothing": 1}
 
 
@@ -91,8 +108,13 @@ def test_a_passage_leads_to_the_next_of_its_document() -> None:
 
 
 def test_a_term_that_is_a_name_is_no_other_entity() -> None:
-    found = Mentions().extract(corpus("Ann met Rex Fox.", "We saw Rex Fox.", "a rex fox, a den", "no den"))
-    assert [(one.name, one.type) for one in found.entities] == [("Rex Fox", "name"), ("den", "term")]
+    found = Mentions().extract(
+        corpus("Ann met Rex Fox.", "We saw Rex Fox.", "a rex fox, a den", "no den")
+    )
+    assert [(one.name, one.type) for one in found.entities] == [
+        ("Rex Fox", "name"),
+        ("den", "term"),
+    ]
 
 
 def test_passages_with_titles_have_the_graph_that_they_had() -> None:
@@ -102,7 +124,14 @@ def test_passages_with_titles_have_the_graph_that_they_had() -> None:
 
 
 def test_a_passage_without_a_title_among_those_with_one_is_joined_to_the_pages_it_names() -> None:
-    pages = (Passage("p0", "Ann Fox", "A singer.", "d0", 0), Passage("p1", "Bob Fox", "Ann Fox sang.", "d1", 0))
-    found = Mentions().extract(Corpus.from_passages([*pages, Passage("p2", "", "Ann Fox met Bob Fox.", "d2", 0)]))
+    pages = (
+        Passage("p0", "Ann Fox", "A singer.", "d0", 0),
+        Passage("p1", "Bob Fox", "Ann Fox sang.", "d1", 0),
+    )
+    found = Mentions().extract(
+        Corpus.from_passages([*pages, Passage("p2", "", "Ann Fox met Bob Fox.", "d2", 0)])
+    )
     assert ("Bob Fox", "mentions", "Ann Fox", "p1") in stated(found)
-    assert {("Bob Fox", "appears with", "Ann Fox", "p2")} == {one for one in stated(found) if one[3] == "p2"}
+    assert {("Bob Fox", "appears with", "Ann Fox", "p2")} == {
+        one for one in stated(found) if one[3] == "p2"
+    }

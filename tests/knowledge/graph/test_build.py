@@ -12,7 +12,9 @@ from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
 
-CORPUS = Corpus.from_passages([Passage(id_, id_.upper(), f"About {id_}.", id_, 0) for id_ in ("p0", "p1", "p2")])
+CORPUS = Corpus.from_passages(
+    [Passage(id_, id_.upper(), f"About {id_}.", id_, 0) for id_ in ("p0", "p1", "p2")]
+)
 
 
 def fact(head: str, relation: str, tail: str, passage_id: str = "", **weights: float) -> Triple:
@@ -25,7 +27,11 @@ FILMS = Extraction(
         fact("Tim Burton", "born in", "Burbank", "p1"),
         fact("ED WOOD", "stars", "Johnny Depp", "p0", strength=2),
     ),
-    mentions=(Mention("Johnny Depp", "p1"), Mention("Johnny  Depp", "p1", 3), Mention("Martin Landau", "p0")),
+    mentions=(
+        Mention("Johnny Depp", "p1"),
+        Mention("Johnny  Depp", "p1", 3),
+        Mention("Martin Landau", "p0"),
+    ),
     entities=(Entity("Tim Burton", "person", "American director.", ("Timothy Burton", "Burton")),),
     notes={"dropped": 4},
 )
@@ -40,32 +46,49 @@ def build(*triples: Triple, **parts: tuple[object, ...]) -> KnowledgeGraph:
     return KnowledgeGraph.build(Extraction(triples=triples, **parts), CORPUS)  # type: ignore[arg-type]
 
 
-def test_entities_come_by_first_appearance_in_records_then_triples_then_mentions(films: KnowledgeGraph) -> None:
+def test_entities_come_by_first_appearance_in_records_then_triples_then_mentions(
+    films: KnowledgeGraph,
+) -> None:
     assert films.names == ("Tim Burton", "Ed Wood", "Burbank", "Johnny Depp", "Martin Landau")
 
 
 @pytest.mark.parametrize(
     ("triples", "names"),
     [
-        ((fact("Saint-Étienne", "in", "Loire"), fact("SAINT ETIENNE", "in", "FR")), ("Saint-Étienne", "Loire", "FR")),
+        (
+            (fact("Saint-Étienne", "in", "Loire"), fact("SAINT ETIENNE", "in", "FR")),
+            ("Saint-Étienne", "Loire", "FR"),
+        ),
         ((fact("++", "is", "operator"), fact(" ++ ", "is not", "--")), ("++", "operator", "--")),
     ],
 )
-def test_spellings_of_one_key_are_one_entity_under_the_first(triples: Sequence[Triple], names: Sequence[str]) -> None:
+def test_spellings_of_one_key_are_one_entity_under_the_first(
+    triples: Sequence[Triple], names: Sequence[str]
+) -> None:
     assert build(*triples).names == names
 
 
 def test_of_equal_triples_of_a_passage_the_first_description_is_kept() -> None:
     said = ("", " He made it. ", "It was made by him.", "")
-    graph = build(*(Triple("a", "made", "b", "p0", description=text) for text in said), fact("b", "in", "c", "p0"))
+    graph = build(
+        *(Triple("a", "made", "b", "p0", description=text) for text in said),
+        fact("b", "in", "c", "p0"),
+    )
     assert [graph.triple(index).description for index in range(2)] == ["He made it.", ""]
     assert graph.triple_descriptions == ("", "He made it.")
 
 
 def test_of_several_records_of_one_entity_the_first_words_stand_and_aliases_add_up() -> None:
-    records = (Entity("Ed", "film", aliases=("E",)), Entity("ed", "person", "A man.", ("E", "Eddie")))
+    records = (
+        Entity("Ed", "film", aliases=("E",)),
+        Entity("ed", "person", "A man.", ("E", "Eddie")),
+    )
     graph = build(entities=records)
-    assert (graph.types, graph.descriptions, graph.aliases) == (("film",), ("A man.",), (("E", "Eddie"),))
+    assert (graph.types, graph.descriptions, graph.aliases) == (
+        ("film",),
+        ("A man.",),
+        (("E", "Eddie"),),
+    )
     assert graph.notes == {"entity records merged in the graph": 1}
 
 
@@ -97,7 +120,8 @@ def test_mentions_and_triple_ends_count_one_each(films: KnowledgeGraph) -> None:
     assert (rows.tolist(), counts.tolist()) == ([0, 1], [1, 2])
     rows, counts = films.mentions.of(films.entity("Ed Wood"))
     assert (rows.tolist(), counts.tolist()) == ([0], [2])
-    # Tim Burton: ends of two triples. Ed Wood: two. Burbank: one. Johnny Depp: one end, two mentions. Landau: one.
+    # Tim Burton: ends of two triples. Ed Wood: two. Burbank: one. Johnny Depp: one end, two
+    # mentions. Landau: one.
     assert films.mention_counts.tolist() == [2, 2, 1, 3, 1]
 
 
@@ -108,7 +132,9 @@ def test_a_passage_knows_its_entities(films: KnowledgeGraph) -> None:
     assert films.mentioned.of(2)[0].tolist() == []
 
 
-def test_triples_of_an_entity_come_whichever_end_it_is_and_a_loop_once(films: KnowledgeGraph) -> None:
+def test_triples_of_an_entity_come_whichever_end_it_is_and_a_loop_once(
+    films: KnowledgeGraph,
+) -> None:
     assert films.degrees[films.entity("Tim Burton")] == 2
     graph = build(fact("a", "r", "A", "p0"))
     assert (graph.adjacency.triples.tolist(), graph.degrees.tolist()) == ([0], [1])
@@ -129,17 +155,26 @@ def test_adjacency_says_which_way_a_triple_is_walked(films: KnowledgeGraph) -> N
         (Extraction((fact("  ", "r", "b", "p0"),)), "'  '"),
     ],
 )
-def test_an_unknown_passage_and_an_entity_without_a_name_are_refused(extraction: Extraction, named: str) -> None:
+def test_an_unknown_passage_and_an_entity_without_a_name_are_refused(
+    extraction: Extraction, named: str
+) -> None:
     with pytest.raises(ValueError, match=named):
         KnowledgeGraph.build(extraction, CORPUS)
 
 
-def test_a_name_is_found_before_an_alias_and_an_unknown_one_comes_with_the_nearest(films: KnowledgeGraph) -> None:
+def test_a_name_is_found_before_an_alias_and_an_unknown_one_comes_with_the_nearest(
+    films: KnowledgeGraph,
+) -> None:
     assert films.find("BURTON") == films.entity("Tim Burton")
     assert films.find("Orson Welles") is None
     with pytest.raises(KeyError, match="'Johnny Depp'"):
         films.entity("Jonny Dep")
-    assert build(entities=(Entity("Robert Burton", aliases=("Burton",)), Entity("Burton"))).find("burton") == 1
+    assert (
+        build(entities=(Entity("Robert Burton", aliases=("Burton",)), Entity("Burton"))).find(
+            "burton"
+        )
+        == 1
+    )
 
 
 def test_an_empty_graph_answers_everything() -> None:
@@ -155,7 +190,12 @@ def test_an_empty_graph_answers_everything() -> None:
 
 
 def test_arrays_cannot_be_written(films: KnowledgeGraph) -> None:
-    for array in (films.triples.heads, films.triples.strengths, films.mentions.counts, films.adjacency.neighbours):
+    for array in (
+        films.triples.heads,
+        films.triples.strengths,
+        films.mentions.counts,
+        films.adjacency.neighbours,
+    ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
 
@@ -171,15 +211,29 @@ def test_a_pickled_graph_is_equal(films: KnowledgeGraph) -> None:
         {"triples": FILMS.triples[::-1]},
         {"mentions": FILMS.mentions[1:]},
         {"entities": (Entity("Tim Burton", "director"),)},
-        {"triples": (*FILMS.triples[1:], Triple("Ed Wood", "directed by", "Tim Burton", "p0", 8, 0.9, "Said."))},
+        {
+            "triples": (
+                *FILMS.triples[1:],
+                Triple("Ed Wood", "directed by", "Tim Burton", "p0", 8, 0.9, "Said."),
+            )
+        },
     ],
 )
-def test_graphs_of_different_contents_differ(films: KnowledgeGraph, changed: dict[str, tuple[object, ...]]) -> None:
-    parts = {"triples": FILMS.triples, "mentions": FILMS.mentions, "entities": FILMS.entities, **changed}
+def test_graphs_of_different_contents_differ(
+    films: KnowledgeGraph, changed: dict[str, tuple[object, ...]]
+) -> None:
+    parts = {
+        "triples": FILMS.triples,
+        "mentions": FILMS.mentions,
+        "entities": FILMS.entities,
+        **changed,
+    }
     assert KnowledgeGraph.build(Extraction(**parts), CORPUS) != films  # type: ignore[arg-type]
 
 
-def test_a_subgraph_keeps_the_triples_between_its_entities_and_their_mentions(films: KnowledgeGraph) -> None:
+def test_a_subgraph_keeps_the_triples_between_its_entities_and_their_mentions(
+    films: KnowledgeGraph,
+) -> None:
     part = films.subgraph([films.entity("Johnny Depp"), films.entity("Ed Wood")])
     assert part.names == ("Ed Wood", "Johnny Depp")
     assert part.relations == ("stars",)
@@ -187,7 +241,9 @@ def test_a_subgraph_keeps_the_triples_between_its_entities_and_their_mentions(fi
     np.testing.assert_array_equal(part.mention_counts, [2, 3])
 
 
-def test_a_subgraph_of_everything_is_the_graph_and_of_an_unknown_entity_an_error(films: KnowledgeGraph) -> None:
+def test_a_subgraph_of_everything_is_the_graph_and_of_an_unknown_entity_an_error(
+    films: KnowledgeGraph,
+) -> None:
     assert films.subgraph(range(films.n_entities)) == films
     with pytest.raises(IndexError, match="5 entities"):
         films.subgraph([5])

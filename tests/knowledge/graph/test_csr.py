@@ -22,10 +22,16 @@ def test_offsets_count_the_entries_before_each_row(rows: list[int]) -> None:
 
 
 @given(ROWS, st.lists(st.integers(0, 6), max_size=10))
-def test_gather_lists_the_entries_of_each_row_in_the_order_given(rows: list[int], wanted: list[int]) -> None:
+def test_gather_lists_the_entries_of_each_row_in_the_order_given(
+    rows: list[int], wanted: list[int]
+) -> None:
     indptr = offsets(ints(rows), 7)
     positions, which = gather(indptr, ints(wanted))
-    expected = [(at, place) for place, row in enumerate(wanted) for at in range(indptr[row], indptr[row + 1])]
+    expected = [
+        (at, place)
+        for place, row in enumerate(wanted)
+        for at in range(indptr[row], indptr[row + 1])
+    ]
     assert list(zip(positions.tolist(), which.tolist(), strict=True)) == expected
 
 

@@ -41,14 +41,20 @@ extractions = st.builds(
         ),
         max_size=8,
     ).map(tuple),
-    mentions=st.lists(st.builds(Mention, names, st.sampled_from(["p0", "p2"])), max_size=5).map(tuple),
-    entities=st.lists(st.builds(Entity, names, names, names, st.tuples(names)), max_size=4).map(tuple),
+    mentions=st.lists(st.builds(Mention, names, st.sampled_from(["p0", "p2"])), max_size=5).map(
+        tuple
+    ),
+    entities=st.lists(st.builds(Entity, names, names, names, st.tuples(names)), max_size=4).map(
+        tuple
+    ),
 )
 
 
 @settings(deadline=None, max_examples=50)
 @given(extractions)
-def test_a_saved_graph_comes_back_equal(tmp_path_factory: pytest.TempPathFactory, extraction: Extraction) -> None:
+def test_a_saved_graph_comes_back_equal(
+    tmp_path_factory: pytest.TempPathFactory, extraction: Extraction
+) -> None:
     graph = KnowledgeGraph.build(extraction, CORPUS)
     folder = tmp_path_factory.mktemp("graph")
     graph.save(folder)
@@ -61,13 +67,18 @@ def test_a_saved_graph_comes_back_equal(tmp_path_factory: pytest.TempPathFactory
 @given(extractions)
 def test_a_graph_with_its_passages_comes_back_from_networkx_equal(extraction: Extraction) -> None:
     graph = KnowledgeGraph.build(extraction, CORPUS)
-    assert KnowledgeGraph.build(extraction_of_networkx(graph.to_networkx(passages=True)), CORPUS) == graph
+    assert (
+        KnowledgeGraph.build(extraction_of_networkx(graph.to_networkx(passages=True)), CORPUS)
+        == graph
+    )
 
 
 @pytest.fixture
 def small() -> KnowledgeGraph:
     triples = (fact("a", "r", "b", "p0", strength=3), fact("b", "s", "a", confidence=0.5))
-    return KnowledgeGraph.build(Extraction(triples, entities=(Entity("a", "T", "An a.", ("aa",)),)), CORPUS)
+    return KnowledgeGraph.build(
+        Extraction(triples, entities=(Entity("a", "T", "An a.", ("aa",)),)), CORPUS
+    )
 
 
 def test_a_damaged_column_is_named(small: KnowledgeGraph, tmp_path: Path) -> None:
@@ -75,7 +86,10 @@ def test_a_damaged_column_is_named(small: KnowledgeGraph, tmp_path: Path) -> Non
     file = tmp_path / "triples.parquet"
     table = pq.read_table(file)
     at = table.column_names.index("description")
-    for damaged in (table.drop_columns(["description"]), table.set_column(at, "description", pa.array([None, "x"]))):
+    for damaged in (
+        table.drop_columns(["description"]),
+        table.set_column(at, "description", pa.array([None, "x"])),
+    ):
         pq.write_table(damaged, file)
         with pytest.raises(ValueError, match="'description'"):
             KnowledgeGraph.load(tmp_path, CORPUS)
@@ -88,11 +102,16 @@ def test_saving_twice_writes_the_same_bytes(small: KnowledgeGraph, tmp_path: Pat
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
-def test_saved_triples_read_as_a_table_and_as_a_source_of_triples(small: KnowledgeGraph, tmp_path: Path) -> None:
+def test_saved_triples_read_as_a_table_and_as_a_source_of_triples(
+    small: KnowledgeGraph, tmp_path: Path
+) -> None:
     small.save(tmp_path)
     frame = pd.read_parquet(tmp_path / "triples.parquet")
     assert frame["head"].tolist() == ["a", "b"]
-    assert TriplesFile(tmp_path / "triples.parquet").extract(CORPUS).triples == (small.triple(0), small.triple(1))
+    assert TriplesFile(tmp_path / "triples.parquet").extract(CORPUS).triples == (
+        small.triple(0),
+        small.triple(1),
+    )
 
 
 def test_a_missing_file_and_a_passage_that_another_corpus_lacks_are_named(
@@ -109,9 +128,21 @@ def test_a_missing_file_and_a_passage_that_another_corpus_lacks_are_named(
 
 def test_networkx_nodes_and_edges_carry_what_is_known(small: KnowledgeGraph) -> None:
     graph = small.to_networkx()
-    known = {"kind": "entity", "type": "T", "description": "An a.", "aliases": '["aa"]', "mentions": 1}
+    known = {
+        "kind": "entity",
+        "type": "T",
+        "description": "An a.",
+        "aliases": '["aa"]',
+        "mentions": 1,
+    }
     assert graph.nodes["a"] == known
-    said = {"relation": "r", "description": "", "strength": 3.0, "confidence": 1.0, "passage_id": "p0"}
+    said = {
+        "relation": "r",
+        "description": "",
+        "strength": 3.0,
+        "confidence": 1.0,
+        "passage_id": "p0",
+    }
     assert graph.edges["a", "b", 0] == {"kind": "triple", **said, "order": 0}
 
 
@@ -120,7 +151,10 @@ def test_a_plain_networkx_graph_becomes_triples_in_its_own_order() -> None:
     graph.add_edge("x", "y", relation="near")
     graph.add_edge("z", "x", relation="far", passage_id="p1", strength=1)
     built = KnowledgeGraph.build(extraction_of_networkx(graph), CORPUS)
-    assert [built.triple(i) for i in range(2)] == [fact("x", "near", "y"), fact("x", "far", "z", "p1", strength=1)]
+    assert [built.triple(i) for i in range(2)] == [
+        fact("x", "near", "y"),
+        fact("x", "far", "z", "p1", strength=1),
+    ]
 
 
 def test_a_networkx_graph_of_nodes_without_names_is_refused() -> None:

@@ -34,7 +34,9 @@ def solved(graph: WalkGraph, restart: Sequence[float], damping: float = 0.5) -> 
     return walks(graph, [NodeWeights.of_dense(np.array(restart))], damping)[0]
 
 
-def reference(edges: Sequence[Edge], n_nodes: int, restart: FloatArray, damping: float) -> FloatArray:
+def reference(
+    edges: Sequence[Edge], n_nodes: int, restart: FloatArray, damping: float
+) -> FloatArray:
     """The slow way: (I - damping · P) x = (1 - damping) · r as a dense matrix, dangling nodes included in P."""
     weights = np.zeros((n_nodes, n_nodes))
     for source, target, weight in edges:
@@ -57,7 +59,9 @@ def problems(draw: st.DrawFn) -> tuple[list[Edge], int, FloatArray, float]:
 
 @given(problems())
 @settings(deadline=None, max_examples=50)
-def test_a_walk_is_the_solution_of_the_linear_system(problem: tuple[list[Edge], int, FloatArray, float]) -> None:
+def test_a_walk_is_the_solution_of_the_linear_system(
+    problem: tuple[list[Edge], int, FloatArray, float],
+) -> None:
     edges, n, restart, damping = problem
     found = solved(directed(edges, n), restart, damping).shares
     np.testing.assert_allclose(found, reference(edges, n, restart, damping), atol=1e-8)
@@ -81,18 +85,26 @@ def test_a_walk_is_that_of_igraph() -> None:
         theirs = igraph.Graph(n=n, edges=[edge[:2] for edge in edges], directed=is_directed)
         weights = [edge[2] for edge in edges]
         expected = theirs.personalized_pagerank(
-            reset=restart.tolist(), damping=0.5, directed=is_directed, weights=weights, implementation="prpack"
+            reset=restart.tolist(),
+            damping=0.5,
+            directed=is_directed,
+            weights=weights,
+            implementation="prpack",
         )
         np.testing.assert_allclose(solved(graph, restart).shares, expected, atol=1e-9)
 
 
 def test_two_nodes_by_hand() -> None:
-    # x0 = d·x1 + (1 - d), x1 = d·x0, so x0 = 1 / (1 + d) and x1 = d / (1 + d): 2/3 and 1/3 at d = 1/2.
-    assert solved(undirected([(0, 1, 7.0)], 2), [5.0, 0.0]).shares == pytest.approx([2 / 3, 1 / 3], abs=1e-10)
+    # x0 = d·x1 + (1 - d), x1 = d·x0, so x0 = 1 / (1 + d) and x1 = d / (1 + d): 2/3 and 1/3 at d =
+    # 1/2.
+    assert solved(undirected([(0, 1, 7.0)], 2), [5.0, 0.0]).shares == pytest.approx(
+        [2 / 3, 1 / 3], abs=1e-10
+    )
 
 
 def test_a_node_without_edges_returns_its_mass_to_the_restart() -> None:
-    # Node 2, alone, has half of the restart r = (1/2, 0, 1/2), and gets c·r2 with c = (1/2) / (1 - 1/2 · 1/2) = 2/3.
+    # Node 2, alone, has half of the restart r = (1/2, 0, 1/2), and gets c·r2 with c = (1/2) / (1 -
+    # 1/2 · 1/2) = 2/3.
     found = solved(undirected([(0, 1, 1.0)], 3), [1.0, 0.0, 1.0]).shares
     assert found == pytest.approx([4 / 9, 2 / 9, 1 / 3], abs=1e-10)
 
@@ -138,8 +150,11 @@ def test_a_walk_within_a_scope_is_that_over_its_nodes_and_the_edges_between_them
 
 
 def test_a_walk_over_a_large_graph_is_over_the_nearest_nodes_from_the_greatest_starts() -> None:
-    # Two lines, 0 - 1 - 2 - 3 and 4 - 5 - 6 - 7: from 4, the greater start, and 0 the search finds 4, 0, 5, 1, 6.
-    graph = undirected([(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (4, 5, 1.0), (5, 6, 1.0), (6, 7, 1.0)], 8)
+    # Two lines, 0 - 1 - 2 - 3 and 4 - 5 - 6 - 7: from 4, the greater start, and 0 the search finds
+    # 4, 0, 5, 1, 6.
+    graph = undirected(
+        [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (4, 5, 1.0), (5, 6, 1.0), (6, 7, 1.0)], 8
+    )
     start = NodeWeights(np.array([0, 4]), np.array([1.0, 2.0]))
     (walk,) = walks(graph, [start], 0.5, reach=5)
     assert (walk.nodes.tolist(), walk.cut) == ([0, 1, 4, 5, 6], True)  # type: ignore[union-attr]

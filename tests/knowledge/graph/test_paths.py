@@ -25,9 +25,13 @@ def graph_of(facts: Sequence[Fact]) -> KnowledgeGraph:
     return KnowledgeGraph.build(Extraction(tuple(triples)), CORPUS)
 
 
-def around(facts: Sequence[Fact], seeds: Sequence[int], hops: int, allowed: Sequence[int] | None = None) -> list[int]:
+def around(
+    facts: Sequence[Fact], seeds: Sequence[int], hops: int, allowed: Sequence[int] | None = None
+) -> list[int]:
     mask = None if allowed is None else np.array(allowed, dtype=np.int64)
-    return surroundings(graph_of(facts), np.array(seeds, dtype=np.int64), hops, mask).triples.tolist()
+    return surroundings(
+        graph_of(facts), np.array(seeds, dtype=np.int64), hops, mask
+    ).triples.tolist()
 
 
 CHAIN: list[Fact] = [("a", "b", 0), ("b", "c", 1), ("c", "d", 2), ("d", "e", 3)]
@@ -45,15 +49,31 @@ def test_what_passages_state_comes_passage_by_passage_in_the_order_given() -> No
     assert stated_by(graph, np.array([1, 0, 5])).tolist() == [0, 2, 1]
 
 
-FACTS = st.lists(st.tuples(st.sampled_from("abcdefg"), st.sampled_from("abcdefg"), st.integers(-1, 5)), max_size=15)
+FACTS = st.lists(
+    st.tuples(st.sampled_from("abcdefg"), st.sampled_from("abcdefg"), st.integers(-1, 5)),
+    max_size=15,
+)
 
 
-@given(FACTS, st.lists(st.integers(0, 5), unique=True), st.integers(0, 3), st.sets(st.integers(0, 5)))
-def test_it_agrees_with_a_plain_search(facts: list[Fact], seeds: list[int], hops: int, allowed: set[int]) -> None:
+@given(
+    FACTS, st.lists(st.integers(0, 5), unique=True), st.integers(0, 3), st.sets(st.integers(0, 5))
+)
+def test_it_agrees_with_a_plain_search(
+    facts: list[Fact], seeds: list[int], hops: int, allowed: set[int]
+) -> None:
     graph = graph_of(facts)
     known = [graph.triple(i) for i in range(graph.n_triples)]
-    usable = [i for i, triple in enumerate(known) if triple.passage_id and int(triple.passage_id[1:]) in allowed]
-    reached = {end for i in usable if int(known[i].passage_id[1:]) in seeds for end in (known[i].head, known[i].tail)}
+    usable = [
+        i
+        for i, triple in enumerate(known)
+        if triple.passage_id and int(triple.passage_id[1:]) in allowed
+    ]
+    reached = {
+        end
+        for i in usable
+        if int(known[i].passage_id[1:]) in seeds
+        for end in (known[i].head, known[i].tail)
+    }
     for _ in range(hops):
         ends = [(known[i].head, known[i].tail) for i in usable]
         reached |= {end for pair in ends if reached & set(pair) for end in pair}
@@ -99,7 +119,9 @@ def trees(edges: list[tuple[int, int]]) -> list[tuple[list[int], list[int]]]:
     return [tuple(tree) for tree in spanning_trees(ends[:, 0], ends[:, 1])]  # type: ignore[misc]
 
 
-def test_a_tree_is_walked_from_its_best_edge_first_end_first_and_the_best_tree_comes_first() -> None:
+def test_a_tree_is_walked_from_its_best_edge_first_end_first_and_the_best_tree_comes_first() -> (
+    None
+):
     ends = np.array(EDGES)
     best, other = spanning_trees(ends[:, 0], ends[:, 1])
     assert (best.edges, best.parents, other.edges) == ([0, 3, 2, 4], [-1, 0, 0, 2], [1])

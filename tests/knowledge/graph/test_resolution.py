@@ -17,7 +17,9 @@ from kg2rag.types import Corpus, Passage, Triple
 CORPUS = Corpus.from_passages([Passage(f"p{i}", "", "text", f"d{i}", 0) for i in range(4)])
 
 
-def graph_of(*mentions: tuple[str, str], entities: Sequence[Entity] = (), triples: Sequence[Triple] = ()):
+def graph_of(
+    *mentions: tuple[str, str], entities: Sequence[Entity] = (), triples: Sequence[Triple] = ()
+):
     """A graph of (name, passages' numbers) pairs, such as ("Ed Wood", "012")."""
     named = tuple(Mention(name, f"p{row}") for name, rows in mentions for row in rows)
     return KnowledgeGraph.build(Extraction(tuple(triples), named, tuple(entities)), CORPUS)
@@ -63,15 +65,21 @@ def test_an_alias_that_one_entity_claims_is_the_entity_of_that_name(
     alias: str, owners: list[str], merged: list[tuple[str, str]]
 ) -> None:
     graph = graph_of(
-        (alias, "0"), *((name, "12") for name in owners), entities=[Entity(n, "", "", (alias,)) for n in owners]
+        (alias, "0"),
+        *((name, "12") for name in owners),
+        entities=[Entity(n, "", "", (alias,)) for n in owners],
     )
     assert merges(graph) == merged
 
 
 def test_an_acronym_is_the_long_form_that_stands_beside_it() -> None:
-    graph = graph_of(("BBC", "01"), ("British Broadcasting Corporation", "1"), ("Bath Boat Club", "2"))
+    graph = graph_of(
+        ("BBC", "01"), ("British Broadcasting Corporation", "1"), ("Bath Boat Club", "2")
+    )
     found = resolve(graph)
-    assert found.table[["from", "to", "score"]].values.tolist() == [["British Broadcasting Corporation", "BBC", 0.5]]
+    assert found.table[["from", "to", "score"]].values.tolist() == [
+        ["British Broadcasting Corporation", "BBC", 0.5]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +89,9 @@ def test_an_acronym_is_the_long_form_that_stands_beside_it() -> None:
         (("DVD", "0"), ("Dick Van Dyke", "1")),
     ],
 )
-def test_an_acronym_with_two_long_forms_beside_it_or_none_is_neither(mentions: Sequence[tuple[str, str]]) -> None:
+def test_an_acronym_with_two_long_forms_beside_it_or_none_is_neither(
+    mentions: Sequence[tuple[str, str]],
+) -> None:
     assert merges(graph_of(*mentions)) == []
 
 
@@ -130,7 +140,10 @@ def test_triples_mentions_and_names_of_merged_entities_are_joined() -> None:
     graph = graph_of(("Who", "3"), triples=triples).resolve().graph
     assert graph.names == ("London", "Who")
     assert graph.aliases == ((), ("The Who",))
-    assert list(map(str, map(graph.triple, range(2)))) == ["Who -[from]-> London", "Who -[also called]-> Who"]
+    assert list(map(str, map(graph.triple, range(2)))) == [
+        "Who -[from]-> London",
+        "Who -[also called]-> Who",
+    ]
     assert graph.triple(0).strength == 7
     rows, counts = graph.mentions.of(graph.entity("the who"))
     assert (rows.tolist(), counts.tolist()) == ([0, 1, 3], [2, 2, 1])
@@ -143,14 +156,19 @@ def test_triples_mentions_and_names_of_merged_entities_are_joined() -> None:
 NAMES = ("The Who", "Who", "a who", "BBC", "British Broadcasting Corporation", "Nanking Massacre", "Nanjing Massacre",
          "the Nanjing Massacre", "US Navy", "U.S. Navy", "The U.S. Navy", "London", "Big Ben")  # fmt: skip
 FACTS = st.lists(
-    st.tuples(st.sampled_from(NAMES), st.sampled_from("rs"), st.sampled_from(NAMES), st.integers(-1, 3)), max_size=25
+    st.tuples(
+        st.sampled_from(NAMES), st.sampled_from("rs"), st.sampled_from(NAMES), st.integers(-1, 3)
+    ),
+    max_size=25,
 )
 TYPES = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(["", "band", "event"]))
 
 
 def random_graph(facts: list[tuple[str, str, str, int]], types: dict[str, str]) -> KnowledgeGraph:
     triples = tuple(Triple(h, r, t, f"p{row}" if row >= 0 else "") for h, r, t, row in facts)
-    return KnowledgeGraph.build(Extraction(triples, (), tuple(Entity(n, t) for n, t in types.items())), CORPUS)
+    return KnowledgeGraph.build(
+        Extraction(triples, (), tuple(Entity(n, t) for n, t in types.items())), CORPUS
+    )
 
 
 @settings(deadline=None)
@@ -186,6 +204,13 @@ def test_merging_loses_no_mention_and_no_fact_and_once_is_enough(facts: list, ty
 def test_the_table_shows_each_merge_and_the_page_says_how_many() -> None:
     found = resolve(graph_of(("The Who", "01"), ("Who", "1")))
     assert found.table.to_dict("records") == [
-        {"from": "Who", "to": "The Who", "method": "normalised", "score": 1.0, "mentions_from": 1, "mentions_to": 2}
+        {
+            "from": "Who",
+            "to": "The Who",
+            "method": "normalised",
+            "score": 1.0,
+            "mentions_from": 1,
+            "mentions_to": 2,
+        }
     ]
     assert "1 merges of 2 entities; normalised: 1" in found._repr_html_()

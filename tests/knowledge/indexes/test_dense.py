@@ -19,7 +19,10 @@ def unit(n: int, dim: int = 24, seed: int = 0) -> Matrix:
 
 def slow(vectors: Matrix, query: Matrix, k: int, rows: IntArray | None = None) -> list[int]:
     """The definition: every cosine to six digits, sorted by (-cosine, row)."""
-    cosines = {row: float(np.sum(vectors[row].astype(float) * query.astype(float))) for row in range(len(vectors))}
+    cosines = {
+        row: float(np.sum(vectors[row].astype(float) * query.astype(float)))
+        for row in range(len(vectors))
+    }
     allowed = range(len(vectors)) if rows is None else rows.tolist()
     return sorted(allowed, key=lambda row: (-round(cosines[row], 6), row))[:k]
 

@@ -69,49 +69,77 @@ def test_a_query_without_a_known_term_scores_nothing(index: Index, query: str) -
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_row_without_a_term_of_the_query_scores_nothing_in_any_variant(index: Index, variant: str) -> None:
+def test_a_row_without_a_term_of_the_query_scores_nothing_in_any_variant(
+    index: Index, variant: str
+) -> None:
     texts = ["cat dog", "dog", "bird", "fish fish", "cow", "hen"]
     scores = index(texts, LexicalSettings(variant=variant)).scores("dog")
     assert (scores > 0).tolist() == [True, True, False, False, False, False]
 
 
 @pytest.mark.parametrize("texts", [[], ["the", "of the"], ["?!", "..."]])
-def test_a_corpus_without_a_single_term_is_an_index_that_finds_nothing(index: Index, texts: list[str]) -> None:
+def test_a_corpus_without_a_single_term_is_an_index_that_finds_nothing(
+    index: Index, texts: list[str]
+) -> None:
     assert index(texts, LexicalSettings()).scores("the cat").tolist() == [0.0] * len(texts)
 
 
-def test_an_index_is_written_from_texts_read_once_and_has_the_same_bytes_as_ever(tmp_path: Path) -> None:
+def test_an_index_is_written_from_texts_read_once_and_has_the_same_bytes_as_ever(
+    tmp_path: Path,
+) -> None:
     for name, texts in (("list", TEXTS), ("stream", iter(TEXTS))):
         (tmp_path / name).mkdir()
         LexicalIndex.write(tmp_path / name, texts, LexicalSettings())
     listed, streamed = (sorted((tmp_path / name).iterdir()) for name in ("list", "stream"))
-    assert [(file.name, file.read_bytes()) for file in listed] == [(file.name, file.read_bytes()) for file in streamed]
+    assert [(file.name, file.read_bytes()) for file in listed] == [
+        (file.name, file.read_bytes()) for file in streamed
+    ]
 
 
 @pytest.mark.parametrize(
     ("changed", "text", "terms"),
     [
         ({}, "The Cats' running, and the x-ray of 1984!", ["cat", "run", "x", "ray", "1984"]),
-        ({"stop_words": False, "stemmer": "none"}, "The cats of Rome", ["the", "cats", "of", "rome"]),
-        ({"stemmer": "none"}, "Zoë 東京 Ἀθῆναι generously", ["zoë", "東京", "ἀθῆναι", "generously"]),
+        (
+            {"stop_words": False, "stemmer": "none"},
+            "The cats of Rome",
+            ["the", "cats", "of", "rome"],
+        ),
+        (
+            {"stemmer": "none"},
+            "Zoë 東京 Ἀθῆναι generously",
+            ["zoë", "東京", "ἀθῆναι", "generously"],
+        ),
         ({"stemmer": "porter"}, "generously", ["gener"]),
         ({"stemmer": "snowball"}, "generously", ["generous"]),
     ],
 )
-def test_terms_are_lower_case_words_stemmed_as_asked(changed: dict[str, Any], text: str, terms: list[str]) -> None:
+def test_terms_are_lower_case_words_stemmed_as_asked(
+    changed: dict[str, Any], text: str, terms: list[str]
+) -> None:
     assert LexicalSettings(**changed).terms(text) == terms
 
 
 @pytest.mark.parametrize(
     ("written", "asked"),
-    [("Αθήνα", "ΑΘΗΝΑ"), ("كِتَابُ", "كتاب"), ("الســـفينة", "السفينة"), ("סֵפֶר", "ספר"), ("Φέρι", "φερι")],
+    [
+        ("Αθήνα", "ΑΘΗΝΑ"),
+        ("كِتَابُ", "كتاب"),
+        ("الســـفينة", "السفينة"),
+        ("סֵפֶר", "ספר"),
+        ("Φέρι", "φερι"),
+    ],
 )
-def test_a_word_of_a_script_without_a_language_is_found_with_other_accents(written: str, asked: str) -> None:
+def test_a_word_of_a_script_without_a_language_is_found_with_other_accents(
+    written: str, asked: str
+) -> None:
     assert LexicalSettings().terms(written) == LexicalSettings().terms(asked)
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"k1": -0.1}, {"b": -0.1}, {"b": 1.1}, {"variant": "bm26"}, {"stemmer": "lovins"}], ids=str
+    "wrong",
+    [{"k1": -0.1}, {"b": -0.1}, {"b": 1.1}, {"variant": "bm26"}, {"stemmer": "lovins"}],
+    ids=str,
 )
 def test_settings_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):

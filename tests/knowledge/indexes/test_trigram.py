@@ -15,7 +15,13 @@ from kg2rag.knowledge import TrigramIndex
 from kg2rag.knowledge.graph.csr import gather
 
 SPELLINGS = ["StreamingTextResponse", "streaming_text_response"]
-TEXTS = ["class StreamingTextResponse", "streaming_text_response = 1", "useChat hook", "json json", "plain prose"]
+TEXTS = [
+    "class StreamingTextResponse",
+    "streaming_text_response = 1",
+    "useChat hook",
+    "json json",
+    "plain prose",
+]
 
 
 def index_of(folder: Path, texts: list[str]) -> TrigramIndex:
@@ -29,7 +35,9 @@ def index(tmp_path: Path) -> TrigramIndex:
 
 
 def names(index: TrigramIndex, wanted: str, min_similarity: float = 0.6) -> list[str]:
-    return [index.keys[code].as_py() for code in index.similar(wanted, min_similarity, 10).keys.tolist()]
+    return [
+        index.keys[code].as_py() for code in index.similar(wanted, min_similarity, 10).keys.tolist()
+    ]
 
 
 def test_two_spellings_of_a_name_are_one_key_with_two_terms(index: TrigramIndex) -> None:
@@ -38,7 +46,9 @@ def test_two_spellings_of_a_name_are_one_key_with_two_terms(index: TrigramIndex)
 
 
 def test_document_frequency_counts_passages_once_whatever_the_spelling(index: TrigramIndex) -> None:
-    assert [index.document_frequency(key) for key in ("streamingtextresponse", "json", "absent")] == [2, 1, 0]
+    assert [
+        index.document_frequency(key) for key in ("streamingtextresponse", "json", "absent")
+    ] == [2, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +89,9 @@ def test_two_writes_of_the_same_texts_are_the_same_bytes(tmp_path: Path) -> None
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         TrigramIndex.write(tmp_path / name, TEXTS)
-    first, second = ({f.name: f.read_bytes() for f in (tmp_path / name).iterdir()} for name in ("a", "b"))
+    first, second = (
+        {f.name: f.read_bytes() for f in (tmp_path / name).iterdir()} for name in ("a", "b")
+    )
     assert first == second
 
 
@@ -91,5 +103,9 @@ WORD = st.text("abcde", min_size=8, max_size=14)
 def test_no_key_of_ninety_percent_similarity_is_missed(words: list[str], wanted: str) -> None:
     with TemporaryDirectory() as folder:
         index = index_of(Path(folder), [" ".join(words)])
-        near = {word for word in words if wanted in word or Levenshtein.normalized_similarity(wanted, word) >= 0.9}
+        near = {
+            word
+            for word in words
+            if wanted in word or Levenshtein.normalized_similarity(wanted, word) >= 0.9
+        }
         assert set(names(index, wanted, 0.9)) == near or len(near) > 10

@@ -13,13 +13,18 @@ from llama_index.core.schema import NodeWithScore, TextNode
 
 import kg2rag
 from kg2rag import Query
-from kg2rag.retrievers.adapters.libraries import as_langchain, as_llamaindex, from_langchain, from_llamaindex
+from kg2rag.retrievers.adapters.libraries import (
+    as_langchain,
+    as_llamaindex,
+    from_langchain,
+    from_llamaindex,
+)
 
 
 class LangChainTexts(BaseRetriever):
     texts: list[str]
 
-    def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:  # noqa: ARG002
+    def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
         return [Document(page_content=text) for text in self.texts]
 
 
@@ -28,7 +33,7 @@ class LlamaIndexTexts(LlamaRetriever):
         super().__init__()
         self.texts = texts
 
-    def _retrieve(self, query_bundle: Any) -> list[NodeWithScore]:  # noqa: ARG002
+    def _retrieve(self, query_bundle: Any) -> list[NodeWithScore]:
         return [NodeWithScore(node=TextNode(text=text), score=1.0) for text in self.texts]
 
 
@@ -52,7 +57,12 @@ LIBRARIES = {
         as_llamaindex,
         from_llamaindex,
         LlamaIndexTexts,
-        lambda hit: (hit.node.node_id, hit.node.get_content(), hit.node.metadata["title"], hit.score),
+        lambda hit: (
+            hit.node.node_id,
+            hit.node.get_content(),
+            hit.node.metadata["title"],
+            hit.score,
+        ),
     ),
 }
 pytestmark = pytest.mark.parametrize("library", LIBRARIES.values(), ids=LIBRARIES)
@@ -63,13 +73,17 @@ def test_a_library_gets_our_hits_in_our_order(library: Library) -> None:
     bm25 = kg2rag.BM25(kg2rag.KnowledgeBase.build(bundled.corpus))
     theirs, hits = library.theirs(bm25, k=3), bm25.retrieve("Who began FastAPI?", 3)
     found = (theirs.invoke if hasattr(theirs, "invoke") else theirs.retrieve)("Who began FastAPI?")
-    assert list(map(library.shown, found)) == [(hit.passage_id, hit.text, hit.title, hit.score) for hit in hits]
+    assert list(map(library.shown, found)) == [
+        (hit.passage_id, hit.text, hit.title, hit.score) for hit in hits
+    ]
     there_and_back = library.ours(library.theirs(bm25, k=5), bundled.corpus)
     ours, theirs = (one.retrieve_batch(bundled.queries[:5], 5) for one in (bm25, there_and_back))
     assert [ranking.passage_ids for ranking in theirs] == [ranking.passage_ids for ranking in ours]
 
 
-def test_hits_without_our_ids_are_found_by_their_text_and_strangers_are_errors(library: Library) -> None:
+def test_hits_without_our_ids_are_found_by_their_text_and_strangers_are_errors(
+    library: Library,
+) -> None:
     corpus = kg2rag.load("bundled").corpus
     passage = corpus[7]
     theirs = library.ours(library.always([passage.text, passage.text]), corpus)

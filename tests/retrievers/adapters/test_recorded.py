@@ -16,7 +16,9 @@ from kg2rag.retrievers.adapters import Recorded, trec
 from kg2rag.testing.promises import worked_out
 from kg2rag.types import corpus_of
 
-CORPUS = Corpus.from_passages(Passage(id_, "", text, id_, 0) for id_, text in (("a", "xx"), ("b", "xxx"), ("c", "yy")))
+CORPUS = Corpus.from_passages(
+    Passage(id_, "", text, id_, 0) for id_, text in (("a", "xx"), ("b", "xxx"), ("c", "yy"))
+)
 RUN = {"q1": [("c", 3.0), ("a", 1.0)], "q2": [("b", 0.5), ("a", 0.5)]}
 BOTH = [Query("q1", "?"), Query("q2", "?")]
 
@@ -26,12 +28,17 @@ def ids(system: Recorded, k: int = 10) -> list[list[str]]:
 
 
 def frame_of(rankings: Sequence[Ranking]) -> pd.DataFrame:
-    rows = [(one.query_id, *hit) for one in rankings for hit in zip(one.passage_ids, one.scores, strict=True)]
+    rows = [
+        (one.query_id, *hit)
+        for one in rankings
+        for hit in zip(one.passage_ids, one.scores, strict=True)
+    ]
     return pd.DataFrame(rows, columns=["query_id", "passage_id", "score"])
 
 
 def test_the_order_is_the_runs_own_and_scores_that_do_not_fall_become_one_over_the_rank() -> None:
-    assert ids(Recorded(CORPUS, RUN)) == [["c", "a"], ["b", "a"]]  # equal scores: not the corpus's order
+    # equal scores: not the corpus's order
+    assert ids(Recorded(CORPUS, RUN)) == [["c", "a"], ["b", "a"]]
     assert ids(Recorded(CORPUS, RUN), 1) == [["c"], ["b"]]
     scores = [ranking.scores.tolist() for ranking in Recorded(CORPUS, RUN).retrieve_batch(BOTH, 5)]
     assert scores == [[3.0, 1.0], [1.0, 0.5]]
@@ -48,9 +55,12 @@ def test_a_query_that_the_run_lacks_is_an_error_unless_it_was_answered_with_noth
 
 
 @pytest.mark.parametrize(
-    ("hits", "message"), [([("a", 1.0), ("x", 0.5)], "'x' .*1 of 2"), ([("a", 1.0), ("a", 0.5)], "'a' is ranked twice")]
+    ("hits", "message"),
+    [([("a", 1.0), ("x", 0.5)], "'x' .*1 of 2"), ([("a", 1.0), ("a", 0.5)], "'a' is ranked twice")],
 )
-def test_a_passage_of_another_corpus_or_one_twice_is_named(hits: list[tuple[str, float]], message: str) -> None:
+def test_a_passage_of_another_corpus_or_one_twice_is_named(
+    hits: list[tuple[str, float]], message: str
+) -> None:
     with pytest.raises(ValueError, match=f"query 'q1': passage {message}"):
         Recorded(CORPUS, {"q1": hits})
 
@@ -59,9 +69,12 @@ def test_every_form_of_a_run_comes_back_as_the_system_that_wrote_it(tmp_path: Pa
     rankings = Recorded(CORPUS, RUN).retrieve_batch(BOTH, 5)
     (tmp_path / "theirs.trec").write_text(trec.dump(rankings, "theirs"))
     scores: Mapping[str, dict[str, float]] = {
-        one.query_id: dict(zip(one.passage_ids, one.scores.tolist(), strict=True)) for one in rankings
+        one.query_id: dict(zip(one.passage_ids, one.scores.tolist(), strict=True))
+        for one in rankings
     }
-    systems = [Recorded.of(one, CORPUS) for one in (tmp_path / "theirs.trec", frame_of(rankings), scores)]
+    systems = [
+        Recorded.of(one, CORPUS) for one in (tmp_path / "theirs.trec", frame_of(rankings), scores)
+    ]
     assert [system.name for system in systems] == ["theirs", "run", "run"]
     assert [ids(system) for system in systems] == [[["c", "a"], ["b", "a"]]] * 3
     with pytest.raises(ValueError, match="'score'"):
@@ -98,7 +111,9 @@ def test_ids_that_a_table_has_as_numbers_are_those_of_the_corpus() -> None:
 
 
 def test_pairs_are_lists_or_tuples_and_an_id_is_no_score() -> None:
-    assert Recorded.of({"q1": [["c", 0.9], ("b", 0.5)]}, CORPUS).run == {"q1": [("c", 0.9), ("b", 0.5)]}
+    assert Recorded.of({"q1": [["c", 0.9], ("b", 0.5)]}, CORPUS).run == {
+        "q1": [("c", 0.9), ("b", 0.5)]
+    }
     numbered = corpus_of([{"id": 2, "text": "a"}, {"id": 3, "text": "b"}])
     with pytest.raises(TypeError, match="'3'"):
         Recorded.of({"q1": [(2.0, "3")]}, numbered)
@@ -108,7 +123,9 @@ def test_pairs_are_lists_or_tuples_and_an_id_is_no_score() -> None:
 
 @pytest.mark.parametrize("column", ["score", "rank"])
 @pytest.mark.parametrize("value", [None, float("nan"), "first"])
-def test_a_score_or_rank_that_is_no_number_names_its_query_and_passage(column: str, value: object) -> None:
+def test_a_score_or_rank_that_is_no_number_names_its_query_and_passage(
+    column: str, value: object
+) -> None:
     frame = pd.DataFrame(HITS | {"rank": [3, 1, 2]}).astype({column: object})
     frame.loc[1, column] = value
     with pytest.raises(ValueError, match=f"'q1'.*'c'.*{column}"):
@@ -121,7 +138,9 @@ def test_a_run_of_ranx_is_a_system() -> None:
     run = ranx.Run({"q1": {"c": 3.0, "a": 1.0}, "q2": {"b": 0.5, "a": 0.4}}, name="theirs")
     assert Recorded.of(run, CORPUS).name == "theirs"
     assert ids(Recorded.of(run, CORPUS)) == [["c", "a"], ["b", "a"]]
-    data = kg2rag.QADataset("two", CORPUS, (kg2rag.Question("q1", "?", {"c": 1}), kg2rag.Question("q2", "?", {"a": 1})))
+    data = kg2rag.QADataset(
+        "two", CORPUS, (kg2rag.Question("q1", "?", {"c": 1}), kg2rag.Question("q2", "?", {"a": 1}))
+    )
     result = kg2rag.compare({"theirs": run}, data, metrics=["recall@1"])
     assert result.per_query["recall@1"].tolist() == [1.0, 0.0]
 
@@ -130,12 +149,18 @@ def test_a_recorded_run_stands_beside_ours_with_the_same_scores(tmp_path: Path) 
     bundled = kg2rag.load("bundled")
     bm25 = kg2rag.BM25(KnowledgeBase.build(bundled.corpus))
     recorded = Recorded.of(frame_of(bm25.retrieve_batch(bundled.queries, 100)), bundled.corpus)
-    result = kg2rag.compare({"bm25": bm25, "again": recorded}, bundled, metrics=["recall@5", "mrr@10"])
+    result = kg2rag.compare(
+        {"bm25": bm25, "again": recorded}, bundled, metrics=["recall@5", "mrr@10"]
+    )
     table = result.to_frame()[["recall@5", "mrr@10"]]
     assert table.loc["again"].equals(table.loc["bm25"])
     result.save(tmp_path)  # with the gold that judges it again
     judged = [line.split() for line in (tmp_path / "qrels.trec").read_text().splitlines()]
-    gold = [(id_, passage, str(grade)) for id_, grades in bundled.qrels.items() for passage, grade in grades.items()]
+    gold = [
+        (id_, passage, str(grade))
+        for id_, grades in bundled.qrels.items()
+        for passage, grade in grades.items()
+    ]
     assert sorted((query, passage, grade) for query, _, passage, grade in judged) == sorted(gold)
 
 
@@ -143,10 +168,17 @@ def test_a_score_of_ones_own_orders_all_passages_or_the_candidates_ties_by_the_c
     kb = KnowledgeBase.build(CORPUS)
     longest = ScoreFunction(kb, lambda _, passage: len(passage.text), name="longest")
     ranking = longest.retrieve("q", 3)
-    assert (ranking.passage_ids, longest.retrieve("q", 2).passage_ids) == (["b", "a", "c"], ["b", "a"])
+    assert (ranking.passage_ids, longest.retrieve("q", 2).passage_ids) == (
+        ["b", "a", "c"],
+        ["b", "a"],
+    )
     assert longest.retrieve(Query("q", "q", ("c", "a")), 3).passage_ids == ["a", "c"]
     assert worked_out(ranking).tolist() == ranking.scores.tolist() == [3, 2, 2]
     assert ranking.hit(1).stage == "longest"
-    assert ScoreFunction(kb, lambda text, passage: float(text in passage.text)).retrieve("y", 1).passage_ids == ["c"]
+    assert ScoreFunction(kb, lambda text, passage: float(text in passage.text)).retrieve(
+        "y", 1
+    ).passage_ids == ["c"]
     with pytest.raises(ValueError, match="'b'"):
-        ScoreFunction(kb, lambda _, passage: float("nan") if passage.id == "b" else 1.0).retrieve("q", 1)
+        ScoreFunction(kb, lambda _, passage: float("nan") if passage.id == "b" else 1.0).retrieve(
+            "q", 1
+        )

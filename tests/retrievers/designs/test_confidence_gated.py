@@ -23,7 +23,11 @@ RESULTS = Path(__file__).parents[3] / "eval" / "results"
 NAMED = "How does Auth Service check a token?"  # 36 characters
 UNNAMED = "how is a token checked by the login?"  # 36 characters, no capital
 SHORT = "Auth Service"  # 12 characters
-COSINES = {NAMED: (0.8, 0.5, 0.3, 0.1, 0.05), UNNAMED: (0.8, 0.5, 0.3, 0.1, 0.05), SHORT: (0.3, 0.2, 0.1, 0.0, 0.0)}
+COSINES = {
+    NAMED: (0.8, 0.5, 0.3, 0.1, 0.05),
+    UNNAMED: (0.8, 0.5, 0.3, 0.1, 0.05),
+    SHORT: (0.3, 0.2, 0.1, 0.0, 0.0),
+}
 SURE = 0.3 * 0.36 + 0.3 + 0.4 * 0.8  # 0.728
 
 
@@ -36,9 +40,19 @@ def kb(tmp_path: Path) -> KnowledgeBase:
             Triple("Auth Service", "uses", "Session Store", "", strength=3),
             Triple("Auth Service", "logs_to", "Audit", "", strength=2),
         ),
-        mentions=(Mention("OAuth Provider", "p3"), Mention("Session Store", "p4"), Mention("Audit", "p2")),
+        mentions=(
+            Mention("OAuth Provider", "p3"),
+            Mention("Session Store", "p4"),
+            Mention("Audit", "p2"),
+        ),
     )
-    texts = ("Tokens are checked.", "A login page.", "Audit trails.", "Sign in elsewhere.", "Where sessions live.")
+    texts = (
+        "Tokens are checked.",
+        "A login page.",
+        "Audit trails.",
+        "Sign in elsewhere.",
+        "Where sessions live.",
+    )
     return knowledge_base(passages(*texts), extraction, COSINES, Store(tmp_path))
 
 
@@ -46,9 +60,16 @@ def scored(ranking: Ranking) -> dict[str, float]:
     return {hit.passage_id: round(hit.score, 5) for hit in ranking}
 
 
-def test_graph_hits_score_cosine_times_strength_times_confidence_and_text_hits_their_cosine(kb: KnowledgeBase) -> None:
+def test_graph_hits_score_cosine_times_strength_times_confidence_and_text_hits_their_cosine(
+    kb: KnowledgeBase,
+) -> None:
     found = ConfidenceGated(kb).retrieve(NAMED)
-    assert scored(found) == {"p0": 0.8, "p1": 0.5, "p3": round(0.1 * 0.8 * SURE, 5), "p4": round(0.05 * 0.3 * SURE, 5)}
+    assert scored(found) == {
+        "p0": 0.8,
+        "p1": 0.5,
+        "p3": round(0.1 * 0.8 * SURE, 5),
+        "p4": round(0.05 * 0.3 * SURE, 5),
+    }
     assert [hit.stage for hit in found] == ["vector", "vector", "graph", "graph"]
 
 
@@ -79,7 +100,8 @@ def test_the_notes_count_hits_and_name_entities(kb: KnowledgeBase) -> None:
     ("text", "settings", "hits", "why"),
     [
         (UNNAMED, {}, {"p0": 0.8, "p1": 0.5}, "the query names no entity of the graph"),
-        (SHORT, {"min_score": 0.25}, {"p0": 0.3}, "confidence below 0.5"),  # 0.036 + 0.3 + 0.4 · 0.3
+        # 0.036 + 0.3 + 0.4 · 0.3
+        (SHORT, {"min_score": 0.25}, {"p0": 0.3}, "confidence below 0.5"),
         (NAMED, {"use_graph": False}, {"p0": 0.8, "p1": 0.5}, "use_graph is False"),
     ],
 )
@@ -105,7 +127,9 @@ def test_without_vectors_bm25_is_squashed_into_zero_to_one(kb: KnowledgeBase) ->
     assert {hit.stage for hit in found} == {"bm25"}
 
 
-def test_without_vectors_a_graph_hit_scores_by_strength_and_confidence_alone(kb: KnowledgeBase) -> None:
+def test_without_vectors_a_graph_hit_scores_by_strength_and_confidence_alone(
+    kb: KnowledgeBase,
+) -> None:
     found = ConfidenceGated(kb, vector=False, depth=1).retrieve("Where does Auth Service sign in?")
     graph = [hit for hit in found if hit.stage == "graph"]
     assert graph
@@ -115,21 +139,35 @@ def test_without_vectors_a_graph_hit_scores_by_strength_and_confidence_alone(kb:
 
 
 def test_a_short_name_that_is_like_no_passage_is_found_by_its_words(tmp_path: Path) -> None:
-    extraction = Extraction((Triple("Hub", "joins", "Spoke", "", strength=10),), (Mention("Spoke", "p1"),))
+    extraction = Extraction(
+        (Triple("Hub", "joins", "Spoke", "", strength=10),), (Mention("Spoke", "p1"),)
+    )
     texts = ("The hub is round.", "Elsewhere.", "Nothing.", "More.")
-    kb = knowledge_base(passages(*texts), extraction, {"Hub": (0.3, 0.1, 0.0, 0.0)}, Store(tmp_path))
+    kb = knowledge_base(
+        passages(*texts), extraction, {"Hub": (0.3, 0.1, 0.0, 0.0)}, Store(tmp_path)
+    )
     found = ConfidenceGated(kb).retrieve("Hub")
     assert [(hit.passage_id, hit.stage) for hit in found] == [("p0", "bm25")]
     for text in ("What is Hub?", "the Hub", "what is the hub"):
-        assert [(hit.passage_id, hit.stage) for hit in ConfidenceGated(kb).retrieve(text)] == [("p0", "bm25")], text
+        assert [(hit.passage_id, hit.stage) for hit in ConfidenceGated(kb).retrieve(text)] == [
+            ("p0", "bm25")
+        ], text
     assert len(ConfidenceGated(kb).retrieve("what nothing is like")) == 0
 
 
 @pytest.mark.parametrize(
-    "text", ["Explain Auth Service", "List Auth Service keys", "Why Does Auth Service Fail", "explain the auth service"]
+    "text",
+    [
+        "Explain Auth Service",
+        "List Auth Service keys",
+        "Why Does Auth Service Fail",
+        "explain the auth service",
+    ],
 )
 def test_other_words_and_lower_case_do_not_hide_a_name(kb: KnowledgeBase, text: str) -> None:
-    assert [entity.name for entity in ConfidenceGated(kb).retrieve(text).notes.entities] == ["Auth Service"]
+    assert [entity.name for entity in ConfidenceGated(kb).retrieve(text).notes.entities] == [
+        "Auth Service"
+    ]
 
 
 def hub(store: Store) -> KnowledgeBase:
@@ -140,18 +178,26 @@ def hub(store: Store) -> KnowledgeBase:
     return knowledge_base(passages("none", "one", "two", "three"), extraction, cosines, store)
 
 
-def test_an_entitys_passages_are_the_most_similar_or_those_that_name_it_most_often(tmp_path: Path) -> None:
+def test_an_entitys_passages_are_the_most_similar_or_those_that_name_it_most_often(
+    tmp_path: Path,
+) -> None:
     kb = hub(Store(tmp_path))
     often = ConfidenceGated(kb, max_chunks=2, passage_score="constant")
     assert sorted(often.retrieve("Hub").passage_ids) == ["p0", "p2", "p3"]
     similar = ConfidenceGated(kb, max_chunks=1)
     assert similar.retrieve("Hub").passage_ids == ["p0", "p3"]
-    assert similar.retrieve(Query("q", "Hub", ("p0", "p1"))).passage_ids == ["p0", "p1"]  # others take no place
+    # others take no place
+    assert similar.retrieve(Query("q", "Hub", ("p0", "p1"))).passage_ids == ["p0", "p1"]
 
 
 def test_a_constant_passage_score_leaves_strength_times_confidence(kb: KnowledgeBase) -> None:
     found = ConfidenceGated(kb, passage_score="constant").retrieve(NAMED)
-    assert scored(found) == {"p0": 0.8, "p3": round(0.8 * SURE, 5), "p1": 0.5, "p4": round(0.3 * SURE, 5)}
+    assert scored(found) == {
+        "p0": 0.8,
+        "p3": round(0.8 * SURE, 5),
+        "p1": 0.5,
+        "p4": round(0.3 * SURE, 5),
+    }
     assert [hit.stage for hit in found] == ["vector", "graph", "vector", "graph"]
 
 
@@ -163,15 +209,23 @@ def test_dropped_text_hits_do_not_raise_the_confidence(kb: KnowledgeBase) -> Non
 
 def test_of_two_named_entities_each_brings_the_others_passages(tmp_path: Path) -> None:
     extraction = Extraction(
-        (Triple("Hub", "joins", "Spoke", "", strength=10),), (Mention("Hub", "p1"), Mention("Spoke", "p2"))
+        (Triple("Hub", "joins", "Spoke", "", strength=10),),
+        (Mention("Hub", "p1"), Mention("Spoke", "p2")),
     )
     cosines = {'"Hub" or "Spoke"': (0.8, 0.0, 0.0)}
     kb = knowledge_base(passages("none", "a", "b"), extraction, cosines, Store(tmp_path))
-    assert sorted(ConfidenceGated(kb).retrieve('"Hub" or "Spoke"').passage_ids) == ["p0", "p1", "p2"]
+    assert sorted(ConfidenceGated(kb).retrieve('"Hub" or "Spoke"').passage_ids) == [
+        "p0",
+        "p1",
+        "p2",
+    ]
 
 
 def test_a_passage_of_two_related_entities_comes_once_through_the_stronger(tmp_path: Path) -> None:
-    triples = (Triple("Hub", "joins", "Rim", "", strength=4), Triple("Hub", "joins", "Spoke", "", strength=10))
+    triples = (
+        Triple("Hub", "joins", "Rim", "", strength=4),
+        Triple("Hub", "joins", "Spoke", "", strength=10),
+    )
     extraction = Extraction(triples, (Mention("Rim", "p1"), Mention("Spoke", "p1")))
     kb = knowledge_base(passages("none", "one"), extraction, {"Hub": (0.8, 0.1)}, Store(tmp_path))
     found = ConfidenceGated(kb).retrieve("Hub")

@@ -44,7 +44,9 @@ def augmented(
     kb: KnowledgeBase, query: Query = QUERY, *, hits: dict[str, float] | None = None, **how: float
 ) -> Ranking:
     stage = GraphAugment(kb, **how)  # type: ignore[arg-type]
-    return stage.apply([query], [given_ranking(kb, **({"p0": 1.0, "p5": 0.4} if hits is None else hits))])[0]
+    return stage.apply(
+        [query], [given_ranking(kb, **({"p0": 1.0, "p5": 0.4} if hits is None else hits))]
+    )[0]
 
 
 def test_combined_is_seven_tenths_of_the_hybrid_and_three_of_the_graph_score(kb_of: Build) -> None:
@@ -54,11 +56,20 @@ def test_combined_is_seven_tenths_of_the_hybrid_and_three_of_the_graph_score(kb_
     )
 
 
-def test_each_hit_shows_the_numbers_it_is_made_of_where_it_came_from_and_by_which_path(kb_of: Build) -> None:
+def test_each_hit_shows_the_numbers_it_is_made_of_where_it_came_from_and_by_which_path(
+    kb_of: Build,
+) -> None:
     first, second, third = augmented(kb_of(*PAGES, facts=FACTS))
     named = {"strength": 5, "hop": 1, "mentions": 1}
-    assert (first.stage, first.score_parts) == ("hybrid", pytest.approx({"hybrid": 1.0, "graph": PYDANTIC, **named}))
-    assert (second.stage, second.score_parts, second.path) == ("hybrid", {"hybrid": 0.4, "graph": 0.0}, ())
+    assert (first.stage, first.score_parts) == (
+        "hybrid",
+        pytest.approx({"hybrid": 1.0, "graph": PYDANTIC, **named}),
+    )
+    assert (second.stage, second.score_parts, second.path) == (
+        "hybrid",
+        {"hybrid": 0.4, "graph": 0.0},
+        (),
+    )
     assert (third.stage, third.score_parts) == (
         "graph",
         pytest.approx({"hybrid": 0.0, "graph": PYDANTIC, "graph cosine": 0.0, **named}),
@@ -85,7 +96,11 @@ def test_a_query_without_entities_keeps_its_order_and_says_so(kb_of: Build, text
     assert "no entity" in str(ranking.notes.warning)
 
 
-AUTH = (("Sign in", "How a token is checked."), ("Providers", "Sign in elsewhere."), ("Sessions", "Where they live."))
+AUTH = (
+    ("Sign in", "How a token is checked."),
+    ("Providers", "Sign in elsewhere."),
+    ("Sessions", "Where they live."),
+)
 DEPENDS = (
     Triple("Auth Service", "depends_on", "OAuth Provider", "p1", strength=8),
     Triple("Auth Service", "uses", "Session Store", "p2", strength=4),
@@ -93,27 +108,49 @@ DEPENDS = (
 
 
 @pytest.mark.parametrize(
-    "text", ["What if we change the OAuth Provider?", "What of the OAuth Provider that the Auth Service depends on?"]
+    "text",
+    [
+        "What if we change the OAuth Provider?",
+        "What of the OAuth Provider that the Auth Service depends on?",
+    ],
 )
-def test_a_relation_counts_whether_one_or_both_of_its_ends_are_named(kb_of: Build, text: str) -> None:
+def test_a_relation_counts_whether_one_or_both_of_its_ends_are_named(
+    kb_of: Build, text: str
+) -> None:
     ranking = augmented(kb_of(*AUTH, facts=DEPENDS), Query("q", text), hits={"p1": 0.5})
     assert ranking.hit(1).passage_id == "p1"
     assert ranking.hit(1).score_parts["graph"] == pytest.approx(0.8 * ONCE)
 
 
-def test_equal_graph_scores_are_ordered_by_cosine_and_then_by_corpus_position(tmp_path: Path) -> None:
+def test_equal_graph_scores_are_ordered_by_cosine_and_then_by_corpus_position(
+    tmp_path: Path,
+) -> None:
     triples = (Triple("Hub", "joins", "Spoke", "", strength=10),)
     extraction = Extraction(triples, tuple(Mention("Spoke", f"p{row}") for row in range(1, 5)))
     cosines = {"Hub": (0.9, 0.1, 0.3, 0.2, 0.1)}
-    kb = knowledge_base(passages("none", "one", "two", "three", "four"), extraction, cosines, Store(tmp_path))
+    kb = knowledge_base(
+        passages("none", "one", "two", "three", "four"), extraction, cosines, Store(tmp_path)
+    )
     found = augmented(kb, Query("q", "Hub"), hits={"p0": 1.0}, max_chunks=4)
     assert found.passage_ids == ["p0", "p2", "p3", "p1", "p4"]
-    assert [round(hit.score_parts["graph cosine"], 6) for hit in found if hit.stage == "graph"] == [0.3, 0.2, 0.1, 0.1]
-    assert augmented(kb, Query("q", "Hub"), hits={"p0": 1.0}, max_chunks=2).passage_ids == ["p0", "p2", "p3"]
+    assert [round(hit.score_parts["graph cosine"], 6) for hit in found if hit.stage == "graph"] == [
+        0.3,
+        0.2,
+        0.1,
+        0.1,
+    ]
+    assert augmented(kb, Query("q", "Hub"), hits={"p0": 1.0}, max_chunks=2).passage_ids == [
+        "p0",
+        "p2",
+        "p3",
+    ]
 
 
 def test_a_passage_that_two_entities_reach_counts_by_the_better_one(tmp_path: Path) -> None:
-    triples = (Triple("Hub", "joins", "Rim", "", strength=4), Triple("Hub", "joins", "Spoke", "", strength=10))
+    triples = (
+        Triple("Hub", "joins", "Rim", "", strength=4),
+        Triple("Hub", "joins", "Spoke", "", strength=10),
+    )
     extraction = Extraction(triples, (Mention("Rim", "p1"), Mention("Spoke", "p1")))
     kb = knowledge_base(passages("none", "one"), extraction, {"Hub": (0.9, 0.1)}, Store(tmp_path))
     found = augmented(kb, Query("q", "Hub"), hits={"p0": 1.0})
@@ -123,8 +160,12 @@ def test_a_passage_that_two_entities_reach_counts_by_the_better_one(tmp_path: Pa
 
 def test_mentions_are_those_of_the_passage_that_is_scored(tmp_path: Path) -> None:
     triples = (Triple("Hub", "joins", "Spoke", "", strength=10),)
-    extraction = Extraction(triples, tuple(Mention("Spoke", id_) for id_ in ("p1", "p2", "p2", "p2")))
-    kb = knowledge_base(passages("none", "one", "two"), extraction, {"Hub": (0.9, 0.2, 0.1)}, Store(tmp_path))
+    extraction = Extraction(
+        triples, tuple(Mention("Spoke", id_) for id_ in ("p1", "p2", "p2", "p2"))
+    )
+    kb = knowledge_base(
+        passages("none", "one", "two"), extraction, {"Hub": (0.9, 0.2, 0.1)}, Store(tmp_path)
+    )
 
     (ranking,) = GraphAugment(kb).apply([Query("q", "Hub")], [given_ranking(kb, p0=1.0)])
     graph = {hit.passage_id: hit.score_parts["graph"] for hit in ranking if hit.stage == "graph"}
@@ -154,13 +195,17 @@ def test_without_the_graph_the_system_is_its_hybrid_to_the_last_bit(kb_of: Build
 def test_without_the_graph_a_context_has_no_block_of_it(kb_of: Build) -> None:
     kb = kb_of(*PAGES, facts=FACTS)
     for use_graph in (True, False):
-        text = kg2rag.context(build("graph_augmented", kb, use_graph=use_graph), "What does FastAPI use?").text
+        text = kg2rag.context(
+            build("graph_augmented", kb, use_graph=use_graph), "What does FastAPI use?"
+        ).text
         assert ("Knowledge Graph Context" in text) == use_graph
 
 
 def test_the_system_hands_its_parameters_to_the_stage(kb_of: Build) -> None:
     kb = kb_of(*PAGES, facts=FACTS)
-    assert build("graph_augmented", kb, alpha=0.4, max_chunks=1).stages[0] == GraphAugment(kb, alpha=0.4, max_chunks=1)
+    assert build("graph_augmented", kb, alpha=0.4, max_chunks=1).stages[0] == GraphAugment(
+        kb, alpha=0.4, max_chunks=1
+    )
 
 
 ENTITY = st.sampled_from(["Ann", "Bob", "Cat", "Dog"])
@@ -174,22 +219,36 @@ FACT = st.builds(
 
 
 def is_unscaled(hits: dict[str, float]) -> bool:
-    return not hits or max(hits.values()) >= 0.1  # lower ones are no similarities, and are min-max scaled
+    # lower ones are no similarities, and are min-max scaled
+    return not hits or max(hits.values()) >= 0.1
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.lists(FACT, max_size=8),
-    st.dictionaries(st.sampled_from([f"p{i}" for i in range(8)]), st.floats(0, 1), max_size=8).filter(is_unscaled),
+    st.dictionaries(
+        st.sampled_from([f"p{i}" for i in range(8)]), st.floats(0, 1), max_size=8
+    ).filter(is_unscaled),
     st.lists(ENTITY, max_size=3),
     st.integers(0, 3),
     st.integers(1, 3),
 )
 def test_no_hit_is_ever_dropped_and_none_loses_more_than_its_share(
-    kb_of: Build, facts: list[Triple], hits: dict[str, float], names: list[str], max_chunks: int, hops: int
+    kb_of: Build,
+    facts: list[Triple],
+    hits: dict[str, float],
+    names: list[str],
+    max_chunks: int,
+    hops: int,
 ) -> None:
     ranking = augmented(
-        kb_of(*PAGES, facts=tuple(facts)), Query("q", " ".join(names)), hits=hits, max_chunks=max_chunks, hops=hops
+        kb_of(*PAGES, facts=tuple(facts)),
+        Query("q", " ".join(names)),
+        hits=hits,
+        max_chunks=max_chunks,
+        hops=hops,
     )
     scores = {hit.passage_id: hit.score for hit in ranking}
     assert set(hits) <= set(scores)

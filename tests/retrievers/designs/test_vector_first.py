@@ -27,7 +27,11 @@ SERVER = Extraction(
         Triple("Rack", "HOLDS", "Server", "", strength=4),
     ),
     mentions=(Mention("Server", "p0"), Mention("Service", "p3"), Mention("Rack", "p4")),
-    entities=(Entity("Server", "Machine"), Entity("Service", "Software"), Entity("Rack", "Furniture")),
+    entities=(
+        Entity("Server", "Machine"),
+        Entity("Service", "Software"),
+        Entity("Rack", "Furniture"),
+    ),
 )
 
 
@@ -43,7 +47,9 @@ def scored(ranking: Ranking) -> dict[str, float]:
     return {hit.passage_id: round(hit.score, 5) for hit in ranking}
 
 
-def test_passages_of_related_documents_are_boosted_by_strength_and_confidence(kb: KnowledgeBase) -> None:
+def test_passages_of_related_documents_are_boosted_by_strength_and_confidence(
+    kb: KnowledgeBase,
+) -> None:
     found = VectorFirst(kb, depth=1).retrieve(ASKED)
     assert scored(found) == {
         "p0": 0.6,
@@ -53,24 +59,37 @@ def test_passages_of_related_documents_are_boosted_by_strength_and_confidence(kb
     }
 
 
-@pytest.mark.parametrize(("scoring", "score"), [("plain", 0.5 * 1.1), ("product", 0.5 * 1.1 * 0.8 * 0.5)])
+@pytest.mark.parametrize(
+    ("scoring", "score"), [("plain", 0.5 * 1.1), ("product", 0.5 * 1.1 * 0.8 * 0.5)]
+)
 def test_the_boost_may_be_plain_or_a_product(kb: KnowledgeBase, scoring: str, score: float) -> None:
-    assert scored(VectorFirst(kb, depth=1, scoring=scoring).retrieve(ASKED))["p2"] == round(score, 5)
+    assert scored(VectorFirst(kb, depth=1, scoring=scoring).retrieve(ASKED))["p2"] == round(
+        score, 5
+    )
 
 
 SPOKE = Extraction((Triple("Hub", "joins", "Spoke", "", strength=10),), (Mention("Spoke", "p2"),))
 
 
-def test_every_hit_carries_its_source_and_graph_hits_their_relationship_path(kb: KnowledgeBase) -> None:
+def test_every_hit_carries_its_source_and_graph_hits_their_relationship_path(
+    kb: KnowledgeBase,
+) -> None:
     found = VectorFirst(kb, depth=1).retrieve(ASKED)
-    assert [hit.stage for hit in found] == ["vector", "graph_augmented", "graph_augmented", "graph_augmented"]
+    assert [hit.stage for hit in found] == [
+        "vector",
+        "graph_augmented",
+        "graph_augmented",
+        "graph_augmented",
+    ]
     assert found.notes.relationship_paths == {
         "p2": "Server -[HOSTS]-> Service",
         "p3": "Server -[HOSTS]-> Service",
         "p4": "Rack -[HOLDS]-> Server",
     }
     assert [str(triple) for triple in found.hit(2).path] == ["Server -[HOSTS]-> Service"]
-    assert found.hit(2).score_parts == pytest.approx({"similarity": 0.5, "strength": 0.8, "confidence": 0.5})
+    assert found.hit(2).score_parts == pytest.approx(
+        {"similarity": 0.5, "strength": 0.8, "confidence": 0.5}
+    )
 
 
 def test_documents_of_dense_hits_are_not_searched_again(kb: KnowledgeBase) -> None:
@@ -78,8 +97,14 @@ def test_documents_of_dense_hits_are_not_searched_again(kb: KnowledgeBase) -> No
     assert found.passage_ids == ["p0", "p2", "p4"]
 
 
-def test_the_most_similar_augmented_passages_are_kept_and_the_total_is_bounded(kb: KnowledgeBase) -> None:
-    assert VectorFirst(kb, depth=1, max_augmented=2).retrieve(ASKED).passage_ids == ["p0", "p2", "p3"]
+def test_the_most_similar_augmented_passages_are_kept_and_the_total_is_bounded(
+    kb: KnowledgeBase,
+) -> None:
+    assert VectorFirst(kb, depth=1, max_augmented=2).retrieve(ASKED).passage_ids == [
+        "p0",
+        "p2",
+        "p3",
+    ]
     assert VectorFirst(kb, depth=1, max_total=2).retrieve(ASKED).passage_ids == ["p0", "p2"]
 
 
@@ -91,7 +116,9 @@ def test_the_most_similar_augmented_passages_are_kept_and_the_total_is_bounded(k
         (ASKED, {"use_graph": False}, "use_graph is False"),
     ],
 )
-def test_vector_only_says_why(kb: KnowledgeBase, text: str, settings: dict[str, Any], why: str) -> None:
+def test_vector_only_says_why(
+    kb: KnowledgeBase, text: str, settings: dict[str, Any], why: str
+) -> None:
     found = VectorFirst(kb, depth=1, **settings).retrieve(text)
     assert (found.passage_ids, found.notes.retrieval_strategy) == (["p0"], "vector_only")
     assert found.notes.warning == why
@@ -117,7 +144,9 @@ def after_names(kb: KnowledgeBase, name: str) -> ChainLinker:
     return ChainLinker((NGramLinker(kb), Named(kb.graph.entity(name))))
 
 
-def test_the_next_linker_of_a_chain_links_only_queries_in_which_no_name_is_found(kb: KnowledgeBase) -> None:
+def test_the_next_linker_of_a_chain_links_only_queries_in_which_no_name_is_found(
+    kb: KnowledgeBase,
+) -> None:
     system = VectorFirst(kb, depth=1, linker=after_names(kb, "Rack"))
     named, unnamed = system.retrieve_batch([Query("a", ASKED), Query("b", NOBODY)], 10)
     assert named.notes.linked[0].name == "Server"
@@ -132,20 +161,28 @@ def test_every_linker_of_a_chain_is_held_to_the_schemas_types(kb: KnowledgeBase)
 
 
 def test_the_confidence_of_a_link_counts(tmp_path: Path) -> None:
-    near = knowledge_base(passages("one", "two", "three"), SPOKE, {NOBODY: (0.6, 0.5, 0.4)}, Store(tmp_path))
+    near = knowledge_base(
+        passages("one", "two", "three"), SPOKE, {NOBODY: (0.6, 0.5, 0.4)}, Store(tmp_path)
+    )
     found = VectorFirst(near, depth=1, linker=after_names(near, "Hub")).retrieve(NOBODY)
     assert scored(found)["p2"] == round(0.4 * (1 + 0.1 * 1.0 * 0.5), 5)
 
 
 def test_a_document_that_two_entities_lead_to_goes_to_the_stronger(tmp_path: Path) -> None:
-    triples = (Triple("Server", "HAS", "Fan", "", strength=4), Triple("Server", "HOSTS", "Service", "", strength=8))
+    triples = (
+        Triple("Server", "HAS", "Fan", "", strength=4),
+        Triple("Server", "HOSTS", "Service", "", strength=8),
+    )
     extraction = Extraction(triples, (Mention("Fan", "p1"), Mention("Service", "p1")))
     kb = knowledge_base(passages("one", "two"), extraction, {ASKED: (0.6, 0.5)}, Store(tmp_path))
-    assert VectorFirst(kb, depth=1).retrieve(ASKED).notes.relationship_paths == {"p1": "Server -[HOSTS]-> Service"}
+    assert VectorFirst(kb, depth=1).retrieve(ASKED).notes.relationship_paths == {
+        "p1": "Server -[HOSTS]-> Service"
+    }
 
 
 def test_hits_that_exceed_the_token_limit_are_left_out_and_named(kb: KnowledgeBase) -> None:
-    found = VectorFirst(kb, depth=1, max_tokens=3).retrieve(ASKED)  # one: 1; three three three: 3; four, five: 1 each
+    # one: 1; three three three: 3; four, five: 1 each
+    found = VectorFirst(kb, depth=1, max_tokens=3).retrieve(ASKED)
     assert found.passage_ids == ["p0", "p3", "p4"]
     assert found.notes.left_out == ("p2",)
     assert found.notes.tokens == 3

@@ -33,16 +33,23 @@ Build = Callable[..., KnowledgeBase]
 @pytest.fixture
 def kb_of(tmp_path_factory: pytest.TempPathFactory) -> Build:
     def make(*entities: str | Entity) -> KnowledgeBase:
-        records = tuple(Entity(entity) if isinstance(entity, str) else entity for entity in entities)
+        records = tuple(
+            Entity(entity) if isinstance(entity, str) else entity for entity in entities
+        )
         graph = KnowledgeGraph.build(Extraction(entities=records), CORPUS)
-        return KnowledgeBase.build(CORPUS, graph, embedder=WordEmbedder(), store=Store(tmp_path_factory.mktemp("s")))
+        return KnowledgeBase.build(
+            CORPUS, graph, embedder=WordEmbedder(), store=Store(tmp_path_factory.mktemp("s"))
+        )
 
     return make
 
 
 def linked(linker: Linker, kb: KnowledgeBase, text: str) -> list[tuple[str, str]]:
     """(entity, what named it) of one query."""
-    return [(kb.graph.names[link.entity], text[slice(*link.span)]) for link in linker.link_batch([Query("q", text)])[0]]
+    return [
+        (kb.graph.names[link.entity], text[slice(*link.span)])
+        for link in linker.link_batch([Query("q", text)])[0]
+    ]
 
 
 @pytest.mark.parametrize("linker", [NGramLinker, FuzzyLinker])
@@ -90,20 +97,31 @@ def test_a_name_of_any_length_is_linked(kb_of: Build) -> None:
         ("in new   york?", "New York"),
     ],
 )
-def test_case_accents_and_punctuation_make_no_difference(kb_of: Build, text: str, entity: str) -> None:
+def test_case_accents_and_punctuation_make_no_difference(
+    kb_of: Build, text: str, entity: str
+) -> None:
     kb = kb_of(*CITIES)
     assert [name for name, _ in linked(NGramLinker(kb), kb, text)] == [entity]
 
 
 def test_at_most_limit_entities_are_linked_each_once(kb_of: Build) -> None:
     kb = kb_of(*"bcdefgh")
-    assert [name for name, _ in linked(NGramLinker(kb), kb, "h h g f e d c b")] == ["h", "g", "f", "e", "d"]
+    assert [name for name, _ in linked(NGramLinker(kb), kb, "h h g f e d c b")] == [
+        "h",
+        "g",
+        "f",
+        "e",
+        "d",
+    ]
     assert len(linked(NGramLinker(kb, limit=7), kb, "h h g f e d c b")) == 7
 
 
 def test_an_alias_links_to_its_entity_unless_another_bears_it_as_a_name(kb_of: Build) -> None:
     kb = kb_of(Entity("Big Apple Records", aliases=("York", "BAR")), "York")
-    assert linked(NGramLinker(kb), kb, "York or bar") == [("York", "York"), ("Big Apple Records", "bar")]
+    assert linked(NGramLinker(kb), kb, "York or bar") == [
+        ("York", "York"),
+        ("Big Apple Records", "bar"),
+    ]
 
 
 MAX_PHRASES = [
@@ -128,7 +146,9 @@ def test_phrases_are_quoted_or_capitalised(text: str, expected: list[str]) -> No
     assert [text[start:end] for start, end in phrases(text)] == expected
 
 
-def test_a_phrase_is_linked_to_names_that_share_its_words_the_most_alike_first(kb_of: Build) -> None:
+def test_a_phrase_is_linked_to_names_that_share_its_words_the_most_alike_first(
+    kb_of: Build,
+) -> None:
     kb = kb_of("New York City", "New York", "Paris")
     found = PhraseLinker(kb).link_batch([Query("q", "where is New York")])[0]
     assert [(kb.graph.names[link.entity], link.confidence) for link in found] == [
@@ -154,7 +174,11 @@ def test_the_first_linker_that_finds_anything_decides_query_by_query(kb_of: Buil
     kb = kb_of("New York", "a b c d")
     chain = ChainLinker((NGramLinker(kb), EmbeddingLinker(kb)))
     queries = [Query("1", "a b c"), Query("2", "a new york b c d"), Query("3", "nothing")]
-    assert [[link.linker for link in found] for found in chain.link_batch(queries)] == [["embedding"], ["n-gram"], []]
+    assert [[link.linker for link in found] for found in chain.link_batch(queries)] == [
+        ["embedding"],
+        ["n-gram"],
+        [],
+    ]
 
 
 @pytest.mark.parametrize("linker", [NGramLinker, PhraseLinker, FuzzyLinker])
@@ -162,7 +186,9 @@ def test_the_first_linker_that_finds_anything_decides_query_by_query(kb_of: Buil
 def test_a_letter_that_no_keyboard_has_is_written_by_the_plain_one(
     kb_of: Build, linker: Callable[..., Linker], text: str
 ) -> None:
-    assert linked(linker(kb_of("Łódź", "Loda")), kb_of("Łódź", "Loda"), text) == [("Łódź", text[9:13])]
+    assert linked(linker(kb_of("Łódź", "Loda")), kb_of("Łódź", "Loda"), text) == [
+        ("Łódź", text[9:13])
+    ]
 
 
 EVERY = [NGramLinker, PhraseLinker, FuzzyLinker, EmbeddingLinker]
@@ -180,8 +206,12 @@ def test_an_empty_graph_has_nothing_to_name(kb_of: Build, linker: Callable[..., 
 
 
 @pytest.mark.parametrize("linker", EVERY)
-@pytest.mark.parametrize("unit", ["New York City ", "«", "The ", "New York and ", "é", "a-", "A" + " " * 99])
-def test_a_hundred_kilobytes_are_linked(kb_of: Build, linker: Callable[..., Linker], unit: str) -> None:
+@pytest.mark.parametrize(
+    "unit", ["New York City ", "«", "The ", "New York and ", "é", "a-", "A" + " " * 99]
+)
+def test_a_hundred_kilobytes_are_linked(
+    kb_of: Build, linker: Callable[..., Linker], unit: str
+) -> None:
     (links,) = linker(kb_of(*CITIES)).link_batch([Query("q", unit * (100_000 // len(unit)))])
     assert len(links) <= len(CITIES)
 
@@ -206,7 +236,9 @@ def test_a_name_must_hold_all_words_of_a_phrase(kb_of: Build) -> None:
         ("Please Explain Author Services", []),
     ],
 )
-def test_names_within_a_capitalised_phrase_are_found(kb_of: Build, text: str, names: list[str]) -> None:
+def test_names_within_a_capitalised_phrase_are_found(
+    kb_of: Build, text: str, names: list[str]
+) -> None:
     kb = kb_of("Auth Service", "OAuth Provider")
     assert linked(PhraseLinker(kb), kb, text) == [(name, name) for name in names]
 
@@ -214,33 +246,54 @@ def test_names_within_a_capitalised_phrase_are_found(kb_of: Build, text: str, na
 def test_a_possessive_is_no_word_that_a_name_must_hold(kb_of: Build) -> None:
     kb = kb_of("Tim Burton", "Ed Wood")
     found = PhraseLinker(kb).link_batch([Query("q", "in Tim Burton's film")])[0]
-    assert [(kb.graph.names[link.entity], link.confidence) for link in found] == [("Tim Burton", 1.0)]
-    assert linked(PhraseLinker(kb_of("O'Brien's Pub", "Pub")), kb_of("O'Brien's Pub", "Pub"), "at O’Brien’s Pub") == [
-        ("O'Brien's Pub", "O’Brien’s Pub")
+    assert [(kb.graph.names[link.entity], link.confidence) for link in found] == [
+        ("Tim Burton", 1.0)
     ]
+    assert linked(
+        PhraseLinker(kb_of("O'Brien's Pub", "Pub")),
+        kb_of("O'Brien's Pub", "Pub"),
+        "at O’Brien’s Pub",
+    ) == [("O'Brien's Pub", "O’Brien’s Pub")]
 
 
-@pytest.mark.parametrize(("text", "names"), [("Who made C++?", ["C++"]), ("Is it C or C#?", ["C", "C#"])])
-def test_a_mark_at_the_end_of_a_name_is_part_of_it(kb_of: Build, text: str, names: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("text", "names"), [("Who made C++?", ["C++"]), ("Is it C or C#?", ["C", "C#"])]
+)
+def test_a_mark_at_the_end_of_a_name_is_part_of_it(
+    kb_of: Build, text: str, names: list[str]
+) -> None:
     kb = kb_of("C", "C++", "C#")
     assert [name for name, _ in linked(PhraseLinker(kb), kb, text)] == names
 
 
 @pytest.mark.realdata
 @pytest.mark.full
-def test_the_least_cosine_has_the_highest_f1_on_training_questions_as_documented(shared_data: Path) -> None:
-    reported = {question.text for question in kg2rag.load("musique", path=shared_data / "musique-100").questions}
+def test_the_least_cosine_has_the_highest_f1_on_training_questions_as_documented(
+    shared_data: Path,
+) -> None:
+    reported = {
+        question.text
+        for question in kg2rag.load("musique", path=shared_data / "musique-100").questions
+    }
     cosines, right, asked = list[float](), list[bool](), 0
-    for name, folder in (("musique", "musique"), ("hotpotqa", "hotpotqa"), ("2wikimultihopqa", "2wiki")):
+    for name, folder in (
+        ("musique", "musique"),
+        ("hotpotqa", "hotpotqa"),
+        ("2wikimultihopqa", "2wiki"),
+    ):
         path = shared_data / "train" / folder / f"{folder}_train.jsonl"
         data = kg2rag.load(name, path=path, setting="pooled")
         kb = KnowledgeBase.build(data.corpus)
         questions = [question for question in data.questions if question.text not in reported]
         queries = [Query(question.id, question.text) for question in questions]
-        for question, links in zip(questions, EmbeddingLinker(kb, min_cosine=-1.0).link_batch(queries), strict=True):
+        for question, links in zip(
+            questions, EmbeddingLinker(kb, min_cosine=-1.0).link_batch(queries), strict=True
+        ):
             gold = {data.corpus.row(id_) for id_ in question.gold}
             cosines += [link.confidence for link in links]
-            right += [bool(gold & set(kb.graph.mentions.of(link.entity)[0].tolist())) for link in links]
+            right += [
+                bool(gold & set(kb.graph.mentions.of(link.entity)[0].tolist())) for link in links
+            ]
         asked += len(questions)
     found, is_right, steps = np.array(cosines), np.array(right), np.arange(30, 85, 5) / 100
     kept = [found >= least - 1e-9 for least in steps]

@@ -11,7 +11,13 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.linking.linkers import FuzzyLinker
 from kg2rag.types import Query, Triple
 
-LINKING = ("confidence_gated", "expansion_queries", "graph_augmented", "practical_graphrag", "vector_first")
+LINKING = (
+    "confidence_gated",
+    "expansion_queries",
+    "graph_augmented",
+    "practical_graphrag",
+    "vector_first",
+)
 
 
 @pytest.fixture
@@ -28,7 +34,9 @@ def services(kb_of: Callable[..., KnowledgeBase]) -> KnowledgeBase:
 
 
 @pytest.mark.parametrize("name", LINKING)
-def test_a_misspelt_name_is_linked_where_the_linker_is_fuzzy(services: KnowledgeBase, name: str) -> None:
+def test_a_misspelt_name_is_linked_where_the_linker_is_fuzzy(
+    services: KnowledgeBase, name: str
+) -> None:
     query = Query("q", "what if the Auth Servce fails")
     plain = systems.build(name, services, linker="ngram").retrieve(query)
     for linker in ("fuzzy", "ngram+fuzzy", FuzzyLinker(services)):
@@ -36,4 +44,6 @@ def test_a_misspelt_name_is_linked_where_the_linker_is_fuzzy(services: Knowledge
         if name == "practical_graphrag":  # also links by vector, and lists nothing
             continue
         assert not plain.notes.linked
-        assert [(entity.name, entity.linker) for entity in fuzzy.notes.linked] == [("Auth Service", "fuzzy")]
+        assert [(entity.name, entity.linker) for entity in fuzzy.notes.linked] == [
+            ("Auth Service", "fuzzy")
+        ]

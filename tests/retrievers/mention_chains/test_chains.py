@@ -22,7 +22,12 @@ def toy(shared: list[list[float]], start: list[float]) -> tuple[Evidence, np.nda
     """Candidates whose step is the shared word, with their own log-odds."""
     m = len(start)
     evidence = Evidence(
-        np.arange(m), {"walk_gap": np.arange(m) - 4.0}, np.zeros((1, m)), np.array(shared), np.zeros((m, m)), 0.5
+        np.arange(m),
+        {"walk_gap": np.arange(m) - 4.0},
+        np.zeros((1, m)),
+        np.array(shared),
+        np.zeros((m, m)),
+        0.5,
     )
     return evidence, np.array(start), ranker_of(Linear({"shared_word": 1.0}))
 
@@ -41,7 +46,10 @@ def test_a_beam_by_hand() -> None:
     zero, three = likely(2.0), likely(1.0)  # the two likeliest, 0 and 3, may be first
     assert found.source.tolist() == [3, 0, 0, 0, 0]
     assert found.levels["second"].tolist() == pytest.approx([three, zero + 3, zero, zero, zero])
-    assert (found.pairs.members.tolist(), found.pairs.values.tolist()) == ([[0, 1]], [pytest.approx(zero + 3)])
+    assert (found.pairs.members.tolist(), found.pairs.values.tolist()) == (
+        [[0, 1]],
+        [pytest.approx(zero + 3)],
+    )
     # 2 continues the pair by 2; its members have the best continuation, 2, and the bonus, 1.
     assert found.levels["third"].tolist() == pytest.approx([3, 3, 2, 0, 0])
     assert found.levels["walk_named"].tolist() == [-2, -1.5, -1, -0.5, 0]
@@ -61,33 +69,51 @@ def test_the_only_source_continues_nothing() -> None:
     assert found.levels["second"].tolist() == pytest.approx([NO_SOURCE, *[likely(1.0)] * 4])
 
 
-def slowly(evidence: Evidence, start: np.ndarray, ranker: Ranker, beam: Beam) -> dict[str, list[float]]:
+def slowly(
+    evidence: Evidence, start: np.ndarray, ranker: Ranker, beam: Beam
+) -> dict[str, list[float]]:
     """The levels, set by set, candidate by candidate and phrase by phrase."""
     m = len(start)
 
     def step(members: tuple[int, ...], p: int) -> float:
         assert evidence.max_sim is not None
         assert evidence.weights is not None
-        best = [max(evidence.max_sim[one, t] for one in (*members, p)) for t in range(len(evidence.weights))]
+        best = [
+            max(evidence.max_sim[one, t] for one in (*members, p))
+            for t in range(len(evidence.weights))
+        ]
         gains = [row[p] - max(row[a] for a in members) for row in evidence.phrase_cosines]
         signals = {
             "start": start[p],
             "shared_word": max(evidence.shared_word[a, p] for a in members),
-            "phrase_gain": beam.gain_temperature * np.log(np.mean(np.exp(np.array(gains) / beam.gain_temperature))),
+            "phrase_gain": beam.gain_temperature
+            * np.log(np.mean(np.exp(np.array(gains) / beam.gain_temperature))),
             "title_words": max(evidence.title_words[a, p] for a in members),
-            "tokens_joint": sum(weight * one for weight, one in zip(evidence.weights, best, strict=True)),
+            "tokens_joint": sum(
+                weight * one for weight, one in zip(evidence.weights, best, strict=True)
+            ),
         }
-        return ranker.step.intercept + sum(c * signals[name] for name, c in ranker.step.coefficients.items())
+        return ranker.step.intercept + sum(
+            c * signals[name] for name, c in ranker.step.coefficients.items()
+        )
 
-    def best_of(cells: dict[tuple[tuple[int, ...], int], float], limit: int) -> dict[tuple[int, ...], float]:
+    def best_of(
+        cells: dict[tuple[tuple[int, ...], int], float], limit: int
+    ) -> dict[tuple[int, ...], float]:
         best: dict[tuple[int, ...], float] = {}
         for members, p in sorted(cells, key=lambda cell: -cells[cell])[:limit]:
             best.setdefault(tuple(sorted((*members, p))), cells[members, p])
         return dict(list(best.items())[: beam.width])
 
     first = sorted(range(m), key=lambda p: (-start[p], p))[: beam.sources]
-    cells = {((i,), j): likely(start[i]) + step((i,), j) for i, j in product(first, range(m)) if i != j}
-    levels = {"second": [max((v for (_, j), v in cells.items() if j == p), default=NO_SOURCE) for p in range(m)]}
+    cells = {
+        ((i,), j): likely(start[i]) + step((i,), j) for i, j in product(first, range(m)) if i != j
+    }
+    levels = {
+        "second": [
+            max((v for (_, j), v in cells.items() if j == p), default=NO_SOURCE) for p in range(m)
+        ]
+    }
     sets = best_of(cells, 3 * beam.width)
     shares, level = np.exp([value / beam.temperature for value in sets.values()]), np.zeros(m)
     for members, share in zip(sets, shares / shares.sum(), strict=True):
@@ -99,16 +125,37 @@ def slowly(evidence: Evidence, start: np.ndarray, ranker: Ranker, beam: Beam) ->
 
 
 @settings(max_examples=40, deadline=None)
-@given(seed=st.integers(0, 10**6), m=st.integers(5, 12), sources=st.integers(1, 8), width=st.integers(1, 8))
+@given(
+    seed=st.integers(0, 10**6),
+    m=st.integers(5, 12),
+    sources=st.integers(1, 8),
+    width=st.integers(1, 8),
+)
 def test_the_chains_equal_a_plain_reference(seed: int, m: int, sources: int, width: int) -> None:
     random = np.random.default_rng(seed)
     square = random.random((2, m, m))
     phrases, similar = random.random((3, m)), random.random((m, 4))
     gap = random.uniform(-9, 0, m)
-    evidence = Evidence(np.arange(m), {"walk_gap": gap}, phrases, square[0], square[1], 0.5, similar, np.full(4, 0.25))
+    evidence = Evidence(
+        np.arange(m),
+        {"walk_gap": gap},
+        phrases,
+        square[0],
+        square[1],
+        0.5,
+        similar,
+        np.full(4, 0.25),
+    )
     model = Linear(dict(zip(STEP, random.normal(size=len(STEP)).tolist(), strict=True)), 0.3)
-    start, ranker, beam = random.normal(size=m), ranker_of(model), Beam(sources, width, 2.0, 1.0, 0.05)
-    found, by_hand = chains_of(evidence, start, ranker, beam).levels, slowly(evidence, start, ranker, beam)
+    start, ranker, beam = (
+        random.normal(size=m),
+        ranker_of(model),
+        Beam(sources, width, 2.0, 1.0, 0.05),
+    )
+    found, by_hand = (
+        chains_of(evidence, start, ranker, beam).levels,
+        slowly(evidence, start, ranker, beam),
+    )
     assert {name: level.tolist() for name, level in found.items()} == {
         name: pytest.approx(level) for name, level in by_hand.items()
     }

@@ -8,7 +8,8 @@ from kg2rag.retrievers.mention_chains.candidates import CHARACTERS, sub_phrases
 
 
 def test_spans_run_from_content_word_to_content_word_the_shortest_first() -> None:
-    # Runs: directed | film | Ed Wood's | wife wrote; "the" and "that" end runs, and so does the possessive.
+    # Runs: directed | film | Ed Wood's | wife wrote; "the" and "that" end runs, and so does the
+    # possessive.
     assert sub_phrases("Who directed the film that Ed Wood's wife wrote?", 40) == [
         "Ed Wood",
         "wife wrote",
@@ -29,7 +30,9 @@ def test_punctuation_ends_a_run_and_is_no_word() -> None:
     ]
 
 
-@pytest.mark.parametrize("question", ["", "?!", "Rebecca", "the of and", "Ed Wood", "Ed Wood wrote"])
+@pytest.mark.parametrize(
+    "question", ["", "?!", "Rebecca", "the of and", "Ed Wood", "Ed Wood wrote"]
+)
 def test_single_words_and_the_whole_question_are_no_sub_phrases(question: str) -> None:
     assert sub_phrases(question, 40) == []
 
@@ -46,7 +49,10 @@ def test_at_most_so_many_are_listed(most: int) -> None:
 
 def test_phrases_of_a_long_text_that_fit_are_listed_and_no_longer_ones() -> None:
     long = " ".join(["stone"] * 900)  # 5,399 characters: more than there is room for
-    assert sub_phrases(f"Where is the old house of {long} in the high hills?", 40) == ["old house", "high hills"]
+    assert sub_phrases(f"Where is the old house of {long} in the high hills?", 40) == [
+        "old house",
+        "high hills",
+    ]
 
 
 def test_the_phrases_of_no_text_are_longer_together_than_there_is_room() -> None:

@@ -38,7 +38,9 @@ def test_the_packages_coefficients_say_on_what_they_were_fitted() -> None:
 
 def test_a_score_is_a_mixture_of_two_experts() -> None:
     none = Linear({})
-    ranker = Ranker(none, none, Linear({"cosine": 4.0}), Linear({"second": 2.0}), Linear({"linked": 2.0}, -1.0))
+    ranker = Ranker(
+        none, none, Linear({"cosine": 4.0}), Linear({"second": 2.0}), Linear({"linked": 2.0}, -1.0)
+    )
     assert ranker.trust({"linked": 0.5}) == 0.5
     assert ranker.order(0.25).coefficients == {"cosine": 3.0, "second": 0.5}
     assert ranker.order(0.0).coefficients == {"cosine": 4.0}  # so that no chain need be known

@@ -30,7 +30,9 @@ def test_the_second_passage_is_named_by_the_first_and_the_path_says_so(kb_of: Bu
     kb = kb_of(*FILMS)
     ranking = MentionChains(kb).retrieve(QUESTION, k=5)
     assert ranking.passage_ids[0] == "p0"
-    assert ["Ed Wood -[mentions]-> Tim Burton"] in [[str(triple) for triple in hit.path] for hit in ranking]
+    assert ["Ed Wood -[mentions]-> Tim Burton"] in [
+        [str(triple) for triple in hit.path] for hit in ranking
+    ]
     assert any(chain.startswith("Ed Wood + Tim Burton") for chain in ranking.notes.chains)
 
 
@@ -52,7 +54,9 @@ def test_with_token_vectors_a_batch_equals_its_queries_bit_for_bit(kb: Knowledge
     system = MentionChains(kb)
     together = system.retrieve_batch(queries(), 20)
     single = [system.retrieve_batch([query], 20)[0] for query in queries()]
-    assert [difference(*pair) for pair in zip(together, single, strict=True)] == [""] * len(together)
+    assert [difference(*pair) for pair in zip(together, single, strict=True)] == [""] * len(
+        together
+    )
 
 
 def test_a_query_of_few_candidates_is_judged_among_them(kb_of: Build) -> None:
@@ -71,7 +75,11 @@ def test_below_the_candidates_follow_the_nearest_others(kb_of: Build) -> None:
     stages = [hit.stage for hit in ranking]
     chained = stages.index("dense")
     assert set(stages[chained:]) == {"dense"}
-    near = [id_ for id_ in Dense(kb).retrieve(QUESTION, 35).passage_ids if id_ not in ranking.passage_ids[:chained]]
+    near = [
+        id_
+        for id_ in Dense(kb).retrieve(QUESTION, 35).passage_ids
+        if id_ not in ranking.passage_ids[:chained]
+    ]
     assert ranking.passage_ids[chained:] == near[: 20 - chained]
 
 
@@ -89,12 +97,17 @@ def test_a_trace_says_where_a_passage_was_lost(kb_of: Build) -> None:
 
 def test_chains_are_trusted_where_the_question_names_titles(kb_of: Build) -> None:
     system = MentionChains(kb_of(*FILMS))
-    trust = [system.retrieve(asked, 5).notes.trust for asked in (QUESTION, "Where was the director born?")]
+    trust = [
+        system.retrieve(asked, 5).notes.trust
+        for asked in (QUESTION, "Where was the director born?")
+    ]
     assert trust[0] > trust[1]
 
 
 def test_a_question_of_few_candidates_is_ordered_by_its_passages_alone(kb_of: Build) -> None:
-    ranking = MentionChains(kb_of(("", "words of use"), ("", "of no use"))).retrieve("which words are of use", k=5)
+    ranking = MentionChains(kb_of(("", "words of use"), ("", "of no use"))).retrieve(
+        "which words are of use", k=5
+    )
     assert ranking.notes.trust == 0
     assert "second" not in ranking.score_parts
     assert ranking.passage_ids[0] == "p0"
@@ -102,11 +115,15 @@ def test_a_question_of_few_candidates_is_ordered_by_its_passages_alone(kb_of: Bu
 
 def test_phrases_lead_the_walk(kb_of: Build) -> None:
     kb = kb_of(*FILMS)
-    with_phrases, without = (MentionChains(kb, max_phrases=most).retrieve(QUESTION, 5) for most in (40, 0))
+    with_phrases, without = (
+        MentionChains(kb, max_phrases=most).retrieve(QUESTION, 5) for most in (40, 0)
+    )
     assert with_phrases.score_parts["walk_gap"].tolist() != without.score_parts["walk_gap"].tolist()
 
 
-def test_the_token_vectors_are_opened_from_the_store(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_token_vectors_are_opened_from_the_store(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     MentionChains(kb).retrieve("Who built the bridge?", 5)
     again = KnowledgeBase.build(kb.corpus, kb.graph, embedder=kb.embedder, store=kb.store)
     monkeypatch.setattr("kg2rag.retrievers.mention_chains.words._write", None)

@@ -13,7 +13,9 @@ from kg2rag.retrievers.mention_chains.candidates import weighted
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 
 
-def test_the_size_of_a_block_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_a_block_changes_no_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     corpus = kg2rag.load("bundled").corpus
     few = kg2rag.Corpus.from_passages(corpus[row] for row in range(6))
     found = []
@@ -46,12 +48,17 @@ def test_a_passage_is_read_to_its_end_where_the_encoder_cuts_it(tmp_path: Path) 
 def test_the_axes_of_a_corpus_keep_the_cosines_of_its_token_vectors(tmp_path: Path) -> None:
     data = kg2rag.load("bundled")
     few = kg2rag.Corpus.from_passages(data.corpus[row] for row in range(40))
-    kb = kg2rag.KnowledgeBase.build(few, embedder=kg2rag.SentenceEncoder(dtype="float32"), store=kg2rag.Store(tmp_path))
+    kb = kg2rag.KnowledgeBase.build(
+        few, embedder=kg2rag.SentenceEncoder(dtype="float32"), store=kg2rag.Store(tmp_path)
+    )
     index, question = words.token_index(kb), data.queries[0].text
     assert index is not None
     assert index.axes.T @ index.axes == pytest.approx(np.eye(64), abs=1e-5)
     whole = [
-        vectors for _, vectors in kb.embedder.encode_tokens([*few.contents, question], kb.store, reduce=np.asarray)
+        vectors
+        for _, vectors in kb.embedder.encode_tokens(
+            [*few.contents, question], kb.store, reduce=np.asarray
+        )
     ]
     exact = np.stack([(vectors @ whole[-1].T).max(axis=0) for vectors in whole[:-1]])
     kept = index.max_sim(words.question_tokens(kb, [question])[0], np.arange(len(few)))
@@ -101,12 +108,16 @@ def test_the_passes_for_tokens_give_the_vectors_of_passages_too(tmp_path: Path) 
         hook.remove()
 
 
-def test_a_comparison_encodes_every_passage_once_whatever_the_order_of_its_systems(tmp_path: Path) -> None:
+def test_a_comparison_encodes_every_passage_once_whatever_the_order_of_its_systems(
+    tmp_path: Path,
+) -> None:
     data = kg2rag.load("bundled").sample(3)
     kb = kg2rag.KnowledgeBase.build(data.corpus, store=kg2rag.Store(tmp_path))
     read: list[int] = []
     network = kb.embedder.network  # type: ignore[attr-defined]
-    hook = network.register_forward_pre_hook(lambda _, given: read.append(len(given[0]["input_ids"])))
+    hook = network.register_forward_pre_hook(
+        lambda _, given: read.append(len(given[0]["input_ids"]))
+    )
     try:
         result = kg2rag.compare([kg2rag.Dense(kb), MentionChains(kb)], data)
     finally:

@@ -32,7 +32,9 @@ PAGES = (
     ("Rebecca (film)", "It rests on Rebecca (novel)."),
     ("Rebecca (novel)", "A story. Burbank loved Sweeney Todd."),
 )
-CORPUS = Corpus.from_passages([Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, text) in enumerate(PAGES)])
+CORPUS = Corpus.from_passages(
+    [Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, text) in enumerate(PAGES)]
+)
 DEPP, BURBANK = 5, 6  # nodes behind the five passages
 
 
@@ -69,7 +71,9 @@ def test_a_link_may_be_walked_backward_for_less(graph: MentionGraph) -> None:
 def test_names_join_their_passages_both_ways_by_rarity(graph: MentionGraph) -> None:
     weight = 0.1 * log(1 + 5 / 2)  # each is named by two of five passages
     pairs = [(0, DEPP), (2, DEPP), (1, BURBANK), (4, BURBANK)]
-    assert edges(graph, NAME) == {ends: pytest.approx(weight) for pair in pairs for ends in (pair, pair[::-1])}
+    assert edges(graph, NAME) == {
+        ends: pytest.approx(weight) for pair in pairs for ends in (pair, pair[::-1])
+    }
 
 
 def test_a_title_of_two_pages_shares_its_weight() -> None:
@@ -80,7 +84,9 @@ def test_a_title_of_two_pages_shares_its_weight() -> None:
             Passage("c", "Daphne", "She wrote Rebecca.", "c", 0),
         ]
     )
-    graph = build(find_mentions(corpus), len(corpus), backward=0.5, name_weight=0.1, max_mentions=50)
+    graph = build(
+        find_mentions(corpus), len(corpus), backward=0.5, name_weight=0.1, max_mentions=50
+    )
     assert edges(graph, LINK) == {(2, 0): 0.5, (2, 1): 0.5}
     assert edges(graph, BACKWARD) == {(0, 2): 0.25, (1, 2): 0.25}
 
@@ -95,8 +101,12 @@ def test_two_sentences_that_make_one_mention_are_one_edge(graph: MentionGraph) -
 
 
 def test_a_corpus_without_mentions_is_a_graph_without_edges() -> None:
-    corpus = Corpus.from_passages([Passage("a", "", "nothing", "a", 0), Passage("b", "B", "at all", "b", 0)])
-    graph = build(find_mentions(corpus), len(corpus), backward=0.3, name_weight=0.1, max_mentions=50)
+    corpus = Corpus.from_passages(
+        [Passage("a", "", "nothing", "a", 0), Passage("b", "B", "at all", "b", 0)]
+    )
+    graph = build(
+        find_mentions(corpus), len(corpus), backward=0.3, name_weight=0.1, max_mentions=50
+    )
     assert (graph.n_nodes, len(graph.targets)) == (2, 0)
 
 
@@ -111,13 +121,19 @@ class Arrivals:
         return np.array([self._via.get(node, (-1, -1)) for node in nodes.tolist()]).T
 
 
-def paths(graph: MentionGraph, rows: list[int], via: dict[int, tuple[int, int]], starts: list[int]) -> WalkedPaths:
+def paths(
+    graph: MentionGraph, rows: list[int], via: dict[int, tuple[int, int]], starts: list[int]
+) -> WalkedPaths:
     walk: Any = Arrivals(graph, via)
     restart = NodeWeights(np.array(starts), np.ones(len(starts)))
-    return WalkedPaths(graph, CORPUS, ["Johnny Depp", "Burbank"], strongest_paths(np.array(rows), walk, restart))
+    return WalkedPaths(
+        graph, CORPUS, ["Johnny Depp", "Burbank"], strongest_paths(np.array(rows), walk, restart)
+    )
 
 
-def path(graph: MentionGraph, row: int, via: dict[int, tuple[int, int]], starts: list[int]) -> list[str]:
+def path(
+    graph: MentionGraph, row: int, via: dict[int, tuple[int, int]], starts: list[int]
+) -> list[str]:
     return list(map(str, paths(graph, [row], via, starts).get(row, ())))
 
 

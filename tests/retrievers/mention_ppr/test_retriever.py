@@ -64,14 +64,20 @@ def test_the_restart_by_hand(kb_of: Build) -> None:
 
 def test_dense_hits_share_the_start_by_softmax(kb_of: Build) -> None:
     kb = kb_of(("", "red apple"), ("", "red car"), ("", "blue sky"))
-    system = MentionPPR(kb, dense_seeds=2, dense_temperature=0.5, dense_weight=0.7, query_name_weight=0)
+    system = MentionPPR(
+        kb, dense_seeds=2, dense_temperature=0.5, dense_weight=0.7, query_name_weight=0
+    )
     query = Query("q", "red apple")  # cosines 1 and ½
     restart = start_of(system, query)
-    assert restart.tolist() == pytest.approx([0.7 / (1 + np.exp(-1)), 0.7 * np.exp(-1) / (1 + np.exp(-1)), 0, 0])
+    assert restart.tolist() == pytest.approx(
+        [0.7 / (1 + np.exp(-1)), 0.7 * np.exp(-1) / (1 + np.exp(-1)), 0, 0]
+    )
 
 
 def test_without_any_mention_the_order_is_that_of_dense(kb_of: Build) -> None:
-    kb = kb_of(("I", "red apple"), ("II", "red car"), ("III", "blue red apple sky"), ("IV", "blue sky"))
+    kb = kb_of(
+        ("I", "red apple"), ("II", "red car"), ("III", "blue red apple sky"), ("IV", "blue sky")
+    )
     for text in ("red apple", "blue sky car", ""):
         dense = Dense(kb).retrieve(text, k=4).passage_ids
         assert MentionPPR(kb, dense_seeds=2).retrieve(text, k=4).passage_ids == dense
@@ -79,7 +85,8 @@ def test_without_any_mention_the_order_is_that_of_dense(kb_of: Build) -> None:
 
 def test_passages_that_the_walk_does_not_reach_follow_by_cosine(kb_of: Build) -> None:
     ranking = MentionPPR(kb_of(*FILMS), dense_seeds=1).retrieve("Burbank", k=5)
-    # p4 is named and nearest; p1 mentions it, p0 mentions p1; p2 and p3 share nothing with the question
+    # p4 is named and nearest; p1 mentions it, p0 mentions p1; p2 and p3 share nothing with the
+    # question
     assert [(hit.passage_id, hit.stage) for hit in ranking] == [
         ("p4", "walk"),
         ("p1", "walk"),
@@ -94,7 +101,8 @@ def test_only_candidates_are_ranked_and_the_walk_passes_through_no_others(kb_of:
     query = Query("q", "Ed Wood", ("p0", "p4"))
     ranking = MentionPPR(kb_of(*FILMS)).retrieve(query, k=5)
     assert ranking.passage_ids == ["p0", "p4"]
-    assert ranking.hit(2).path == ()  # the way to Burbank leads through Tim Burton, who is no candidate
+    # the way to Burbank leads through Tim Burton, who is no candidate
+    assert ranking.hit(2).path == ()
 
 
 def test_a_named_page_that_is_no_candidate_is_no_start(kb_of: Build) -> None:
@@ -108,9 +116,18 @@ def test_at_most_depth_passages_are_ranked(kb_of: Build) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"damping": 0.0}, {"damping": 1.0}, {"reach": 0}, {"iterations": 0}, {"depth": 0}, {"backward": -0.1}],
+    [
+        {"damping": 0.0},
+        {"damping": 1.0},
+        {"reach": 0},
+        {"iterations": 0},
+        {"depth": 0},
+        {"backward": -0.1},
+    ],
 )
-def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, wrong: dict[str, float]) -> None:
+def test_impossible_settings_are_refused_when_it_is_made(
+    kb_of: Build, wrong: dict[str, float]
+) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         MentionPPR(kb_of(*FILMS), **wrong)  # type: ignore[arg-type]
 
@@ -124,7 +141,9 @@ def test_every_score_can_be_worked_out_from_its_parts(kb_of: Build) -> None:
 
 def test_the_explanation_says_where_each_hit_was_looked_for(kb_of: Build) -> None:
     shown = MentionPPR(kb_of(*FILMS), dense_seeds=1).retrieve("Burbank", k=5).explain()
-    assert [stage_label(shown.ranking, hit.stage) for hit in shown.hits()] == ["walk, from graph"] * 3 + ["dense"] * 2
+    assert [stage_label(shown.ranking, hit.stage) for hit in shown.hits()] == [
+        "walk, from graph"
+    ] * 3 + ["dense"] * 2
 
 
 QUERIES = [
@@ -150,26 +169,39 @@ def test_a_batch_walked_in_pieces_has_the_bits_of_one_walked_whole(
     for size in (1, 2):
         monkeypatch.setattr("kg2rag.retrievers.mention_ppr.retriever.BLOCK", size)
         for one, other in zip(whole, system.retrieve_batch(QUERIES, 5), strict=True):
-            assert (one.rows.tolist(), one.scores.tolist()) == (other.rows.tolist(), other.scores.tolist())
+            assert (one.rows.tolist(), one.scores.tolist()) == (
+                other.rows.tolist(),
+                other.scores.tolist(),
+            )
             assert dict(one.paths) == dict(other.paths)
 
 
 def test_without_a_triple_weight_the_knowledge_graph_makes_no_difference(kb_of: Build) -> None:
     plain = MentionPPR(kb_of(*FILMS)).retrieve_batch(QUERIES, 5)
-    other = MentionPPR(kb_of(*FILMS, facts=FACTS), triple_seeds=3, triple_seed_weight=9.0).retrieve_batch(QUERIES, 5)
-    assert [ranking.scores.tolist() for ranking in plain] == [ranking.scores.tolist() for ranking in other]
+    other = MentionPPR(
+        kb_of(*FILMS, facts=FACTS), triple_seeds=3, triple_seed_weight=9.0
+    ).retrieve_batch(QUERIES, 5)
+    assert [ranking.scores.tolist() for ranking in plain] == [
+        ranking.scores.tolist() for ranking in other
+    ]
     assert other[0].notes.triples is None
 
 
 def test_triples_lead_where_no_mention_does(kb_of: Build) -> None:
     pages = (("Tim Burton", "An artist."), ("", "A town of painters."), ("", "A recipe."))
-    facts = (Triple("Tim Burton", "married", "Lena", "p0"), Triple("Lena", "lives in", "the town", "p1"))
+    facts = (
+        Triple("Tim Burton", "married", "Lena", "p0"),
+        Triple("Lena", "lives in", "the town", "p1"),
+    )
     kb = kb_of(*pages, facts=facts)
     settings = {"dense_seeds": 1, "triple_seeds": 0}
     assert MentionPPR(kb, **settings).retrieve("Tim Burton", 3).hit(2).stage == "dense"  # type: ignore[arg-type]
     found = MentionPPR(kb, triple_weight=1.0, **settings).retrieve("Tim Burton", 3).hit(2)  # type: ignore[arg-type]
     assert (found.passage_id, found.stage) == ("p1", "walk")
-    assert [str(triple) for triple in found.path] == ["Tim Burton -[mentions]-> Lena", "p1 -[mentions]-> Lena"]
+    assert [str(triple) for triple in found.path] == [
+        "Tim Burton -[mentions]-> Lena",
+        "p1 -[mentions]-> Lena",
+    ]
 
 
 def test_a_path_along_a_triple_names_it(kb_of: Build) -> None:
@@ -190,36 +222,58 @@ def test_a_path_along_a_triple_names_it(kb_of: Build) -> None:
 def test_the_ends_of_the_nearest_triples_share_the_start(kb_of: Build) -> None:
     kb = kb_of(*FILMS, facts=FACTS)
     system = MentionPPR(
-        kb, triple_weight=1.0, triple_seeds=2, triple_seed_weight=0.6, dense_weight=0.0, dense_temperature=0.5
+        kb,
+        triple_weight=1.0,
+        triple_seeds=2,
+        triple_seed_weight=0.6,
+        dense_weight=0.0,
+        dense_temperature=0.5,
     )
     query = Query("q", "married Lena Gieseke lives")
-    # "tim burton married lena gieseke": 3 / √(4 · 5); "lena gieseke lives in rome": 3 / √(4 · 5): equal shares
-    restart, (triples,) = start_of(system, query), system.restarts([query], [Dense(kb).retrieve(query)])[1]
-    assert triples.tolist() == [0, 1]
-    assert dict(zip(kb.graph.names, restart[-kb.graph.n_entities :].tolist(), strict=True)) == pytest.approx(
-        {"Tim Burton": 0.15, "Lena Gieseke": 0.3, "Rome": 0.15}
+    # "tim burton married lena gieseke": 3 / √(4 · 5); "lena gieseke lives in rome": 3 / √(4 · 5):
+    # equal shares
+    restart, (triples,) = (
+        start_of(system, query),
+        system.restarts([query], [Dense(kb).retrieve(query)])[1],
     )
+    assert triples.tolist() == [0, 1]
+    assert dict(
+        zip(kb.graph.names, restart[-kb.graph.n_entities :].tolist(), strict=True)
+    ) == pytest.approx({"Tim Burton": 0.15, "Lena Gieseke": 0.3, "Rome": 0.15})
     assert restart[: -kb.graph.n_entities].sum() == 0
 
 
 def test_the_metadata_list_the_triples_that_a_walk_began_at(kb_of: Build) -> None:
     system = MentionPPR(kb_of(*FILMS, facts=FACTS), triple_weight=1.0, triple_seeds=1)
-    assert system.retrieve("who married Tim Burton").notes.triples == ("Tim Burton -[married]-> Lena Gieseke",)
+    assert system.retrieve("who married Tim Burton").notes.triples == (
+        "Tim Burton -[married]-> Lena Gieseke",
+    )
 
 
 def test_a_triple_of_a_passage_that_is_no_candidate_is_neither_start_nor_way(kb_of: Build) -> None:
     facts = (Triple("Burton", "lives in", "Burbank", "p2"), Triple("Burton", "is", "artist", "p0"))
-    kb = kb_of(("", "Burton"), ("", "Burbank"), ("", "A recipe."), facts=(*facts, Triple("Burbank", "is", "a", "p1")))
+    kb = kb_of(
+        ("", "Burton"),
+        ("", "Burbank"),
+        ("", "A recipe."),
+        facts=(*facts, Triple("Burbank", "is", "a", "p1")),
+    )
     system = MentionPPR(kb, dense_seeds=1, triple_weight=1.0)
-    open_, closed = system.retrieve_batch([Query("1", "Burton"), Query("2", "Burton", ("p0", "p1"))], 3)
+    open_, closed = system.retrieve_batch(
+        [Query("1", "Burton"), Query("2", "Burton", ("p0", "p1"))], 3
+    )
     assert "Burton -[lives in]-> Burbank" in open_.notes.triples  # type: ignore[operator]
     assert "Burton -[lives in]-> Burbank" not in closed.notes.triples  # type: ignore[operator]
-    alone = replace(system, triple_seeds=0).retrieve_batch([Query("2", "Burton", ("p0", "p1"))], 3)[0]
+    alone = replace(system, triple_seeds=0).retrieve_batch([Query("2", "Burton", ("p0", "p1"))], 3)[
+        0
+    ]
     assert [(hit.passage_id, hit.stage) for hit in alone] == [("p0", "walk"), ("p1", "dense")]
 
 
 @pytest.mark.parametrize("facts", [(), (Triple("Quetzalcoatl", "rivals", "Tula", "p3"),)])
-def test_a_graph_that_says_nothing_of_the_query_is_walked_all_the_same(kb_of: Build, facts: tuple[Triple, ...]) -> None:
+def test_a_graph_that_says_nothing_of_the_query_is_walked_all_the_same(
+    kb_of: Build, facts: tuple[Triple, ...]
+) -> None:
     system = MentionPPR(kb_of(*FILMS, facts=facts), triple_weight=1.0, triple_seed_weight=0.0)
     ranking = system.retrieve(QUESTION, 2)
     assert ranking.passage_ids == ["p0", "p1"]
@@ -229,7 +283,9 @@ def test_a_graph_that_says_nothing_of_the_query_is_walked_all_the_same(kb_of: Bu
 def test_a_walk_over_a_part_of_a_large_graph_says_so(kb_of: Build) -> None:
     kb = kb_of(*FILMS)
     system = MentionPPR(kb, dense_seeds=1)
-    whole, enough, part = (replace(system, reach=reach).retrieve("Ed Wood", 5) for reach in (100, 3, 2))
+    whole, enough, part = (
+        replace(system, reach=reach).retrieve("Ed Wood", 5) for reach in (100, 3, 2)
+    )
     assert enough.scores.tolist() == pytest.approx(whole.scores.tolist())
     assert enough.notes.reach is None
     assert part.notes.reach == 2

@@ -54,7 +54,8 @@ def test_the_local_mode_of_lightrag_finds_the_passages_of_the_entities_described
     found = LightRAG(kb, mode="local").retrieve(QUERY)
     assert found.passage_ids == ["p0", "p1", "p2"]
     assert {hit.stage for hit in found} == {"entities"}
-    assert [entity.name for entity in found.notes.entities or ()] == ["Auth"]  # Store shares no word
+    # Store shares no word
+    assert [entity.name for entity in found.notes.entities or ()] == ["Auth"]
 
 
 def test_the_global_mode_finds_the_passages_of_the_relations(kb: KnowledgeBase) -> None:
@@ -71,7 +72,9 @@ def test_the_mixed_mode_takes_the_lists_in_turn(kb: KnowledgeBase) -> None:
 
 
 @pytest.mark.parametrize("mode", ["local", "global", "hybrid"])
-def test_a_query_like_nothing_in_the_graph_gets_the_dense_ranking_and_the_reason(kb: KnowledgeBase, mode: str) -> None:
+def test_a_query_like_nothing_in_the_graph_gets_the_dense_ranking_and_the_reason(
+    kb: KnowledgeBase, mode: str
+) -> None:
     found = LightRAG(kb, mode=mode).retrieve("zebra")  # type: ignore[arg-type]
     assert found.passage_ids == Dense(kb).retrieve("zebra").passage_ids
     assert "no entity" in found.notes.warning
@@ -105,4 +108,6 @@ def test_the_exports_of_real_tools_are_searched(shared_exports: Path, session_st
         found = build(system, kb).retrieve("What is ALEX MERCER?", 5)
         assert len(found) >= 2, system
         assert found.notes.warning == "", system
-    assert GraphRAGLocal(kb).retrieve("What is ALEX MERCER?").notes.entities[0].name == "ALEX MERCER"  # type: ignore[index]
+    assert (
+        GraphRAGLocal(kb).retrieve("What is ALEX MERCER?").notes.entities[0].name == "ALEX MERCER"
+    )  # type: ignore[index]

@@ -20,10 +20,13 @@ FILMS = (
     ("Paris", "A city that who directed films calls home."),
     ("Burbank", "A city of California."),
 )
-ASKED = "Who directed Ed Wood?"  # shares three of four words with the nine of "Ed Wood: The film was …": cosine ½
+# shares three of four words with the nine of "Ed Wood: The film was …": cosine ½
+ASKED = "Who directed Ed Wood?"
 
 
-def activated(system: LinearRAG, text: str, candidates: tuple[str, ...] | None = None) -> dict[str, Activation]:
+def activated(
+    system: LinearRAG, text: str, candidates: tuple[str, ...] | None = None
+) -> dict[str, Activation]:
     kb, query = system.kb, Query("q", text, candidates)
     vector, mask = kb.encode_queries([query])[0], kb.candidates([query])[0]
     active = system.activate(system.link([query])[0], vector, mask)
@@ -31,17 +34,23 @@ def activated(system: LinearRAG, text: str, candidates: tuple[str, ...] | None =
 
 
 def named(system: LinearRAG, text: str) -> dict[str, float]:
-    return {system.kb.mentions.names[entity]: score for entity, score in system.link([Query("q", text)])[0].items()}
+    return {
+        system.kb.mentions.names[entity]: score
+        for entity, score in system.link([Query("q", text)])[0].items()
+    }
 
 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
         ("is tim burton from burbank", {"Tim Burton": 1.0, "Burbank": 1.0}),  # spelt out
-        ("where is Timothy Burton from", {"Tim Burton": 0.5}),  # a phrase: the nearest name, with their cosine
+        # a phrase: the nearest name, with their cosine
+        ("where is Timothy Burton from", {"Tim Burton": 0.5}),
     ],
 )
-def test_what_a_query_names_and_how_surely(kb_of: Build, text: str, found: dict[str, float]) -> None:
+def test_what_a_query_names_and_how_surely(
+    kb_of: Build, text: str, found: dict[str, float]
+) -> None:
     assert named(LinearRAG(kb_of(*FILMS)), text) == pytest.approx(found)
 
 
@@ -53,15 +62,23 @@ def test_activation_passes_through_a_sentence_in_proportion_to_its_cosine(kb_of:
 
 
 @pytest.mark.parametrize("limit", [{"iteration_threshold": 0.51}, {"max_iterations": 1}])
-def test_below_the_threshold_or_within_one_iteration_nothing_is_bridged(kb_of: Build, limit: dict[str, Any]) -> None:
+def test_below_the_threshold_or_within_one_iteration_nothing_is_bridged(
+    kb_of: Build, limit: dict[str, Any]
+) -> None:
     assert list(activated(LinearRAG(kb_of(*FILMS), **limit), ASKED)) == ["Ed Wood"]
 
 
-CHAIN = (("Ash", "Red Ash Oak."), ("Oak", "Red Oak Elm."), ("Elm", "Red Elm Fir."), ("Fir", "Red tree."))
+CHAIN = (
+    ("Ash", "Red Ash Oak."),
+    ("Oak", "Red Oak Elm."),
+    ("Elm", "Red Elm Fir."),
+    ("Fir", "Red tree."),
+)
 
 
 def test_each_iteration_goes_one_sentence_further(kb_of: Build) -> None:
-    # "Ash: Red Ash Oak" against "red Ash": 2 of 2 and 3 words, 2/√6; "Oak: Red Oak Elm" has one word in common, 1/√6
+    # "Ash: Red Ash Oak" against "red Ash": 2 of 2 and 3 words, 2/√6; "Oak: Red Oak Elm" has one
+    # word in common, 1/√6
     system = LinearRAG(kb_of(*CHAIN), iteration_threshold=0.1)
     active = activated(system, "red Ash")
     assert {name: (round(found.score, 6), found.iteration) for name, found in active.items()} == {
@@ -73,7 +90,9 @@ def test_each_iteration_goes_one_sentence_further(kb_of: Build) -> None:
 
 def test_only_the_best_sentences_of_an_entity_are_followed(kb_of: Build) -> None:
     pages = (("Ash", "Red Oak. Blue sky Elm."), ("Oak", "A tree."), ("Elm", "A tree."))
-    few, more = (LinearRAG(kb_of(*pages), iteration_threshold=0.1, top_k_sentence=most) for most in (1, 2))
+    few, more = (
+        LinearRAG(kb_of(*pages), iteration_threshold=0.1, top_k_sentence=most) for most in (1, 2)
+    )
     assert list(activated(few, "red Ash")) == ["Ash", "Oak"]
     assert sorted(activated(more, "red Ash")) == ["Ash", "Elm", "Oak"]
 
@@ -86,19 +105,34 @@ def test_an_entity_keeps_the_greatest_activation_that_reaches_it(kb_of: Build) -
 
 
 def test_edges_weigh_an_entitys_share_of_what_its_passage_mentions(kb_of: Build) -> None:
-    graph = tri_graph(kb_of(("Ash", "Red Oak. Oak again. See Elm."), ("Oak", "Wood."), ("Elm", "Wood.")))
+    graph = tri_graph(
+        kb_of(("Ash", "Red Oak. Oak again. See Elm."), ("Oak", "Wood."), ("Elm", "Wood."))
+    )
     first = slice(graph.walk.indptr[1])
     names = [node - graph.n_passages for node in graph.walk.sources[first].tolist()]
-    assert dict(zip(names, graph.walk.weights[first].tolist(), strict=True)) == {0: 1 / 4, 1: 2 / 4, 2: 1 / 4}
+    assert dict(zip(names, graph.walk.weights[first].tolist(), strict=True)) == {
+        0: 1 / 4,
+        1: 2 / 4,
+        2: 1 / 4,
+    }
 
 
 def test_the_restart_by_hand(kb_of: Build) -> None:
     kb = kb_of(*FILMS)
     ranking = LinearRAG(kb).retrieve(ASKED, k=4)
     cosines = {hit.passage_id: hit.score for hit in Dense(kb).retrieve(ASKED, k=4)}
-    scaled = {id_: (cosine - min(cosines.values())) / np.ptp(list(cosines.values())) for id_, cosine in cosines.items()}
-    # activation · ln(1 + occurrences) / iteration; Ed Wood 1 in p0; Tim Burton ½ in p0 and p1, iteration 2
-    bonus = {"p0": 1.0 * np.log(2) + 0.5 * np.log(2) / 2, "p1": 0.5 * np.log(2) / 2, "p2": 0.0, "p3": 0.0}
+    scaled = {
+        id_: (cosine - min(cosines.values())) / np.ptp(list(cosines.values()))
+        for id_, cosine in cosines.items()
+    }
+    # activation · ln(1 + occurrences) / iteration; Ed Wood 1 in p0; Tim Burton ½ in p0 and p1,
+    # iteration 2
+    bonus = {
+        "p0": 1.0 * np.log(2) + 0.5 * np.log(2) / 2,
+        "p1": 0.5 * np.log(2) / 2,
+        "p2": 0.0,
+        "p3": 0.0,
+    }
     start = {id_: 0.05 * (2 * scaled[id_] + np.log1p(bonus[id_])) for id_ in cosines}
     total = sum(start.values()) + 1.0 + 0.5  # the entities' activations
     for hit in ranking:
@@ -128,4 +162,7 @@ def test_no_sentence_outside_the_candidates_is_followed(kb_of: Build) -> None:
     system = LinearRAG(kb_of(*FILMS))
     found = activated(system, "Ed Wood directed by Tim Burton of Burbank", ("p1", "p3"))
     assert list(found) == ["Tim Burton", "Burbank"]
-    assert set(system.retrieve(Query("q", ASKED + " Burbank?", ("p1", "p3")), 4).passage_ids) == {"p1", "p3"}
+    assert set(system.retrieve(Query("q", ASKED + " Burbank?", ("p1", "p3")), 4).passage_ids) == {
+        "p1",
+        "p3",
+    }

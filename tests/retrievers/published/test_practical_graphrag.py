@@ -24,10 +24,13 @@ def linked(system: PracticalGraphRAG, text: str) -> list[str]:
     return [system.kb.graph.names[entity] for entity in system.link([Query("q", text)])[0]]
 
 
-def test_entities_are_linked_by_name_then_by_phrase_then_by_the_query_as_a_whole(kb_of: Build) -> None:
+def test_entities_are_linked_by_name_then_by_phrase_then_by_the_query_as_a_whole(
+    kb_of: Build,
+) -> None:
     system = PracticalGraphRAG(kb_of(*PAGES, facts=FACTS), min_cosine=0.7)
     assert linked(system, "Ada") == ["Ada"]
-    assert linked(system, "what did Cobol") == ["Cobol Language"]  # the phrase "Cobol": one of two words, cosine √½
+    # the phrase "Cobol": one of two words, cosine √½
+    assert linked(system, "what did Cobol") == ["Cobol Language"]
     assert linked(system, "language") == ["Cobol Language"]  # no phrase, but the query's own vector
     assert linked(system, "what about it") == []
 
@@ -35,7 +38,8 @@ def test_entities_are_linked_by_name_then_by_phrase_then_by_the_query_as_a_whole
 def test_the_three_rankings_join_by_weighted_reciprocal_rank(kb_of: Build) -> None:
     kb = kb_of(*PAGES, facts=FACTS)
     ranking = PracticalGraphRAG(kb).retrieve("Ada")
-    # dense: p0, then p1 and p2 (no word in common) by position. Seed Ada, one hop: Grace. Entities: Ada names p1; Grace
+    # dense: p0, then p1 and p2 (no word in common) by position. Seed Ada, one hop: Grace. Entities:
+    # Ada names p1; Grace
     # names p1 and p2. Relations: the triple of p1 alone; the next one is two hops away.
     assert {hit.passage_id: hit.score for hit in ranking} == pytest.approx(
         {"p0": 1 / 61, "p1": 1 / 62 + 0.5 / 61 + 0.5 / 61, "p2": 1 / 63 + 0.5 / 62}
@@ -46,10 +50,19 @@ def test_the_three_rankings_join_by_weighted_reciprocal_rank(kb_of: Build) -> No
     assert [parts[f"{side} rank"] for side in given] == [2, 1, 1]
 
 
-def test_hits_carry_the_triple_that_they_state_of_a_subgraph_of_those_most_similar_to_the_query(kb_of: Build) -> None:
+def test_hits_carry_the_triple_that_they_state_of_a_subgraph_of_those_most_similar_to_the_query(
+    kb_of: Build,
+) -> None:
     ranking = PracticalGraphRAG(kb_of(*PAGES, facts=FACTS)).retrieve("Ada")
-    assert [[str(triple) for triple in hit.path] for hit in ranking] == [["Grace -[met]-> Ada"], [], []]
-    assert ([entity.name for entity in ranking.notes.entities], ranking.notes.triples) == (["Ada"], 1)
+    assert [[str(triple) for triple in hit.path] for hit in ranking] == [
+        ["Grace -[met]-> Ada"],
+        [],
+        [],
+    ]
+    assert ([entity.name for entity in ranking.notes.entities], ranking.notes.triples) == (
+        ["Ada"],
+        1,
+    )
     system = PracticalGraphRAG(kb_of(*PAGES, facts=FACTS), max_triples=1)
     assert [hit.passage_id for hit in system.retrieve("Grace knew") if hit.path] == ["p2"]
 
@@ -64,6 +77,8 @@ def test_a_weight_of_zero_leaves_a_ranking_out(kb_of: Build) -> None:
 
 
 def test_only_candidates_and_their_triples_are_seen(kb_of: Build) -> None:
-    ranking = PracticalGraphRAG(kb_of(*PAGES, facts=FACTS)).retrieve(Query("q", "Ada Grace", ("p0", "p2")))
+    ranking = PracticalGraphRAG(kb_of(*PAGES, facts=FACTS)).retrieve(
+        Query("q", "Ada Grace", ("p0", "p2"))
+    )
     assert sorted(ranking.passage_ids) == ["p0", "p2"]
     assert ranking.notes.triples == 1

@@ -16,18 +16,29 @@ from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.rerankers import BiEncoder, CrossEncoder, Rerank, named, score_batches
 from kg2rag.types import FloatArray, Query
 
-PAIRS = [("who built it", "the bridge"), ("who built it", "the bridge was built by anna near the river"), ("a", "b")]
+PAIRS = [
+    ("who built it", "the bridge"),
+    ("who built it", "the bridge was built by anna near the river"),
+    ("a", "b"),
+]
 
 
 def tiny(folder: Path, labels: int = 1) -> str:
     from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
 
-    words = "[PAD] [UNK] [CLS] [SEP] [MASK] who built it the bridge was by anna near river a b".split()
+    words = (
+        "[PAD] [UNK] [CLS] [SEP] [MASK] who built it the bridge was by anna near river a b".split()
+    )
     (folder / "vocab.txt").write_text("\n".join(words))
     import torch
 
     torch.manual_seed(0)
-    size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    size = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+    }
     config = BertConfig(vocab_size=len(words), num_labels=labels, initializer_range=1.0, **size)
     BertForSequenceClassification(config).save_pretrained(folder)
     BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
@@ -43,7 +54,9 @@ class Lengths:
 
 def kb_of(folder: Path):  # type: ignore[no-untyped-def]
     cosines = {"q": (0.8, 0.6, 0.0)}
-    return knowledge_base(passages("one", "two and more", "three"), Extraction(), cosines, Store(folder))
+    return knowledge_base(
+        passages("one", "two and more", "three"), Extraction(), cosines, Store(folder)
+    )
 
 
 def test_a_bi_encoder_scores_by_cosine(tmp_path: Path) -> None:
@@ -72,7 +85,7 @@ class Given:
 
     found: list[float]
 
-    def scores(self, pairs: object) -> FloatArray:  # noqa: ARG002
+    def scores(self, pairs: object) -> FloatArray:
         return np.array(self.found)
 
 
@@ -86,7 +99,8 @@ SHORT = r".*\(1,\).*\(2,\)"
 
 
 @pytest.mark.parametrize(
-    ("reranker", "says"), [(Given([np.nan, 0, 0]), "'c' for 'q' is not finite"), (Given([1.0]), SHORT), (Lazy(), SHORT)]
+    ("reranker", "says"),
+    [(Given([np.nan, 0, 0]), "'c' for 'q' is not finite"), (Given([1.0]), SHORT), (Lazy(), SHORT)],
 )
 def test_a_reranker_that_returns_nan_or_too_little_is_named(reranker: Any, says: str) -> None:
     with pytest.raises(ValueError, match=f"{type(reranker).__name__}.*{says}"):
@@ -108,7 +122,9 @@ def test_rerank_orders_the_first_hits_by_the_new_score_and_keeps_the_old(tmp_pat
     kb = kb_of(tmp_path)
     found = (Dense(kb) >> Rerank(kb, Lengths(), depth=2)).retrieve_batch([Query("x", "q")], 5)[0]  # type: ignore[arg-type]
     assert found.passage_ids == ["p1", "p0"]
-    assert found.hit(1).score_parts == pytest.approx({"cosine": 0.6, "retriever": 0.6, "reranker": 12})
+    assert found.hit(1).score_parts == pytest.approx(
+        {"cosine": 0.6, "retriever": 0.6, "reranker": 12}
+    )
     assert found.hit(1).stage == "dense"
 
 
@@ -117,11 +133,15 @@ def test_a_passage_scores_by_its_vector_as_its_text_would_and_is_not_encoded_aga
 ) -> None:
     kb = kb_of(tmp_path)
     monkeypatch.delattr(BiEncoder, "scores")
-    assert [hit.score for hit in (Dense(kb) >> Rerank(kb)).retrieve("q", 2)] == pytest.approx([0.8, 0.6])
+    assert [hit.score for hit in (Dense(kb) >> Rerank(kb)).retrieve("q", 2)] == pytest.approx(
+        [0.8, 0.6]
+    )
 
 
 def test_a_bi_encoder_over_other_passages_reads_texts(tmp_path: Path) -> None:
     kb = kb_of(tmp_path / "a")
     cosines = {"q": (0.6,), "one": (1.0,)}
     other = knowledge_base(passages("else"), Extraction(), cosines, Store(tmp_path / "b"))
-    assert (Dense(kb) >> Rerank(kb, BiEncoder(other), depth=1)).retrieve("q", 1).scores == pytest.approx([0.6])
+    assert (Dense(kb) >> Rerank(kb, BiEncoder(other), depth=1)).retrieve(
+        "q", 1
+    ).scores == pytest.approx([0.6])

@@ -1,8 +1,8 @@
 """Query -> how much each kind of retrieval should count for it: the analysers of the dynamic hybrid design.
 
-The types and the weights of the design's examples are theirs (`CONCEPTUAL` to `SPELLED`). The rules, the kinds after
-these and the prompt of the language model are ours; of its replies, broken JSON and weights that sum to 100 or nearly
-to 1 are repaired.
+The types and the weights of the design's examples are theirs (`CONCEPTUAL` to `SPELLED`). The
+rules, the kinds after these and the prompt of the language model are ours; of its replies, broken
+JSON and weights that sum to 100 or nearly to 1 are repaired.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class QueryAnalysis:
         if self.query_type not in TYPES:
             raise ValueError(f"Unknown query type {self.query_type!r}. Known: {', '.join(TYPES)}.")
         if set(self.weights) != set(SIDES):
-            raise ValueError(f"Weights name {', '.join(self.weights)}; they must name {', '.join(SIDES)}, each once.")
+            raise ValueError(
+                f"Weights name {', '.join(self.weights)}; they must name {', '.join(SIDES)}, each once."
+            )
         if not (min(self.weights.values()) >= 0 and abs(sum(self.weights.values()) - 1) <= 1e-6):
             raise ValueError(f"Weights {dict(self.weights)} must be at least 0 and sum to 1.")
 
@@ -61,30 +63,62 @@ RELATIONSHIP: Kind = ("relationship", (0.1, 0.2, 0.1, 0.6))
 FUZZY: Kind = ("fuzzy", (0.1, 0.2, 0.6, 0.1))
 CODE_PATTERN: Kind = ("mixed", (0.0, 0.2, 0.7, 0.1))
 SPELLED: Kind = ("identifier", (0.2, 0.5, 0.2, 0.1))
-QUESTION_WITH_NAME: Kind = ("mixed", (0.4, 0.35, 0.15, 0.1))  # halfway between conceptual and identifier
-CAPITALS: Kind = ("identifier", (0.1, 0.2, 0.6, 0.1))  # of the fuzzy: only the pattern side reads capitals
-NAMES_IN_PROSE: Kind = ("relationship", (0.03, 0.03, 0.0, 0.94))  # chosen on questions of MuSiQue's train split
+# halfway between conceptual and identifier
+QUESTION_WITH_NAME: Kind = ("mixed", (0.4, 0.35, 0.15, 0.1))
+# of the fuzzy: only the pattern side reads capitals
+CAPITALS: Kind = ("identifier", (0.1, 0.2, 0.6, 0.1))
+# chosen on questions of MuSiQue's train split
+NAMES_IN_PROSE: Kind = ("relationship", (0.03, 0.03, 0.0, 0.94))
 
-# What a query must be, what it then is, and why; `{names}` and `{misspelt}` are the query's first few.
+# What a query must be, what it then is, and why; `{names}` and `{misspelt}` are the query's first
+# few.
 _RULES: tuple[tuple[Callable[[Signals], object], Kind, str], ...] = (
     (lambda of: not of.content_words, CONCEPTUAL, "no word to look up, so only meaning is left"),
     (lambda of: of.as_pattern, CODE_PATTERN, "written as a regular expression or with wildcards"),
     (lambda of: of.coded_format, CODE_PATTERN, "describes a format by an example"),
-    (lambda of: of.misspelt, FUZZY, "the corpus lacks {misspelt} but has names like it: a likely typo"),
-    (lambda of: of.names and of.roughly and not of.asks_how, FUZZY, "asks for a name that is only like {names}"),
+    (
+        lambda of: of.misspelt,
+        FUZZY,
+        "the corpus lacks {misspelt} but has names like it: a likely typo",
+    ),
+    (
+        lambda of: of.names and of.roughly and not of.asks_how,
+        FUZZY,
+        "asks for a name that is only like {names}",
+    ),
     (lambda of: of.names and of.asks_relation, RELATIONSHIP, "asks what is related to {names}"),
-    (lambda of: of.names and of.asks_how, QUESTION_WITH_NAME, "a how or why question that names {names}"),
+    (
+        lambda of: of.names and of.asks_how,
+        QUESTION_WITH_NAME,
+        "a how or why question that names {names}",
+    ),
     (lambda of: of.names and of.relation, RELATIONSHIP, "asks what is related to {names}"),
-    (lambda of: of.other_capitals and not of.question, CAPITALS, "names {names}: its capitals matter"),
+    (
+        lambda of: of.other_capitals and not of.question,
+        CAPITALS,
+        "names {names}: its capitals matter",
+    ),
     (lambda of: of.names, IDENTIFIER, "names {names}"),
     (lambda of: of.words == 1, IDENTIFIER, "a single word, to be looked up"),
-    (lambda of: of.spelled and not of.question, SPELLED, "its words together spell a name of the corpus"),
-    (lambda of: of.code and of.words <= 3 and not of.question, IDENTIFIER, "a code, to be looked up"),
+    (
+        lambda of: of.spelled and not of.question,
+        SPELLED,
+        "its words together spell a name of the corpus",
+    ),
+    (
+        lambda of: of.code and of.words <= 3 and not of.question,
+        IDENTIFIER,
+        "a code, to be looked up",
+    ),
     (lambda of: of.code and of.explained, QUESTION_WITH_NAME, "asks what a code means"),
     (lambda of: of.asks_relation and not of.phrases, RELATIONSHIP, "asks what is related"),
     (lambda of: of.asks_relation, NAMES_IN_PROSE, "asks what is related to things named in prose"),
     (lambda of: of.how_to, CONCEPTUAL, "a how or why question: its meaning counts"),
-    (lambda of: of.phrases, NAMES_IN_PROSE, "a question about things named in prose: who mentions whom"),
+    (
+        lambda of: of.phrases,
+        NAMES_IN_PROSE,
+        "a question about things named in prose: who mentions whom",
+    ),
     (lambda _: True, CONCEPTUAL, "names nothing: its meaning counts"),
 )
 
@@ -123,8 +157,14 @@ class FixedAnalyser:
 
     def __post_init__(self) -> None:
         try:
-            by_side = dict(self.weights if isinstance(self.weights, Mapping) else zip(SIDES, self.weights, strict=True))
-            checked = QueryAnalysis("mixed", {side: float(weight) for side, weight in by_side.items()}, "")
+            by_side = dict(
+                self.weights
+                if isinstance(self.weights, Mapping)
+                else zip(SIDES, self.weights, strict=True)
+            )
+            checked = QueryAnalysis(
+                "mixed", {side: float(weight) for side, weight in by_side.items()}, ""
+            )
         except (TypeError, ValueError) as error:
             sides = ", ".join(SIDES)
             raise ParameterError(
@@ -158,13 +198,26 @@ class LearnedAnalyser:
         fitted = [query for query in queries if fingerprint(query) in self.fitted_on]
         if fitted:
             first = f"{len(fitted)} of {len(queries)} queries (first: {fitted[0].id!r}, {fitted[0].text[:60]!r})"
-            raise ValueError(f"{first} are among those this analyser was fitted on. Evaluate it on other questions.")
+            raise ValueError(
+                f"{first} are among those this analyser was fitted on. Evaluate it on other questions."
+            )
         # einsum: BLAS may round a batch and a single query differently.
-        predicted = np.einsum("gf,qf->qg", self.coefficients, features_of(queries, self.vocabulary)) + self.intercept
-        reasons = [f"predicted score {best:.3f}, the highest of the grid" for best in predicted.max(axis=1, initial=0)]
+        predicted = (
+            np.einsum("gf,qf->qg", self.coefficients, features_of(queries, self.vocabulary))
+            + self.intercept
+        )
+        reasons = [
+            f"predicted score {best:.3f}, the highest of the grid"
+            for best in predicted.max(axis=1, initial=0)
+        ]
         rules = RuleAnalyser(self.vocabulary).analyse(queries)
-        columns = zip(rules, self.grid[predicted.round(9).argmax(axis=1)].tolist(), reasons, strict=True)
-        return [analysis_of((rule.query_type, tuple(weights)), reason) for rule, weights, reason in columns]
+        columns = zip(
+            rules, self.grid[predicted.round(9).argmax(axis=1)].tolist(), reasons, strict=True
+        )
+        return [
+            analysis_of((rule.query_type, tuple(weights)), reason)
+            for rule, weights, reason in columns
+        ]
 
     def save(self, path: Path | str) -> None:
         """Write the model as JSON, without the vocabulary."""
@@ -188,7 +241,9 @@ class LearnedAnalyser:
                 if arrays[name].shape != (n, *shape) or not np.isfinite(arrays[name]).all():
                     raise DataError(f"{path}: {name} is not of shape {(n, *shape)}, or not finite.")
             fitted_on = frozenset(record["fitted_on"])
-            return cls(**arrays, alpha=float(record["alpha"]), fitted_on=fitted_on, vocabulary=vocabulary)
+            return cls(
+                **arrays, alpha=float(record["alpha"]), fitted_on=fitted_on, vocabulary=vocabulary
+            )
 
 
 def features_of(queries: Sequence[Query], vocabulary: TrigramIndex | None) -> FloatArray:
@@ -199,7 +254,9 @@ def features_of(queries: Sequence[Query], vocabulary: TrigramIndex | None) -> Fl
 
 def fingerprint(query: Query) -> str:
     """Of the text with case and spacing folded: a question in capitals is not a new one."""
-    return hashlib.sha256(" ".join(query.text.casefold().split()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return hashlib.sha256(
+        " ".join(query.text.casefold().split()).encode("utf-8", "surrogatepass")
+    ).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
@@ -226,7 +283,9 @@ ANALYSERS: Registry[Analyser] = Registry(
     "analyser",
     {
         "fixed": lambda _store, _vocabulary: FixedAnalyser(),
-        "learned(FILE)": lambda _store, vocabulary, file: LearnedAnalyser.load(str(file), vocabulary),
+        "learned(FILE)": lambda _store, vocabulary, file: LearnedAnalyser.load(
+            str(file), vocabulary
+        ),
         "llm(MODEL@BASE_URL)": "kg2rag.llm.analyser:named",
         "rules": lambda _store, vocabulary: RuleAnalyser(vocabulary),
     },

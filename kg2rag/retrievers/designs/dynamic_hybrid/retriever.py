@@ -1,8 +1,9 @@
 """Query -> dense, BM25, pattern and `mention_ppr` rankings, fused with weights chosen for that query.
 
-The design: weighted reciprocal rank fusion over an analysis of the query, or with the weights that the caller gives.
-Ours: the graph side is `mention_ppr`, a walk over mentions, whatever graph is given (`graph=graph_augmented` searches
-the graph, as the design does); a side of weight 0 is not run for a query, and any system may be a side.
+The design: weighted reciprocal rank fusion over an analysis of the query, or with the weights that
+the caller gives. Ours: the graph side is `mention_ppr`, a walk over mentions, whatever graph is
+given (`graph=graph_augmented` searches the graph, as the design does); a side of weight 0 is not
+run for a query, and any system may be a side.
 """
 
 from __future__ import annotations
@@ -14,22 +15,54 @@ from functools import cached_property
 from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.retrievers import systems
 from kg2rag.retrievers.contract import DesignAliases, Retriever, Tuned
-from kg2rag.retrievers.designs.dynamic_hybrid.analysers import ANALYSERS, SIDES, Analyser, FixedAnalyser, QueryAnalysis
+from kg2rag.retrievers.designs.dynamic_hybrid.analysers import (
+    ANALYSERS,
+    SIDES,
+    Analyser,
+    FixedAnalyser,
+    QueryAnalysis,
+)
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.retrievers.system_parts import workloads
 from kg2rag.text.registry import split
-from kg2rag.types import Count, Notes, ParameterError, Query, Ranking, Weight, check, refused, sources
+from kg2rag.types import (
+    Count,
+    Notes,
+    ParameterError,
+    Query,
+    Ranking,
+    Weight,
+    check,
+    refused,
+    sources,
+)
 
 NAME = "dynamic_hybrid"
 COLOUR = "#8C6BB1"  # in plots
 TUNING = (
-    Tuned(NAME, "the rules that tell kinds of query apart", "chosen", None, ("musique-100", "cosqa-500")),
-    Tuned(NAME, "all of mention_ppr, its graph side", "chosen", 61, ("musique-100", "hotpotqa-300", "2wiki-1000")),
+    Tuned(
+        NAME,
+        "the rules that tell kinds of query apart",
+        "chosen",
+        None,
+        ("musique-100", "cosqa-500"),
+    ),
+    Tuned(
+        NAME,
+        "all of mention_ppr, its graph side",
+        "chosen",
+        61,
+        ("musique-100", "hotpotqa-300", "2wiki-1000"),
+    ),
 )
 ALIASES = DesignAliases(
     "dynamic hybrid",
     (
-        ("dense, sparse, pattern", "weights", "by these names; `sides` names other systems for them"),
+        (
+            "dense, sparse, pattern",
+            "weights",
+            "by these names; `sides` names other systems for them",
+        ),
         (
             "analyzeQuery, analyzer, llm",
             "analyser",
@@ -57,8 +90,8 @@ class HybridNotes(Notes):
 class DynamicHybrid(Retriever):
     """Four kinds of retrieval, weighed per query; the graph side is `mention_ppr`, whatever graph is given.
 
-    The notes say what each query was taken for (`HybridNotes`); a hit's parts are what each side contributed
-    to its score, its rank and score there; its stage is the side that contributed most.
+    The notes say what each query was taken for (`HybridNotes`); a hit's parts are what each side
+    contributed to its score, its rank and score there; its stage is the side that contributed most.
 
     Parameters
     ----------
@@ -83,7 +116,9 @@ class DynamicHybrid(Retriever):
     def __post_init__(self) -> None:
         if self.weights is not None:
             if self.analyser != "rules":
-                raise ParameterError(f"weights leave nothing to analyse: leave out the analyser {self.analyser!r}.")
+                raise ParameterError(
+                    f"weights leave nothing to analyse: leave out the analyser {self.analyser!r}."
+                )
             object.__setattr__(self, "weights", FixedAnalyser(self.weights).weights)
         check(self)
         if isinstance(self.analyser, str):
@@ -95,7 +130,9 @@ class DynamicHybrid(Retriever):
         """The four retrievers, by side."""
         names = [*split(self.sides, "+"), self.graph]
         if len(names) != len(SIDES):
-            raise refused("sides", self.sides, "three systems joined by '+', such as dense+bm25+pattern")
+            raise refused(
+                "sides", self.sides, "three systems joined by '+', such as dense+bm25+pattern"
+            )
         return {side: systems.build(name, self.kb) for side, name in zip(SIDES, names, strict=True)}
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
@@ -111,7 +148,10 @@ class DynamicHybrid(Retriever):
             rankings = retriever.retrieve_batch([queries[i] for i in weighed], self.depth)
             for i, ranking in zip(weighed, rankings, strict=True):
                 rankings_of[i][side] = _as_side(ranking, side)
-        return [self._fuse(rankings, analysis, k) for rankings, analysis in zip(rankings_of, analyses, strict=True)]
+        return [
+            self._fuse(rankings, analysis, k)
+            for rankings, analysis in zip(rankings_of, analyses, strict=True)
+        ]
 
     def _fuse(self, rankings: Mapping[str, Ranking], analysis: QueryAnalysis, k: int) -> Ranking:
         fused = blend(rankings, analysis.weights, k, self.constant)
@@ -127,7 +167,10 @@ class DynamicHybrid(Retriever):
         return replace(fused, notes=notes)
 
     def retrieve(
-        self, query: str | Query, k: int = 10, weights: Sequence[float] | Mapping[str, float] | None = None
+        self,
+        query: str | Query,
+        k: int = 10,
+        weights: Sequence[float] | Mapping[str, float] | None = None,
     ) -> Ranking:
         """The ranking of one query; `weights` of the sides take the place of the analyser's."""
         if weights is None:
@@ -155,7 +198,11 @@ def _as_side(ranking: Ranking, side: str) -> Ranking:
     return replace(ranking, stages=stages, notes=replace(ranking.notes, source=source))
 
 
-def blend(sides: Mapping[str, Ranking], weights: Mapping[str, float], k: int, constant: float) -> Ranking:
+def blend(
+    sides: Mapping[str, Ranking], weights: Mapping[str, float], k: int, constant: float
+) -> Ranking:
     """Weighted reciprocal rank fusion of one query's sides; one of weight 0 adds nothing, not even its hits."""
     counted = [side for side in SIDES if weights[side] > 0]
-    return fuse_rankings([sides[side] for side in counted], [weights[side] for side in counted], k, constant=constant)
+    return fuse_rankings(
+        [sides[side] for side in counted], [weights[side] for side in counted], k, constant=constant
+    )

@@ -1,7 +1,7 @@
 """Query text -> features of its form: question words, names, quoted codes, words the corpus lacks.
 
-Shared by the rules and the learned analyser, which read the query and the corpus's vocabulary, never gold. The forms of
-`asks_relation` are ours: "what uses X", but not "how to use X".
+Shared by the rules and the learned analyser, which read the query and the corpus's vocabulary,
+never gold. The forms of `asks_relation` are ours: "what uses X", but not "how to use X".
 """
 
 from __future__ import annotations
@@ -15,14 +15,24 @@ from kg2rag.knowledge import TrigramIndex
 from kg2rag.knowledge.indexes.lexical import stem
 from kg2rag.retrievers.linking.linkers import phrases
 from kg2rag.retrievers.pattern import slashed
-from kg2rag.text.code_names import LONGEST, WHOLE, format_by_example, key, looks_like_name, members, split, surfaces
+from kg2rag.text.code_names import (
+    LONGEST,
+    WHOLE,
+    format_by_example,
+    key,
+    looks_like_name,
+    members,
+    split,
+    surfaces,
+)
 from kg2rag.text.normalisation import FUNCTION_WORDS
 
 READ = 2000  # characters of a query that are read; the beginning shows its form
 LIKE = 0.6  # similarity from which an unknown name is a misspelling of a word of the corpus
 TYPO = 0.75  # the same for a word of prose; two neighbouring letters swapped are one edit
 LETTERS = 5  # of a word of prose at least: most shorter ones are like another word
-LOOKED_UP = 3  # words with a meaning, at most, of a query whose prose may be mistyped; a longer one is plain prose
+# words with a meaning, at most, of a query whose prose may be mistyped; a longer one is plain prose
+LOOKED_UP = 3
 
 _FORMS = {  # what a query says anywhere, or with ^ at its beginning
     "how_to": r"^(?:how\s+(?:do|does|can|could|should|would|to|is|are)\b|why\b|explain\b|describe\b"
@@ -41,7 +51,10 @@ _FORMS = {  # what a query says anywhere, or with ^ at its beginning
     "code": r"(?-i:[A-Z]{1,6}[-_ ]?\d+\w*(?:[-.]\w+)*|[A-Z][A-Z_]{3,})",
 }
 _FORM_PATTERNS = {name: re.compile(form, re.IGNORECASE) for name, form in _FORMS.items()}
-_FORMAT = re.compile(r"\b(?:formats?|formatted|patterns?|regex(?:es|p)?|wildcards?|starting with|ending with)\b", re.I)
+_FORMAT = re.compile(
+    r"\b(?:formats?|formatted|patterns?|regex(?:es|p)?|wildcards?|starting with|ending with)\b",
+    re.I,
+)
 _CODE_IN_QUOTES = re.compile(r"[\"'`“‘][^\s\"'`”’]*[\d_\-./*:#$%\\\[\]][^\s\"'`”’]*[\"'`”’]")
 
 
@@ -49,10 +62,11 @@ _CODE_IN_QUOTES = re.compile(r"[\"'`“‘][^\s\"'`”’]*[\d_\-./*:#$%\\\[\]][
 class Signals:
     """The form of a query.
 
-    `names` are words spelt like names in code; `misspelt` are those of them, or of a query of a few words, that the
-    corpus lacks but has a similar word for. `spelled`: its words together make a name of the corpus. `other_capitals`:
-    the corpus has one of the names as written, and in other capitals too. `asks_relation`: its form asks for related
-    things; `relation`: a word of relation occurs. `phrases`: capitalised and quoted ones after the first word.
+    `names` are words spelt like names in code; `misspelt` are those of them, or of a query of a few
+    words, that the corpus lacks but has a similar word for. `spelled`: its words together make a
+    name of the corpus. `other_capitals`: the corpus has one of the names as written, and in other
+    capitals too. `asks_relation`: its form asks for related things; `relation`: a word of relation
+    occurs. `phrases`: capitalised and quoted ones after the first word.
     """
 
     how_to: bool
@@ -80,8 +94,20 @@ class Signals:
 
     def numbers(self) -> list[float]:
         """The features of the learned analyser, each of the order of 1."""
-        flags = (self.how_to, self.question, self.relation, self.as_pattern or self.coded_format, self.spelled)
-        counts = (self.words / 10, self.content_words / 10, len(self.names), len(self.misspelt), self.phrases / 2)
+        flags = (
+            self.how_to,
+            self.question,
+            self.relation,
+            self.as_pattern or self.coded_format,
+            self.spelled,
+        )
+        counts = (
+            self.words / 10,
+            self.content_words / 10,
+            len(self.names),
+            len(self.misspelt),
+            self.phrases / 2,
+        )
         return [*map(float, flags), *map(float, counts), self.known_share]
 
 
@@ -145,7 +171,9 @@ def _is_known(word: str, vocabulary: TrigramIndex) -> bool:
     return all(vocabulary.document_frequency(part) for part in parts if part)
 
 
-def _misspelt(signals: Signals, content: Sequence[str], unknown: set[str], vocabulary: TrigramIndex) -> tuple[str, ...]:
+def _misspelt(
+    signals: Signals, content: Sequence[str], unknown: set[str], vocabulary: TrigramIndex
+) -> tuple[str, ...]:
     """The unknown names that are like a name of the corpus, then the unknown words of prose that are mistyped."""
     names = [*signals.names]
     prose: Sequence[str] = ()
@@ -179,7 +207,9 @@ def _spells_a_name(words: Sequence[str], vocabulary: TrigramIndex) -> bool:
 def _has_other_capitals(name: str, vocabulary: TrigramIndex) -> bool:
     """Whether the corpus has the name as written, and in other capitals too, as api_key and API_KEY."""
     spellings = vocabulary.spellings(key(name))
-    return name in spellings and [spelling.lower() for spelling in spellings].count(name.lower()) > 1
+    return (
+        name in spellings and [spelling.lower() for spelling in spellings].count(name.lower()) > 1
+    )
 
 
 def _wildcard(word: str) -> bool:
@@ -191,7 +221,9 @@ def _wildcard(word: str) -> bool:
 
 def _like_a_name(word: str, vocabulary: TrigramIndex) -> bool:
     unknown = (part for part in split(word) if not vocabulary.document_frequency(key(part)))
-    return len(vocabulary.similar(key(word), LIKE, 1).keys) > 0 or any(_mistyped(part, vocabulary) for part in unknown)
+    return len(vocabulary.similar(key(word), LIKE, 1).keys) > 0 or any(
+        _mistyped(part, vocabulary) for part in unknown
+    )
 
 
 def _mistyped(word: str, vocabulary: TrigramIndex) -> bool:
@@ -201,7 +233,9 @@ def _mistyped(word: str, vocabulary: TrigramIndex) -> bool:
     sought = key(word)
     if len(sought) < LETTERS:
         return False
-    nearest = [str(vocabulary.keys[code]) for code in vocabulary.similar(sought, LIKE, 10).keys.tolist()]
+    nearest = [
+        str(vocabulary.keys[code]) for code in vocabulary.similar(sought, LIKE, 10).keys.tolist()
+    ]
     corrections = [name for name in nearest if OSA.normalized_similarity(sought, name) >= TYPO]
     return bool(corrections) and stem(sought) not in map(stem, corrections)
 
@@ -212,10 +246,21 @@ handle hold host implement impact import inherit instantiate invoke join link li
 open override own point produce publish read receive refer reference relate rely require run send serve subclass
 subscribe talk touch trigger update use validate wrap write""".split()
 _PREPOSITIONS = "on|upon|to|from|with|in|into|by|of|against"
-_IRREGULAR = {"read": "read", "write": "written", "run": "run", "hold": "held", "build": "built", "send": "sent"}
+_IRREGULAR = {
+    "read": "read",
+    "write": "written",
+    "run": "run",
+    "hold": "held",
+    "build": "built",
+    "send": "sent",
+}
 _IRREGULAR |= {"break": "broken", "rely": "relied", "modify": "modified"}
-_ACTIVE = "|".join([*_VERBS, *(f"{verb[:-1]}ies" if verb[-1] == "y" else f"{verb}e?s" for verb in _VERBS)])
-_PAST = {verb: f"{verb}d" if verb[-1] == "e" else f"{verb}(?:ped|led|ed)" for verb in _VERBS} | _IRREGULAR
+_ACTIVE = "|".join(
+    [*_VERBS, *(f"{verb[:-1]}ies" if verb[-1] == "y" else f"{verb}e?s" for verb in _VERBS)]
+)
+_PAST = {
+    verb: f"{verb}d" if verb[-1] == "e" else f"{verb}(?:ped|led|ed)" for verb in _VERBS
+} | _IRREGULAR
 _PASSIVE = "|".join(_PAST.values())
 _THINGS = r"""^(?:(?:list|show|find|get|give|name)\s+(?:me\s+)?)?(?:(?:all|every|any|the)\s+)?(?:
     (?:things?|everything|anything|all|those)(?:\s+\w+)?|

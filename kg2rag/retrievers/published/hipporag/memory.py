@@ -1,14 +1,17 @@
 """A knowledge base -> what HippoRAG derives from it: phrases, facts, their vectors, and the graph that joins them.
 
-A phrase is an end of a triple under HippoRAG's own normalisation, which merges fewer spellings than `KnowledgeGraph`:
-phrases are made of the source's triples, not of the graph's. What the importers drop before (blank parts, parts that
-are no strings) is counted in their notes; HippoRAG would keep it. All settings of both systems share what is built.
+A phrase is an end of a triple under HippoRAG's own normalisation, which merges fewer spellings than
+`KnowledgeGraph`: phrases are made of the source's triples, not of the graph's. What the importers
+drop before (blank parts, parts that are no strings) is counted in their notes; HippoRAG would keep
+it. All settings of both systems share what is built.
 
-Edges (theirs [1], as the released code behaves, commit c617143f): between the ends of a fact 2 for each statement;
-between a passage and its phrases 1; between synonyms their cosine in each direction found, replacing a fact's weight.
-Ours: statements without a passage join their ends and no passage; passages of equal contents stay two.
+Edges (theirs [1], as the released code behaves, commit c617143f): between the ends of a fact 2 for
+each statement; between a passage and its phrases 1; between synonyms their cosine in each direction
+found, replacing a fact's weight. Ours: statements without a passage join their ends and no passage;
+passages of equal contents stay two.
 
-[1] Gutiérrez et al., "From RAG to Memory: Non-Parametric Continual Learning for Large Language Models", ICML 2025.
+[1] Gutiérrez et al., "From RAG to Memory: Non-Parametric Continual Learning for Large Language
+Models", ICML 2025.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ from kg2rag.knowledge.graph.pagerank import WalkGraph
 from kg2rag.types import Corpus, FloatArray, IntArray, Matrix, Triple
 
 VERSION = 2  # raise it when the rules change, so that stored tables are rebuilt
-MAX_STEPS = 3  # edges from a start to the passage; the rank of a passage farther away has other causes
+# edges from a start to the passage; the rank of a passage farther away has other causes
+MAX_STEPS = 3
 MAX_SYNONYMS = 101  # of a phrase
 BLOCK_ROWS = 256  # that are compared at once: with all of 100,000, 100 MB of cosines
 SLACK = 1e-4  # how far below the threshold cosines in float32 are still computed again
@@ -100,7 +104,12 @@ class PhraseTable:
     def by_phrase(self) -> Incidence:
         """Phrase -> the statements that have it as an end."""
         owners = self.ends[self.fact_of].ravel()
-        return incidence(owners, np.repeat(np.arange(len(self.fact_of)), 2), np.ones_like(owners), len(self.phrases))
+        return incidence(
+            owners,
+            np.repeat(np.arange(len(self.fact_of)), 2),
+            np.ones_like(owners),
+            len(self.phrases),
+        )
 
     @cached_property
     def passages(self) -> Incidence:
@@ -140,7 +149,11 @@ class Synonyms(NamedTuple):
 
 
 def synonyms(
-    vectors: Matrix, threshold: float, sources: IntArray, targets: IntArray, limit: int = MAX_SYNONYMS
+    vectors: Matrix,
+    threshold: float,
+    sources: IntArray,
+    targets: IntArray,
+    limit: int = MAX_SYNONYMS,
 ) -> Synonyms:
     """The pairs of a source and a target, rows of norm 1, ascending, within a cosine, `threshold`: exact, O(n_rows²).
 
@@ -158,10 +171,14 @@ def synonyms(
     return Synonyms(*map(np.concatenate, zip(*results, strict=True)))
 
 
-def _nearest(vectors: Matrix, row: int, candidates: IntArray, threshold: float, limit: int) -> Synonyms:
+def _nearest(
+    vectors: Matrix, row: int, candidates: IntArray, threshold: float, limit: int
+) -> Synonyms:
     """The pairs of one row with candidates within a cosine."""
     targets = candidates[candidates != row]
-    cosines = np.einsum("ij,j->i", vectors[targets].astype(np.float64), vectors[row].astype(np.float64))
+    cosines = np.einsum(
+        "ij,j->i", vectors[targets].astype(np.float64), vectors[row].astype(np.float64)
+    )
     best = np.lexsort((targets, -cosines))
     best = best[cosines[best] >= threshold][:limit]
     return Synonyms(np.full(len(best), row), targets[best], cosines[best])
@@ -206,12 +223,18 @@ class PhraseGraph:
         table = self.table
         n_nodes = self.n_phrases + table.n_passages
         heads, tails = table.ends[table.fact_of].T
-        fact_keys, counts = np.unique(np.append(heads * n_nodes + tails, tails * n_nodes + heads), return_counts=True)
+        fact_keys, counts = np.unique(
+            np.append(heads * n_nodes + tails, tails * n_nodes + heads), return_counts=True
+        )
         synonym_keys = self.synonyms.sources * n_nodes + self.synonyms.targets
         is_fact = ~np.isin(fact_keys, synonym_keys)
-        member_keys = (self.n_phrases + table.passages.others.astype(np.int64)) * n_nodes + table.passages.owners
+        member_keys = (
+            self.n_phrases + table.passages.others.astype(np.int64)
+        ) * n_nodes + table.passages.owners
         keys = np.concatenate([fact_keys[is_fact], synonym_keys, member_keys])
-        weights = np.concatenate([counts[is_fact], self.synonyms.cosines, np.ones(len(member_keys))]).astype(np.float64)
+        weights = np.concatenate(
+            [counts[is_fact], self.synonyms.cosines, np.ones(len(member_keys))]
+        ).astype(np.float64)
         sources, targets = np.divmod(keys, n_nodes)
         is_loop = sources == targets
         return sources[~is_loop], targets[~is_loop], weights[~is_loop]
@@ -273,7 +296,10 @@ def phrases(kb: KnowledgeBase) -> PhraseTable:
     """HippoRAG's phrases and facts, of the source's triples, which the store keeps: extracting them may take long."""
 
     def write(folder: Path) -> None:
-        columns = {field.name: list(map(attrgetter(field.name), kb.extraction.triples)) for field in fields(Triple)}
+        columns = {
+            field.name: list(map(attrgetter(field.name), kb.extraction.triples))
+            for field in fields(Triple)
+        }
         pq.write_table(pa.table(columns), folder / "triples.parquet")
 
     def built() -> PhraseTable:
@@ -305,9 +331,14 @@ def phrase_graph(kb: KnowledgeBase, threshold: float) -> PhraseGraph:
     def built() -> PhraseGraph:
         table = phrases(kb)
         digest = hashlib.sha256("\n".join(table.phrases).encode()).hexdigest()
-        key = {"phrases": digest, "encoder": kb.embedder.fingerprint(kb.store), "threshold": threshold}
+        key = {
+            "phrases": digest,
+            "encoder": kb.embedder.fingerprint(kb.store),
+            "threshold": threshold,
+        }
 
-        def write(folder: Path) -> None:  # a phrase of two letters or digits starts no synonym, an empty one ends none
+        # a phrase of two letters or digits starts no synonym, an empty one ends none
+        def write(folder: Path) -> None:
             lengths = np.array([len(phrase.replace(" ", "")) for phrase in table.phrases])
             starts, ends = np.flatnonzero(lengths > 2), np.flatnonzero(lengths)
             synonyms(phrase_vectors(kb).vectors, threshold, starts, ends).save(folder)

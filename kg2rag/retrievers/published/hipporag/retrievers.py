@@ -1,16 +1,19 @@
 """Query -> passages by personalised PageRank over phrases: the first HippoRAG [1] and HippoRAG 2 [2].
 
-Of the first, theirs (Sec. 2 of [1]): each name of the query is linked to the phrase nearest by embedding; the walk
-starts there with weight 1 / (passages that have it), its specificity; a passage scores the sum over its phrases. Ours:
-the names are the query's quoted and capitalised phrases, or if it has none, the names of the graph that it spells out
-(the paper asks an LLM); a phrase counts once in a passage, however often stated there.
+Of the first, theirs (Sec. 2 of [1]): each name of the query is linked to the phrase nearest by
+embedding; the walk starts there with weight 1 / (passages that have it), its specificity; a passage
+scores the sum over its phrases. Ours: the names are the query's quoted and capitalised phrases, or
+if it has none, the names of the graph that it spells out (the paper asks an LLM); a phrase counts
+once in a passage, however often stated there.
 
-Of the second, theirs: all, as the released code behaves (commit c617143f), also where it departs from [2]. Ours, where
-theirs depends on hash order: equal facts by first statement, equal phrases alphabetically, equal passages by corpus
-position. Ours too: candidates restrict facts and walk, but edges and specificity remain the corpus's.
+Of the second, theirs: all, as the released code behaves (commit c617143f), also where it departs
+from [2]. Ours, where theirs depends on hash order: equal facts by first statement, equal phrases
+alphabetically, equal passages by corpus position. Ours too: candidates restrict facts and walk, but
+edges and specificity remain the corpus's.
 
-[1] Gutiérrez et al., "HippoRAG: Neurobiologically Inspired Long-Term Memory for Large Language Models", NeurIPS 2024.
-[2] Gutiérrez et al., "From RAG to Memory: Non-Parametric Continual Learning for Large Language Models", ICML 2025.
+[1] Gutiérrez et al., "HippoRAG: Neurobiologically Inspired Long-Term Memory for Large Language
+Models", NeurIPS 2024. [2] Gutiérrez et al., "From RAG to Memory: Non-Parametric Continual Learning
+for Large Language Models", ICML 2025.
 """
 
 from __future__ import annotations
@@ -25,7 +28,13 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.pagerank import NodeWeights, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
-from kg2rag.retrievers.dense import LazyPaths, VectorRetriever, WalkOrDense, by_columns, nearest_names
+from kg2rag.retrievers.dense import (
+    LazyPaths,
+    VectorRetriever,
+    WalkOrDense,
+    by_columns,
+    nearest_names,
+)
 from kg2rag.retrievers.fusion import min_max
 from kg2rag.retrievers.linking.linkers import Link, NGramLinker, phrases
 from kg2rag.retrievers.published.hipporag import memory
@@ -89,30 +98,46 @@ class PhraseWalk(WalkOrDense[Start]):
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
         """The passages and the phrases."""
-        return [*super().workloads(queries), self.kb.workload("phrases", memory.phrases(self.kb).phrases)]
+        return [
+            *super().workloads(queries),
+            self.kb.workload("phrases", memory.phrases(self.kb).phrases),
+        ]
 
-    def pagerank(self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]) -> list[FloatArray]:
+    def pagerank(
+        self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]
+    ) -> list[FloatArray]:
         """(n_nodes,) for each restart; with a mask over its passages and only the phrases they state."""
         graph = self.graph.walked(self.passages)
         scopes = [self.graph.scope(mask, self.passages) for mask in masks]
-        return [shares.dense(graph.n_nodes) for shares in walks(graph, restarts, self.damping, scopes=scopes)]
+        return [
+            shares.dense(graph.n_nodes)
+            for shares in walks(graph, restarts, self.damping, scopes=scopes)
+        ]
 
     def ranking(
-        self, query: Query, k: int, start: Start, mask: IntArray | None, rows: IntArray, **parts: FloatArray
+        self,
+        query: Query,
+        k: int,
+        start: Start,
+        mask: IntArray | None,
+        rows: IntArray,
+        **parts: FloatArray,
     ) -> Ranking:
         """Some passages by `parts`, (n_passages,) each, and how the walk came to them."""
         ranking = by_columns(self.kb, query, rows, parts, start.notes, k)
         ways = partial(self.graph.ways, start.phrases, ranking.rows, mask)
         return replace(ranking, paths=LazyPaths(ways, self.graph.triples))
 
-    def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
+    def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """Which passages the linked phrases lead to, by however long a walk."""
         graph = self.graph
         (start,) = self.link([query])
         (mask,) = self.kb.candidates([query])
         if not start:
             return (step("linked", "entity not linked", "nothing was linked: dense ranking", []),)
-        nodes, _ = graph.walked(self.passages).reached(start.phrases, within=graph.scope(mask, self.passages))
+        nodes, _ = graph.walked(self.passages).reached(
+            start.phrases, within=graph.scope(mask, self.passages)
+        )
         why = "no chain of facts, synonyms and passages leads from the linked phrases to it"
         rows = graph.table.passages.of_all(nodes[nodes < graph.n_phrases])
         return (step("linked", "entity not linked", why, rows),)
@@ -141,8 +166,12 @@ class HippoRAG(PhraseWalk):
         if not table.phrases:
             return [Start.of({}, NameNotes())] * len(queries)
         names = list(map(_names, queries, NGramLinker(kb, limit=MAX_NAMES).link_batch(queries)))
-        scopes = [None if mask is None else table.stated_in(mask)[1] for mask in kb.candidates(queries)]
-        return list(map(self._start, nearest_names(kb, lambda: memory.phrase_vectors(kb), names, scopes)))
+        scopes = [
+            None if mask is None else table.stated_in(mask)[1] for mask in kb.candidates(queries)
+        ]
+        return list(
+            map(self._start, nearest_names(kb, lambda: memory.phrase_vectors(kb), names, scopes))
+        )
 
     def _start(self, nearest: Sequence[tuple[str, int, float]]) -> Start:
         """The phrases nearest to a query's names, which come as (name, phrase, cosine)."""
@@ -161,16 +190,24 @@ class HippoRAG(PhraseWalk):
         members = memory.phrases(self.kb).passages
         n_passages = len(self.kb.corpus)
         masks = self.kb.candidates(queries)
-        walked = self.pagerank([NodeWeights.of(start.phrases, start.weights) for start in starts], masks)
+        walked = self.pagerank(
+            [NodeWeights.of(start.phrases, start.weights) for start in starts], masks
+        )
         rankings = []
         for query, start, mask, shares in zip(queries, starts, masks, walked, strict=True):
             mass = shares[members.owners]
-            sums = np.bincount(members.others, weights=mass, minlength=n_passages).astype(np.float64)
-            n_phrases = np.bincount(members.others[mass > 0], minlength=n_passages).astype(np.float64)
+            sums = np.bincount(members.others, weights=mass, minlength=n_passages).astype(
+                np.float64
+            )
+            n_phrases = np.bincount(members.others[mass > 0], minlength=n_passages).astype(
+                np.float64
+            )
             rows = np.flatnonzero(sums > 0)
             if mask is not None:
                 rows = np.intersect1d(rows, mask)
-            rankings.append(self.ranking(query, k, start, mask, rows, pagerank=sums, phrases=n_phrases))
+            rankings.append(
+                self.ranking(query, k, start, mask, rows, pagerank=sums, phrases=n_phrases)
+            )
         return rankings
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
@@ -216,7 +253,9 @@ class HippoRAG2(PhraseWalk):
         starts = [Start.of({}, FactNotes())] * len(queries)
         if not table.facts or not queries:
             return starts
-        scopes = [None if mask is None else table.stated_in(mask)[0] for mask in kb.candidates(queries)]
+        scopes = [
+            None if mask is None else table.stated_in(mask)[0] for mask in kb.candidates(queries)
+        ]
         vectors, index = kb.encode_queries(queries), memory.fact_vectors(kb)
         nearest = index.search(vectors, self.link_top_k, scopes)
         farthest = index.search(-vectors, 1, scopes)
@@ -224,7 +263,9 @@ class HippoRAG2(PhraseWalk):
             if len(facts) and queries[i].text.strip():
                 least = -farthest[i][1][0]
                 scores = min_max(cosines, least, cosines[0])
-                starts[i] = self._start(queries[i], dict(zip(facts.tolist(), scores.tolist(), strict=True)))
+                starts[i] = self._start(
+                    queries[i], dict(zip(facts.tolist(), scores.tolist(), strict=True))
+                )
         return starts
 
     def _start(self, query: Query, facts: Mapping[int, float]) -> Start:
@@ -252,17 +293,25 @@ class HippoRAG2(PhraseWalk):
             return facts
         codes = list(facts)
         table = memory.phrases(self.kb)
-        positions = dict.fromkeys(self.fact_filter(query.text, [table.facts[code] for code in codes]))
+        positions = dict.fromkeys(
+            self.fact_filter(query.text, [table.facts[code] for code in codes])
+        )
         for position in positions:
             if not 0 <= position < len(codes):
-                raise ValueError(f"fact_filter kept fact {position} of {len(codes)}; positions count from 0.")
+                raise ValueError(
+                    f"fact_filter kept fact {position} of {len(codes)}; positions count from 0."
+                )
         return {codes[position]: facts[codes[position]] for position in positions}
 
-    def restarts(self, queries: Sequence[Query], starts: Sequence[Start]) -> tuple[list[NodeWeights], FloatArray]:
+    def restarts(
+        self, queries: Sequence[Query], starts: Sequence[Start]
+    ) -> tuple[list[NodeWeights], FloatArray]:
         """Where the walks start, not scaled; every passage's cosine, (n_queries, n_passages)."""
         cosines = all_cosines(self.kb.encode_queries(queries), self.kb.vectors)
         restarts = []
-        for start, similarity, mask in zip(starts, cosines, self.kb.candidates(queries), strict=True):
+        for start, similarity, mask in zip(
+            starts, cosines, self.kb.candidates(queries), strict=True
+        ):
             rows = np.arange(len(similarity)) if mask is None else mask
             faint = self.passage_weight * min_max(similarity[rows])
             nodes = np.append(start.phrases, self.graph.n_phrases + rows)

@@ -1,9 +1,10 @@
 """Query -> Ranking as the released KG2RAG would choose it, with every departure from the paper as a switch.
 
-Follows the code of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, at commit 7d626c77, written anew. Theirs: the
-steps. Ours: insertion order where theirs is that of a hash; 1 / place as score, for the code orders and does not score.
-A sentence without text is none of our passages, and theirs has it as "title: ". The triples are those that the LLM
-wrote, preambles and blank parts included: the trees follow from these letters.
+Follows the code of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, at commit 7d626c77,
+written anew. Theirs: the steps. Ours: insertion order where theirs is that of a hash; 1 / place as
+score, for the code orders and does not score. A sentence without text is none of our passages, and
+theirs has it as "title: ". The triples are those that the LLM wrote, preambles and blank parts
+included: the trees follow from these letters.
 """
 
 from __future__ import annotations
@@ -30,18 +31,31 @@ from kg2rag.retrievers.published.kg2rag.paper import (
 from kg2rag.retrievers.published.kg2rag.released import TitlePool, dense_over, joined_texts
 from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, BiEncoder, Reranker, named, score_batches
 from kg2rag.text.registry import ParameterError, unknown
-from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Step, Triple, step
+from kg2rag.types import (
+    Count,
+    FloatArray,
+    IntArray,
+    Matrix,
+    Notes,
+    Query,
+    Ranking,
+    Step,
+    Triple,
+    step,
+)
 
 COLOUR = "#E69F00"  # in plots
 NO_TRIPLE = "no triple among the passages: ordered by"
-Selection = tuple[dict[int, TreeChoice], str]  # the rows chosen, in order, and what chose each; and what deviated
+# the rows chosen, in order, and what chose each; and what deviated
+Selection = tuple[dict[int, TreeChoice], str]
 
 
 class QueryPlan(NamedTuple):
     """What is known of a query before the reranker scores.
 
-    `nodes`: corpus row -> score, the `n_seeds` seeds first, then appended passages, each by score. `facts`, `rows`: the
-    triples of the graph and the passage of each. `trees`: their facts; `texts`: what the reranker reads of them.
+    `nodes`: corpus row -> score, the `n_seeds` seeds first, then appended passages, each by score.
+    `facts`, `rows`: the triples of the graph and the passage of each. `trees`: their facts;
+    `texts`: what the reranker reads of them.
     """
 
     nodes: dict[int, float]
@@ -61,7 +75,16 @@ class OfficialNotes(TreeNotes):
     mentioned: tuple[str, ...] = ()
 
 
-DEPARTURES = ("expansion", "expanded_score", "query_edges", "edge_order", "rerank_on", "overflow", "refill", "order")
+DEPARTURES = (
+    "expansion",
+    "expanded_score",
+    "query_edges",
+    "edge_order",
+    "rerank_on",
+    "overflow",
+    "refill",
+    "order",
+)
 """Of the released code from the paper, as far as they can affect a ranking; see `KG2RAGOfficial`."""
 
 
@@ -69,14 +92,16 @@ DEPARTURES = ("expansion", "expanded_score", "query_edges", "edge_order", "reran
 class KG2RAGOfficial(VectorRetriever):
     """KG2RAG as released: title expansion, spanning trees, rerank, and its own way of choosing passages.
 
-    Over its authors' sub-graphs (`subkgs(FILE)`), sentences and `mode="hotpotqa"` it is their code up to the order of
-    Python's sets. Over any other graph it is their method on other triples, and `remark` records it.
+    Over its authors' sub-graphs (`subkgs(FILE)`), sentences and `mode="hotpotqa"` it is their code
+    up to the order of Python's sets. Over any other graph it is their method on other triples, and
+    `remark` records it.
 
-    A hit has the stage "seed" or "expand"; its path are the facts of it that trees kept; its parts are `node`, the
-    score by which the code lists passages, and if a tree chose it, its rank from 1 (`tree`) and score (`reranker`).
+    A hit has the stage "seed" or "expand"; its path are the facts of it that trees kept; its parts
+    are `node`, the score by which the code lists passages, and if a tree chose it, its rank from 1
+    (`tree`) and score (`reranker`).
 
-    Each departure from the paper can be undone by its name in `paper`. Under "all" it chooses as `Expand >> Organise`.
-    By the paper, or by our reading if it is silent [ours]:
+    Each departure from the paper can be undone by its name in `paper`. Under "all" it chooses as
+    `Expand >> Organise`. By the paper, or by our reading if it is silent [ours]:
 
     - expansion: breadth-first over the triples. The code follows triple ends that are exactly a passage's title, and
       takes all passages of that title.
@@ -147,7 +172,7 @@ class KG2RAGOfficial(VectorRetriever):
         if isinstance(self.scorer, BiEncoder):
             self.retrieve_batch(queries, 1)
 
-    def workloads(self, queries: Sequence[Query]) -> list[Workload]:  # noqa: ARG002
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
         """The passages, as the released code joins title and text."""
         return [self.kb.workload("passages", self.kb.corpus.joined(released.SEPARATOR))]
 
@@ -155,11 +180,16 @@ class KG2RAGOfficial(VectorRetriever):
         """All trees of the batch are scored in one call."""
         plans = self.plan(queries)
         if self.organisation:
-            pairs = [[(query.text, text) for text in plan.texts] for query, plan in zip(queries, plans, strict=True)]
+            pairs = [
+                [(query.text, text) for text in plan.texts]
+                for query, plan in zip(queries, plans, strict=True)
+            ]
             selections = list(map(self.select, queries, plans, score_batches(self.scorer, pairs)))
         else:
             selections = [(dict.fromkeys(plan.nodes, UNCHOSEN), "not organised") for plan in plans]
-        return [self._ranking(*columns, k) for columns in zip(queries, plans, selections, strict=True)]
+        return [
+            self._ranking(*columns, k) for columns in zip(queries, plans, selections, strict=True)
+        ]
 
     def plan(self, queries: Sequence[Query]) -> list[QueryPlan]:
         """Everything up to the reranker: seeds, appended passages, graph, trees and their strings."""
@@ -168,7 +198,11 @@ class KG2RAGOfficial(VectorRetriever):
         return list(map(self._plan, queries, vectors, masks, nearest))
 
     def _plan(
-        self, query: Query, vector: Matrix, mask: IntArray | None, nearest: tuple[IntArray, FloatArray]
+        self,
+        query: Query,
+        vector: Matrix,
+        mask: IntArray | None,
+        nearest: tuple[IntArray, FloatArray],
     ) -> QueryPlan:
         seed_rows, cosines = nearest
         seeds = dict(zip(seed_rows.tolist(), cosines.tolist(), strict=True))
@@ -179,8 +213,11 @@ class KG2RAGOfficial(VectorRetriever):
         facts = self._facts(nodes, pool, around)
         rows = [self.kb.corpus.row(fact.passage_id) for fact in facts]
         mentioned: list[str] = []
-        if "query_edges" not in self.undone:  # by these passages' titles, not by all that the question may be about
-            mentioned = released.mentioned_names(query.text, [pool.titles[row] for row in nodes], facts)
+        # by these passages' titles, not by all that the question may be about
+        if "query_edges" not in self.undone:
+            mentioned = released.mentioned_names(
+                query.text, [pool.titles[row] for row in nodes], facts
+            )
         trees = self._trees(facts, np.array([nodes[row] for row in rows]), mentioned)
         texts = self._texts(trees, facts, rows, pool)
         return QueryPlan(nodes, len(seeds), facts, rows, trees, texts, mentioned)
@@ -192,7 +229,11 @@ class KG2RAGOfficial(VectorRetriever):
         return surroundings(self.kb.graph, np.array(list(seeds), dtype=np.int64), self.hops, mask)
 
     def _appended(
-        self, seeds: Mapping[int, float], pool: TitlePool, around: Surroundings | None, vector: Matrix
+        self,
+        seeds: Mapping[int, float],
+        pool: TitlePool,
+        around: Surroundings | None,
+        vector: Matrix,
     ) -> dict[int, float]:
         """The appended passages with their scores."""
         if not self.expansion:
@@ -206,10 +247,13 @@ class KG2RAGOfficial(VectorRetriever):
             return dict(zip(title_of, cosines.tolist(), strict=True))
         return {row: title_scores.smoothed(title) for row, title in title_of.items()}
 
-    def _facts(self, nodes: Mapping[int, float], pool: TitlePool, around: Surroundings | None) -> list[Triple]:
+    def _facts(
+        self, nodes: Mapping[int, float], pool: TitlePool, around: Surroundings | None
+    ) -> list[Triple]:
         """The triples among the passages, by passage in the order of the nodes.
 
-        If that order is only by similarity, as the paper has it, equal scores are ordered by corpus position.
+        If that order is only by similarity, as the paper has it, equal scores are ordered by corpus
+        position.
         """
         if around is None:
             facts = [triple for row in nodes for triple in pool.stated[row]]
@@ -221,7 +265,9 @@ class KG2RAGOfficial(VectorRetriever):
         place = {self.kb.corpus.ids[row]: number for number, row in enumerate(rows)}
         return sorted(facts, key=lambda fact: place[fact.passage_id])
 
-    def _trees(self, facts: Sequence[Triple], weights: FloatArray, mentioned: Sequence[str]) -> list[list[int]]:
+    def _trees(
+        self, facts: Sequence[Triple], weights: FloatArray, mentioned: Sequence[str]
+    ) -> list[list[int]]:
         """The facts of each spanning tree."""
         edges = [(fact.head.strip(), fact.tail.strip()) for fact in facts]
         if "edge_order" in self.undone:
@@ -229,14 +275,21 @@ class KG2RAGOfficial(VectorRetriever):
         return released.iteration_trees(edges, weights, mentioned)
 
     def _texts(
-        self, trees: Sequence[Sequence[int]], facts: Sequence[Triple], rows: Sequence[int], pool: TitlePool
+        self,
+        trees: Sequence[Sequence[int]],
+        facts: Sequence[Triple],
+        rows: Sequence[int],
+        pool: TitlePool,
     ) -> list[str]:
         """What the reranker reads of each tree."""
         if "rerank_on" in self.undone:
             return [triplets([facts[i] for i in tree], self.max_characters) for tree in trees]
         stated = pool.stated if self.mode == "musique" else None
         texts = joined_texts(self.kb)
-        return [released.tree_text([rows[i] for i in tree], texts, stated, self.max_characters) for tree in trees]
+        return [
+            released.tree_text([rows[i] for i in tree], texts, stated, self.max_characters)
+            for tree in trees
+        ]
 
     def select(self, query: Query, plan: QueryPlan, scores: FloatArray) -> Selection:
         """The passages of a query, at most `context`, by the scores of its trees."""
@@ -249,7 +302,9 @@ class KG2RAGOfficial(VectorRetriever):
             rows = [row for row in plan.nodes if row in rows]
         return {row: chosen.get(row, UNCHOSEN) for row in rows}, note
 
-    def _fill(self, query: Query, plan: QueryPlan, chosen: Collection[int]) -> tuple[list[int], str]:
+    def _fill(
+        self, query: Query, plan: QueryPlan, chosen: Collection[int]
+    ) -> tuple[list[int], str]:
         """The passages that may take the free places, and the warning about them."""
         if "refill" in self.undone:
             return self._without_triples(plan), "" if plan.trees else f"{NO_TRIPLE} similarity"
@@ -257,11 +312,15 @@ class KG2RAGOfficial(VectorRetriever):
             return self._reranked(query, plan, chosen), f"{NO_TRIPLE} the reranker"
         if len(chosen) >= self.context // 2 or len(chosen) == len(plan.nodes):
             return [], ""
-        return self._reranked(query, plan, chosen), "the trees did not fill the context: the reranker added the others"
+        return self._reranked(
+            query, plan, chosen
+        ), "the trees did not fill the context: the reranker added the others"
 
     def _without_triples(self, plan: QueryPlan) -> list[int]:
         """The passages that state no triple between two entities, by score."""
-        linking = {row for row, fact in zip(plan.rows, plan.facts, strict=True) if fact.head != fact.tail}
+        linking = {
+            row for row, fact in zip(plan.rows, plan.facts, strict=True) if fact.head != fact.tail
+        }
         return sorted(plan.nodes.keys() - linking, key=lambda row: (-plan.nodes[row], row))
 
     def _reranked(self, query: Query, plan: QueryPlan, chosen: Collection[int]) -> list[int]:
@@ -270,7 +329,8 @@ class KG2RAGOfficial(VectorRetriever):
         texts = joined_texts(self.kb)
         pairs = [(query.text, texts[row]) for row in nodes if row not in chosen]
         best = np.argsort(-score_batches(self.scorer, [pairs])[0], kind="stable")[: self.context]
-        return [nodes[position] for position in best.tolist()]  # positions among the others, in the list of all: theirs
+        # positions among the others, in the list of all: theirs
+        return [nodes[position] for position in best.tolist()]
 
     def _ranking(self, query: Query, plan: QueryPlan, selection: Selection, k: int) -> Ranking:
         chosen, note = selection
@@ -297,7 +357,9 @@ class KG2RAGOfficial(VectorRetriever):
         corpus = self.kb.corpus
         titles = list(dict.fromkeys(corpus.titles[row] for row in rows))
         if self.mode == "hotpotqa":
-            return sorted(rows, key=lambda row: (titles.index(corpus.titles[row]), corpus[row].position))
+            return sorted(
+                rows, key=lambda row: (titles.index(corpus.titles[row]), corpus[row].position)
+            )
         return sorted(rows, key=lambda row: titles.index(corpus.titles[row]))
 
     def _nodes(self, query: Query, plan: QueryPlan) -> Ranking:
@@ -305,7 +367,10 @@ class KG2RAGOfficial(VectorRetriever):
         rows = np.array(list(plan.nodes), dtype=np.int64)
         scores = np.array(list(plan.nodes.values()))
         groups = {}
-        for stage, places in {"seed": slice(plan.n_seeds), "expand": slice(plan.n_seeds, None)}.items():
+        for stage, places in {
+            "seed": slice(plan.n_seeds),
+            "expand": slice(plan.n_seeds, None),
+        }.items():
             groups[stage] = (rows[places], scores[places], {"node": scores[places]})
         notes = Notes(source={"seed": "dense", "expand": "graph"})
         return Ranking.from_groups(query.id, groups, self.kb.corpus.ids, {}, notes)

@@ -1,13 +1,15 @@
 """Passages -> those that state facts around theirs -> those of the best spanning trees of these facts: KG2RAG's paper.
 
-Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025. Eq. 3 to 5: breadth-first from every entity of the seeds' triples,
-then all triples between the entities reached, then the passages that state them. Eq. 6 to 8: every triple is an edge
-that weighs as much as its passage's cosine; each component keeps its maximum spanning tree, written depth-first from
-the heaviest edge; a reranker scores the trees, which give their passages, best tree first.
+Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025. Eq. 3 to 5: breadth-first from every entity of
+the seeds' triples, then all triples between the entities reached, then the passages that state
+them. Eq. 6 to 8: every triple is an edge that weighs as much as its passage's cosine; each
+component keeps its maximum spanning tree, written depth-first from the heaviest edge; a reranker
+scores the trees, which give their passages, best tree first.
 
-Ours, where the paper is silent: triples that no passage states are not walked; edges of equal weight are ordered by
-passage, then triple, trees of equal score by their heaviest edge; a tree that does not fit is cut; passages without
-triples take free places. The score of a hit is 1 / its place, for the method orders passages and does not score them.
+Ours, where the paper is silent: triples that no passage states are not walked; edges of equal
+weight are ordered by passage, then triple, trees of equal score by their heaviest edge; a tree that
+does not fit is cut; passages without triples take free places. The score of a hit is 1 / its place,
+for the method orders passages and does not score them.
 """
 
 from __future__ import annotations
@@ -23,8 +25,26 @@ from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.paths import Tree, TriplePaths, spanning_trees, stated_by, surroundings
 from kg2rag.retrievers.contract import Pipeline, Stage
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, Reranker, RerankingStage, named, score_batches
-from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, Triple, checked, step
+from kg2rag.retrievers.rerankers import (
+    DEFAULT_RERANKER,
+    Reranker,
+    RerankingStage,
+    named,
+    score_batches,
+)
+from kg2rag.types import (
+    Count,
+    FloatArray,
+    IntArray,
+    Matrix,
+    Notes,
+    Query,
+    Ranking,
+    Trace,
+    Triple,
+    checked,
+    step,
+)
 from kg2rag.types.notes import INNER, sources
 from kg2rag.types.passages import Paths, first_of
 from kg2rag.types.rankings import rescored
@@ -47,7 +67,8 @@ class ExpandNotes(Notes):
 class Expand(Stage):
     """Adds the passages within `hops` triples of the seeds' entities; drops none. All are scored by their `cosine`.
 
-    A passage that was added has the stage "expand", the part `hop` and the path of triples from a seed's to its own.
+    A passage that was added has the stage "expand", the part `hop` and the path of triples from a
+    seed's to its own.
 
     Parameters
     ----------
@@ -71,19 +92,29 @@ class Expand(Stage):
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Expand each ranking within its query's candidates."""
-        return list(map(self._expand, rankings, self.kb.encode_queries(queries), self.kb.candidates(queries)))
+        return list(
+            map(
+                self._expand, rankings, self.kb.encode_queries(queries), self.kb.candidates(queries)
+            )
+        )
 
     def _expand(self, ranking: Ranking, vector: Matrix, mask: IntArray | None) -> Ranking:
         graph, table = self.kb.graph, self.kb.graph.triples
         around = surroundings(graph, ranking.rows, self.hops, mask)
         passages = table.passages[around.triples].astype(np.int64)
-        hops = np.minimum(around.hops[table.heads[around.triples]], around.hops[table.tails[around.triples]])
-        order = np.lexsort((hops, passages))  # of every passage the triple nearest to the seeds comes first
+        hops = np.minimum(
+            around.hops[table.heads[around.triples]], around.hops[table.tails[around.triples]]
+        )
+        # of every passage the triple nearest to the seeds comes first
+        order = np.lexsort((hops, passages))
         distinct, first = np.unique(passages[order], return_index=True)
         new = order[first[~np.isin(distinct, ranking.rows)]]
         rows = np.append(ranking.rows, passages[new])
         cosines = self.kb.dense.cosines(vector, rows)
-        parts = {name: np.append(column, np.full(len(new), np.nan)) for name, column in ranking.score_parts.items()}
+        parts = {
+            name: np.append(column, np.full(len(new), np.nan))
+            for name, column in ranking.score_parts.items()
+        }
         parts["cosine"] = cosines
         parts["hop"] = np.append(np.zeros(len(ranking)), 1.0 + hops[new])
         stage_codes = np.zeros(len(ranking)) if ranking.stage_codes is None else ranking.stage_codes
@@ -116,7 +147,9 @@ class Expand(Stage):
         stating = np.flatnonzero(np.diff(graph.stated[0]))
 
         def traced(seed: Ranking, ranking: Ranking, mask: IntArray | None) -> Trace:
-            joined = graph.triples.passages[surroundings(graph, seed.rows, graph.n_entities, mask).triples]
+            joined = graph.triples.passages[
+                surroundings(graph, seed.rows, graph.n_entities, mask).triples
+            ]
             steps = (
                 step("states a triple", "entity not linked", no_triple, stating, ranking.rows),
                 step("joined to a seed", "entity not linked", no_chain, joined, ranking.rows),
@@ -141,7 +174,8 @@ def select_passages(
 ) -> Chosen:
     """Corpus row -> what gave it, best tree first, in the order in which a tree lists (position, row); Eq. 8.
 
-    A tree with more passages than there are places gives its first ones; if `whole`, it ends the choice.
+    A tree with more passages than there are places gives its first ones; if `whole`, it ends the
+    choice.
     """
     chosen: Chosen = {}
     for rank, tree in enumerate(np.argsort(-scores, kind="stable").tolist(), start=1):
@@ -172,7 +206,9 @@ class TreeNotes(Notes):
     filled: int = 0
 
 
-def rank_selected(ranking: Ranking, chosen: Chosen, paths: Paths, notes: TreeNotes, **parts: FloatArray) -> Ranking:
+def rank_selected(
+    ranking: Ranking, chosen: Chosen, paths: Paths, notes: TreeNotes, **parts: FloatArray
+) -> Ranking:
     """Some hits of a ranking, in the order of `chosen`, with their place, the tree that gave each, and `parts`."""
     rows = np.array(list(chosen), dtype=np.int64)
     places = np.arange(1, len(chosen) + 1, dtype=np.float64)
@@ -193,8 +229,8 @@ def rank_selected(ranking: Ranking, chosen: Chosen, paths: Paths, notes: TreeNot
 class Forest(NamedTuple):
     """A query before the reranker scores.
 
-    `cosines`: (n_hits,). `edges`: triple codes, heaviest first, to which the trees' edge numbers point; `rows`: the
-    passage of each. `texts`: the triplet representation of each tree.
+    `cosines`: (n_hits,). `edges`: triple codes, heaviest first, to which the trees' edge numbers
+    point; `rows`: the passage of each. `texts`: the triplet representation of each tree.
     """
 
     cosines: FloatArray
@@ -213,9 +249,10 @@ class Forest(NamedTuple):
 class Organise(RerankingStage):
     """Keeps and orders passages by the spanning trees of their triples.
 
-    After `Expand` the triples are those it found, elsewhere those that the hits' passages state. A hit keeps its stage;
-    its path leads from the heaviest edge of its tree to its own; its parts are `cosine` and, if a tree gave it,
-    `tree` (the tree's rank, from 1) and `reranker` (the tree's score).
+    After `Expand` the triples are those it found, elsewhere those that the hits' passages state. A
+    hit keeps its stage; its path leads from the heaviest edge of its tree to its own; its parts are
+    `cosine` and, if a tree gave it, `tree` (the tree's rank, from 1) and `reranker` (the tree's
+    score).
 
     Parameters
     ----------
@@ -237,12 +274,20 @@ class Organise(RerankingStage):
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """All trees of the batch are scored in one call."""
         forests = self._forests(queries, rankings)
-        return [self._organised(ranking, *forest) for ranking, forest in zip(rankings, forests, strict=True)]
+        return [
+            self._organised(ranking, *forest)
+            for ranking, forest in zip(rankings, forests, strict=True)
+        ]
 
-    def _forests(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[tuple[Forest, Chosen]]:
+    def _forests(
+        self, queries: Sequence[Query], rankings: Sequence[Ranking]
+    ) -> list[tuple[Forest, Chosen]]:
         """The trees of each query, and the passages that they give."""
         forests = list(map(self._forest, rankings, self.kb.encode_queries(queries)))
-        pairs = [[(query.text, text) for text in forest.texts] for query, forest in zip(queries, forests, strict=True)]
+        pairs = [
+            [(query.text, text) for text in forest.texts]
+            for query, forest in zip(queries, forests, strict=True)
+        ]
         chosen = []
         for forest, scores in zip(forests, score_batches(self.scorer, pairs), strict=True):
             trees = [self._arranged(tree, forest.rows) for tree in forest.trees]
@@ -253,26 +298,37 @@ class Organise(RerankingStage):
         """(position, row) of the tree's edges in the order in which it gives its passages."""
         positions = list(range(len(tree.edges)))
         if self.arrangement == "similarity":
-            positions.sort(key=lambda position: tree.edges[position])  # edges are numbered from the heaviest
+            # edges are numbered from the heaviest
+            positions.sort(key=lambda position: tree.edges[position])
         return [(position, int(rows[tree.edges[position]])) for position in positions]
 
     def _forest(self, ranking: Ranking, vector: Matrix) -> Forest:
         """From the triples that `Expand` found, or without it from those that the hits' passages state."""
         graph, expanded = self.kb.graph, ranking.notes.find(ExpandNotes)
         if expanded is not None and expanded.subgraph is None:
-            raise ValueError(f"query {ranking.query_id!r}: the ranking was kept without its triples. Expand it anew.")
-        triples = stated_by(graph, ranking.rows) if expanded is None else np.array(expanded.subgraph, dtype=np.int64)
+            raise ValueError(
+                f"query {ranking.query_id!r}: the ranking was kept without its triples. Expand it anew."
+            )
+        triples = (
+            stated_by(graph, ranking.rows)
+            if expanded is None
+            else np.array(expanded.subgraph, dtype=np.int64)
+        )
         cosines = self.kb.dense.cosines(vector, ranking.rows)
         weights = np.full(graph.n_passages, -np.inf)
         weights[ranking.rows] = cosines
         rows = graph.triples.passages[triples].astype(np.int64)
         order = np.lexsort((triples, rows, -weights[rows]))
-        order = order[np.isfinite(weights[rows[order]])]  # a stage in between, or `depth`, may have dropped a passage
+        # a stage in between, or `depth`, may have dropped a passage
+        order = order[np.isfinite(weights[rows[order]])]
         edges = triples[order]
         trees = spanning_trees(graph.triples.heads[edges], graph.triples.tails[edges])
         # A triple takes seven characters or more: none is written that would be cut.
         longest = MAX_CHARACTERS // 7 + 1
-        texts = [triplets(map(graph.triple, edges[tree.edges[:longest]].tolist()), MAX_CHARACTERS) for tree in trees]
+        texts = [
+            triplets(map(graph.triple, edges[tree.edges[:longest]].tolist()), MAX_CHARACTERS)
+            for tree in trees
+        ]
         return Forest(cosines, edges, rows[order], trees, texts)
 
     def _organised(self, ranking: Ranking, forest: Forest, chosen: Chosen) -> Ranking:
@@ -282,13 +338,19 @@ class Organise(RerankingStage):
         if not self.whole_trees:
             is_loop = graph.triples.heads[forest.edges] == graph.triples.tails[forest.edges]
             linking = forest.rows[~is_loop].tolist()
-            treeless = sorted(cosine.keys() - {*chosen, *linking}, key=lambda row: (-cosine[row], row))
+            treeless = sorted(
+                cosine.keys() - {*chosen, *linking}, key=lambda row: (-cosine[row], row)
+            )
             filled = treeless[: self.context - len(chosen)]
         rows = {**chosen, **dict.fromkeys(filled, UNCHOSEN)}
         no_tree = "the passages share no triple between two entities: no tree, ordered by cosine"
-        notes = TreeNotes(warning="" if forest.trees else no_tree, trees=len(forest.trees), filled=len(filled))
+        notes = TreeNotes(
+            warning="" if forest.trees else no_tree, trees=len(forest.trees), filled=len(filled)
+        )
         paths = TriplePaths(graph, chosen, forest.path)
-        return rank_selected(ranking, rows, paths, notes, cosine=np.array([cosine[row] for row in rows]))
+        return rank_selected(
+            ranking, rows, paths, notes, cosine=np.array([cosine[row] for row in rows])
+        )
 
     def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
         """Which hits are in a spanning tree, which trees had their turn, and which of their passages found a place."""
@@ -298,14 +360,22 @@ class Organise(RerankingStage):
         large = f"its tree has more passages than there were places, {self.context}"
         read = [trace.ranking.top(self.depth) for trace in traces]
         extended = []
-        for trace, hits, (forest, chosen) in zip(traces, read, self._forests(queries, read), strict=True):
+        for trace, hits, (forest, chosen) in zip(
+            traces, read, self._forests(queries, read), strict=True
+        ):
             ranking = self._organised(hits, forest, chosen)
             passages = [forest.rows[tree.edges] for tree in forest.trees]
             used = {choice.tree for choice in chosen.values()}
             steps = (
                 step("read", "pruned", unread, hits.rows),
                 step("in a tree", "pruned", full, *passages, ranking.rows),
-                step("its tree's turn", "pruned", late, *(passages[tree] for tree in sorted(used)), ranking.rows),
+                step(
+                    "its tree's turn",
+                    "pruned",
+                    late,
+                    *(passages[tree] for tree in sorted(used)),
+                    ranking.rows,
+                ),
                 step("placed", "pruned", large, ranking.rows),
             )
             extended.append(Trace(ranking, (*trace.steps, *steps)))
@@ -327,13 +397,18 @@ def kg2rag(
 ) -> Pipeline:
     """Dense seeds, their surroundings in the triple graph, and the passages of its best spanning trees.
 
-    `reranker` is "bi-encoder" or a cross-encoder; the paper's is BAAI/bge-reranker-large. Its ablations: without
-    `expansion` only the seeds are organised; without `organisation` expanded passages are ranked by similarity.
+    `reranker` is "bi-encoder" or a cross-encoder; the paper's is BAAI/bge-reranker-large. Its
+    ablations: without `expansion` only the seeds are organised; without `organisation` expanded
+    passages are ranked by similarity.
     """
     if not (expansion or organisation):
-        raise ValueError("kg2rag without expansion and organisation is dense retrieval: use the system 'dense'.")
+        raise ValueError(
+            "kg2rag without expansion and organisation is dense retrieval: use the system 'dense'."
+        )
     expanded = Dense(kb) >> Expand(kb, hops, seeds)
     if not organisation:
         return expanded
-    organise = Organise(kb, context, whole_trees, arrangement, named(reranker, kb), 1000 if expansion else seeds)
+    organise = Organise(
+        kb, context, whole_trees, arrangement, named(reranker, kb), 1000 if expansion else seeds
+    )
     return (expanded if expansion else Dense(kb)) >> organise

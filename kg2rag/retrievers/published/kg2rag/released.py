@@ -1,11 +1,13 @@
 """Input of the released KG2RAG, and its treatment of titles, trees and strings.
 
-A name is *mentioned* by shared character n-grams, which is generous: they run across words, and a name shorter than one
-n-gram once its punctuation is gone counts as mentioned by every question. Expansion walks titles, not triples: an end
-of a triple that is letter for letter a title of the pool leads to all passages of that title.
+A name is *mentioned* by shared character n-grams, which is generous: they run across words, and a
+name shorter than one n-gram once its punctuation is gone counts as mentioned by every question.
+Expansion walks titles, not triples: an end of a triple that is letter for letter a title of the
+pool leads to all passages of that title.
 
-The released code walks networkx's containers, some of them sets. The order here is that of insertion everywhere, which
-the released code has where no hash interferes. Facts are numbered in the order of the passages.
+The released code walks networkx's containers, some of them sets. The order here is that of
+insertion everywhere, which the released code has where no hash interferes. Facts are numbered in
+the order of the passages.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ SEPARATOR = ": "  # between title and text, in what is encoded and reranked
 GRAM = 3  # characters of an n-gram
 SMOOTHING = 0.01
 THRESHOLD = 0.90
-QUERY_WEIGHT = -1e-300  # of an edge between mentioned names: 0 in the released code, which meets facts of 0 before
+# of an edge between mentioned names: 0 in the released code, which meets facts of 0 before
+QUERY_WEIGHT = -1e-300
 Edge = tuple[str, str]
 
 
@@ -53,8 +56,9 @@ def mentions(question: str, name: str) -> bool:
 def mentioned_names(question: str, titles: Iterable[str], triples: Sequence[Triple]) -> list[str]:
     """The titles and ends of triples that the question mentions, and what follows from those.
 
-    One pass in order: if a relation and one end are mentioned, so is the other end from there on. As in the released
-    code, what the question mentions is tested without the blanks around it, and what follows is looked up with them.
+    One pass in order: if a relation and one end are mentioned, so is the other end from there on.
+    As in the released code, what the question mentions is tested without the blanks around it, and
+    what follows is looked up with them.
     """
     is_mentioned = partial(mentions, question)
     ends = [end.strip() for triple in triples for end in (triple.head, triple.tail)]
@@ -76,7 +80,12 @@ class TitlePool(NamedTuple):
 
     def named(self, row: int) -> list[str]:
         """The titles of the pool that a passage's triples name, as often as they do."""
-        return [end for triple in self.stated[row] for end in (triple.head, triple.tail) if end in self.rows_of]
+        return [
+            end
+            for triple in self.stated[row]
+            for end in (triple.head, triple.tail)
+            if end in self.rows_of
+        ]
 
 
 def pool_of(kb: KnowledgeBase, candidates: Sequence[str] | None) -> TitlePool:
@@ -132,7 +141,9 @@ class TitleScores:
         self._scores: dict[str, list[float]] = {}
         self.add_new(((titles[row], score) for row, score in seeds.items()), ())
 
-    def add_new(self, scored_titles: Iterable[tuple[str, float]], earlier_titles: Collection[str]) -> list[str]:
+    def add_new(
+        self, scored_titles: Iterable[tuple[str, float]], earlier_titles: Collection[str]
+    ) -> list[str]:
         """Add the scores of titles that are not among the earlier ones; these titles, in order of appearance."""
         new = [(title, score) for title, score in scored_titles if title not in earlier_titles]
         for title, score in new:
@@ -151,9 +162,10 @@ class TitleScores:
 def title_walk(seeds: Mapping[int, float], pool: TitlePool) -> tuple[dict[int, str], TitleScores]:
     """From seeds, row -> score best first, to the titles that their triples name, and that all these passages name.
 
-    Returns the passages to append, in the order in which titles came up, with the title that brought each; and the
-    scores of the titles. A seed's title brings its other passages if it is one of the two best or repeated in the first
-    half of the seeds; a title without a triple brings none.
+    Returns the passages to append, in the order in which titles came up, with the title that
+    brought each; and the scores of the titles. A seed's title brings its other passages if it is
+    one of the two best or repeated in the first half of the seeds; a title without a triple brings
+    none.
     """
     seed_titles = [pool.titles[row] for row in seeds]
     scores = TitleScores(seeds, pool.titles)
@@ -186,7 +198,9 @@ def _named_beside_seeds(title: str, seeds: Collection[int], pool: TitlePool) -> 
     return titles
 
 
-def _unseeded_passages(titles: Iterable[str], seeds: Collection[int], pool: TitlePool) -> dict[int, str]:
+def _unseeded_passages(
+    titles: Iterable[str], seeds: Collection[int], pool: TitlePool
+) -> dict[int, str]:
     """Row -> title, of the passages that are no seeds, for titles with a triple."""
     title_of: dict[int, str] = {}
     for title in titles:
@@ -200,11 +214,14 @@ def _mean(scores: Sequence[float]) -> float:
     return sum(scores) / len(scores)
 
 
-def iteration_trees(edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]) -> list[list[int]]:
+def iteration_trees(
+    edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]
+) -> list[list[int]]:
     """The facts of each component's maximum spanning tree as networkx iterates them, the largest component first.
 
-    `edges`, `weights`: (n_facts,) of the facts. `mentioned`: vertices that edges of weight 0 join, pair by pair; they
-    may be new. Such an edge is in no list. A vertex without another edge is the tree of its heaviest self-loop.
+    `edges`, `weights`: (n_facts,) of the facts. `mentioned`: vertices that edges of weight 0 join,
+    pair by pair; they may be new. Such an edge is in no list. A vertex without another edge is the
+    tree of its heaviest self-loop.
     """
     import networkx as nx
 
@@ -214,7 +231,11 @@ def iteration_trees(edges: Sequence[Edge], weights: FloatArray, mentioned: Seque
     graph.add_edges_from(_query_edges(edges, weights, mentioned), weight=QUERY_WEIGHT)
     components = sorted(nx.connected_components(graph), key=len, reverse=True)
     trees: list[list[int]] = [[] for _ in components]
-    tree_of = {vertex: tree for component, tree in zip(components, trees, strict=True) for vertex in component}
+    tree_of = {
+        vertex: tree
+        for component, tree in zip(components, trees, strict=True)
+        for vertex in component
+    }
     for vertex, _, fact in nx.maximum_spanning_tree(graph).edges(data="fact"):
         if fact is not None:
             tree_of[vertex].append(fact)
@@ -226,7 +247,9 @@ def iteration_trees(edges: Sequence[Edge], weights: FloatArray, mentioned: Seque
     return trees
 
 
-def depth_first_trees(edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]) -> list[list[int]]:
+def depth_first_trees(
+    edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]
+) -> list[list[int]]:
     """As `iteration_trees`, but by the paper: each tree as a walk from its heaviest fact, that with the heaviest first.
 
     Equal weights are ordered by fact number; a self-loop is no tree.
@@ -239,27 +262,36 @@ def depth_first_trees(edges: Sequence[Edge], weights: FloatArray, mentioned: Seq
     return [tree[tree < len(edges)].tolist() for tree in facts]
 
 
-def _query_edges(edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]) -> list[Edge]:
-    if (weights >= 0).all():  # every fact is preferred to these, so that a chain of them joins as much as all pairs
+def _query_edges(
+    edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]
+) -> list[Edge]:
+    # every fact is preferred to these, so that a chain of them joins as much as all pairs
+    if (weights >= 0).all():
         return list(pairwise(mentioned))
     linked = set(map(frozenset, edges))  # a pair that a fact links has no other edge
     return [pair for pair in combinations(mentioned, 2) if frozenset(pair) not in linked]
 
 
 def tree_text(
-    rows: Sequence[int], texts: Sequence[str], stated: Sequence[Sequence[Triple]] | None, limit: int | None
+    rows: Sequence[int],
+    texts: Sequence[str],
+    stated: Sequence[Sequence[Triple]] | None,
+    limit: int | None,
 ) -> str:
     """The passages of a tree as the reranker reads them: one after the other, nothing between.
 
-    `stated`: by row; after every passage come the first three triples of it and of all before it. None for no triples.
-    `limit`: characters, None for all. Strings grow with the square of the tree, and rerankers read the beginning.
+    `stated`: by row; after every passage come the first three triples of it and of all before it.
+    None for no triples. `limit`: characters, None for all. Strings grow with the square of the
+    tree, and rerankers read the beginning.
     """
     text = ""
     relational = ""
     for row in rows:
         text += texts[row]
         if stated is not None:
-            relational += ", ".join(f"{fact.head} has/is {fact.relation} {fact.tail}" for fact in stated[row][:3])
+            relational += ", ".join(
+                f"{fact.head} has/is {fact.relation} {fact.tail}" for fact in stated[row][:3]
+            )
             if relational:
                 text += f" Relational facts: {relational}."
         if limit is not None and len(text) > limit:

@@ -20,7 +20,9 @@ NAMES = [Query(f"n{i}", f"find parse_item_{i} please") for i in range(20)]
 
 
 def ranking(*rows: int) -> Ranking:
-    return Ranking.from_scores("q", np.array(rows, dtype=np.int64), 1.0 / np.arange(1, len(rows) + 1), IDS)
+    return Ranking.from_scores(
+        "q", np.array(rows, dtype=np.int64), 1.0 / np.arange(1, len(rows) + 1), IDS
+    )
 
 
 def runs(queries: Sequence[Query]) -> dict[str, list[Ranking]]:
@@ -43,8 +45,15 @@ def scores(queries: Sequence[Query]) -> FloatArray:
 
 
 def test_a_blend_is_weighted_reciprocal_rank_by_hand() -> None:
-    sides = {"dense": ranking(0, 1), "sparse": ranking(1), "pattern": ranking(0), "graph": ranking()}
-    sides = {side: Ranking(r.query_id, r.rows, r.scores, r.ids, (side,)) for side, r in sides.items()}
+    sides = {
+        "dense": ranking(0, 1),
+        "sparse": ranking(1),
+        "pattern": ranking(0),
+        "graph": ranking(),
+    }
+    sides = {
+        side: Ranking(r.query_id, r.rows, r.scores, r.ids, (side,)) for side, r in sides.items()
+    }
     fused = blend(sides, {"dense": 0.6, "sparse": 0.4, "pattern": 0.0, "graph": 0.0}, 10, 60.0)
     assert fused.scores.tolist() == pytest.approx([0.6 / 62 + 0.4 / 61, 0.6 / 61])
     assert fused.rows.tolist() == [1, 0]
@@ -58,7 +67,9 @@ def test_the_learned_weights_follow_the_form_of_unseen_questions() -> None:
     assert name.weights["pattern"] > name.weights["dense"]
 
 
-def test_it_refuses_a_question_it_was_fitted_on_even_in_capitals_and_once_saved(tmp_path: Path) -> None:
+def test_it_refuses_a_question_it_was_fitted_on_even_in_capitals_and_once_saved(
+    tmp_path: Path,
+) -> None:
     train = [*HOW[:15], *NAMES[:15]]
     analyser = fit(train, scores(train))
     analyser.save(tmp_path / "model.json")
@@ -69,8 +80,12 @@ def test_it_refuses_a_question_it_was_fitted_on_even_in_capitals_and_once_saved(
             one.analyse([Query("new", "why is it so"), Query("again", HOW[3].text.upper())])
 
 
-@pytest.mark.parametrize("wrong", [{"features": ["length"]}, {"format": 0}, {"intercept": [1.0]}, {"alpha": None}])
-def test_a_file_of_another_form_is_refused_by_name(tmp_path: Path, wrong: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "wrong", [{"features": ["length"]}, {"format": 0}, {"intercept": [1.0]}, {"alpha": None}]
+)
+def test_a_file_of_another_form_is_refused_by_name(
+    tmp_path: Path, wrong: dict[str, object]
+) -> None:
     fit(HOW, scores(HOW)).save(tmp_path / "model.json")
     record = json.loads((tmp_path / "model.json").read_text())
     (tmp_path / "model.json").write_text(json.dumps({**record, **wrong}))

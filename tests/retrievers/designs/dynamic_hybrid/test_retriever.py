@@ -56,7 +56,9 @@ def kb(tmp_path: Path) -> KnowledgeBase:
         ("STreamingTxtResp", "wanted", "fuzzy"),
     ],
 )
-def test_the_designs_test_cases_and_a_typo(kb: KnowledgeBase, query: str, first: str, query_type: str) -> None:
+def test_the_designs_test_cases_and_a_typo(
+    kb: KnowledgeBase, query: str, first: str, query_type: str
+) -> None:
     ranking = DynamicHybrid(kb).retrieve(query)
     assert (ranking.passage_ids[0], ranking.notes.query_type) == (first, query_type)
 
@@ -105,21 +107,33 @@ def test_each_side_is_asked_once_for_the_batch_and_not_where_its_weight_is_0(
         return BM25(pattern.kb).retrieve_batch(queries, k)
 
     monkeypatch.setattr(Pattern, "retrieve_batch", record)
-    texts = {"typo": "STreamingTxtResp", "prose": "How do I implement real-time AI chat in React?", "name": "useChat"}
-    rankings = DynamicHybrid(kb).retrieve_batch([Query(id_, text) for id_, text in texts.items()], 3)
+    texts = {
+        "typo": "STreamingTxtResp",
+        "prose": "How do I implement real-time AI chat in React?",
+        "name": "useChat",
+    }
+    rankings = DynamicHybrid(kb).retrieve_batch(
+        [Query(id_, text) for id_, text in texts.items()], 3
+    )
     assert [ranking.notes.weights["pattern"] for ranking in rankings] == [0.6, 0.0, 0.3]
     assert asked == [["typo", "name"]]
 
 
 def test_a_learned_analyser_is_named_by_its_file(kb: KnowledgeBase, tmp_path: Path) -> None:
     grid = np.eye(4)
-    learned = LearnedAnalyser(grid, np.zeros((4, len(FEATURES))), np.array([0.0, 0.0, 1.0, 0.0]), 1.0, frozenset())
+    learned = LearnedAnalyser(
+        grid, np.zeros((4, len(FEATURES))), np.array([0.0, 0.0, 1.0, 0.0]), 1.0, frozenset()
+    )
     learned.save(tmp_path / "learned.json")
     system = build("dynamic_hybrid", kb, analyser=f"learned({tmp_path / 'learned.json'})")
-    assert system.retrieve("What is useChat?").notes.weights == dict(zip(SIDES, (0, 0, 1, 0), strict=True))
+    assert system.retrieve("What is useChat?").notes.weights == dict(
+        zip(SIDES, (0, 0, 1, 0), strict=True)
+    )
 
 
-def test_a_hit_says_what_each_side_gave_to_its_score_and_where_that_looked(kb: KnowledgeBase) -> None:
+def test_a_hit_says_what_each_side_gave_to_its_score_and_where_that_looked(
+    kb: KnowledgeBase,
+) -> None:
     ranking = DynamicHybrid(kb, weights=(0.0, 0.5, 0.0, 0.5)).retrieve("What is useChat?", 6)
     for hit in ranking:
         assert sum(hit.score_parts.get(side, 0) for side in SIDES) == pytest.approx(hit.score)
@@ -134,7 +148,10 @@ def test_a_hit_says_what_each_side_gave_to_its_score_and_where_that_looked(kb: K
         ({"analyser": "learned"}, r"learned\(FILE\)"),
         ({"analyser": "learned(none.json)"}, r"none\.json"),
         ({"analyser": "llm"}, r"llm\(MODEL@BASE_URL\)"),
-        ({"analyser": "fixed", "weights": (1.0, 0.0, 0.0, 0.0)}, "weights leave nothing to analyse"),
+        (
+            {"analyser": "fixed", "weights": (1.0, 0.0, 0.0, 0.0)},
+            "weights leave nothing to analyse",
+        ),
         ({"graph": "web"}, "Unknown system 'web'"),
         ({"depth": 0}, "depth must be"),
         ({"sides": "dense+bm25"}, "'dense.bm25'"),
@@ -142,7 +159,9 @@ def test_a_hit_says_what_each_side_gave_to_its_score_and_where_that_looked(kb: K
         ({"sides": "dense+bm25+bm25(k2=1)"}, "'k2'"),
     ],
 )
-def test_a_setting_that_is_not_known_is_refused(kb: KnowledgeBase, settings: dict[str, object], message: str) -> None:
+def test_a_setting_that_is_not_known_is_refused(
+    kb: KnowledgeBase, settings: dict[str, object], message: str
+) -> None:
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         DynamicHybrid(kb, **settings)  # type: ignore[arg-type]
 

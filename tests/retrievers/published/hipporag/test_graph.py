@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kg2rag.retrievers.published.hipporag.memory import PhraseGraph, PhraseTable, Synonyms, phrase_of
+from kg2rag.retrievers.published.hipporag.memory import (
+    PhraseGraph,
+    PhraseTable,
+    Synonyms,
+    phrase_of,
+)
 from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage(f"p{i}", "", f"text {i}", f"d{i}", 0) for i in range(4)])
@@ -31,7 +36,13 @@ def weights(graph: PhraseGraph) -> dict[tuple[int, int], float]:
 
 @pytest.mark.parametrize(
     ("name", "phrase"),
-    [("U.S. Army!", "u s  army"), ("Saint-Étienne", "saint  tienne"), ("東京", ""), ("a_b", "a b"), ("  C++ ", "c")],
+    [
+        ("U.S. Army!", "u s  army"),
+        ("Saint-Étienne", "saint  tienne"),
+        ("東京", ""),
+        ("a_b", "a b"),
+        ("  C++ ", "c"),
+    ],
 )
 def test_a_phrase_keeps_ascii_letters_and_digits_alone(name: str, phrase: str) -> None:
     assert phrase_of(name) == phrase
@@ -43,7 +54,8 @@ def test_phrases_are_sorted_and_facts_come_in_order_of_their_first_statement() -
     assert table.facts[:2] == [("ada l", "knew", "babbage"), ("babbage", "built", "engine")]
     assert table.fact_of.tolist() == [0, 1, 0, 2]
     assert table.rows.tolist() == [0, 0, 1, 2]
-    assert table.specificity.tolist() == [1 / 2, 1 / 2, 1 / 2]  # one over the passages that have the phrase
+    # one over the passages that have the phrase
+    assert table.specificity.tolist() == [1 / 2, 1 / 2, 1 / 2]
 
 
 def test_an_exact_repetition_within_a_passage_counts_once_and_another_spelling_twice() -> None:
@@ -66,7 +78,9 @@ def test_a_synonym_replaces_the_weight_of_a_fact_in_its_direction() -> None:
     assert weights(graph_of(*FACTS, synonyms=APART))[0, 2] == pytest.approx(1.7)
 
 
-def test_a_fact_that_no_passage_states_joins_its_ends_alone_and_without_facts_there_are_passages_alone() -> None:
+def test_a_fact_that_no_passage_states_joins_its_ends_alone_and_without_facts_there_are_passages_alone() -> (
+    None
+):
     graph = graph_of(Triple("Ada", "knew", "Babbage", ""))
     assert weights(graph) == {(0, 1): 2.0}
     assert graph.table.specificity.tolist() == [1.0, 1.0]

@@ -22,13 +22,18 @@ def pairs(found: Synonyms) -> list[tuple[int, int]]:
 
 @given(st.integers(1, 40), st.integers(0, 10_000), st.floats(0.05, 0.95), st.integers(1, 6))
 @settings(deadline=None, max_examples=50)
-def test_they_are_those_of_the_whole_matrix(n: int, seed: int, threshold: float, limit: int) -> None:
+def test_they_are_those_of_the_whole_matrix(
+    n: int, seed: int, threshold: float, limit: int
+) -> None:
     vectors = unit(n, 4, seed)
     cosines = vectors.astype(float) @ vectors.astype(float).T
     expected = []
     for row in range(n):
         near = [other for other in range(n) if other != row and cosines[row, other] >= threshold]
-        expected += [(row, other) for other in sorted(near, key=lambda other: (-cosines[row, other], other))[:limit]]
+        expected += [
+            (row, other)
+            for other in sorted(near, key=lambda other: (-cosines[row, other], other))[:limit]
+        ]
     assert pairs(synonyms(vectors, threshold, np.arange(n), np.arange(n), limit)) == expected
 
 

@@ -32,10 +32,14 @@ FACTS = (A_B, C_D, B_E, E_F, D_C)
 def world(folder: Path, *facts: Triple) -> KnowledgeBase:
     """Six passages, each less similar to the query "q" than the one before."""
     cosines = {"q": (0.6, 0.5, 0.4, 0.3, 0.2, 0.1)}
-    return knowledge_base(passages(*(f"text {i}" for i in range(6))), Extraction(facts), cosines, Store(folder))
+    return knowledge_base(
+        passages(*(f"text {i}" for i in range(6))), Extraction(facts), cosines, Store(folder)
+    )
 
 
-def expanded(kb: KnowledgeBase, *, hops: int = 1, seeds: int = 2, candidates: tuple[str, ...] | None = None) -> Ranking:
+def expanded(
+    kb: KnowledgeBase, *, hops: int = 1, seeds: int = 2, candidates: tuple[str, ...] | None = None
+) -> Ranking:
     system = Dense(kb) >> Expand(kb, hops=hops, seeds=seeds)
     return system.retrieve_batch([Query("q", "q", candidates)], 10)[0]
 
@@ -45,8 +49,10 @@ def expanded(kb: KnowledgeBase, *, hops: int = 1, seeds: int = 2, candidates: tu
     [
         (FACTS, {}, "0125"),
         (FACTS, {"hops": 2}, "01235"),  # one triple further
-        (FACTS, {"hops": 2, "seeds": 1, "candidates": ("p0", "p3", "p4")}, "0"),  # only candidates are walked
-        ((A_B, Triple("B", "loose", "E", ""), E_F), {"seeds": 1, "hops": 2}, "0"),  # nor triples that none states
+        # only candidates are walked
+        (FACTS, {"hops": 2, "seeds": 1, "candidates": ("p0", "p3", "p4")}, "0"),
+        # nor triples that none states
+        ((A_B, Triple("B", "loose", "E", ""), E_F), {"seeds": 1, "hops": 2}, "0"),
         ((), {}, "01"),
         ((Triple("A", "is", "A", "p3"),), {}, "01"),
         ((E_F,), {}, "01"),
@@ -58,14 +64,27 @@ def test_the_passages_of_triples_around_the_seeds_are_added(
     assert expanded(world(tmp_path, *facts), **how).passage_ids == [f"p{row}" for row in found]
 
 
-def test_a_triple_between_two_entities_reached_counts_though_no_seed_names_either(tmp_path: Path) -> None:
-    facts = (A_B, Triple("A", "x", "G", "p2"), Triple("B", "y", "H", "p3"), Triple("G", "z", "H", "p4"))
+def test_a_triple_between_two_entities_reached_counts_though_no_seed_names_either(
+    tmp_path: Path,
+) -> None:
+    facts = (
+        A_B,
+        Triple("A", "x", "G", "p2"),
+        Triple("B", "y", "H", "p3"),
+        Triple("G", "z", "H", "p4"),
+    )
     found = expanded(world(tmp_path, *facts), seeds=1)
     assert found.passage_ids == ["p0", "p2", "p3", "p4"]
-    assert [str(triple) for triple in found.hit(4).path] == ["A -[r]-> B", "A -[x]-> G", "G -[z]-> H"]
+    assert [str(triple) for triple in found.hit(4).path] == [
+        "A -[r]-> B",
+        "A -[x]-> G",
+        "G -[z]-> H",
+    ]
 
 
-def test_hits_say_their_cosine_stage_hop_and_path_and_the_notes_the_subgraph(tmp_path: Path) -> None:
+def test_hits_say_their_cosine_stage_hop_and_path_and_the_notes_the_subgraph(
+    tmp_path: Path,
+) -> None:
     kb = world(tmp_path, *FACTS)
     found = expanded(kb, hops=2)
     assert {hit.passage_id: (hit.stage, hit.score_parts["hop"], hit.path) for hit in found} == {
@@ -80,10 +99,14 @@ def test_hits_say_their_cosine_stage_hop_and_path_and_the_notes_the_subgraph(tmp
     assert (notes.subgraph, notes.expanded) == ((0, 1, 2, 4), 2)
 
 
-def test_seeds_of_another_retriever_are_scored_by_cosine_too_and_no_seed_is_no_expansion(tmp_path: Path) -> None:
+def test_seeds_of_another_retriever_are_scored_by_cosine_too_and_no_seed_is_no_expansion(
+    tmp_path: Path,
+) -> None:
     kb = world(tmp_path, *FACTS)
     query = Query("q", "text 3")  # its vector is that of p3
-    found, none = (BM25(kb) >> Expand(kb, seeds=1)).retrieve_batch([query, Query("q", "unheard")], 5)
+    found, none = (BM25(kb) >> Expand(kb, seeds=1)).retrieve_batch(
+        [query, Query("q", "unheard")], 5
+    )
     assert found.passage_ids == ["p3", "p2"]
     assert np.allclose(found.scores, [1, 0])
     assert len(none) == 0
@@ -113,7 +136,9 @@ def organised(folder: Path, *facts: Triple, seeds: int = 2, k: int = 10, **how: 
     return (Dense(kb) >> Expand(kb, seeds=seeds) >> stage).retrieve_batch([Query("q", "q")], k)[0]
 
 
-def test_the_reranker_reads_the_triples_of_each_tree_depth_first_from_the_heaviest(tmp_path: Path) -> None:
+def test_the_reranker_reads_the_triples_of_each_tree_depth_first_from_the_heaviest(
+    tmp_path: Path,
+) -> None:
     table = Table()
     organised(tmp_path, reranker=table)
     assert table.scored == [("q", LARGE), ("q", SMALL)]
@@ -126,22 +151,32 @@ def test_trees_give_their_passages_in_the_rerankers_order_and_a_triple_that_none
     assert found.passage_ids == ["p1", "p0", "p2"]  # without p5
     assert [hit.path for hit in found] == [(C_D,), (A_B,), (A_B, B_E)]  # from the heaviest edge
     hit = found.hit(3)
-    assert hit.score_parts == pytest.approx({"place": 3, "cosine": 0.4, "hop": 1, "tree": 2, "reranker": 0.5})
+    assert hit.score_parts == pytest.approx(
+        {"place": 3, "cosine": 0.4, "hop": 1, "tree": 2, "reranker": 0.5}
+    )
     assert (hit.stage, hit.score) == ("expand", 1 / 3)
     assert organised(tmp_path, k=1).passage_ids == ["p1"]
-    assert organised(tmp_path, reranker=Table({})).passage_ids == ["p0", "p2", "p1"]  # equal: by the heaviest edge
+    # equal: by the heaviest edge
+    assert organised(tmp_path, reranker=Table({})).passage_ids == ["p0", "p2", "p1"]
 
 
 LONG = (*PAIRED, Triple("E", "z", "G", "p3"), Triple("H", "y", "I", "p4"))
 RANKED = Table({SMALL: 0.9, "<A, r, B> <B, u, E> <E, z, G>": 0.5, "<H, y, I>": 0.1})
-BEHIND = (A_B, Triple("A", "s", "K", "p2"), Triple("B", "u", "E", "p4"), Triple("E", "z", "G", "p1"))
+BEHIND = (
+    A_B,
+    Triple("A", "s", "K", "p2"),
+    Triple("B", "u", "E", "p4"),
+    Triple("E", "z", "G", "p1"),
+)
 
 
 @pytest.mark.parametrize(
     ("facts", "how", "found"),
     [
-        (LONG, {"seeds": 5, "context": 3, "reranker": RANKED}, "102"),  # a tree that does not fit is cut
-        (LONG, {"seeds": 5, "context": 3, "reranker": RANKED, "whole_trees": True}, "1"),  # or ends the choice
+        # a tree that does not fit is cut
+        (LONG, {"seeds": 5, "context": 3, "reranker": RANKED}, "102"),
+        # or ends the choice
+        (LONG, {"seeds": 5, "context": 3, "reranker": RANKED, "whole_trees": True}, "1"),
         (PAIRED, {"seeds": 5}, "10234"),  # passages without triples take free places, by cosine
         (PAIRED, {"seeds": 5, "whole_trees": True}, "102"),
         # p1 weighs 0.5 but hangs behind p4, which weighs 0.2.
@@ -166,7 +201,9 @@ def test_without_a_tree_the_order_is_by_cosine_and_it_says_so(tmp_path: Path) ->
 
 def test_without_expansion_the_triples_are_those_of_the_hits(tmp_path: Path) -> None:
     kb = world(tmp_path, *PAIRED)
-    found = (Dense(kb) >> Organise(kb, depth=2, reranker=Table())).retrieve_batch([Query("q", "q")], 5)[0]
+    found = (Dense(kb) >> Organise(kb, depth=2, reranker=Table())).retrieve_batch(
+        [Query("q", "q")], 5
+    )[0]
     assert found.passage_ids == ["p1", "p0"]
 
 
