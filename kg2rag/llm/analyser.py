@@ -16,7 +16,7 @@ from kg2rag.compute import Store
 from kg2rag.compute.endpoint import TIMEOUT_SECONDS
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.llm.chat_model import ChatModel, ask_each, chat_model, name_of, unusable
-from kg2rag.llm.client import Structured
+from kg2rag.llm.dialect import Structured
 from kg2rag.llm.replies import Completion, quoted
 from kg2rag.retrievers.designs.dynamic_hybrid.analysers import QueryAnalysis
 from kg2rag.types import Query

@@ -30,16 +30,8 @@ from kg2rag.compute.keyed_file import KeyedFile, claimed
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import Store
 from kg2rag.llm.batch import Batch
-from kg2rag.llm.client import (
-    TOKEN_LIMITS,
-    Body,
-    Connection,
-    Spending,
-    Structured,
-    in_form,
-    most_of,
-    token_limit,
-)
+from kg2rag.llm.client import Connection, Spending, most_of
+from kg2rag.llm.dialect import TOKEN_LIMITS, Body, Structured, in_form, token_limit
 from kg2rag.llm.replies import (
     CallPlan,
     Completion,
