@@ -70,10 +70,13 @@ class DataOptions:
 
 
 def print_reading(data: QADataset) -> None:
-    """Print on stderr what was skipped or cut of a folder of documents."""
-    notes: Any = data.source.get("notes", {}) if data.source.get("loader") == "from_folder" else {}
-    for reason, count in notes.items():
-        print_line(f"{data.name}: {count:,} × {reason}", err=True)
+    """Print on stderr what was skipped or cut of a folder of documents and of its questions."""
+    if data.source.get("loader") != "from_folder":
+        return
+    for part in ("notes", "questions"):
+        notes: Any = data.source.get(part, {})
+        for reason, count in notes.items():
+            print_line(f"{data.name}: {count:,} × {reason}", err=True)
 
 
 @dataclass(frozen=True)

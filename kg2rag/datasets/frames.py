@@ -90,7 +90,7 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     fields = records(_question_rows(questions, index), where, QUESTION)
     notes = _unused_columns(fields)
     completed = (_completed(row, where, number) for number, row in enumerate(fields, start=1))
-    rows = check(completed, FrameQuestion, where)
+    rows = [_separated(row, index) for row in check(completed, FrameQuestion, where)]
     unit, gold = _resolve(rows, index, where, notes)
     unjudged = tuple(Query(row.id, row.text) for row in rows if not gold[row.id])
     if unjudged:
@@ -208,6 +208,15 @@ def _flat(gold: object) -> list[Any]:
         else:
             pieces.append(piece)
     return pieces
+
+
+def _separated(row: FrameQuestion, index: GoldIndex) -> FrameQuestion:
+    """A question whose gold in one cell of a table, such as "a.md; b.md", is several names."""
+    gold = dict[str, int]()
+    for name, grade in row.gold.items():
+        pieces = index.separated(name) or [name]
+        gold.update(dict.fromkeys(pieces, grade))
+    return row.model_copy(update={"gold": gold})
 
 
 def _resolve(

@@ -25,6 +25,7 @@ FOUND_SHARE = 0.5
 """Share of a text's windows that passages must have, and of them that one passage must have to be gold."""
 SIMILAR = 60
 """Of 100: the likeness of a name from which an error suggests it."""
+_SEPARATORS = (";", "|", "\n", ",")
 _PAGE = re.compile(r"page=(\d+)")
 _PAGE_ENDING = re.compile(
     r"(?:/(?:index|readme))?(?:\.(?:mdx?|markdown|html?|rst|txt|adoc|org|ipynb|qmd|pdf|docx))?$"
@@ -66,7 +67,7 @@ class GoldIndex:
         most part.
         """
         targets = {name: self._by_name(name) for name in names}
-        texts = [name for name, target in targets.items() if target is None and " " in name.strip()]
+        texts = [name for name, target in targets.items() if target is None and _has_blanks(name)]
         return {**targets, **self._by_text(texts)}
 
     def _by_name(self, name: str) -> GoldTarget | None:
@@ -83,9 +84,17 @@ class GoldIndex:
         """The ids of a document's passages."""
         return [self.corpus.ids[row] for row in self._rows[document]]
 
+    def separated(self, cell: str) -> list[str]:
+        """The names that a cell of a table joins by `;`, `|`, `,` or line ends; none if it joins no names."""
+        for separator in _SEPARATORS:
+            names = [name.strip() for name in cell.split(separator) if name.strip()]
+            if len(names) > 1 and all(map(self._by_name, names)) and not self._by_name(cell):
+                return names
+        return []
+
     def is_text(self, name: str) -> bool:
-        """Whether gold that names nothing is a text."""
-        return len(words(name)) >= TEXT_WORDS
+        """Whether gold that names nothing is a text: words with blanks, or of a script that has none."""
+        return len(words(name)) >= TEXT_WORDS and _has_blanks(name)
 
     def suggestion(self, name: str) -> str:
         """The id or title that is most like a name, as a question for an error; "" if none is."""
@@ -232,6 +241,11 @@ class GoldIndex:
             if count == n_best or count >= n_needed or is_covered:
                 rows.append(row)
         return self._passages_in(rows)
+
+
+def _has_blanks(name: str) -> bool:
+    """Whether there are blanks between words, or words of a script that may have none."""
+    return " " in name.strip() or not name.isascii()
 
 
 def _only_document(documents: Sequence[str]) -> GoldTarget | None:

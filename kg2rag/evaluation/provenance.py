@@ -208,7 +208,11 @@ def data(dataset: QADataset, unit: GoldUnit | None = None) -> dict[str, Any]:
         "gold_out_of_reach": _gold_out_of_reach(dataset),
     }
     if dataset.unjudged:
-        about["without_gold"] = {"questions": len(dataset.unjudged), "judged": dataset.irrelevant}
+        about["without_gold"] = {
+            "questions": len(dataset.unjudged),
+            "judged": dataset.irrelevant,
+            "unmatched": dataset.unmatched,
+        }
     return about
 
 

@@ -280,8 +280,11 @@ def left_out(data: Mapping[str, Any]) -> str:
     """The questions without gold, which no score includes; "" if there are none."""
     counts = data.get("without_gold", {"questions": 0, "judged": 0})
     judged = counts["judged"]
-    open_ = counts["questions"] - judged
+    unmatched = counts.get("unmatched", 0)
+    open_ = counts["questions"] - judged - unmatched
     parts = []
+    if unmatched:
+        parts.append(f"{unmatched:,} with gold that no passage holds")
     if judged:
         parts.append(f"{judged:,} judged without a relevant hit")
     if open_:

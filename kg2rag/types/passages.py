@@ -145,8 +145,11 @@ class Hit:
 
     @property
     def path_text(self) -> str:
-        """The path in one line, such as "FastAPI -[built on]-> Starlette"; empty for a text match."""
-        return "; ".join(map(str, self.path))
+        """The path in one line, such as "FastAPI -[built on]-> Starlette"; empty for a text match.
+
+        A triple that two passages of one title have stands in it once.
+        """
+        return "; ".join(dict.fromkeys(map(str, self.path)))
 
 
 Paths = Mapping[int, tuple[Triple, ...]]

@@ -142,6 +142,11 @@ class QADataset:
         return sum(bool(self.rows.get(query.id, {}).get("judged")) for query in self.unjudged)
 
     @property
+    def unmatched(self) -> int:
+        """How many questions have no gold because no passage holds the texts that were given as gold."""
+        return sum(bool(self.rows.get(query.id, {}).get("gold")) for query in self.unjudged)
+
+    @property
     def qrels(self) -> dict[str, dict[str, int]]:
         """Question id -> gold id -> grade."""
         return {question.id: dict(question.gold) for question in self.questions}

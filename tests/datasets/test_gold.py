@@ -131,3 +131,40 @@ def test_the_shapes_of_other_libraries(questions):
 def test_ids_with_texts_are_questions_without_gold():
     data = kg2rag.from_frames(CORPUS, {"q1": "Who waits at the pier?"})
     assert [query.text for query in data.unjudged] == ["Who waits at the pier?"]
+
+
+@pytest.mark.parametrize(
+    "cell", ["a.pdf; sub/fare.md", "a.pdf|fare.md", "a.pdf, Fares", "manual\nfare.md\n"]
+)
+def test_a_cell_that_joins_names_is_several_pieces_of_gold(cell):
+    assert gold_of(cell) == ("document", ["a.pdf", "sub/fare.md"])
+
+
+def test_a_cell_with_a_name_that_the_corpus_lacks_is_refused():
+    with pytest.raises(kg2rag.DataError, match=r"a\.pdf;b\.pdf"):
+        gold_of("a.pdf;b.pdf")
+
+
+def test_a_missing_path_of_many_words_is_no_text():
+    with pytest.raises(kg2rag.DataError, match=r"guide/getting-started/first-steps\.md"):
+        gold_of("a.pdf", "guide/getting-started/first-steps.md")
+
+
+def test_a_gold_text_without_blanks_is_found_in_its_script():
+    text = "渡船每天中午离开港口前往奥斯托姆岛。"
+    corpus = [Passage("1", "", text), Passage("2", "", "船长住在山上的一座小房子里。")]
+    data = kg2rag.from_frames(corpus, [{"question": "什么时候?", "gold": "渡船每天中午离开港口"}])
+    assert list(data.questions[0].gold) == ["1"]
+
+
+def test_gold_that_no_passage_holds_is_not_called_unjudged():
+    rows = [
+        {"question": "Who?", "gold": "a.pdf"},
+        {"question": "When?", "gold": "The ferry of Nordholm sinks in a storm at night."},
+        {"question": "Where?"},
+    ]
+    data = kg2rag.from_frames(CORPUS, rows)
+    assert (len(data.unjudged), data.unmatched) == (2, 1)
+    result = kg2rag.compare(["bm25"], data, metrics=["recall@5"])
+    counts = {"questions": 2, "judged": 0, "unmatched": 1}
+    assert result.config["data"]["without_gold"] == counts

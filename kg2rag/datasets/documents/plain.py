@@ -130,7 +130,7 @@ def _markup_document(text: str, kind: str, remark: str) -> FileDocument:
     removed = [pattern for pattern, replacement in _REWRITTEN.get(kind, ()) if not replacement]
     unread = len(_UNREAD.findall(warnings)) + sum(len(pattern.findall(text)) for pattern in removed)
     if unread:
-        remark = "; ".join(filter(None, [remark, f"pandoc left out {unread} parts"]))
+        remark = "; ".join(filter(None, [remark, f"parts left out by pandoc: {unread}"]))
     return FileDocument(
         document.blocks, source=shown, left_out=f"{document.left_out}\n{left_out}", remark=remark
     )

@@ -381,7 +381,7 @@ def test_what_sphinx_describes_is_read_with_its_signature(read):
 def test_asciidoc_that_includes_a_file_is_read_without_it_and_says_so(read):
     documents = read({"a.adoc": "= Ferries\n\n== Pier\n\nHalina lands.\n\ninclude::b.adoc[]\n"})
     assert text_of(documents) == "Pier\nHalina lands."
-    assert "left out 1" in documents.report.loc[0, "remark"]
+    assert "pandoc: 1" in documents.report.loc[0, "remark"]
 
 
 def test_words_that_light_markup_hides_are_counted(read):
