@@ -12,11 +12,10 @@ edges between them. The products are those of scipy.sparse; that search is compi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from math import ceil, log, sqrt
 
 import numba
@@ -64,7 +63,7 @@ class NodeWeights:
         )
 
 
-def _places(ascending: IntArray, nodes: IntArray) -> IntArray:
+def _places(ascending: IntArray, nodes: NDArray[np.integer]) -> IntArray:
     """(n,) the place of each of some nodes among others, which ascend; -1 for one that is not among them."""
     first, end = (np.searchsorted(ascending, nodes, side) for side in ("left", "right"))
     return np.where(first < end, first, -1)
@@ -167,7 +166,7 @@ class WalkGraph:
         return np.sort(nodes), is_cut
 
     def induced(self, nodes: IntArray) -> WalkGraph:
-        """The graph of these nodes (ascending, each once), renumbered."""
+        """The graph of these nodes (ascending, each once), renumbered; `edges` are places in this graph."""
         number = np.full(self.n_nodes, -1, dtype=np.int32)
         number[nodes] = np.arange(len(nodes))
         entries, targets, sources = _between(self.indptr, self.sources, nodes, number)
@@ -176,7 +175,7 @@ class WalkGraph:
             targets,
             sources,
             self.weights[entries],
-            self.edges[entries],
+            entries,
             symmetric=self.symmetric,
         )
 
@@ -228,14 +227,16 @@ class Walk:
 
     Attributes
     ----------
-    graph : the graph that was walked, whole or a part.
-    shares : (graph.n_nodes,) those that each node holds, 1 in all; all 0 where it starts nowhere.
-    nodes : of a part, (graph.n_nodes,) which nodes of the whole graph it has, ascending.
+    graph : the whole graph.
+    shares : (n_walked,) those that each node walked holds, 1 in all; all 0 where it starts nowhere.
+    leaving : (n_walked,) the weights of the edges that leave each node for another that is walked, added up.
+    nodes : (n_walked,) those that are walked, ascending; None for all.
     cut : there were more than `reach`.
     """
 
     graph: WalkGraph
     shares: FloatArray
+    leaving: FloatArray
     nodes: IntArray | None = None
     cut: bool = False
 
@@ -256,20 +257,27 @@ class Walk:
 
     def came_by(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """(n,) each: the edge that brings most to some nodes, and the node that it leaves; -1 for none, and of -1."""
-        places = nodes if self.nodes is None else _places(self.nodes, nodes)
-        inside = np.flatnonzero(places >= 0)
-        entries, targets = gather(self.graph.indptr, places[inside])
-        sources = self.graph.sources[entries]
-        flow = self.graph.flows.data[entries] * self.shares[sources]
+        walked = np.flatnonzero((nodes >= 0) & (self._places(nodes) >= 0))
+        entries, targets = gather(self.graph.indptr, nodes[walked])
+        flow = self._flow(entries)
         order = np.lexsort((entries, -flow, targets))
         order = order[run_starts(targets[order]) & (flow[order] > 0)]
-        best_edges = self.graph.edges[entries[order]]
-        best_sources = sources[order].astype(np.int64)
-        if self.nodes is not None:
-            best_sources = self.nodes[best_sources]
         came_by = np.full((2, len(nodes)), -1, dtype=np.int64)
-        came_by[:, inside[targets[order]]] = best_edges, best_sources
+        strongest = entries[order]
+        came_by[0, walked[targets[order]]] = self.graph.edges[strongest]
+        came_by[1, walked[targets[order]]] = self.graph.sources[strongest]
         return came_by[0], came_by[1]
+
+    def _flow(self, entries: IntArray) -> FloatArray:
+        """(n,) what some edges of the whole graph bring; 0 from a node that is not walked."""
+        places = self._places(self.graph.sources[entries])
+        leaving = self.leaving[places]
+        shares = np.where(places >= 0, self.shares[places], 0.0)
+        return self.graph.weights[entries] / np.where(leaving > 0, leaving, 1.0) * shares
+
+    def _places(self, nodes: NDArray[np.integer]) -> NDArray[np.integer]:
+        """(n,) the place of some nodes of the whole graph among those walked; -1 for others."""
+        return nodes if self.nodes is None else _places(self.nodes, nodes)
 
 
 def walks(
@@ -295,7 +303,7 @@ def walks(
         raise ValueError(f"damping must be above 0 and below 1, not {damping!r}.")
     scopes = scopes or [None] * len(starts)
     is_large = reach is not None and graph.n_nodes > reach
-    _ = graph.flows  # before the threads, which share it
+    blocks = _blocks(scopes, is_large=is_large)
 
     def walk(block: list[int]) -> list[Walk]:
         if is_large or scopes[block[0]] is not None:
@@ -305,18 +313,27 @@ def walks(
         restarts = np.zeros((len(block), graph.n_nodes))
         for restart, i in zip(restarts, block, strict=True):
             restart[starts[i].nodes] = starts[i].weights
-        return [Walk(graph, shares) for shares in pagerank(graph, restarts, damping, steps)]
+        return [
+            Walk(graph, shares, graph.leaving)
+            for shares in pagerank(graph, restarts, damping, steps)
+        ]
 
-    blocks = _blocks(scopes, is_large=is_large)
-    with ThreadPoolExecutor(threads()) as pool:
-        results = dict(
-            zip(
-                chain.from_iterable(blocks),
-                chain.from_iterable(pool.map(walk, blocks)),
-                strict=True,
-            )
-        )
-    return [results[i] for i in range(len(starts))]
+    _ = graph.indptr if is_large else graph.flows  # before the threads, which share it
+    walk_of: dict[int, Walk] = {}
+    for block, walked in zip(blocks, _in_threads(walk, blocks), strict=True):
+        walk_of |= zip(block, walked, strict=True)
+    return [walk_of[i] for i in range(len(starts))]
+
+
+def _in_threads(
+    walk: Callable[[list[int]], list[Walk]], blocks: Sequence[list[int]]
+) -> list[list[Walk]]:
+    """The walks of each block; in this thread where another would have to wait for it."""
+    n_threads = min(threads(), len(blocks))
+    if n_threads < 2:
+        return list(map(walk, blocks))
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(walk, blocks))
 
 
 def _blocks(scopes: Sequence[NDArray[np.bool_] | None], *, is_large: bool) -> list[list[int]]:
@@ -346,7 +363,8 @@ def _partial_walk(
     part = graph.induced(nodes)
     restart = np.zeros(len(nodes) + 1)  # the last, of place -1, is for starts outside
     restart[_places(nodes, start.nodes)] = start.weights
-    return Walk(part, pagerank(part, restart[None, :-1], damping, steps)[0], nodes, is_cut)
+    shares = pagerank(part, restart[None, :-1], damping, steps)[0]
+    return Walk(graph, shares, part.leaving, nodes, is_cut)
 
 
 def pagerank(

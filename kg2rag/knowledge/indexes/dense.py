@@ -69,10 +69,7 @@ class DenseIndex:
     def near(
         self, queries: Matrix, k: int, candidates: Sequence[IntArray | None] | None = None
     ) -> list[IntArray]:
-        """For each query the rows among which its `k` nearest are, and all that tie with these, in any order.
-
-        `candidates` : see `search`; where a query has them, they are its rows.
-        """
+        """For each query its `k` nearest rows, in any order; arguments as of `search`."""
         import faiss
 
         faiss.omp_set_num_threads(
@@ -80,20 +77,60 @@ class DenseIndex:
         )
         candidates = candidates or [None] * len(queries)
         every = np.arange(len(self.vectors))
-        rows_of = [every if rows is None else rows for rows in candidates]
+        rows_of: list[IntArray | None] = list(candidates)
         unsearched = np.flatnonzero([rows is None for rows in candidates])
         width = k + MARGIN
         while len(unsearched) and width < len(every):
             similarities, rows = _inner_product_search(
                 queries[unsearched].astype(np.float32), self.vectors, width
             )
-            least = similarities[:, k - 1] - ROUNDING
-            is_complete = similarities[:, -1] < least
+            is_complete = similarities[:, -1] < similarities[:, k - 1] - ROUNDING
             for i in np.flatnonzero(is_complete):
-                rows_of[unsearched[i]] = rows[i, similarities[i] >= least[i]]
+                query = unsearched[i]
+                rows_of[query] = self._cut(queries[query], rows[i], similarities[i], k)
             unsearched = unsearched[~is_complete]
             width *= 4
-        return rows_of
+        return [
+            self._nearest(query, every if rows is None else rows, k)
+            for query, rows in zip(queries, rows_of, strict=True)
+        ]
+
+    def _cut(self, query: Matrix, rows: IntArray, similarities: Matrix, k: int) -> IntArray:
+        """The `k` nearest of some rows, which fall by products in float32; float64 decides about the k-th."""
+        is_sure = similarities > similarities[k - 1] + ROUNDING
+        is_close = ~is_sure & (similarities >= similarities[k - 1] - ROUNDING)
+        sure = rows[is_sure]
+        return np.append(sure, self._nearest(query, rows[is_close], k - len(sure)))
+
+    def _nearest(self, query: Matrix, rows: IntArray, k: int) -> IntArray:
+        """The `k` nearest of some rows; all of them, as they are, where they are not more."""
+        if len(rows) <= k:
+            return rows
+        return rows[canonical_order(rows, self.cosines(query, rows))[:k]]
+
+    def among(
+        self, queries: Matrix, rows: IntArray, depths: Sequence[int]
+    ) -> tuple[IntArray, FloatArray]:
+        """Those of some rows that are among the nearest of any query, and maybe more: found in float32.
+
+        Parameters
+        ----------
+        queries : (n_queries, dim).
+        depths : for each query how many of its nearest.
+
+        Returns
+        -------
+        rows, cosines : (n,), and (n_queries, n) of each query with each of these.
+        """
+        vectors = self.vectors[rows]
+        similarities = queries.astype(np.float32) @ vectors.T
+        is_near = np.zeros(len(rows), dtype=np.bool_)
+        for products, depth in zip(similarities, depths, strict=True):
+            if depth >= len(rows):
+                is_near[:] = True
+                break
+            is_near |= products >= np.partition(products, -depth)[-depth] - ROUNDING
+        return rows[is_near], cosines(queries, vectors[is_near])
 
     def cosines(self, query: Matrix, rows: IntArray) -> FloatArray:
         """(n_rows,) cosines of one query with some rows."""

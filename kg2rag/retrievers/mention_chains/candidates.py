@@ -126,7 +126,7 @@ def best_hits(rows: IntArray, scores: FloatArray, k: int) -> Hits:
 
 
 class Pool(NamedTuple):
-    """The n passages nearest to a question, best first.
+    """Passages near to a question, best first.
 
     Attributes
     ----------

@@ -62,7 +62,17 @@ from kg2rag.retrievers.mention_chains.words import (
 )
 from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
 from kg2rag.retrievers.mention_ppr.retriever import BLOCK, REACH, MentionPPR
-from kg2rag.types import FloatArray, IntArray, Matrix, Query, Ranking, Trace, Triple, above
+from kg2rag.types import (
+    FloatArray,
+    IntArray,
+    Matrix,
+    Query,
+    Ranking,
+    Trace,
+    Triple,
+    above,
+    top_with_ties,
+)
 from kg2rag.types.parameters import Count, Damping, Natural, Weight
 
 COLOUR = "#D55E00"  # in plots
@@ -242,10 +252,7 @@ class MentionChains(VectorRetriever):
         questions, vectors = self._encoded(queries)
         masks = kb.candidates(queries)
         near = kb.dense.near(kb.encode_queries(queries), max(self._first, self.phrase_pool), masks)
-        pools = [
-            Pool.of(rows, all_cosines(parts, kb.vectors[rows]))
-            for rows, parts in zip(near, vectors, strict=True)
-        ]
+        pools = [self._pool(*columns) for columns in zip(vectors, near, strict=True)]
         restarts = self._restarts(queries, pools)
         walks = walker.walks(restarts, masks)
         for i, query in enumerate(queries):
@@ -271,9 +278,18 @@ class MentionChains(VectorRetriever):
             start, trust, order, chains = self._chains(evidence)
             yield Searched(searches, evidence, trust, order, start, chains, paths, only_walked)
 
+    def _pool(self, vectors: Matrix, rows: IntArray) -> Pool:
+        """Of the passages nearest to a question, those that come first or start its walk.
+
+        `vectors` : (1 + n_phrases, dim).
+        """
+        depths = [self._first] + [self.phrase_seeds] * (len(vectors) - 1)
+        return Pool.of(*self.kb.dense.among(vectors, rows, depths))
+
     def _worded(self, scores: FloatArray, mask: IntArray | None) -> Hits:
         """The first by BM25 of the rows of a mask, of all if that is None, that score above 0."""
-        rows = np.flatnonzero(scores) if mask is None else mask[scores[mask] > 0]
+        rows = top_with_ties(scores, self._first, mask)
+        rows = rows[scores[rows] > 0]
         return best_hits(rows, scores[rows], self._first)
 
     @property

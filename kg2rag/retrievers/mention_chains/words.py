@@ -349,17 +349,18 @@ class NamingWords:
         - title_words: of the naming words of the column's title that the question has not, the share, weighted by
           rarity, that the row's text has; the weights of a title count as at least `LEAST_TITLE`.
         """
-        weights = self.rarity.copy()
-        codes = (self.code.get(normalise(word)) for word in WORD.findall(question))
-        weights[[code for code in codes if code is not None]] = 0.0
         entries, passages = gather(self.indptr, rows)
         title_entries, titled = gather(self.title_indptr, rows)
+        words = np.append(self.words[entries], self.title_words[title_entries])
+        distinct, numbers = np.unique(words, return_inverse=True)
+        asked = [self.code.get(normalise(word), -1) for word in WORD.findall(question)]
+        weights = np.where(np.isin(distinct, asked), 0.0, self.rarity[distinct])
         m = len(rows)
         shares: tuple[FloatArray, FloatArray] = _shared(
             offsets(passages, m),
-            self.words[entries],
+            numbers[: len(entries)],
             offsets(titled, m),
-            self.title_words[title_entries],
+            numbers[len(entries) :],
             weights,
         )
         return shares
@@ -390,7 +391,7 @@ def _coded(texts: Iterable[str], code: dict[str, int]) -> tuple[IntArray, IntArr
 def _shared(
     indptr: IntArray, words: IntArray, title_indptr: IntArray, titles: IntArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """See `NamingWords.shared`; `weights` is (n_words,)."""
+    """See `NamingWords.shared`; `words` and `titles` are places in `weights`, which has each word once."""
     m = indptr.shape[0] - 1
     shared = np.zeros((m, m))
     title = np.zeros((m, m))
