@@ -25,7 +25,8 @@ from kg2rag.datasets.documents.reading import (
     record_rows,
 )
 from kg2rag.datasets.documents.splitting import Splitter
-from kg2rag.datasets.documents.tables import read_table
+from kg2rag.datasets.documents.tables import Table, read_table, with_texts
+from kg2rag.datasets.documents.unpacking import read_files
 from kg2rag.types import corpus_of
 
 TOKENS = 200
@@ -45,8 +46,9 @@ def from_folder(
     """The documents of a folder and those below it, or of one file.
 
     Documents are Markdown, HTML, plain text, PDF, Word, PowerPoint, OpenDocument, EPUB, notebooks,
-    mail, and light markup (reStructuredText, Org, LaTeX, AsciiDoc …); a record of a table (.jsonl,
-    .csv, .tsv, .parquet, .json) is one. What is in the store is not read again: an interrupted
+    mail, XML, subtitles, and light markup (reStructuredText, Org, LaTeX, AsciiDoc …); a record of a
+    table (.jsonl, .csv, .tsv, .parquet, .json) is one. Files in .zip and .gz are read, too. What is
+    in the store is not read again: an interrupted
     reading goes on, and of changed files only those are read.
 
     A file that cannot be read is skipped, and `report` says why; so are files that kg2rag wrote,
@@ -68,7 +70,8 @@ def from_folder(
             f"{root} does not exist. Give a folder of documents: {', '.join(ENDINGS)}."
         )
     if not root.is_dir() and is_table(read_bytes(ListedFile(root, root.name))):
-        return from_texts(read_table(root), tokens=tokens, name=name or root.stem)
+        table = with_texts(Table(read_table(root)))
+        return from_texts(table.records, tokens=tokens, name=name or root.stem)
     splitter = Splitter(tokens)
     left_out = Path(leave_out).expanduser().resolve() if leave_out else None
     listing = list_folder(root, left_out)
@@ -95,14 +98,14 @@ def _batches(files: Sequence[ListedFile], same: dict[str, str]) -> Iterator[list
     for file in files:
         if not file.reason and is_output(file.path):
             file = file._replace(reason="written by kg2rag")
-        read = read_bytes(file)
-        if read.checksum and same.setdefault(read.checksum, read.place) != read.place:
-            read = FileBytes(read.place, read.ending, reason="the same as another file")
-        batch.append(read)
-        size += len(read.data)
-        if len(batch) >= BATCH_FILES or size >= BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
+        for read in read_files(file):
+            if read.checksum and same.setdefault(read.checksum, read.place) != read.place:
+                read = read.skipped("the same as another file")
+            batch.append(read)
+            size += len(read.data)
+            if len(batch) >= BATCH_FILES or size >= BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
     if batch:
         yield batch
 

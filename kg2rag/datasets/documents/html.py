@@ -65,7 +65,7 @@ _NOT_SHOWN = re2.compile(
     r"(?is)<!--.*?-->|<script\b.*?</script\s*>|<style\b.*?</style\s*>|<svg\b.*?</svg\s*>|<head\b.*?</head\s*>"
 )
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
-_WORD_BREAK = re.compile(r"(?i)</?wbr\b[^<>]*>")
+_WORD_BREAK = re.compile(r"(?i)</?wbr\b[^<>]*>|&shy;|&#173;|&#xad;|\xad")
 _TEMPLATE = re.compile(r"(?i)<(/?)template\b")  # Beautiful Soup gives no text of it
 _STYLED_TITLE = (
     'p.MsoTitle, body.doc-content p.title, head:has(meta[content^="LibreOffice"]) + body p.title'
@@ -128,10 +128,17 @@ def _parse_page(page: str, parser: str, source: str, remark: str) -> FileDocumen
     title = one_line(soup.title.get_text(" ")) if soup.title else ""
     styled_title = soup.select_one(_STYLED_TITLE)
     if styled_title:
+        _lower_headings(soup)
         styled_title.name = "h1"
         title = one_line(styled_title.get_text())
     blocks, left_out = tree_blocks(soup)
     return FileDocument(blocks, title, source=source, left_out=left_out, remark=remark)
+
+
+def _lower_headings(soup: Any) -> None:
+    """Make each heading one of the next level, below a title that is none."""
+    for heading in _named(soup, frozenset(HEADINGS)):
+        heading.name = f"h{min(HEADINGS[heading.name] + 1, max(HEADINGS.values()))}"
 
 
 def parse_tree(page: str, parser: str = "lxml") -> Any:

@@ -1,7 +1,7 @@
 """Markdown -> its blocks, by markdown-it-py and its plugins, through HTML.
 
 CommonMark with tables, footnotes, definition lists, task lists, containers (`:::`), MkDocs's
-admonitions (`!!!`) and tabs (`===`), MyST's directives and wiki links. Front matter is YAML
+admonitions (`!!!`) and tabs (`===`), MyST's directives, roles and targets, MDX, and wiki links. Front matter is YAML
 (`---`), TOML (`+++`) or JSON (`{`). Ours: a tag in prose that is never closed is shown as text, so
 that it hides nothing behind it.
 """
@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import parse_tree, tree_blocks
+from kg2rag.datasets.documents.mdx import PlainPage, is_mdx, without_components
+from kg2rag.datasets.documents.sphinx_roles import role_html
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -39,7 +41,12 @@ _BLOCK_MARK = re.compile(r"(?m)^[ \t]*(?:!!!|\?\?\?\+?|===[!+]*)[ \t]")
 _ALERT = re.compile(r"(?m)^([ \t]*>[ \t]*)\[!\w{2,20}\][+-]?")
 _WIKI_LINK = re.compile(r"!?\[\[([^\[\]|\n]{1,300})(?:\\?\|([^\[\]\n]{1,300}))?\]\]")
 _DIRECTIVE = re.compile(r"\{([a-zA-Z][\w:-]*)\}[ \t]*(.*)", re.DOTALL)
-_QUOTED_TITLE = re.compile(r'title="([^"]*)"')
+_QUOTED_TITLE = re.compile(r"""\b(?:title|caption|fig\.cap)=["']([^"'\n]*)["']""")
+_MYST = re.compile(
+    r"(?m)^\([\w.:-]+\)=[ \t]*$|\{[a-z][\w:-]*\}`[^`\n]|^(?:`{3,}|:{3,})\{(?!(?:r|python|julia|bash)\b)[a-z]"
+)
+"""A target, a role or a directive of MyST."""
+_UNSHOWN = ("myst_line_comment", "myst_target", "myst_block_break")
 _OPTION = re.compile(r":[\w-]+:.*")
 _CODE_DIRECTIVES = """code code-block code-cell sourcecode literalinclude math mermaid graphviz raw eval-rst csv-table
 include image figure toctree bibliography autofunction autoclass automodule r python""".split()
@@ -59,6 +66,7 @@ _HIDDEN = (
     re.compile(r"(?m)^[ \t>]*(?:!!!|\?\?\?\+?|:::+)[ \t]*(?:\{[^}\n]*\}|[\w-]*)"),
     re.compile(r"(?m)^[ \t]*:[\w-]+:[^\n]*$"),
     _ALERT,
+    re.compile(r"\{[a-z][\w:-]*\}(?=`[^`\n])"),
     re.compile(r"\[\[[^\[\]|\n]*\\?\|"),
     re.compile(r"(?m)^[ \t>]*(?:[-*+][ \t]+)?\d{1,9}[.)](?=\s)"),
 )
@@ -85,23 +93,27 @@ class FrontMatter(NamedTuple):
     body: str
 
 
-def read_markdown(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
+def read_markdown(data: bytes, name: str = "") -> list[FileDocument]:
     """The document of a page; the title of its front matter is a heading of level 1 above all others."""
     decoded = decode_text(data)
-    document = markdown_document(decoded.text)
+    document = markdown_document(decoded.text, name)
     return [replace(document, remark=decoded.remark)]
 
 
-def markdown_document(text: str) -> FileDocument:
+def markdown_document(text: str, name: str = "") -> FileDocument:
     """The document of a page given as text."""
     front = split_front_matter(text)
+    page = PlainPage(front.body)
+    if is_mdx(front.body, name):
+        page = without_components(front.body)
     title = front.fields.get("title") or ""
     if isinstance(title, list):  # of a title in square brackets
         title = " ".join(map(str, title))
     title = one_line(str(title))
-    tokens = _parse(front.body)
+    tokens = _parse(page.text)
     tree = parse_tree(_markdown().renderer.render(tokens, _markdown().options, {}))
-    blocks, left_out = tree_blocks(tree)
+    blocks, navigation = tree_blocks(tree)
+    unshown = [token.content for token in tokens if token.type in _UNSHOWN]
     names = front.fields.get("aliases") or ()
     aliases = (
         [names]
@@ -110,8 +122,8 @@ def markdown_document(text: str) -> FileDocument:
     )
     return FileDocument(
         [block for block in (Block(title, 1), *blocks) if block.text],
-        source=f"{front.text}\n{visible_text(front.body)}",
-        left_out=f"{front.text}\n{left_out}",
+        source="\n".join([front.text, page.left_out, visible_text(page.text)]),
+        left_out="\n".join([front.text, page.left_out, navigation, *unshown]),
         names=tuple(aliases),
     )
 
@@ -158,17 +170,24 @@ def _fields(text: str, mark: str) -> Mapping[str, Any] | None:
 
 
 @cache
-def _markdown() -> MarkdownIt:
+def _markdown(*, is_myst: bool = False) -> MarkdownIt:
     from markdown_it import MarkdownIt
     from mdit_py_plugins.admon import admon_plugin
     from mdit_py_plugins.container import container_plugin
     from mdit_py_plugins.deflist import deflist_plugin
     from mdit_py_plugins.footnote import footnote_plugin
+    from mdit_py_plugins.myst_blocks import myst_block_plugin
+    from mdit_py_plugins.myst_role import myst_role_plugin
 
     parser = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING}).enable(
         ["table", "strikethrough"]
     )
     parser.use(footnote_plugin).use(deflist_plugin).use(admon_plugin)
+    if is_myst:
+        parser.use(myst_block_plugin).use(myst_role_plugin)
+    parser.add_render_rule("myst_role", _render_role)
+    for kind in _UNSHOWN:
+        parser.add_render_rule(kind, _render_nothing)
     parser.use(
         container_plugin, "any", validate=lambda _params, _markup: True, render=_render_container
     )
@@ -182,6 +201,14 @@ def _render_container(
     if tokens[index].nesting != 1:
         return "</div>\n"
     return f"<div><p>{escape(_container_title(tokens[index].info.strip()))}</p>\n"
+
+
+def _render_role(_renderer: Any, tokens: Sequence[Token], index: int, *_: Any) -> str:
+    return role_html(tokens[index].meta["name"], escape(tokens[index].content))
+
+
+def _render_nothing(*_: Any) -> str:
+    return ""
 
 
 def _container_title(info: str) -> str:
@@ -207,7 +234,8 @@ def _parse(text: str) -> list[Token]:
         # two blank lines would end an admonition
         text = re.sub(r"\n[ \t]*\n(?:[ \t]*\n)+", "\n\n", text)
         text = _TAB.sub(r"\1!!! tab ", text)
-    tokens = _markdown().parse(_ALERT.sub(r"\1", _CONTAINER_OPTIONS.sub(r"\1", text)))
+    parser = _markdown(is_myst=bool(_MYST.search(text)))
+    tokens = parser.parse(_ALERT.sub(r"\1", _CONTAINER_OPTIONS.sub(r"\1", text)))
     tokens = [part for token in tokens for part in _expand_directive(token)]
     inline = [child for token in tokens for child in token.children or ()]
     _drop_heading_attributes(tokens)

@@ -216,18 +216,22 @@ def _slide_level(paragraph: Any, *, title_level: int) -> int:
 def read_opendocument(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     """The document of a text or presentation of OpenDocument; charts and formulas are read from their own parts."""
     archive = Archive(data)
-    root = archive.xml("content.xml")
+    objects = [archive.xml(part) for part in archive.names if part.endswith("/content.xml")]
+    return [opendocument_document(archive.xml("content.xml"), objects)]
+
+
+def opendocument_document(root: Any, objects: Sequence[Any] = ()) -> FileDocument:
+    """The document of an OpenDocument file's content and of the objects in it."""
     titles = _title_styles(root)
     walker = _Walker(lambda paragraph: _opendocument_level(paragraph, titles), {})
-    objects = [archive.xml(part) for part in archive.names if part.endswith("/content.xml")]
     bodies = list(
         chain.from_iterable(list(named(part, "body")) or [part] for part in [root, *objects])
     )
     blocks = list(chain.from_iterable(_body_blocks(body, walker) for body in bodies))
     changes = [_itertext(change) for body in bodies for change in named(body, "tracked-changes")]
-    return [
-        FileDocument(blocks, source="\n".join(map(_itertext, bodies)), left_out="\n".join(changes))
-    ]
+    return FileDocument(
+        blocks, source="\n".join(map(_itertext, bodies)), left_out="\n".join(changes)
+    )
 
 
 def _title_styles(root: Any) -> set[str]:

@@ -33,6 +33,8 @@ MAX_OUTPUT_CHARACTERS = 20_000
 """Of one output of a notebook's cell; what is longer is a table or a log, and is left out."""
 _PART_READERS: Mapping[str, Callable[[str], FileDocument]] = {"text/html": page_document}
 _HEADERS = ("From", "To", "Cc", "Date")
+# a line of a text that would begin a message
+_QUOTED_FROM = re.compile(rb"(?m)^>(>*From )")
 _OBJECT = re.compile(r"<[\w.]+ object[^<>]*>")
 
 
@@ -105,7 +107,10 @@ def read_mailbox(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: AR
         file = Path(folder, "mailbox")
         file.write_bytes(data)
         with closing(mailbox.mbox(file, create=False)) as box:
-            messages = [box.get_bytes(key) for key in box.keys()]  # noqa: SIM118
+            messages = [
+                _QUOTED_FROM.sub(rb"\1", box.get_bytes(key))
+                for key in box.keys()  # noqa: SIM118
+            ]
     if not messages:
         raise DataError("it is no mailbox: no line begins with 'From '.")
     return [

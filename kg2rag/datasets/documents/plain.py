@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 import subprocess
+from typing import NamedTuple
 
 from kg2rag.datasets.documents.blocks import FileDocument, plain_document
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document
+from kg2rag.datasets.documents.sphinx_roles import role_html
 from kg2rag.text.records import DataError
 
 TIMEOUT_SECONDS = 60
@@ -32,11 +34,21 @@ FORMATS = {
     ".wiki": "mediawiki",
     ".typ": "typst",
     ".rtf": "rtf",
-    ".fb2": "fb2",
-    ".opml": "opml",
+    ".creole": "creole",
+    ".dj": "djot",
+    ".dokuwiki": "dokuwiki",
+    ".jira": "jira",
+    ".muse": "muse",
+    ".pod": "pod",
+    ".t2t": "t2t",
 }
 """Ending -> pandoc's name of the format."""
+_NOT_TEXT = frozenset(("rtf", "fb2", "opml", "docbook", "jats"))
+"""Formats whose source is no text for readers."""
+_MDOC = re.compile(r"(?m)^\.Dd\b")
 _DIRECTIVE = re.compile(r"(?m)^[ \t]*\.\. [\w:-]+::")
+_DOKUWIKI_HEADING = re.compile(r"(?m)^(={5,6}) [^=\n]+ \1[ \t]*$")
+_JIRA_HEADING = re.compile(r"(?m)^h[1-6]\. ")
 _ROLE = re.compile(r":[a-z]+(?::[a-z]+)?:`[^`\n]+`")
 _UNDERLINE = re.compile(r"(?m)^(\S[^\n]{2,100})\n([=\-~^\"'*+#]){3,}[ \t]*$")
 _REWRITTEN = {
@@ -47,8 +59,17 @@ _REWRITTEN = {
         # pandoc inserts today's
         (re.compile(r"(?m)^([ \t]*\.\. (?:\|[^|\n]+\| )?)date::.*"), r"\1replace:: date"),
     ),
-    # which pandoc insists on reading
-    "asciidoc": ((re.compile(r"(?m)^include::[^\n\[]*+\[[^\n\]]*+\][ \t]*$"), ""),),
+    "asciidoc": (
+        # which pandoc insists on reading
+        (re.compile(r"(?m)^include::[^\n\[]*+\[[^\n\]]*+\][ \t]*$"), ""),
+        # pandoc shows the names of conditions; the text under them stays
+        (
+            re.compile(
+                r"(?m)^(?:ifn?def::[^\n\[]*+\[([^\n\]]*+)\]|(?:ifeval|endif)::[^\n]*+)[ \t]*$"
+            ),
+            r"\1",
+        ),
+    ),
 }
 """Format -> patterns of what pandoc would not read, and what stands in their place."""
 _MARKUP = {
@@ -71,27 +92,42 @@ _MARKUP = {
     "mediawiki": re.compile(
         r"\{\|[^\n]*|\|-[^\n]*|\[\[[^\[\]|\n]*\||\[https?:\S{1,300}+|<[^<>]*>|<!--.{,300}?-->|__[A-Z]+__"
     ),
+    "man": re.compile(r"(?m)^[.'][ \t]*(?:\\\"[^\n]*|\w+)|\\f(?:\[\w*\]|\(..|\w)|\\[(*].."),
     "textile": re.compile(r"(?m)^(?:h[1-6]|p|bq|bc|pre|fn\d+)[^\s.]*\.+(?= )|\":\S{1,300}+"),
     "typst": re.compile(
         r"(?m)^#(?:set|show|import|let)\b[^\n]*|#[\w.]+|//[^\n]*|(?<![\w-])[\w-]{1,40}+:(?=\s)"
     ),
 }
 """Format -> what of its source is markup and no text, for the count of lost words."""
+_OTHER_MARKUP = re.compile(
+    r"(?m)\[\[[^\[\]|\n]*\||\{\{[^{}\n]*\}\}|\{[\w-]+(?::[^{}\n]*)?\}|</?[a-zA-Z][^<>\n]*>|https?:\S{1,300}+|"
+    r"^h[1-6]\.(?= )|^=\w+|[A-Z]<|^%![^\n]*"
+)
+"""Markup of the other formats: targets of links, macros, tags and marks of headings."""
 _OPTIONS_OF_RST = re.compile(r"(?m)^[ \t]*\.\. (?>[^\n]*?::)[^\n]*+((?:\n[ \t]+:[\w-]+:[^\n]*)+)")
 _COMMENT_OF_RST = re.compile(
     r"(?m)^([ \t]*)\.\.(?: (?![^\n]*::|[\[_|])[^\n]*|[ \t]*$)(?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*(?=\n)))*"
 )
 _INTERPRETED = re.compile(r'<code class="interpreted-text"\s+role="([^"]*)">([^<]*)</code>')
-_WITH_TARGET = re.compile(r"(.+?)\s*&lt;(.+)&gt;", re.DOTALL)
 _UNREAD = re.compile(r"\[WARNING\][^\n]*(?:Skipped|Could not)[^\n]*")
 
 
 def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a text file; reStructuredText is known by its directives and roles."""
+    """The document of a text file; reStructuredText and pages of wikis are known by their marks."""
     decoded = decode_text(data)
-    if len(data) <= MAX_MARKUP_BYTES and looks_like_rst(decoded.text):
-        return [_markup_document(decoded.text, "rst", decoded.remark)]
+    kind = _kind_of_text(decoded.text)
+    if kind and len(data) <= MAX_MARKUP_BYTES:
+        return [markup_document(decoded.text, kind, decoded.remark)]
     return [plain_document(*decoded)]
+
+
+def _kind_of_text(text: str) -> str:
+    """The format of a text that has no ending of its own; "" for plain text."""
+    if looks_like_rst(text):
+        return "rst"
+    if _DOKUWIKI_HEADING.search(text[:100_000]):
+        return "dokuwiki"
+    return ""
 
 
 def looks_like_rst(text: str) -> bool:
@@ -110,22 +146,42 @@ def read_markup(data: bytes, name: str) -> list[FileDocument]:
             f"it has {len(data):,} bytes; of this kind at most {MAX_MARKUP_BYTES:,} are read. Divide it."
         )
     decoded = decode_text(data)
-    return [_markup_document(decoded.text, FORMATS[ending], decoded.remark)]
+    kind = FORMATS[ending]
+    if ending == ".wiki" and _JIRA_HEADING.search(decoded.text):
+        kind = "jira"
+    return [markup_document(decoded.text, kind, decoded.remark)]
 
 
-def _markup_document(text: str, kind: str, remark: str) -> FileDocument:
+def read_manual(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
+    """The document of a page of a manual in roff.
+
+    DataError: its first line is no request of roff, as that of a log has none.
+    """
+    decoded = decode_text(data)
+    if decoded.text.lstrip()[:1] not in (".", "'"):
+        raise DataError("it is no page of a manual: it does not begin with a request of roff.")
+    kind = "mdoc" if _MDOC.search(decoded.text) else "man"
+    return [markup_document(decoded.text, kind, decoded.remark)]
+
+
+def markup_document(text: str, kind: str, remark: str) -> FileDocument:
+    """The document of a text in a format that pandoc reads.
+
+    DataError: pandoc cannot read it, and its source is no text for readers.
+    """
     rewritten = text
     for pattern, replacement in _REWRITTEN.get(kind, ()):
         rewritten = pattern.sub(replacement, rewritten)
     try:
         page, warnings = _pandoc(rewritten, kind)
     except DataError as error:
-        if kind in ("rtf", "fb2", "opml"):
+        if kind in _NOT_TEXT:
             raise
         return plain_document(
             text, "; ".join(filter(None, [remark, f"read as plain text: {error}"]))
         )
-    document = page_document(_INTERPRETED.sub(_interpreted_text, page))
+    page = _INTERPRETED.sub(lambda match: role_html(match[1], match[2]), page)
+    document = page_document(page)
     shown, left_out = _shown_text(text, kind)
     removed = [pattern for pattern, replacement in _REWRITTEN.get(kind, ()) if not replacement]
     unread = len(_UNREAD.findall(warnings)) + sum(len(pattern.findall(text)) for pattern in removed)
@@ -136,26 +192,9 @@ def _markup_document(text: str, kind: str, remark: str) -> FileDocument:
     )
 
 
-def _interpreted_text(match: re.Match[str]) -> str:
-    """A role of Sphinx by the words that its pages show: "words <target>" by its words, `~a.Name` by its whole name."""
-    role, text = match[1], match[2]
-    titled = _WITH_TARGET.fullmatch(text.strip())
-    words, target = (titled[1], titled[2]) if titled else (text, text)
-    if role == "doc":
-        return f'<a href="{target}.html">{words}</a>'
-    if role in ("pep", "rfc"):
-        return f"{role.upper()} {words}"
-    words = words.removeprefix("~")
-    return (
-        words
-        if role in ("ref", "term", "abbr", "menuselection", "guilabel")
-        else f"<code>{words}</code>"
-    )
-
-
 def _shown_text(text: str, kind: str) -> tuple[str, str]:
     """The text of a source without its markup, for the count of losses, and what of it pandoc leaves out on purpose."""
-    if kind not in _MARKUP:
+    if kind in _NOT_TEXT:
         return "", ""
     left_out = ""
     if kind == "latex" and r"\begin{document}" in text:
@@ -164,24 +203,34 @@ def _shown_text(text: str, kind: str) -> tuple[str, str]:
         options = [match[1] for match in _OPTIONS_OF_RST.finditer(text)]
         comments = [match[0] for match in _COMMENT_OF_RST.finditer(text)]
         left_out = "\n".join([*options, *comments])
-    return _MARKUP[kind].sub(" ", text), left_out
+    return _MARKUP.get(kind, _OTHER_MARKUP).sub(" ", text), left_out
 
 
-def _pandoc(text: str, kind: str) -> tuple[str, str]:
+def _pandoc(text: str, kind: str) -> Converted:
     """A text as a page of HTML, and pandoc's warnings."""
+    return converted(
+        text, kind, "html", "--syntax-highlighting=none", "--wrap=none", "--metadata=pagetitle= "
+    )
+
+
+class Converted(NamedTuple):
+    """A text in another format, and pandoc's warnings."""
+
+    text: str
+    warnings: str
+
+
+def converted(text: str, source: str, target: str, *options: str) -> Converted:
+    """A text as pandoc converts it, without access to files or the network.
+
+    DataError: pandoc cannot read it, or not in time.
+    """
     from pypandoc import get_pandoc_path
 
-    options = [
-        "--sandbox",
-        "--standalone",
-        "--syntax-highlighting=none",
-        "--wrap=none",
-        "--metadata=pagetitle= ",
-    ]
-    command = [get_pandoc_path(), "-f", kind, "-t", "html", *options, "+RTS", MEMORY, "-RTS"]
+    formats = ["-f", source, "-t", target, "--sandbox", "--standalone"]
     try:
         done = subprocess.run(  # noqa: S603
-            command,
+            [get_pandoc_path(), *formats, *options, "+RTS", MEMORY, "-RTS"],
             input=text.encode("utf-8", "replace"),
             capture_output=True,
             timeout=TIMEOUT_SECONDS,
@@ -193,4 +242,4 @@ def _pandoc(text: str, kind: str) -> tuple[str, str]:
     if done.returncode:
         reason = messages.strip() or f"it ended with {done.returncode}"
         raise DataError(f"pandoc cannot read it ({reason.splitlines()[0][:200]}).")
-    return done.stdout.decode("utf-8", "replace"), messages
+    return Converted(done.stdout.decode("utf-8", "replace"), messages)

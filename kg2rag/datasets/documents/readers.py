@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from pathlib import PurePath
 
 from kg2rag.datasets.documents.blocks import FileDocument
+from kg2rag.datasets.documents.canvas import read_canvas
 from kg2rag.datasets.documents.html import read_html
 from kg2rag.datasets.documents.markdown import read_markdown
 from kg2rag.datasets.documents.office import read_docx, read_opendocument, read_pptx
 from kg2rag.datasets.documents.packed import read_epub, read_mail, read_mailbox, read_notebook
 from kg2rag.datasets.documents.pdf import read_pdf
-from kg2rag.datasets.documents.plain import FORMATS, read_markup, read_plain
+from kg2rag.datasets.documents.plain import FORMATS, read_manual, read_markup, read_plain
+from kg2rag.datasets.documents.references import REFERENCE_FORMATS, read_references
+from kg2rag.datasets.documents.subtitles import read_subtitles
 from kg2rag.datasets.documents.tables import TABLES, read_json
+from kg2rag.datasets.documents.xml import XML_ENDINGS, read_xml
 
 Reader = Callable[[bytes, str], list[FileDocument]]
 """The bytes of a file and its name -> its documents."""
 
+MANUAL_ENDINGS = (".man", *(f".{section}" for section in range(1, 9)))
 READERS: Mapping[str, Reader] = {
     **dict.fromkeys((".md", ".markdown", ".mdown", ".mdx", ".qmd", ".rmd"), read_markdown),
     **dict.fromkeys((".txt", ".text"), read_plain),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
+    **dict.fromkeys((".html", ".htm"), read_html),
+    **dict.fromkeys(XML_ENDINGS, read_xml),
     ".pdf": read_pdf,
     **dict.fromkeys((".docx", ".docm", ".dotx"), read_docx),
     **dict.fromkeys((".pptx", ".pptm"), read_pptx),
@@ -29,21 +37,44 @@ READERS: Mapping[str, Reader] = {
     ".eml": read_mail,
     ".mbox": read_mailbox,
     ".json": read_json,
+    ".canvas": read_canvas,
+    **dict.fromkeys(REFERENCE_FORMATS, read_references),
+    **dict.fromkeys((".srt", ".vtt"), read_subtitles),
+    **dict.fromkeys(MANUAL_ENDINGS, read_manual),
     **dict.fromkeys(FORMATS, read_markup),
 }
 """Ending -> the reader of documents."""
-ENDINGS = (*READERS, *TABLES)
+ARCHIVES = (".zip",)
+ENDINGS = (*READERS, *TABLES, *ARCHIVES)
+NAMES_OF_TEXTS = frozenset(
+    """authors changelog changes contributing contributors copying faq history install licence license news notice
+    readme thanks todo""".split()
+)
+"""Names under which files without an ending are plain text."""
 MAX_TEXT_BYTES = 32_000_000
 """Of a document of text; five hundred books have so many, and are read in less than a minute."""
 MAX_RECORDS_BYTES = 64_000_000
 """Of a table or mailbox, which holds many documents."""
-MAX_PDF_BYTES = 512_000_000
+MAX_PACKED_BYTES = 512_000_000
 """Of files that hold pictures beside their text."""
-MAX_BYTES: Mapping[str, int] = {
-    **dict.fromkeys(ENDINGS, MAX_TEXT_BYTES),
-    **dict.fromkeys((*TABLES, ".json", ".mbox"), MAX_RECORDS_BYTES),
-    **dict.fromkeys(
-        (".pdf", ".docx", ".docm", ".pptx", ".pptm", ".odt", ".odp", ".epub"), MAX_PDF_BYTES
-    ),
-}
-"""Ending -> the size of a file that is read at most."""
+_RECORDS = (*TABLES, ".json", ".mbox", ".xml")
+_PACKED = (*".pdf .docx .docm .dotx .pptx .pptm .odt .odp .epub".split(), *ARCHIVES)
+# the address of a page as wget keeps it, "page.html?id=3"
+_QUERY = re.compile(r"[?@].*")
+
+
+def ending_of(path: PurePath) -> str:
+    """The ending by which a file is read; "" for none."""
+    ending = _QUERY.sub("", path.suffix).lower()
+    if not ending and path.name.casefold() in NAMES_OF_TEXTS:
+        return ".txt"
+    return ending
+
+
+def limit_of(ending: str) -> int:
+    """The size of a file of this ending that is read at most."""
+    if ending in _PACKED:
+        return MAX_PACKED_BYTES
+    if ending in _RECORDS:
+        return MAX_RECORDS_BYTES
+    return MAX_TEXT_BYTES

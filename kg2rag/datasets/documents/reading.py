@@ -6,24 +6,23 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import filterfalse
 from pathlib import Path
 from typing import Any
 
 from kg2rag.datasets.documents.blocks import Block, lost_words, one_line, paragraphs
-from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.listing import ListedFile
-from kg2rag.datasets.documents.readers import MAX_BYTES, READERS
+from kg2rag.datasets.documents.readers import ARCHIVES, ENDINGS, READERS, ending_of, limit_of
 from kg2rag.datasets.documents.splitting import PassageRow, Splitter
-from kg2rag.datasets.documents.tables import TABLES, json_records, parse_table
+from kg2rag.datasets.documents.tables import TABLES, json_records, parse_table, with_texts
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.scripts import words
 from kg2rag.types import Corpus, corpus_of
 from kg2rag.types.coerce_corpus import PASSAGE
 
-VERSION = 11
+VERSION = 12
 """Of how files become passages: raise it, and all files are read again."""
 TITLE_CHARACTERS = 200
 READ_AS_ADVICE = "Is the file whole, and of the kind that its name says?"
@@ -73,13 +72,26 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class FileBytes:
-    """A file's content, read once, and its checksum; `reason` says why there is none."""
+    """A file's content, read once, and its checksum; `reason` says why there is none.
+
+    `packing` : ".zip" or ".gz" where the content is packed, else "".
+    """
 
     place: str
     ending: str
     data: bytes = b""
     checksum: str = ""
     reason: str = ""
+    packing: str = ""
+
+    @property
+    def name(self) -> str:
+        """The place without the ending of a packed file, as readers see it."""
+        return self.place.removesuffix(".gz")
+
+    def skipped(self, reason: str) -> FileBytes:
+        """The file without its bytes, and why it is not read."""
+        return FileBytes(self.place, self.ending, reason=reason)
 
     def key(self, folder: str, tokens: int) -> str:
         """The key of the file's entry in the store."""
@@ -89,21 +101,32 @@ class FileBytes:
 
 def read_bytes(file: ListedFile) -> FileBytes:
     """The bytes of a file that has a reader, and a reason in place of them where they cannot be had."""
-    ending = file.path.suffix.lower()
     if file.reason:
-        return FileBytes(file.place, ending, reason=file.reason)
-    if ending not in MAX_BYTES:
-        kind = Path(file.place).suffix or "without an ending"
-        return FileBytes(file.place, ending, reason=f"files {kind} are not read")
-    limit = MAX_BYTES[ending]
+        return FileBytes(file.place, ending_of(file.path), reason=file.reason)
+    return file_bytes(file.path, file.place, file.path.read_bytes, lambda: file.path.stat().st_size)
+
+
+def file_bytes(
+    path: Path, place: str, read: Callable[[], bytes], size: Callable[[], int] = int
+) -> FileBytes:
+    """The bytes that `read` gives of a file that has a reader and no more than `size` allows; else the reason."""
+    packing = path.suffix.lower() if path.suffix.lower() in (".gz", *ARCHIVES) else ""
+    inner = path.with_suffix("") if packing == ".gz" else path
+    ending = ending_of(inner)
+    if ending not in ENDINGS:
+        kind = Path(place).suffix or "without an ending"
+        return FileBytes(place, ending, reason=f"files {kind} are not read")
+    limit = limit_of(ending)
     try:
-        if file.path.stat().st_size > limit:
+        if size() > limit:
             reason = f"larger than {limit // 1_000_000} MB, the limit for this kind"
-            return FileBytes(file.place, ending, reason=reason)
-        data = file.path.read_bytes()
+            return FileBytes(place, ending, reason=reason)
+        data = read()
     except OSError as error:
-        return FileBytes(file.place, ending, reason=f"it cannot be read: {error.strerror or error}")
-    return FileBytes(file.place, ending, data, hashlib.sha256(data).hexdigest())
+        return FileBytes(place, ending, reason=f"it cannot be read: {error.strerror or error}")
+    except DataError as error:
+        return FileBytes(place, ending, reason=str(error))
+    return FileBytes(place, ending, data, hashlib.sha256(data).hexdigest(), packing=packing)
 
 
 def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
@@ -138,20 +161,15 @@ def is_table(file: FileBytes) -> bool:
 
 
 def _table_entry(file: FileBytes, splitter: Splitter) -> FileEntry:
-    records = parse_table(file.data, file.place)
+    records, remark = with_texts(parse_table(file.data, file.name))
     filled = list(filterfalse(_lacks_text, records))
     corpus = corpus_of(filled or records, file.place)
     rows = record_rows(corpus, splitter, prefix=f"{file.place}#", place=file.place)
-    remark = "" if file.ending == ".parquet" else decode_text(file.data).remark
+    remarks = [remark]
     if len(filled) < len(records):
-        remark = "; ".join(
-            filter(
-                None, [remark, f"records without a text, left out: {len(records) - len(filled)}"]
-            )
-        )
-    return FileEntry(
-        rows, words=sum(len(words(passage.contents)) for passage in corpus), remark=remark
-    )
+        remarks.append(f"records without a text, left out: {len(records) - len(filled)}")
+    n_words = sum(len(words(passage.contents)) for passage in corpus)
+    return FileEntry(rows, words=n_words, remark="; ".join(filter(None, remarks)))
 
 
 def _lacks_text(record: Mapping[str, Any]) -> bool:
@@ -197,7 +215,7 @@ def record_rows(
 def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
     entry = FileEntry()
     lost, remarks = list[str](), list[str]()
-    for document in READERS[file.ending](file.data, file.place):
+    for document in READERS[file.ending](file.data, file.name):
         id_ = f"{file.place}#{document.key}" if document.key else file.place
         heading, blocks = split_title(document.blocks)
         titles = _titles(heading or document.title, blocks, file.place, folder)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
 from kg2rag.datasets.documents.decoding import decode_text
@@ -17,6 +17,7 @@ from kg2rag.types.coerce_corpus import PASSAGE, python_value
 
 TABLES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 DELIMITERS = ",;\t|"
+_QUESTION_COLUMNS = ("question", "query", "user_input")
 _SEPARATOR = re.compile("(?i)sep=(.)")
 LIST_NAMES = frozenset(
     "chunks corpus data docs documents items passages questions records rows".split()
@@ -26,35 +27,77 @@ SENTENCE_WORDS = 5
 """Words of a string from which a JSON file is read as text; settings have none."""
 
 
+class Table(NamedTuple):
+    """The records of a table, and the remark of a report on their reading; "" for none."""
+
+    records: list[Mapping[str, Any]]
+    remark: str = ""
+
+
 def read_table(path: str | Path) -> list[Mapping[str, Any]]:
     """The records of a table, or of a .json file with a list of records; in a .csv, a cell with a JSON list is one."""
     kinds = f"a table: a file {', '.join(TABLES)} or .json"
     file = existing(path, kinds)
     if file.suffix.lower() not in (*TABLES, ".json"):
         raise DataError(f"{file} cannot be read as records. Give {kinds}.")
-    return parse_table(file.read_bytes(), str(file))
+    return parse_table(file.read_bytes(), str(file)).records
 
 
-def parse_table(data: bytes, name: str) -> list[Mapping[str, Any]]:
+def parse_table(data: bytes, name: str) -> Table:
     """The records of a table given as bytes; DataError names the file and the record."""
+    table = _parsed_table(data, name)
+    records: list[Mapping[str, Any]] = [
+        {key: _cell(value) for key, value in row.items() if value not in ("", None)}
+        for row in table.records
+    ]
+    if not records:
+        raise DataError(f"{name}: no record in it.")
+    return Table(records, table.remark)
+
+
+def _parsed_table(data: bytes, name: str) -> Table:
     ending = name[name.rfind(".") :].lower()
     if ending == ".parquet":
-        rows: list[Mapping[str, Any]] = parse_parquet(data, name).to_pylist()
-    elif ending in (".jsonl", ".ndjson"):
-        rows = list(_json_lines(decode_text(data).text, name))
-    elif ending == ".json":
-        records = json_records(parse_json(decode_text(data).text, name, pairs=_unique_fields))
+        return Table(parse_parquet(data, name).to_pylist())
+    text, remark = decode_text(data)
+    if ending in (".jsonl", ".ndjson"):
+        return Table(list(_json_lines(text, name)), remark)
+    if ending == ".json":
+        records = json_records(parse_json(text, name, pairs=_unique_fields))
         if records is None:
             raise DataError(f"{name}: no list of records, and no object that maps ids to records.")
-        rows = records
-    else:
-        rows = list(_delimited(decode_text(data).text, name))
-    cleaned: list[Mapping[str, Any]] = [
-        {key: _cell(value) for key, value in row.items() if value not in ("", None)} for row in rows
+        return Table(records, remark)
+    table = _delimited(text, name)
+    return Table(table.records, "; ".join(filter(None, [remark, table.remark])))
+
+
+def with_texts(table: Table) -> Table:
+    """The records, each with all its fields as its text where no record has a column of text or a question.
+
+    A table without a sentence is returned as it is.
+    """
+    columns = {str(column).casefold() for record in table.records for column in record}
+    if not columns.isdisjoint((*PASSAGE["text"], *_QUESTION_COLUMNS)):
+        return table
+    strings = [text for record in table.records for _, text in _json_lines_of(record, ())]
+    if not any(len(text.split()) >= SENTENCE_WORDS for text in strings):
+        return table
+    records = [
+        {**_without_fields(record), "text": _fields_text(record)} for record in table.records
     ]
-    if not cleaned:
-        raise DataError(f"{name}: no record in it.")
-    return cleaned
+    remark = "no column of text: each record is read with all its columns"
+    return Table(records, "; ".join(filter(None, [table.remark, remark])))
+
+
+def _without_fields(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a record that are no text: its id, its title, and what else names it."""
+    names = {name for field in ("id", "title", "doc_id", "position") for name in PASSAGE[field]}
+    return {column: value for column, value in record.items() if str(column).casefold() in names}
+
+
+def _fields_text(record: Mapping[str, Any]) -> str:
+    blocks = [_json_block(line) for line in _json_lines_of(record, ())]
+    return "\n".join(block.text for block in blocks)
 
 
 def _json_lines(text: str, name: str) -> Iterator[Mapping[str, Any]]:
@@ -77,28 +120,42 @@ def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _delimited(text: str, name: str) -> Iterator[Mapping[str, Any]]:
+def _delimited(text: str, name: str) -> Table:
     """The rows of a table by the separator of its header; Excel's first line `sep=;` names it."""
     lines = text.strip("\n").split("\n")
     separator = _SEPARATOR.fullmatch(lines[0])
     if separator:
         delimiter, lines = separator[1], lines[1:]
+    elif name.lower().endswith(".tsv"):
+        delimiter = "\t"
     else:
-        delimiter = "\t" if name.lower().endswith(".tsv") else find_delimiter(lines)
+        delimiter = find_delimiter(lines)
     lines = [f"{line}\n" for line in lines]
-    if delimiter == "\t":
-        with suppress(DataError):
-            rows = [row for _, row in delimited_rows(lines, name, delimiter, quoted_tabs=True)]
-            # of rows that lone marks enclose
-            if not any("\t" in str(cell) for row in rows for cell in row.values()):
-                return iter(rows)
-    return (row for _, row in delimited_rows(lines, name, delimiter))
+    if delimiter != "\t":
+        return Table([row for _, row in delimited_rows(lines, name, delimiter)])
+    quoted = _quoted_rows(lines, name)
+    if quoted is not None:
+        return Table(quoted)
+    rows = [row for _, row in delimited_rows(lines, name, delimiter)]
+    return Table(rows, "quotation marks are read as text, since they enclose no cells")
+
+
+def _quoted_rows(lines: Sequence[str], name: str) -> list[Mapping[str, Any]] | None:
+    """The rows of cells between tabs that quotation marks may enclose; None where the marks are text."""
+    try:
+        rows = [row for _, row in delimited_rows(lines, name, "\t", quoted_tabs=True)]
+    except DataError:
+        return None
+    # a tab within a cell: lone marks enclose rows
+    if any("\t" in str(cell) for row in rows for cell in row.values()):
+        return None
+    return list(rows)
 
 
 def find_delimiter(lines: Sequence[str]) -> str:
     """The separator that gives a header a column of text, else the most columns; a comma where none does."""
     header = next((line for line in lines if line.strip()), "")
-    texts = {*PASSAGE["text"], "question", "query"}
+    texts = {*PASSAGE["text"], *_QUESTION_COLUMNS}
 
     def columns(delimiter: str) -> tuple[bool, int]:
         try:
@@ -153,7 +210,7 @@ def _mapping_records(value: Mapping[str, Any]) -> list[Mapping[str, Any]] | None
 
 def _has_text(record: Any) -> bool:
     """Whether a record has a field of text, or a question."""
-    names = (*PASSAGE["text"], "question", "query", "user_input")
+    names = (*PASSAGE["text"], *_QUESTION_COLUMNS)
     return isinstance(record, Mapping) and any(isinstance(record.get(name), str) for name in names)
 
 

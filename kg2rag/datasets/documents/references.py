@@ -1,0 +1,61 @@
+"""Lists of references (BibTeX, RIS), by pandoc -> a document for each entry: title, authors, journal and abstract."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
+from kg2rag.datasets.documents.decoding import decode_text
+from kg2rag.datasets.documents.plain import converted
+from kg2rag.text.records import DataError, parse_json
+
+REFERENCE_FORMATS = {".bib": "bibtex", ".ris": "ris"}
+"""Ending -> pandoc's name of the format."""
+_TEXT_FIELDS = ("container-title", "publisher", "keyword", "abstract", "note")
+_TAG = re.compile(r"</?[a-z]+[^<>]*>")
+
+
+def read_references(data: bytes, name: str) -> list[FileDocument]:
+    """The documents of a list of references.
+
+    DataError: pandoc cannot read it, or it has no entry.
+    """
+    decoded = decode_text(data)
+    kind = REFERENCE_FORMATS[PurePath(name).suffix.lower()]
+    entries = parse_json(converted(decoded.text, kind, "csljson").text, name)
+    if not entries:
+        raise DataError("it has no entry.")
+    return [_entry_document(entry, decoded.remark) for entry in entries]
+
+
+def _entry_document(entry: Mapping[str, Any], remark: str) -> FileDocument:
+    title = _plain(entry.get("title", ""))
+    lines = [", ".join(_people(entry)), _year(entry)]
+    lines += [_plain(entry.get(field, "")) for field in _TEXT_FIELDS]
+    blocks = [Block(title, 1), *map(Block, lines)]
+    return FileDocument(
+        [block for block in blocks if block.text],
+        title=title,
+        key=str(entry.get("id", title)),
+        source="\n".join([title, *lines]),
+        remark=remark,
+    )
+
+
+def _plain(value: object) -> str:
+    """A field without the tags of its markup."""
+    return one_line(_TAG.sub("", str(value)))
+
+
+def _people(entry: Mapping[str, Any]) -> Iterator[str]:
+    for person in [*entry.get("author", ()), *entry.get("editor", ())]:
+        parts = [person.get("given", ""), person.get("family", ""), person.get("literal", "")]
+        yield " ".join(filter(None, parts))
+
+
+def _year(entry: Mapping[str, Any]) -> str:
+    dates = entry.get("issued", {}).get("date-parts") or [[]]
+    return "-".join(map(str, dates[0]))

@@ -1,0 +1,22 @@
+"""Roles of Sphinx and MyST -> HTML with the words that Sphinx's pages show."""
+
+from __future__ import annotations
+
+import re
+
+_WITH_TARGET = re.compile(r"(.+?)\s*&lt;(.+)&gt;", re.DOTALL)
+_PROSE_ROLES = frozenset("ref numref term abbr menuselection guilabel sub sup download".split())
+
+
+def role_html(role: str, text: str) -> str:
+    """The HTML of a role whose text is escaped: "words <target>" by its words, `~a.Name` by its whole name."""
+    titled = _WITH_TARGET.fullmatch(text.strip())
+    words, target = (titled[1], titled[2]) if titled else (text, text)
+    if role == "doc":
+        return f'<a href="{target}.html">{words}</a>'
+    if role in ("pep", "rfc"):
+        return f"{role.upper()} {words}"
+    words = words.removeprefix("~")
+    if role in _PROSE_ROLES:
+        return words
+    return f"<code>{words}</code>"

@@ -1,0 +1,157 @@
+"""XML -> its documents: DocBook, JATS, FictionBook, OPML and wikis by pandoc, flat OpenDocument, any other by its text.
+
+The root element tells the format. Ours: text of an unknown format. An element that holds text is a
+paragraph, or a heading by its name; others are entered. Text that holds tags, as feeds and notes
+have it, is a page of HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from html import unescape
+from itertools import chain
+from typing import Any
+
+from kg2rag.datasets.documents.archives import attribute, local_name, named, parse_xml
+from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
+from kg2rag.datasets.documents.decoding import decode_text
+from kg2rag.datasets.documents.html import page_document, read_html, visible_text
+from kg2rag.datasets.documents.office import opendocument_document
+from kg2rag.datasets.documents.plain import markup_document
+from kg2rag.datasets.documents.tables import SENTENCE_WORDS
+from kg2rag.text.records import DataError
+
+XML_ENDINGS = tuple(
+    ".xml .docbook .dbk .nxml .jats .tei .enex .rss .atom .opml .fb2 .fodt .fodp .ttml .xhtml".split()
+)
+MAX_LEVEL = 6
+_DOCBOOK_ROOTS = frozenset(
+    """appendix article book chapter glossary part preface refentry reference refsect1 sect1 section
+    set""".split()
+)
+_FORMAT_OF_ROOT = {"FictionBook": "fb2", "opml": "opml", **dict.fromkeys(_DOCBOOK_ROOTS, "docbook")}
+_LINE_BREAKS = frozenset(("br", "lb"))
+_HEADINGS = frozenset("title head heading headline".split())
+_TAG = re.compile(r"</?[a-zA-Z][\w:-]*(?:\s[^<>]*)?/?>")
+_DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w-]+)""")
+
+
+def read_xml(data: bytes, name: str = "") -> list[FileDocument]:
+    """The documents of a file in XML.
+
+    DataError: it is no valid XML, or has no sentence, as settings have none.
+    """
+    root = parse_xml(data.lstrip(), name or "the file")
+    kind = local_name(root)
+    if kind == "html":
+        return read_html(data)
+    if kind == "mediawiki":
+        return list(_wiki_documents(root))
+    if kind in ("document", "document-content") and "office" in (root.prefix or ""):
+        return [opendocument_document(root)]
+    if kind == "article" and next(root.iterchildren("{*}front"), None) is not None:
+        return [_pandoc_document(data, root, "jats")]
+    if kind in _FORMAT_OF_ROOT:
+        return [_pandoc_document(data, root, _FORMAT_OF_ROOT[kind])]
+    document = _text_document(root)
+    if name.lower().endswith(".xml") and not _has_sentence(document):
+        raise DataError("no sentence in it: settings?")
+    return [document]
+
+
+def _has_sentence(document: FileDocument) -> bool:
+    return any(len(block.text.split()) >= SENTENCE_WORDS for block in document.blocks)
+
+
+def _pandoc_document(data: bytes, root: Any, kind: str) -> FileDocument:
+    """The document as pandoc reads it, or by its text where pandoc cannot."""
+    declared = b"".join(_DECLARED_ENCODING.findall(data[:200]))
+    decoded = decode_text(data, declared.decode("ascii"))
+    try:
+        document = markup_document(decoded.text, kind, decoded.remark)
+    except DataError as error:
+        return replace(_text_document(root), remark=f"read by its text only: {error}")
+    return replace(document, source=visible_text(_element_text(root)))
+
+
+def _wiki_documents(root: Any) -> Iterator[FileDocument]:
+    """A document for each page of an export of MediaWiki; a redirect is a name of its target."""
+    names = defaultdict[str, list[str]](list)
+    pages = list(named(root, "page"))
+    for page in pages:
+        for redirect in page.iterchildren("{*}redirect"):
+            names[attribute(redirect, "title")].append(_child_text(page, "title"))
+    for number, page in enumerate(pages):
+        if next(page.iterchildren("{*}redirect"), None) is None:
+            title = _child_text(page, "title")
+            text = "".join(_child_text(version, "text") for version in _last_version(page))
+            document = markup_document(text, "mediawiki", "")
+            yield replace(
+                document,
+                blocks=[Block(title, 1), *document.blocks],
+                title=title,
+                key=str(number),
+                names=tuple(dict.fromkeys([title, *names[title]])),
+            )
+
+
+def _last_version(page: Any) -> list[Any]:
+    return list(named(page, "revision"))[-1:]
+
+
+def _child_text(element: Any, name: str) -> str:
+    return "".join(child.text or "" for child in element.iterchildren(f"{{*}}{name}"))
+
+
+def _text_document(root: Any) -> FileDocument:
+    """The document of an unknown format by the text of its elements."""
+    blocks = list(_blocks(root, 0))
+    left_out = [_element_text(element) for element in root.iter() if _is_packed(element)]
+    source = visible_text(_element_text(root))
+    return FileDocument(blocks, source=source, left_out="\n".join(left_out))
+
+
+def _blocks(element: Any, level: int) -> Iterator[Block]:
+    """The blocks of an element that lies `level` elements deep."""
+    kind = local_name(element)
+    if not kind or _is_packed(element):
+        return
+    if len(element) and not _has_loose_text(element):
+        yield from chain.from_iterable(_blocks(child, level + 1) for child in element)
+        return
+    text = _element_text(element)
+    if _TAG.search(text):
+        yield from page_document(text).blocks
+    elif text.strip() and kind in _HEADINGS:
+        yield Block(one_line(text), max(1, min(level, MAX_LEVEL)))
+    elif text.strip():
+        yield Block(one_line(text))
+
+
+def _is_packed(element: Any) -> bool:
+    """Whether an element holds a picture or another file as letters."""
+    return local_name(element) != "" and attribute(element, "encoding") == "base64"
+
+
+def _has_loose_text(element: Any) -> bool:
+    """Whether text stands beside the elements within an element."""
+    pieces = [element.text, *(child.tail for child in element)]
+    return any(piece and piece.strip() for piece in pieces)
+
+
+def _element_text(element: Any) -> str:
+    """The text of an element; a blank divides elements between which nothing stands, unless text runs around them."""
+    pieces = [element.text or ""]
+    divider = "" if _has_loose_text(element) else " "
+    for child in element:
+        if local_name(child) in _LINE_BREAKS and attribute(child, "break") != "no":
+            pieces.append("\n")
+        elif local_name(child):
+            pieces += [divider, _element_text(child), divider]
+        elif child.text and child.text.startswith("&"):
+            pieces.append(unescape(child.text))
+        pieces.append(child.tail or "")
+    return "".join(pieces)

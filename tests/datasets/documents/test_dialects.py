@@ -1,0 +1,196 @@
+"""Dialects of Markdown and wikis, and small formats: their marks are no text, and all words that they show are."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def text_of(documents):
+    return "\n".join(passage.text for passage in documents.corpus)
+
+
+MDX = """import Tabs from '@theme/Tabs';
+import {
+  TabItem,
+} from '@theme/TabItem';
+
+export const Lamp = ({children}) => (
+  <span>{children}</span>
+);
+
+{/* a remark */}
+
+Start the pump, `<Tabs>` and all.
+
+<Tabs groupId="os" style={{color: "red"}}>
+<TabItem value="lin" label="Linux hosts">
+
+Run the setup.
+
+</TabItem>
+</Tabs>
+
+The <Lamp color="green">lamp</Lamp> blinks.
+
+```js
+import Tabs from '@theme/Tabs';
+```
+"""
+SHOWN = [
+    "Start the pump, <Tabs> and all.",
+    "Linux hosts",
+    "Run the setup.",
+    "The lamp blinks.",
+    "import Tabs from '@theme/Tabs';",
+]
+
+
+@pytest.mark.parametrize("name", ["a.mdx", "a.md"])
+def test_imports_and_components_of_mdx_are_left_out_and_their_titles_are_text(read, name):
+    documents = read({name: MDX})
+    assert text_of(documents) == "\n\n".join(SHOWN)
+    assert documents.report.loc[0, "lost"] == 0
+    assert documents.report.loc[0, "left_out"] > 0
+
+
+def test_an_import_in_a_listing_makes_no_mdx(read):
+    documents = read({"a.md": "Type <Name>.\n\n```js\nimport a from 'a';\n```\n"})
+    assert text_of(documents) == "Type <Name>.\n\nimport a from 'a';"
+
+
+MYST = """(target)=
+# Sails
+
+% a remark
+
+See {doc}`the needle <needle>`, {ref}`Masts <masts>` and {term}`luff`.
+
+```{note} Mind
+Wax it.
+```
+
++++ {"slide": true}
+
+The end.
+"""
+
+
+def test_targets_comments_and_roles_of_myst_are_read_as_its_pages_show_them(read):
+    documents = read({"a.md": MYST, "needle.md": "# Needle\n\nThree sides, a % of none.\n"})
+    passages = {passage.id: passage for passage in documents.corpus}
+    assert passages["a.md"].title == "Sails"
+    assert passages["a.md"].text == "See the needle, Masts and luff.\n\nMind\n\nWax it.\n\nThe end."
+    assert "needle.md" in str(passages["a.md"].metadata["links"])
+    assert documents.report["lost"].sum() == 0
+
+
+def test_a_line_that_begins_with_a_sign_of_percent_is_text_of_markdown(read):
+    assert text_of(read({"a.md": "Nine\n\n% of all.\n"})) == "Nine\n\n% of all."
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.txt", "====== Cellar ======\n\nThe **air** is //damp//.\n\n===== Racks =====\n\n  * Oak\n"),
+        ("a.dokuwiki", "====== Cellar ======\n\nThe **air** is //damp//.\n\n===== Racks =====\n\n  * Oak\n"),
+        ("a.wiki", "h1. Cellar\n\nThe *air* is {color:red}damp{color}.\n\nh2. Racks\n\n* Oak\n"),
+        ("a.mediawiki", "= Cellar =\n\nThe '''air''' is ''damp''.\n\n== Racks ==\n\n* Oak\n"),
+    ],
+)  # fmt: skip
+def test_pages_of_wikis_are_known_by_their_marks(read, name, text):
+    documents = read({name: text})
+    assert {passage.title for passage in documents.corpus} == {"Cellar"}
+    assert text_of(documents) == "The air is damp.\nRacks\nOak"
+    assert documents.report.loc[0, "words"] > 0
+    assert documents.report.loc[0, "lost"] == 0
+
+
+def test_subtitles_are_read_by_sentences(read):
+    srt = "1\r\n00:00:01,000 --> 00:00:02,500\r\n<i>The keeper</i>\r\n\r\n2\r\n00:00:03,000 --> 00:00:04,000\r\n"
+    vtt = "WEBVTT\n\nNOTE a remark\n\nintro\n00:01.000 --> 00:02.000 align:start\n<v Mara>Fog came.</v>\n"
+    documents = read({"a.srt": f"{srt}{{\\an8}}never slept.\r\n", "b.vtt": vtt})
+    assert text_of(documents) == "The keeper never slept.\nMara: Fog came."
+    assert documents.report["lost"].sum() == 0
+
+
+def test_a_canvas_has_the_texts_of_its_cards_and_links_to_its_files(read):
+    nodes = [
+        {"type": "text", "text": "# Plan\n\nBuild the **dock**."},
+        {"type": "file", "file": "Dock.md"},
+        {"type": "group", "label": "Phase two"},
+    ]
+    canvas = json.dumps({"nodes": nodes, "edges": [{"label": "needs"}]})
+    documents = read({"map.canvas": canvas, "Dock.md": "# Dock\n\nOak.\n"})
+    plan = documents.corpus[-1]
+    assert plan.text.split("\n\n") == ["Build the dock.", "Dock.md", "Phase two", "needs"]
+    assert plan.metadata["links"] == [["Dock.md", "Dock.md"]]
+
+
+def test_a_list_of_references_has_a_document_for_each_entry(read):
+    bibtex = (
+        "@article{moor,\n title = {The {Bergen} moss},\n author = {Moor, Ida and Berg, Jan},\n"
+        " journal = {Roofs},\n abstract = {We counted moss.},\n year = 2001\n}\n"
+    )
+    ris = "TY  - JOUR\nTI  - Heather bogs\nAB  - Bogs store carbon.\nER  - \n"
+    corpus = read({"a.bib": bibtex, "b.ris": ris}).corpus
+    assert [(passage.title, passage.text) for passage in corpus] == [
+        ("The Bergen moss", "Ida Moor, Jan Berg\n\n2001\n\nRoofs\n\nWe counted moss."),
+        ("Heather bogs", "Bogs store carbon."),
+    ]
+
+
+def test_a_table_without_a_column_of_text_is_read_with_all_its_columns_and_says_so(read):
+    csv = "Ticket,Betreff,Beschreibung\nT-1,Drucker,Er zieht leider kein Papier ein.\nT-2,Netz,Es fällt aus.\n"
+    documents = read({"a.csv": csv})
+    assert documents.corpus[1].text == "Ticket: T-2\nBetreff: Netz\nBeschreibung: Es fällt aus."
+    assert "no column of text" in documents.report.loc[0, "remark"]
+
+
+@pytest.mark.parametrize(
+    "csv",
+    ["port,speed\n1,2\n", "question,gold\nWho is it that signs all requests?,a.md\n"],
+)
+def test_a_table_of_numbers_or_of_questions_is_no_document(read, csv):
+    report = read({"a.md": "Halina sails.", "b.csv": csv}).report.set_index("document")
+    assert report.loc["b.csv", "status"] == "skipped"
+
+
+def test_quotation_marks_that_enclose_no_cells_are_text_and_said(read):
+    lone = 'title\ttext\nA\t"The start\nB\tThe end\n'
+    quoted = 'title\ttext\nA\t"One\ncell"\n'
+    documents = read({"lone.tsv": lone, "quoted.tsv": quoted})
+    report = documents.report.set_index("document")["remark"]
+    assert [passage.text for passage in documents.corpus] == ['"The start', "The end", "One\ncell"]
+    assert "quotation marks" in report["lone.tsv"]
+    assert report["quoted.tsv"] == ""
+
+
+def test_a_line_of_a_mailbox_that_would_begin_a_message_is_read_without_its_mark(read):
+    mailbox = "From a@b Mon Mar  1 10:00:00 2021\nSubject: Leak\n\nIt drips.\n>From the tank.\n"
+    assert text_of(read({"a.mbox": mailbox})).endswith("It drips.\nFrom the tank.")
+
+
+def test_conditions_of_asciidoc_are_no_text(read):
+    text = (
+        "= Ferries\n\n== Pier\n\nifdef::pro[]\nHalina lands.\nendif::[]\n\nifdef::x[Lund waits.]\n"
+    )
+    documents = read({"a.adoc": text})
+    assert text_of(documents) == "Pier\nHalina lands.\n\nLund waits."
+    assert documents.report.loc[0, "remark"] == ""
+
+
+def test_a_page_that_a_program_saved_has_its_headings_below_its_title(read):
+    page = '<body class="doc-content"><p class="title">Rules</p><h1>Scope</h1><p>Lund rules.</p></body>'
+    [passage] = read({"a.html": page}).corpus
+    assert (passage.title, passage.text) == ("Rules", "Scope\nLund rules.")
+
+
+def test_soft_hyphens_of_a_page_divide_no_word(read):
+    assert text_of(read({"a.html": "<p>They co&shy;op\xaderate.</p>"})) == "They cooperate."
+
+
+def test_a_caption_of_a_chunk_is_text(read):
+    text = "Eels.\n\n```{r, fig.cap='By month'}\nplot(eels)\n```\n"
+    assert text_of(read({"a.Rmd": text})) == "Eels.\n\nBy month\nplot(eels)"

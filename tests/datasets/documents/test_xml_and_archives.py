@@ -1,0 +1,172 @@
+"""XML of every kind, files packed in others, and names that files have without an ending."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from io import BytesIO
+from zipfile import ZipFile
+
+import pytest
+
+
+def text_of(documents):
+    return "\n".join(passage.text for passage in documents.corpus)
+
+
+def zipped(files: Mapping[str, str | bytes]) -> bytes:
+    stream = BytesIO()
+    with ZipFile(stream, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+JATS = """<?xml version="1.0"?><!DOCTYPE article PUBLIC "-//NLM//DTD JATS v1.2//EN" "a.dtd">
+<article><front><article-meta><title-group><article-title>Moss on <italic>granite</italic> roofs
+</article-title></title-group><abstract><p>Moss grows slowly.</p></abstract></article-meta></front>
+<body><sec><title>Roofs</title><p>Roofs hold water &amp; spores.</p></sec></body></article>"""
+DOCBOOK = """<article xmlns="http://docbook.org/ns/docbook"><title>Moss on granite roofs</title>
+<section><title>Roofs</title><para>Roofs hold <emphasis>water</emphasis> &amp; spores.</para>
+</section></article>"""
+TEI = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><title>Moss on granite roofs</title></teiHeader>
+<text><body><div><head>Roofs</head><p>Roofs hold wa<lb break="no"/>ter<lb/>&amp; <hi>sp</hi>ores.</p></div>
+</body></text></TEI>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.xml", JATS), ("a.nxml", JATS), ("a.xml", DOCBOOK), ("a.dbk", DOCBOOK), ("a.xml", TEI)],
+)
+def test_xml_is_read_by_its_root_element(read, name, text):
+    documents = read({name: text})
+    assert {passage.title for passage in documents.corpus} == {"Moss on granite roofs"}
+    assert documents.corpus[-1].text == "Roofs\nRoofs hold water & spores."
+    assert documents.report["lost"].sum() == 0
+
+
+WIKI = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/"><page><title>Bowline</title>
+<revision><text>An old text.</text></revision><revision><text>The '''bowline''' is a [[loop knot|loop]].
+
+== Tying ==
+* Make an eye</text></revision></page>
+<page><title>King of knots</title><redirect title="Bowline"/><revision><text>#REDIRECT [[Bowline]]</text>
+</revision></page><page><title>Sheet bend</title><revision><text>It joins two ropes.</text></revision></page>
+</mediawiki>"""
+
+
+def test_an_export_of_a_wiki_has_a_document_for_each_page_by_its_last_version(read):
+    corpus = read({"wiki.xml": WIKI}).corpus
+    assert [(passage.title, passage.text) for passage in corpus] == [
+        ("Bowline", "The bowline is a loop."),
+        ("Bowline", "Tying\nMake an eye"),
+        ("Sheet bend", "It joins two ropes."),
+    ]
+
+
+def test_a_feed_and_a_notebook_of_notes_show_the_pages_in_their_text(read):
+    feed = (
+        "<rss><channel><title>Baking</title><item><title>Rye</title><encoded><![CDATA[<!-- wp:p -->"
+        "<p>Feed the <b>rye</b> starter twice.</p>]]></encoded></item></channel></rss>"
+    )
+    note = (
+        "<en-export><note><title>Stove</title><content><![CDATA[<en-note><div>Order a grate.</div>"
+        '</en-note>]]></content><data encoding="base64">iVBORw0KGgo=</data></note></en-export>'
+    )
+    documents = read({"feed.xml": feed, "notes.enex": note})
+    assert [(passage.title, passage.text) for passage in documents.corpus] == [
+        ("Baking", "Rye\nFeed the rye starter twice."),
+        ("Stove", "Order a grate."),
+    ]
+    assert documents.report["lost"].tolist() == [0, 0]
+
+
+def test_flat_opendocument_is_read_as_the_packed_file_is(read):
+    office = "urn:oasis:names:tc:opendocument:xmlns"
+    text = (
+        f'<office:document xmlns:office="{office}:office:1.0" xmlns:text="{office}:text:1.0"><office:body>'
+        '<office:text><text:h text:outline-level="1">Ferry</text:h><text:p>Halina<text:s/>sails.</text:p>'
+        "</office:text></office:body></office:document>"
+    )
+    [passage] = read({"a.fodt": text}).corpus
+    assert (passage.title, passage.text) == ("Ferry", "Halina sails.")
+
+
+def test_settings_and_damaged_xml_are_refused_by_name(read):
+    files = {
+        "a.md": "Halina sails.\n",
+        "pom.xml": "<project><name>ferry</name><version>1.2</version></project>",
+        "torn.xml": "<a><b>Halina sails at noon today.</b>",
+    }
+    report = read(files).report.set_index("document")
+    assert report["status"].to_dict() == {
+        "a.md": "read",
+        "pom.xml": "skipped",
+        "torn.xml": "skipped",
+    }
+    assert "settings" in report.loc["pom.xml", "reason"]
+    assert "valid XML" in report.loc["torn.xml", "reason"]
+
+
+def test_an_archive_is_read_as_a_folder_is(read):
+    inner = zipped({"deep.txt": "Ida Berg waits."})
+    files = {
+        "Team/ferry.md": "# Ferry\n\nHalina sails. See [fares](fares.md).\n",
+        "Team/fares.md": "# Fares\n\nNine crowns.\n",
+        "Team/.hidden.md": "Password.\n",
+        "__MACOSX/Team/._ferry.md": b"\0\1",
+        "part.zip": inner,
+    }
+    documents = read({"wiki.zip": zipped(files)})
+    assert {passage.id: passage.text for passage in documents.corpus} == {
+        "wiki.zip/Team/fares.md": "Nine crowns.",
+        "wiki.zip/Team/ferry.md": "Halina sails. See fares.",
+        "wiki.zip/part.zip/deep.txt": "Ida Berg waits.",
+    }
+    [links] = [p.metadata["links"] for p in documents.corpus if p.title == "Ferry"]
+    assert "wiki.zip/Team/fares.md" in str(links)
+
+
+def test_a_damaged_or_empty_archive_and_a_part_of_another_kind_are_skipped_with_a_reason(read):
+    files = {
+        "a.md": "Halina sails.\n",
+        "torn.zip": b"PK\3\4torn",
+        "empty.zip": zipped({}),
+        "parts.zip": zipped({"a.png": b"\x89PNG", "b.csv": "id,text\n1,Lund waits.\n"}),
+    }
+    report = read(files).report.set_index("document")
+    skipped = report.index[report["status"] == "skipped"].tolist()
+    assert skipped == ["empty.zip", "parts.zip/a.png", "torn.zip"]
+    assert all(report.loc[skipped, "reason"])
+
+
+def test_a_file_in_gz_is_read_by_the_ending_before_it(read):
+    page = '.\\" a comment\n.TH FERRY 1\n.SH NAME\nferry \\- sails\n.SH OPTIONS\n\\fBNine\\fP crowns.\n'
+    files = {
+        "ferry.1.gz": gzip.compress(page.encode()),
+        "b.csv.gz": gzip.compress(b"id,text\n1,Lund waits.\n"),
+        "torn.txt.gz": gzip.compress(b"Ida Berg waits." * 20)[:20],
+    }
+    documents = read(files)
+    assert [passage.text for passage in documents.corpus] == [
+        "Lund waits.",
+        "NAME\nferry - sails",
+        "OPTIONS\nNine crowns.",
+    ]
+    assert documents.report.set_index("document").loc["torn.txt.gz", "status"] == "skipped"
+
+
+def test_a_log_with_the_ending_of_a_manual_is_no_document(read):
+    report = read({"a.md": "Halina sails.", "syslog.1": "Nov 27 kernel: up\n"}).report
+    assert report.set_index("document")["status"].to_dict() == {
+        "a.md": "read",
+        "syslog.1": "skipped",
+    }
+
+
+def test_texts_without_an_ending_and_pages_named_by_their_address_are_read(read):
+    documents = read(
+        {"README": "Halina sails.", "page.html?id=3": "<p>Lund waits.</p>", "Makefile": "all: x\n"}
+    )
+    assert text_of(documents).split("\n") == ["Halina sails.", "Lund waits."]
+    assert "without an ending" in documents.report.set_index("document").loc["Makefile", "reason"]
