@@ -30,7 +30,7 @@ SENTENCE_WORDS = 5
 class Table(NamedTuple):
     """The records of a table, and the remark of a report on their reading; "" for none."""
 
-    records: list[Mapping[str, Any]]
+    records: Sequence[Mapping[str, Any]]
     remark: str = ""
 
 
@@ -40,7 +40,7 @@ def read_table(path: str | Path) -> list[Mapping[str, Any]]:
     file = existing(path, kinds)
     if file.suffix.lower() not in (*TABLES, ".json"):
         raise DataError(f"{file} cannot be read as records. Give {kinds}.")
-    return parse_table(file.read_bytes(), str(file)).records
+    return list(parse_table(file.read_bytes(), str(file)).records)
 
 
 def parse_table(data: bytes, name: str) -> Table:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
@@ -61,7 +62,7 @@ def _parts(file: FileBytes, depth: int) -> Iterator[FileBytes]:
         yield file.skipped("no file in it")
     for name in names:
         place = Path(f"{file.place}/{name}")
-        part = file_bytes(place, place.as_posix(), lambda name=name: archive.read(name))
+        part = file_bytes(place, place.as_posix(), partial(archive.read, name))
         yield from _unpacked(part, depth + 1)
 
 
