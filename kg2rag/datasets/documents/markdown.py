@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import parse_tree, tree_blocks
-from kg2rag.datasets.documents.mdx import PlainPage, is_mdx, without_components
+from kg2rag.datasets.documents.markdown_dialects import plain_markdown
 from kg2rag.datasets.documents.sphinx_roles import role_html
 
 if TYPE_CHECKING:
@@ -38,7 +38,10 @@ _FRONT_MATTER_ENDS = {"---": ("---", "..."), "+++": ("+++",), "{": ("}",)}
 _CONTAINER_OPTIONS = re.compile(r"(?m)^(:{3,}\{[^\n]*\n)(?:[ \t]*:[\w-]+:[^\n]*\n)+")
 _TAB = re.compile(r'(?m)^([ \t]*)===[!+]*[ \t]+(?=")')
 _BLOCK_MARK = re.compile(r"(?m)^[ \t]*(?:!!!|\?\?\?\+?|===[!+]*)[ \t]")
-_ALERT = re.compile(r"(?m)^([ \t]*>[ \t]*)\[!\w{2,20}\][+-]?")
+_ALERT = re.compile(r"(?m)^([ \t>]*>[ \t]*)\[!\w{2,20}\][+-]?[ \t]*([^\n]*)$")
+_EMBEDDED_IMAGE = re.compile(
+    r"(?i)!\[\[[^\[\]\n]+\.(?:png|jpe?g|gif|svg|webp|bmp|mp[34])(?:\|[^\[\]\n]*)?\]\]"
+)
 _WIKI_LINK = re.compile(r"!?\[\[([^\[\]|\n]{1,300})(?:\\?\|([^\[\]\n]{1,300}))?\]\]")
 _DIRECTIVE = re.compile(r"\{([a-zA-Z][\w:-]*)\}[ \t]*(.*)", re.DOTALL)
 _QUOTED_TITLE = re.compile(r"""\b(?:title|caption|fig\.cap)=["']([^"'\n]*)["']""")
@@ -65,7 +68,8 @@ _HIDDEN = (
     re.compile(r"(?m)^[ \t>]*(?:```+|~~~+)[^\n`]*$"),
     re.compile(r"(?m)^[ \t>]*(?:!!!|\?\?\?\+?|:::+)[ \t]*(?:\{[^}\n]*\}|[\w-]*)"),
     re.compile(r"(?m)^[ \t]*:[\w-]+:[^\n]*$"),
-    _ALERT,
+    re.compile(r"(?m)^[ \t>]*>[ \t]*\[!\w{2,20}\][+-]?"),
+    _EMBEDDED_IMAGE,
     re.compile(r"\{[a-z][\w:-]*\}(?=`[^`\n])"),
     re.compile(r"\[\[[^\[\]|\n]*\\?\|"),
     re.compile(r"(?m)^[ \t>]*(?:[-*+][ \t]+)?\d{1,9}[.)](?=\s)"),
@@ -103,9 +107,7 @@ def read_markdown(data: bytes, name: str = "") -> list[FileDocument]:
 def markdown_document(text: str, name: str = "") -> FileDocument:
     """The document of a page given as text."""
     front = split_front_matter(text)
-    page = PlainPage(front.body)
-    if is_mdx(front.body, name):
-        page = without_components(front.body)
+    page = plain_markdown(front.body, name)
     title = front.fields.get("title") or ""
     if isinstance(title, list):  # of a title in square brackets
         title = " ".join(map(str, title))
@@ -235,7 +237,7 @@ def _parse(text: str) -> list[Token]:
         text = re.sub(r"\n[ \t]*\n(?:[ \t]*\n)+", "\n\n", text)
         text = _TAB.sub(r"\1!!! tab ", text)
     parser = _markdown(is_myst=bool(_MYST.search(text)))
-    tokens = parser.parse(_ALERT.sub(r"\1", _CONTAINER_OPTIONS.sub(r"\1", text)))
+    tokens = parser.parse(_ALERT.sub(r"\1\2\n\1", _CONTAINER_OPTIONS.sub(r"\1", text)))
     tokens = [part for token in tokens for part in _expand_directive(token)]
     inline = [child for token in tokens for child in token.children or ()]
     _drop_heading_attributes(tokens)
@@ -263,7 +265,8 @@ def _show_wiki_links(tokens: Iterable[Token]) -> None:
     for token in tokens:
         if token.type == "text" and "[[" in token.content:
             token.type = "html_inline"
-            token.content = _WIKI_LINK.sub(_wiki_anchor, escape(token.content, quote=False))
+            text = _EMBEDDED_IMAGE.sub("", token.content)
+            token.content = _WIKI_LINK.sub(_wiki_anchor, escape(text, quote=False))
 
 
 def _expand_directive(token: Token) -> list[Token]:

@@ -18,7 +18,7 @@ from typing import Any
 from kg2rag.datasets.documents.archives import Archive, attribute, local_name, named
 from kg2rag.datasets.documents.blocks import Block, FileDocument, Link, joined_documents, one_line
 from kg2rag.datasets.documents.html import read_html
-from kg2rag.datasets.documents.packed import read_mail
+from kg2rag.datasets.documents.packed import read_web_archive
 
 _HIDDEN = frozenset(
     "del moveFrom delText instrText rPr pPr sectPr tblPr trPr tcPr rubyPr tracked-changes".split()
@@ -36,7 +36,7 @@ _DRAWINGS = ("chart", "diagramData")
 
 _READERS_OF_INSERTED: Mapping[str, Callable[[bytes], list[FileDocument]]] = {
     **dict.fromkeys((".htm", ".html", ".xhtml"), read_html),
-    **dict.fromkeys((".mht", ".mhtml"), read_mail),
+    **dict.fromkeys((".mht", ".mhtml"), read_web_archive),
 }
 
 Levels = Callable[[Any], int]

@@ -119,6 +119,19 @@ def read_mailbox(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: AR
     ]
 
 
+def read_web_archive(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
+    """The document of a page that a browser saved in one file (MHTML); DataError: no page is in it."""
+    message = message_from_bytes(data, policy=policy.default)
+    pages = [
+        page_document(_content(part))
+        for part in message.walk()
+        if part.get_content_type() in ("text/html", "application/xhtml+xml")
+    ]
+    if not pages:
+        raise DataError("it has no page of HTML. Is it a web archive, saved whole?")
+    return [replace(joined_documents(pages), title=pages[0].title)]
+
+
 def _message_document(data: bytes) -> FileDocument:
     message = message_from_bytes(data, policy=policy.default)
     assert isinstance(message, EmailMessage)

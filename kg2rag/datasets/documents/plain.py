@@ -7,6 +7,7 @@ read is read as plain text.
 
 from __future__ import annotations
 
+import codecs
 import re
 import subprocess
 from typing import NamedTuple
@@ -92,7 +93,9 @@ _MARKUP = {
     "mediawiki": re.compile(
         r"\{\|[^\n]*|\|-[^\n]*|\[\[[^\[\]|\n]*\||\[https?:\S{1,300}+|<[^<>]*>|<!--.{,300}?-->|__[A-Z]+__"
     ),
-    "man": re.compile(r"(?m)^[.'][ \t]*(?:\\\"[^\n]*|\w+)|\\f(?:\[\w*\]|\(..|\w)|\\[(*].."),
+    "man": re.compile(
+        r"(?m)^[.'][ \t]*(?:\\\"[^\n]*|\w+)|\\f(?:\[\w*\]|\(..|\w)|\\\*?\[[^\]\n]*\]|\\[(*].."
+    ),
     "textile": re.compile(r"(?m)^(?:h[1-6]|p|bq|bc|pre|fn\d+)[^\s.]*\.+(?= )|\":\S{1,300}+"),
     "typst": re.compile(
         r"(?m)^#(?:set|show|import|let)\b[^\n]*|#[\w.]+|//[^\n]*|(?<![\w-])[\w-]{1,40}+:(?=\s)"
@@ -108,6 +111,10 @@ _OPTIONS_OF_RST = re.compile(r"(?m)^[ \t]*\.\. (?>[^\n]*?::)[^\n]*+((?:\n[ \t]+:
 _COMMENT_OF_RST = re.compile(
     r"(?m)^([ \t]*)\.\.(?: (?![^\n]*::|[\[_|])[^\n]*|[ \t]*$)(?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*(?=\n)))*"
 )
+_CODE_PAGE = re.compile(r"\\ansicpg(\d+)")
+_RTF_BYTES = re.compile(r"(?:\\'[0-9a-fA-F]{2})+")
+# a letter in Unicode, and the byte that older programs show
+_RTF_FALLBACK = re.compile(r"(\\u-?\d+) ?\\'[0-9a-fA-F]{2}")
 _INTERPRETED = re.compile(r'<code class="interpreted-text"\s+role="([^"]*)">([^<]*)</code>')
 _UNREAD = re.compile(r"\[WARNING\][^\n]*(?:Skipped|Could not)[^\n]*")
 
@@ -169,7 +176,7 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
 
     DataError: pandoc cannot read it, and its source is no text for readers.
     """
-    rewritten = text
+    rewritten = _unicode_rtf(text) if kind == "rtf" else text
     for pattern, replacement in _REWRITTEN.get(kind, ()):
         rewritten = pattern.sub(replacement, rewritten)
     try:
@@ -190,6 +197,22 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
     return FileDocument(
         document.blocks, source=shown, left_out=f"{document.left_out}\n{left_out}", remark=remark
     )
+
+
+def _unicode_rtf(text: str) -> str:
+    """RTF with the letters of its code page in Unicode; pandoc takes every code page for Windows-1252."""
+    declared = _CODE_PAGE.search(text[:1000])
+    if declared is None or declared[1] in ("1252", "65001"):
+        return text
+    try:
+        encoding = codecs.lookup(f"cp{declared[1]}").name
+    except LookupError:
+        return text
+
+    def letters(match: re.Match[str]) -> str:
+        return bytes.fromhex(match[0].replace("\\'", "")).decode(encoding, "replace")
+
+    return _RTF_BYTES.sub(letters, _RTF_FALLBACK.sub(r"\1?", text))
 
 
 def _shown_text(text: str, kind: str) -> tuple[str, str]:

@@ -11,12 +11,18 @@ from kg2rag.datasets.documents.canvas import read_canvas
 from kg2rag.datasets.documents.html import read_html
 from kg2rag.datasets.documents.markdown import read_markdown
 from kg2rag.datasets.documents.office import read_docx, read_opendocument, read_pptx
-from kg2rag.datasets.documents.packed import read_epub, read_mail, read_mailbox, read_notebook
+from kg2rag.datasets.documents.packed import (
+    read_epub,
+    read_mail,
+    read_mailbox,
+    read_notebook,
+    read_web_archive,
+)
 from kg2rag.datasets.documents.pdf import read_pdf
 from kg2rag.datasets.documents.plain import FORMATS, read_manual, read_markup, read_plain
 from kg2rag.datasets.documents.references import REFERENCE_FORMATS, read_references
 from kg2rag.datasets.documents.subtitles import read_subtitles
-from kg2rag.datasets.documents.tables import TABLES, read_json
+from kg2rag.datasets.documents.tables import TABLES, read_json, read_yaml
 from kg2rag.datasets.documents.xml import XML_ENDINGS, read_xml
 
 Reader = Callable[[bytes, str], list[FileDocument]]
@@ -35,8 +41,10 @@ READERS: Mapping[str, Reader] = {
     ".epub": read_epub,
     ".ipynb": read_notebook,
     ".eml": read_mail,
+    **dict.fromkeys((".mht", ".mhtml"), read_web_archive),
     ".mbox": read_mailbox,
     ".json": read_json,
+    **dict.fromkeys((".yaml", ".yml"), read_yaml),
     ".canvas": read_canvas,
     **dict.fromkeys(REFERENCE_FORMATS, read_references),
     **dict.fromkeys((".srt", ".vtt"), read_subtitles),

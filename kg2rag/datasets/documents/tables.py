@@ -12,19 +12,30 @@ from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
 from kg2rag.datasets.documents.decoding import decode_text
-from kg2rag.text.records import DataError, delimited_rows, existing, parse_json, parse_parquet
+from kg2rag.text.records import (
+    DataError,
+    delimited_rows,
+    existing,
+    parse_json,
+    parse_parquet,
+    quote,
+)
 from kg2rag.types.coerce_corpus import PASSAGE, python_value
 
 TABLES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 DELIMITERS = ",;\t|"
 _QUESTION_COLUMNS = ("question", "query", "user_input")
 _SEPARATOR = re.compile("(?i)sep=(.)")
+_INTERFACE = re.compile(r"""(?m)^["']?(?:openapi|swagger|asyncapi)["']?:""")
 LIST_NAMES = frozenset(
     "chunks corpus data docs documents items passages questions records rows".split()
 )
 """Names of the field that holds the records in an object."""
 SENTENCE_WORDS = 5
 """Words of a string from which a JSON file is read as text; settings have none."""
+
+PHRASE_WORDS = 3
+"""Words of a cell from which a table without a column of text is read; numbers and codes have fewer."""
 
 
 class Table(NamedTuple):
@@ -74,13 +85,13 @@ def _parsed_table(data: bytes, name: str) -> Table:
 def with_texts(table: Table) -> Table:
     """The records, each with all its fields as its text where no record has a column of text or a question.
 
-    A table without a sentence is returned as it is.
+    A table whose cells are numbers and single words is returned as it is.
     """
     columns = {str(column).casefold() for record in table.records for column in record}
     if not columns.isdisjoint((*PASSAGE["text"], *_QUESTION_COLUMNS)):
         return table
     strings = [text for record in table.records for _, text in _json_lines_of(record, ())]
-    if not any(len(text.split()) >= SENTENCE_WORDS for text in strings):
+    if not any(len(text.split()) >= PHRASE_WORDS for text in strings):
         return table
     records = [
         {**_without_fields(record), "text": _fields_text(record)} for record in table.records
@@ -223,9 +234,32 @@ def read_json(data: bytes, name: str = "") -> list[FileDocument]:
     lines = list(_json_lines_of(value, ()))
     if not any(len(text.split()) >= SENTENCE_WORDS for _, text in lines):
         raise DataError("no records with a text and no sentence in it: settings?")
-    return [
-        FileDocument(list(map(_json_block, lines)), source="\n".join(text for _, text in lines))
-    ]
+    return [_lines_document(lines)]
+
+
+def read_yaml(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
+    """The document of a description of an interface (OpenAPI, Swagger, AsyncAPI) in YAML, as that of JSON.
+
+    DataError: it is no valid YAML or has aliases, or any other file, which are settings.
+    """
+    import yaml
+
+    text = decode_text(data).text
+    if not _INTERFACE.search(text):
+        raise DataError("it describes no interface (openapi, swagger, asyncapi): settings?")
+    try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+            raise DataError("it has aliases, which are not followed. Write them out.")
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise DataError(f"it is no valid YAML: {quote(str(error))}.") from None
+    return [_lines_document(list(_json_lines_of(value, ())))]
+
+
+def _lines_document(lines: Sequence[tuple[tuple[str, ...], str]]) -> FileDocument:
+    title = next((one_line(text) for path, text in lines if path == ("info", "title")), "")
+    source = "\n".join(text for _, text in lines)
+    return FileDocument(list(map(_json_block, lines)), title, source=source)
 
 
 def _json_block(line: tuple[tuple[str, ...], str]) -> Block:

@@ -111,7 +111,13 @@ def _text_document(root: Any) -> FileDocument:
     blocks = list(_blocks(root, 0))
     left_out = [_element_text(element) for element in root.iter() if _is_packed(element)]
     source = visible_text(_element_text(root))
-    return FileDocument(blocks, source=source, left_out="\n".join(left_out))
+    return FileDocument(blocks, _first_title(root), source=source, left_out="\n".join(left_out))
+
+
+def _first_title(root: Any) -> str:
+    """The first element `title`, as headers have it; "" for none."""
+    title = next(named(root, "title"), None)
+    return "" if title is None else one_line(visible_text(_element_text(title)))
 
 
 def _blocks(element: Any, level: int) -> Iterator[Block]:

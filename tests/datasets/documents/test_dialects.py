@@ -194,3 +194,53 @@ def test_soft_hyphens_of_a_page_divide_no_word(read):
 def test_a_caption_of_a_chunk_is_text(read):
     text = "Eels.\n\n```{r, fig.cap='By month'}\nplot(eels)\n```\n"
     assert text_of(read({"a.Rmd": text})) == "Eels.\n\nBy month\nplot(eels)"
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text"),
+    [
+        ('{{< tab "Ferries" >}}\nHalina sails.\n{{< /tab >}}\n', "Ferries\n\nHalina sails."),
+        ('{{% notice warning "Mind" %}}\nLund waits.\n{{% /notice %}}\n', "Mind\n\nLund waits."),
+        ('{{< figure src="a.png" caption="The crane" >}}\n\nNine.\n', "The crane\n\nNine."),
+        ("{{< highlight go >}}\nmoor()\n{{< /highlight >}}\n", "moor()"),
+        ("{% highlight ruby %}\nmoor()\n{% endhighlight %}\n", "moor()"),
+        ("{% comment %}\nA draft.\n{% endcomment %}\nNine.\n{: .note }\n", "Nine."),
+        ("{% raw %}Write {{ title }}.{% endraw %}\n", "Write {{ title }}."),
+        ("See [the guide]({% post_url 2020-01-01-guide %}).\n", "See the guide."),
+        ("The pier. ^block1\n\n%% a remark %%\n\nNine.\n", "The pier.\n\nNine."),
+        ("Use %%time and %%timeit, x ^2, 5 % each.\n", "Use %%time and %%timeit, x ^2, 5 % each."),
+        ("Write `{% if %}`.\n\n```\n{{< tab >}}\n```\n", "Write {% if %}.\n\n{{< tab >}}"),
+        ("> [!info]- Weather\n> It rains.\n", "Weather\n\nIt rains."),
+        ("![[photo.png|300]]\n\nNine.\n", "Nine."),
+    ],
+)
+def test_instructions_of_site_generators_and_note_programs_are_no_text(read, markdown, text):
+    documents = read({"a.md": markdown})
+    assert text_of(documents) == text
+    assert documents.report["lost"].sum() == 0
+
+
+def test_a_page_saved_by_a_browser_in_one_file_is_read_without_its_styles(read):
+    archive = (
+        "From: <Saved by Blink>\r\nSubject: Tides\r\nMIME-Version: 1.0\r\n"
+        'Content-Type: multipart/related; boundary="B"\r\n\r\n--B\r\nContent-Type: text/html\r\n'
+        "Content-Transfer-Encoding: quoted-printable\r\n\r\n<title>Tides</title><p>Noon =E2=80=93 high.</p>\r\n"
+        "--B\r\nContent-Type: text/css\r\n\r\n.x { color: red }\r\n--B--\r\n"
+    )
+    [passage] = read({"a.mht": archive}).corpus
+    assert (passage.title, passage.text) == ("Tides", "Noon – high.")
+
+
+def test_of_yaml_only_descriptions_of_interfaces_are_documents(read):
+    interface = "openapi: 3.0.1\ninfo:\n  title: Booking\npaths:\n  /a:\n    get:\n      summary: Fetch a cabin\n"
+    files = {"a.yaml": interface, "b.yml": "script: run all of the tests at once\n"}
+    files["c.yaml"] = "openapi: 3\na: &a [x, x]\nb: [*a, *a]\n"
+    documents = read(files)
+    assert documents.corpus[0].title == "Booking"
+    assert "paths /a get summary: Fetch a cabin" in text_of(documents)
+    assert documents.report["status"].tolist() == ["read", "skipped", "skipped"]
+
+
+def test_letters_of_the_code_page_of_a_rich_text_are_read(read):
+    text = rb"{\rtf1\ansi\ansicpg1251 \'c0\'ea\'f2 \u1055\'cf \'e2 May.\par}"
+    assert text_of(read({"a.rtf": text})) == "Акт П в May."

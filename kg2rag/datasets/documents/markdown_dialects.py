@@ -1,0 +1,100 @@
+"""Markdown of site generators and note programs -> plain Markdown: instructions are taken out, titles in them stay.
+
+MDX (Docusaurus, Mintlify, Nextra), shortcodes of Hugo and Quarto, Liquid (Jekyll, Eleventy),
+attributes of kramdown, comments and marks of blocks of Obsidian. Listings and code stay as they
+are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+_FLAGS = re.DOTALL | re.MULTILINE
+_CODE = (
+    r"(?P<code>^[ \t]*(?P<mark>`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*(?P=mark)[`~]*[ \t]*$|\Z)|"
+    r"(?<!`)`[^`\n]+`)"
+)
+_FENCE = re.compile(_CODE, _FLAGS)
+
+_IMPORT = r"""^import\b[^;'"`]{0,1000}?['"][^'"\n]+['"];?[ \t]*$"""
+_EXPORT = r"^export[ \t]+(?:const|default|function|async|let|var)\b.*?(?=^[ \t]*$|\Z)"
+_COMMENT = r"\{/\*.*?\*/\}"
+_BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
+_ATTRIBUTES = rf"""(?:[^<>{{}}"']|"[^"]*"|'[^']*'|{_BRACES})*"""
+_COMPONENT = rf"(?P<line>^[ \t]*)?</?[A-Z][\w.]*(?P<attributes>\s{_ATTRIBUTES})?/?>"
+_MDX = re.compile("|".join([_CODE, _IMPORT, _EXPORT, _COMMENT, _COMPONENT]), _FLAGS)
+_IMPORT_LINE = re.compile(r"""(?m)^import\s+[\w{*][^\n]*\sfrom\s+['"][^'"\n]+['"];?[ \t]*$""")
+
+_LIQUID_COMMENT = r"\{%-?[ \t]*comment[ \t]*-?%\}.*?\{%-?[ \t]*endcomment[ \t]*-?%\}"
+_SHORTCODE = r"(?P<line>^[ \t]*)?(?:\{\{[<%].{0,2000}?[>%]\}\}|\{%.{0,2000}?%\})"
+_ATTRIBUTE_LIST = r"\{:[^{}\n]*\}"
+_NOTE_COMMENT = r"(?<![\w%])%%(?!%).{1,5000}?%%(?![\w%])"
+_BLOCK_NAME = r"(?<=\S)[ \t]+\^[A-Za-z0-9][\w-]{3,}[ \t]*$"
+_SITE = re.compile(
+    "|".join([_CODE, _LIQUID_COMMENT, _SHORTCODE, _ATTRIBUTE_LIST, _NOTE_COMMENT, _BLOCK_NAME]),
+    _FLAGS,
+)
+_SITE_MARK = re.compile(r"\{%|\{\{[<%]|\{:|%%|[ \t]\^")
+_LISTING = re.compile(
+    r"\{[%{][<%-]?[ \t]*highlight[ \t]+([\w+-]*)[^\n]*?[%>]\}\}?\n?(.*?)\n?[ \t]*"
+    r"\{[%{][<%-]?[ \t]*(?:endhighlight|/[ \t]*highlight)[ \t]*-?[%>]\}\}?",
+    re.DOTALL,
+)
+
+_TITLE = re.compile(
+    r"""\b(?:title|label|header|heading|caption|summary|description)=\{?(?:"([^"]+)"|'([^']+)')"""
+)
+_TITLED = re.compile(
+    r"""\{\{[<%][ \t]*(?:tab|notice|details|expand|hint|callout|admonition|alert|note|tip|warning|card|step)\b"""
+    r"""[^"\n>]*?[ \t]"([^"\n]+)"[ \t]*[>%]\}\}"""
+)
+"""A shortcode whose last word in quotation marks is a title."""
+
+
+class PlainPage(NamedTuple):
+    """Plain Markdown, and what was taken out of the page."""
+
+    text: str
+    left_out: str = ""
+
+
+def plain_markdown(text: str, name: str = "") -> PlainPage:
+    """A page without the instructions of its program; titles in them are paragraphs."""
+    left_out = list[str]()
+    if _is_mdx(text, name):
+        text = _MDX.sub(_taken_out(left_out), text)
+    if _SITE_MARK.search(text):
+        text = _LISTING.sub(r"```\1\n\2\n```\n", text)
+        text = _SITE.sub(_taken_out(left_out), text)
+    return PlainPage(text, "\n".join(left_out))
+
+
+def _is_mdx(text: str, name: str) -> bool:
+    """Whether a page is MDX: by its ending, or by an import outside its listings."""
+    if name.lower().endswith(".mdx"):
+        return True
+    return "import" in text and bool(_IMPORT_LINE.search(_FENCE.sub("", text)))
+
+
+def _taken_out(left_out: list[str]) -> Callable[[re.Match[str]], str]:
+    """What stands in place of a match: code itself, of an instruction its titles; instructions are added to a list."""
+
+    def replacement(match: re.Match[str]) -> str:
+        if match["code"]:
+            return match[0]
+        left_out.append(match[0])
+        titles = _titles(match[0])
+        if match["line"] is None:
+            return " ".join(titles)
+        return "".join(f"\n\n{title}\n\n" for title in titles)
+
+    return replacement
+
+
+def _titles(instruction: str) -> list[str]:
+    quoted = _TITLED.fullmatch(instruction.strip())
+    if quoted and "=" not in instruction:
+        return [quoted[1]]
+    return [double or single for double, single in _TITLE.findall(instruction)]
