@@ -113,8 +113,8 @@ _COMMENT_OF_RST = re.compile(
 )
 _CODE_PAGE = re.compile(r"\\ansicpg(\d+)")
 _RTF_BYTES = re.compile(r"(?:\\'[0-9a-fA-F]{2})+")
-# a letter in Unicode, and the byte that older programs show
-_RTF_FALLBACK = re.compile(r"(\\u-?\d+) ?\\'[0-9a-fA-F]{2}")
+# a letter of one unit in Unicode, and the byte that older programs show
+_RTF_LETTER = re.compile(r"\\u(-?\d+)(?:\?|\\'[0-9a-fA-F]{2})")
 _INTERPRETED = re.compile(r'<code class="interpreted-text"\s+role="([^"]*)">([^<]*)</code>')
 _UNREAD = re.compile(r"\[WARNING\][^\n]*(?:Skipped|Could not)[^\n]*")
 
@@ -200,7 +200,8 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
 
 
 def _unicode_rtf(text: str) -> str:
-    """RTF with the letters of its code page in Unicode; pandoc takes every code page for Windows-1252."""
+    """RTF with its letters in Unicode; pandoc takes each code page for Windows-1252, and loses blanks behind escapes."""
+    text = _RTF_LETTER.sub(_letter_of_escape, text)
     declared = _CODE_PAGE.search(text[:1000])
     if declared is None or declared[1] in ("1252", "65001"):
         return text
@@ -212,7 +213,15 @@ def _unicode_rtf(text: str) -> str:
     def letters(match: re.Match[str]) -> str:
         return bytes.fromhex(match[0].replace("\\'", "")).decode(encoding, "replace")
 
-    return _RTF_BYTES.sub(letters, _RTF_FALLBACK.sub(r"\1?", text))
+    return _RTF_BYTES.sub(letters, text)
+
+
+def _letter_of_escape(match: re.Match[str]) -> str:
+    """The letter of an escape; half of a letter of two units stays an escape."""
+    unit = int(match[1]) % 0x10000
+    if 0xD800 <= unit < 0xE000:
+        return match[0]
+    return chr(unit)
 
 
 def _shown_text(text: str, kind: str) -> tuple[str, str]:
