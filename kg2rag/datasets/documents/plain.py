@@ -200,7 +200,7 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
 
 
 def _unicode_rtf(text: str) -> str:
-    """RTF with its letters in Unicode; pandoc takes each code page for Windows-1252, and loses blanks behind escapes."""
+    """RTF with its letters in Unicode; pandoc takes all bytes for Windows-1252 and loses blanks behind escapes."""
     text = _RTF_LETTER.sub(_letter_of_escape, text)
     declared = _CODE_PAGE.search(text[:1000])
     if declared is None or declared[1] in ("1252", "65001"):
