@@ -129,7 +129,7 @@ def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG0
 
 
 def _kind_of_text(text: str) -> str:
-    """The format of a text that has no ending of its own; "" for plain text."""
+    """The format of a text by its marks; "" for plain text."""
     if looks_like_rst(text):
         return "rst"
     if _DOKUWIKI_HEADING.search(text[:100_000]):
