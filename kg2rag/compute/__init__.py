@@ -1,4 +1,4 @@
-"""What costs hours or money, and where it is kept: the store, the encoder and its vectors, tokens, language models."""
+"""Expensive results and their cache: store, encoders and vectors, token counts, endpoints."""
 
 from lazy_loader import attach_stub
 

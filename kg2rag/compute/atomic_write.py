@@ -1,7 +1,8 @@
-"""Files and folders that appear whole or not at all: written beside their place, flushed to disk, renamed into it.
+"""Atomic writes of files and folders: built beside their path, flushed to disk, then renamed.
 
-What a killed process leaves behind is named `.partial-<process>-<machine>-<random>-<name>.tmp`;
-`remove_leftovers` removes it.
+A killed process leaves `.partial-<process>-<machine>-<random>-<name>.tmp`; `remove_leftovers`
+removes it.
+
 """
 
 from __future__ import annotations
@@ -21,24 +22,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# of a container: its own name, for its process ids are its own, too
+# The host name; that of a container is its own, as its process ids are.
 MACHINE = re.sub(r"\W", "_", platform.node())
 _LEFTOVER = re.compile(
     r"\.partial-(?P<process>\d+)-(?P<machine>\w*)-[0-9a-f]{12}-.*\.tmp", re.DOTALL
 )
-# after which what another machine, such as a container that is gone, was writing is abandoned
+# The age at which a leftover of another machine, such as a deleted container, counts as abandoned.
 LEFTOVER_DAYS = 7
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file, in place of the one that may be there."""
+    """Write a file; an existing one is replaced."""
     with new_file(path) as partial:
         partial.write_bytes(content)
 
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """A path to write a file to, renamed to `path` at the end of the block; a block that raises leaves nothing."""
+    """A path to write a file to, renamed to `path` at the end of the block.
+
+    A block that raises leaves nothing.
+    """
     with temporary_path(path) as partial, disk_error_naming(path):
         partial.touch()
         yield partial
@@ -48,10 +52,10 @@ def new_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
-    """An empty folder to fill, renamed to `path` at the end of the block; a block that raises leaves nothing.
+    """An empty folder to fill, renamed to `path` at the end of the block.
 
-    A folder that is there at the end is a FileExistsError, or makes place if `replace`: a kill
-    between the two renames leaves it under the name of a leftover.
+    A block that raises leaves nothing. FileExistsError: `path` exists at the end, unless `replace`;
+    a kill between the two renames leaves the former folder under the name of a leftover.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with temporary_path(path) as partial, disk_error_naming(path):
@@ -72,20 +76,26 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 def mapped(path: Path) -> NDArray[Any]:
-    """The array of an `.npy` file, read-only; what is used of it is read when it is used."""
+    """The array of an `.npy` file, read-only and memory-mapped."""
     import numpy as np
 
-    return np.asarray(np.load(path, mmap_mode="r"))  # as a memmap every look-up would be slower
+    return np.asarray(np.load(path, mmap_mode="r"))  # look-ups in an `np.memmap` are slower
 
 
 def remove_folder(path: Path) -> None:
-    """Delete a folder, if it is there; renamed first, so that no other process opens one that is half deleted."""
+    """Delete a folder, if it exists.
+
+    It is renamed first, so that no other process opens a partly deleted folder.
+    """
     with temporary_path(path) as doomed, suppress(FileNotFoundError):
         path.rename(doomed)
 
 
 def remove_leftovers(folder: Path) -> int:
-    """Delete what killed processes of this machine left in a folder, and old leftovers of others; the bytes freed."""
+    """Delete the leftovers of killed processes in a folder; the number of bytes freed.
+
+    Those of this machine go if their process has ended, others after `LEFTOVER_DAYS`.
+    """
     freed = 0
     for partial in folder.glob(".partial-*.tmp"):
         name = _LEFTOVER.fullmatch(partial.name)
@@ -105,10 +115,10 @@ def remove_leftovers(folder: Path) -> int:
 
 
 def _is_alive(process: int) -> bool:
-    """Whether a process of this id runs on this machine."""
+    """Whether a process with this id runs on this machine."""
     try:
         os.kill(process, 0)
-    except PermissionError:  # another user's
+    except PermissionError:  # the process belongs to another user
         return True
     except OSError:
         return False
@@ -117,7 +127,10 @@ def _is_alive(process: int) -> bool:
 
 @contextmanager
 def disk_error_naming(path: Path) -> Iterator[None]:
-    """Raise the error of a full disk, which names no file, with this path; numpy's has no error number either."""
+    """Add the path to the error about a full disk, which names no file.
+
+    That of numpy has no error number either.
+    """
     try:
         yield
     except OSError as error:
@@ -130,14 +143,14 @@ def disk_error_naming(path: Path) -> Iterator[None]:
 
 
 def flush(file: Path) -> None:
-    """Have the operating system write a file's bytes to the disk."""
+    """Flush the bytes of a file to the disk."""
     with file.open("rb") as stream:
         os.fsync(stream.fileno())
 
 
 @contextmanager
 def temporary_path(path: Path) -> Iterator[Path]:
-    """A name beside a path; what has it at the end of the block is removed."""
+    """A path beside `path`; the file or folder under it is removed at the end of the block."""
     partial = path.with_name(
         f".partial-{os.getpid()}-{MACHINE}-{uuid.uuid4().hex[:12]}-{path.name}.tmp"
     )

@@ -1,4 +1,4 @@
-"""What a user has -> an `Embedder`: a name, a function, a model, a matrix of vectors, or an endpoint paid by token."""
+"""A model name, function, model, matrix of vectors or paid endpoint -> an `Embedder`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ ALLOWED = (
     "the name of a sentence-transformers model, 'static:NAME', 'endpoint:MODEL@BASE_URL', a function list[str] -> "
     "array, an object with encode such as a SentenceTransformer, or (ids, matrix, what encodes questions)"
 )
-# passages of a corpus whose stored vectors are compared with what the user's encoder gives
+# The number of passages whose stored vectors are compared with new ones of the user's encoder.
 SAMPLE_TEXTS = 8
 
 
 def embedder_of(encoder: object, corpus: Corpus) -> Embedder:
-    """An embedder of what the user has, see `ALLOWED`; the default one for None. ParameterError for anything else."""
+    """The embedder of a user's encoder, see `ALLOWED`; None means the default encoder.
+
+    ParameterError: any other object.
+    """
     if encoder is None:
         return SentenceEncoder()
     if isinstance(encoder, str):
@@ -41,7 +44,7 @@ def embedder_of(encoder: object, corpus: Corpus) -> Embedder:
 
 
 def _embedder_of_model(model: object, corpus: Corpus) -> Embedder:
-    """An embedder, or a function or object that encodes texts as one."""
+    """The embedder of a model: itself, or a wrapper of a function or of an object with `encode`."""
     if not isinstance(model, type):
         if fits(model, Embedder):
             return model  # type: ignore[return-value]
@@ -51,7 +54,7 @@ def _embedder_of_model(model: object, corpus: Corpus) -> Embedder:
 
 
 def _sample(corpus: Corpus) -> tuple[str, ...]:
-    """Passages from all parts of a corpus."""
+    """Passages at equal distances in a corpus."""
     rows = np.linspace(0, len(corpus) - 1, min(SAMPLE_TEXTS, len(corpus)), dtype=int)
     return tuple(corpus.contents[row] for row in rows.tolist())
 
@@ -64,7 +67,9 @@ def embedder_named(
     query_prompt: str | None = None,
     passage_prompt: str | None = None,
 ) -> Embedder:
-    """The encoder of a name: a sentence-transformers model, "static:MODEL" of model2vec, "endpoint:MODEL@BASE_URL".
+    """The encoder of "MODEL" (sentence-transformers), "static:MODEL" or "endpoint:MODEL@BASE_URL".
+
+    Static models are those of model2vec.
 
     The options are those of `SentenceEncoder`; None is its default. ParameterError: no model is
     named, or a dtype, device or prompt for static vectors, which have none.

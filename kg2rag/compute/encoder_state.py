@@ -1,4 +1,4 @@
-"""An encoder in memory -> checksums of its weights, its configuration and its code, as far as they can be read.
+"""An encoder in memory -> checksums of its weights, its configuration and its readable code.
 
 Equal checksums do not prove equal vectors: a function may read a file or ask a server.
 `compute.user_encoder` therefore compares vectors of probe texts, too.
@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-MAX_OBJECTS = 100_000  # that an encoder may consist of
+MAX_OBJECTS = 100_000  # the maximum of an encoder's objects
 _ATOMS = (bool, int, float, complex, str, bytes, type(None), type(...))
 _DATA = (*_ATOMS, list, tuple, set, frozenset, dict, np.ndarray, np.generic)
 _LIBRARY_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
-# that no vector depends on
+# Attributes without effect on the vectors.
 _VOLATILE = {"training", "name_or_path", "_name_or_path", "transformers_version"}
 
 
@@ -37,7 +37,7 @@ def weights_checksum(network: Any) -> str:
 
 
 def configuration_checksum(network: Any) -> str:
-    """The checksum of all but the weights: modules with their settings, the types of the weights, the tokenizer."""
+    """The checksum of everything but the weights: modules, their settings, dtypes, tokenizer."""
     modules = []
     for name, module in network.named_modules():
         settings: dict[str, Any] = {}
@@ -54,7 +54,7 @@ def configuration_checksum(network: Any) -> str:
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that are numbers, texts, or lists and dictionaries of them."""
+    """The settings that have a JSON form."""
     plain = {}
     for name, value in settings.items():
         if name not in _VOLATILE:
@@ -66,23 +66,23 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tokenizer_of(network: Any) -> Any:
-    """The content of a fast tokenizer, without padding and truncation, which each call of it sets."""
+    """The content of a fast tokenizer, without padding and truncation, which each call sets."""
     try:
         content = json.loads(network.tokenizer.backend_tokenizer.to_str())
-    except AttributeError:  # it has none, or a slow one
+    except AttributeError:  # no tokenizer, or a slow one
         return None
     return {name: value for name, value in content.items() if name not in ("padding", "truncation")}
 
 
 def state_checksum(encoder: object) -> str:
-    """The checksum of a user's encoder: code, closures, the globals that it names, attributes, arrays and weights.
+    """The checksum of a user's encoder: code, closures, referenced globals, attributes, weights.
 
     Code of installed libraries counts by its name. "" for an encoder of more than `MAX_OBJECTS`
     objects.
     """
     digest = hashlib.sha256()
     numbers: dict[int, int] = {}
-    alive: list[object] = []  # or an id could be given twice
+    alive: list[object] = []  # ids are unique only among living objects
     pending: list[object] = [encoder]
     while pending:
         value = pending.pop()
@@ -102,7 +102,7 @@ def state_checksum(encoder: object) -> str:
 
 
 def _content(value: Any) -> tuple[bytes, Iterable[object]]:
-    """What an object is, and the objects that it consists of."""
+    """The content of an object as bytes, and the objects that it consists of."""
     kind = _name(type(value))
     if isinstance(value, Mapping):
         return kind, [part for item in value.items() for part in item]
@@ -151,7 +151,7 @@ def _attributes(value: Any) -> dict[str, object]:
 
 
 def _parts_of_callable(value: Any) -> list[object]:
-    """The parts of a function, method or class; of one of a library, only its name."""
+    """The parts of a function, method or class; for library code, only its name."""
     if isinstance(value, MethodType):
         return [value.__func__, value.__self__]
     if isinstance(value, partial):
@@ -164,7 +164,7 @@ def _parts_of_callable(value: Any) -> list[object]:
 
 
 def _parts_of_function(function: FunctionType) -> list[object]:
-    """Code, defaults, and the values of the closure and of the globals that the code names."""
+    """The code and defaults of a function, its closure, and the globals that it reads."""
     closure = []
     for cell in function.__closure__ or ():
         try:

@@ -1,4 +1,4 @@
-"""The machine -> its threads, vector instructions and device, which are recorded with every result."""
+"""The machine -> its threads, vector instructions and device, as recorded with every result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ RECORDED_FLAGS = ("avx2", "avx512f", "avx512_bf16", "avx_vnni", "amx_bf16", "bf1
 
 @cache
 def threads() -> int:
-    """`$KG2RAG_THREADS`, a positive whole number (else ValueError), or the number of processors of this process."""
+    """`$KG2RAG_THREADS`, or the number of processors available to this process.
+
+    ValueError: the variable is not a positive whole number.
+    """
     variable = os.environ.get("KG2RAG_THREADS")
     if variable is not None:
         if not variable.isdigit() or int(variable) < 1:
@@ -26,7 +29,10 @@ def threads() -> int:
 
 @cache
 def processor() -> str:
-    """The machine type and the instructions that floating-point results depend on, such as "x86_64 avx512_bf16"."""
+    """The machine type and the instructions that change floating-point results.
+
+    Such as "x86_64 avx512_bf16".
+    """
     cpuinfo = Path("/proc/cpuinfo")
     flags: list[str] = []
     if cpuinfo.is_file():
@@ -36,7 +42,9 @@ def processor() -> str:
 
 
 def device_of(name: str) -> str:
-    """The device of a name: "cpu", "cuda" (the first CUDA device), "auto" (that, or the CPU), or such as "cuda:1".
+    """The device of a name: "cpu", "cuda" (the first CUDA device), "cuda:1", …, or "auto".
+
+    "auto" is the first CUDA device, or the CPU.
 
     ValueError: a CUDA device that torch does not see.
     """

@@ -1,8 +1,8 @@
-"""Keys -> values in one SQLite file of a store, each row with a digest; safe in threads and processes.
+"""Keys -> values in one SQLite file of a store, with a digest per row; safe across processes.
 
-A row that does not match its digest counts as lacking. From a file that SQLite calls malformed the
-sound rows are read over into a new one. Many small values belong here: an entry of the store costs
-three files, a row none.
+A row that does not match its digest counts as missing. If SQLite calls a file malformed, its sound
+rows are copied into a new file. Many small values belong here: an entry of the store costs three
+files, a row none.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from filelock import FileLock
 
 LOCKS = ".locks"
 APPLICATION_ID = 0x6B673272  # "kg2r", in the header of the file
-TIMEOUT_SECONDS = 60  # of waiting for another process that writes
+TIMEOUT_SECONDS = 60  # the maximum wait for a writing process
 KEYS_PER_QUERY = 10_000
 DIGEST_BYTES = 8
 LARGEST_ROWID = 2**62
 PAGE_BYTES = 16_384  # a vector fills most of SQLite's default page of 4,096
 _MAGIC = b"SQLite format 3\0"
-# a journal that stays would be applied to the next file of the name
+# SQLite would apply a remaining journal to the next file with this name.
 _COMPANIONS = ("", "-journal", "-wal", "-shm")
 _CREATE = "CREATE TABLE IF NOT EXISTS entries (key UNIQUE, value, digest)"
 _SELECT = "SELECT key, value, digest FROM entries"
@@ -43,7 +43,7 @@ Row = tuple[bytes, bytes, bytes]
 
 
 class DamagedEntryWarning(UserWarning):
-    """A part of the store was damaged and is made again."""
+    """A damaged part of the store is rebuilt."""
 
 
 class DamagedFileError(OSError):
@@ -52,7 +52,10 @@ class DamagedFileError(OSError):
 
 @contextmanager
 def claimed(folder: Path, name: str) -> Iterator[None]:
-    """A block that one thread of one process runs at a time for a name in a folder; a kill frees it, no file stays."""
+    """A lock on a name in a folder, across threads and processes.
+
+    A kill releases it, and no file remains.
+    """
     locks = folder / LOCKS
     locks.mkdir(parents=True, exist_ok=True)
     path = locks / f"{sha256(_as_bytes(name)).hexdigest()[:32]}.lock"
@@ -60,27 +63,27 @@ def claimed(folder: Path, name: str) -> Iterator[None]:
         try:
             yield
         finally:
-            # Whoever waits finds that the file has lost its name, and begins again (filelock looks
-            # at st_nlink).
-            with suppress(OSError):  # Windows keeps a file that is open
+            # A waiting process sees that the file was unlinked, and begins again (filelock reads
+            # st_nlink).
+            with suppress(OSError):  # Windows deletes no open file
                 path.unlink()
 
 
 @dataclass(frozen=True)
 class KeyedFile:
-    """Keys and their values in the SQLite file at `path`; the first value of a key stays."""
+    """Keys and their values in the SQLite file at `path`; the first value of a key remains."""
 
     path: Path
 
     def find(self, keys: Sequence[Key]) -> dict[Key, bytes]:
-        """The values of the keys that the file has.
+        """The stored values of some keys.
 
-        A malformed file is renamed, with a DamagedEntryWarning, and its sound rows are read over
-        into a new one.
+        A malformed file is renamed with a DamagedEntryWarning; its sound rows are copied into a new
+        file.
         """
         if not self.path.is_file():
             return {}
-        with suppress(OSError):  # of a file that may only be read
+        with suppress(OSError):  # the file is read-only
             os.utime(self.path)
         requested = {_as_bytes(key): key for key in keys}
 
@@ -98,7 +101,7 @@ class KeyedFile:
         return self._with_recovery(select)
 
     def keep(self, rows: Iterable[tuple[str | bytes, bytes]]) -> None:
-        """Keep values under their keys; OSError if the file cannot be written."""
+        """Store values under their keys; OSError if the file cannot be written."""
         complete = []
         for key, value in rows:
             name = _as_bytes(key)
@@ -106,15 +109,15 @@ class KeyedFile:
         self._with_recovery(lambda file: file.executemany(_INSERT, complete))
 
     def claim(self, key: str) -> AbstractContextManager[None]:
-        """A block that one thread of one process runs at a time for this key; a kill frees it.
+        """A lock on a key, across threads and processes; a kill releases it.
 
-        Around a paid request: look the key up again within the block, for another process may have
-        paid by then.
+        Use it around a paid request, and look the key up again inside: another process may have
+        paid meanwhile.
         """
         return claimed(self.path.parent, f"{self.path.name} {key}")
 
     def damage(self) -> str | None:
-        """What is wrong with the file, None if nothing is; reads every byte."""
+        """The damage of the file, None if it is sound; every byte is read."""
         try:
             with self._opened() as file:
                 (message,) = file.execute("PRAGMA integrity_check(1)").fetchone()
@@ -129,7 +132,7 @@ class KeyedFile:
         return None
 
     def is_ours(self) -> bool:
-        """Whether the header says that this package wrote the file."""
+        """Whether the file has this package's header."""
         header = self._first_page()
         return header.startswith(_MAGIC) and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
 
@@ -148,7 +151,7 @@ class KeyedFile:
             self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
 
     def set_aside(self) -> Path:
-        """Rename the file, so that a new one is begun; its new path."""
+        """Rename the file, so that a new one is begun; the new path."""
         number = 1
         while (aside := self.path.with_name(f"{self.path.name}.damaged{number}")).exists():
             number += 1
@@ -160,7 +163,7 @@ class KeyedFile:
         return aside
 
     def _with_recovery(self, use: Callable[[sqlite3.Connection], Result]) -> Result:
-        """The result of `use` on the file; if the file is malformed, on a new one with its sound rows."""
+        """The result of `use` on the file, or on a recovered one if it is malformed."""
         try:
             with self._opened() as file:
                 return use(file)
@@ -168,14 +171,14 @@ class KeyedFile:
             with claimed(self.path.parent, self.path.name):
                 try:
                     with self._opened() as file:
-                        return use(file)  # another process has mended it
+                        return use(file)  # another process has recovered it
                 except DamagedFileError as error:
                     self._recover(str(error.strerror))
         with self._opened() as file:
             return use(file)
 
     def _recover(self, damage: str) -> None:
-        """Set a malformed file aside, and read its sound rows over into a new one."""
+        """Rename a malformed file, and copy its sound rows into a new one."""
         aside = self.set_aside()
         with self._opened() as file:
             file.executemany(_INSERT, _sound_rows(aside))
@@ -188,11 +191,11 @@ class KeyedFile:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """The file; its changes are written at the end of the block."""
+        """The open file; its changes are committed at the end of the block."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=TIMEOUT_SECONDS)) as file, file:
-                file.text_factory = bytes  # a text whose bytes are damaged could not be decoded
+                file.text_factory = bytes  # damaged text cannot be decoded
                 file.create_function("is_sound", 3, is_sound, deterministic=True)
                 (application,) = file.execute("PRAGMA application_id").fetchone()
                 if application != APPLICATION_ID:
@@ -206,7 +209,7 @@ class KeyedFile:
             raise OSError(errno.EIO, message, str(self.path)) from error
 
     def _begin(self, file: sqlite3.Connection) -> None:
-        """Mark an empty file as ours; DamagedFileError for one that has other tables."""
+        """Mark an empty file as ours; DamagedFileError if it has other tables."""
         (tables,) = file.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables:
             raise self._damaged("its header is not that of a file of kg2rag")
@@ -214,7 +217,7 @@ class KeyedFile:
         file.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
     def _is_damage(self, error: sqlite3.DatabaseError) -> bool:
-        """Whether an error lies in the bytes of the file, not in the disk, its permissions or another process."""
+        """Whether an error means damaged bytes, not a full disk, permissions or another process."""
         name = getattr(error, "sqlite_errorname", "")
         if name.startswith("SQLITE_READONLY"):
             return os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
@@ -232,7 +235,7 @@ class KeyedFile:
 
 
 def is_sound(key: Any, value: Any, digest: Any) -> bool:
-    """Whether a row is what was written: key and value are bytes that match the digest."""
+    """Whether a row is unchanged: key and value are bytes that match the digest."""
     return isinstance(key, bytes) and isinstance(value, bytes) and _digest(key, value) == digest
 
 
@@ -241,7 +244,7 @@ def _digest(key: bytes, value: bytes) -> bytes:
 
 
 def _sound_rows(path: Path) -> Iterator[Row]:
-    """The rows of a malformed file that can be read and match their digests."""
+    """The readable rows of a malformed file that match their digests."""
     query = "SELECT rowid, key, value, digest FROM entries WHERE rowid > ? ORDER BY rowid"
     last, step = -1, 1
     with closing(sqlite3.connect(path, timeout=TIMEOUT_SECONDS)) as file:
@@ -253,7 +256,7 @@ def _sound_rows(path: Path) -> Iterator[Row]:
                     if is_sound(key, value, digest):
                         yield key, value, digest
                 return
-            except sqlite3.DatabaseError:  # a page that cannot be read: go on behind it
+            except sqlite3.DatabaseError:  # an unreadable page is skipped
                 last += step
                 step *= 2
 

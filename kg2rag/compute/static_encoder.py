@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 @component
 class StaticEncoder:
-    """A model2vec model (Tulkens & van Dongen): a text's vector is the mean of one vector a token, or zeros for none.
+    """A model2vec model (Tulkens & van Dongen): a text's vector is the mean of its token vectors.
 
-    Some hundred times as fast as a transformer on one core, at a price in quality. `model` : a folder, or a hub name.
+    The vector is zero for a text without tokens. `model` : a folder, or a hub name. On one core it
+    is some hundred times as fast as a transformer, at a price in quality.
     """
 
     model: str

@@ -1,11 +1,11 @@
-"""A content-addressed cache on disk: (stage, parameters, inputs) -> a directory of files, built once.
+"""A content-addressed cache: (stage, parameters, inputs) -> a directory of files, built once.
 
-An entry is written whole (see `compute.atomic_write`) with a manifest of sizes and checksums, which
-a store checks when it first opens the entry; a large file whose size and time of modification are
-the manifest's is not read for that (`Store.verify` reads every byte). A damaged entry is reported
-and rebuilt, never used. While one process builds an entry, others wait. Contents are Parquet,
-Arrow, `.npy` and JSON; nothing is ever unpickled. A manifest's mtime is the last access to the
-entry. Beside the entries lie `KeyedFile`s, each with the small values of many keys.
+An entry is written atomically (see `compute.atomic_write`) with a manifest of sizes and checksums.
+A store checks them when it first opens the entry; a large file is skipped if its size and
+modification time match (`Store.verify` reads every byte). A damaged entry is reported and rebuilt.
+While one process builds an entry, others wait. Contents are Parquet, Arrow, `.npy` and JSON;
+nothing is unpickled. A manifest's mtime is the last access to the entry. `KeyedFile`s beside the
+entries hold small values of many keys.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from kg2rag.text.records import sha256
 MANIFEST = "manifest.json"
 _CHECKOUT = Path(__file__).resolve().parents[2]
 LARGE_BYTES = 8 << 20
-"""A file of this size or more is not read if its size and time agree: writing so much takes longer than a tick."""
+"""A file of at least this size is trusted by size and modification time: writing it takes longer than a tick."""
 _NAME = re.compile(r"[0-9a-f]{32}")
-version = cache(metadata.version)  # a library's description is a file that is parsed
+version = cache(metadata.version)  # each call would parse a file
 
 
 def default_root() -> Path:
-    """`$KG2RAG_STORE`, else `data/cache` in a source checkout, else the user's cache directory."""
+    """`$KG2RAG_STORE`, else `data/cache` of a source checkout, else the user's cache directory."""
     if variable := os.environ.get("KG2RAG_STORE"):
         return Path(variable).expanduser()
     if (_CHECKOUT / "pyproject.toml").is_file():
@@ -51,7 +51,7 @@ def default_root() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a store, or a `KeyedFile`: its size in bytes, and its last access in seconds since 1970."""
+    """An entry or `KeyedFile` of a store: size in bytes, last access in seconds since 1970."""
 
     path: Path
     stage: str
@@ -60,7 +60,7 @@ class Entry:
 
 
 class Store:
-    """The cache under one root directory, `default_root()` by default; the first write creates it."""
+    """The cache under a root directory, `default_root()` by default; the first write makes it."""
 
     def __init__(self, root: Path | str | None = None) -> None:
         self.root = default_root() if root is None else Path(root).expanduser()
@@ -78,12 +78,12 @@ class Store:
         *,
         libraries: tuple[str, ...] = (),
     ) -> Path:
-        """The directory of an entry; if it is missing or damaged, `build(directory)` fills a new one.
+        """The directory of an entry; `build(directory)` makes it if it is missing or damaged.
 
         Parameters
         ----------
-        stage : what the entry is ("vectors", "bm25", "mentions"); one subdirectory of the store each.
-        key : everything that its contents depend on, as JSON values.
+        stage : the kind of the entry ("vectors", "bm25", "mentions"), a subdirectory of the store.
+        key : everything that the contents depend on, as JSON values.
         libraries : distributions whose version may change the contents.
         """
         path = self.place(stage, key, libraries=libraries)
@@ -109,13 +109,13 @@ class Store:
         return path if path.is_dir() and self._damage(path) is None else None
 
     def keyed_file(self, name: str) -> KeyedFile:
-        """The file of small values of a name ("answers", "vectors/0123abcd"), which its first `keep` creates."""
+        """The keyed file of a name ("answers", "vectors/0123abcd"); its first `keep` creates it."""
         return KeyedFile(self.root / f"{name}.sqlite")
 
     def place(
         self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()
     ) -> Path:
-        """Where an entry is, or would be."""
+        """The path of an entry, which need not exist."""
         return self.root / stage / entry_name(_full_key(stage, key, libraries))
 
     def _build(self, path: Path, key: Mapping[str, object], build: Callable[[Path], None]) -> None:
@@ -145,15 +145,15 @@ class Store:
         self.verified.add(path)
 
     def _damage(self, path: Path, *, thorough: bool = False) -> str | None:
-        """What is wrong with an entry, or None.
+        """The damage of an entry, or None.
 
-        By default the access is recorded, large files are not read, and an entry is checked once;
+        By default the access is recorded, large files are not read, and an entry is checked once.
         `thorough` reads every byte and records nothing.
         """
         if not thorough:
             if path in self.verified:
                 return None
-            with suppress(OSError):  # of a store that may only be read
+            with suppress(OSError):  # the store is read-only
                 os.utime(path / MANIFEST)
         try:
             manifest = _read_manifest(path)
@@ -167,10 +167,10 @@ class Store:
         return None
 
     def entries(self) -> Iterator[Entry]:
-        """Every entry and every keyed file, damaged ones too, by stage and name; nothing that others wrote."""
+        """Every entry and keyed file, damaged ones too, by stage and name; no other files."""
         for path in sorted(self.root.glob("*/[!.]*")):
             if _NAME.fullmatch(path.name) and (path / MANIFEST).is_file():
-                with suppress(FileNotFoundError):  # another process has deleted it by now
+                with suppress(FileNotFoundError):  # another process has deleted the entry
                     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
                     yield Entry(path, path.parent.name, size, (path / MANIFEST).stat().st_mtime)
         for path in sorted([*self.root.glob("*.sqlite"), *self.root.glob("vectors/*.sqlite")]):
@@ -182,7 +182,7 @@ class Store:
                 yield Entry(path, stage, status.st_size, status.st_mtime)
 
     def verify(self) -> dict[Path, str]:
-        """Damaged entries and keyed files, and what is wrong with each; reads every byte of the store."""
+        """The damage of each damaged entry and keyed file; every byte of the store is read."""
         damages: dict[Path, str] = {}
         for entry in self.entries():
             if entry.path.is_dir():
@@ -194,10 +194,10 @@ class Store:
         return damages
 
     def prune(self, older_than_days: float = 0.0) -> tuple[int, int]:
-        """Delete entries unused for that many days, and leftovers of killed builds; (entries, bytes) freed.
+        """Delete entries unused for some days, and leftovers of builds; (entries, bytes) freed.
 
-        An entry goes if its manifest names it and lists all its files, a keyed file if its header
-        is ours. Whatever else lies in the folder stays.
+        An entry is deleted if its manifest names it and lists all its files, a keyed file if its
+        header is ours. Other files remain.
         """
         limit = time.time() - older_than_days * 86_400
         count, size = 0, 0
@@ -210,7 +210,7 @@ class Store:
         return count, size
 
     def remove(self, path: Path) -> None:
-        """Delete an entry or a keyed file, if it is there."""
+        """Delete an entry or a keyed file, if it exists."""
         self.verified.discard(path)
         if path.is_file():
             KeyedFile(path).remove()
@@ -219,7 +219,7 @@ class Store:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether it is certain that a store wrote all of an entry, or a keyed file."""
+    """Whether a store certainly wrote all of an entry, or a keyed file."""
     if path.is_file():
         return KeyedFile(path).is_ours()
     try:
@@ -254,7 +254,7 @@ class _Manifest(BaseModel):
 
 
 def _file_damage(path: Path, record: _File, *, thorough: bool) -> str:
-    """What is wrong with a file of an entry; "" if nothing is."""
+    """The damage of a file of an entry; "" if it is sound."""
     if not path.is_file():
         return "is missing"
     status = path.stat()
@@ -267,7 +267,10 @@ def _file_damage(path: Path, record: _File, *, thorough: bool) -> str:
 
 
 def _read_manifest(path: Path) -> _Manifest:
-    """The manifest of an entry; OSError or ValueError if it cannot be read or belongs to another entry."""
+    """The manifest of an entry.
+
+    OSError, ValueError: it cannot be read, or belongs to another entry.
+    """
     manifest = _Manifest.model_validate_json((path / MANIFEST).read_bytes())
     if entry_name(manifest.key) != path.name:
         raise ValueError("its key is not the one that names the entry")

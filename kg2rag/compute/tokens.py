@@ -1,8 +1,8 @@
-"""Texts -> their numbers of tokens, by the tokenizer of the encoder; all budgets in the package count with it.
+"""Texts -> their numbers of tokens, by the encoder's tokenizer; all token budgets use it.
 
-Tokens are those of the whole text, without the [CLS] and [SEP] of an encoding. Only the tokenizer
-is loaded, not the network: for the default encoder from this package (BERT's, Apache-2.0), for
-another from its files.
+Tokens are those of the whole text, without [CLS] and [SEP]. Only the tokenizer is loaded, not the
+network: that of the default encoder from this package (BERT's, Apache-2.0), others from the model's
+files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FILE = "tokenizer.json"
 DEFAULT = files(__package__) / f"{FILE}.xz"
-"""The tokenizer of `DEFAULT_MODEL`, without the limits of encoding."""
+"""The tokenizer of `DEFAULT_MODEL`, without padding and truncation."""
 
 
 class TokenCounter(Protocol):
@@ -41,7 +41,7 @@ class TokenCounter(Protocol):
 
 @dataclass(frozen=True)
 class EncoderTokens:
-    """The tokenizer of a sentence encoder as a `TokenCounter`; WordPiece for the default all-MiniLM-L6-v2."""
+    """The tokenizer of a sentence encoder as a `TokenCounter`; WordPiece by default."""
 
     encoder: SentenceEncoder = field(default_factory=SentenceEncoder)
 
@@ -63,9 +63,9 @@ class EncoderTokens:
 
 @lru_cache(maxsize=8)
 def _read_tokenizer(model: str, revision: str | None, _files: object) -> Tokenizer:
-    """The tokenizer of a model, without the limits of encoding, which its file sets: a count needs the whole text.
+    """The tokenizer of a model, without truncation, so that it counts whole texts.
 
-    The state of the model's folder tells it from an earlier one in the same folder.
+    `_files` distinguishes successive models in one folder.
     """
     from huggingface_hub import hf_hub_download
     from tokenizers import Tokenizer
@@ -90,7 +90,7 @@ def _read_tokenizer(model: str, revision: str | None, _files: object) -> Tokeniz
 
 
 def counter_of(embedder: Embedder) -> TokenCounter:
-    """The tokenizer of a sentence or static encoder's model; the default encoder's for other embedders."""
+    """The token counter of an embedder's model; the default encoder's for other embedders."""
     if isinstance(embedder, StaticEncoder):
         return EncoderTokens(SentenceEncoder(embedder.model))
     if isinstance(embedder, SentenceEncoder):
@@ -101,10 +101,10 @@ def counter_of(embedder: Embedder) -> TokenCounter:
 def cut(
     rankings: Sequence[Ranking], contents: Sequence[str], counter: TokenCounter, limit: int
 ) -> list[Ranking]:
-    """Every ranking cut to `limit` tokens of `contents` (by corpus row): best first, skipping passages that do not fit.
+    """The rankings within a budget of `limit` tokens: best first, without passages that do not fit.
 
-    The notes of each have `tokens`, the number used, and `left_out`, the ids of the passages that
-    did not fit.
+    `contents` : the texts by corpus row. The notes of each ranking have `tokens`, the number used,
+    and `left_out`, the ids of the passages that did not fit.
     """
     rows = list(dict.fromkeys(row for ranking in rankings for row in ranking.rows.tolist()))
     tokens = dict(zip(rows, counter.count([contents[row] for row in rows]), strict=True))

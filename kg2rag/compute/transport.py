@@ -1,4 +1,4 @@
-"""Requests -> responses by the openai client, within limits of bytes and seconds; see `endpoint` for the rules."""
+"""Requests -> responses by the openai client, within limits of bytes and seconds: `endpoint`."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _KINDS: dict[int, FailureKind] = {
     429: "rate limit",
 }
 _BAD_GATEWAY = 502
-"""The status that a damaged reply is given, so that the openai client repeats the request."""
+"""The status assigned to a damaged reply, so that the openai client repeats the request."""
 _HEADERS = frozenset(
     "accept accept-encoding authorization connection content-length content-type host user-agent".split()
 )
-"""What is sent to every host. The openai client adds headers from the environment, which belong to OpenAI's only."""
+"""The headers for every host; the openai client adds headers from the environment, which are for OpenAI only."""
 
 
 class _NotRepeatedError(openai.OpenAIError):
-    """An end that the openai client does not try again: openai.OpenAIError is never repeated."""
+    """An error after which the openai client does not repeat the request."""
 
     def __init__(self, kind: FailureKind, reason: str, status: int = 0) -> None:
         super().__init__(reason)
@@ -68,7 +68,7 @@ class _BoundedStream(httpx2.SyncByteStream):
 
 
 class _Deadline(threading.local):
-    """The point in time at which the request of this thread must be over, on the monotonic clock."""
+    """The deadline of this thread's request, on the monotonic clock."""
 
     time = math.inf
 
@@ -78,7 +78,7 @@ class _Deadline(threading.local):
 
 
 class _TimedBackend(httpcore2.SyncBackend):
-    """Connections whose bytes must have come and gone by the deadline, those of headers and handshakes too."""
+    """Connections that end at the deadline, headers and handshakes included."""
 
     def __init__(self, deadline: _Deadline) -> None:
         self.deadline = deadline
@@ -88,7 +88,7 @@ class _TimedBackend(httpcore2.SyncBackend):
 
 
 class _TimedStream(httpcore2.NetworkStream):
-    """A connection whose bytes must have come and gone by the deadline."""
+    """A connection that ends at the deadline."""
 
     def __init__(self, stream: httpcore2.NetworkStream, deadline: _Deadline) -> None:
         self.stream, self.deadline = stream, deadline

@@ -1,4 +1,4 @@
-"""Passages -> triples, mentions and entities: one file per extractor or importer, all behind `Extractor`.
+"""Passages -> triples, mentions and entities, by extractors and importers behind `Extractor`.
 
 An extractor depends on a corpus, not on graphs or retrievers; `knowledge.graph` turns its
 `Extraction` into arrays.
@@ -61,13 +61,13 @@ class Extraction:
 
 @runtime_checkable
 class Extractor(Protocol):
-    """Anything that turns a corpus into an `Extraction`; frozen, its arguments are its configuration."""
+    """Anything that turns a corpus into an `Extraction`; its arguments are its configuration."""
 
     @property
     def fingerprint(self) -> str:
-        """What its output depends on besides the corpus: parameters and the checksums of files it reads."""
+        """The inputs besides the corpus: parameters, and the checksums of files."""
         ...
 
     def extract(self, corpus: Corpus) -> Extraction:
-        """Triples, mentions and entities of the corpus. Raises where a source names passages the corpus lacks."""
+        """The extraction of a corpus; an error if the source names passages that it lacks."""
         ...

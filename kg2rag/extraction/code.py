@@ -1,4 +1,4 @@
-"""Passages of Python -> what defines, imports, calls, uses and inherits from what, by the standard library's `ast`.
+"""Passages of Python -> definitions, imports, calls, uses and base classes, by `ast`.
 
 So that "callers of X", "what uses X" and the blast radius of X have edges. Every triple is stated
 by the passage that has the code, and described by the line. A passage is a file or a part of one: a
@@ -66,7 +66,7 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True)
 class PythonCode:
-    """The graph of a corpus of Python sources: functions, methods and classes, and how they depend on each other.
+    """The graph of Python sources: functions, methods and classes, and their dependencies.
 
     Entities go by their qualified names, such as `kg2rag.types.passages.Triple` where a passage's
     title is its module, and by the ends of these as aliases (`Triple`). Definitions of one name in
@@ -130,7 +130,7 @@ def _triples(edges: Iterable[Edge], source: _Source, passage_id: str) -> list[Tr
 
 
 def _entity(definition: _Definition) -> Entity:
-    """A definition with the first line of its docstring, and the ends of its qualified name as aliases."""
+    """The record of a definition: first line of its docstring, and name endings as aliases."""
     parts = definition.name.split(".")
     aliases = tuple(".".join(parts[-length:]) for length in (1, 2) if length < len(parts))
     summary = (ast.get_docstring(definition.node) or "").partition("\n")[0]
@@ -139,7 +139,10 @@ def _entity(definition: _Definition) -> Entity:
 
 @dataclass(frozen=True)
 class _Definition:
-    """A function, method or class of a qualified name, defined in `owner`; `in_class` is a method's class."""
+    """A function, method or class with its qualified name.
+
+    `owner` : the definition around it. `in_class` : the class of a method.
+    """
 
     name: str
     kind: str
@@ -184,7 +187,10 @@ class _Definition:
 
 
 class _Import(NamedTuple):
-    """A name that a statement binds, and the dotted name that it stands for; `module` is "" of "from m import name"."""
+    """A name that a statement binds, and its dotted name.
+
+    `module` : the module of "from m import name", "" for another import.
+    """
 
     statement: ast.AST
     name: str
@@ -217,7 +223,7 @@ class _Source:
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
-    """The statements right below a node, and what holds further ones; expressions, which hold none, are passed over."""
+    """The statements directly below a node, without expressions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
             yield child
@@ -258,13 +264,13 @@ def _imports(node: ast.AST, outer: str) -> Iterator[_Import]:
 
 
 def _imported_module(statement: ast.ImportFrom, outer: str) -> list[str]:
-    """The parts of the module of "from m import name", relative ones within the package of `outer`."""
+    """The parts of the module in "from m import name", resolved within the package of `outer`."""
     package = outer.split(".")[: -statement.level] if statement.level and outer else []
     return [*package, statement.module] if statement.module else package
 
 
 class _Names:
-    """The definitions of a corpus by their qualified names, the first of each, and by the last part of these."""
+    """The first definitions of a corpus by qualified name, and by its last part."""
 
     def __init__(self, definitions: Iterable[_Definition]) -> None:
         self.definitions: dict[str, _Definition] = {}
@@ -277,7 +283,7 @@ class _Names:
                 self.by_last[definition.last].append(definition.name)
 
     def imported(self, dotted: str) -> Meaning:
-        """What a dotted name of an import means: ours where the corpus defines it, under its full name or its end."""
+        """The meaning of an imported dotted name: a definition of the corpus by full name or ending."""
         package, _, path = dotted.partition(".")
         last = path.rpartition(".")[2] or package
         # A name that a package passes on from one of its modules: kg2rag.types.Triple is
@@ -287,7 +293,7 @@ class _Names:
         return Meaning(same[0] if is_passed_on else dotted, SURE)
 
     def only_match(self, last: str, *, method: bool) -> Meaning | None:
-        """The only method, or else function or class, of that last name; None where there is none, or several."""
+        """The only method, else function or class, with this last name; None for none or several."""
         names = [
             name
             for name in self.by_last.get(last, ())
@@ -308,7 +314,7 @@ class _Reader:
     notes: Counter[str]
 
     def edges(self) -> Iterator[Edge]:
-        """Imports, then definitions with their bases, calls and uses, then what stands outside of definitions."""
+        """The triples of a module: imports, definitions with bases, calls and uses, then the rest."""
         module = self.source.module
         if module:
             for imported in self.source.imported:
@@ -324,7 +330,7 @@ class _Reader:
                 )
 
     def _definition_edges(self, definition: _Definition) -> Iterator[Edge]:
-        """What defines it, its base classes, and the calls and uses in it, but for the definitions within it."""
+        """The triples of a definition: its owner, bases, calls and uses, without inner definitions."""
         node = definition.node
         if definition.owner:
             yield Edge(definition.owner, "defines", Meaning(definition.name, SURE), node)
@@ -374,7 +380,7 @@ class _Reader:
         return None
 
     def _meaning_of_name(self, name: str) -> Meaning | None:
-        """The definition in the passage, the import of the document, or the definition in an outer class or module."""
+        """The meaning of a name: in the passage, an import of the document, or an outer scope."""
         for definition in self.source.definitions:
             if definition.last == name and not definition.in_class:
                 return Meaning(definition.name, SURE)
@@ -390,7 +396,7 @@ class _Reader:
     def _meaning_of_attribute(
         self, node: ast.Attribute, scope: _Definition, hidden: Collection[str]
     ) -> Meaning | None:
-        """A method of the class itself, a name of an imported module, or an attribute of a class: Circle(3).area."""
+        """The meaning of an attribute: a method, a name of a module, or of a class: Circle(3).area."""
         owner = node.value
         if (
             isinstance(owner, ast.Name)
@@ -410,7 +416,7 @@ class _Reader:
     def _meaning_of_object(
         self, node: ast.expr, scope: _Definition, hidden: Collection[str]
     ) -> Meaning | None:
-        """The class of `self` and of an object that a call makes; else the meaning of an expression."""
+        """The class of `self` or of a called class; else the meaning of an expression."""
         if isinstance(node, ast.Name) and node.id in SELF and scope.in_class:
             return Meaning(scope.in_class, SURE)
         if not isinstance(node, ast.Call):
@@ -420,7 +426,7 @@ class _Reader:
         return meaning if definition and definition.kind == "class" else None
 
     def _guess(self, node: ast.expr, hidden: Collection[str]) -> Meaning | None:
-        """The meaning of a call or a base class by its name only; None where several, or nothing, have that name.
+        """The meaning of a call or base class by its name only; None if that is ambiguous.
 
         `np.array()` is not taken for a method `array`: what is neither local nor imported is a
         module as likely as not.

@@ -1,4 +1,4 @@
-"""Passages -> triples between the titles and names that occur together, by how surprising that is. No language model.
+"""Passages -> triples between titles and names that occur together more often than by chance.
 
 Entities and aliases are those of `mentions`. A window is a sentence that names something; the
 passage's own title is in each of its windows, since these are about it. With n windows, n_x with x
@@ -40,7 +40,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Cooccurrence:
-    """Entities in one sentence, joined by "co-occurs with"; one triple for each passage with such a sentence.
+    """The pairs of entities in one sentence as triples, one per passage with such a sentence.
 
     The mentions record in which sentence each of the two is.
     """
@@ -125,7 +125,7 @@ def _strongest_pairs(strengths: Mapping[Pair, float]) -> set[Pair]:
 def strengths_of(
     together: Mapping[Pair, int], n_windows_of: Mapping[str, int], n_windows: int
 ) -> dict[Pair, float]:
-    """The strength of every pair that is more frequent than chance, to three decimals; see the module's formulas."""
+    """The strength of every pair more frequent than by chance, to three decimals; see above."""
     strengths: dict[Pair, float] = {}
     for (first, second), count in together.items():
         surprise = log(n_windows * count / (n_windows_of[first] * n_windows_of[second]))

@@ -1,4 +1,4 @@
-"""Passages -> triples by rules over dependency parses, with any spaCy model that the user has. No language model.
+"""Passages -> triples by rules over the dependency parses of any spaCy model.
 
 After Min et al. [1], who build graphs from dependency parses at a fraction of an LLM's cost; the
 rules are ours. They see only `Token`s, so that they are tested on parses written by hand, and know
@@ -36,7 +36,7 @@ OBLIQUE = frozenset({"obl", "nmod", "obl:agent"})  # a noun that its adposition 
 
 
 class Token(NamedTuple):
-    """A word of a parsed sentence: `head` is the position, from 0, of the word it depends on; the root's is its own."""
+    """A word of a parsed sentence; `head` is the index of its governor, its own for the root."""
 
     text: str
     lemma: str
@@ -69,14 +69,14 @@ class _Parse:
         return [child for child in self.children[word] if self.tokens[child].dep in labels]
 
     def joined(self, word: int) -> list[int]:
-        """A word and what is coordinated with it: "A, B and C" depend one on another, or all on the first."""
+        """A word and its coordinated words: "A, B and C" depend on each other or on the first."""
         words = [word]
         for child in self.hanging(word, {"conj"}):
             words += self.joined(child)
         return words
 
     def phrase(self, noun: int) -> str:
-        """The noun phrase of a noun: its compounds, adjectives and numbers, without article and relative clauses."""
+        """The noun phrase of a noun: compounds, adjectives and numbers, no article or clause."""
         return " ".join(self.tokens[word].text for word in sorted(self._phrase_words(noun)))
 
     def _phrase_words(self, noun: int) -> list[int]:
@@ -92,12 +92,12 @@ class _Parse:
         return words
 
     def nouns(self, words: Iterable[int]) -> list[str]:
-        """The phrases of the nouns among some words and of those coordinated with them; pronouns name nothing."""
+        """The phrases of the nouns among some words and their coordinated words; no pronouns."""
         coordinated = [noun for word in words for noun in self.joined(word)]
         return [self.phrase(noun) for noun in coordinated if self.tokens[noun].pos in NOMINAL]
 
     def subjects(self, verb: int, labels: frozenset[str]) -> list[str]:
-        """A verb's subjects; a coordinated verb without its own has those of the verb it is joined to."""
+        """The subjects of a verb, or those of the verb that it is coordinated with."""
         token = self.tokens[verb]
         if token.dep != "conj" or self.hanging(verb, SUBJECTS | PASSIVE_SUBJECTS):
             return self.nouns(self.hanging(verb, labels)) or self._described(verb, labels)
@@ -109,7 +109,7 @@ class _Parse:
         return self.subjects(token.head, SUBJECTS) or self.subjects(token.head, PASSIVE_SUBJECTS)
 
     def _described(self, verb: int, labels: frozenset[str]) -> list[str]:
-        """The noun that a clause says something of: "the engine that drives the mill", "a bridge built by Eiffel"."""
+        """The noun that a clause modifies: "the engine that drives …", "a bridge built by Eiffel"."""
         token = self.tokens[verb]
         if token.dep in {"relcl", "acl:relcl"}:
             pronoun = any(self.tokens[child].pos == "PRON" for child in self.hanging(verb, labels))
@@ -123,7 +123,7 @@ class _Parse:
         return []
 
     def clause(self, verb: int) -> Iterator[TripleTexts]:
-        """The facts that a verb, or a noun with a copula, states of its subjects, and those of appositions."""
+        """The facts of a verb, or of a noun with a copula, about its subjects and appositions."""
         token = self.tokens[verb]
         # UD: the noun is the root, "is" depends on it
         for copula in self.hanging(verb, {"cop"})[:1]:
@@ -194,7 +194,9 @@ class _Parse:
 
 @dataclass(frozen=True)
 class DependencyTriples:
-    """Subject, verb and object; verb and prepositional object; apposition; copula; each end a noun phrase.
+    """The triples of a parse: subject, verb, object; preposition; apposition; copula.
+
+    Each end is a noun phrase.
 
     `model` is an installed spaCy pipeline with tagger, parser and lemmatiser; the default is
     spaCy's small English model, which the extra `spacy` brings.

@@ -1,4 +1,4 @@
-"""Hyperlinks and references between documents -> triples: edges that the documents' authors made. No model.
+"""Hyperlinks and references between documents -> triples, without a model.
 
 `from_folder` keeps the links of a passage in its metadata: [[words, id of the passage that it leads
 to], …], for hyperlinks, [[wiki links]], their aliases and references. Other corpora may have the
@@ -28,7 +28,7 @@ RELATION = "links to"
 
 
 class Link(NamedTuple):
-    """A link: the row of the passage that has it, its words, and the row of the passage that it leads to."""
+    """A link: the row of its passage, its words, and the row of its target."""
 
     row: int
     words: str
@@ -78,7 +78,7 @@ class Links:
         return f"links-{VERSION}"
 
     def extract(self, corpus: Corpus) -> Extraction:
-        """A triple for each title that a passage links to, stated by that passage; mentions of both titles.
+        """The triples of a passage's links to titles, and the mentions of both titles.
 
         A passage without a title goes by the id of its document. `notes` counts the links, those
         within a title, which are left out, and the passages without a link. DataError where a link
@@ -110,7 +110,10 @@ class Links:
 
 
 def _entities(titles: list[str], names: dict[str, set[str]]) -> Iterator[Entity]:
-    """Every title, with the words of links that lead to it and to no other; no number and no title is an alias."""
+    """The titles with the words of links to them as aliases.
+
+    A number, a title, or words of links to several titles are no alias.
+    """
     title_keys = {entity_key(title) for title in titles}
     aliases: dict[str, list[str]] = {}
     for words, targets in names.items():

@@ -1,4 +1,4 @@
-"""The graph sources by name: "mentions", "openie(FILE)", "mentions+openie(FILE)" for the union of several.
+"""The graph sources by name: "mentions", "openie(FILE)"; "mentions+openie(FILE)" is a union.
 
 To add one: a file with its extractor, and a line here, or an entry point `kg2rag.graphs` of another
 package.
@@ -65,7 +65,10 @@ class CombinedExtractor:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def extract(self, corpus: Corpus) -> Extraction:
-        """What every source found; `notes` names the source of each cause ("HippoRAGOpenIE: …"), numbered from 1."""
+        """The union of all extractions.
+
+        `notes` names the source of each cause ("HippoRAGOpenIE: …"), numbered from 1.
+        """
         extractions = [source.extract(corpus) for source in self.sources]
         notes: dict[str, int] = {}
         for label, extraction in zip(self._labels(), extractions, strict=True):
@@ -91,7 +94,7 @@ class CombinedExtractor:
 
 
 def _raw_triples(extractions: Sequence[Extraction]) -> tuple[Triple, ...] | None:
-    """The triples of all sources as they are written; None where every source has only the cleaned ones."""
+    """The raw triples of all sources; None if every source has only cleaned ones."""
     if all(extraction.raw is None for extraction in extractions):
         return None
     raw = (

@@ -1,4 +1,4 @@
-"""A corpus as strategies see it: graph, indexes, mentions and vectors, each built once and kept."""
+"""A corpus with its graph, indexes, mentions and vectors, each built once and cached."""
 
 from lazy_loader import attach_stub
 

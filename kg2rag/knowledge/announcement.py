@@ -1,4 +1,4 @@
-"""The texts that the models of some systems have to read before the first ranking -> one line about their cost."""
+"""The texts that models must read before the first ranking -> one line about the cost."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from kg2rag.compute import (
 )
 from kg2rag.compute.parallel import LINE_SECONDS
 
-MIN_TEXTS = 32  # fewer are read before an estimate would be of use
-TIMED_TEXTS = 16  # that are read to estimate the time of all
-SAMPLE_TEXTS = 256  # that are looked up in the store to estimate how many it lacks
+MIN_TEXTS = 32  # fewer texts are read faster than estimated
+TIMED_TEXTS = 16  # texts that are read to estimate the total time
+SAMPLE_TEXTS = 256  # texts that are looked up to estimate the share missing from the store
 MINUTES_FROM_SECONDS = 90
 CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """Texts that a model has to read before a system returns its first ranking.
+    """Texts that a model must read before a system returns its first ranking.
 
     Parameters
     ----------
-    name : of the texts, such as "passages".
-    texts : all of them, whether or not the store has what the model makes of them.
-    read : passes some of them through the model.
-    lacking : those of some texts that the store has no result for.
-    includes : the name of texts whose vectors come out of the same passes, so that they cost nothing.
-    remark : says how much of some texts the model does not read; "" if it reads all.
-    endpoint : the model of an endpoint that the texts are sent to; "" for a model that runs here.
+    name : the name of the texts, such as "passages".
+    texts : all texts, whether or not the store has the model's output for them.
+    read : passes some texts through the model.
+    lacking : selects the texts without a stored output.
+    includes : the name of texts whose vectors come out of the same passes, at no further cost.
+    remark : reports the share of some texts that the model cuts; "" for none.
+    endpoint : the model of the endpoint that receives the texts; "" for a local model.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Workload:
     def encoding(
         cls, name: str, texts: Sequence[str], embedder: Embedder, store: Store
     ) -> Workload:
-        """The work of an encoder; no texts for one of the user's class, or a model2vec model, which is fast."""
+        """The workload of an encoder; empty for a user's class or a fast model2vec model."""
         if not isinstance(embedder, SentenceEncoder | GivenEncoder | EndpointEncoder):
             return cls(name, (), list)
         work = cls(
@@ -70,7 +70,7 @@ class Workload:
         return work
 
     def estimate(self) -> Estimate:
-        """How many texts the model has to read and what that costs, from a sample."""
+        """The estimated number of texts to read and their cost, from a sample."""
         sample = self.texts[:: max(1, len(self.texts) // SAMPLE_TEXTS)]
         lacking = list(self.lacking(sample))
         count = round(len(self.texts) * len(lacking) / max(1, len(sample)))
@@ -89,7 +89,7 @@ class Workload:
 
 
 class Estimate(NamedTuple):
-    """The seconds that models need on this machine, for which texts, and what is sent elsewhere; "" for nothing."""
+    """The estimated seconds of local models, the texts they read, and the texts sent elsewhere."""
 
     seconds: float = 0.0
     read: str = ""
@@ -97,7 +97,7 @@ class Estimate(NamedTuple):
 
 
 def announce(title: str, workloads: Iterable[Workload]) -> None:
-    """Print in one line, after a title, what models have to read before the first ranking, and how long that takes.
+    """Print the texts that models must read before the first ranking, and the time, in one line.
 
     Nothing is printed if it takes less than `LINE_SECONDS` and nothing is sent to an endpoint.
     """
@@ -115,14 +115,14 @@ def announce(title: str, workloads: Iterable[Workload]) -> None:
 
 
 def _distinct(workloads: Iterable[Workload]) -> list[Workload]:
-    """Each workload once, by its name and size, without those that another one includes."""
+    """The distinct workloads, by name and size, without those that another one includes."""
     work_of = {(work.name, len(work.texts)): work for work in workloads if len(work.texts)}
     included = {(work.includes, len(work.texts)) for work in work_of.values()}
     return [work for key, work in work_of.items() if key not in included]
 
 
 def _cut_texts(sample: Sequence[str], embedder: SentenceEncoder, store: Store) -> str:
-    """How many texts of a sample are longer than the model reads; "" for none."""
+    """A remark on the texts of a sample that exceed the model's limit; "" for none."""
     limit = embedder.describe(store)["max_tokens"] or math.inf
     n_cut = sum(count > limit for count in counter_of(embedder).count(sample))
     return f" ({n_cut} of a sample of {len(sample)} are cut at {limit} tokens)" if n_cut else ""

@@ -1,7 +1,7 @@
-"""A corpus with its graph, its embedder and the indexes built from them: what every strategy is given.
+"""A corpus with its graph, embedder and indexes: the input of every strategy.
 
-Each part is built on first use and kept in the store under all that it depends on; a second
-process, or another knowledge base over the same corpus or graph, opens it from there.
+Each part is built on first use and stored under a key of all its inputs; a second process, or
+another knowledge base over the same corpus or graph, reads it from the store.
 """
 
 from __future__ import annotations
@@ -50,27 +50,25 @@ Built = TypeVar("Built")
 _RECOMMENDED = EntryPoint(
     "recommended", "kg2rag.retrievers.systems:announce_recommended", "kg2rag.systems"
 )
-"""By name, as plugins are: a base knows no strategy."""
+"""An entry point by name, as for plugins: a knowledge base imports no strategy."""
 ALLOWED = (
     "the name of a graph source such as 'mentions' or 'triples(FILE)', a KnowledgeGraph, a networkx graph, a file, a "
     "list of Triple or (head, relation, tail), a DataFrame of them, an extractor"
 )
-MAX_KEPT_VECTORS = (
-    # vectors of queries, and as many of texts made for them, in memory: 30 MB at 384 numbers each
-    20_000
-)
+# The maximum of vectors per role in memory: 30 MB with 384 dimensions.
+MAX_KEPT_VECTORS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class KnowledgeBase:
-    """Build one with `KnowledgeBase.build`."""
+    """A corpus with its graph, embedder and indexes; make one with `KnowledgeBase.build`."""
 
     corpus: Corpus
     source: Extractor | KnowledgeGraph
     embedder: Embedder
     store: Store
     _memory: dict[Any, Any] = field(default_factory=dict, repr=False)
-    # in place of the corpus's own
+    # A table that replaces that of the corpus, for a placebo.
     mention_table: MentionTable | None = field(default=None, repr=False)
 
     @classmethod
@@ -85,16 +83,16 @@ class KnowledgeBase:
     ) -> KnowledgeBase:
         """A knowledge base over `corpus`.
 
-        Its parts are computed on first use. If the models take long to read them, an estimate of
-        the time is printed on stderr, and so is the warning that a graph has no triples.
+        Its parts are computed on first use. If the models need long, an estimate of the time is
+        printed on stderr; a graph without triples is reported there, too.
 
         Parameters
         ----------
         corpus : a `Corpus`, a data set, or passages as you have them: texts, dicts, {id: text}, a DataFrame, see
             `kg2rag.types.coerce_corpus`. Nothing is split; `kg2rag.from_texts` does that.
         graph : a graph, an extractor, or a source by name, such as "mentions" (no LLM), "openie(FILE)" or
-            "mentions+triples(FILE)"; `kg2rag.extraction.sources` knows them all. Or what you have, linked to the
-            passages by name if it does not say which: a networkx graph, triples, a DataFrame or a file of them.
+            "mentions+triples(FILE)"; `kg2rag.extraction.sources` lists them. Or a networkx graph, triples, a
+            DataFrame or a file of them; without passages, they are linked to the passages by name.
         entities : descriptions of entities as {name: description}, or records with name, type, description and aliases;
             they come before those of the graph's source.
         embedder : the name of a sentence-transformers model (default: all-MiniLM-L6-v2), a SentenceTransformer, a
@@ -140,7 +138,7 @@ class KnowledgeBase:
         return ranking
 
     def placebo(self, seed: int = 0) -> KnowledgeBase:
-        """The same passages under a shuffled graph and shuffled mentions, without information: see `perturb`."""
+        """The same passages with a shuffled graph and shuffled mentions; see `perturb`."""
         graph = self.graph.perturb(shuffle=True, seed=seed)
         mentions = shuffled_mentions(self.mentions, seed)
         return KnowledgeBase(self.corpus, graph, self.embedder, self.store, mention_table=mentions)
@@ -172,7 +170,7 @@ class KnowledgeBase:
 
     @cached_property
     def extraction(self) -> Extraction:
-        """What the graph was built from, in the source's own spelling; for a given graph, its triples."""
+        """The extraction behind the graph, in the source's spelling; or a ready graph's triples."""
         source = self.source
         if isinstance(source, KnowledgeGraph):
             return Extraction(tuple(map(source.triple, range(source.n_triples))))
@@ -195,7 +193,7 @@ class KnowledgeBase:
 
     @property
     def triple_vectors(self) -> DenseIndex:
-        """Exact cosine search over the triples, each encoded as "head relation tail", and ": description" if any."""
+        """Exact cosine search over the triples as "head relation tail: description"."""
         return self.cached("triple vectors", lambda: self._over("triples", self.triple_texts()))
 
     def triple_texts(self) -> list[str]:
@@ -204,16 +202,15 @@ class KnowledgeBase:
         table = graph.triples
         columns = (table.heads, table.relations, table.tails, table.descriptions)
         texts = []
-        for head, relation, tail, number in zip(
-            *(column.tolist() for column in columns), strict=True
-        ):
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for head, relation, tail, number in rows:
             text = f"{graph.names[head]} {graph.relations[relation]} {graph.names[tail]}"
             description = graph.triple_descriptions[number]
             texts.append(f"{text}: {description}" if description else text)
         return texts
 
     def workload(self, name: str, texts: Sequence[str]) -> Workload:
-        """What the encoder has to read of some texts; see `Workload`."""
+        """The workload of encoding some texts."""
         return Workload.encoding(name, texts, self.embedder, self.store)
 
     def _over(self, name: str, texts: Sequence[str]) -> DenseIndex:
@@ -221,7 +218,10 @@ class KnowledgeBase:
 
     @property
     def entity_lexicon(self) -> tuple[Lexicon, list[int]]:
-        """Finds entities by the keys of `KnowledgeGraph.code_of`, but for function words; and each match's entity."""
+        """A lexicon of the keys of `KnowledgeGraph.code_of`, and the entity of each key.
+
+        Function words are left out.
+        """
 
         def built() -> tuple[Lexicon, list[int]]:
             codes = {
@@ -233,14 +233,14 @@ class KnowledgeBase:
 
     @property
     def mentions(self) -> MentionTable:
-        """Titles and names in passages, rare terms that untitled ones share; from the corpus, whatever the graph."""
+        """The titles and names in passages, and rare terms of untitled ones, whatever the graph."""
 
         def read() -> MentionTable:
-            from kg2rag.extraction.mentions.terms import needs_terms  # compiled: scikit-learn
+            from kg2rag.extraction.mentions.terms import needs_terms  # slow import: scikit-learn
 
             joined = needs_terms(self.corpus)
 
-            def find(folder: Path) -> None:  # compiled, and not needed if the table is in the store
+            def find(folder: Path) -> None:  # slow imports, not needed for a stored table
                 from kg2rag.extraction.mentions.finding import find_mentions
                 from kg2rag.extraction.mentions.terms import with_terms
 
@@ -262,13 +262,13 @@ class KnowledgeBase:
 
     @property
     def trigram(self) -> TrigramIndex:
-        """The passages' names and words, found by similar spellings."""
+        """The names and words of the passages, searched by similar spelling."""
         key = {"corpus": self.corpus.fingerprint, "rules": trigram.VERSION}
         write = partial(TrigramIndex.write, contents=self.corpus.streamed_contents)
         return self.cached("trigram", lambda: TrigramIndex(self.store.entry("trigram", key, write)))
 
     def lexical(self, settings: LexicalSettings) -> LexicalIndex:
-        """BM25 over the passages, one index for each settings."""
+        """BM25 over the passages, one index per setting."""
         return self._lexical(
             "bm25", {"corpus": self.corpus.fingerprint}, self.corpus.streamed_contents, settings
         )
@@ -294,14 +294,16 @@ class KnowledgeBase:
     def cached(
         self, key: Hashable, build: Callable[[], Built], *, from_graph: bool = False
     ) -> Built:
-        """What was built under this key before, or is built now; kept in memory as long as the knowledge base.
+        """The part that was built under this key, or is built now, and kept in memory.
 
-        What should outlive the process goes into `store` as well, under a key of all that it depends on.
-        `from_graph` : it is made of the graph's triples, whether they are read now or were before it was stored.
+        A part that should outlive the process also goes into `store`, under a key of all its
+        inputs.
+
+        `from_graph` : the part depends on the graph's triples, even if a stored copy spares reading them.
         """
         if key not in self._memory:
             n_reads = self.counts["graph reads"]
-            # of a partial, that of its function
+            # A partial has no module; its function has.
             module = str(getattr(getattr(build, "func", build), "__module__", ""))
             self.counts.update(("builds", f"built by {module}"))
             self._builders[key] = module
@@ -318,13 +320,13 @@ class KnowledgeBase:
         return {}
 
     def forget(self, modules: Collection[str]) -> None:
-        """Drop the parts that functions of some modules have built; they are built again when they are needed."""
+        """Drop the parts that functions of some modules built; they are rebuilt when needed."""
         for key in [key for key, module in self._builders.items() if module in modules]:
             self._memory.pop(key, None)
 
     @property
     def graph_sizes(self) -> dict[str, int] | None:
-        """The numbers of entities and triples of the graph; None if nothing has read it."""
+        """The numbers of entities and triples of the graph; None if it was never read."""
         graph: KnowledgeGraph | None = vars(self).get("_graph")
         return None if graph is None else {"entities": graph.n_entities, "triples": graph.n_triples}
 
@@ -332,21 +334,21 @@ class KnowledgeBase:
     def counts(self) -> Counter[str]:
         """Usage counters, recorded with a run.
 
-        "encodings" : vectors were asked for. "builds" : anything but a question was encoded, or a part built or opened.
-        "built by MODULE" : a part was built by a function of that module.
-        "graph reads" : the graph, or a part that was built from it, was asked for.
+        "encodings" : requests for vectors. "builds" : texts other than questions encoded, or parts
+        built or opened. "built by MODULE" : parts built by a function of that module.
+        "graph reads" : requests for the graph or for a part that was built from it.
         """
         return Counter()
 
     def encode(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
-        """(n_texts, dim) unit vectors, from the store if it has them."""
+        """(n_texts, dim) unit vectors; stored ones are reused."""
         self.counts["encodings"] += 1
         if role == "passage":
             self.counts["builds"] += 1
         return self.embedder.encode(texts, self.store, role)
 
     def _encoded(self, texts: Sequence[str], key: Mapping[str, object]) -> Matrix:
-        """Vectors of texts that depend only on `key`; of many, mapped."""
+        """The vectors of texts that depend only on `key`; many are memory-mapped."""
         self.counts.update(("encodings", "builds"))
         return encoded(self.embedder, texts, self.store, key)
 
@@ -355,7 +357,10 @@ class KnowledgeBase:
         return self.encode_once([query.text for query in queries], "query")
 
     def encode_once(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
-        """(n_texts, dim) as `encode`, for texts of one query; the last `MAX_KEPT_VECTORS` of a role stay in memory."""
+        """(n_texts, dim) as `encode`, for texts of single queries.
+
+        The last `MAX_KEPT_VECTORS` of a role stay in memory.
+        """
         self.counts["encodings"] += 1
         if not texts:
             return self.encode([], role)
@@ -367,18 +372,18 @@ class KnowledgeBase:
             vectors |= encoded_texts
             memory |= encoded_texts
             for text in list(islice(memory, max(len(memory) - MAX_KEPT_VECTORS, 0))):
-                memory.pop(text, None)  # another thread may have been quicker
+                memory.pop(text, None)  # another thread may have removed it
         return np.stack([vectors[text] for text in texts])
 
     def candidates(self, queries: Sequence[Query]) -> list[IntArray | None]:
-        """The corpus rows each query may return, sorted; None if it may return any."""
+        """The corpus rows that each query may return, sorted; None means all."""
         return [
             None if query.candidates is None else self.corpus.rows(query.candidates)
             for query in queries
         ]
 
     def __getstate__(self) -> dict[str, Any]:
-        # Indexes and vectors are left out: another process opens them from the store.
+        # Without indexes and vectors: another process reads them from the store.
         state = {
             name: self.__dict__[name]
             for name in ("corpus", "source", "embedder", "store", "mention_table")
@@ -387,7 +392,7 @@ class KnowledgeBase:
 
 
 def _described(source: Extractor | KnowledgeGraph, entities: object) -> Extractor:
-    """A source with records of entities before its own."""
+    """A source with further entity records before its own."""
     if isinstance(source, KnowledgeGraph):
         raise ParameterError(
             "entities are added to triples or a source, not to a KnowledgeGraph, which has its own."
@@ -396,7 +401,7 @@ def _described(source: Extractor | KnowledgeGraph, entities: object) -> Extracto
 
 
 def _source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
-    """A graph over the corpus, or an extractor, given itself or by name; any other shape of a graph as `graph_of`."""
+    """The graph or extractor of an argument of `KnowledgeBase.build`."""
     matched = graph_of(graph)
     if matched is not None:
         return matched

@@ -1,7 +1,7 @@
-"""Everything that asks a language model: the client, and what is made of its answers.
+"""All use of language models: the client, and the components that read its answers.
 
-No other room imports this one: linkers, rerankers and analysers of a model are named in the tables
-of their kinds, and imported when they are first used.
+No other room imports this one: the registries name its linkers, rerankers and analysers, which are
+imported at their first use.
 """
 
 from lazy_loader import attach_stub

@@ -1,4 +1,4 @@
-"""Query -> how much each kind of retrieval should count for it, by asking a language model, as the design does.
+"""Query -> the weight of each kind of retrieval, by a language model, as in the design.
 
 Weights are shares: they are divided by their sum.
 """
@@ -23,7 +23,7 @@ from kg2rag.types import Query
 
 MAX_REASONING_CHARACTERS = 200
 SUM_TOLERANCE = 1e-6
-"""By how much the sum of the weights may miss 1 without a remark."""
+"""The deviation of the sum of the weights from 1 that is not reported."""
 WEIGHT_DIGITS = 9
 _PROMPT = (files(__package__) / "analyser_prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 
@@ -31,7 +31,7 @@ _PROMPT = (files(__package__) / "analyser_prompt.txt").read_text(encoding="utf-8
 Share = Annotated[
     float, Field(ge=0), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})
 ]
-"""At least 0; the schema that is sent asks for at most 1, the sum of all being read as the whole."""
+"""At least 0; the schema in the request asks for at most 1, and all weights are divided by their sum."""
 
 
 class _Weights(BaseModel):
@@ -52,12 +52,12 @@ class Weighing(BaseModel):
 
 @dataclass(frozen=True)
 class LLMAnalyser:
-    """Prompts a language model for every query, a batch at once; equal texts are sent once."""
+    """A language model that analyses every query of a batch; equal texts are sent once."""
 
     model: ChatModel
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
-        """One analysis a query. CompletionError: a reply is missing, or not as required; the query is named."""
+        """One analysis per query; CompletionError names a query without a valid reply."""
         names = [name_of(query) for query in queries]
         prompts = [_PROMPT.replace("{query}", quoted(query.text)) for query in queries]
         answers = ask_each(self.model, names, prompts, Weighing, "weighing")
@@ -90,6 +90,6 @@ def named(
     structured: Structured = "json_schema",
     body: Mapping[str, Any] | None = None,
 ) -> LLMAnalyser:
-    """The analyser of a model by name, "MODEL@BASE_URL", whose answers a store keeps."""
+    """The analyser of "MODEL@BASE_URL", whose answers the store keeps."""
     options = (max_tokens, concurrency, timeout, structured, body)
     return LLMAnalyser(chat_model(model, store, *options))

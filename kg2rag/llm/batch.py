@@ -1,4 +1,4 @@
-"""Many requests -> their outcomes, several requests at a time, and what is done where many of them fail."""
+"""Many requests -> their outcomes, several at a time, with early ends for common failures."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ TRIAL = 10
 """Replies after which a high share of unusable ones is reported."""
 MAX_UNUSABLE_SHARE = 0.2
 MIN_ANNOUNCED = 20
-"""Requests that are announced if so many are left after these replies."""
+"""The minimum of remaining requests that are announced after the trial."""
 MAX_EXAMPLES = 3
 MAX_EQUAL_FAILURES = 10
-"""Equal failures one after the other, after which nothing more is sent."""
+"""Successive equal failures after which nothing more is sent."""
 MAX_SLOW_FAILURES = 3
-"""The same for requests that are sent one at a time because they timed out before."""
+"""The same for requests that are repeated one at a time after a timeout."""
 
 
 class UnusableRepliesWarning(UserWarning):
@@ -31,11 +31,11 @@ class Batch:
     Parameters
     ----------
     ask : sends the request of a name; called by several threads.
-    names : of the requests.
-    concurrency : requests at a time.
+    names : the names of the requests.
+    concurrency : the maximum of simultaneous requests.
     repeats_slow : whether requests that timed out are sent once more, one at a time, after all others.
     done : called after each outcome.
-    announce : called with the first outcomes and the number of requests that are left, if those are many.
+    announce : called with the first outcomes and the number of remaining requests, if these are many.
     """
 
     def __init__(
@@ -85,19 +85,19 @@ class Batch:
                         raise self._end(failure)
                     pool.shutdown(wait=True, cancel_futures=True)
                     break
-            # an interrupt too: without this, leaving the pool would first empty its queue
+            # Also an interrupt: leaving the pool would otherwise first finish its queue.
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        for future, name in futures.items():  # what was on its way
+        for future, name in futures.items():  # requests in flight
             if future.done() and not future.cancelled():
                 self.outcomes[name] = future.result()
 
     def _send_slow(self) -> None:
-        """Send what timed out once more, and what was not sent for this reason, one at a time.
+        """Repeat the requests that timed out, and send the others that remain, one at a time.
 
-        The endpoint may still be at work on requests that were given up: then the first of them
-        times out, too, and is sent again.
+        The endpoint may still be busy with abandoned requests: then the first repetition times out,
+        too, and is repeated.
         """
         arrived: list[Outcome] = []
         for name in self.names:
@@ -132,7 +132,7 @@ def _is_timeout(outcome: Outcome) -> bool:
 
 
 def shared_failure(arrived: Sequence[Outcome], count: int) -> Failure | None:
-    """The failure with which the last `count` outcomes end alike; limits and unusable replies do not count.
+    """The common failure of the last `count` outcomes; None for limits and unusable replies.
 
     CompletionError if the last one is of kind "access".
     """
@@ -149,7 +149,10 @@ def shared_failure(arrived: Sequence[Outcome], count: int) -> Failure | None:
 
 
 def warn_of_unusable(outcomes: Iterable[Outcome], total: int) -> None:
-    """Warn if more than a fifth of the first replies are unusable, with some of them, before the others are paid."""
+    """Warn if more than a fifth of the first replies are unusable, with examples.
+
+    The warning comes before the other requests are paid.
+    """
     replies = [
         outcome
         for outcome in outcomes

@@ -1,4 +1,4 @@
-"""Your own documents -> a test set: multi-hop questions that a model writes from paths of the graph, or known items.
+"""Documents -> a test set: multi-hop questions from paths of the graph, or known items.
 
 A path is a chain of passages; neighbours name the same entity, the bridge. The model writes a
 question that needs them all; the question is kept if the model, asked anew, answers it from all of
@@ -24,14 +24,14 @@ from kg2rag.text.normalisation import normalise
 from kg2rag.types import Corpus, IntArray
 
 MAX_BRIDGE_PASSAGES = 30
-"""Passages that name a bridge: an entity that is named everywhere connects nothing."""
+"""The maximum of passages that name a bridge: frequent entities connect unrelated passages."""
 MIN_DISTANCE = 5
-"""Between two passages of one document in a chain: nearer ones are read together anyway."""
+"""The minimum distance of two passages of one document in a chain: nearer ones are read together anyway."""
 MAX_QUESTION_CHARACTERS, MAX_ANSWER_CHARACTERS = 400, 120
 ANSWER_TOKENS = 30
 """The usual length of an answer, for a plan."""
 UNWRITTEN_QUESTION = "?" * 100
-"""Stands for a question in a plan."""
+"""The placeholder of a question in a plan."""
 WRITE = """Write one question about the passages below, for somebody who has never seen them.
 - It can be answered only by somebody who reads all of them; the answer is stated in the last one.
 - They are connected by {bridges}. Describe what connects them by what the passages say of it; do not name it.
@@ -73,7 +73,10 @@ class Chain(NamedTuple):
 
 
 def chains(kb: KnowledgeBase, limit: int = 50, hops: int = 2, seed: int = 0) -> list[Chain]:
-    """At most `limit` random chains of `hops` passages of different documents, or far apart in one; bridges differ."""
+    """At most `limit` random chains of `hops` passages with different bridges.
+
+    The passages are of different documents, or far apart in one.
+    """
     if limit < 1 or hops < 2:
         raise ValueError(f"limit must be at least 1 and hops at least 2, not {limit} and {hops}.")
     walk = _ChainWalk(kb, np.random.default_rng(seed))
@@ -98,7 +101,7 @@ class _ChainWalk:
         self.is_bridge = (passages >= 2) & (passages <= MAX_BRIDGE_PASSAGES)
 
     def from_entity(self, entity: int, hops: int) -> Chain | None:
-        """A chain whose first bridge is this entity; None if the walk ends before `hops` passages."""
+        """A chain with this entity as first bridge; None if the walk ends early."""
         bridges = [entity]
         rows = [self._draw(self._passages(entity))]
         while True:
@@ -118,7 +121,7 @@ class _ChainWalk:
         return np.asarray(self.graph.mentions.of(entity)[0])
 
     def _not_near(self, passages: IntArray, rows: Sequence[int]) -> IntArray:
-        """The passages of other documents than those of the rows, or far from them in the same one."""
+        """The passages of other documents, or far from `rows` in the same document."""
         is_same = self.document[passages, None] == self.document[rows]
         is_near = abs(self.position[passages, None] - self.position[rows]) < MIN_DISTANCE
         free: IntArray = passages[~(is_same & is_near).any(axis=1)]
@@ -131,7 +134,7 @@ class _ChainWalk:
 def plan_questions(
     kb: KnowledgeBase, model: ChatModel, *, limit: int = 50, hops: int = 2, seed: int = 0
 ) -> str:
-    """What `questions_from` with these arguments would send, in words: calls, tokens, time and cost, estimated."""
+    """The estimated calls, tokens, time and cost of `questions_from`, as text."""
     paths = chains(kb, limit, hops, seed)
     prompts = [_writing_prompt(kb.corpus, chain) for chain in paths]
     checks: list[str] = []
@@ -153,14 +156,14 @@ def questions_from(
     hops: int = 2,
     seed: int = 0,
 ) -> WrittenQuestions:
-    """A test set from the passages of a knowledge base; every answer of a model is stored and paid once.
+    """A test set from the passages of a knowledge base; every answer is stored and paid once.
 
     Parameters
     ----------
     model : writes and checks; without one the questions are known items, see above.
     limit : chains, or known items; some chains are dropped.
     hops : passages of a chain.
-    seed : of the draw.
+    seed : the seed of the random choice.
 
     Raises ValueError: no two passages share a bridge.
     """
@@ -212,7 +215,7 @@ def _drafts(
 
 
 def _row(id_: str, corpus: Corpus, chain: Chain, draft: Written, model: str) -> dict[str, Any]:
-    """A question as a test set has it."""
+    """The record of a question in a test set."""
     return {
         "id": id_,
         "question": draft.question,
@@ -246,7 +249,7 @@ def _checking_prompts(corpus: Corpus, chain: Chain, question: str) -> list[str]:
 
 
 def _fault_of_question(written: Written) -> str:
-    """Why a question cannot be used, before it is checked; "" if it can."""
+    """The fault of a question before its check; "" for none."""
     question, answer = normalise(written.question), normalise(written.answer)
     if not question or not answer:
         return "no question that needs them all"
@@ -256,7 +259,7 @@ def _fault_of_question(written: Written) -> str:
 
 
 def _fault_of_answers(draft: Written, outcomes: Sequence[Outcome]) -> str:
-    """Why the answers from all passages, then from each single one, speak against a question; "" if they do not."""
+    """The fault of a question by the answers from all passages and from single ones, or ""."""
     answers = [outcome.parsed.answer for outcome in outcomes if isinstance(outcome, Completion)]
     if len(answers) < len(outcomes):
         return "a check failed"

@@ -1,4 +1,4 @@
-"""(question, context) -> answer, by a language model; everything up to the context works without one.
+"""(question, context) -> answer, by a language model.
 
 A reader gets questions and context strings, no retriever. A question that fails is listed as
 failed, with its reason, and is never scored as an empty answer. The prompts are ours.
@@ -22,7 +22,7 @@ _FIELDS = {"question", "context"}
 
 @dataclass(frozen=True, slots=True)
 class ReaderPrompt:
-    """The text sent to the model, and where in its output the answer is.
+    """A prompt, and the location of the answer in its output.
 
     template : contains `{question}` and `{context}`; other braces are doubled.
     labelled : True if the model shall reason first: the answer follows the last "Answer:" at the start of a line, and
@@ -51,16 +51,16 @@ _PROMPTS = tomllib.loads(
     Path(__file__).with_name("reader_prompts.toml").read_text(encoding="utf-8")
 )
 SHORT = ReaderPrompt(**_PROMPTS["short"])
-"""Only the answer, as exact match and F1 expect it."""
+"""A prompt for the answer only, as exact match and F1 expect it."""
 REASONED = ReaderPrompt(**_PROMPTS["reasoned"])
-"""Reasoning first, then a line "Answer: …"; for several hops. It costs more and needs a larger `max_tokens`."""
+"""A prompt for reasoning and a line "Answer: …", for several hops; it costs more and needs more `max_tokens`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The answers of a reader: question id -> the answer, or why there is none, in the order of the questions.
+    """The answers of a reader: question id -> answer or failure, in the order of the questions.
 
-    `usage` : calls, tokens and cost of all; None where no model was called. `reader` : its `repr`.
+    `usage` : calls, tokens and cost of all answers; None if no model was called. `reader` : its `repr`.
     """
 
     outcomes: Mapping[str, str | Failure]
@@ -74,7 +74,7 @@ class Answers:
 
     @property
     def failed(self) -> dict[str, Failure]:
-        """The questions without an answer, and why."""
+        """The failures of the questions without an answer."""
         return {
             id_: outcome for id_, outcome in self.outcomes.items() if isinstance(outcome, Failure)
         }
@@ -91,7 +91,7 @@ class Reader:
     prompt: ReaderPrompt = SHORT
 
     def read(self, questions: Sequence[Query], contexts: Sequence[str]) -> Answers:
-        """One outcome per question. Completions of earlier runs come from the store, so a killed run resumes.
+        """One outcome per question; stored completions of earlier runs are reused.
 
         `contexts` : one per question, as the model sees it; empty for an answer from the model's memory.
 
@@ -110,7 +110,7 @@ class Reader:
         return Answers(answers, self.model.usage(outcomes), repr(self))
 
     def plan(self, questions: Sequence[Query], contexts: Sequence[str]) -> CallPlan:
-        """What `read` would send: requests, tokens, time and cost, estimated."""
+        """The estimated requests, tokens, time and cost of `read`."""
         return self.model.plan(
             self._prompts(questions, contexts), answer_tokens=self.prompt.answer_tokens
         )

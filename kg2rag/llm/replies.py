@@ -1,7 +1,7 @@
-"""What a model answers -> a `Completion`, of a schema where one was requested, or a `Failure`; and the cost of several.
+"""The reply of a model -> a `Completion`, perhaps of a schema, or a `Failure`; their cost.
 
-Small models wrap JSON in fences and prose, and leave trailing commas: json-repair reads it,
-pydantic checks it.
+Small models wrap JSON in fences and prose, and write trailing commas: json-repair reads it, pydantic
+validates it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from kg2rag.types import UnansweredError
 Parsed = TypeVar("Parsed", covariant=True)
 Number = TypeVar("Number", int, float)
 
-# tokens of prompts and of completions; None where that is not known
+# Tokens of prompts and of completions; None for unknown ones.
 Pair = tuple[int | None, int | None]
-# of a million prompt and completion tokens, None for unknown ones
+# Prices per million prompt and completion tokens; None for unknown ones.
 Prices = tuple[float | None, float | None]
 Kind = Literal[
     "timeout",
@@ -62,7 +62,7 @@ class Completion(Generic[Parsed]):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a prompt has no completion.
+    """The reason why a prompt has no completion.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class CompletionError(RuntimeError):
 
 
 class UnansweredQueryError(CompletionError, UnansweredError):
-    """A prompt about a query has no usable answer; `cause` says why without the query and without the answer."""
+    """A prompt about a query has no usable answer; `cause` is the reason without the query."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure)
@@ -134,7 +134,7 @@ class Reply(BaseModel):
         return self.finish_reason == "length"
 
     def is_valid(self, max_tokens: int | None) -> bool:
-        """Whether it answers a request with this limit too: a finished answer that is no longer, or one cut at it."""
+        """Whether the answer is valid under a limit: complete within it, or cut at it."""
         if self.is_cut:
             return self.max_tokens == max_tokens
         return (
@@ -145,7 +145,7 @@ class Reply(BaseModel):
 
 
 def read_reply(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) -> Outcome:
-    """A reply as a completion, or as the failure to give what was requested."""
+    """The outcome of a reply: a completion, or a failure to give the requested form."""
     text = without_reasoning(reply.text)
     counts = (reply.prompt_tokens, reply.completion_tokens)
     parsed: BaseModel | None = None
@@ -167,7 +167,7 @@ def read_reply(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) ->
 
 
 def _fault_of(reply: Reply, text: str) -> str:
-    """Why nothing of a reply can be used, "" if that depends on its text."""
+    """The fault of a reply apart from its text's form; "" for none."""
     if reply.finish_reason == "content_filter" or reply.refusal:
         return f"the model refused: {reply.refusal or 'content filter'}"
     if text.strip():
@@ -176,7 +176,7 @@ def _fault_of(reply: Reply, text: str) -> str:
 
 
 def cut_reason(max_tokens: int | None) -> str:
-    """What is wrong with an answer that was cut, and what helps."""
+    """The fault of a cut answer, and the remedy."""
     limit = "its limit" if max_tokens is None else f"its limit of {max_tokens:,} tokens"
     return (
         f"the output was cut off at {limit}; raise max_tokens, which sends only such prompts again, or ask again with "
@@ -185,7 +185,7 @@ def cut_reason(max_tokens: int | None) -> str:
 
 
 def parsed_reply(text: str, schema: type[BaseModel], *, cut: bool) -> BaseModel:
-    """The object of a schema in a text, from one that was cut its whole items; ValueError says what fails."""
+    """The object of a schema in a text, or the complete items of a cut one; ValueError."""
     try:
         value = whole_items(text, schema) if cut else json_in(text)
     except ValueError as error:
@@ -203,7 +203,7 @@ def parsed_reply(text: str, schema: type[BaseModel], *, cut: bool) -> BaseModel:
 
 
 def whole_items(text: str, schema: type[BaseModel]) -> Any:
-    """The JSON of an answer that was cut off, up to the last whole item of its lists; lists that are lacking are empty.
+    """The JSON of a cut answer up to its last complete item; missing lists are empty.
 
     ValueError if it has no whole item.
     """
@@ -225,11 +225,11 @@ def whole_items(text: str, schema: type[BaseModel]) -> Any:
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)|[][{}]', re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
 _ITEM_LEVELS = ("]", "]}")
-"""The closing brackets after an item: those of a list, or of a list that is a field of an object."""
+"""The closing brackets after an item of a list, or of a list that is a field of an object."""
 
 
 def _whole_part(text: str) -> tuple[str, str]:
-    """A text from its first bracket to the end of the last whole item, and the brackets that close what is open there.
+    """A text from its first bracket to its last complete item, and the closing brackets.
 
     An item is a string, a list or an object.
     """
@@ -252,7 +252,7 @@ def _whole_part(text: str) -> tuple[str, str]:
 
 
 def without_reasoning(text: str) -> str:
-    """A text without the `<think>` block that reasoning models put first; its opening tag may be missing."""
+    """A text without a leading `<think>` block, whose opening tag may be missing."""
     thought, end, answer = text.partition("</think>")
     if not end or "<think>" in thought.lstrip().removeprefix("<think>"):
         return text
@@ -260,7 +260,7 @@ def without_reasoning(text: str) -> str:
 
 
 def json_in(text: str) -> Any:
-    """The JSON object or list in a text, repaired; of several the last. ValueError for one that is cut off.
+    """The last JSON object or list in a text, repaired; ValueError: it is cut off.
 
     >>> json_in("Sure! {'answer': 'Paris', 'sure': True,} Anything else?")
     {'answer': 'Paris', 'sure': True}
@@ -284,17 +284,17 @@ def json_in(text: str) -> Any:
 
 
 def quoted(text: str) -> str:
-    """A text as a JSON string for a prompt, so that its quotes and line breaks are escaped and it can be sent."""
-    # a lone surrogate is not
+    """A text as a JSON string for a prompt, with escaped quotes and line breaks."""
+    # Lone surrogates cannot be sent.
     sendable = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return json.dumps(sendable, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The sum over some outcomes, of tokens and costs cached ones too; None where a count or a price is unknown.
+    """The totals of some outcomes, cached ones included; None if a count or price is unknown.
 
-    `new_cost` is the part of `cost` that was not cached: what this call added to the bill.
+    `new_cost` is the part of `cost` for answers that were not cached: the cost of this call.
     """
 
     calls: int
@@ -340,7 +340,7 @@ def sum_known(values: Sequence[Number | None]) -> Number | None:
 
 
 def cost_of(tokens: Pair, prices: Prices) -> float | None:
-    """The cost of tokens at prices per million; None where a number or a price is not known."""
+    """The cost of tokens at prices per million; None if a number or a price is unknown."""
     known = [
         n * price
         for n, price in zip(tokens, prices, strict=True)
@@ -353,7 +353,7 @@ def cost_of(tokens: Pair, prices: Prices) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """What some prompts would take, estimated.
+    """The estimated cost of some prompts.
 
     Attributes
     ----------
@@ -371,7 +371,7 @@ class CallPlan:
     cost: float | None
 
     def __add__(self, other: CallPlan) -> CallPlan:
-        """Both plans together."""
+        """The sum of two plans."""
         return CallPlan(
             self.calls + other.calls,
             self.stored + other.stored,

@@ -1,4 +1,4 @@
-"""A query's texts -> their order by a language model, which compares them with one another.
+"""A query's texts -> their order by a language model, which compares them.
 
 The listwise permutation with sliding windows of [1] (RankGPT): the model puts a window of the list
 in order, from the end of the list to its front, so that what is good climbs with the windows. Ours:
@@ -29,7 +29,7 @@ from kg2rag.retrievers.rerankers import ChainedReranker, Pairs
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import FloatArray, IntArray, at_least, component
 
-MAX_WORDS = 300  # of a text in the prompt; longer ones are cut
+MAX_WORDS = 300  # the maximum of a text in the prompt
 _PROMPT = (files(__package__) / "reranker_prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 
 
@@ -41,7 +41,7 @@ class Order(BaseModel):
 
 @cache
 def order_of(count: int) -> type[Order]:
-    """The form of an answer about so many passages: the schema that is sent takes that many numbers, none above it."""
+    """The form of an answer about `count` passages: their numbers from 1 to `count`."""
     numbers = {"type": "integer", "enum": list(range(1, count + 1))}
     wanted = {"type": "array", "items": numbers, "minItems": count, "maxItems": count}
     return create_model(
@@ -54,7 +54,7 @@ def order_of(count: int) -> type[Order]:
 
 @component
 class LLMReranker(ChainedReranker):
-    """Orders a query's texts; the score of a text is 1 / its new rank.
+    """A language model that orders a query's texts; the score of a text is 1 / its new rank.
 
     Windows of one query follow each other, those of different queries are sent at once. A query
     without a word is not sent and keeps its order.
@@ -94,7 +94,7 @@ class LLMReranker(ChainedReranker):
     def _reorder(
         self, lists: Sequence[Pairs], orders: Sequence[IntArray], window_of: Mapping[int, slice]
     ) -> None:
-        """Ask about a window of each list (by its number), and put that part of its order into the model's."""
+        """Order a window of each list (by its number) by the model's answer."""
         names = [f"query {lists[number][0][0][:80]!r}" for number in window_of]
         compared = [
             [lists[number][row] for row in orders[number][window]]
@@ -118,7 +118,7 @@ def _prompt(pairs: Pairs) -> str:
 
 
 def read_order(order: Sequence[int], n: int) -> list[int]:
-    """The places, from 0, that an answer puts the numbers 1 to `n` in.
+    """The order of the numbers 1 to `n` in an answer, as indices from 0.
 
     A number that follows itself counts once, and one number left out comes last. ValueError:
     anything else is a guess.
@@ -146,6 +146,6 @@ def named(
     structured: Structured = "json_schema",
     body: Mapping[str, Any] | None = None,
 ) -> LLMReranker:
-    """The reranker of a model by name, "MODEL@BASE_URL", whose answers the knowledge base's store keeps."""
+    """The reranker of "MODEL@BASE_URL", whose answers the knowledge base's store keeps."""
     options = (max_tokens, concurrency, timeout, structured, body)
     return LLMReranker(chat_model(model, kb.store, *options))

@@ -1,9 +1,9 @@
-"""Query -> Ranking: the strategies, all behind the contract in `contract.py` and named in `systems.py`.
+"""Query -> Ranking: all strategies, under the contract of `contract.py`, named in `systems.py`.
 
-The plain ones (`bm25`, `dense`, `fusion`), the recommended ones (`mention_ppr`, `mention_chains`),
-`expansion_queries` and `pattern` lie here; `designs/` and `published/` hold the others, `adapters/`
-connects those of other packages, and `neighbour_passages`, `linking/` and `rerankers/` are parts
-that strategies share.
+This folder has the plain strategies (`bm25`, `dense`, `fusion`), the recommended ones (`mention_ppr`,
+`mention_chains`), `expansion_queries` and `pattern`; `designs/` and `published/` have the others.
+`adapters/` connects other packages. Strategies share `neighbour_passages`, `linking/` and
+`rerankers/`.
 """
 
 from lazy_loader import attach

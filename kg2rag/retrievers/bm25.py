@@ -9,20 +9,25 @@ from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import Notes, Query, Ranking, top_with_ties
 
-COLOUR = "#56B4E9"  # in plots
+COLOUR = "#56B4E9"  # of the plots
 NO_WORD = "no word of the query is in any passage: bm25 finds nothing"
 
 
 @dataclass(frozen=True)
 class WordNotes(Notes):
-    """`languages` : those whose stop words and stemmers were applied, one for each script; empty if only English."""
+    """Notes of BM25: `languages` are those of the stop words and stemmers, one per script.
+
+    They are empty if only English is used.
+    """
 
     languages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class BM25(Retriever):
-    """BM25 over title and text. A passage that shares no term with the query is no hit, so a ranking may be short.
+    """BM25 over title and text.
+
+    A passage without a term of the query is no hit, so that a ranking may be short.
 
     `k1`, `b`, `variant`, `stemmer`, `stop_words`, `language`: see
     `kg2rag.knowledge.indexes.lexical.LexicalSettings`.
@@ -46,7 +51,7 @@ class BM25(Retriever):
         )
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """Scores every passage for each query; hits have a score above 0."""
+        """Score every passage for each query; hits have a score above 0."""
         index = self.kb.lexical(self._settings())
         notes: Notes = Notes("bm25", "bm25")
         languages = tuple(index.languages.values())

@@ -1,4 +1,4 @@
-"""Query -> the passages whose vectors lie nearest, by cosine; and what strategies share that fall back to these."""
+"""Query -> the passages with the nearest vectors, by cosine; the fallback of other strategies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Triple
 
 COLOUR = "#44546A"  # in plots
 
-BLOCK = 64  # queries walked together, so that their (n_queries, n_nodes) arrays stay small
+BLOCK = 64  # queries that are walked together, which limits the (n_queries, n_nodes) arrays
 Start = TypeVar("Start")
 
 
@@ -29,14 +29,14 @@ class VectorRetriever(Retriever):
         return [self.kb.workload("passages", self.kb.corpus.streamed_contents)]
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Encode the queries, then build what is shared by them with the first."""
+        """Encode the queries, then build the shared parts."""
         self.kb.encode_queries(queries)
         super().prepare(queries)
 
 
 @dataclass(frozen=True)
 class Dense(VectorRetriever):
-    """Cosine over normalised embeddings; the score of a hit is its cosine, in [-1, 1]."""
+    """Exact cosine search; the score of a hit is its cosine, in [-1, 1]."""
 
     kb: KnowledgeBase = field(repr=False)
 
@@ -57,20 +57,20 @@ class Dense(VectorRetriever):
 
 
 class WalkOrDense(VectorRetriever, Generic[Start]):
-    """Searches a graph from what a query is linked to; a query that is linked to nothing gets the dense ranking."""
+    """A retriever that walks a graph from linked seeds; unlinked queries get the dense ranking."""
 
     @property
     @abstractmethod
     def unlinked(self) -> str:
-        """Why a query that is not empty may be linked to nothing; the warning in its ranking's notes."""
+        """The reason why a non-empty query may have no links: the warning in its notes."""
 
     @abstractmethod
     def link(self, queries: Sequence[Query]) -> Sequence[Start]:
-        """Where each query starts; false for one that has no start."""
+        """The start of each query's walk; a false value for a query without links."""
 
     @abstractmethod
     def walk(self, queries: Sequence[Query], starts: Sequence[Start], k: int) -> list[Ranking]:
-        """The rankings of one query or more that have a start."""
+        """The rankings of one or more queries that have a start."""
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, and link them."""
@@ -78,7 +78,7 @@ class WalkOrDense(VectorRetriever, Generic[Start]):
         super().prepare(queries)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """Linked and walked together, in blocks of `BLOCK`."""
+        """The rankings of queries that are linked and walked together, in blocks of `BLOCK`."""
         rankings: list[Ranking] = []
         for first in range(0, len(queries), BLOCK):
             rankings += self._rank_block(queries[first : first + BLOCK], k)
@@ -98,7 +98,7 @@ class WalkOrDense(VectorRetriever, Generic[Start]):
 
 @dataclass(frozen=True)
 class LazyPaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> the triples, when they are read: `find` gives what led to each row, `triples` writes that out."""
+    """Corpus row -> its path of triples, lazily: `find` gives evidence, `triples` its triples."""
 
     find: Callable[[], Mapping[int, Any]]
     triples: Callable[[Any], tuple[Triple, ...]]
@@ -120,7 +120,7 @@ class LazyPaths(Mapping[int, tuple[Triple, ...]]):
 def dense_fallback(
     kb: KnowledgeBase, queries: Sequence[Query], k: int, reason: str
 ) -> list[Ranking]:
-    """The dense rankings of queries that the graph has no start for, with the reason as a warning."""
+    """The dense rankings of queries without a start, with the reason as a warning."""
     rankings = []
     for query, ranking in zip(queries, Dense(kb).retrieve_batch(queries, k), strict=True):
         warning = f"{reason if query.text.strip() else 'empty query'}: dense ranking"
@@ -137,7 +137,7 @@ def nearest_names(
 ) -> list[list[tuple[str, int, float]]]:
     """The `k` rows of an index nearest to each name of each query, as (name, row, cosine).
 
-    `scopes` : of each query, the rows that it may have; None for all.
+    `scopes` : the allowed rows of each query; None for all.
     """
     nearest: list[list[tuple[str, int, float]]] = [[] for _ in names]
     searches = [(i, name) for i, query_names in enumerate(names) for name in query_names]
@@ -160,7 +160,10 @@ def by_columns(
     notes: Notes,
     k: int,
 ) -> Ranking:
-    """Some passages by the first of the parts of their scores, (n_passages,) each; it names the stage, too."""
+    """The ranking of some passages by the first score part, which also names the stage.
+
+    `parts` : the score parts, (n_passages,) each.
+    """
     stage = next(iter(parts))
     score_parts = {name: column[rows] for name, column in parts.items()}
     ranking = Ranking.from_scores(

@@ -1,4 +1,4 @@
-"""A system -> the components that it is made of, and what these say of themselves: remarks, and how they were tuned."""
+"""A system -> its components, with their remarks, workloads and tuning."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kg2rag.types import Corpus, QADataset, Query
 
 
 def parts(value: object) -> Iterator[object]:
-    """A value and all that it is made of, depth first; a knowledge base and a corpus are not taken apart."""
+    """A value and its parts, depth first; knowledge bases and corpora have none."""
     yield value
     if isinstance(value, KnowledgeBase | Corpus):
         return
@@ -40,13 +40,13 @@ def knowledge_bases(system: object) -> list[KnowledgeBase]:
 
 
 def workloads(systems: object, queries: Sequence[Query]) -> list[Workload]:
-    """What the models of some systems read before these rank the queries, as each of their components says it."""
+    """The workloads of some systems' models before they rank the queries."""
     components: list[Any] = [part for part in parts(systems) if hasattr(part, "workloads")]
     return [work for component in components for work in component.workloads(queries)]
 
 
 def remark(system: object) -> str:
-    """What a system, and the retrievers that it is made of, say of their rankings; "" for nothing."""
+    """The remarks of a system and its retrievers on their rankings; "" for none."""
     remarks = dict.fromkeys(
         str(getattr(part, "remark", "") or "")
         for part in parts(system)
@@ -56,7 +56,7 @@ def remark(system: object) -> str:
 
 
 def tuning(system: object, data: QADataset | None = None) -> list[dict[str, Any]]:
-    """What was fitted or chosen by looking at questions, in a system and those in it: `TUNING` of their modules.
+    """The parameters of a system that were chosen with access to questions: `TUNING` of modules.
 
     If coefficients were fitted on questions of `data`, compared by their texts, a row records how
     many.
@@ -73,7 +73,7 @@ def tuning(system: object, data: QADataset | None = None) -> list[dict[str, Any]
 
 
 def _fitted(component: Any, data: QADataset) -> list[dict[str, Any]]:
-    """The row of a component whose coefficients were fitted on questions of `data`; none if on other questions."""
+    """The row of a component whose coefficients were fitted on questions of `data`; else none."""
     n_seen = component.seen(data.queries)
     if not n_seen:
         return []

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-PASSAGE_CHARACTERS = 160  # of a passage that are shown
+PASSAGE_CHARACTERS = 160  # the maximum of a displayed passage
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
@@ -51,7 +51,7 @@ def csv_of(frame: pd.DataFrame, *, index: bool = False, float_format: str | None
 
 
 def frame_of_csv(frame: pd.DataFrame, change: Callable[[Any], Any] = unguarded) -> pd.DataFrame:
-    """A table that was read from what `csv_of` wrote, with its texts as they were."""
+    """The inverse of `csv_of`: a table read from its output, with the original texts."""
     texts = {
         name: frame[name].map(change) for name in frame.columns if frame[name].dtype.kind == "O"
     }
@@ -60,7 +60,7 @@ def frame_of_csv(frame: pd.DataFrame, change: Callable[[Any], Any] = unguarded) 
 
 
 INSTEAD = "\N{REPLACEMENT CHARACTER}"
-# characters of a text on a terminal; rich takes minutes to wrap a word of a million
+# The maximum of characters that a terminal shows; rich needs minutes to wrap a word of a million.
 MAX_CHARACTERS = 10_000
 # Joiners stay: Persian, Indic scripts and emoji need them.
 _STEERING = {
@@ -71,7 +71,7 @@ _STEERING = {
 
 
 def visible(text: str) -> str:
-    r"""A text with replacement characters for control characters and for those of direction and of no width.
+    r"""A text with control, direction and zero-width characters replaced.
 
     >>> visible("a\x1b[31mb\u202ec\n")
     'a�[31mb�c\n'
@@ -80,7 +80,7 @@ def visible(text: str) -> str:
 
 
 def console(**options: Any) -> Console:
-    """A console of rich that shows texts by `visible`; its colours remain."""
+    """A rich console that replaces control characters by `visible`; its colours remain."""
     from rich import console as rich
     from rich.segment import Segment
 
@@ -99,7 +99,7 @@ def console(**options: Any) -> Console:
 
 
 def excerpt(text: str, characters: int = PASSAGE_CHARACTERS) -> str:
-    """The beginning of a text, with an ellipsis if it is longer than so many characters.
+    """The beginning of a text, with an ellipsis if the text exceeds `characters`.
 
     >>> excerpt("FastAPI", 5)
     'Fast…'

@@ -1,4 +1,4 @@
-r"""Names in code: their spellings and parts; and codes that a query describes by an example -> a regular expression.
+r"""Names in code, their spellings and parts; a code format from an example -> a regular expression.
 
 The dynamic hybrid design asks for it ("API keys in format 'sk-proj-xxxx'"); which words introduce an example, and what
 its characters stand for, is ours. Runs of x, # and N are blanks; without any, digits stand for digits; without
@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 from kg2rag.text.normalisation import normalise
 
-# characters of the longest key that is looked up or indexed: names are shorter, encoded blobs
-# longer
+# The maximum of characters of an indexed key: names are shorter, encoded blobs are longer.
 LONGEST = 100
 WHOLE = 8  # the maximum of words of a name in code: a longer query is not tried as one name
 # Word characters, with single separators between them: os.path.join, ai-sdk/openai, std::vector.
@@ -69,7 +68,10 @@ def split(surface: str) -> list[str]:
 
 
 def _word_starts(run: str) -> list[int]:
-    """The places of inner capitals that begin a word; the last of several capitals begins the next: HTTP|Server."""
+    """The indices of inner capitals that begin a word.
+
+    The last of several capitals begins the next word: HTTP|Server.
+    """
     return [
         place
         for place in range(1, len(run))
@@ -89,7 +91,7 @@ def members(surface: str) -> list[str]:
 
 @lru_cache(maxsize=200_000)
 def variants(surface: str) -> tuple[str, ...]:
-    """A name and all that it is found by: itself, the members of its path, and their parts; each once.
+    """The names that find a name: itself, the members of its path, and their parts; each once.
 
     >>> variants("os.path.joinAll")
     ('os.path.joinAll', 'os', 'path', 'joinAll', 'join', 'All')
@@ -100,7 +102,9 @@ def variants(surface: str) -> tuple[str, ...]:
 
 
 def looks_like_name(surface: str) -> bool:
-    """Whether a word is spelled like a name in code: an inner capital or underscore, a path, letters with digits.
+    """Whether a word is spelled like a name in code.
+
+    Such a name has an inner capital or underscore, a path, or letters before digits.
 
     False for ordinary prose: initials (U.S.), hyphenated words, years, and words in capitals.
 
@@ -133,8 +137,7 @@ def definitions(text: str) -> Iterator[str]:
     return (match.group(1) for match in _DEFINITION.finditer(text))
 
 
-# "of the form …" announces an example; "like …" may as well be followed by prose, so that needs a
-# place in it.
+# "of the form …" announces an example. Prose may follow "like …": there, the example must have blanks.
 _INTRODUCED = re.compile(
     r"\b(?:(?P<begins>(?:start|begin)(?:s|n?ing)?\s+with)|(?P<ends>end(?:s|ing)?\s+(?:in|with))|(?P<announced>"
     r"(?:in|of|with|have|has)\s+(?:the\s+|this\s+)?(?:format|form|pattern|shape)(?:\s+of)?|match(?:es|ing)?|"
@@ -150,11 +153,11 @@ _PIECE = re.compile(
     rf"(?P<any>{_ALONE}[xX]+{_END}|X{{4,}})|(?P<count>{_ALONE}(?:YY|MM|DD|HH|SS)+{_END})|(?P<number>#{{2,}}|{_ALONE}N{{2,}}{_END})"
     r"|(?P<zeros>(?<!\d)0+(?!\d))|(?P<digits>\d+)|(?P<letters>(?:(?!X{4,})[A-Za-z])+)|."
 )
-_READ = 200  # characters after the words that introduce an example
+_READ = 200  # characters searched after an introduction
 
 
 class Format(NamedTuple):
-    """The example as the query writes it, and what matches codes of its form; case counts."""
+    """An example as the query spells it, and a case-sensitive expression for codes of its form."""
 
     example: str
     regex: str
@@ -176,7 +179,7 @@ def format_by_example(text: str) -> Format | None:
 
 
 def _example(text: str) -> str:
-    """The quoted stretch at the beginning, or the first words as long as they are coded; wildcards are no example."""
+    """The quotation at the beginning of a text, or its first coded words; no wildcards."""
     quoted = _QUOTED.match(text)
     if quoted:
         return quoted[1].strip()
@@ -185,7 +188,7 @@ def _example(text: str) -> str:
 
 
 def _is_coded(example: str) -> bool:
-    """Whether a text is no prose: it has blanks to fill in, a digit, or a sign inside or at an end."""
+    """Whether a text is a code: it has blanks to fill in, a digit, or an inner or final sign."""
     if "*" in example:
         return False
     return bool(re.search(r"[\d_@#$%:/+]|\w[-.]\w", example) or {"any", "number"} & _kinds(example))
@@ -227,5 +230,5 @@ def _piece_regex(piece: re.Match[str], digits_vary: bool, letters_vary: bool) ->
 
 
 def _edge(example: str) -> str:
-    r"""`\b` if an example begins with a character of a word."""
+    r"""`\b` if an example begins with a word character."""
     return r"\b" if re.match(r"\w", example) else ""

@@ -1,4 +1,4 @@
-"""Texts -> the languages they are in, one for each script, and the stop words and stemmers of these.
+"""Texts -> the language of each script, with its stop words and stemmer.
 
 Stop words are those of stopwords-iso, of English those of Lucene as bm25s has them; stemmers are
 Snowball's. Ours: the language of a script is the one whose stop words make the most of its words, a
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -34,8 +34,8 @@ SCRIPTS: Mapping[str, str] = {
 }
 """Script -> its letters; any other word is taken for Latin."""
 SAMPLE_TEXTS, SAMPLE_CHARACTERS = 500, 2_000
-LEAST_WORDS = 4  # different stop words by which a language is recognised
-# of a script's words that must be stop words, weighted, for a language to be recognised
+LEAST_WORDS = 4  # the minimum of distinct stop words of a recognised language
+# The minimum share of weighted stop words among the words of a script, for a recognised language.
 LEAST_SHARE = 0.02
 _SCRIPT_OF = {name: re.compile(f"[{letters}]") for name, letters in SCRIPTS.items()}
 _UNSPACED = re.compile(f"[{UNSPACED}]")
@@ -43,7 +43,7 @@ _WORD = re.compile(rf"[^\W\d_][^\W\d_{MARKS}]*(?:[{MARKS}]+[^\W\d_]*)*")
 
 
 def script_of(word: str) -> str:
-    """The script of a word, by its first letter; "latin" for any that `SCRIPTS` has not.
+    """The script of a word, by its first letter; "latin" for scripts outside `SCRIPTS`.
 
     >>> script_of("Лунд"), script_of("Λουντ"), script_of("Lund")
     ('cyrillic', 'greek', 'latin')
@@ -77,7 +77,10 @@ def guess_languages(texts: Sequence[str], language: str = "auto") -> dict[str, s
 def _count_stop_words(
     texts: Sequence[str],
 ) -> tuple[Mapping[str, Mapping[str, float]], Counter[str], Counter[str]]:
-    """Of a sample of texts: script -> language -> its weighted stop words; words by script; stop words by language."""
+    """Script -> language -> weighted stop words, of a sample of the texts.
+
+    Second and third: the number of words by script, and of distinct stop words by language.
+    """
     step = max(len(texts) // SAMPLE_TEXTS, 1)
     sample = (texts[place][:SAMPLE_CHARACTERS] for place in range(0, len(texts), step))
     frequency = Counter(plain(word) for text in sample for word in _WORD.findall(search_text(text)))
@@ -127,9 +130,3 @@ def stemmer_of(language: str) -> Any:
     import Stemmer
 
     return Stemmer.Stemmer(language) if language in Stemmer.algorithms() else None
-
-
-def stemmed(words: Iterable[str], language: str) -> list[str]:
-    """The stems of words in lower case; the words themselves if Snowball lacks the language."""
-    stemmer = stemmer_of(language)
-    return list(words) if stemmer is None else list(stemmer.stemWords(list(words)))

@@ -1,4 +1,4 @@
-"""Text -> normalised text, sentences and the names in it: the string rules that several packages share.
+"""Text -> its normal form, its sentences, and the names in it.
 
 Known names are found in many texts at once: these are joined by `SEPARATOR`, which belongs to no
 word and no name.
@@ -21,8 +21,9 @@ from kg2rag.text.scripts import CAPITALS, INVISIBLE, MARKS, SYLLABLES
 WORD = re.compile(
     rf"[{SYLLABLES}][{MARKS}]*|[^\W_{SYLLABLES}]+(?:[{MARKS}]+[^\W_{SYLLABLES}]*)*(?:[+#]++(?![^\W_{SYLLABLES}]))?"
 )
-"""Letters, their marks and digits, and plus and number signs that end them: "C", "C++" and "C#" are three names, "a+b"
-is two. A letter of a script without blanks between words is a word."""
+"""Letters with their marks, and digits, with plus or number signs at the end.
+
+"C", "C++" and "C#" are three names, "a+b" is two. In a script without blanks, each letter is a word."""
 _SENTENCE_END = re.compile(
     rf"(?<=[.!?])\s+(?=[A-Z0-9\"'`(\[{CAPITALS}])|(?<=[。！？｡।॥؟۔])\s*(?=\S)"
 )
@@ -36,7 +37,9 @@ _BRACKETED = re.compile(r"(?<!\s)\s*+\([^()]*\)\s*$")
 
 
 def normalise(name: str) -> str:
-    """A name without case, accents, punctuation and extra spaces: the key that spellings of one entity share.
+    """A name without case, accents, punctuation and extra spaces.
+
+    The spellings of one entity share this key.
 
     >>> normalise("  Saint-Étienne (Loire) "), normalise("C++/C#")
     ('saint etienne loire', 'c++ c#')
@@ -45,7 +48,9 @@ def normalise(name: str) -> str:
 
 
 def plain(text: str) -> str:
-    """A text without case and accents; a character is converted without its neighbours, into any number of them.
+    """A text without case and accents.
+
+    A character is converted without its neighbours, into any number of characters.
 
     >>> [plain(char) for char in "Éß½"]
     ['e', 'ss', '1⁄2']
@@ -55,9 +60,8 @@ def plain(text: str) -> str:
     return _UNREAD.sub("", unicodedata.normalize("NFKD", text)).casefold()
 
 
-# Accents of Latin, Greek, Cyrillic, Hebrew and Arabic (the marks of other scripts are vowels, or
-# make another letter),
-# and characters that no reader sees.
+# Accents of Latin, Greek, Cyrillic, Hebrew and Arabic, and invisible characters. The marks of other
+# scripts are vowels, or make another letter.
 _UNREAD = re.compile(
     f"[{INVISIBLE}\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20dc\u20e1\ufe20-\ufe2f]"
@@ -70,7 +74,9 @@ _STROKES = str.maketrans(
 
 
 def unstroked(key: str) -> str:
-    """A normalised name as a keyboard without its letters writes it; Unicode does not take these for accented ones.
+    """A normalised name with stroked letters and ligatures replaced by plain ones.
+
+    NFKD does not decompose these letters.
 
     >>> unstroked(normalise("Łódź")), unstroked(normalise("Færøerne"))
     ('lodz', 'faeroerne')
@@ -79,7 +85,7 @@ def unstroked(key: str) -> str:
 
 
 def entity_key(name: str) -> str:
-    """The key under which a graph knows an entity: the normalised name, or the stripped one if nothing is left.
+    """The key of an entity in a graph: the normalised name, or the stripped one if that is empty.
 
     >>> entity_key("C++ (language)"), entity_key(" ++ ")
     ('c++ language', '++')
@@ -97,13 +103,15 @@ def without_brackets(title: str) -> str:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Sentences, split at end punctuation before a capital, digit or quote, but not after abbreviations and initials.
+    """The sentences of a text, split at end punctuation before a capital, digit or quote.
+
+    Abbreviations and initials end no sentence.
 
     >>> split_sentences("Mr. T. Smith left. He was 40! Why?")
     ['Mr. T. Smith left.', 'He was 40!', 'Why?']
     """
     sentences: list[list[str]] = []
-    # of the last sentence: a search reads its whole input, and joining it again would copy it
+    # The end of the last sentence: a search in the whole sentence would be quadratic.
     end = ""
     for piece in _SENTENCE_END.split(text.strip()):
         if sentences and _ABBREVIATION.search(end):
@@ -122,7 +130,7 @@ FUNCTION_WORDS = frozenset(
     files("kg2rag.text").joinpath("function_words.txt").read_text("utf-8").split()
 )
 _LINK_WORDS = "of|the|de|da|di|del|der|des|du|van|von|la|le|al|el|bin|ibn|y"
-_REST = rf"[\w'’\-{MARKS}{INVISIBLE}]*(?:[+#]++(?!\w))?"  # of a word; see `normalisation.WORD`
+_REST = rf"[\w'’\-{MARKS}{INVISIBLE}]*(?:[+#]++(?!\w))?"  # a word after its capital; see `WORD`
 _CAPITAL = "[" + "".join(chr(code) for code in range(0x250) if chr(code).isupper()) + CAPITALS + "]"
 NAME = re.compile(rf"\b{_CAPITAL}{_REST}(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}{_CAPITAL}{_REST})*")
 CALENDAR = frozenset(
@@ -137,11 +145,11 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Words:
-    """The words of several texts, one text after another, (n_words,) each.
+    """The words of several texts, one text after another; all arrays are (n_words,).
 
-    `strings` are without case and accents, as `normalise` joins them; `texts`, ascending, the text
-    of each; `starts`, `ends` its place in `JoinedTexts.text`; `torn`: it begins inside the
-    character in which the one before ended ("½").
+    `strings` are without case and accents, as `normalise` joins them. `texts`, ascending, is the
+    text of each word, `starts` and `ends` its span in `JoinedTexts.text`. `torn` marks a word that
+    begins inside the character in which the previous word ended ("½").
     """
 
     strings: list[str]
@@ -152,7 +160,7 @@ class Words:
 
 
 class JoinedTexts:
-    """Texts as one string, `text`, in which they begin at `starts`, (n_texts,)."""
+    """Several texts as one string, `text`, with their offsets in it, `starts`, (n_texts,)."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.text = SEPARATOR.join(texts)
@@ -160,22 +168,18 @@ class JoinedTexts:
         self.starts = np.cumsum(lengths + 1) - (lengths + 1)
 
     def text_of(self, places: Places) -> Places:
-        """The text that each place in `text` belongs to."""
+        """The index of the text at each offset in `text`."""
         return np.searchsorted(self.starts, places, side="right") - 1
 
     def words(self) -> Words:
-        """The words of the normal forms, and their places in the texts as written."""
+        """The words of the normalised texts, with their spans in the original texts."""
         pieces = {char: plain(char) for char in self._characters}
         folded = self.text.translate({ord(char): piece for char, piece in pieces.items()})
-        starts, ends = (
-            np.array([match.span() for match in WORD.finditer(folded)], dtype=np.int64)
-            .reshape(-1, 2)
-            .T
-        )
+        spans = [match.span() for match in WORD.finditer(folded)]
+        starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
         if any(len(piece) != 1 for piece in pieces.values()):
-            origins = np.repeat(
-                np.arange(len(self.text)), self.looked_up(lambda char: len(pieces[char]))
-            )
+            lengths = self.looked_up(lambda char: len(pieces[char]))
+            origins = np.repeat(np.arange(len(self.text)), lengths)
             starts = origins[starts]
             # A combining accent belongs to the word before it.
             ends = np.maximum(origins[ends - 1] + 1, np.append(origins, len(self.text))[ends])
@@ -183,7 +187,10 @@ class JoinedTexts:
         return Words(WORD.findall(folded), self.text_of(starts), starts, ends, torn)
 
     def looked_up(self, number: Callable[[str], int]) -> NDArray[np.intp]:
-        """(n_characters,) the number of each character, which is asked for once for each distinct one."""
+        """(n_characters,) the number of each character of `text`.
+
+        `number` is called once for each distinct character.
+        """
         table = np.zeros(max(map(ord, self._characters), default=0) + 1, dtype=np.intp)
         for char in self._characters:
             table[ord(char)] = number(char)
@@ -196,7 +203,11 @@ class JoinedTexts:
 
 @dataclass(frozen=True)
 class Matches:
-    """(n_matches,) each, text by text: the text, the code of the name, and its place in the joined text."""
+    """The matches of a lexicon, text by text; all arrays are (n_matches,).
+
+    `texts` is the text of each match, `codes` the name, `starts` and `ends` the span in the joined
+    text.
+    """
 
     texts: Places
     codes: Numbers
@@ -205,7 +216,9 @@ class Matches:
 
 
 class Lexicon:
-    """Longest match of known word sequences, `keys` as normalised; the code of a key is its place. "" is never found.
+    """The longest matches of known names in texts.
+
+    `keys` are normalised names; the code of a key is its index, and an empty key is never found.
 
     `names`, the spelling of each key, are needed if a match must have capitals. The keys are a
     trie, a level a word: `_levels` has its ascending edges, parent · n_words + word, to nodes by
@@ -261,7 +274,7 @@ class Lexicon:
         return Matches(words.texts[first], codes[chosen], words.starts[first], words.ends[last])
 
     def _longest(self, numbers: Places, texts: Places) -> tuple[Places, Places, Numbers]:
-        """The first and the last word of the longest key at each word that begins one, and the key's code."""
+        """The longest key at each word that begins one: its first word, last word, and code."""
         n_words = len(numbers)
         nodes = np.zeros(n_words, np.int64)
         last = np.zeros(n_words, np.int64)

@@ -31,7 +31,10 @@ _STRAY = "Is a quotation mark in a name? Write it twice, within a quoted cell, o
 
 
 class DataError(ValueError):
-    """Data that cannot be used; the message names file, record and field, quotes the value and says which is needed."""
+    """Invalid data.
+
+    The message names file, record and field, quotes the value, and states the allowed values.
+    """
 
 
 @contextmanager
@@ -54,7 +57,7 @@ def reading(where: Path | str, advice: str, kinds: type[Exception] = Exception) 
 
 
 def _is_complete(error: Exception, where: Path | str) -> bool:
-    """Whether the message of an error needs no file name: it has one, or the error is about memory."""
+    """Whether an error needs no file name: it has one, or it is about memory."""
     if isinstance(error, MemoryError):
         return True
     if isinstance(error, FileNotFoundError):
@@ -83,7 +86,7 @@ def sha256(file: Path) -> str:
 
 
 def file_fingerprint(kind: str, files: Mapping[str, Path], parameters: Mapping[str, object]) -> str:
-    """The identity of an importer's output: its kind, its parameters and the bytes of its files, not their places."""
+    """The hash of an importer's kind, parameters and input files; their paths do not count."""
     sums = {name: sha256(file) for name, file in files.items()}
     return hashlib.sha256(
         json.dumps([kind, sums, dict(parameters)], sort_keys=True).encode()
@@ -108,7 +111,9 @@ def decode(data: bytes, where: object) -> str:
 def parse_json(
     text: str, where: object, *, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None
 ) -> Any:
-    """The JSON value of a text; DataError names `where` (file, or file and line) and why it has no usable value.
+    """The JSON value of a text; DataError names the place and the fault.
+
+    `where` : file, or file and line.
 
     `pairs` is called with the (key, value) pairs of every object, instead of making a dict of them.
     """
@@ -141,7 +146,7 @@ def read_toml(file: Path) -> dict[str, Any]:
     text = decode(file.read_bytes(), file)
     try:
         return tomllib.loads(text)
-    # of syntax, a number of too many digits, a date that there is not
+    # Invalid syntax, a number with too many digits, or a date that does not exist.
     except (RecursionError, ValueError) as error:
         raise DataError(f"{file}: not a TOML file ({error}).") from None
 
@@ -160,7 +165,7 @@ def read_jsonl(file: Path) -> Iterator[tuple[int, Record]]:
 
 
 def delimiter_of(file: Path) -> str:
-    r"""What separates the cells of a table: of tab, comma, semicolon and bar, the one that its first line has most."""
+    r"""The delimiter of a table: the commonest of tab, comma, semicolon and bar in its header."""
     header = re.sub(r'"[^"]*"', "", next(_lines(file), ""))
     return max("\t,;|", key=header.count) if re.search(r"[\t,;|]", header) else ","
 
@@ -168,7 +173,10 @@ def delimiter_of(file: Path) -> str:
 def read_delimited(
     file: Path, delimiter: str, is_one_line: Callable[[str], bool] = lambda _: False
 ) -> Iterator[tuple[int, Record]]:
-    """The rows of a CSV or TSV file with a header, see `delimited_rows`; Excel's first line `sep=;` is none."""
+    """The rows of a CSV or TSV file with a header, see `delimited_rows`.
+
+    Excel's first line `sep=;` is skipped.
+    """
     lines = (
         line
         for number, line in enumerate(_lines(file))
@@ -185,7 +193,7 @@ def delimited_rows(
     *,
     quoted_tabs: bool = False,
 ) -> Iterator[tuple[int, Record]]:
-    """The rows of the lines of a table with a header, with the line each ends on.
+    """The rows of a table with a header, each with the number of its last line.
 
     `quoted_tabs` : quotation marks enclose cells between tabs, too, as Excel and pandas write them.
 
@@ -238,25 +246,25 @@ def _require_one_line(record: Mapping[str, str], names: Iterable[str], where: st
 
 
 def require_distinct(columns: list[str], where: object) -> None:
-    """DataError names a column that a table has twice."""
+    """Raise DataError if a table has a column twice."""
     for name, count in Counter(columns).items():
         if count > 1:
             raise DataError(f"{where}: column {name!r} is there twice. Give each another name.")
 
 
 def read_parquet(file: Path) -> pa.Table:
-    """The table of a Parquet file, whose pages have the checksums that were written with them."""
+    """The table of a Parquet file; its page checksums are verified."""
     return parse_parquet(file.read_bytes(), file)
 
 
 def parse_parquet(data: bytes, where: object) -> pa.Table:
-    """The table of the bytes of a Parquet file."""
+    """The table in the bytes of a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         table = pq.ParquetFile(BytesIO(data), page_checksum_verification=True).read()
-        # a damaged page may hold lengths that lie outside of it, or bytes that are no UTF-8
+        # A damaged page may hold lengths beyond its end, or invalid UTF-8.
         table.validate(full=True)
         names = table.column_names
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -266,7 +274,7 @@ def parse_parquet(data: bytes, where: object) -> pa.Table:
 
 
 def as_parquet(table: pa.Table, *, compression: str = "zstd") -> bytes:
-    """A table as the bytes of a file, its pages with checksums; the same table gives the same bytes."""
+    """A table as a Parquet file with page checksums; equal tables give equal bytes."""
     import pyarrow.parquet as pq
 
     sink = BytesIO()
@@ -275,7 +283,7 @@ def as_parquet(table: pa.Table, *, compression: str = "zstd") -> bytes:
 
 
 def text(record: Record, field: str, file: Path | str, number: int) -> str:
-    """A field that must be there and be a string."""
+    """A required field, which must be a string."""
     if field not in record:
         raise DataError(
             f"{file}, record {number}: field {field!r} is missing. It has {', '.join(record) or 'none'}."

@@ -1,4 +1,4 @@
-"""`name(parameter=value, …)` -> a component: one grammar for every kind of component, and tables of their names.
+"""`name(parameter=value, …)` -> a component, by one grammar; registries of component names.
 
 The first parameter may be given by its value only; names joined by `+` are a union or a chain,
 whichever the kind has: `graph_augmented(linker=ngram+fuzzy, hops=2)`, `mentions+openie(FILE)`,
@@ -33,7 +33,7 @@ class ParameterError(ValueError, TypeError):
 
 
 def split(text: str, separator: str) -> list[str]:
-    """The parts of a text between separators that are in no brackets and no quotes, without blanks at their ends.
+    """The stripped parts of a text between separators outside brackets and quotes.
 
     >>> split("fuzzy(0.9, limit=2)+ngram", "+")
     ['fuzzy(0.9, limit=2)', 'ngram']
@@ -56,7 +56,10 @@ def split(text: str, separator: str) -> list[str]:
 
 
 def _unquoted(text: str) -> Iterator[tuple[int, str]]:
-    """The characters outside quotes, with their places; a quotation mark opens only where a value begins."""
+    """The characters outside quotes, with their indices.
+
+    A quotation mark opens a quote only at the beginning of a value.
+    """
     quote = ""
     previous = "="
     for place, char in enumerate(text):
@@ -80,7 +83,9 @@ def _unpaired(text: str) -> ParameterError:
 
 
 def parse(text: str) -> list[tuple[str, dict[str, str]]]:
-    """The names joined by `+`, each with its parameters as written; "" is the key of one given by its value only.
+    """The names joined by `+`, each with its parameters as texts.
+
+    A parameter given by its value only has the key "".
 
     >>> parse("mentions + openie(a+b.json, partial=true)")
     [('mentions', {}), ('openie', {'': 'a+b.json', 'partial': 'true'})]
@@ -107,7 +112,7 @@ def _parse_component(text: str) -> tuple[str, dict[str, str]]:
 
 
 def read_value(text: str) -> Any:
-    """The value of a parameter written as text: as JSON or Python has it, else the text itself.
+    """The value of a parameter from its text: JSON or a Python literal, else the text itself.
 
     >>> read_value("0.6"), read_value("[1, 2]"), read_value("fuzzy"), read_value("'a, b'")
     (0.6, [1, 2], 'fuzzy', 'a, b')
@@ -130,7 +135,7 @@ def nearest(name: str, known_names: Iterable[str]) -> str | None:
 
 
 def unknown(kind: str, name: str, known_names: Iterable[str]) -> str:
-    """The message of an error about an unknown name: all known ones, sorted, and the nearest.
+    """The message about an unknown name, with all known names and the nearest one.
 
     >>> unknown("dataset", "hotpot", ["musique", "hotpotqa"])
     "Unknown dataset 'hotpot'. Known: hotpotqa, musique. Did you mean 'hotpotqa'?"
@@ -142,12 +147,13 @@ def unknown(kind: str, name: str, known_names: Iterable[str]) -> str:
 
 
 class Registry(Generic[Thing]):
-    """The names of one kind of component, and how each is made.
+    """The names of one kind of component, with their builders; iteration is over the names.
 
-    `kind` : "system", "linker", …: for messages. `entries` : usage -> builder: "openie(FILE)" ->
-    "package.module:Builder", imported when it is first used. `group` : the entry points by which other packages add
-    names. `context` : the number of a builder's first parameters that the program gives. `joined` : the function that
-    combines a tuple of those joined by `+`; None if that has no meaning.
+    `kind` : "system", "linker", …, for messages. `entries` : usage -> builder, such as "openie(FILE)"
+    -> "package.module:Builder", which is imported at its first use. `group` : the entry points by
+    which other packages add names. `context` : the number of leading parameters of a builder that the
+    program supplies. `joined` : the function that combines the components joined by `+`, as a tuple;
+    None if they cannot be joined.
     """
 
     def __init__(
@@ -166,21 +172,26 @@ class Registry(Generic[Thing]):
     def __contains__(self, name: object) -> bool:
         return name in self.names()
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __len__(self) -> int:
+        return len(self.names())
+
     def __getitem__(self, name: str) -> Any:
         return self.entry(name)
 
     def names(self) -> tuple[str, ...]:
         """All names, those of installed packages included, sorted."""
-        return tuple(
-            sorted({*self.entries, *(point.name for point in entry_points(group=self.group))})
-        )
+        plugins = [point.name for point in entry_points(group=self.group)]
+        return tuple(sorted({*self.entries, *plugins}))
 
     def usages(self) -> tuple[str, ...]:
-        """How each is written: "mentions", "openie(FILE)"."""
+        """The usages of all names, such as "mentions" and "openie(FILE)"."""
         return tuple(self._usages.get(name, name) for name in self.names())
 
     def entry(self, name: str, *, modules: bool = False) -> Any:
-        """The class or function that makes the component of a name.
+        """The class or function that builds the component with this name.
 
         `modules` : whether the name may be "my.module:Class", the working directory included; its code is run.
         ParameterError: a name that is not known, or that two packages register. RuntimeError: it cannot be imported.
@@ -209,12 +220,12 @@ class Registry(Generic[Thing]):
             raise RuntimeError(f"{subject}: {error!r}") from error
 
     def parameters(self, name: str, *, modules: bool = False) -> dict[str, object]:
-        """The parameters that a user may give, and their defaults."""
+        """The parameters of a component that a user may set, with their defaults."""
         parameters = list(inspect.signature(self.entry(name, modules=modules)).parameters.values())
         return {parameter.name: parameter.default for parameter in parameters[self.context :]}
 
     def description(self, name: str) -> str:
-        """The docstring of a component, and that of its file if the file holds no other."""
+        """The docstring of a component, and of its module if the module has no other component."""
         builder = self.entry(name)
         module = inspect.getmodule(builder)
         texts = [inspect.getdoc(builder)]
@@ -229,7 +240,7 @@ class Registry(Generic[Thing]):
         settings: Mapping[str, object] | None = None,
         modules: bool = False,
     ) -> Thing:
-        """The component that a text names, over the context; `settings` are further parameters.
+        """The component that a text names; `settings` are further parameters.
 
         ParameterError: a name or a parameter that is not allowed.
         """
@@ -267,7 +278,10 @@ def _arguments(
     defaults: Mapping[str, object],
     settings: Mapping[str, object],
 ) -> dict[str, object]:
-    """The arguments of a builder: parameters as written, and settings; ParameterError for those it does not take."""
+    """The arguments of a builder, from the parameters of a text and from settings.
+
+    ParameterError: a parameter is unknown, missing, or given twice.
+    """
     if "" in written:
         written = _name_first(written, defaults)
     types = _types_of(builder)
@@ -286,7 +300,7 @@ def _arguments(
 
 
 def _name_first(written: Mapping[str, str], defaults: Mapping[str, object]) -> dict[str, str]:
-    """The parameters with the name of the one that was given by its value only."""
+    """The parameters, with the first parameter's name for a value without a name."""
     if not defaults:
         raise ParameterError(f"it takes no parameter, not {written['']!r}.")
     first = next(iter(defaults))
@@ -296,7 +310,7 @@ def _name_first(written: Mapping[str, str], defaults: Mapping[str, object]) -> d
 
 
 def _refusal(builder: Any, name: str, defaults: Mapping[str, object]) -> str:
-    """The message about an unknown parameter: that of the builder, if it has one for this name."""
+    """The message about an unknown parameter: the builder's `refusal`, else the known names."""
     message: str = builder.refusal(name, defaults) if hasattr(builder, "refusal") else ""
     return message or unknown("parameter", name, defaults)
 
@@ -309,7 +323,7 @@ def _types_of(builder: Any) -> dict[str, Any]:
 
 
 def _typed(text: str, annotation: Any) -> object:
-    """The value of a parameter as written, by its annotation: texts and paths need no quotes."""
+    """The value of a parameter by its annotation: texts and paths need no quotes."""
     types = get_args(annotation) or (annotation,)
     value: object = text
     if (
@@ -324,7 +338,7 @@ def _typed(text: str, annotation: Any) -> object:
 
 
 def _imported(called: str, place: str) -> Any:
-    """The object at "package.module:Name", looked for in the working directory, too."""
+    """The object at "package.module:Name"; the working directory is searched, too."""
     module = place.partition(":")[0]
     search_path = list(sys.path)
     sys.path.insert(0, str(Path.cwd()))

@@ -1,4 +1,4 @@
-"""Text of any script -> the form in which it is searched, and the classes of characters that words are made of.
+"""Text of any script -> its search form; the character classes of words.
 
 Words follow Unicode (UAX 29, UAX 15): combining marks belong to their letter, a text is in one
 normal form, and what only lays it out (ligatures, wide letters, soft hyphens, characters of no
@@ -16,7 +16,10 @@ import numpy as np
 
 
 def _class_of(belongs: Callable[[str], bool], *blocks: tuple[int, int]) -> str:
-    """The characters of some blocks of Unicode, first and last code point of each, as the inside of a `[class]`."""
+    """The characters of some Unicode blocks that belong to a class, as the inside of `[…]`.
+
+    `blocks` : the first and the last code point of each.
+    """
     codes = np.concatenate([np.arange(first, last + 1) for first, last in blocks])
     codes = codes[[belongs(chr(code)) for code in codes.tolist()]]
     runs = np.split(codes, np.flatnonzero(np.diff(codes) > 1) + 1)
@@ -42,14 +45,12 @@ _HAN = _class_of(
 _HANGUL = _class_of(_is_letter, (0x1100, 0x11FF), (0x3131, 0x318E), (0xAC00, 0xD7FB))
 _SOUTH_EAST_ASIAN = _class_of(_is_letter, (0xE01, 0xEDF), (0x1000, 0x109F), (0x1780, 0x17FF))
 SYLLABLES = HIRAGANA + _HAN + _HANGUL + _SOUTH_EAST_ASIAN
-"""Letters of scripts that set no blanks between words, and of Korean, which sets few; katakana spell one word in a run,
-and are not among them."""
+"""Letters of scripts without blanks between words, and of Korean, which has few; no katakana, whose runs are words."""
 UNSPACED = SYLLABLES + KATAKANA
 CAPITALS = _class_of(lambda char: unicodedata.category(char) == "Lu", (0x370, 0x2BFF))
 """Greek, Cyrillic, Armenian, Georgian and other capitals, and those of Latin beyond its extensions A and B."""
 INVISIBLE = "\u00ad\u034f\u061c\u0640\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
-"""Soft hyphens, joiners, marks of direction and variants, Arabic's stretched line: they lay a text out, and
-belong to no word."""
+"""Layout characters outside words: soft hyphens, joiners, direction marks, variants, the Arabic tatweel."""
 _CASELESS = re.compile(
     "[\u05d0-\u1095\u1100-\u139f\u1680-\u18af\u2d80-\u2ddf\u3041-\ua4cf\ua800-\uaaff\uabc0-\ud7ff\uf900-\ufaff]"
 )
@@ -59,7 +60,7 @@ _LAYOUT = re.compile(rf"\u00ad(?:\r?\n[ \t]*)?|[{INVISIBLE}]")
 
 
 def search_text(text: str) -> str:
-    r"""A text in the form in which it is searched; the same text if it is plain.
+    r"""The search form of a text; plain text is returned unchanged.
 
     >>> [search_text(text) for text in ("e\u0301tude", "\ufb01le", "co\u00adop\u200b", "\uff21\uff22")]
     ['étude', 'file', 'coop', 'AB']
@@ -72,7 +73,7 @@ def search_text(text: str) -> str:
 
 
 def is_caseless(text: str) -> bool:
-    """Whether most letters of a text are of scripts without capitals, so that no capital tells a name.
+    """Whether most letters of a text have no case, so that no capital marks a name.
 
     >>> is_caseless("長江は中国"), is_caseless("The Yangtze (長江) is a river"), is_caseless("1984")
     (True, False, False)
@@ -89,7 +90,9 @@ _UNCOUNTED = dict.fromkeys(map(ord, "\xad\u200b\u200c\u200d\u2060\ufeff\x00"))
 
 
 def words(text: str) -> list[str]:
-    r"""The words of a text for counts and comparisons: letters and digits without case and marks, an ideograph each.
+    r"""The words of a text for counts and comparisons, without case and marks.
+
+    Each ideograph is a word.
 
     >>> words("Ferry 2's co\xadoperation")
     ['ferry', '2', 's', 'cooperation']

@@ -1,4 +1,4 @@
-"""A call with a parameter that a function lacks -> an error that names the one that was meant."""
+"""A call with an unknown parameter -> an error that suggests the intended one."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from typing import ParamSpec, TypeVar
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 SYNONYMS = {"top_k": "k", "topk": "k", "n_results": "k", "limit": "k", "depth": "k"}
-"""Names that other libraries have for a parameter of ours."""
+"""The parameter names of other libraries -> ours."""
 
 
 def suggest_parameters(
     **replacements: str,
 ) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
-    """Decorate a function whose unknown keyword arguments are answered with the name that was meant.
+    """A decorator that answers unknown keyword arguments with the intended name.
 
-    replacements : name that the function no longer has, or never had -> what to write, such as "min_gain=…".
+    `replacements` : a name that the function does not have -> the text to write, such as
+    "min_gain=…".
     """
 
     def decorate(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -38,7 +39,7 @@ def require_parameters(
     names: Iterable[str],
     replacements: Mapping[str, str] | None = None,
 ) -> None:
-    """Raise TypeError if a function, or the constructor of a class, lacks a parameter of these names.
+    """Raise TypeError if a function or constructor lacks a parameter of these names.
 
     replacements : as in `suggest_parameters`.
     """

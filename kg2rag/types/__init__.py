@@ -1,4 +1,4 @@
-"""Data that flow between the rooms: passages, rankings, formulas, traces, corpora and questions. Holds no algorithm."""
+"""Data types of all rooms: passages, rankings, notes, traces, corpora, questions; no algorithm."""
 
 from lazy_loader import attach_stub
 

@@ -1,4 +1,4 @@
-"""Texts, records or a DataFrame in any usual shape -> a `Corpus`, and the records of any table."""
+"""Texts, records or a frame -> a `Corpus`, and the records of any table."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ PASSAGE: Mapping[str, tuple[str, ...]] = {
     "doc_id": ("doc_id", "document_id"),
     "position": ("position",),
 }
-"""Field -> the names that its column may have; of several, the first counts, and the others are metadata."""
+"""Field -> the accepted names of its column; the first name present counts, the others are metadata."""
 
 
 def corpus_of(source: object, where: str = "corpus") -> Corpus:
-    """A corpus of texts, of records (dicts), of `Passage`s, of a mapping from id to text or record, or of a frame.
+    """A corpus from texts, records (dicts), `Passage`s, a mapping by id, or a frame.
+
+    A mapping leads from id to text or record.
 
     Frames are of pandas, polars, pyarrow or any library that narwhals knows, or of `datasets`;
     documents of LangChain and LlamaIndex are records. Ids may be of any type; the default is the
@@ -66,7 +68,7 @@ def _passage(row: Mapping[str, Any], where: str, number: int) -> Passage:
 
 
 def _position(row: Mapping[str, Any], where: str, number: int) -> int:
-    """The position of a passage in its document; tables without types have it as a text."""
+    """The position of a passage in its document; untyped tables have it as a text."""
     position = row.get("position", 0)
     if isinstance(position, str) and position.strip().isdecimal():
         position = int(position)
@@ -76,9 +78,10 @@ def _position(row: Mapping[str, Any], where: str, number: int) -> int:
 
 
 def records(source: object, where: str, names: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
-    """The rows of a table or list under our names of their fields, without missing values.
+    """The rows of a table or list by field, without missing values.
 
-    `names` : field -> the names that its column may have; rows without an `id` column get their place as id.
+    `names` : field -> the accepted names of its column. Rows without an `id` column are numbered
+    from 0.
     """
     rows = [_without_missing(row) for row in _rows(source, where, names.get("id", ()))]
     field_of = _fields_of_columns((column for row in rows for column in row), names)
@@ -93,7 +96,7 @@ def records(source: object, where: str, names: Mapping[str, Sequence[str]]) -> l
 def _fields_of_columns(
     columns: Iterable[str], names: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
-    """Column -> field; of several columns for one field, the first name counts, and exact capitals count first."""
+    """Column -> field; the first accepted name counts, and exact case before other case."""
     distinct = list(dict.fromkeys(columns))
     column_of = {column.casefold(): column for column in reversed(distinct)}
     column_of |= {column: column for column in distinct}
@@ -130,7 +133,7 @@ def _rows(source: Any, where: str, id_names: Sequence[str]) -> Iterable[Mapping[
 
 
 def _table_of_datasets(source: Any, where: str) -> Any:
-    """A `datasets.Dataset`, or a `DatasetDict` of one split, as its Arrow table; anything else as it is."""
+    """The Arrow table of a `datasets.Dataset` or one-split `DatasetDict`; else the value itself."""
     datasets = sys.modules.get("datasets")
     if datasets is None:
         return source
@@ -147,7 +150,7 @@ def _table_of_datasets(source: Any, where: str) -> Any:
 
 
 def frame_of(source: Any) -> Any:
-    """A frame of pandas, polars, pyarrow or another library as narwhals has it; None for anything else."""
+    """The narwhals frame of a pandas, polars, pyarrow or similar frame; None for other values."""
     import narwhals as nw
 
     if isinstance(source, pa.RecordBatch):
@@ -161,7 +164,7 @@ def frame_of(source: Any) -> Any:
 
 
 def _frame_rows(frame: Any, where: str, id_names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The rows of a frame; the index of a pandas frame is the id if no column is."""
+    """The rows of a frame; without an id column, the index of a pandas frame is the id."""
     has_id = not set(id_names).isdisjoint(str(column).casefold() for column in frame.columns)
     rows = (
         {name: python_value(value) for name, value in row.items()}
@@ -190,7 +193,10 @@ def _index_labels(frame: Any, where: str) -> list[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether a cell is empty: None, NaN, or the NaT or NA of pandas, which differ from themselves or have no truth."""
+    """Whether a cell is empty: None, NaN, or pandas' NaT or NA.
+
+    NaN and NaT differ from themselves; NA has no truth value.
+    """
     if value is None:
         return True
     if hasattr(value, "__len__"):
@@ -202,7 +208,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _record(item: Any, where: str) -> Mapping[Any, Any]:
-    """A text, a dict, or a document of LangChain or LlamaIndex with its metadata, as a record; TypeError: all else."""
+    """The record of a text, a dict, or a document of LangChain or LlamaIndex with its metadata."""
     if isinstance(item, str):
         return {"text": item}
     if isinstance(item, Mapping):
@@ -226,7 +232,7 @@ def _record(item: Any, where: str) -> Mapping[Any, Any]:
 
 
 def python_value(value: Any) -> Any:
-    """A value of pandas or numpy as Python's: an array as a list, a whole float as a whole number."""
+    """A pandas or numpy value as a Python value: arrays as lists, whole floats as integers."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, float) and value.is_integer():
@@ -235,7 +241,10 @@ def python_value(value: Any) -> Any:
 
 
 def identifier(value: object, where: str, number: int) -> str:
-    """An id of any type as text; a whole float is a whole number. DataError if it is empty or a collection."""
+    """The text of an id of any type; a whole float counts as an integer.
+
+    DataError: the id is empty or a collection.
+    """
     text = str(python_value(value))
     if _is_missing(value) or isinstance(value, bool | dict | list | set) or not text.strip():
         raise DataError(

@@ -1,4 +1,4 @@
-"""The passages of a dataset in a fixed order, as one Arrow table, memory-mapped if it was saved.
+"""The passages of a dataset in a fixed order: one Arrow table, memory-mapped after a save.
 
 `Passage` objects are made when they are accessed, so that millions of them need no RAM.
 """
@@ -30,7 +30,7 @@ _OPTIONAL = (pa.field("exact", pa.string()), pa.field("metadata", pa.string()))
 
 
 class Corpus(Sequence[Passage]):
-    """The passages of a dataset, in a fixed order; a passage's *row* is its place in that order, from 0.
+    """The passages of a dataset in a fixed order; the *row* of a passage is its index, from 0.
 
     `table` has the columns of `SCHEMA`; `sentences` is null if the source has no sentence split.
     Two more may be there: `exact`, the text with the blanks at its ends that it has in the source,
@@ -60,7 +60,7 @@ class Corpus(Sequence[Passage]):
                 raise DataError(f"Passage id {id_!r} is in the corpus twice. Ids must be unique.")
 
     def _require_values(self) -> None:
-        """DataError names the first passage without id, document or text."""
+        """Raise DataError for the first passage without id, document or text."""
         if not len(self.table):
             raise DataError("A corpus needs at least one passage; this one is empty.")
         for name in ("id", "doc_id"):
@@ -144,7 +144,7 @@ class Corpus(Sequence[Passage]):
         return self._row_of[id_]
 
     def rows(self, ids: Iterable[str]) -> IntArray:
-        """The rows of several ids, ascending, each once."""
+        """The distinct rows of several ids, ascending."""
         return np.unique(np.fromiter((self.row(id_) for id_ in ids), dtype=np.int64))
 
     @cached_property
@@ -159,7 +159,7 @@ class Corpus(Sequence[Passage]):
 
     @cached_property
     def metadata(self) -> pd.DataFrame:
-        """The metadata of the passages: one row each, by id, a column for each name."""
+        """The metadata of all passages: one row each, indexed by id; one column per name."""
         import pandas as pd
 
         if "metadata" not in self.table.column_names:
@@ -168,7 +168,10 @@ class Corpus(Sequence[Passage]):
         return pd.DataFrame(records, index=list(self.ids))
 
     def where(self, **values: object) -> tuple[str, ...]:
-        """The ids of the passages whose metadata have these values, or one of a list; KeyError: an unknown name."""
+        """The ids of the passages with these metadata values.
+
+        A list, tuple or set of values allows any of them. KeyError: no passage has this name.
+        """
         metadata = self.metadata
         selected = np.ones(len(self), dtype=bool)
         for name, value in values.items():
@@ -187,11 +190,14 @@ class Corpus(Sequence[Passage]):
 
     @property
     def streamed_contents(self) -> Contents:
-        """`contents`, made while they are read: for one pass over millions."""
+        """`contents`, built lazily: for one pass over millions of passages."""
         return Contents(self.table)
 
     def joined(self, separator: str, *, exact: bool = False) -> list[str]:
-        """Title, separator and text, or only the text, by row; `exact`: with the blanks at its ends in the source."""
+        """Title, separator and text by row, or only the text without a title.
+
+        `exact` : the text keeps the leading and trailing blanks of the source.
+        """
         table = self.table
         if exact and "exact" in table.column_names:
             table = table.set_column(2, "text", pc.coalesce(table["exact"], table["text"]))
@@ -204,7 +210,7 @@ class Corpus(Sequence[Passage]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 over all columns, `exact` included if present: equal corpora have equal fingerprints."""
+        """sha256 over all columns, `exact` included; equal corpora have equal fingerprints."""
         digest = hashlib.sha256()
         for name in self.table.column_names:
             for part in _hashed_bytes(self.table[name]):
@@ -215,12 +221,12 @@ class Corpus(Sequence[Passage]):
         return Corpus, (self.table,)
 
 
-INK = r"[^\t-\r\x1c-\x20\x{85}\p{Z}]"  # a character that `str.strip` leaves
-BATCH_PASSAGES = 10_000  # whose objects or texts are made together
+INK = r"[^\t-\r\x1c-\x20\x{85}\p{Z}]"  # a character that `str.strip` keeps
+BATCH_PASSAGES = 10_000  # passages that are converted together
 
 
 class Contents(Sequence[str]):
-    """The contents of a table's passages, by row; each is made when it is read."""
+    """The contents of a table's passages by row, each built when it is read."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
@@ -240,7 +246,7 @@ class Contents(Sequence[str]):
 
 
 class PassageIds(list[str]):
-    """The ids of a corpus by row, with the corpus; a copy, or what is pickled, is a plain list."""
+    """The ids of a corpus by row, with the corpus; copies and pickles are plain lists."""
 
     def __init__(self, ids: Iterable[str], corpus: Corpus) -> None:
         super().__init__(ids)
@@ -264,7 +270,7 @@ def _joined(table: pa.Table, separator: str = "\n") -> list[str]:
 
 
 def _hashed_bytes(column: pa.ChunkedArray) -> Iterator[bytes]:
-    """A column: its nulls, the lengths of its values, then their bytes; independent of its chunks."""
+    """The bytes of a column, independent of its chunks: nulls, value lengths, values."""
     if pa.types.is_list(column.type):
         yield _little_endian(pc.fill_null(pc.list_value_length(column), -1))
         yield from _hashed_bytes(pc.list_flatten(column))

@@ -1,4 +1,4 @@
-"""A ranking -> why each hit was retrieved: stage, source, the triples on its path, the arithmetic of its score.
+"""A ranking -> an explanation of each hit: stage, source, path of triples, arithmetic of the score.
 
 Displays itself in Jupyter (self-contained HTML, all text escaped) and as plain text; nothing is
 recomputed.
@@ -18,7 +18,7 @@ from kg2rag.types.notes import StagedHits, for_stage, sources
 from kg2rag.types.passages import FloatArray, Hit, Triple
 
 GOLD = "◆ gold"  # marks hits that are gold
-LISTED = 12  # members of a note that are shown; a strategy may record hundreds
+LISTED = 12  # the maximum of displayed members of a note; a strategy may record hundreds
 CSS = """
 .kg2rag-why { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; max-width: 62em; }
 .jp-RenderedHTMLCommon table.kg2rag-why { table-layout: auto; }
@@ -36,11 +36,11 @@ CSS = """
 .kg2rag-path .relation { opacity: .8; }
 .kg2rag-why bdi, .kg2rag-path span { unicode-bidi: isolate; overflow-wrap: anywhere; }
 """
-"""Of the HTML view; pages and cells that hold several explanations give it once."""
+"""The style of the HTML view; a page or cell with several explanations includes it once."""
 
 
 class ExplainableRanking(StagedHits, Protocol):
-    """A ranking, as far as its explanation is concerned."""
+    """The part of a ranking that its explanation reads."""
 
     @property
     def passage_ids(self) -> list[str]:
@@ -48,7 +48,7 @@ class ExplainableRanking(StagedHits, Protocol):
 
     @property
     def score_parts(self) -> Mapping[str, FloatArray]:
-        """The named columns that make up the scores."""
+        """The named columns whose formula gives the scores."""
 
     def top(self, k: int) -> Iterable[Hit]:
         """The first `k` hits."""
@@ -76,7 +76,10 @@ class Explanation:
         return list(self.ranking.top(self.limit))
 
     def _arithmetic(self, hit: Hit) -> tuple[str, Mapping[str, float]]:
-        """The formula with the hit's numbers, "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)", and the parts it lacks."""
+        """The formula with a hit's numbers, "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)".
+
+        Second: the score parts outside the formula.
+        """
         parts = hit.score_parts
         present = [
             term for term in terms_of(self.ranking, hit.stage) if parts.keys() >= set(term[1::2])
@@ -91,7 +94,7 @@ class Explanation:
         return any(hit.passage_id in passages for passages in self.gold.values())
 
     def missed(self) -> dict[str, str]:
-        """Gold id that no hit shown counts as -> the rank of the first passage that does."""
+        """Gold ids without a displayed hit -> the rank of their first passage."""
         rank_of = {id_: rank for rank, id_ in enumerate(self.ranking.passage_ids, start=1)}
         missed = dict[str, str]()
         for gold_id, passages in self.gold.items():
@@ -103,7 +106,7 @@ class Explanation:
         return missed
 
     def _lines_below(self, hit: Hit) -> list[str]:
-        """The lines below a hit: its text, the arithmetic of its score, the parts that no formula names."""
+        """The lines below a hit: text, arithmetic of the score, remaining score parts."""
         total, unnamed = self._arithmetic(hit)
         lines = [self.texts.get(hit.passage_id, "")]
         if total:
@@ -113,7 +116,7 @@ class Explanation:
         return list(filter(None, lines))
 
     def html(self) -> str:
-        """A fragment for a page that brings the styles, `CSS`."""
+        """An HTML fragment; the page supplies the style, `CSS`."""
         parts = [f"<p><b>{escape(self.title)}</b></p>"] if self.title else []
         for id_, place in self.missed().items():
             parts.append(
@@ -128,7 +131,7 @@ class Explanation:
         return '<div class="mathjax_ignore">' + "\n".join(parts) + "</div>"
 
     def _html_row(self, rank: int, hit: Hit) -> str:
-        """A hit as a row: rank, description, score."""
+        """The table row of a hit: rank, description, score."""
         stage = stage_label(self.ranking, hit.stage)
         parts = [f"<b><bdi>{escape(hit.passage_id)}</bdi></b>"]
         if stage:
@@ -159,7 +162,7 @@ class Explanation:
 
 
 def _with_numbers(term: list[str], parts: Mapping[str, float]) -> str:
-    """A term, text and names of parts by turns, with the number of each part."""
+    """A term with the number of each part; texts and part names alternate in it."""
     pieces = list(term)
     pieces[1::2] = [f"{short_number(parts[name])} ({name})" for name in term[1::2]]
     return "".join(pieces)
@@ -182,23 +185,23 @@ def _path_line(triple: Triple) -> str:
 
 
 def stage_label(ranking: StagedHits, stage: str) -> str:
-    """A stage and, if it has another name, the source of its hits: "seed, from dense"."""
+    """The label of a stage, with the source of its hits if that differs: "seed, from dense"."""
     source = sources(ranking)[stage]
     return stage if source == stage else f"{stage}, from {source}"
 
 
 def terms_of(ranking: ExplainableRanking, stage: str) -> list[list[str]]:
-    """The terms of a stage's formula, each as text, part, text, part, …, text; none if it has no formula."""
+    """The terms of a stage's formula, each as [text, part, text, …]; none without a formula."""
     formula = for_stage(ranking.notes.formula, stage)
     if not (formula and ranking.score_parts):
         return []
-    names = sorted(ranking.score_parts, key=len, reverse=True)  # the longer of two that begin alike
+    names = sorted(ranking.score_parts, key=len, reverse=True)  # longer names match first
     pattern = "|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names)
     return [re.split(f"({pattern})", term) for term in split(formula, "+")]
 
 
 def notes_of(ranking: StagedHits) -> dict[str, str]:
-    """The notes of the strategy about the query, as texts."""
+    """The notes of a ranking as texts."""
     return {name: readable(value) for name, value in ranking.notes.display_fields().items()}
 
 
@@ -207,12 +210,12 @@ def _small(line: str) -> str:
 
 
 def short_number(value: float) -> str:
-    """A number as it is shown, to four digits."""
+    """A number with four significant digits."""
     return f"{value:.4g}"
 
 
 def readable(value: object) -> str:
-    """A note in words; of long lists the first members."""
+    """A note as text; long lists are shortened to `LISTED` members."""
     if isinstance(value, float):
         return short_number(value)
     if isinstance(value, Mapping):
@@ -227,5 +230,5 @@ def readable(value: object) -> str:
 
 
 def _readable_member(member: object) -> str:
-    """A member of a list; a list in it is put in parentheses."""
+    """A member of a list as text; nested lists are in parentheses."""
     return f"({readable(member)})" if isinstance(member, tuple | list) else readable(member)

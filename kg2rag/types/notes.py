@@ -1,4 +1,4 @@
-"""A strategy's notes on a query as a whole: the arithmetic of its scores, linked entities, the reason for a fall-back.
+"""A strategy's notes on a query: score formula, linked entities, reason for a fallback.
 
 A strategy with more to say declares a frozen dataclass that derives from `Notes`, one named field
 for each thing. A stage and a fusion keep the notes of their inputs in `inputs`.
@@ -40,7 +40,7 @@ Kind = TypeVar("Kind", bound="Notes")
 
 
 class LinkedEntity(NamedTuple):
-    """An entity that a query was linked to: its name, the linker that found it, and how sure that is, in (0, 1]."""
+    """An entity linked to a query: its name, its linker, and the confidence, in (0, 1]."""
 
     name: str
     linker: str
@@ -49,18 +49,18 @@ class LinkedEntity(NamedTuple):
 
 @dataclass(frozen=True)
 class Notes:
-    """The notes that every room may read; strategies add fields.
+    """The notes that all strategies share; a strategy adds fields in a subclass.
 
     Attributes
     ----------
-    formula : of the scores, see above; empty if the strategy gives none.
+    formula : the arithmetic of the scores, see above; empty if the strategy records none.
     source : where the hits were searched: "dense", "bm25", "graph", …
-    warning : why the ranking is not what the strategy usually returns: a fall-back, or a step that was left out.
-    query_cut : how much of a very long query was read.
-    entities : those that the query was linked to, most important first; None if the strategy links none.
-    tokens, left_out : of a token limit: the tokens used, and the ids of the hits that did not fit.
-    inputs : the notes of the rankings that were joined, or of the one that a stage read.
-    other : fields of a class that this process does not know, as they were read.
+    warning : why the strategy deviated from its definition: a fallback, or a skipped step.
+    query_cut : the share of a very long query that was read.
+    entities : the linked entities, most important first; None if the strategy has no linker.
+    tokens, left_out : under a token limit, the tokens used, and the ids of the hits that did not fit.
+    inputs : the notes of the fused rankings, or of a stage's input.
+    other : the fields of a notes class that is not imported.
     """
 
     formula: PerStage = ""
@@ -89,16 +89,18 @@ class Notes:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Every warning, the last step's first."""
+        """Every warning, that of the last step first."""
         return tuple(dict.fromkeys(notes.warning for notes in self if notes.warning))
 
     @property
     def linked(self) -> tuple[LinkedEntity, ...] | None:
-        """The entities of the query that the last step with a linker found."""
+        """The entities that the last step with a linker found."""
         return next((notes.entities for notes in self if notes.entities is not None), None)
 
     def display_fields(self) -> dict[str, object]:
-        """The fields that a reader is shown, those of the last step first; a repeated name is numbered, "trees 2".
+        """The displayed fields, those of the last step first.
+
+        A repeated name is numbered, "trees 2".
 
         Formula, source, fields that are None and those that one stage leaves for the next are left
         out.
@@ -128,14 +130,14 @@ class Notes:
         return values | dict(self.other)
 
     def _values(self) -> dict[str, object]:
-        """The fields, without those that one stage leaves for the next."""
+        """The fields without those between stages, which have the metadata `INNER`."""
         names = [
             attribute.name for attribute in fields(self) if not attribute.metadata.get("inner")
         ]
         return {name: getattr(self, name) for name in names}
 
     def to_json(self) -> dict[str, object]:
-        """Plain values, with the class under "kind"; values that equal their default are left out."""
+        """The notes as plain values, with the class under "kind"; default values are left out."""
         default = type(self)()
         values: dict[str, object] = {"kind": type(self).__name__}
         for name, value in self._values().items():
@@ -148,7 +150,10 @@ class Notes:
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> Notes:
-        """The notes that `to_json` wrote; of a class that is not loaded the base fields, and the others as `other`."""
+        """The inverse of `to_json`.
+
+        For a class that is not imported: the base fields, with the others as `other`.
+        """
         values: dict[str, Any] = {name: _tuples(value) for name, value in record.items()}
         values["inputs"] = tuple(map(Notes.from_json, record.get("inputs", ())))
         if record.get("entities") is not None:
@@ -162,31 +167,31 @@ class Notes:
 
 _BASE = {attribute.name for attribute in fields(Notes)}
 _HIDDEN = ("formula", "source", "entities", "inputs", "other")
-# metadata of a field that one stage leaves for the next: it is neither shown nor written
+# The metadata of a field that only the next stage reads; it is neither displayed nor saved.
 INNER = {"inner": True}
 
 
 def json_value(value: object) -> Any:
-    """A value as JSON has it, arrays as lists; a text if JSON has nothing like it."""
+    """A value for JSON: arrays as lists, values without a JSON type as texts."""
     return to_jsonable_python(value, inf_nan_mode="constants", fallback=_listed)
 
 
 def _listed(value: object) -> Any:
-    """An array, or a number of numpy, as Python has it; anything else as a text."""
+    """A numpy array or number as Python's; other values as texts."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return str(value)
 
 
 def _tuples(value: object) -> object:
-    """Lists as tuples, at every depth: notes cannot be changed."""
+    """Lists as tuples, at every depth, since notes are immutable."""
     if isinstance(value, Mapping):
         return {name: _tuples(part) for name, part in value.items()}
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 class StagedHits(Protocol):
-    """A ranking, as far as its stages and notes are concerned."""
+    """The part of a ranking that its notes describe."""
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -194,22 +199,22 @@ class StagedHits(Protocol):
 
     @property
     def notes(self) -> Notes:
-        """What the strategy records of the query."""
+        """The strategy's notes on the query."""
 
 
 def sources(ranking: StagedHits) -> dict[str, str]:
-    """Stage -> the source of its hits; the stage's name if the ranking does not record it."""
+    """Stage -> the source of its hits; the default is the stage's name."""
     return {stage: for_stage(ranking.notes.source, stage) or stage for stage in ranking.stages}
 
 
 class UnansweredError(RuntimeError):
-    """A component has no usable answer for a query: a language model wrote something else, or none came.
+    """A component has no usable answer for a query, such as a language model's invalid reply.
 
     A chain asks its next component; a run records the query as failed and goes on.
 
     Attributes
     ----------
-    cause : why, without the query, so that equal causes can be counted.
+    cause : the reason, without the query, so that equal causes can be counted.
     """
 
     cause = "no usable answer"

@@ -1,4 +1,4 @@
-"""A component's parameters -> an error at construction that names the parameter, its value and what is allowed.
+"""A component's parameters -> an error at construction that names parameter, value and range.
 
 A `component` is a frozen dataclass; pydantic compares every field with its annotation, ranges
 included:
@@ -59,7 +59,7 @@ Damping = Annotated[float, Interval(gt=0, lt=1)]
 Cosine = Annotated[float, Interval(ge=-1, le=1)]
 Builder = TypeVar("Builder", bound=Callable[..., Any])
 Component = TypeVar("Component")
-VALUE_CHARACTERS = 80  # of a value in an error message
+VALUE_CHARACTERS = 80  # the maximum of a value in an error message
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
@@ -69,12 +69,12 @@ def between(low: float, high: float) -> Interval:
 
 
 def one_of(names: Collection[str]) -> AfterValidator:
-    """A name of a table."""
+    """A validator for one of several names."""
     return AfterValidator(partial(_known, tuple(names)))
 
 
 def check(component: Any, /, **rules: Any) -> None:
-    """Compare a dataclass's fields with their annotations, then with the rules; an allowed None skips a rule."""
+    """Compare a dataclass's fields with their annotations and with `rules`; None skips a rule."""
     for name, annotation in annotations_of(component.__class__, ranges=True).items():
         if name in getattr(component, "__dataclass_fields__", {}):
             require(name, getattr(component, name), annotation, rules.get(name))
@@ -95,7 +95,7 @@ def component(cls: type[Component]) -> type[Component]:
 
 
 def checked(builder: Builder) -> Builder:
-    """A function whose keyword arguments are compared with their annotations before it is called."""
+    """A decorator that checks a function's keyword arguments against their annotations."""
 
     @wraps(builder)
     def call(*context: Any, **arguments: Any) -> Any:
@@ -108,7 +108,7 @@ def checked(builder: Builder) -> Builder:
 
 
 def require(name: str, value: object, annotation: Any, rule: Any = None) -> None:
-    """The check of one value: ParameterError for another type, a number that is not finite, or one against the rule."""
+    """Raise ParameterError for a value of another type, outside its rule, or not finite."""
     python_value = value.item() if isinstance(value, np.generic) else value
     try:
         _adapter(annotation).validate_python(python_value)
@@ -120,14 +120,14 @@ def require(name: str, value: object, annotation: Any, rule: Any = None) -> None
 
 
 def refused(name: str, value: object, allowed: str) -> ParameterError:
-    """The error for a parameter's value; `allowed` follows "must be"."""
+    """The error about a parameter's value; `allowed` follows "must be"."""
     return ParameterError(
         f"{name} must be {allowed}, not {excerpt(repr(value), VALUE_CHARACTERS)}."
     )
 
 
 def called(value: object) -> str:
-    """How an error names an object: a text by itself, a class as such, everything else by its class."""
+    """The name of an object in an error: texts by value, classes by name, objects by class."""
     if isinstance(value, str):
         return repr(value)
     if isinstance(value, type):
@@ -137,7 +137,10 @@ def called(value: object) -> str:
 
 @cache
 def annotations_of(owner: Any, *, ranges: bool = False) -> dict[str, Any]:
-    """The evaluated types of fields or parameters, with `ranges` if asked; none of names for type checkers only."""
+    """The evaluated types of fields or parameters; `ranges` keeps their metadata.
+
+    Names that are imported for type checkers only are left out.
+    """
     owner = unwrap(owner)  # a wrapped class has its names in its module
     try:
         return hints_of(owner, include_extras=ranges)
@@ -166,7 +169,7 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
 
 
 def _compared(annotation: Any) -> Any:
-    """A type as pydantic is to read it: of an object the class is compared, and nothing deeper."""
+    """The type that pydantic validates: objects are compared by class only."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     kind = origin or annotation
     if origin is Annotated:
@@ -185,7 +188,7 @@ def _compared(annotation: Any) -> Any:
 
 
 def _of_class(kind: type, value: object) -> object:
-    """The value; a pydantic error if it is not of a class, or lacks a member of a protocol."""
+    """The value; a pydantic error if it is not of the class or lacks a protocol's members."""
     if getattr(kind, "_is_protocol", False):  # `isinstance` would need it to be `runtime_checkable`
         members = [name for name in vars(kind) if not name.startswith("_") or name == "__call__"]
         fits_class = all(hasattr(value, name) for name in members)

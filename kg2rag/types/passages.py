@@ -1,4 +1,4 @@
-"""The records that flow between components: passages, queries, the triples that passages state, paths of them, hits."""
+"""The records of all components: passages, queries, triples, paths, hits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One retrievable unit of text (a paper's *chunk*): `Passage(id, text)`, or `Passage(id, title, text)`.
+    """One retrievable text (a paper's *chunk*): `Passage(id, text)` or `Passage(id, title, text)`.
 
     `doc_id` names the document it belongs to (default: the id); `position` its place there, from 0.
     `metadata` holds further fields as JSON values; they are not searched.
@@ -21,7 +21,7 @@ class Passage:
 
     id: str
     title: str = ""
-    text: str = None  # type: ignore[assignment]  # of two arguments, the second is the text
+    text: str = None  # type: ignore[assignment]  # with two arguments, the second is the text
     doc_id: str = ""
     position: int = 0
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -35,13 +35,15 @@ class Passage:
 
     @property
     def contents(self) -> str:
-        """The text that is indexed and encoded: title, line break, text; only the text if there is no title."""
+        """The indexed and encoded text: title, line break, text; only the text without a title."""
         return f"{self.title}\n{self.text}" if self.title else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question. `candidates` are the passage ids that may answer it (setting "distractor"); None means all.
+    """A question; `candidates` are the passage ids that it may return, None means all.
+
+    Candidates belong to the setting "distractor".
 
     TypeError if id or text is no string, or the candidates are one.
     """
@@ -63,11 +65,10 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """A fact, and the passage that states it.
+    """A fact and the passage that states it.
 
-    `strength`, in (0, 10], is that of the relation; `confidence`, in (0, 1], that of the extractor.
-    `description` says in a sentence how the two are related, if the source does; `relation` is its
-    short name.
+    `strength`, in (0, 10], is the strength of the relation; `confidence`, in (0, 1], is that of the
+    extractor. `relation` is a short name, `description` a sentence, empty if the source has none.
     """
 
     head: str
@@ -93,7 +94,7 @@ class Triple:
 
 
 class PassageSource(Protocol):
-    """A corpus, as far as hits need one."""
+    """The part of a corpus that hits read."""
 
     def row(self, id_: str) -> int:
         """The row of a passage id."""
@@ -106,9 +107,9 @@ class PassageSource(Protocol):
 class Hit:
     """One passage of a ranking.
 
-    `stage` names the component that found it, `path` holds the triples that led to it (empty for a
-    text match), `score_parts` the named numbers that make up its score, `corpus` has its text; None
-    in a run that was read.
+    `stage` names the component that found it. `path` holds the triples that led to it; it is empty
+    for a text match. `score_parts` are the named parts of the score. `corpus` has the text; it is
+    None in a run from a file.
     """
 
     passage_id: str
@@ -120,7 +121,7 @@ class Hit:
 
     @property
     def passage(self) -> Passage:
-        """The passage itself; ValueError if the ranking was read from a file, which has only ids."""
+        """The passage; ValueError if the ranking was read from a file, which has only ids."""
         if self.corpus is None:
             instead = "which has only ids. Look it up: data.corpus[data.corpus.row(hit.passage_id)]"
             raise ValueError(
@@ -130,7 +131,7 @@ class Hit:
 
     @property
     def title(self) -> str:
-        """The passage's title; see `passage`, as for the next two."""
+        """The passage's title; see `passage` for the error."""
         return self.passage.title
 
     @property
@@ -153,18 +154,18 @@ class Hit:
 
 
 Paths = Mapping[int, tuple[Triple, ...]]
-"""Corpus row -> the triples that led to it; `{**a, **b}`, `len(a)` and `a or {}` work out every path of a lazy one."""
+"""Corpus row -> its path of triples; `{**a, **b}`, `len(a)` and `a or {}` evaluate every lazy path."""
 
 
 def first_of(*paths: Paths) -> Paths:
-    """A view of several mappings; a row that more than one has is looked up in the first of these."""
+    """A view of several mappings; the first one with a row decides."""
     nonempty: list[Any] = [mapping for mapping in paths if not isinstance(mapping, dict) or mapping]
     return nonempty[0] if len(nonempty) == 1 else _FirstOf(*nonempty)
 
 
 class _FirstOf(ChainMap[int, tuple[Triple, ...]]):
     def get(self, key: int, default: Any = None) -> Any:
-        try:  # `ChainMap` looks up twice, and a path may have to be worked out
+        try:  # `ChainMap` looks a row up twice, and lazy paths are expensive
             return self[key]
         except KeyError:
             return default

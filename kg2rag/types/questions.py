@@ -1,4 +1,4 @@
-"""Questions, their gold, and the corpus to search: the result of a dataset loader."""
+"""Questions, their gold, and the corpus to search: the output of a dataset loader."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GoldUnit = Literal["passage", "document"]  # the unit of gold and of judgements
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query and its annotations; unknown values are empty, None or "", never guessed.
+    """A query and its annotations; unknown values are empty, None or "".
 
     `gold` maps the ids of the relevant passages (or documents, see `QADataset.unit`) to grades of 1
     or more. `supporting` lists the sentences that hold the facts, as (doc_id, sentence index from
@@ -41,7 +41,7 @@ class Question:
     supporting: tuple[tuple[str, int], ...] = ()
     triples: tuple[tuple[str, str, str], ...] = ()
     candidates: tuple[str, ...] | None = None
-    chain: tuple[str, ...] = field(default=(), repr=False)  # no part of the checksum of a set
+    chain: tuple[str, ...] = field(default=(), repr=False)  # not in the checksum of a set
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class QADataset:
     source : its origin (loader, file hashes or hub revision, options), recorded with every result.
     graph_files : files found with the questions that can serve as a graph, by kind (`openie`, `subkgs`, `triples`).
     unjudged : questions without gold, which no score counts.
-    rows : question id -> its record in the table that gave it, as a labelling page hands it on.
+    rows : question id -> its record in the source table; a labelling page copies it.
     """
 
     name: str
@@ -82,7 +82,7 @@ class QADataset:
             question_ids.add(question.id)
             self._check_gold(question, gold_ids)
             self._check_candidates(question, passage_ids)
-        # a folder of documents has none
+        # A folder of documents, a subclass, has no questions.
         if not self.questions and not self.unjudged and type(self) is QADataset:
             raise DataError(f"{self.name}: no question.")
 
@@ -90,7 +90,7 @@ class QADataset:
         return DataError(f"{self.name}, question {question.id!r}: {message}")
 
     def _check_gold(self, question: Question, gold_ids: frozenset[str]) -> None:
-        """DataError: a question without text or gold, gold that the corpus lacks, or a grade below 1."""
+        """Raise DataError for a question without text or valid gold, or with a grade below 1."""
         if not question.text.strip():
             raise self._fault(question, "the question is empty")
         if not question.gold:
@@ -129,7 +129,7 @@ class QADataset:
 
     @cached_property
     def queries(self) -> list[Query]:
-        """The input of a retriever: ids, texts, and in the distractor setting the candidates."""
+        """The queries for a retriever; in the distractor setting with candidates."""
         if self.setting == "pooled":
             return [Query(question.id, question.text) for question in self.questions]
         return [
@@ -138,7 +138,7 @@ class QADataset:
 
     @property
     def irrelevant(self) -> int:
-        """How many questions have no gold because hits were judged, and none is relevant."""
+        """The number of questions without gold whose judged hits are all irrelevant."""
         return sum(bool(self.rows.get(query.id, {}).get("judged")) for query in self.unjudged)
 
     @property
@@ -152,7 +152,7 @@ class QADataset:
         return {question.id: dict(question.gold) for question in self.questions}
 
     def gold_rows(self, question: Question) -> dict[str, list[int]]:
-        """Gold id of a question -> the rows of the passages that count as it: one, or those of the document."""
+        """Gold id -> the rows of its passages: one row, or all rows of a document."""
         return {id_: self._rows_of[id_] for id_ in question.gold}
 
     @cached_property
@@ -164,11 +164,11 @@ class QADataset:
 
     @property
     def _gold_names(self) -> list[str]:
-        """What gold may name, by row: passages, or their documents."""
+        """The allowed gold ids by row: passages, or their documents."""
         return self.corpus.ids if self.unit == "passage" else self.corpus.doc_ids
 
     def question(self, id_: str) -> Question:
-        """The question of that id; KeyError if there is none."""
+        """The question with this id; KeyError if there is none."""
         for question in self.questions:
             if question.id == id_:
                 return question
@@ -177,7 +177,7 @@ class QADataset:
         )
 
     def sample(self, limit: int, seed: int = 0) -> QADataset:
-        """`limit` questions drawn without replacement, in their original order, over the same corpus."""
+        """`limit` questions drawn without replacement, in their original order; the same corpus."""
         require("limit", limit, Count)
         if limit >= len(self):
             return self
@@ -200,7 +200,10 @@ class QADataset:
 
 
 def require_dataset(data: object) -> QADataset:
-    """The data; TypeError if it is no `QADataset` or has no question, ValueError if no question has gold."""
+    """The dataset, checked.
+
+    TypeError: no `QADataset`, or no question. ValueError: no question has gold.
+    """
     if not isinstance(data, QADataset):
         raise TypeError(
             f"data must be a QADataset, questions with their gold and corpus, not {called(data)}: "

@@ -18,13 +18,15 @@ from kg2rag.types.passages import FloatArray, Hit, IntArray, Paths, first_of
 if TYPE_CHECKING:
     import pandas as pd
 
-NOTHING: Mapping[Any, Any] = {}  # no parts of a score, or no paths
+NOTHING: Mapping[Any, Any] = {}  # no score parts, or no paths
 NO_NOTES = Notes()
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """One query's hits, best first, each passage once; ordered by (-score to a millionth, corpus position).
+    """One query's hits, best first, each passage once, in canonical order.
+
+    The order is by (-score rounded to a millionth, corpus position).
 
     The hits are columns of arrays; `Hit` objects are made when they are accessed. Build one with
     `Ranking.from_scores`.
@@ -35,7 +37,7 @@ class Ranking:
     ids : the passage ids of the corpus, by row; shared, never copied.
     stages : names of components; `stage_codes`, (n_hits,), indexes them.
     score_parts : named columns, (n_hits,) each; NaN if a hit has no such part.
-    paths : corpus row -> the triples that led there; none for text matches. May be lazy: look rows up, do not iterate.
+    paths : corpus row -> path of triples; none for text matches. It may be lazy: look rows up, do not iterate.
     notes : the strategy's notes on the query as a whole.
     """
 
@@ -62,7 +64,7 @@ class Ranking:
         paths: Paths = NOTHING,
         notes: Notes = NO_NOTES,
     ) -> Ranking:
-        """The ranking of scored rows, ordered canonically, see `canonical_order`; `top(k)` keeps the first `k`.
+        """The ranking of scored rows in canonical order; `top(k)` keeps the first `k`.
 
         `rows`, each once, `scores`, `stage_codes` and each of `score_parts` are (n,). ValueError if
         rows and scores differ in number, a score is not finite, or a row is given twice or is
@@ -83,7 +85,7 @@ class Ranking:
         return ranking.select(canonical_order(ranking.rows, ranking.scores))
 
     def _require_valid(self) -> None:
-        """ValueError for rows and scores that differ in number, rows outside the corpus or twice, scores not finite."""
+        """Raise ValueError for invalid rows or scores; see `from_scores`."""
         rows = self.rows
         if len(rows) != len(self.scores):
             raise self._fault(
@@ -114,7 +116,10 @@ class Ranking:
         paths: Paths,
         notes: Notes,
     ) -> Ranking:
-        """The ranking of groups of hits, stage -> rows, scores and parts of the scores; no row is in two groups."""
+        """The ranking of groups of hits without a common row.
+
+        `groups` : stage -> rows, scores, and score parts.
+        """
         rows, scores, parts = zip(*groups.values(), strict=True)
         sizes = [len(group) for group in rows]
         columns = dict[str, FloatArray]()
@@ -146,7 +151,7 @@ class Ranking:
     @overload
     def __getitem__(self, place: slice) -> Ranking: ...
     def __getitem__(self, place: int | slice) -> Hit | Ranking:
-        """The hit at a place from 0, as in a list, or the ranking of a slice's hits; `hit` counts ranks from 1."""
+        """The hit at an index from 0, or the ranking of a slice; `hit` counts ranks from 1."""
         if isinstance(place, slice):
             if (place.step or 1) < 0:
                 raise self._fault(f"a ranking is best first; {place} would turn it round.")
@@ -154,16 +159,13 @@ class Ranking:
         place = range(len(self))[place]
         row = int(self.rows[place])
         code = 0 if self.stage_codes is None else self.stage_codes[place]
+        values = {name: float(column[place]) for name, column in self.score_parts.items()}
         return Hit(
             self.ids[row],
             float(self.scores[place]),
             self.stages[code],
             self.paths.get(row, ()),
-            {
-                name: float(column[place])
-                for name, column in self.score_parts.items()
-                if not np.isnan(column[place])
-            },
+            {name: value for name, value in values.items() if not np.isnan(value)},
             getattr(self.ids, "corpus", None),
         )
 
@@ -181,7 +183,10 @@ class Ranking:
         return [self.ids[row] for row in self.rows.tolist()]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per hit: rank, passage, score, stage, path, the parts of the score; of a name twice, "score part"."""
+        """One row per hit: rank, passage, score, stage, path, score parts.
+
+        A part whose name is a column is renamed, "score part".
+        """
         import pandas as pd
 
         hits = [
@@ -213,9 +218,10 @@ class Ranking:
         title: str = "",
         gold: Iterable[str] = (),
     ) -> Explanation:
-        """Why the first `limit` hits were retrieved; displays itself in Jupyter and in a terminal.
+        """An explanation of the first `limit` hits, for display in Jupyter or a terminal.
 
-        `texts` : passage id -> the text shown for it. Passages of `gold` are marked, and named with rank if below.
+        `texts` : passage id -> its displayed text. Passages of `gold` are marked; those below `limit`
+        are listed with their ranks.
         """
         return Explanation(self, limit, texts or {}, title, {id_: (id_,) for id_ in gold})
 
@@ -225,7 +231,7 @@ class Ranking:
         return self if k >= len(self) else self.select(slice(k))
 
     def select(self, index: slice | NDArray[np.integer] | NDArray[np.bool_]) -> Ranking:
-        """The hits that a slice, indices from 0, or a mask selects, in that order."""
+        """The hits that a slice, an array of indices from 0, or a mask selects, in that order."""
         codes = None if self.stage_codes is None else self.stage_codes[index]
         parts = {name: column[index] for name, column in self.score_parts.items()}
         return replace(
@@ -237,40 +243,44 @@ class Ranking:
         )
 
 
-# binary ones of a score that order hits, about a millionth: the last bits differ from batch to
-# batch
+# The significant bits of a score that order hits, about a millionth: lower bits vary by batch.
 DIGITS = 20
-TIE = 2.0 ** (1 - DIGITS)  # the greatest difference of scores that tie, as a share of them
+TIE = 2.0 ** (1 - DIGITS)  # the maximum relative difference of tied scores
 
 
 def number(value: float) -> str:
-    """A number as a formula writes it: eight digits, enough to recompute a score to a millionth."""
+    """A number for a formula: eight digits, enough to recompute a score to a millionth."""
     return f"{value:.8g}"
 
 
 def require_k(k: object) -> None:
-    """The check of a number of hits, which every ranking makes: a plain number in range takes no further call."""
+    """Raise ParameterError unless `k` is a whole number from 1.
+
+    Every ranking calls this: a valid `k` needs no further call.
+    """
     if type(k) is not int or k < 1:
         require("k", k, Count)
 
 
 def canonical_order(rows: NDArray[np.integer], scores: NDArray[np.floating]) -> IntArray:
-    """The order of scored rows: by falling score, rounded to `DIGITS`, then by corpus position."""
+    """The order of scored rows: descending score, rounded to `DIGITS`, then corpus position."""
     mantissas, exponents = np.frexp(np.asarray(scores, dtype=np.float64))
     return np.lexsort((rows, -np.ldexp(np.rint(np.ldexp(mantissas, DIGITS)), exponents)))
 
 
 def top_with_ties(scores: NDArray[np.floating], k: int, mask: IntArray | None = None) -> IntArray:
-    """The rows of the `k` best scores and all that tie with the k-th, unordered, in linear time. ValueError: k < 1.
+    """The rows of the `k` best scores and of ties with the k-th, unordered, in linear time.
 
-    `mask` : the rows of a query with candidates, which are few: all of them are returned.
+    ValueError: k < 1.
+
+    `mask` : the candidate rows of a query; they are few, and all of them are returned.
     """
     require_k(k)
     if mask is not None:
         return mask
     if k >= len(scores):
         return np.arange(len(scores), dtype=np.int64)
-    # many equal scores make the other end ten times slower
+    # `np.partition` from the other end is ten times slower on many equal scores.
     threshold = -np.partition(-scores, k - 1)[k - 1]
     return np.flatnonzero(scores >= min(threshold * (1 - TIE), threshold * (1 + TIE)))
 
@@ -286,11 +296,11 @@ def rescored(
     paths: Paths = NOTHING,
     notes: Notes = NO_NOTES,
 ) -> Ranking:
-    """Some hits of a ranking, the best `k` first by their new scores; each keeps stage, path and score parts.
+    """Some hits of a ranking, rescored: the best `k`, with their stages, paths and score parts.
 
-    `rows`, of the ranking's hits, each once, `scores` and each of `score_parts` are (n,). Parts
+    `rows` are distinct rows of the ranking; `scores` and each of `score_parts` are (n,). Parts
     replace those of the same name, `paths` those of the same rows. `notes` are those of the stage;
-    the ranking's become their input.
+    the ranking's notes become their input.
     """
     order = np.argsort(ranking.rows)
     selected = ranking.select(order[np.searchsorted(ranking.rows, rows, sorter=order)])

@@ -1,4 +1,4 @@
-"""The steps of a system for one query, with the passages that passed each -> the step that lost a passage.
+"""A system's steps for a query, with the passages that passed each -> the step that lost a passage.
 
 The system itself makes the trace (`Retriever.trace_batch`, `Stage.trace`). The definitions in
 `LOST_AT` are ours.
@@ -33,7 +33,10 @@ LOST_AT: tuple[LostAt, ...] = get_args(LostAt)
 
 
 class Step(NamedTuple):
-    """A step and the corpus rows that passed it, ascending, each once; `lost_at`, `why`: of what it drops first."""
+    """A step, and the distinct corpus rows that passed it, ascending.
+
+    `lost_at`, `why` : the reason recorded for the passages that this step drops.
+    """
 
     name: str
     rows: IntArray
@@ -42,7 +45,7 @@ class Step(NamedTuple):
 
 
 def step(name: str, lost_at: LostAt, why: str, *rows: NDArray[np.integer] | Sequence[int]) -> Step:
-    """A step from one group or more of rows that passed it; a row may be in several."""
+    """A step from one or more groups of rows that passed it."""
     groups = [np.asarray(group, dtype=np.int64) for group in rows]
     return Step(name, np.unique(np.concatenate(groups)), lost_at, why)
 
@@ -59,13 +62,13 @@ class Trace:
     steps: tuple[Step, ...] = ()
 
     def lost_by(self, row: int) -> Step | None:
-        """The first step that a passage did not pass; None if it passed all and is in the ranking."""
+        """The first step that a passage did not pass; None if it is in the ranking."""
         unranked = f"not among the {len(self.ranking)} passages of the ranking"
         steps = (*self.steps, step("retrieved", "not retrieved", unranked, self.ranking.rows))
         return next((each_step for each_step in steps if row not in each_step.rows), None)
 
     def then(self, name: str, depth: int, ranking: Ranking) -> Trace:
-        """The trace with one more stage, known by its input and output only: it read `depth` hits."""
+        """The trace after a further stage, known only by input and output; it read `depth` hits."""
         read = self.ranking.rows[:depth]
         added = ranking.rows[~np.isin(ranking.rows, read)]
         earlier = [former._replace(rows=np.union1d(former.rows, added)) for former in self.steps]

@@ -142,6 +142,14 @@ def test_an_installed_package_adds_a_name(installed: list[EntryPoint]) -> None:
         READERS.entry("broken")
 
 
+def test_a_registry_is_iterated_over_its_names(installed: list[EntryPoint]) -> None:
+    installed.append(EntryPoint("cube", "math:cbrt", GROUP))
+    assert list(READERS) == ["cube", "plain", "read", "root"]
+    assert len(READERS) == 4
+    assert "cube" in READERS
+    assert 0 not in READERS
+
+
 def test_a_place_in_a_module_is_imported_from_here_where_that_is_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Graphs that other tools wrote -> extractions, a module a format; here is what they share: a file and its records."""
+"""Graphs of other tools -> extractions, one module per format; their shared file and records."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class FileSource:
 
 
 def nearest_file(folder: Path, *names: str) -> Path | None:
-    """The file of one of these names in a folder, else in a folder up to three below it; None where there is none.
+    """The file with one of these names in a folder, or up to three levels below; or None.
 
     DataError where several folders, equally near, have one.
     """
@@ -118,11 +118,14 @@ class Row:
         return ""
 
     def joined(self, field: str) -> str:
-        """A value of any type as text, the members of a list between semicolons; "" if it is missing."""
+        """A value as text, members of a list separated by semicolons; "" if it is missing."""
         return next((joined(value, "; ") for value in values_of(field, self.record)), "")
 
     def number(self, field: str, greatest: float | None = None) -> float | None:
-        """A number, also one written as text; above 0 if `greatest` is its limit. None if it is missing."""
+        """A number, perhaps from text; None if it is missing.
+
+        With `greatest` as limit it is above 0.
+        """
         for column, value in columns_with(field, self.record).items():
             number = number_of(value)
             if is_missing(value):
@@ -155,7 +158,7 @@ class Row:
 
 
 class Statement(NamedTuple):
-    """A triple of the default strength; `strength` and `weight` are as the source has them, None if it has none."""
+    """A triple of the default strength, with the source's `strength` and `weight`, or None."""
 
     triple: Triple
     strength: float | None
@@ -172,13 +175,13 @@ def triples_of(statements: Sequence[Statement], notes: Counter[str]) -> tuple[Tr
 
 
 def triple_record(value: object) -> Record | None:
-    """A triple that is an object, or a list of head, relation and tail, as a record; None for anything else."""
+    """The record of a triple that is an object or a list of three; None for other values."""
     if isinstance(value, list | tuple) and len(value) == 3:
         return dict(zip(("head", "relation", "tail"), value, strict=True))
     return value if isinstance(value, Mapping) else None
 
 
 def unquoted(value: str) -> str:
-    """A stripped value without the quotation marks that early releases of GraphRAG and LightRAG keep around it."""
+    """A stripped value without the quotation marks of early GraphRAG and LightRAG."""
     value = value.strip()
     return value[1:-1].strip() if len(value) > 1 and value[0] == value[-1] == '"' else value

@@ -1,4 +1,4 @@
-"""Chunks of another tool, passages of ours -> which chunk holds which passage, by the words that both have in order.
+"""Chunks of another tool, passages of ours -> the passages in each chunk, by common words.
 
 The same documents give other texts in other tools: with Markdown's marks or without, with metadata
 or a heading before a chunk, cut at other places, with other blanks. So a passage lies in a chunk
@@ -27,7 +27,9 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Alignment(NamedTuple):
-    """(n_pairs,) each, by chunk, then passage: the pairs; `n_words`, `n_placed`: words of all chunks, and those placed.
+    """The pairs of chunk and passage, (n_pairs,) each, by chunk, then passage.
+
+    `n_words` : the words of all chunks. `n_placed` : those found in passages.
 
     A word is placed where a run that a passage of the pair has covers it.
     """

@@ -1,4 +1,4 @@
-"""Entities and relations that name the chunks of another tool's export -> an `Extraction` over our passages.
+"""Entities and relations with chunks of another tool -> an `Extraction` over our passages.
 
 A chunk is a passage where their ids are equal, else where their texts are (with or without the
 title, whitespace apart). Any other chunk is laid on the passages with which it shares words in
@@ -88,7 +88,7 @@ def _triples(
 
 @dataclass(frozen=True)
 class ChunkMap:
-    """Where the chunks of an export are in the corpus: `rows` maps ids to rows, ascending, none where it lacks one."""
+    """The corpus rows of the chunks of an export: id -> rows, ascending, perhaps none."""
 
     corpus: Corpus
     rows: Mapping[str, Sequence[int]]
@@ -158,7 +158,7 @@ class ChunkMap:
 
 
 def _equal(chunks: Mapping[str, str], corpus: Corpus) -> dict[str, list[int]]:
-    """The passages of the chunks that are passages, by id, or by text, with or without the title."""
+    """The passages of chunks that are passages, by id or by text, with or without title."""
     texts = corpus.table["text"].to_pylist()
     by_text: defaultdict[str, dict[int, None]] = defaultdict(dict)
     for row, (text, contents) in enumerate(zip(texts, corpus.contents, strict=True)):
@@ -179,7 +179,7 @@ def _squeezed(text: str) -> str:
 
 
 def _laid(chunks: Mapping[str, str], corpus: Corpus) -> tuple[dict[str, list[int]], int]:
-    """The passages that share words in order with chunks, id -> text; and the percentage of the words that they have.
+    """The passages that share words in order with chunks, and the percentage of the words.
 
     A chunk that shares none is left out.
     """

@@ -84,7 +84,9 @@ def folded(name: object) -> str:
 
 @lru_cache(maxsize=1_000)
 def columns_of(field: str, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns that may hold a field, the most specific first; of two that fold to one name, the first.
+    """The columns of a field, the most specific first.
+
+    Of two columns that fold to one name, the first counts.
 
     >>> columns_of("head", ("Source", "Target", "subject"))
     ('subject', 'Source')
@@ -96,7 +98,7 @@ def columns_of(field: str, columns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def columns_with(field: str, record: Mapping[Any, Any]) -> dict[str, Any]:
-    """The columns that a record has for a field and their values, the most specific first, without null and blank ones.
+    """The columns of a record for a field with their values, without blanks, by specificity.
 
     >>> columns_with("name", {"fullName": "Ida Berg", "name": " ", "label": "Person"})
     {'fullName': 'Ida Berg'}
@@ -124,7 +126,7 @@ def relation_of(record: Mapping[Any, Any]) -> str:
 
 
 def joined(value: object, separator: str) -> str:
-    """A value as text; the members of a list, also of one as LightRAG writes it ("a<SEP>b"), between separators."""
+    """A value as text; list members, also of LightRAG's "a<SEP>b", are joined by separators."""
     members = value if isinstance(value, list | tuple) else str(value).split("<SEP>")
     return separator.join(map(str, members))
 

@@ -1,4 +1,4 @@
-"""What LightRAG, nano-graphrag, RAG-Anything and Microsoft GraphRAG built -> triples, mentions and entities.
+"""Graphs of LightRAG, nano-graphrag, RAG-Anything and Microsoft GraphRAG -> extractions.
 
 LightRAG [1], nano-graphrag and RAG-Anything write `graph_chunk_entity_relation.graphml` (the
 default storage) and `kv_store_text_chunks.json`, by which chunks are found among our passages.
@@ -64,12 +64,12 @@ class LightRAG(FileSource):
         existing(file.with_name(CHUNKS), f"the {CHUNKS} that LightRAG wrote next to the graph")
 
     def files(self) -> Mapping[str, Path]:
-        """The graph, the chunks and, where a release writes them, all chunk ids of entities and relations."""
+        """The graph, the chunks and, in some releases, all chunk ids of entities and relations."""
         places = [self.path, *(self.path.with_name(name) for name in (CHUNKS, *ALL_CHUNKS))]
         return {str(number): file for number, file in enumerate(places) if file.is_file()}
 
     def extract(self, corpus: Corpus) -> Extraction:
-        """The graph's edges as triples, its nodes as entities with their mentions, in the file's order.
+        """The edges as triples, and the nodes as entities with mentions, in the file's order.
 
         `notes` counts how chunks were found, those that the corpus lacks, and what has no passage.
         DataError where no chunk is found, or a file is malformed.

@@ -74,7 +74,7 @@ class HippoRAGOpenIE(FileSource):
         return Extraction(tuple(triples), tuple(mentions), notes=notes)
 
     def _checked(self, document: Any, number: int) -> Mapping[str, Any]:
-        """A document with a text in `passage`; DataError where a field is missing or of another type."""
+        """A document with a text in `passage`; DataError: a missing or wrong field."""
         if not isinstance(document, dict):
             wrong(self.path, number, "document", document, "an object")
         if "title" in document and "text" in document:

@@ -30,7 +30,9 @@ Attributes = Mapping[str, Any]
 
 
 def extraction_of_networkx(graph: nx.Graph) -> Extraction:
-    """Entities, triples and mentions of a graph, in its order; an edge runs from its first end to its second.
+    """The entities, triples and mentions of a graph, in its order.
+
+    An edge runs from its first end to its second.
 
     Edges may have the passage that states them (`passage_id`), a description, a confidence in (0,
     1], and a `strength` in (0, 10] or a weight, see `strengths`. `notes` counts which attribute
@@ -78,7 +80,7 @@ def _mentions(
     names: Mapping[Hashable, str],
     passages: Mapping[Hashable, str],
 ) -> list[Mention]:
-    """The mentions that an edge counts; DataError unless it is of their kind, between an entity and a passage."""
+    """The count of a mention edge; DataError: its ends are not an entity and a passage."""
     entity, passage = ends
     if entity in passages:  # an undirected graph may have its passage first
         passage, entity = ends
@@ -119,7 +121,10 @@ class NameRule:
 
     @classmethod
     def of(cls, nodes: Iterable[tuple[Hashable, Attributes]]) -> NameRule:
-        """The rule of a graph: ids are names where half have a blank inside; a column names types where half repeat."""
+        """The rule of a graph: ids with blanks are names, repeated values are types.
+
+        At least half of the values decide.
+        """
         is_name = []
         captions: defaultdict[str, list[str]] = defaultdict(list)
         for node, data in nodes:
@@ -132,7 +137,7 @@ class NameRule:
         return cls(ids_first=2 * sum(is_name) >= max(len(is_name), 1), types=frozenset(types))
 
     def name(self, node: Hashable, data: Attributes) -> tuple[str, str]:
-        """A node's name, and which attribute it is, "" for the node itself; the name is "" if all are blank."""
+        """The name of a node, "" if blank, and its attribute, "" for the node itself."""
         texts = self._texts(data)
         for column, text in texts.items():
             if text.strip():
@@ -146,7 +151,7 @@ class NameRule:
         return node, ""
 
     def _texts(self, data: Attributes) -> dict[str, str]:
-        """The columns that may name a node and hold a text, also a blank one; the most specific first."""
+        """The text columns that may name a node, also blank ones, the most specific first."""
         fields = ("name",) if self.ids_first else ("name", "caption", "id")
         columns = [
             column for field in fields for column in columns_of(field, tuple(map(str, data)))
@@ -158,7 +163,7 @@ class NameRule:
         }
 
     def type_of(self, name: str, data: Attributes) -> str:
-        """The first type of a node: of Neo4j's ":Person:Captain" or ["Person"] the labels without colons."""
+        """The first type of a node, from labels such as Neo4j's ":Person:Captain" or ["Person"]."""
         types = values_of("node_type", data)
         for column, caption in columns_with("caption", data).items():
             if caption != name and (self.ids_first or column in self.types):
@@ -206,7 +211,10 @@ def _aliases(node: Hashable, number: int, data: Attributes) -> tuple[str, ...]:
 
 
 def _edges(graph: nx.Graph) -> Iterator[tuple[Hashable, Hashable, Row]]:
-    """The ends and attributes of every edge; a key that is a word ("steers", no id such as "e1") is its relation."""
+    """The ends and attributes of every edge.
+
+    A key that is a word ("steers", not an id such as "e1") is the relation.
+    """
     if graph.is_multigraph():
         edges = graph.edges(keys=True, data=True)
     else:

@@ -1,4 +1,4 @@
-"""A folder that `kg2rag build` wrote -> the extraction it holds, over the corpus that it was built on and no other.
+"""A folder of `kg2rag build` -> its extraction, over the corpus that it was built on.
 
 `build.json` records the corpus, the extractor and the losses of the graph; it is written last, so a
 folder without it holds no graph. `extraction/` has the triples, mentions and entities as JSON

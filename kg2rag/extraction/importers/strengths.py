@@ -19,7 +19,7 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+,(\d{1,2}|\d{4,})")  # "1,234" may be a th
 
 
 def strengths_of(weights: Sequence[float | None], notes: Counter[str]) -> list[float]:
-    """(n,) the strength of each relation; `notes` counts the weights that were scaled, and those that say nothing.
+    """(n,) the strength of each relation; `notes` counts scaled and uninformative weights.
 
     >>> strengths_of([3.0, 1.0, 0.0, None], Counter())
     [10.0, 5.0, 0.1, 5.0]
@@ -43,7 +43,7 @@ def strengths_of(weights: Sequence[float | None], notes: Counter[str]) -> list[f
 def filled_strengths(
     strengths: Sequence[float | None], weights: Sequence[float | None], notes: Counter[str]
 ) -> list[float]:
-    """(n,) the strengths; a missing one is that of the weight, or the default where no relation has a weight.
+    """(n,) the strengths; a missing one is that of the weight, else the default.
 
     >>> filled_strengths([2.0, None], [None, 7.0], Counter()), filled_strengths([None], [None], Counter())
     ([2.0, 10.0], [5.0])

@@ -1,4 +1,4 @@
-"""KG2RAG's published sub-graphs -> clean triples of the corpus, and raw ones; every step of the cleaning is counted.
+"""KG2RAG's published sub-graphs -> raw and clean triples; every cleaning step is counted.
 
 One JSON object a line: `{"title": …, "sentences": {"<sentence index>": [[head, relation, tail],
 …]}}`. Llama-3-8B wrote `<head## relation## tail>` lines for HotpotQA's articles, and the release
@@ -126,7 +126,7 @@ def _unmarked(end: str, notes: Counter[str]) -> str:
 
 
 def _restored(end: str, contents: str, pattern: str, notes: Counter[str]) -> str:
-    """The end with its lost letter, where the passage has no such word without it and one with it; no pronoun."""
+    """The end with its lost letter, if the passage has the word only with it; no pronouns."""
     escaped = re.escape(end)
     if (
         not end
@@ -168,7 +168,7 @@ def _has_word(text: str) -> bool:
 
 
 def _is_function_word(end: str) -> bool:
-    """Whether an end is a function word, written "after" or "After": "A" is a grade and "IT" a trade."""
+    """Whether an end is a function word, "after" or "After"; "A" and "IT" are not."""
     return end.lower() in _WORDS["function_words"] and not end.isupper()
 
 
@@ -185,7 +185,7 @@ class KG2RAGSubgraphs(FileSource):
     wanted: ClassVar[str] = "KG2RAG's sub-graphs as JSON Lines (subkgs.jsonl)"
 
     def extract(self, corpus: Corpus) -> Extraction:
-        """The triples of the corpus's titles: of paragraph passages all together, of sentence passages one by one.
+        """The triples of the corpus's titles, for paragraphs together, for sentences one by one.
 
         `notes` counts what was cleaned and dropped, titles outside the corpus and passages without
         a triple. Where several paragraphs share a title, no clean triple can be told to be of one
@@ -235,7 +235,7 @@ def _clean_triples(
     corpus: Corpus,
     notes: Counter[str],
 ) -> list[Triple]:
-    """The clean triples of sentences that are one passage; of another, none can be told to be of one of them."""
+    """The clean triples of sentence passages; triples of other passages cannot be assigned."""
     triples: list[Triple] = []
     for title, number, facts in sentences:
         rows = rows_at[title, number]

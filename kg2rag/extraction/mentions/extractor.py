@@ -1,4 +1,4 @@
-"""`Mentions`: the mention table of a corpus as an extractor, the default graph source. All of it is ours.
+"""`Mentions`: the mention table of a corpus as an extractor, the default graph source.
 
 Three ways in which encyclopaedic prose gives a thing another name are read, and joined to the
 table's keys: an acronym in brackets next to its expansion ("European Union (EU)", either way
@@ -52,7 +52,9 @@ _LONGEST_EXPANSION = 12  # words before a bracket that may be the acronym's
 
 
 class Stated(NamedTuple):
-    """A statement that `alias` is another name of `name`; an ACRONYM is matched letter by letter with its case.
+    """A statement that `alias` is another name of `name`.
+
+    An ACRONYM is matched letter by letter, with case.
 
     A NAME_OF_PAGE does not take over a name that several passages share ("San Juan", "Clock
     Tower").
@@ -192,7 +194,7 @@ def _acronyms(sentence: str) -> Iterator[Stated]:
 
 
 def _abbreviates(acronym: str, words: list[str]) -> bool:
-    """Whether the letters are the initials of the words, all of them or those that are no function words."""
+    """Whether letters are the initials of words, with or without function words."""
     if not words or not words[0][:1].isupper() or not words[-1][:1].isupper():
         return False
     letters = acronym.replace(".", "").rstrip("s").casefold()
@@ -233,7 +235,7 @@ def _opening(title: str, sentence: str) -> Iterator[Stated]:
 
 
 def _name_at(text: str, start: int, end: re.Pattern[str]) -> str:
-    """The capitalised phrase that begins at `start`, without its article; "" where `end` does not follow it."""
+    """The capitalised phrase from `start` without article; "" if `end` does not follow it."""
     match = NAME.match(text, start)
     if not match or not end.match(text, match.end()):
         return ""
@@ -327,7 +329,7 @@ class Mentions:
 def _add_terms(
     table: MentionTable, corpus: Corpus, aliases: Mapping[str, tuple[str, ...]]
 ) -> MentionTable:
-    """The table with the terms of the passages that need them, but those that are aliases already."""
+    """The table with the terms of passages that need them, without existing aliases."""
     from kg2rag.extraction.mentions.terms import needs_terms, with_terms  # compiled: scikit-learn
 
     need_terms = needs_terms(corpus)
@@ -364,7 +366,7 @@ def _term_triples(
     display: Sequence[Sequence[str]],
     untitled: NDArray[np.bool_],
 ) -> Iterator[Triple]:
-    """The rarest key of a passage without a title -> its other keys, and the rarest key of the next passage."""
+    """Rarest key of an untitled passage -> its other keys, and the next passage's rarest key."""
     from kg2rag.extraction.mentions.terms import stars  # compiled: scikit-learn
 
     strengths = _strengths(table, len(corpus))
@@ -380,7 +382,7 @@ def _entities(
     aliases: Mapping[str, tuple[str, ...]],
     n_named: int,
 ) -> Iterator[Entity]:
-    """Titles, with and without their brackets, names, terms; a name that became an alias has no record."""
+    """The records of titles, with and without brackets, names and terms, but not of aliases."""
     spellings: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for key, titles in enumerate(display[: table.n_titles]):
         for title in titles:

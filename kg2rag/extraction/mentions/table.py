@@ -1,4 +1,4 @@
-"""Which passages mention which titles and names: the table that `finding` makes of a corpus, and how it is read."""
+"""The mention table of a corpus: titles and names by passage."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class MentionTable:
 
 
 def mention_sentences(table: MentionTable, corpus: Corpus) -> tuple[IntArray, list[str]]:
-    """The place of each mention's sentence in a list of texts, and that list: "title: sentence", each once."""
+    """The index of each mention's sentence in a list, and the list of "title: sentence"."""
     place = table.row.astype(np.int64) << 32 | table.sentence
     texts: list[str] = []
     titles = corpus.titles
@@ -119,7 +119,7 @@ def mention_sentences(table: MentionTable, corpus: Corpus) -> tuple[IntArray, li
 def numbered_sentences(
     corpus: Corpus, size: int = SIZE
 ) -> Iterator[tuple[list[str], IntArray, IntArray]]:
-    """The sentences, `size` bytes of text at a time: texts, the rows of their passages, and their places in these."""
+    """The sentences by `size` bytes of text: texts, rows of their passages, and indices there."""
     blocks = np.cumsum(pc.binary_length(corpus.table["text"]).to_numpy()) // size
     for start, end in pairwise([0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(corpus)]):
         part = corpus.table.slice(start, end - start)

@@ -1,4 +1,4 @@
-"""Triples, mentions and entities -> one immutable knowledge graph over arrays, its neighbourhoods and its files."""
+"""Triples, mentions and entities -> an immutable knowledge graph over arrays."""
 
 from kg2rag.knowledge.graph.data import KnowledgeGraph
 from kg2rag.knowledge.graph.neighbourhood import Neighbour, graph_score

@@ -1,4 +1,4 @@
-"""Compressed sparse rows: what belongs to row `i` is at `indptr[i]:indptr[i + 1]` of the other arrays."""
+"""Compressed sparse rows: the entries of row `i` are at `indptr[i]:indptr[i + 1]`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Offsets = NDArray[np.int64]
 
 
 def offsets(rows: NDArray[np.integer], n_rows: int) -> Offsets:
-    """(n_rows + 1,) the place of the first entry of each row, given the row of every entry, in any order.
+    """(n_rows + 1,) the index of the first entry of each row, from the row of every entry.
 
     >>> offsets(np.array([2, 0, 2]), 4).tolist()
     [0, 1, 1, 3, 3]
@@ -33,7 +33,7 @@ def owners(indptr: NDArray[np.integer]) -> IntArray:
 
 
 def ranges(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> tuple[IntArray, IntArray]:
-    """The numbers in several half-open ranges, one range after another, and the position of each number's range.
+    """The numbers in several half-open ranges, range by range, and the range of each number.
 
     >>> numbers, which = ranges(np.array([5, 0, 7]), np.array([7, 0, 8]))
     >>> numbers.tolist(), which.tolist()
@@ -46,7 +46,7 @@ def ranges(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> tuple[IntA
 
 
 def gather(indptr: NDArray[np.integer], rows: NDArray[np.integer]) -> tuple[IntArray, IntArray]:
-    """The positions of the entries of some rows, row by row in the order given, and the place in `rows` of each.
+    """The positions of the entries of some rows, row by row, and the index in `rows` of each.
 
     >>> positions, which = gather(np.array([0, 2, 2, 3]), np.array([2, 0]))
     >>> positions.tolist(), which.tolist()
@@ -57,7 +57,7 @@ def gather(indptr: NDArray[np.integer], rows: NDArray[np.integer]) -> tuple[IntA
 
 
 def run_starts(*columns: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """(n,) whether an entry differs from the one before it in any of the columns; True for the first.
+    """(n,) whether an entry differs from its predecessor in any column; True for the first.
 
     >>> run_starts(np.array([1, 1, 1, 2]), np.array([3, 3, 4, 4])).tolist()
     [True, False, True, True]
@@ -68,7 +68,7 @@ def run_starts(*columns: NDArray[np.generic]) -> NDArray[np.bool_]:
 
 
 class Columns:
-    """Base of a frozen dataclass of arrays, which are made read-only."""
+    """The base of frozen dataclasses of arrays; it makes the arrays read-only."""
 
     def __post_init__(self) -> None:
         for array in vars(self).values():
@@ -83,10 +83,10 @@ def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
 
 @dataclass(frozen=True, eq=False)
 class Incidence(Columns):
-    """How often the members of one kind meet those of another: entities and passages, either way round.
+    """The counts of pairs of two kinds, such as entities and passages, as compressed rows.
 
-    `others`, (n_pairs,), ascend within each row, no pair twice; `counts`, (n_pairs,), are at least
-    1.
+    `others`, (n_pairs,), ascend within each row without repetition; `counts`, (n_pairs,), are at
+    least 1.
     """
 
     indptr: Offsets
@@ -94,28 +94,31 @@ class Incidence(Columns):
     counts: Codes
 
     def of(self, code: int) -> tuple[Codes, Codes]:
-        """The members that `code` meets, ascending, and how often."""
+        """The partners of `code`, ascending, and their counts."""
         inside = slice(self.indptr[code], self.indptr[code + 1])
         return self.others[inside], self.counts[inside]
 
     def of_all(self, codes: NDArray[np.integer]) -> Codes:
-        """The members that any of `codes` meets, code by code; one that several meet is repeated."""
+        """The partners of all `codes`, code by code; common partners are repeated."""
         return self.others[gather(self.indptr, codes)[0]]
 
     @property
     def owners(self) -> Codes:
-        """(n_pairs,) the member that each pair belongs to."""
+        """(n_pairs,) the row of each pair."""
         return owners(self.indptr).astype(np.int32)
 
     def transposed(self, n_others: int) -> Incidence:
-        """The same pairs, seen from the other side."""
+        """The same pairs with rows and partners exchanged."""
         return incidence(self.others, self.owners, self.counts, n_others)
 
 
 def incidence(
     rows: NDArray[np.integer], others: NDArray[np.integer], counts: NDArray[np.integer], n_rows: int
 ) -> Incidence:
-    """The incidence of pairs, (n,) each; the counts of a repeated pair are added, and pairs of sum 0 left out."""
+    """The incidence of pairs, (n,) each.
+
+    The counts of repeated pairs are added; pairs with sum 0 are left out.
+    """
     pairs = csr_array(
         (counts, (rows, others)), shape=(n_rows, int(others.max(initial=0)) + 1), dtype=np.int32
     )

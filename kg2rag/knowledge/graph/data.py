@@ -1,6 +1,7 @@
 """`KnowledgeGraph`: the triples and mentions of a corpus as arrays, with sizes and lookup.
 
-Functions that take a graph are its methods, too; their modules import it only for type checkers.
+Functions over a graph in other modules are also its methods; those modules import it only for type
+checkers.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from kg2rag.types import Corpus, IntArray, Triple
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KnowledgeGraph:
-    """Entities, the triples between them and the passages that name them; immutable, equal if the contents are.
+    """Entities, the triples between them, and the passages that name them; immutable.
+
+    Graphs with equal contents are equal.
 
     Entities, triples and passages are numbered from 0: an entity by first appearance (its *code*),
     a triple in the order given, a passage by its row in the corpus. Make one with `build` or
@@ -36,14 +39,14 @@ class KnowledgeGraph:
 
     Attributes
     ----------
-    names, types, descriptions, aliases : (n_entities,) the first spelling of each, and what the source said; "" and ()
-        where it said nothing.
+    names, types, descriptions, aliases : (n_entities,) the first spelling of each entity, and the source's type,
+        description and aliases; "" and () if it has none.
     relations : the distinct relations, in order of appearance.
-    triple_descriptions : the distinct descriptions of triples, in order of appearance, after "", which stands for none.
+    triple_descriptions : "", for no description, then the distinct descriptions, in order of appearance.
     triples : the triples as columns.
-    mentions : entity -> corpus rows, with counts. Every mention and both ends of every triple count one each.
+    mentions : entity -> corpus rows, with counts. Every mention and both ends of every triple count once.
     passage_ids : the corpus's ids, by row; shared, never copied.
-    notes : what extraction and building cleaned, merged or dropped, by cause.
+    notes : the numbers of cleaned, merged and dropped items, by cause.
     """
 
     names: tuple[str, ...]
@@ -56,7 +59,7 @@ class KnowledgeGraph:
     passage_ids: Sequence[str]
     triple_descriptions: tuple[str, ...] = ("",)
     notes: Mapping[str, int] = field(default_factory=dict)
-    # strategies read the same few over and over
+    # A cache: strategies read the same few triples repeatedly.
     _written: dict[int, Triple] = field(init=False, default_factory=dict)
 
     neighbours = neighbours
@@ -72,7 +75,7 @@ class KnowledgeGraph:
 
     @classmethod
     def build(cls, extraction: Extraction, corpus: Corpus) -> KnowledgeGraph:
-        """The graph of what an extractor found in a corpus; an empty extraction makes an empty graph.
+        """The graph of an extraction from a corpus; an empty extraction makes an empty graph.
 
         Exact duplicates (head, relation, tail and passage) become one triple with the greatest
         strength and confidence among them and the first description, counted in `notes`.
@@ -124,7 +127,7 @@ class KnowledgeGraph:
 
     @cached_property
     def code_of(self) -> dict[str, int]:
-        """Key of a name, else of an alias, else of either without strokes (Lodz) -> the entity's code."""
+        """Key -> entity code: keys of names, of aliases, then of both without strokes (Lodz)."""
         codes = {entity_key(name): code for code, name in enumerate(self.names)}
         for code, aliases in enumerate(self.aliases):
             for alias in aliases:
@@ -134,14 +137,14 @@ class KnowledgeGraph:
         return codes
 
     def find(self, name: str) -> int | None:
-        """The code of an entity by any spelling of its name, else by an alias; None if there is no such entity.
+        """The code of an entity by its name, else by an alias, in any spelling; None if unknown.
 
         An alias that several entities claim belongs to the first of them.
         """
         return self.code_of.get(entity_key(name))
 
     def entity(self, name: str) -> int:
-        """The code of an entity, as `find`; KeyError names the nearest entities."""
+        """The code of an entity, as `find`; KeyError suggests the nearest names."""
         code = self.find(name)
         if code is not None:
             return code
@@ -155,7 +158,7 @@ class KnowledgeGraph:
         )
 
     def relations_among(self, names: Iterable[str]) -> NDArray[np.bool_]:
-        """(n_relations,) which relations have one of these names, in any spelling.
+        """(n_relations,) whether each relation has one of these names, in any spelling.
 
         ValueError: the graph lacks one.
         """
@@ -170,7 +173,7 @@ class KnowledgeGraph:
         return np.array([key in name_of for key in keys], dtype=bool)
 
     def triple(self, index: int) -> Triple:
-        """The triple at `index`, with names in place of codes; its passage is "" if none states it."""
+        """The triple at `index`, with names instead of codes; its passage may be ""."""
         if index not in self._written:
             table = self.triples
             passage = int(table.passages[index])
@@ -179,8 +182,7 @@ class KnowledgeGraph:
                 relation=self.relations[table.relations[index]],
                 tail=self.names[table.tails[index]],
                 passage_id=self.passage_ids[passage] if passage >= 0 else "",
-                # By way of text: the shortest number that is this float32, so that 0.9 comes back
-                # as 0.9.
+                # Through text: the shortest decimal of a float32, so that 0.9 remains 0.9.
                 strength=float(str(table.strengths[index])),
                 confidence=float(str(table.confidences[index])),
                 description=self.triple_descriptions[table.descriptions[index]],
@@ -189,26 +191,25 @@ class KnowledgeGraph:
 
     @cached_property
     def adjacency(self) -> Adjacency:
-        """Entity to entity, both ways."""
+        """The triples as an adjacency of entities, in both directions."""
         return Adjacency.of(self.triples, self.n_entities)
 
     @cached_property
     def mentioned(self) -> Incidence:
-        """Corpus row -> entities, with counts: `mentions` the other way round."""
+        """Corpus row -> entities, with counts: `mentions` transposed."""
         return self.mentions.transposed(self.n_passages)
 
     @cached_property
     def stated(self) -> tuple[Offsets, Codes]:
-        """Corpus row -> the triples that the passage states, as (indptr, triples): ascending within a passage."""
+        """Corpus row -> the triples that the passage states, as (indptr, triples)."""
         stating = np.flatnonzero(self.triples.passages >= 0)
         rows = self.triples.passages[stating]
-        return offsets(rows, self.n_passages), stating[np.argsort(rows, kind="stable")].astype(
-            np.int32
-        )
+        triples = stating[np.argsort(rows, kind="stable")].astype(np.int32)
+        return offsets(rows, self.n_passages), triples
 
     @cached_property
     def mention_counts(self) -> IntArray:
-        """(n_entities,) how often each entity is named in the whole corpus."""
+        """(n_entities,) the number of mentions of each entity in the corpus."""
         totals = np.bincount(
             self.mentions.owners, weights=self.mentions.counts, minlength=self.n_entities
         )
@@ -216,17 +217,17 @@ class KnowledgeGraph:
 
     @cached_property
     def degrees(self) -> IntArray:
-        """(n_entities,) how many triples each entity is an end of."""
+        """(n_entities,) the number of triples of each entity."""
         return np.diff(self.adjacency.indptr)
 
     @cached_property
     def entity_types(self) -> tuple[str, ...]:
-        """The distinct types of the entities, sorted; those without one left out."""
+        """The distinct types of the entities, sorted, without ""."""
         return tuple(sorted(set(self.types) - {""}))
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 over everything but the notes: equal graphs over equal passage ids have equal fingerprints."""
+        """sha256 over everything but the notes; graphs are equal if their fingerprints are."""
         digest = hashlib.sha256()
         for texts in (
             self.names,
@@ -248,12 +249,9 @@ class KnowledgeGraph:
         )
         for array in (*codes, table.strengths, table.confidences, mentions.indptr):
             digest.update(array.tobytes())
-        if table.descriptions.any():  # what is kept under a graph without any stays valid
-            digest.update(
-                repr(
-                    [self.triple_descriptions[code] for code in table.descriptions.tolist()]
-                ).encode()
-            )
+        if table.descriptions.any():  # graphs without descriptions keep their former fingerprint
+            descriptions = [self.triple_descriptions[code] for code in table.descriptions.tolist()]
+            digest.update(repr(descriptions).encode())
         return digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:

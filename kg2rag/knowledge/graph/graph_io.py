@@ -1,8 +1,8 @@
 """A knowledge graph -> three Parquet files and back, a networkx graph, the folder of a build.
 
-The files (entities, triples, mentions) hold names and passage ids, not codes: `triples.parquet`
-reads in pandas as it is, and `triples(FILE)` takes it. networkx attributes are strings and numbers
-only, so `networkx.write_graphml` and Gephi take the result as it is;
+The files (entities, triples, mentions) hold names and passage ids, not codes: pandas and the source
+`triples(FILE)` read `triples.parquet`. networkx attributes are strings and numbers only, so
+`networkx.write_graphml` and Gephi accept the result;
 `kg2rag.extraction.importers.networkx_graph` reads it back.
 """
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from kg2rag.knowledge.graph import KnowledgeGraph
 
-PASSAGE = "passage:"  # before the id, in the name of a passage's node
+PASSAGE = "passage:"  # prefix of the id in the name of a passage's node
 EDGE_FIELDS = ("relation", "description", "strength", "confidence", "passage_id")
 
 
@@ -80,7 +80,7 @@ def to_networkx(graph: KnowledgeGraph, *, passages: bool = False) -> nx.MultiDiG
 
 
 def _add_passages(exported: nx.MultiDiGraph, graph: KnowledgeGraph) -> None:
-    """Add the passages to a networkx graph, and an edge to each from every entity named in it."""
+    """Add the passages to a networkx graph, with edges from the entities that they name."""
     for id_ in graph.passage_ids:
         if PASSAGE + id_ in exported:
             raise ValueError(
@@ -94,7 +94,7 @@ def _add_passages(exported: nx.MultiDiGraph, graph: KnowledgeGraph) -> None:
         )
 
 
-# raise it when the files, or what a graph is built of, change, so that stored graphs are built anew
+# Raise it if the files or the rules of building change, so that stored graphs are rebuilt.
 VERSION = 5
 _NOTES = b"kg2rag.notes"
 _TEXT = pa.string()
@@ -151,7 +151,7 @@ def write_files(graph: KnowledgeGraph, directory: Path) -> None:
 
 
 def read(directory: Path, corpus: Corpus) -> dict[str, Any]:
-    """The fields of a graph that `save` wrote, but for the passage ids.
+    """The fields of a saved graph, without the passage ids.
 
     Raises
     ------
@@ -219,7 +219,7 @@ def _read_notes(path: Path, table: pa.Table) -> dict[str, int]:
 
 
 def _table(file: Path) -> pa.Table:
-    """A table with its columns, of their types and, but for the passages of triples, without nulls."""
+    """A table with the expected columns and types, without nulls; triples may lack a passage."""
     table = read_parquet(file)
     for name, kind in COLUMNS[file.name].items():
         if name not in table.column_names or table[name].type != kind:
@@ -279,7 +279,7 @@ def write_graph(
     failed_passages: int = 0,
     usage: Mapping[str, object] | None = None,
 ) -> KnowledgeGraph:
-    """Build the graph and write its folder, whole or not at all, in place of a former graph; the graph.
+    """Build the graph and write its folder atomically, in place of a former graph; the graph.
 
     FileExistsError : a file would be overwritten that kg2rag did not write, or that was edited since.
     """
@@ -292,7 +292,7 @@ def write_graph(
         written = sorted(file for file in partial.rglob("*") if file.is_file())
         failed = list(failures)
         if failed:
-            # after the listing: a later build may write it again
+            # Not listed in `files`, since a later build may rewrite it.
             write_jsonl(failed, partial / FAILED)
         about = About(
             version=version("kg2rag"),
@@ -311,7 +311,7 @@ def write_graph(
 
 
 def write_failures(directory: Path, failures: Iterable[Mapping[str, object]]) -> Path:
-    """Write the list of failures of a build without a graph; its path. An existing graph is kept."""
+    """Write the failures of a build without a graph; the path. An existing graph is kept."""
     with new_outputs(directory, "graph", keep_former=True) as partial:
         write_jsonl(failures, partial / FAILED)
     return directory / FAILED

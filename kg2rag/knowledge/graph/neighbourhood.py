@@ -1,8 +1,8 @@
-"""Entities -> the entities around them, each with the path that reached it, their score, and the subgraph of some.
+"""Entities -> their neighbourhood, with the path to each neighbour, its score, and subgraphs.
 
-Breadth-first over the triples, both ways, one numpy pass a hop. Ours: how strong a path is, and
-what `limit` counts. The graph score is the formula of the graph-augmented design (docs:
-strategies).
+The search is breadth-first over the triples, in both directions, one numpy pass per hop. Ours: the
+weight of a path, and the meaning of `limit`. The graph score is the formula of the graph-augmented
+design (docs: strategies).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Flags = NDArray[np.bool_]
 
 
 class Neighbour(NamedTuple):
-    """An entity that a walk from `seed` reached over the triples of `path`; `weight` is the weakest strength on it."""
+    """An entity reached from `seed` by `path`, triples; `weight` is their weakest strength."""
 
     entity: int
     hop: int
@@ -38,8 +38,8 @@ class Neighbour(NamedTuple):
 class Layer(NamedTuple):
     """The entities first reached at one hop, (n,) each, by (-weight, entity).
 
-    `parents` are positions in the layer before (first: the seeds), `via` the triples last walked,
-    `sums` the strengths of the path, added up.
+    `parents` are positions in the previous layer (at first, the seeds), `via` the last triples of
+    the paths, `sums` the sums of the strengths on the paths.
     """
 
     entities: IntArray
@@ -51,9 +51,9 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
-    """The entities around some seeds as columns, (n,) each, ordered by (hop, -weight, code): `neighbours` as arrays.
+    """The entities around some seeds as columns, (n,) each, ordered by (hop, -weight, code).
 
-    Each entity comes once; its weight is the weakest strength on its path, in (0, 10].
+    Each entity occurs once; its weight is the weakest strength on its path, in (0, 10].
     """
 
     seeds: IntArray
@@ -63,7 +63,7 @@ class Neighbourhood:
     hops: IntArray
 
     def neighbour(self, position: int) -> Neighbour:
-        """The entity at a position of the columns, with its path and the seed it began at."""
+        """The neighbour at a position of the columns, with its path and seed."""
         hop = int(self.hops[position])
         path: list[int] = []
         parent = position - sum(len(layer.entities) for layer in self.layers[: hop - 1])
@@ -85,12 +85,14 @@ def neighbourhood(
     relation_types: Iterable[str] | None = None,
     limit: int | None = None,
 ) -> Neighbourhood:
-    """The entities within `hops` triples of the seeds, walked both ways; ordered by (hop, -weight, code).
+    """The entities within `hops` triples of the seeds, in both directions.
 
-    Every entity comes once, by its smallest hop from any seed, and the seeds themselves do not
-    come. Its path lengthens the path of an entity one hop nearer by one triple. Of several, the one
-    of greatest weight (the weakest strength on the path) is kept, then the one of the greatest sum
-    of strengths, then the one whose last triple came first.
+    They are ordered by (hop, -weight, code).
+
+    Every entity occurs once, at its smallest hop from any seed; the seeds are left out. Its path
+    extends that of an entity one hop nearer by one triple. Ties are broken by the greatest weight
+    (the weakest strength on the path), then the greatest sum of strengths, then the first last
+    triple.
 
     Parameters
     ----------
@@ -98,8 +100,8 @@ def neighbourhood(
     hops : 1 to 3.
     min_weight : triples of less strength, 0 to 10, are not walked.
     relation_types : walk only these relations; case and punctuation do not matter.
-    limit : from each entity walk on to at most so many entities that no earlier hop reached, over its strongest
-        triples (then the first in the graph). It bounds a hub's share, not the length of the result.
+    limit : the maximum of new entities from each entity, over its strongest triples (then the first in the graph).
+        It bounds a hub's share, not the length of the result.
 
     IndexError: no such entity. ValueError: an option out of range, or a relation that the graph
     lacks.
@@ -112,7 +114,7 @@ def neighbourhood(
     require("hops", hops, int, between(1, 3))
     require("min_weight", min_weight, float, between(0, 10))
     require("limit", limit, int | None, at_least(1))
-    # As float32: 0.3 from a file must not fall below the 0.3 of a caller.
+    # As float32: a strength of 0.3 from a file must not be below a caller's 0.3.
     is_walked = graph.triples.strengths >= np.float32(min_weight)
     if relation_types is not None:
         is_walked &= graph.relations_among(relation_types)[graph.triples.relations]
@@ -132,7 +134,7 @@ def neighbourhood(
 def _next_layer(
     graph: KnowledgeGraph, layer: Layer, is_unseen: Flags, is_walked: Flags, limit: int | None
 ) -> Layer:
-    """The unseen entities that triples which may be walked join to a layer."""
+    """The unseen entities that the allowed triples join to a layer."""
     adjacency = graph.adjacency
     slots, parents = gather(adjacency.indptr, layer.entities)
     is_open = is_unseen[adjacency.neighbours[slots]] & is_walked[adjacency.triples[slots]]
@@ -152,7 +154,10 @@ def _next_layer(
 
 
 def _first_slots(entities: NDArray[np.integer], parents: IntArray, limit: int) -> IntArray:
-    """The positions of the first slot of each entity, `limit` a parent, whose slots come strongest first."""
+    """The positions of the first slots of each parent's first `limit` entities.
+
+    The slots of a parent are ordered by descending strength.
+    """
     order = np.lexsort((np.arange(len(entities)), entities, parents))
     first = np.sort(order[run_starts(parents[order], entities[order])])
     rank = np.arange(len(first)) - np.searchsorted(parents[first], parents[first])
@@ -160,7 +165,7 @@ def _first_slots(entities: NDArray[np.integer], parents: IntArray, limit: int) -
 
 
 def neighbours(graph: KnowledgeGraph, entities: Iterable[int], **options: Any) -> list[Neighbour]:
-    """The `neighbourhood` of some entities as a list; it has the options and errors of that."""
+    """The `neighbourhood` of some entities as a list, with its options and errors."""
     around = neighbourhood(graph, entities, **options)
     return [around.neighbour(position) for position in range(len(around.entities))]
 
@@ -169,16 +174,15 @@ def ego(
     graph: KnowledgeGraph, entity: int, *, hops: int = 1, limit: int | None = None
 ) -> KnowledgeGraph:
     """The subgraph of an entity and its `neighbours`."""
-    return induced(
-        graph, [entity, *neighbourhood(graph, [entity], hops=hops, limit=limit).entities.tolist()]
-    )
+    around = neighbourhood(graph, [entity], hops=hops, limit=limit)
+    return induced(graph, [entity, *around.entities.tolist()])
 
 
 def induced(graph: KnowledgeGraph, codes: Iterable[int]) -> KnowledgeGraph:
-    """The entities, every triple with both ends among them, and their mentions; renumbered in their old order.
+    """The subgraph of some entities, with the triples between them and their mentions.
 
-    Relations are those of the triples left, by first appearance: so a subgraph equals the graph
-    built of its triples. IndexError: no such entity.
+    Entities are renumbered in their order, and relations by first appearance, so that a subgraph
+    equals the graph built from its triples. IndexError: no such entity.
     """
     members = np.unique(np.array(list(codes), dtype=np.int64))
     if len(members) and not 0 <= members[0] <= members[-1] < graph.n_entities:
@@ -214,11 +218,12 @@ def induced(graph: KnowledgeGraph, codes: Iterable[int]) -> KnowledgeGraph:
 
 
 def graph_score(strength: ArrayLike, hop: ArrayLike, mentions: ArrayLike) -> FloatArray:
-    """How much a passage gains from being reached through an entity: in [0, 1], broadcast over its arguments.
+    """The gain of a passage that is reached through an entity, in [0, 1]; arguments broadcast.
 
     (strength / 10) * 2^-(hop - 1) * (0.7 + 0.3 * min(log2(mentions + 1) / 5, 1))
 
-    `strength` : of the path, 0 to 10. `hop` : from 1. `mentions` : of the entity; 31 and more count the same.
+    `strength` : that of the path, 0 to 10. `hop` : from 1. `mentions` : the number of the entity's mentions, capped
+    at 31.
     ParameterError: a number out of range.
 
     >>> graph_score(strength=10, hop=[1, 2], mentions=31).tolist()

@@ -1,4 +1,4 @@
-"""Passages or entities -> the triple graph around them, breadth-first, what is connected, and maximum spanning trees.
+"""Passages or entities -> surrounding triples, components, maximum spanning trees.
 
 `surroundings` walks over triples that a passage states, after Zhu et al., "Knowledge Graph-Guided
 RAG", NAACL 2025, Eq. 3 to 5, and `spanning_trees` are those of Sec. 2.3. Ours, where the paper is
@@ -27,10 +27,10 @@ Codes = NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class TriplePaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> the triples that led there, whose texts are written when they are read: few of them ever are.
+    """Corpus row -> its path of triples, lazily: few paths are ever read.
 
-    `evidence` led to each row; `triples` gives the codes of the triples behind that, in the order
-    walked. By default the evidence is these codes.
+    `evidence` : the evidence for each row. `triples` : converts it to indices of triples, in path
+    order; by default the evidence is these indices.
     """
 
     graph: KnowledgeGraph
@@ -51,9 +51,9 @@ class TriplePaths(Mapping[int, tuple[Triple, ...]]):
 class Surroundings:
     """The part of the graph around some seed passages.
 
-    `triples`, (n,) ascending, have both ends reached; `hops`, (n_entities,), are those from an
-    entity of the seeds' triples, or -1; `via`, (n_entities,), is the triple that reached it: at hop
-    0 one of the first seed that names it.
+    `triples`, (n,) ascending, have both ends reached. `hops`, (n_entities,), is the distance from an
+    entity of the seeds' triples, or -1. `via`, (n_entities,), is the triple that reached it; at hop
+    0, a triple of the first seed that names it.
     """
 
     graph: KnowledgeGraph
@@ -62,11 +62,10 @@ class Surroundings:
     via: IntArray
 
     def path(self, triple: int) -> tuple[int, ...]:
-        """The triples from a seed passage's own triple to this one, which comes last."""
+        """The path of triples from a seed passage's triple to this one."""
         table = self.graph.triples
-        entity = min(
-            int(table.heads[triple]), int(table.tails[triple]), key=lambda end: int(self.hops[end])
-        )
+        ends = (int(table.heads[triple]), int(table.tails[triple]))
+        entity = min(ends, key=lambda end: int(self.hops[end]))
         path = [triple]
         while self.via[entity] != path[0]:
             path.insert(0, int(self.via[entity]))
@@ -80,7 +79,9 @@ class Surroundings:
 def surroundings(
     graph: KnowledgeGraph, rows: IntArray, hops: int, mask: IntArray | None = None
 ) -> Surroundings:
-    """Walk breadth-first from every entity of the passages' triples, over those of the passages in `mask`, or all.
+    """The triples within `hops` of the seed passages' entities, by breadth-first search.
+
+    `mask` : the passages whose triples may be walked, None for all that a passage states.
 
     The order of `rows`, the seed passages, decides only which path is kept.
     """
@@ -96,7 +97,7 @@ def surroundings(
 
 
 def stated_by(graph: KnowledgeGraph, rows: IntArray) -> IntArray:
-    """The triples that some passages state, passage by passage in the order given, each passage's ascending."""
+    """The triples that some passages state, in the order of `rows`, then ascending."""
     indptr, triples = graph.stated
     return triples[gather(indptr, rows)[0]].astype(np.int64)
 
@@ -104,7 +105,7 @@ def stated_by(graph: KnowledgeGraph, rows: IntArray) -> IntArray:
 def _breadth_first(
     graph: KnowledgeGraph, entities: Codes, triples: Codes, hops: int, usable: Flags
 ) -> tuple[IntArray, IntArray]:
-    """(n_entities,) each: the hop of an entity, 0 for those given; and the first triple that reached it; or -1."""
+    """(n_entities,) each: hop, 0 at the start, and first triple to each entity; -1 if unreached."""
     hop_of, via = np.full((2, graph.n_entities), -1, dtype=np.int64)
     for hop in range(hops + 1):
         unseen = np.flatnonzero(hop_of[entities] < 0)
@@ -123,9 +124,10 @@ def _breadth_first(
 def entity_hops(
     graph: KnowledgeGraph, seeds: Iterable[int], hops: int, allowed: Flags | None = None
 ) -> IntArray:
-    """(n_entities,) the triples between each entity and the nearest seed; -1 if there are more than `hops`.
+    """(n_entities,) the hops from each entity to the nearest seed; -1 beyond `hops`.
 
-    `allowed` : (n_passages,) the passages whose triples may be walked, None for all; those of no passage always may.
+    `allowed` : (n_passages,) the passages whose triples may be walked, None for all. Triples without a passage
+    always may.
     """
     codes = np.fromiter(seeds, dtype=np.int64)
     usable = np.ones(graph.n_triples, dtype=bool)
@@ -137,7 +139,9 @@ def entity_hops(
 def passage_hops(
     graph: KnowledgeGraph, entities: IntArray, allowed: Flags | None = None
 ) -> IntArray:
-    """(n_passages,) the least hop among the entities that a passage names; -1 if none was reached or it is not allowed.
+    """(n_passages,) the minimum hop of the entities that a passage names; -1 if none is reached.
+
+    Passages outside `allowed` have -1, too.
 
     `entities` are hops, (n_entities,), as from `entity_hops`.
     """
@@ -153,7 +157,7 @@ def passage_hops(
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """The connected components of a graph: `labels`, (n_entities,), number that of each entity.
+    """The connected components of a graph: `labels`, (n_entities,), is that of each entity.
 
     `nodes` and `rows`, (n_pairs,), are an entity and a passage that names it.
     """
@@ -177,13 +181,16 @@ class Components:
         return cls(labels, graph.mentions.owners, graph.mentions.others)
 
     def rows_with(self, nodes: Iterable[int]) -> IntArray:
-        """The passages of every node connected with one of these, ascending; none for none."""
+        """The passages that name a node of the same components as `nodes`, ascending."""
         labels = self.labels[np.fromiter(nodes, dtype=np.int64)]
         return np.unique(self.rows[np.isin(self.labels[self.nodes], labels)]).astype(np.int64)
 
 
 class Tree(NamedTuple):
-    """A spanning tree as a depth-first walk: edge numbers, the root first, and the position of each parent, or -1."""
+    """A spanning tree as a depth-first walk: edges, root first, and the position of each parent.
+
+    The parent of the root is -1.
+    """
 
     edges: list[int]
     parents: list[int]
@@ -198,7 +205,9 @@ class Tree(NamedTuple):
 
 
 def spanning_trees(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> list[Tree]:
-    """The maximum spanning trees of an undirected multigraph, the one with the best edge first; each walked from that.
+    """The maximum spanning trees of an undirected multigraph, best edge first.
+
+    Each tree is walked from its best edge.
 
     `heads` and `tails`, (n_edges,), are vertex numbers of any size; edge i is preferred to edge j
     if i < j. Of parallel edges the first is kept; self-loops are dropped.
@@ -228,24 +237,20 @@ def _spanning_forest(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> 
     vertices, numbers = np.unique(np.stack([heads[proper], tails[proper]]), return_inverse=True)
     low, high = np.sort(numbers.reshape(2, -1).astype(np.int64), axis=0)
     first = np.unique(low * len(vertices) + high, return_index=True)[1]
-    # Weights are ranks of preference, so all differ and the tree is the only one: scipy sorts
-    # unstably.
-    matrix = csr_array(
-        (first + 1.0, (low[first], high[first])), shape=(len(vertices), len(vertices))
-    )
-    forest: list[int] = proper[
-        np.sort(minimum_spanning_tree(matrix).data.astype(np.int64) - 1)
-    ].tolist()
+    # scipy sorts unstably; distinct weights, the ranks of preference, make the forest unique.
+    shape = (len(vertices), len(vertices))
+    matrix = csr_array((first + 1.0, (low[first], high[first])), shape=shape)
+    ranks = minimum_spanning_tree(matrix).data.astype(np.int64) - 1
+    forest: list[int] = proper[np.sort(ranks)].tolist()
     return forest
 
 
 def _walk_tree(
     root: int, ends: Mapping[int, tuple[int, int]], incident: Mapping[int, list[int]]
 ) -> Tree:
-    """The depth-first walk of the tree that an edge belongs to, from that edge."""
+    """The depth-first walk of a tree from one of its edges."""
     tree = Tree([], [])
-    # (edge, the vertices it leads to, position of the edge before it); the top of the stack is
-    # walked next.
+    # (edge, vertices it leads to, position of its parent); the top of the stack is walked next.
     stack: list[tuple[int, tuple[int, ...], int]] = [(root, ends[root][::-1], -1)]
     while stack:
         edge, vertices, parent = stack.pop()

@@ -1,13 +1,12 @@
-"""A knowledge graph and a seed -> a graph that is wrong in a known way: the control of every graph strategy.
+"""A knowledge graph and a seed -> a perturbed graph, the control of every graph strategy.
 
-`drop` and `add` measure how much an extractor's omissions and inventions cost. `shuffle` is the
-placebo: the same graph under other labels, with no information on which passages belong together
+`drop` and `add` measure the cost of an extractor's omissions and inventions. `shuffle` is the
+placebo: the same graph under other labels, without information on related passages
 (docs/decisions/18). Entities swap their names (with types, descriptions and aliases), passages
-their places in triples and mentions, each with one of the same type and nearly the same degree
-(except the few greatest hubs, which have no like). So sizes, components and degrees are equal, and
-each name and passage keeps about its number of triples and mentions. Where each question searches
-its own candidates (setting "distractor"), the placebo's links mostly lead out of them: compare in
-the pooled setting.
+their places in triples and mentions. Partners have the same type and nearly the same degree, except
+for the few greatest hubs. Sizes, components and degrees are therefore equal, and each name and
+passage keeps about its number of triples and mentions. Compare in the pooled setting: with
+candidates per question (setting "distractor"), most links of the placebo lead outside them.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from kg2rag.types import IntArray, at_least, between, require
 
 if TYPE_CHECKING:
     from kg2rag.knowledge.graph import KnowledgeGraph
-GROUP = 4  # labels swap within so many nodes of neighbouring degree
+GROUP = 4  # the number of nodes of neighbouring degree that swap labels
 _ROUNDS = 100
 
 
@@ -38,14 +37,14 @@ def perturbed(
     shuffle: bool = False,
     seed: int = 0,
 ) -> KnowledgeGraph:
-    """The graph less some triples, with some random ones, shuffled: in this order.
+    """The graph after dropping triples, adding random ones, and shuffling, in this order.
 
     Parameters
     ----------
-    drop : share of the triples to be left out, in [0, 1]; the mentions that they made go with them. Entities stay.
-    add : number of random triples as a share of the triples left, at least 0. Head, tail, relation, passage and
-        weights are each drawn from the graph's own triples, so that hubs stay hubs and relations keep their shares;
-        their passages mention both ends. No new triple is a loop, or in the graph already.
+    drop : the share of triples to drop, in [0, 1], with their mentions. Entities remain.
+    add : the number of random triples as a share of the remaining ones, at least 0. Head, tail, relation, passage
+        and weights are each drawn from the graph's triples, so that degrees and relations keep their distribution.
+        No new triple is a loop or in the graph.
     shuffle : swap labels, see above.
     seed : same graph, same seed, same result.
 
@@ -53,7 +52,7 @@ def perturbed(
     """
     require("drop", drop, float, between(0, 1))
     require("add", add, float, at_least(0))
-    # A stream each, so that the same triples are dropped whatever the other options.
+    # One stream each: the dropped triples do not depend on the other options.
     dropping, adding, shuffling = (np.random.default_rng([seed, part]) for part in range(3))
     if drop:
         graph = _without_triples(graph, round(drop * graph.n_triples), dropping)
@@ -68,7 +67,7 @@ def perturbed(
 def _without_triples(
     graph: KnowledgeGraph, count: int, random: np.random.Generator
 ) -> KnowledgeGraph:
-    """The graph without so many triples, drawn at random."""
+    """The graph without `count` random triples."""
     dropped = np.sort(random.choice(graph.n_triples, size=count, replace=False))
     left = np.setdiff1d(np.arange(graph.n_triples), dropped, assume_unique=True)
     return replace(
@@ -82,7 +81,7 @@ def _without_triples(
 def _with_random_triples(
     graph: KnowledgeGraph, count: int, random: np.random.Generator
 ) -> KnowledgeGraph:
-    """The graph with so many new triples."""
+    """The graph with `count` new random triples."""
     new = _random_triples(graph.triples, count, random)
     columns = zip(vars(graph.triples).values(), vars(new).values(), strict=True)
     return replace(
@@ -94,10 +93,10 @@ def _with_random_triples(
 
 
 def _random_triples(table: TripleTable, size: int, random: np.random.Generator) -> TripleTable:
-    """New triples, with each part drawn from the triples of a table."""
+    """New triples whose parts are drawn from the triples of a table."""
     parts = (table.heads, table.relations, table.tails, table.passages)
     existing = set(zip(*(part.tolist() for part in parts), strict=True))
-    sources: dict[tuple[int, ...], int] = {}  # a new triple -> the triple that its weights are of
+    sources: dict[tuple[int, ...], int] = {}  # a new triple -> the triple with its weights
     for _ in range(_ROUNDS):
         draws = random.integers(len(table), size=(5, size))
         columns = [part[draw].tolist() for part, draw in zip(parts, draws[:4], strict=True)]
@@ -113,9 +112,8 @@ def _random_triples(table: TripleTable, size: int, random: np.random.Generator) 
             "Add fewer."
         )
     weights = np.array(list(sources.values()))
-    heads, relations, tails, passages = (
-        np.ascontiguousarray(c) for c in np.array(list(sources), dtype=np.int32).T
-    )
+    columns_of_new = np.array(list(sources), dtype=np.int32).T
+    heads, relations, tails, passages = map(np.ascontiguousarray, columns_of_new)
     return TripleTable(
         heads=heads,
         relations=relations,
@@ -123,7 +121,7 @@ def _random_triples(table: TripleTable, size: int, random: np.random.Generator) 
         passages=passages,
         strengths=table.strengths[weights],
         confidences=table.confidences[weights],
-        # a description names the ends that it was written of
+        # A description names the original ends.
         descriptions=np.zeros(size, dtype=np.int32),
     )
 
@@ -137,7 +135,7 @@ def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGr
     out_degrees = np.bincount(table.heads, minlength=size)
     entities = np.arange(size, dtype=np.int32)
     kinds = pd.factorize(np.array(graph.types, dtype=object))[0]
-    # those that are the only one of their type swap with each other
+    # Entities with unique types swap with each other.
     kinds[np.bincount(kinds)[kinds] == 1] = size
     for members in pd.Series(kinds).groupby(kinds).indices.values():
         numbers = [graph.degrees[members], out_degrees[members], np.diff(mentions.indptr)[members]]
@@ -163,16 +161,15 @@ def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGr
 
 
 def swap_labels(numbers: list[NDArray[np.integer]], random: np.random.Generator) -> IntArray:
-    """(n,) a random permutation in which every member goes to the place of another with nearly the same numbers.
+    """(n,) a random permutation between members with nearly the same numbers.
 
-    Members are ordered by `numbers`, columns of (n,), the most important first, equal ones at
-    random; they swap places in a cycle with their neighbours, `GROUP` at a time. Only a single
-    member keeps its place.
+    Members are sorted by `numbers`, columns of (n,), the most important first, with random ties.
+    Groups of `GROUP` neighbours swap places in a cycle. Only a single member keeps its place.
     """
     size = len(numbers[0])
     order = np.lexsort((random.permutation(size), *numbers[::-1]))
     places = np.arange(size, dtype=np.int64)
-    # What is left over at the end joins the last group, for a group of one could not swap.
+    # The remainder joins the last group, since a group of one cannot swap.
     ends = [*range(GROUP, size - GROUP + 1, GROUP), size]
     for start, end in pairwise([0, *ends]):
         cycle = random.permutation(order[start:end])
@@ -181,13 +178,12 @@ def swap_labels(numbers: list[NDArray[np.integer]], random: np.random.Generator)
 
 
 def shuffled_mentions(table: MentionTable, seed: int = 0) -> MentionTable:
-    """The placebo of a mention table, for the strategies that read it whatever the graph; same seed, same placebo.
+    """The placebo of a mention table, for strategies that read it instead of the graph.
 
-    Pages swap their titles. What the passages mention is dealt out again among them, titles and
-    names separately: every passage mentions as many as before, in the same sentences, and every
-    title and name is mentioned as often. One in several sentences of a passage is dealt out as one.
-    Where a passage draws the same one twice, it is exchanged, unless the table is too small for
-    that.
+    Pages swap their titles. Mentions are dealt again among the passages, titles and names
+    separately: every passage keeps its number of mentions and their sentences, every title and name
+    its frequency. Several sentences of a passage with one name are dealt together. Duplicates in a
+    passage are exchanged, unless the table is too small. The same seed gives the same placebo.
     """
     dealing, paging = (np.random.default_rng([seed, part]) for part in range(2))
     pairs, owner = np.unique(np.stack([table.row, table.key], axis=1), axis=0, return_inverse=True)
@@ -210,7 +206,7 @@ def shuffled_mentions(table: MentionTable, seed: int = 0) -> MentionTable:
 
 
 def _swapped_pages(table: MentionTable, random: np.random.Generator) -> NDArray[np.int32]:
-    """The rows of the pages when every page gets the title of another."""
+    """The rows of the pages after every page got the title of another."""
     cycle = random.permutation(np.unique(table.page_row))
     row_of = np.zeros(int(cycle.max(initial=-1)) + 1, dtype=np.int32)
     row_of[cycle] = np.roll(cycle, 1)
@@ -220,7 +216,7 @@ def _swapped_pages(table: MentionTable, random: np.random.Generator) -> NDArray[
 def _dealt(
     rows: NDArray[np.int32], keys: NDArray[np.int32], random: np.random.Generator
 ) -> NDArray[np.int32]:
-    """The keys in random order; a repeated one in a row changes places with another, drawn at random."""
+    """The keys in random order; duplicates in a row are exchanged with random partners."""
     keys = random.permutation(keys)
     for _ in range(_ROUNDS):
         order = np.lexsort((keys, rows))

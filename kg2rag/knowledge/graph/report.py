@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphReport:
-    """What a graph is made of; shows itself in Jupyter and in a terminal.
+    """The statistics of a graph, for display in Jupyter or a terminal.
 
     Attributes
     ----------
-    sizes : one row a statistic, column `value`; see `KnowledgeGraph.describe`.
-    hubs : the entities with the most triples: entity, type, triples, share (of all triples), passages (that name it).
+    sizes : one row per statistic, column `value`; see `KnowledgeGraph.describe`.
+    hubs : the entities with the most triples: entity, type, triples, share of all triples, passages that name it.
     relations : the most frequent relations: relation, triples, share.
-    notes : what extraction, building, repair or perturbation changed, by cause.
+    notes : the changes by extraction, building, repair and perturbation, by cause.
     """
 
     sizes: pd.DataFrame
@@ -52,7 +52,7 @@ class GraphReport:
 
 
 def report(graph: KnowledgeGraph, *, hubs: int = 10) -> GraphReport:
-    """Sizes, so many of the graph's hubs, and its ten most frequent relations."""
+    """The sizes of a graph, its `hubs` greatest hubs, and its ten most frequent relations."""
     import pandas as pd
 
     total = max(graph.n_triples, 1)
@@ -77,17 +77,16 @@ def report(graph: KnowledgeGraph, *, hubs: int = 10) -> GraphReport:
 
 def _most_frequent(table: pd.DataFrame, size: int) -> pd.DataFrame:
     """The rows with the most triples."""
-    return table.sort_values("triples", ascending=False, kind="stable")[:size].reset_index(
-        drop=True
-    )
+    ordered = table.sort_values("triples", ascending=False, kind="stable", ignore_index=True)
+    return ordered[:size]
 
 
 def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:
-    """One row a statistic, column `value`.
+    """The statistics of a graph: one row each, column `value`.
 
-    Components are over triples: an entity that is only mentioned is an orphan, and a component of
-    one. A passage that names an entity is covered, another isolated. An entity's degree is the
-    number of triples that it is an end of.
+    Components are over triples: an entity without triples is an orphan, and a component of one. A
+    passage that names an entity is covered, others are isolated. The degree of an entity is its
+    number of triples.
     """
     import pandas as pd
 
@@ -95,6 +94,7 @@ def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:
     n_covered = np.count_nonzero(np.diff(graph.mentioned.indptr))
     stating = np.unique(graph.triples.passages[graph.triples.passages >= 0])
     busiest = np.lexsort((np.arange(graph.n_entities), -graph.degrees))[:hubs]
+    names = [f"{graph.names[code]} ({graph.degrees[code]})" for code in busiest.tolist()]
     values: dict[str, object] = {
         "entities": graph.n_entities,
         "relations": graph.n_relations,
@@ -109,8 +109,6 @@ def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:
         "share of passages covered": round(n_covered / graph.n_passages, 4),
         "mean degree": round(float(graph.degrees.mean()), 2) if graph.n_entities else 0.0,
         "greatest degree": int(graph.degrees.max(initial=0)),
-        "hubs": ", ".join(
-            f"{graph.names[code]} ({graph.degrees[code]})" for code in busiest.tolist()
-        ),
+        "hubs": ", ".join(names),
     }
     return pd.DataFrame({"value": pd.Series(values, dtype=object)}).rename_axis("statistic")

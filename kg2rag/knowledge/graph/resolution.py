@@ -1,13 +1,13 @@
-"""A knowledge graph -> the same graph with the entities merged that are one thing under several names.
+"""A knowledge graph -> the graph with entities merged that are one thing under several names.
 
-Methods, from the surest to the boldest: a name that the source gives another entity as an alias
+Methods, from the safest to the boldest: a name that the source lists as an alias of another entity
 ("exact"); names that differ in articles, full stops, "&" and spaces ("normalised"); an acronym and
-the one long form that a passage names with it ("acronym"); a misspelt word ("fuzzy"). Each is one
-round over the entities that earlier rounds left, and compares all names that an entity has by then;
-within a round an entity is merged only into one that it was compared with. Entities of different
-types are never merged. The name kept is the one that the corpus names most often, then the first.
+the only long form in one of its passages ("acronym"); a misspelt word ("fuzzy"). Each method is one
+round over the remaining entities and compares all names that an entity has by then; within a round,
+an entity is merged only into one that it was compared with. Entities of different types are never
+merged. The most frequent name is kept, then the first.
 
-All of it is ours; the guards (see `spellings`) and the thresholds were chosen on an LLM's triples
+All rules are ours; the guards (see `spellings`) and the thresholds were chosen on an LLM's triples
 of MuSiQue.
 """
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
     from kg2rag.knowledge.graph import KnowledgeGraph
 Pairs = Iterable[tuple[int, int, float]]
-MIN_AGREEMENT = 0.93  # of two spellings, see `spellings`
+MIN_AGREEMENT = 0.93  # the minimum similarity of two spellings, see `spellings`
 
 
 class Clusters:
-    """The entities that were merged so far: a cluster is known by its most mentioned entity, the first of equals.
+    """The merged entities; a cluster is identified by its most mentioned entity, then the first.
 
     Attributes
     ----------
@@ -57,12 +57,11 @@ class Clusters:
         self.into: IntArray = np.arange(graph.n_entities, dtype=np.int64)
         self.types = [normalise(type_) for type_ in graph.types]
         self.notes: Counter[str] = Counter()
-        self.places: list[int] = np.argsort(
-            np.argsort(-graph.mention_counts, kind="stable")
-        ).tolist()
+        order = np.argsort(-graph.mention_counts, kind="stable")
+        self.places: list[int] = np.argsort(order).tolist()
 
     def join(self, source: int, target: int) -> bool:
-        """Merge one cluster into another, unless both have a type and these differ; whether it was merged."""
+        """Merge one cluster into another, unless their types differ; whether it was merged."""
         if self.types[source] and self.types[target] and self.types[source] != self.types[target]:
             self.notes["merges held back: different types"] += 1
             return False
@@ -71,7 +70,7 @@ class Clusters:
         return True
 
     def by(self, key: Callable[[str], str]) -> dict[str, list[int]]:
-        """Key of a name -> the clusters that have it, each once, by place."""
+        """Key of a name -> the distinct clusters with this key, by place."""
         groups: defaultdict[str, set[int]] = defaultdict(set)
         for entity, name in zip(self.into.tolist(), self.graph.names, strict=True):
             groups[key(name)].add(entity)
@@ -79,16 +78,15 @@ class Clusters:
 
 
 def _exact(clusters: Clusters) -> Pairs:
-    """An alias that only one cluster claims, and the cluster of that name.
+    """Pairs of a cluster and the clusters named by an alias that only it has.
 
     An alias that is the name without its brackets does not count: "Rebecca (1940 film)" is not the
     other Rebecca.
     """
     graph = clusters.graph
     claims: defaultdict[str, dict[int, None]] = defaultdict(dict)
-    for entity, name, aliases in zip(
-        clusters.into.tolist(), graph.names, graph.aliases, strict=True
-    ):
+    rows = zip(clusters.into.tolist(), graph.names, graph.aliases, strict=True)
+    for entity, name, aliases in rows:
         for alias in aliases:
             if entity_key(alias) != entity_key(without_brackets(name)):
                 claims[entity_key(alias)][entity] = None
@@ -100,7 +98,10 @@ def _exact(clusters: Clusters) -> Pairs:
 
 
 def _normalised(clusters: Clusters) -> Pairs:
-    """Names of one key; each is paired with the foremost of every type, which keeps long lists linear."""
+    """Pairs of clusters with one key: each with the most mentioned of every type.
+
+    The number of pairs is linear in the length of a list.
+    """
     for group in clusters.by(lambda name: compound_key(plain_key(name))).values():
         foremost: dict[str, int] = {}
         for entity in group:
@@ -109,12 +110,14 @@ def _normalised(clusters: Clusters) -> Pairs:
 
 
 def _acronym(clusters: Clusters) -> Pairs:
-    """An acronym and the one long form that a passage names with it; the score: the share of its passages that do."""
+    """Pairs of an acronym and the only long form in one of its passages.
+
+    The score is the share of the acronym's passages that name the long form.
+    """
     letters_of = _acronyms(clusters)
     long_forms = _long_forms(clusters, letters_of)
-    rows: dict[int, set[int]] = {
-        entity: set() for entity in chain(letters_of, *long_forms.values())
-    }
+    members = chain(letters_of, *long_forms.values())
+    rows: dict[int, set[int]] = {entity: set() for entity in members}
     for member, entity in enumerate(clusters.into.tolist()):
         if entity in rows:
             rows[entity].update(clusters.graph.mentions.of(member)[0].tolist())
@@ -125,7 +128,7 @@ def _acronym(clusters: Clusters) -> Pairs:
 
 
 def _acronyms(clusters: Clusters) -> dict[int, str]:
-    """The clusters that are named by an acronym, with its letters."""
+    """The clusters with an acronym as a name, and its letters."""
     letters_of: dict[int, str] = {}
     for entity, name in zip(clusters.into.tolist(), clusters.graph.names, strict=True):
         letters = acronym(name)
@@ -135,7 +138,7 @@ def _acronyms(clusters: Clusters) -> dict[int, str]:
 
 
 def _long_forms(clusters: Clusters, letters_of: Mapping[int, str]) -> dict[str, dict[int, None]]:
-    """The letters of acronyms, and the clusters without an acronym whose names have these initials, in order."""
+    """Letters of an acronym -> the clusters without an acronym whose names have these initials."""
     long_forms: dict[str, dict[int, None]] = {letters: {} for letters in letters_of.values()}
     for entity, name in zip(clusters.into.tolist(), clusters.graph.names, strict=True):
         if entity not in letters_of:
@@ -146,8 +149,8 @@ def _long_forms(clusters: Clusters, letters_of: Mapping[int, str]) -> dict[str, 
 
 
 def _fuzzy(clusters: Clusters) -> Pairs:
-    """Names that agree in their frame, and nearly so in their letters."""
-    # The foremost cluster of a key represents the others, which have other types.
+    """Pairs of clusters whose names have one frame and similar spellings."""
+    # The most mentioned cluster of a key represents the others, which have other types.
     foremost = {key: group[0] for key, group in clusters.by(plain_key).items()}
     frames: defaultdict[str, list[str]] = defaultdict(list)
     for key in foremost:
@@ -161,7 +164,7 @@ METHODS = {"exact": _exact, "normalised": _normalised, "acronym": _acronym, "fuz
 
 
 class Merge(NamedTuple):
-    """One entity that became another: codes of the original graph, the method, and how sure it was, in (0, 1]."""
+    """One merge: codes in the original graph, the method, and its confidence, in (0, 1]."""
 
     source: int
     target: int
@@ -171,9 +174,11 @@ class Merge(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Resolution:
-    """The merges in the order made (the target of one may be the source of a later one), and the graph before them.
+    """The merges in their order, and the graph before them.
 
-    `notes` : what was not merged, by cause ("merges held back: different types": 3).
+    The target of a merge may be the source of a later one.
+
+    `notes` : the numbers of refused merges, by cause ("merges held back: different types": 3).
     """
 
     original: KnowledgeGraph
@@ -182,17 +187,16 @@ class Resolution:
 
     @cached_property
     def graph(self) -> KnowledgeGraph:
-        """The graph with these merges made; the original itself if there are none."""
+        """The graph after these merges; the original graph if there are none."""
         into = np.arange(self.original.n_entities, dtype=np.int64)
-        # A merge looks no further back than its source, and whatever went into that has been listed
-        # before.
+        # Backwards, the final target of a merge's target is known before the merge itself.
         for merge in reversed(self.merges):
             into[merge.source] = into[merge.target]
         return merged(self.original, into) if self.merges else self.original
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a merge: from, to, method, score, and how often the corpus names each of the two."""
+        """One row per merge: from, to, method, score, mentions of both in the corpus."""
         import pandas as pd
 
         merges = pd.DataFrame(list(self.merges), columns=Merge._fields)
@@ -224,12 +228,12 @@ class Resolution:
 
 
 def merged(graph: KnowledgeGraph, into: IntArray) -> KnowledgeGraph:
-    """The graph in which each entity is the one it goes into; one that stays goes into itself.
+    """The graph in which each entity is replaced by `into` of it, which may be itself.
 
-    An entity that stays keeps its name and its place in the order. The names and aliases of the
-    others become its aliases, and it gets the first of their types and descriptions if it has none.
-    Triples that become equal are one, as `distinct` makes them; a triple whose ends become one
-    entity stays, as a loop; mentions are added up. `notes` counts both.
+    The remaining entities keep their names and order. The names and aliases of the others become
+    aliases, and their first type and description fill empty ones. Equal triples are merged by
+    `distinct`; a triple whose ends become one entity remains as a loop; mentions are added. `notes`
+    counts both.
     """
     targets, renumbered = np.unique(into, return_inverse=True)
     code_of = renumbered.reshape(-1).astype(np.int32)
@@ -258,7 +262,7 @@ def merged(graph: KnowledgeGraph, into: IntArray) -> KnowledgeGraph:
 
 
 def _first(texts: Sequence[str], codes: Sequence[int]) -> str:
-    """The first text of some entities that is not empty; "" if all are."""
+    """The first non-empty text of some entities; "" if there is none."""
     for code in codes:
         if texts[code]:
             return texts[code]
@@ -266,18 +270,19 @@ def _first(texts: Sequence[str], codes: Sequence[int]) -> str:
 
 
 def _aliases(graph: KnowledgeGraph, codes: Sequence[int]) -> tuple[str, ...]:
-    """The other names of entities that become the first of them."""
+    """The aliases of the first entity after it absorbed the others."""
     if len(codes) == 1:
         return graph.aliases[codes[0]]
     key = entity_key(graph.names[codes[0]])
-    aliases = dict.fromkeys(
-        alias for code in codes for alias in (graph.names[code], *graph.aliases[code])
-    )
-    return tuple(alias for alias in aliases if entity_key(alias) != key)
+    names = [name for code in codes for name in (graph.names[code], *graph.aliases[code])]
+    return tuple(name for name in dict.fromkeys(names) if entity_key(name) != key)
 
 
 def resolve(graph: KnowledgeGraph) -> Resolution:
-    """Merge the entities that are one: the most mentioned first, into its best partner, mentioned more and unmerged."""
+    """Merge the entities that are one thing, the most mentioned first.
+
+    Each is merged into its best partner that is mentioned more often and unmerged.
+    """
     clusters = Clusters(graph)
     merges: list[Merge] = []
     for method, pairs in METHODS.items():
@@ -295,9 +300,8 @@ def _merge_round(clusters: Clusters, method: str, pairs: Pairs) -> list[Merge]:
             partners[source][target] = max(partners[source].get(target, 0.0), score)
     merges = []
     for source in sorted(partners, key=place):
-        for target, score in sorted(
-            partners[source].items(), key=lambda item: (-item[1], place(item[0]))
-        ):
+        targets = sorted(partners[source].items(), key=lambda item: (-item[1], place(item[0])))
+        for target, score in targets:
             if clusters.into[target] == target and clusters.join(source, target):
                 merges.append(Merge(source, target, method, min(score, 1.0)))
                 break

@@ -1,7 +1,7 @@
-"""Names -> keys that spellings of one name share, frames that similar names share, and pairs of similar names.
+"""Names -> keys of equal names, frames of similar names, and pairs of similar names.
 
-The rules are ours, made for English names of encyclopaedic prose and read against an LLM's triples
-of MuSiQue. Names of one frame are compared, by rapidfuzz.
+The rules are ours, for English names in encyclopaedic prose; they were checked on an LLM's triples
+of MuSiQue. rapidfuzz compares the names of one frame.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from kg2rag.text.normalisation import entity_key
 
 _ARTICLES = frozenset(("the", "a", "an"))
 _LINK_WORDS = frozenset("a an and at by de di du for in la of on the to und with y".split())
-# only at the front of a name: "5th St" is a street
+# Expanded at the beginning of a name only: "5th St" is a street.
 _ABBREVIATED = {"st": "saint", "mt": "mount", "ft": "fort"}
 _ACRONYM = re.compile(r"(?:[A-Z]\.?){2,6}")
 _ROMAN = re.compile(r"[ivx]+")
-# a run of single letters, which is one word
+# A run of single letters, which counts as one word.
 _LETTERS = re.compile(r"(?<!\S)[^\W\d_](?: [^\W\d_])+(?!\S)")
-_SHORTEST_WORD = 5  # with fewer letters one edit makes another name: Jean and Joan
+_SHORTEST_WORD = 5  # letters; in shorter words, one edit makes another name: Jean and Joan
 _SHORTEST_COMPOUND = 8  # "a part" is not "apart"
 # Words that distinguish two names, however similar the rest is.
 _TELLING = frozenset(
@@ -29,7 +29,7 @@ _TELLING = frozenset(
 
 
 def plain_key(name: str) -> str:
-    """The key of a name without what spellings of one name differ in.
+    """The key of a name without the usual variations of its spelling.
 
     Beyond `entity_key`: a leading article and every "the" are dropped, and so is an acronym that
     follows its long form; "&" is "and", letters with full stops are one word, and "St." at the
@@ -38,9 +38,8 @@ def plain_key(name: str) -> str:
     >>> plain_key("The U.S. Navy"), plain_key("St. Anne & Sons"), plain_key("Bank of the Nation (BON)")
     ('us navy', 'saint anne and sons', 'bank of nation')
     """
-    words = _LETTERS.sub(
-        lambda run: run.group().replace(" ", ""), entity_key(name.replace("&", " and "))
-    ).split()
+    key = entity_key(name.replace("&", " and "))
+    words = _LETTERS.sub(lambda run: run.group().replace(" ", ""), key).split()
     if words[0] in _ARTICLES:
         words = words[1:] or words
     words = [word for word in words if word != "the"] or words
@@ -52,7 +51,7 @@ def plain_key(name: str) -> str:
 
 
 def compound_key(key: str) -> str:
-    """A plain key without its spaces, so that "book keeping" is "bookkeeping"; the key itself if that is risky.
+    """A plain key without its spaces, if that is safe: "book keeping" is "bookkeeping".
 
     >>> compound_key("spider man"), compound_key("1 5 million"), compound_key("a part")
     ('spiderman', '1 5 million', 'a part')
@@ -62,7 +61,7 @@ def compound_key(key: str) -> str:
 
 
 def acronym(name: str) -> str | None:
-    """The letters of a name that is written as an acronym, of two to six; None for any other.
+    """The letters of an acronym of two to six letters; None for other names.
 
     >>> acronym("U.S."), acronym("Us")
     ('us', None)
@@ -71,7 +70,7 @@ def acronym(name: str) -> str | None:
 
 
 def initials(name: str) -> tuple[str, ...]:
-    """The acronyms that a name of several words may have: with and without its link words.
+    """The possible acronyms of a name of several words: with and without its link words.
 
     >>> initials("Bank of England")
     ('boe', 'be')
@@ -80,13 +79,12 @@ def initials(name: str) -> tuple[str, ...]:
     if len(words) < 2:
         return ()
     full = "".join(word[0] for word in words)
-    return tuple(
-        dict.fromkeys((full, "".join(word[0] for word in words if word not in _LINK_WORDS)))
-    )
+    short = "".join(word[0] for word in words if word not in _LINK_WORDS)
+    return tuple(dict.fromkeys((full, short)))
 
 
 def frame(key: str) -> str:
-    """The part of a plain key that its misspelt versions share: short words, and the ends of long ones.
+    """The part of a plain key that misspellings share: short words, and the ends of long words.
 
     A word of five letters or more may differ inside; beginnings, endings, numbers and telling words
     must agree.
@@ -98,7 +96,7 @@ def frame(key: str) -> str:
 
 
 def _word_frame(word: str) -> str:
-    """The first and last letter of a word that may be misspelt; any other word as it is."""
+    """The first and last letter of a word that may be misspelt; other words unchanged."""
     is_fixed = (
         len(word) < _SHORTEST_WORD
         or not word.isalpha()
@@ -108,15 +106,17 @@ def _word_frame(word: str) -> str:
     return word if is_fixed else f"{word[0]}~{word[-1]}"
 
 
-# letters and spaces; of shorter names an edit more often makes another name than a mistake
+# Characters; in shorter names, an edit more often makes another name than a misspelling.
 SHORTEST = 8
 
 
 def near_spellings(strings: Sequence[str], least: float) -> list[tuple[int, int, float]]:
-    """The pairs of strings that agree at `least` so much: 1 - (insertions + deletions) / (length + length).
+    """The pairs of strings with a similarity of at least `least`, by insertions and deletions.
 
-    A pair is (left, right, score), `left` < `right`; pairs ascend. Strings shorter than `SHORTEST`
-    are in none.
+    The similarity is 1 - (insertions + deletions) / (sum of lengths).
+
+    Pairs are (left, right, score) with `left` < `right`, ascending. Strings shorter than `SHORTEST`
+    are left out.
     """
     from rapidfuzz import process
     from rapidfuzz.distance import Indel

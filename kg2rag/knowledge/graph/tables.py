@@ -1,8 +1,8 @@
-"""An `Extraction` and its corpus -> the tables of a knowledge graph: triples as columns, and adjacency.
+"""An `Extraction` and its corpus -> the tables of a graph: columns of triples, and adjacency.
 
-Two names are one entity if `text.normalise` makes them equal. A name that normalises to nothing
-("++") is its own stripped spelling. Entities are numbered by first appearance: the source's entity
-records, then the ends of the triples, then the mentions.
+Two names are one entity if their normal forms (`text.normalise`) are equal. A name with an empty
+normal form ("++") is its stripped spelling. Entities are numbered by first appearance: the source's
+entity records, then the ends of the triples, then the mentions.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ SMALLEST = float(np.finfo(np.float32).tiny)
 class TripleTable(Columns):
     """The triples as columns, (n_triples,) each.
 
-    Heads and tails are codes of entities, relations and descriptions of the graph's, 0 for no
-    description; passages are corpus rows, -1 if none states the triple; strengths are in (0, 10],
-    confidences in (0, 1].
+    Heads and tails are codes of entities; relations and descriptions are indices into the graph's
+    lists, 0 for no description; passages are corpus rows, -1 if none states the triple; strengths are
+    in (0, 10], confidences in (0, 1].
     """
 
     heads: Codes
@@ -49,21 +49,18 @@ class TripleTable(Columns):
         return TripleTable(*(column[index] for column in vars(self).values()))
 
     def distinct(self) -> TripleTable:
-        """Each triple once, at its first place, with the greatest strength and confidence among its duplicates.
+        """The distinct triples in order of appearance, with the maximum strength and confidence.
 
-        Its description is that of the first of them that has one.
+        The description is the first one of the duplicates.
         """
-        import pandas as pd  # slow to import, and reading a set needs none of it
+        import pandas as pd  # slow to import, and loading a data set does not need it
 
         frame = pd.DataFrame(vars(self))
-        # blanks are no first one
+        # An empty description does not count as the first one.
         frame["descriptions"] = frame["descriptions"].where(frame["descriptions"] > 0)
         best = {"strengths": "max", "confidences": "max", "descriptions": "first"}
-        distinct = (
-            frame.groupby(["heads", "relations", "tails", "passages"], sort=False)
-            .agg(best)
-            .reset_index()
-        )
+        groups = frame.groupby(["heads", "relations", "tails", "passages"], sort=False)
+        distinct = groups.agg(best).reset_index()
         dtypes = {"strengths": np.float32, "confidences": np.float32}
         columns = {
             name: distinct[name].fillna(0).to_numpy(dtypes.get(name, np.int32))
@@ -73,7 +70,7 @@ class TripleTable(Columns):
 
 
 def numbered(values: NDArray[Any]) -> tuple[Codes, list[Any]]:
-    """Values as numbers in order of appearance, and each distinct one once, in that order."""
+    """Values as numbers by first appearance, and the distinct values in that order."""
     import pandas as pd
 
     codes, distinct = pd.factorize(values)
@@ -83,20 +80,20 @@ def numbered(values: NDArray[Any]) -> tuple[Codes, list[Any]]:
 def canonical(
     triples: TripleTable, descriptions: Sequence[str]
 ) -> tuple[TripleTable, tuple[str, ...]]:
-    """The triples and their descriptions, renumbered by first appearance after "", those of no triple left out."""
+    """The triples with descriptions renumbered by first appearance after "", no unused ones."""
     codes, order = numbered(np.append(np.int32(0), triples.descriptions))
     return replace(triples, descriptions=codes[1:]), tuple(descriptions[code] for code in order)
 
 
 @dataclass(frozen=True, eq=False)
 class Adjacency(Columns):
-    """The triples at each entity, walkable both ways; one slot per triple and end, a self-loop has one.
+    """The triples at each entity, in both directions: a slot per triple and end, one for a loop.
 
-    The slots of an entity are ordered by (-strength, triple): the first slot of a neighbour is its
-    strongest triple.
+    The slots of an entity are ordered by (-strength, triple), so that the first slot of a neighbour
+    is its strongest triple.
 
-    Of each slot, (n_slots,): the entity at the other end, the triple between, and whether the walk
-    goes `along` it, from head to tail.
+    Per slot, (n_slots,): `neighbours`, the entity at the other end, `triples`, the triple, and
+    `along`, whether it leads from head to tail.
     """
 
     indptr: Offsets
@@ -118,7 +115,7 @@ class Adjacency(Columns):
 
 
 def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
-    """The fields of a graph: entities and relations numbered, exact duplicates merged, mentions counted."""
+    """The fields of a graph: entities numbered, exact duplicates merged, mentions counted."""
     records = extraction.entities
     names = [record.name for record in records]
     for triple in extraction.triples:
@@ -149,8 +146,11 @@ def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
 
 
 def _number_entities(names: Sequence[str]) -> tuple[Codes, list[str]]:
-    """The entity of each name, by number, and the first spelling of each entity; ValueError for a blank name."""
-    # names repeat by the thousand
+    """The entity number of each name, and the first spelling of each entity.
+
+    ValueError: a blank name.
+    """
+    # Each distinct spelling is normalised once: names repeat thousands of times.
     spelling_codes, spellings = numbered(np.array(names, dtype=object))
     keys = [entity_key(spelling) for spelling in spellings]
     if "" in keys:
@@ -159,16 +159,15 @@ def _number_entities(names: Sequence[str]) -> tuple[Codes, list[str]]:
             f"An entity needs a name, not {name!r}. Drop it in the extractor, and count it in `notes`."
         )
     entity_codes, _ = numbered(np.array(keys, dtype=object))
-    first = np.unique(entity_codes, return_index=True)[1]
-    return entity_codes[spelling_codes], [
-        spellings[position].strip() for position in first.tolist()
-    ]
+    first = np.unique(entity_codes, return_index=True)[1].tolist()
+    names_of_entities = [spellings[position].strip() for position in first]
+    return entity_codes[spelling_codes], names_of_entities
 
 
 def _entity_columns(
     names: Sequence[str], records: Sequence[Entity], codes: Codes
 ) -> dict[str, tuple[Any, ...]]:
-    """(n_entities,) each: name, first type and description of the entity's records, and all their aliases."""
+    """(n_entities,) each: name, first type and description of the records, and all aliases."""
     types = [""] * len(names)
     descriptions = [""] * len(names)
     aliases: list[tuple[str, ...]] = [()] * len(names)
@@ -181,7 +180,7 @@ def _entity_columns(
 
 
 def counted(mentions: Incidence, triples: TripleTable, sign: int) -> Incidence:
-    """Mentions of entities with those of some triples' ends added (1) or taken away (-1)."""
+    """The mentions after adding (1) or subtracting (-1) those of some triples' ends."""
     stated = triples.passages >= 0
     owners = np.concatenate([mentions.owners, triples.heads[stated], triples.tails[stated]])
     rows = np.concatenate([mentions.others, np.tile(triples.passages[stated], 2)])
@@ -193,9 +192,8 @@ def _triple_table(
     triples: Sequence[Triple], ends: Codes, corpus: Corpus
 ) -> tuple[TripleTable, list[str], list[str]]:
     """The triples as columns, and their relations and descriptions in order of appearance."""
-    relations, relation_names = numbered(
-        np.array([triple.relation for triple in triples], dtype=object)
-    )
+    relation_texts = [triple.relation for triple in triples]
+    relations, relation_names = numbered(np.array(relation_texts, dtype=object))
     texts = ["", *(triple.description.strip() for triple in triples)]
     descriptions, description_texts = numbered(np.array(texts, dtype=object))
     table = TripleTable(
@@ -211,7 +209,7 @@ def _triple_table(
 
 
 def _weights(values: Sequence[float]) -> Weights:
-    """Positive numbers as float32, in which the smallest would be 0."""
+    """Positive numbers as float32, none rounded to 0."""
     return np.maximum(np.array(values, dtype=np.float64), SMALLEST).astype(np.float32)
 
 
@@ -228,6 +226,5 @@ def _rows(statements: Sequence[Triple] | Sequence[Mention], corpus: Corpus) -> C
                 f"{statement} names passage {statement.passage_id!r}, which the corpus lacks (it has {len(corpus):,}, "
                 f"such as {corpus.ids[0]!r}). Were extraction and corpus made from the same data?"
             )
-    return np.array(
-        [row_of.get(statement.passage_id, -1) for statement in statements], dtype=np.int32
-    )
+    rows = [row_of.get(statement.passage_id, -1) for statement in statements]
+    return np.array(rows, dtype=np.int32)

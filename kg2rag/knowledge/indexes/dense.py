@@ -1,7 +1,7 @@
 """Unit vectors -> nearest rows by cosine, exactly and in canonical order.
 
-FAISS finds candidates in float32, whose last digits depend on the batch; their cosines are computed
-again in float64.
+FAISS finds candidates in float32, whose last digits depend on the batch; their cosines are
+recomputed in float64.
 """
 
 from __future__ import annotations
@@ -13,24 +13,23 @@ import numpy as np
 from kg2rag.compute import threads
 from kg2rag.types import FloatArray, IntArray, Matrix, canonical_order
 
-# candidates beyond k that FAISS is asked for; more if they do not absorb its rounding at the cut
+# Candidates beyond k; more if rounding at the cut makes them necessary.
 MARGIN = 32
-ROUNDING = 2e-6  # more than a cosine in float32 is wrong by
+ROUNDING = 2e-6  # an upper bound of the error of a float32 cosine
 WORTH_THREADS = 10**8
-"""Products; for fewer, threads of FAISS cost more than they save: they go on spinning beside those of other loops."""
+"""Multiplications from which threads of FAISS pay; idle ones spin beside those of other loops."""
 BLAS_QUERIES = 4
-"""From so many on, a product of matrices takes less time than a pass over the vectors for each query."""
-BLOCK_ROWS = 512  # in float64 at once, 1.5 MB, which a cache holds
+"""Queries from which one matrix product is faster than a pass over the vectors per query."""
+BLOCK_ROWS = 512  # rows in float64 at once: 1.5 MB, which fits the cache
 
 
 def cosines(queries: Matrix, vectors: Matrix) -> FloatArray:
-    """(n_queries, n_rows) products of unit vectors to six digits: computed in float64, so equal in any batch."""
+    """(n_queries, n_rows) cosines of unit vectors to six digits, in float64: equal in any batch."""
     products = np.empty((len(queries), len(vectors)))
     exact = queries.astype(np.float64)
     for start in range(0, len(vectors), BLOCK_ROWS):
-        products[:, start : start + BLOCK_ROWS] = (
-            exact @ vectors[start : start + BLOCK_ROWS].astype(np.float64).T
-        )
+        block = vectors[start : start + BLOCK_ROWS].astype(np.float64)
+        products[:, start : start + BLOCK_ROWS] = exact @ block.T
     return products.round(6) + 0.0  # no -0.0
 
 
@@ -38,7 +37,9 @@ class DenseIndex:
     """Exact cosine search over `vectors`, (n_rows, dim), rows of norm 1."""
 
     def __init__(self, vectors: Matrix) -> None:
-        self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)  # a mapped array stays one
+        self.vectors = np.ascontiguousarray(
+            vectors, dtype=np.float32
+        )  # mapped arrays are not copied
 
     def search(
         self, queries: Matrix, k: int, candidates: Sequence[IntArray | None] | None = None
@@ -49,7 +50,7 @@ class DenseIndex:
         ----------
         queries : (n_queries, dim), rows of norm 1.
         k : at least 1.
-        candidates : for each query the rows that it may return, which are then all scored; None for all rows.
+        candidates : for each query, the rows that it may return, which are all scored; None for all rows.
 
         Returns
         -------
@@ -72,9 +73,8 @@ class DenseIndex:
         """For each query its `k` nearest rows, in any order; arguments as of `search`."""
         import faiss
 
-        faiss.omp_set_num_threads(
-            threads() if len(queries) * self.vectors.size > WORTH_THREADS else 1
-        )
+        is_large = len(queries) * self.vectors.size > WORTH_THREADS
+        faiss.omp_set_num_threads(threads() if is_large else 1)
         candidates = candidates or [None] * len(queries)
         every = np.arange(len(self.vectors))
         rows_of: list[IntArray | None] = list(candidates)
@@ -138,10 +138,10 @@ class DenseIndex:
 
 
 def _inner_product_search(queries: Matrix, vectors: Matrix, k: int) -> tuple[Matrix, IntArray]:
-    """`faiss.knn`, by a product of matrices from `BLAS_QUERIES` queries on.
+    """`faiss.knn`, by a matrix product from `BLAS_QUERIES` queries on.
 
-    The threshold, which FAISS counts in numbers (queries times dimensions), is a global of FAISS.
-    It is restored, because other code in the process may search, too.
+    The threshold, in queries times dimensions, is a global variable of FAISS. It is restored,
+    because other code in the process may search, too.
     """
     import faiss
 

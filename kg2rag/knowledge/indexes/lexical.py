@@ -1,7 +1,7 @@
-"""Words -> rows by BM25: bm25s, with the stop words and the Snowball stemmer of the language of each script.
+"""Words -> rows by BM25 (bm25s), with the stop words and stemmer of each script's language.
 
-Words are Unicode's, in one normal form. Of scripts without blanks between words (Chinese, Japanese,
-Korean, Thai …), the terms are pairs of neighbouring letters, as those of Lucene's CJK analyser.
+Words are Unicode's, in one normal form. In scripts without blanks between words (Chinese, Japanese,
+Korean, Thai …), the terms are bigrams of letters, as in Lucene's CJK analyser.
 
 [1] Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009. [2] Kamphuis et al., "Which
 BM25 do you mean?", ECIR 2020, for the variants. [3] Lù, "BM25S", 2024.
@@ -27,7 +27,7 @@ from kg2rag.text.scripts import MARKS, UNSPACED, search_text
 from kg2rag.types import FloatArray, Share, Weight, component, one_of
 
 VERSION = 4
-"""Part of the index's key in the store: raise it where the terms of a text, or what is stored of them, change."""
+"""Part of the index's key in the store; raise it if the terms of a text or the stored data change."""
 VARIANTS = ("atire", "bm25+", "bm25l", "lucene", "robertson")
 STEMMERS = ("none", "porter", "snowball")
 LANGUAGES = ("auto", *ISO_CODES)
@@ -35,14 +35,14 @@ ENGLISH: Mapping[str, str] = {"latin": "english"}
 _WORD = re.compile(rf"[\w{MARKS}]+")
 _RUN = re.compile(rf"([{UNSPACED}][{UNSPACED}{MARKS}]*)|[^{UNSPACED}]+")
 _LETTER = re.compile(rf".[{MARKS}]*", re.DOTALL)
-# the number of rows of a corpus without a single term, which bm25s refuses
+# The file with the number of rows of a corpus without any term, which bm25s refuses.
 _NO_TERMS = "no_terms.json"
 _LANGUAGES = "languages.json"
 
 
 @component
 class LexicalSettings:
-    """How text becomes terms, and terms become scores.
+    """The parameters of tokenisation and scoring.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class LexicalSettings:
     b : length normalisation, in [0, 1].
     variant : one of `VARIANTS` [2].
     stemmer : one of `STEMMERS`; "snowball" is the stemmer of each language (of English, Porter 2).
-    stop_words : whether the stop words of each language are left out; those of English are bm25s's.
-    language : one of `LANGUAGES`; "auto" is the one of each script whose stop words the texts have, see `languages`.
+    stop_words : whether the stop words of each language are removed; those of English are bm25s's.
+    language : one of `LANGUAGES`; "auto" recognises the language of each script by its stop words, see `languages`.
     """
 
     k1: Weight = 0.9
@@ -62,7 +62,9 @@ class LexicalSettings:
     language: Annotated[str, one_of(LANGUAGES)] = "auto"
 
     def terms(self, text: str, languages: Mapping[str, str] = ENGLISH) -> list[str]:
-        """The terms of a text, in order; numbers and single letters are terms too, and the parts of an identifier.
+        """The terms of a text, in order, with the parts of identifiers.
+
+        Numbers and single letters are terms, too.
 
         `languages` : the language of each script.
         """
@@ -80,15 +82,14 @@ class LexicalSettings:
             return word
         if not language:
             return plain(word)
-        stemmer = stemmer_of(
-            self.stemmer if language == "english" and self.stemmer == "porter" else language
-        )
+        is_porter = language == "english" and self.stemmer == "porter"
+        stemmer = stemmer_of("porter" if is_porter else language)
         return word if stemmer is None else str(stemmer.stemWord(word))
 
 
 @cache
 def _stop_words(language: str) -> frozenset[str]:
-    """The stop words of a language as texts spell them; of English, those of bm25s."""
+    """The stop words of a language in their spelling; for English, those of bm25s."""
     if not language:
         return frozenset()
     if language == "english":
@@ -99,23 +100,26 @@ def _stop_words(language: str) -> frozenset[str]:
 
 
 class _Accentless(frozenset[str]):
-    """Stop words without accents, which a word of any accents may be."""
+    """Stop words without accents; a word with any accents may be one."""
 
     def __contains__(self, word: object) -> bool:
         return isinstance(word, str) and super().__contains__(plain(word))
 
 
 def _spellings(written: str) -> list[str]:
-    """A word in lower case and, of an identifier, its parts beside it; of scripts without blanks, pairs of letters.
+    """The terms of a word: in lower case, with the parts of an identifier, or as bigrams.
+
+    Bigrams are the terms of scripts without blanks.
 
     >>> _spellings("StreamingTextResponse"), _spellings("Word"), _spellings("東京駅2")
     (['streamingtextresponse', 'streaming', 'text', 'response'], ['word'], ['東京', '京駅', '2'])
     """
-    if not written.isascii():
-        return [
-            term for match in _RUN.finditer(written) for term in _terms_of_run(match[0], match[1])
-        ]
-    return _word_and_parts(written)
+    if written.isascii():
+        return _word_and_parts(written)
+    terms: list[str] = []
+    for match in _RUN.finditer(written):
+        terms += _terms_of_run(match[0], match[1])
+    return terms
 
 
 def _terms_of_run(run: str, unspaced: str | None) -> Iterator[str]:
@@ -129,7 +133,7 @@ def _terms_of_run(run: str, unspaced: str | None) -> Iterator[str]:
 
 
 def _word_and_parts(written: str) -> list[str]:
-    # the lower case of Turkish "İ"
+    # "i\\u0307" is the lower case of Turkish "İ".
     words = _WORD.findall(search_text(written.lower()).replace("i\u0307", "i"))
     has_case = written.lower() != written.upper()
     if "_" not in written and (written[1:].islower() or written.isupper() or not has_case):
@@ -139,9 +143,9 @@ def _word_and_parts(written: str) -> list[str]:
 
 
 class LexicalIndex:
-    """BM25 over a corpus; build with `LexicalIndex.write`, then open the folder it wrote.
+    """BM25 over a corpus; `LexicalIndex.write` makes the folder that is opened.
 
-    `languages` are those of its texts, by script.
+    `languages` : the language of each script in the texts.
     """
 
     def __init__(self, folder: Path, settings: LexicalSettings) -> None:
@@ -156,20 +160,20 @@ class LexicalIndex:
         self._index = bm25s.BM25.load(folder, mmap=True, show_progress=False)
         self._n_rows = self._index.scores["num_docs"]
         for name, part in self._index.scores.items():
-            if isinstance(part, np.memmap):  # every slice of one makes another
+            if isinstance(part, np.memmap):  # slices of memmaps are slow
                 self._index.scores[name] = np.asarray(part)
 
     @staticmethod
     def write(folder: Path, contents: Iterable[str], settings: LexicalSettings) -> None:
-        """Index `contents`, one text a row, into `folder`; only the codes of a text's terms are kept."""
+        """Index `contents`, one text per row, into `folder`."""
         import bm25s
 
         texts = contents if isinstance(contents, Sequence) else list(contents)
         languages = guess_languages(texts, settings.language)
         (folder / _LANGUAGES).write_text(json.dumps(languages))
         vocabulary: dict[str, int] = {}
-        codes_of: dict[str, list[int]] = {}  # word as written -> the codes of its terms
-        rows: list[array[int]] = []  # lists of numbers would take ten times the memory
+        codes_of: dict[str, list[int]] = {}  # spelling of a word -> the codes of its terms
+        rows: list[array[int]] = []  # lists of integers take ten times the memory
         for text in texts:
             rows.append(array("i"))
             for word in _WORD.findall(search_text(text)):
@@ -187,13 +191,13 @@ class LexicalIndex:
         index.save(folder, show_progress=False)
 
     def scores(self, query: str) -> FloatArray:
-        """(n_rows,) BM25 of every row; 0 where a row has none of the query's terms."""
+        """(n_rows,) BM25 of every row; 0 for rows without a term of the query."""
         codes = self._codes(query)
         if not codes:
             return np.zeros(self._n_rows)
         ids = np.asarray(codes, dtype=np.int32)
         scores = self._index.get_scores_from_ids(ids)
-        # what "bm25l" and "bm25+" give to a row that lacks the term
+        # The scores of rows without the terms in the variants "bm25l" and "bm25+".
         absent = self._index.nonoccurrence_array
         if absent is not None:
             scores[scores <= absent[ids].sum().astype(scores.dtype)] = 0

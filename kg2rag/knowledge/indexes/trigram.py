@@ -1,9 +1,9 @@
-"""Names and words -> passages that hold one like them: trigrams find candidates, Levenshtein similarity judges them.
+"""Names and words -> passages with similar ones: trigrams for candidates, then Levenshtein.
 
-A *term* is a name or word as some passage writes it, whole or a part of it (`code_names.variants`);
-a *key* is what the spellings of one term share. Trigrams of keys find candidates (three shared
-ones, fewer for short keys: the dynamic hybrid design); rapidfuzz computes 1 - distance / longer
-length. All arrays are memory-mapped. Ours: keys are padded, so that beginnings and ends count.
+A *term* is a name or word in a passage's spelling, or a part of it (`code_names.variants`); all
+spellings of a term share a *key*. Candidates share three trigrams of keys, fewer for short keys (the
+dynamic hybrid design); rapidfuzz computes 1 - distance / maximum length. All arrays are
+memory-mapped. Ours: keys are padded, so that beginnings and ends count.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from kg2rag.text.code_names import LONGEST, definitions, key, surfaces, variants
 from kg2rag.types import FloatArray, IntArray
 
 VERSION = 1
-"""Part of the index's key in the store: raise it where the terms of a text change."""
+"""Part of the index's key in the store; raise it if the terms of a text change."""
 SHARED = 3
 SHORT = 5
-"""Keys up to this length may share no trigram with their own misspelling (json, josn): all of like length are tried."""
+"""Keys up to this length may share no trigram with a misspelling (json, josn); all of similar length are compared."""
 _START, _END = "\x02", "\x03"
 
 
 class Similar(NamedTuple):
     """Keys similar to a requested one, best first.
 
-    `keys`, (n,), are their codes; `strengths`, (n,): 2 for an equal key, 1 + the share of it that
-    was requested where that is a substring of it, else the similarity, in (0, 1); `similarities`,
-    (n,), in (0, 1].
+    `keys`, (n,), are their codes. `strengths`, (n,), are 2 for an equal key, 1 + (length of the request
+    / length of the key) for a key that contains the request, else the similarity, in (0, 1).
+    `similarities`, (n,), are in (0, 1].
     """
 
     keys: IntArray
@@ -48,9 +48,9 @@ class Similar(NamedTuple):
 
 
 class TrigramIndex:
-    """Write one with `TrigramIndex.write`, then open the folder it wrote.
+    """An index of similar names; `TrigramIndex.write` makes the folder that is opened.
 
-    Distinct keys are sorted, distinct terms by key and code point; those of key i are
+    Distinct keys are sorted, distinct terms by key and code point; the terms of key i are
     terms[key_ptr[i]:key_ptr[i + 1]].
     """
 
@@ -72,7 +72,7 @@ class TrigramIndex:
 
     @staticmethod
     def write(folder: Path, contents: Sequence[str]) -> None:
-        """Index `contents`, one text a row, into `folder`; keys of one letter or more than `LONGEST` are left out."""
+        """Index `contents`, one text per row, into `folder`; keys have 2 to `LONGEST` letters."""
         terms, postings = _postings(contents)
         posting_terms, rows, defines = postings.T
         order = np.lexsort((rows, posting_terms))
@@ -104,19 +104,19 @@ class TrigramIndex:
             feather.write_feather(table, folder / f"{name}.arrow", compression="uncompressed")
 
     def find(self, wanted: str) -> int | None:
-        """The code of a key, or None if no passage holds it."""
+        """The code of a key; None if no passage has it."""
         code = bisect_left(range(len(self.keys)), wanted, key=lambda i: self.keys[i].as_py())
         if code < len(self.keys) and self.keys[code].as_py() == wanted:
             return code
         return None
 
     def document_frequency(self, wanted: str) -> int:
-        """The number of passages that hold a key, in any spelling."""
+        """The number of passages with a key, in any spelling."""
         code = self.find(wanted)
         return 0 if code is None else int(self.key_df[code])
 
     def spellings(self, wanted: str) -> list[str]:
-        """The terms that share a key, by code point; none if no passage holds it."""
+        """The terms of a key, by code point; none if no passage has it."""
         code = self.find(wanted)
         if code is None:
             return []
@@ -125,31 +125,29 @@ class TrigramIndex:
         return terms
 
     def similar(self, wanted: str, min_similarity: float, limit: int) -> Similar:
-        """The `limit` keys most like one: equal, then holding it, then by similarity, at least `min_similarity`.
+        """The `limit` keys most similar to one, with a similarity of at least `min_similarity`.
 
-        Equal strengths are ordered by key. A requested key longer than `LONGEST` is similar to
-        none.
+        Equal keys come first, then keys that contain it, then the others by similarity.
+
+        Ties are ordered by key. A key longer than `LONGEST` has no similar ones.
         """
         from rapidfuzz.distance import Levenshtein
         from rapidfuzz.process import cdist
 
-        candidates = (
-            self._candidates(wanted, min_similarity)
-            if 0 < len(wanted) <= LONGEST
-            else np.empty(0, np.int64)
-        )
+        candidates = np.empty(0, np.int64)
+        if 0 < len(wanted) <= LONGEST:
+            candidates = self._candidates(wanted, min_similarity)
         names: list[str] = self.keys.take(pa.array(candidates)).to_pylist()
         if not names:
             return Similar(np.empty(0, np.int64), np.empty(0), np.empty(0))
         similarities: FloatArray = cdist(
             [wanted], names, scorer=Levenshtein.normalized_similarity, dtype=np.float64
         )[0]
-        coverage = np.fromiter(
-            (len(wanted) / len(name) if wanted in name else 0.0 for name in names), np.float64
-        )
+        shares = [len(wanted) / len(name) if wanted in name else 0.0 for name in names]
+        coverage = np.array(shares, dtype=np.float64)
         strengths = np.where(coverage > 0, 1 + coverage, similarities)
         if len(wanted) < SHARED:
-            # two letters are part of too much to mean anything
+            # Too many keys contain a given pair of letters.
             strengths[(coverage > 0) & (coverage < 1)] = 0.0
         similar = np.flatnonzero(
             (strengths > 1) | ((strengths >= min_similarity) & (strengths > 0))
@@ -158,34 +156,29 @@ class TrigramIndex:
         return Similar(candidates[order], strengths[order], similarities[order])
 
     def matching(self, pattern: str) -> IntArray:
-        """The codes of terms that a pattern with `*` fits from end to end, case folded; `*` matches anything."""
+        """The codes of the terms that a case-insensitive pattern with `*` matches as a whole."""
         first, *inner, last = (re.escape(piece.casefold()) for piece in pattern.split("*"))
-        fits = re.compile(
-            f"{first}{''.join(f'(?>.*?{piece})' for piece in inner)}.*{last}", re.DOTALL
-        ).fullmatch
-        return np.flatnonzero(
-            [fits(term.casefold()) is not None for term in self.terms.to_pylist()]
-        )
+        middle = "".join(f"(?>.*?{piece})" for piece in inner)
+        regex = re.compile(f"{first}{middle}.*{last}", re.DOTALL)
+        matches = [regex.fullmatch(term.casefold()) for term in self.terms.to_pylist()]
+        return np.flatnonzero([match is not None for match in matches])
 
     def postings(self, terms: IntArray) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
-        """(rows, which of `terms` each holds, whether it defines that one); ascending within a term."""
+        """(rows, the index in `terms` of each, whether the row defines that term), term by term."""
         places, positions = gather(self.posting_ptr, terms)
         return self.rows[places].astype(np.int64), positions, self.defines[places]
 
     def _candidates(self, wanted: str, min_similarity: float) -> IntArray:
-        """Codes of keys that share enough trigrams with the requested one; ascending."""
+        """The codes of keys with enough trigrams in common with the requested one, ascending."""
         length = len(wanted)
         codes = np.unique(_codes([wanted])[0])
         first, end = (np.searchsorted(self._codes, codes, side) for side in ("left", "right"))
-        places = first[first < end]
-        keys, counts = np.unique(
-            self._code_keys[gather(self._code_ptr, places)[0]], return_counts=True
-        )
-        # An edit changes three trigrams at most, so keys below the bound are not similar enough:
-        # nothing is lost.
+        entries = gather(self._code_ptr, first[first < end])[0]
+        keys, counts = np.unique(self._code_keys[entries], return_counts=True)
+        # An edit changes three trigrams at most: keys below the bound are not similar enough.
         edits = int((1 - min_similarity) * length / min_similarity + 1e-9)
         bound = len(codes) - 3 * edits
-        # A key that contains the requested one shares all its trigrams but the two padded ones.
+        # A key that contains the requested one has all its trigrams but the two padded ones.
         needed = max(min(SHARED, max(length - SHORT, 1)), min(bound, len(codes) - 2))
         candidates = keys[counts >= needed].astype(np.int64)
         if length > SHORT:
@@ -194,7 +187,7 @@ class TrigramIndex:
 
     @cached_property
     def _lengths(self) -> IntArray:
-        """(n_keys,) the characters of each key."""
+        """(n_keys,) the length of each key in characters."""
         import pyarrow.compute as pc
 
         lengths: IntArray = pc.utf8_length(self.keys).to_numpy(zero_copy_only=False)
@@ -202,14 +195,13 @@ class TrigramIndex:
 
 
 def _postings(contents: Sequence[str]) -> tuple[list[str], NDArray[np.int32]]:
-    """The terms of all texts by key, and of every term in a text, (n, 3): the term, the row, whether it is defined."""
+    """The terms of all texts by key, and (n, 3) postings: term, row, whether the row defines it."""
     number_of: dict[str, int] = {}
     postings = array("i")
     for row, text in enumerate(contents):
         defined = frozenset(definitions(text))
-        for term in dict.fromkeys(
-            variant for surface, _ in surfaces(text) for variant in variants(surface)
-        ):
+        spellings = [name for surface, _ in surfaces(text) for name in variants(surface)]
+        for term in dict.fromkeys(spellings):
             if 1 < len(key(term)) <= LONGEST:
                 postings.extend((number_of.setdefault(term, len(number_of)), row, term in defined))
     terms = sorted(number_of, key=lambda term: (key(term), term))
@@ -221,15 +213,16 @@ def _postings(contents: Sequence[str]) -> tuple[list[str], NDArray[np.int32]]:
 
 
 def _codes(keys: Sequence[str]) -> tuple[NDArray[np.uint64], IntArray]:
-    """Every trigram of the padded keys as three code points of 21 bits in one number, and the key it is of."""
+    """The trigrams of the padded keys, and the key of each.
+
+    A trigram is one number: three code points of 21 bits.
+    """
     padded = [f"{_START}{name}{_END}" for name in keys]
-    # A query can contain lone surrogates: they have code points, but no place in UTF-32.
-    points = np.frombuffer(
-        "".join(padded).encode("utf-32-le", "surrogatepass"), dtype=np.uint32
-    ).astype(np.uint64)
+    # A query may have lone surrogates, which strict UTF-32 refuses.
+    encoded = "".join(padded).encode("utf-32-le", "surrogatepass")
+    points = np.frombuffer(encoded, dtype=np.uint32).astype(np.uint64)
     owners = np.repeat(np.arange(len(padded)), list(map(len, padded)))
-    starts = np.flatnonzero(owners[:-2] == owners[2:])  # none of two points or fewer
+    starts = np.flatnonzero(owners[:-2] == owners[2:])
     shift = np.uint64(21)
-    return ((points[starts] << shift | points[starts + 1]) << shift) | points[starts + 2], owners[
-        starts
-    ]
+    pairs = points[starts] << shift | points[starts + 1]
+    return pairs << shift | points[starts + 2], owners[starts]

@@ -1,4 +1,4 @@
-"""What a model may say of a text: the types of a graph, and the forms of its answers.
+"""The types of a graph, and the forms of a model's answers about a text.
 
 The JSON schema that is sent is strict and bounded, since small models repeat themselves without
 end: lists by the size of the text, names and descriptions by characters. It has triples as lists of
@@ -56,7 +56,7 @@ class GraphSchema:
 
     @classmethod
     def read(cls, path: Path | str) -> Self:
-        """The schema in a TOML file; DataError for a field it does not know, a blank type or one given twice."""
+        """The schema in a TOML file; DataError: an unknown field, a blank or repeated type."""
         file = existing(path, "a schema: TOML with entity_types, relation_types or both")
         fields = read_toml(file)
         strange = [name for name in fields if name not in FIELDS]
@@ -74,7 +74,7 @@ class GraphSchema:
 
 
 def _read_types(field_name: str, value: Any) -> dict[str, str]:
-    """Type -> its meaning, from a list of types or a table; ValueError for anything else, or a repeated type."""
+    """Type -> its meaning, from a list or a table; ValueError: another value, a repeated type."""
     if isinstance(value, list | tuple):
         pairs = [(type_, "") for type_ in value]
     elif isinstance(value, Mapping):
@@ -94,17 +94,16 @@ def _read_types(field_name: str, value: Any) -> dict[str, str]:
     return types
 
 
-# The forms of answers. Names and docstrings of their models are part of the schema that is sent,
-# and so of the keys of
-# stored answers.
+# The forms of answers. Names and docstrings of their models are part of the schema in a request, and
+# thus of the keys of stored answers: do not edit them.
 
 MAX_NAME_CHARACTERS = 100
-"""Of an entity or a part of a triple; longer ones are dropped and counted."""
+"""The maximum of an entity's name or a part of a triple; longer ones are dropped and counted."""
 MAX_DESCRIPTION_CHARACTERS = 300
 WORDS_PER_ITEM = 4
 MIN_ITEMS, ITEM_STEP = 8, 8
 PARTS = ("source", "relation", "target")
-LEAST, GREATEST, UNSTATED = 1.0, 10.0, 5.0  # of a strength
+LEAST, GREATEST, UNSTATED = 1.0, 10.0, 5.0  # minimum, maximum and default of a strength
 _SYNONYMS = {
     "head": "source",
     "subject": "source",
@@ -126,7 +125,7 @@ def _written(value: object) -> object:
 
 
 def _as_relation(value: object) -> object:
-    """A list of three, or an object with other names for the parts, as an object with ours; any other list is {}."""
+    """A list of three, or an object with synonyms of the parts, as an object; else {}."""
     if isinstance(value, list) and len(value) == len(PARTS):
         return dict(zip(PARTS, value, strict=True))
     if isinstance(value, list):
@@ -242,14 +241,14 @@ def stated(schema: GraphSchema) -> type[Stated]:
 
 
 def max_items(text: str) -> int:
-    """How many names or facts a text can hold, at most: one in `WORDS_PER_ITEM` words, in steps of `ITEM_STEP`."""
+    """The maximum of names or facts in a text: one per `WORDS_PER_ITEM` words, by `ITEM_STEP`."""
     items = MIN_ITEMS + len(text.split()) // WORDS_PER_ITEM
     return -(-items // ITEM_STEP) * ITEM_STEP
 
 
 @cache
 def bounded(form: type[BaseModel], limit: int) -> type[BaseModel]:
-    """The form of an answer whose JSON schema limits the items of its lists; more of them are read all the same."""
+    """The form of an answer whose JSON schema limits its lists; longer lists are still read."""
 
     def add_limits(schema: dict[str, Any]) -> None:
         _strict(schema)

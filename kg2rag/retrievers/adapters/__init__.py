@@ -1,4 +1,4 @@
-"""Runs, functions and retrievers of other libraries as systems, and ours in other libraries (`libraries`)."""
+"""Runs, functions and other libraries' retrievers as systems, and ours in other libraries."""
 
 from kg2rag.retrievers.adapters.recorded import Answering, Recorded, as_system
 

@@ -1,4 +1,4 @@
-"""Retrievers of LangChain and LlamaIndex <-> ours; needs `pip install langchain-core` or `llama-index-core`.
+"""Retrievers of LangChain and LlamaIndex <-> ours; needs `langchain-core` or `llama-index-core`.
 
 chain = as_langchain(kg2rag.MentionPPR(kb), k=5) | …
 engine = RetrieverQueryEngine.from_args(as_llamaindex(kg2rag.MentionPPR(kb), k=5))
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def as_langchain(retriever: Retriever, k: int = 10) -> BaseRetriever:
-    """A LangChain retriever of `k` documents; their metadata hold title, doc_id, score, stage and path."""
+    """A LangChain retriever of `k` documents.
+
+    Their metadata are title, doc_id, score, stage and path.
+    """
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
 
@@ -37,7 +40,7 @@ def as_langchain(retriever: Retriever, k: int = 10) -> BaseRetriever:
 
 
 def as_llamaindex(retriever: Retriever, k: int = 10) -> Any:
-    """A LlamaIndex retriever of `k` nodes; their metadata hold title, doc_id, stage and path."""
+    """A LlamaIndex retriever of `k` nodes; their metadata are title, doc_id, stage and path."""
     from llama_index.core.retrievers import BaseRetriever
     from llama_index.core.schema import NodeWithScore, TextNode
 
@@ -63,7 +66,10 @@ def _about(hit: Hit) -> dict[str, str]:
 
 
 def from_langchain(retriever: BaseRetriever, corpus: Corpus, name: str = "langchain") -> Answering:
-    """A LangChain retriever as one of our systems; a document's id is `Document.id`, else `metadata["id"]`."""
+    """A LangChain retriever as a system.
+
+    The id of a document is `Document.id`, else `metadata["id"]`.
+    """
     return _answering(
         corpus,
         name,
@@ -73,7 +79,7 @@ def from_langchain(retriever: BaseRetriever, corpus: Corpus, name: str = "langch
 
 
 def from_llamaindex(retriever: Any, corpus: Corpus, name: str = "llamaindex") -> Answering:
-    """A LlamaIndex retriever as one of our systems; a node's id is its `node_id`."""
+    """A LlamaIndex retriever as a system; the id of a node is its `node_id`."""
     return _answering(
         corpus,
         name,
@@ -88,10 +94,10 @@ def _answering(
     retrieve: Callable[[str], Iterable[Any]],
     read: Callable[[Any], tuple[str | None, str]],
 ) -> Answering:
-    """Another library's retriever as a system; `read` gives the id and the text of what it found.
+    """Another library's retriever as a system; `read` gives the id and text of a document.
 
-    A document is the passage of its id, else the one with that very text; one that comes again
-    keeps its first place.
+    A document is the passage with its id, else the passage with its exact text. Of repeated documents
+    the first counts.
     """
     texts: list[str] = corpus.table["text"].to_pylist()
     ids_of_corpus = set(corpus.ids)

@@ -1,1 +1,1 @@
-"""Designs of graph-guided retrieval, a file or folder each; `docs/differences.md` lists what differs from them."""
+"""Designs of graph-guided retrieval; `docs/differences.md` lists our departures from them."""

@@ -1,6 +1,8 @@
-"""Queries -> the entities of the graph that they name. To add one: a file here, a line in `LINKERS`.
+"""Queries -> the entities of the graph that they name.
 
-Names joined by `+` are a chain: the first of them that links anything decides, query by query.
+To add a linker, write a file here and a line in `LINKERS`.
+
+Names joined by `+` are a chain: for each query, the first linker with links decides.
 """
 
 from typing import Any
@@ -11,7 +13,7 @@ from kg2rag.text.registry import Registry
 
 __all__ = ["DESIGN", "LINKERS", "Link", "Linker", "of"]
 
-# the graph-augmented design's: names in the query's words, else like its vector
+# That of the graph-augmented design: names in the query's words, else those nearest to its vector.
 DESIGN = "ngram+embedding"
 LINKERS: Registry[Linker] = Registry(
     "linker",
@@ -29,5 +31,5 @@ LINKERS: Registry[Linker] = Registry(
 
 
 def of(linker: Any, kb: KnowledgeBase) -> Any:
-    """A linker given as such or by name."""
+    """The linker of an object or a name."""
     return LINKERS.build(linker, kb) if isinstance(linker, str) else linker

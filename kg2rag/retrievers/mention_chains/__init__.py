@@ -1,1 +1,1 @@
-"""Passages ordered by the chains of shared names that cover most of the question; no language model."""
+"""Passages ordered by chains of shared names that cover the question; no language model."""

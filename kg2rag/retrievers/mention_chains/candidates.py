@@ -1,4 +1,4 @@
-"""Queries -> the passages that are worth ranking, about 60 each, and the signals that the fitted models read of them.
+"""Queries -> the passages to rank, about 60 each, and the signals that the fitted models read.
 
 Candidates are the first of a walk, of the cosines and of BM25; the walk is that of `mention_ppr`,
 started also at the passages nearest to the question's sub-phrases. Signals are those of a single
@@ -27,12 +27,12 @@ _TOKEN = re.compile(r"[\w’'\-\.&]+|[,;:()\"“”?!]")
 _PUNCTUATION = re.compile(r"[,;:()\"“”?!]")
 _POSSESSIVE = re.compile(r"['’]s$")
 CHARACTERS = 5_000
-"""Of all phrases of a question together: questions that people ask have up to 3,300, and each is encoded."""
+"""The maximum of all phrases of a question together: real questions have up to 3,300, and each phrase is encoded."""
 _BOUNDARY = FUNCTION_WORDS | set(
     "s t d whose whom be being am 's does did do done than out off down how many much".split()
 )
 LEAST_GAP = -10.0
-LINKED = 10  # likeliest candidates whose links say how far a question's candidates are linked
+LINKED = 10  # likeliest candidates whose links give the signal `linked`
 START = ("bm25", "walk_gap", "dense_rank", "tokens")
 STEP = ("start", "shared_word", "phrase_gain", "title_words", "tokens_joint")
 SINGLE = ("bm25_score", "cosine", "tokens")
@@ -57,7 +57,7 @@ def names_of(model: str, *, tokens: bool) -> tuple[str, ...]:
 
 
 def sub_phrases(question: str, most: int) -> list[str]:
-    """At most `most` spans of two words or more, each once, those of fewest runs first.
+    """At most `most` spans of two or more words, each once, those with the fewest runs first.
 
     A run is a sequence of content words; function words, punctuation and a possessive end it. A
     span begins and ends with a run, may hold function words between runs, and is not the whole
@@ -107,7 +107,7 @@ def _runs(question: str) -> tuple[list[str], list[tuple[int, int]]]:
 
 
 class Hits(NamedTuple):
-    """The rows that a search has found, best first, equal scores by row; and their scores."""
+    """The rows of a search, best first, ties by row, and their scores."""
 
     rows: IntArray
     scores: FloatArray
@@ -163,7 +163,7 @@ class Searches:
     bm25: Hits
 
     def candidates(self, walk: int, dense: int, bm25: int) -> tuple[IntArray, NDArray[np.bool_]]:
-        """The first rows of each search, ascending, each once; and (m,) which of them only the walk has."""
+        """The rows of the first hits of each search, ascending; (m,) whether only the walk has it."""
         texts = np.concatenate([self.bm25.rows[:bm25], self.dense.rows[:dense]])
         rows = np.unique(np.concatenate([self.walk.rows[:walk], texts]))
         return rows, ~np.isin(rows, texts)
@@ -178,7 +178,7 @@ def phrase_restart(
     temperature: float,
     fit_temperature: float,
 ) -> NodeWeights:
-    """What the sub-phrases of a question add to where its walk starts.
+    """The restart weights that the sub-phrases of a question add to its walk.
 
     The `seeds` passages nearest to a phrase share weight · exp((best cosine - 1) / fit_temperature) by softmax of their
     cosines / temperature. `cosines` : (n_phrases, n_rows), of each phrase with the passages in `rows`.
@@ -198,7 +198,7 @@ def phrase_restart(
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of the m candidates of one question.
+    """The signals of the m candidates of one question.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class Evidence:
     weights: FloatArray | None = None
 
     def gate(self, start: FloatArray) -> dict[str, float]:
-        """The signals of how far chains are to be trusted, each in [0, 1]: `titles`, and how candidates are linked.
+        """The signals of the gate, each in [0, 1]: `titles`, and how the candidates are linked.
 
         - linked: over the `LINKED` likeliest, the mean of the highest `title_words` from another of them.
         """
@@ -232,7 +232,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The m passages of one question that are worth ranking, with their scores by each search, (m,) each.
+    """The m candidates of one question with their scores by each search, (m,) each.
 
     Attributes
     ----------
@@ -276,7 +276,7 @@ def find_evidence(
 
 
 def named(kb: KnowledgeBase, text: str, rows: IntArray) -> float:
-    """min(number, 2) / 2 of the titles with a passage in `rows` that a question names, with their capitals."""
+    """min(number, 2) / 2 of the named titles with a passage in `rows`; capitals must agree."""
     keys = {key for key, _ in kb.mentions.lexicon.find(text)}
     return min(sum(bool(np.isin(kb.mentions.pages_of(key), rows).any()) for key in keys), 2) / 2
 
@@ -287,7 +287,7 @@ def relative(scores: FloatArray, highest: float) -> FloatArray:
 
 
 def walk_gap(shares: FloatArray, largest: float) -> FloatArray:
-    """ln(share of the walk / the largest share), at least `LEAST_GAP`; 0 if the walk reached nothing."""
+    """ln(share / largest share of the walk), at least `LEAST_GAP`; 0 if nothing was reached."""
     if largest <= 0:
         return np.zeros(len(shares))
     return np.asarray(np.maximum(np.log(np.maximum(shares, 1e-9)) - np.log(largest), LEAST_GAP))
@@ -303,14 +303,14 @@ def reciprocal_rank(cosines: FloatArray, nearest: FloatArray) -> FloatArray:
 
 
 def weighted(similarities: FloatArray, weights: FloatArray) -> FloatArray:
-    """Sum over wordpieces of weight · similarity, (..., t) -> (...); not by BLAS, see `compute.cosines`."""
+    """The sum over wordpieces of weight · similarity, (..., t) -> (...); see `compute.cosines`."""
     return np.asarray(np.einsum("...t,t->...", similarities, weights))
 
 
 def step_signals(
     evidence: Evidence, start: FloatArray, sets: IntArray, temperature: float
 ) -> dict[str, FloatArray]:
-    """How every candidate continues each set of passages, (n_sets, m) each.
+    """The signals of every candidate as a continuation of each set, (n_sets, m) each.
 
     - start: its log-odds by the start model.
     - shared_word, title_words: the highest from a member of the set.

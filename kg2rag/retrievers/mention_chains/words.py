@@ -1,4 +1,4 @@
-"""Passages and questions -> what words they share: naming words, how rare each is, and token vectors for MaxSim.
+"""Passages and questions -> the naming words that they share, and token vectors for MaxSim.
 
 Naming words, ours, are what two passages may share. MaxSim is that of [1], over the token vectors
 of the encoder that is in use anyway, projected on 64 axes and rounded to a byte each; the weights
@@ -28,13 +28,13 @@ from kg2rag.knowledge.graph.csr import gather, offsets
 from kg2rag.text.normalisation import FUNCTION_WORDS, WORD, normalise
 from kg2rag.types import FloatArray, IntArray, Matrix
 
-# a title's words weigh at least this much together, so that one of common words says little
+# The minimum weight of a title's words together, so that a title of common words has little effect.
 LEAST_TITLE = 0.05
-VERSION = 4  # of what the store holds
+VERSION = 4  # of the stored data
 AXES = 64
-SAMPLE = 256  # passages whose token vectors say what the axes are
+SAMPLE = 256  # passages whose token vectors determine the axes
 SCALE = 127
-KEPT = 10_000  # questions whose wordpieces a knowledge base keeps, about 50 MB
+KEPT = 10_000  # questions whose wordpieces stay in memory, about 50 MB
 WIDTH = 8  # wordpieces of a question side by side
 STRIDE = 4  # axes summed at once
 WINDOWS = 4  # of a long passage, whose tokens are compared with the question's
@@ -45,7 +45,7 @@ Bytes = NDArray[np.int8]
 
 @dataclass(frozen=True)
 class QuestionTokens:
-    """The wordpieces of a question: `vectors` (t, 64) of norm 1, `weights` (t,) by rarity, summing to 1."""
+    """The wordpieces of a question: `vectors` (t, 64) of norm 1, `weights` (t,) with sum 1."""
 
     vectors: Matrix
     weights: FloatArray
@@ -72,7 +72,7 @@ class TokenVectors:
     rarity: FloatArray
 
     def max_sim(self, question: QuestionTokens, rows: IntArray) -> FloatArray:
-        """(m, t) the highest cosine of each wordpiece of the question with one of the passage's best window, or 0.
+        """(m, t) the highest cosine of each wordpiece with one of the passage's best window, or 0.
 
         The best window is one of the `WINDOWS` whose token vectors, added up, lie nearest to the
         question's.
@@ -91,7 +91,10 @@ def token_index(kb: KnowledgeBase) -> TokenVectors | None:
 
 
 def question_tokens(kb: KnowledgeBase, texts: Sequence[str]) -> Sequence[QuestionTokens | None]:
-    """The wordpieces of some questions, None if `token_index` is None; the last `KEPT` are kept."""
+    """The wordpieces of some questions; None without `token_index`.
+
+    The last `KEPT` questions stay in memory.
+    """
     index = token_index(kb)
     encoder = kb.embedder
     if index is None or not isinstance(encoder, SentenceEncoder):
@@ -139,13 +142,16 @@ def _open(kb: KnowledgeBase) -> TokenVectors | None:
 
 
 def window_sums(vectors: Bytes, indptr: IntArray) -> NDArray[np.int32]:
-    """(n_windows, dim) the token vectors of each window added up, where windows begin at `indptr`, (n_windows + 1,)."""
+    """(n_windows, dim) the sums of the token vectors of each window.
+
+    Windows begin at `indptr`, (n_windows + 1,).
+    """
     windows = pairwise(indptr.tolist())
     return np.array([vectors[start:end].sum(axis=0, dtype=np.int32) for start, end in windows])
 
 
 def _key(kb: KnowledgeBase) -> dict[str, object]:
-    """What the token vectors of a knowledge base depend on."""
+    """The inputs of the token vectors of a knowledge base."""
     return {
         "corpus": kb.corpus.fingerprint,
         "encoder": kb.embedder.fingerprint(kb.store),
@@ -154,7 +160,7 @@ def _key(kb: KnowledgeBase) -> dict[str, object]:
 
 
 def token_workload(kb: KnowledgeBase) -> Workload:
-    """The passages, whose tokens are encoded window by window; none if the store has the token vectors."""
+    """The workload of encoding the passages' tokens; empty if the store has the token vectors."""
     encoder = kb.embedder
     if not isinstance(encoder, SentenceEncoder) or kb.store.find("tokens", _key(kb)):
         return Workload("passages", (), list)
@@ -169,7 +175,7 @@ def token_workload(kb: KnowledgeBase) -> Workload:
 
 
 def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
-    """Encode the passages, a block at a time; save their vectors, and in how many passages each wordpiece is.
+    """Encode the passages block by block; save their vectors and the wordpieces' frequencies.
 
     The axes are those of a sample, whose vectors are kept until then: every passage is encoded
     once.
@@ -220,7 +226,10 @@ def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
 
 
 def principal_axes(passages: Sequence[Matrix]) -> Matrix:
-    """The axes, uncentred, on which the token vectors of some passages, (n, dim) each, vary most: (dim, `AXES`)."""
+    """The uncentred principal axes of the token vectors of some passages: (dim, `AXES`).
+
+    `passages` : (n, dim) each.
+    """
     moment = np.sum([vectors.T @ vectors for vectors in passages], axis=0, dtype=np.float64)
     return np.ascontiguousarray(np.linalg.eigh(moment)[1][:, ::-1][:, :AXES], dtype=np.float32)
 
@@ -283,7 +292,7 @@ def _max_sim(
 def _nearest_windows(
     sums: NDArray[np.int32], first: int, end: int, question: FloatArray
 ) -> IntArray:
-    """At most `WINDOWS` of some windows, those whose token vectors added up lie nearest to `question`, (dim,)."""
+    """At most `WINDOWS` windows whose summed token vectors are nearest to `question`, (dim,)."""
     if end - first <= WINDOWS:
         return np.arange(first, end)
     cosines = np.empty(end - first)
@@ -299,18 +308,21 @@ def _nearest_windows(
 
 
 def digest(question: str) -> str:
-    """Eight hexadecimal digits by which a question is known again, whatever its case and punctuation."""
+    """A hash of a question, eight hexadecimal digits, without case and punctuation."""
     return sha256(normalise(question).encode()).hexdigest()[:8]
 
 
 def naming_words(text: str) -> list[str]:
-    """Capitalised words of two letters or more and numbers of three digits or more, normalised, sorted, each once."""
+    """The distinct naming words of a text, normalised and sorted.
+
+    Naming words are capitalised words of two letters or more, and numbers of three digits or more.
+    """
     return sorted({key for word in set(WORD.findall(text)) if (key := _naming_key(word))})
 
 
 @lru_cache(maxsize=1 << 16)
 def _naming_key(word: str) -> str:
-    """The normalised word; empty where it names nothing."""
+    """The normalised word; "" if it names nothing."""
     if not (len(word) > 1 and word[0].isupper()) and not (len(word) > 2 and word.isdigit()):
         return ""
     key = normalise(word)
@@ -318,7 +330,7 @@ def _naming_key(word: str) -> str:
 
 
 def rarity(n_passages: int, frequency: NDArray[np.integer]) -> FloatArray:
-    """ln((1 + N) / (df + 1/2)) / ln(1 + N): about 1 for a word of one passage, near 0 for one of all."""
+    """ln((1 + N) / (df + 1/2)) / ln(1 + N): 1 for a word of one passage, near 0 for frequent ones."""
     rarities: FloatArray = np.log((1 + n_passages) / (frequency + 0.5)) / np.log(1 + n_passages)
     return rarities
 

@@ -1,1 +1,1 @@
-"""Published systems, written again from their papers; `docs/differences.md` lists what differs from them."""
+"""Published systems, reimplemented; `docs/differences.md` lists our departures from them."""

@@ -1,4 +1,4 @@
-"""Query -> the passages of the entities and relations whose descriptions lie nearest to it, over a described graph.
+"""Query -> passages of the entities and relations with the nearest descriptions: LightRAG.
 
 After LightRAG [1] and the behaviour of its releases from 1.4 on: nearest entities ("local") and
 relations ("global"), the passages of each by how many of those found name them, and their quotas.
@@ -48,13 +48,13 @@ UNLIKE = "no entity or relation of the graph is similar to the query"
 
 @dataclass(frozen=True)
 class LightRAGNotes(Notes):
-    """The relations found, nearest first; the entities found are those of every note."""
+    """Notes: the relations, nearest first; `entities` are the nearest entities."""
 
     relations: tuple[str, ...] = ()
 
 
 class Nearest(NamedTuple):
-    """Entities or triples by their rows in the graph, nearest first, and their cosines to the query, (n,) each."""
+    """The nearest entities or triples, by row, and their cosines to the query, (n,) each."""
 
     rows: IntArray
     cosines: FloatArray
@@ -62,7 +62,7 @@ class Nearest(NamedTuple):
 
 @dataclass(frozen=True)
 class LightRAG(VectorRetriever):
-    """Passages of the nearest entities, of the nearest relations, and in "mix" the nearest passages, in turn.
+    """Passages of the nearest entities and relations, and in "mix" the nearest passages, in turn.
 
     A ranking may be short: no list goes beyond what was found. If nothing of the graph is similar
     to a query, it gets the dense ranking, with a warning. A hit's stage is the list that placed it,
@@ -92,7 +92,7 @@ class LightRAG(VectorRetriever):
         return workloads
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """One search of entities, one of relations and one of passages for the batch."""
+        """The rankings of a batch by one search each of entities, relations and passages."""
         vectors = self.kb.encode_queries(queries)
         rankings = []
         columns = zip(
@@ -181,7 +181,7 @@ def _allowed(groups: Sequence[IntArray], mask: IntArray | None) -> list[list[int
 
 
 def stages_in_turn(lists: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Row -> the list that placed it, in the order of the first of each list, the second of each, and so on.
+    """Row -> its list, in turn: the first row of each list, the second of each, and so on.
 
     >>> stages_in_turn([[7, 8], [9, 7, 6]])
     {7: 0, 9: 1, 8: 0, 6: 1}
@@ -195,7 +195,7 @@ def stages_in_turn(lists: Sequence[Sequence[int]]) -> dict[int, int]:
 
 
 def passages_by_quota(groups: Sequence[Sequence[int]], most: int) -> list[int]:
-    """The rows of groups, in the order of the groups, each row once.
+    """The distinct rows of groups, in the order of the groups, with a quota for each.
 
     A row belongs to the first group that has it; within a group, rows of more groups come first,
     then the first in the corpus. The first group gives at most `most` rows, the last one, those in

@@ -1,4 +1,4 @@
-"""Query -> the entities it names, one hop of triples around them, and ranks by three kinds of vectors, fused.
+"""Query -> its entities, triples one hop around them, and a fusion of three vector rankings.
 
 After Min et al. [1]: no language model; query nodes by name and by vector; one hop; separate
 vectors for entities, passages and relations, joined by reciprocal rank. Their graph, of dependency
@@ -44,11 +44,14 @@ from kg2rag.types.parameters import Cosine, Count, Natural, ParameterError, Weig
 
 COLOUR = "#B15928"  # in plots
 
-MAX_PHRASES = 10  # of a query that are linked
+MAX_PHRASES = 10  # phrases of a query that are linked
 
 
 class Subgraph(NamedTuple):
-    """A query's entities and those one triple away; the triples between, most similar first, and their cosines."""
+    """A query's entities and their neighbours, the triples between, most similar first.
+
+    `cosines` : those of the triples.
+    """
 
     entities: IntArray
     triples: IntArray
@@ -57,14 +60,14 @@ class Subgraph(NamedTuple):
 
 @dataclass(frozen=True)
 class PracticalNotes(Notes):
-    """How many triples the subgraph has."""
+    """Notes: the number of triples in the subgraph."""
 
     triples: int = 0
 
 
 @dataclass(frozen=True)
 class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
-    """Reciprocal rank fusion of three rankings by cosine with the query: passages, entities and relations.
+    """Reciprocal rank fusion of rankings by cosine: passages, entities and relations.
 
     The last two see only the query's `Subgraph`: a passage has the rank of its best entity or
     triple there; among equals the passage more similar to the query comes first.
@@ -104,7 +107,7 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
 
     @property
     def unlinked(self) -> str:
-        """No entity of the query, or of the graph."""
+        """The reason: no entity of the query, or none of the graph."""
         return (
             "the query names no entity" if self.kb.graph.n_entities else "the graph has no entity"
         )
@@ -119,7 +122,7 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         ]
 
     def walk(self, queries: Sequence[Query], starts: Sequence[list[int]], k: int) -> list[Ranking]:
-        """Searched together, fused query by query."""
+        """The rankings of queries that are searched together."""
         dense = Dense(self.kb).retrieve_batch(queries, self.depth)
         vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
         return [
@@ -128,7 +131,7 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         ]
 
     def link(self, queries: Sequence[Query]) -> list[list[int]]:
-        """The entities of each query: those it spells out, then those its phrases, then itself, are similar to."""
+        """The entities of each query: spelt ones, then those similar to its phrases or itself."""
         if not self.kb.graph.n_entities:
             return [[] for _ in queries]
         links = [spelt[: self.names] for spelt in self.entity_linker.link_batch(queries)]
@@ -146,7 +149,7 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         return entities
 
     def _compared(self, query: Query, links: Sequence[Link]) -> list[str]:
-        """What of a query is compared with the entities' names: its other phrases, then all of it."""
+        """The texts of a query that are compared with names: its other phrases, then all of it."""
         if not query.text.strip() or not self.similar_entities:
             return []
         return [
@@ -163,7 +166,7 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         mask: IntArray | None,
         k: int,
     ) -> Ranking:
-        """The three rankings of a query as one; the path of a hit is the best triple of the subgraph that it states."""
+        """The fused rankings of a query; the path of a hit is its best triple in the subgraph."""
         graph = self.kb.graph
         subgraph = self._subgraph(seeds, vector, mask)
         mentions, entity_of = gather(graph.mentions.indptr, subgraph.entities)
@@ -204,7 +207,7 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         rows: NDArray[np.integer],
         values: FloatArray,
     ) -> Ranking:
-        """One hit a passage, by (its best value, its own cosine); rows below 0 are no passages."""
+        """One hit per passage, by (its best value, its cosine); rows below 0 are left out."""
         is_passage = rows >= 0 if mask is None else np.isin(rows, mask)
         rows, values = rows[is_passage].astype(np.int64), values[is_passage]
         best_first = np.argsort(-values, kind="stable")
@@ -232,11 +235,11 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
 
     @property
     def trace_depth(self) -> int:
-        """Three rankings of `depth` hits have no more."""
+        """The maximum of hits in three rankings."""
         return 3 * self.depth
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
-        """Which passages the query's entities lead to, and which of them its subgraph names; dense hits rank beside."""
+        """The steps: linking to a passage's entity, the subgraph, the depth."""
         (seeds,) = self.link([query])
         (mask,) = self.kb.candidates([query])
         (vector,) = self.kb.encode_queries([query])

@@ -1,1 +1,1 @@
-"""Four retrievers, weighted query by query by an analyser."""
+"""Four retrievers with weights per query, chosen by an analyser."""

@@ -1,9 +1,9 @@
-"""Query -> dense, BM25, pattern and `mention_ppr` rankings, fused with weights chosen for that query.
+"""Query -> dense, BM25, pattern and `mention_ppr` rankings, fused with weights per query.
 
-The design: weighted reciprocal rank fusion over an analysis of the query, or with the weights that
-the caller gives. Ours: the graph side is `mention_ppr`, a walk over mentions, whatever graph is
-given (`graph=graph_augmented` searches the graph, as the design does); a side of weight 0 is not
-run for a query, and any system may be a side.
+The design: weighted reciprocal rank fusion, with weights from an analysis of the query or from the
+caller. Ours: the graph side is `mention_ppr`, a walk over mentions, whatever the graph
+(`graph=graph_augmented` searches the graph, as in the design); a side with weight 0 is not run, and
+any system may be a side.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ ALIASES = DesignAliases(
 
 @dataclass(frozen=True)
 class HybridNotes(Notes):
-    """What the analyser took the query for, the weight of each side, and why."""
+    """Notes of the analysis: the type of the query, the weight of each side, and the reason."""
 
     query_type: str = ""
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -88,20 +88,20 @@ class HybridNotes(Notes):
 @ALIASES
 @dataclass(frozen=True)
 class DynamicHybrid(Retriever):
-    """Four kinds of retrieval, weighed per query; the graph side is `mention_ppr`, whatever graph is given.
+    """Four kinds of retrieval, weighted per query; the graph side is `mention_ppr` by default.
 
-    The notes say what each query was taken for (`HybridNotes`); a hit's parts are what each side
-    contributed to its score, its rank and score there; its stage is the side that contributed most.
+    The notes have the analysis (`HybridNotes`). The parts of a hit are each side's contribution to its
+    score, and its rank and score there; its stage is the side with the largest contribution.
 
     Parameters
     ----------
     analyser : "rules", "fixed" (equal weights), "learned(FILE)", "llm(MODEL@BASE_URL)", or any object with
         `analyse(queries)`. After a `+` follows the analyser of queries for which a model gives no usable reply.
-    graph : the fourth side, a system by name. `graph_augmented` and `expansion_queries` search the graph given, as the
-        design does; `mention_ppr` and `mention_chains` walk by the names in passages, whatever that graph is.
-    depth : hits read from each side, whatever `k` is.
-    constant : of the reciprocal rank fusion.
-    weights : of the sides for every query, in their order or by name, at least 0, their sum 1; no query is analysed.
+    graph : the fourth side, a system by name. `graph_augmented` and `expansion_queries` search the graph of the
+        knowledge base, as in the design; `mention_ppr` and `mention_chains` walk by the names in passages.
+    depth : the number of hits read from each side, whatever `k` is.
+    constant : the constant of the reciprocal rank fusion.
+    weights : fixed weights of the sides, in their order or by name, at least 0, with sum 1; no query is analysed.
     sides : the dense, sparse and pattern side, systems by name: "dense+bm25(k1=1.2)+pattern".
     """
 
@@ -136,11 +136,11 @@ class DynamicHybrid(Retriever):
         return {side: systems.build(name, self.kb) for side, name in zip(SIDES, names, strict=True)}
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
-        """Those of its members."""
+        """The workloads of its members."""
         return workloads(list(self.members.values()), queries)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """Analyse the batch, run each side on the queries that weigh it, fuse."""
+        """Analyse the batch, run each side for the queries with a positive weight, and fuse."""
         analyses = self.analyse(queries)
         rankings_of: list[dict[str, Ranking]] = [{} for _ in queries]
         for side, retriever in self.members.items():
@@ -172,7 +172,7 @@ class DynamicHybrid(Retriever):
         k: int = 10,
         weights: Sequence[float] | Mapping[str, float] | None = None,
     ) -> Ranking:
-        """The ranking of one query; `weights` of the sides take the place of the analyser's."""
+        """The ranking of one query; `weights` of the sides replace the analyser's."""
         if weights is None:
             return super().retrieve(query, k)
         return replace(self, analyser="rules", weights=weights).retrieve(query, k)
@@ -181,10 +181,10 @@ class DynamicHybrid(Retriever):
         """Prepare every side and load the vocabulary."""
         for retriever in self.members.values():
             retriever.prepare(queries)
-        self.analyse(queries)  # a language model answers here, and the store keeps it
+        self.analyse(queries)  # the store keeps the replies of a language model
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
-        """Type and weights of each query."""
+        """The analysis of each query."""
         analyser = self.analyser if self.weights is None else FixedAnalyser(self.weights)
         if isinstance(analyser, str):
             analyser = ANALYSERS.build(analyser, self.kb.store, self.kb.trigram)
@@ -192,7 +192,10 @@ class DynamicHybrid(Retriever):
 
 
 def _as_side(ranking: Ranking, side: str) -> Ranking:
-    """A ranking whose first stage is called as the side, for two sides may use one component; the sources are kept."""
+    """A ranking whose first stage is named after its side; the sources are kept.
+
+    Two sides may use one component.
+    """
     stages = (side, *ranking.stages[1:])
     source = dict(zip(stages, sources(ranking).values(), strict=True))
     return replace(ranking, stages=stages, notes=replace(ranking.notes, source=source))
@@ -201,7 +204,7 @@ def _as_side(ranking: Ranking, side: str) -> Ranking:
 def blend(
     sides: Mapping[str, Ranking], weights: Mapping[str, float], k: int, constant: float
 ) -> Ranking:
-    """Weighted reciprocal rank fusion of one query's sides; one of weight 0 adds nothing, not even its hits."""
+    """Weighted reciprocal rank fusion of one query's sides, without those of weight 0."""
     counted = [side for side in SIDES if weights[side] > 0]
     return fuse_rankings(
         [sides[side] for side in counted], [weights[side] for side in counted], k, constant=constant

@@ -1,4 +1,4 @@
-"""A knowledge base -> what HippoRAG derives from it: phrases, facts, their vectors, and the graph that joins them.
+"""A knowledge base -> HippoRAG's phrases, facts, their vectors, and the graph of both.
 
 A phrase is an end of a triple under HippoRAG's own normalisation, which merges fewer spellings than
 `KnowledgeGraph`: phrases are made of the source's triples, not of the graph's. What the importers
@@ -37,16 +37,16 @@ from kg2rag.knowledge.graph.pagerank import WalkGraph
 from kg2rag.types import Corpus, FloatArray, IntArray, Matrix, Triple
 
 VERSION = 2  # raise it when the rules change, so that stored tables are rebuilt
-# edges from a start to the passage; the rank of a passage farther away has other causes
+# The maximum of edges in an explaining path; the rank of farther passages has other causes.
 MAX_STEPS = 3
-MAX_SYNONYMS = 101  # of a phrase
-BLOCK_ROWS = 256  # that are compared at once: with all of 100,000, 100 MB of cosines
-SLACK = 1e-4  # how far below the threshold cosines in float32 are still computed again
+MAX_SYNONYMS = 101  # per phrase
+BLOCK_ROWS = 256  # rows that are compared together: with 100,000 others, 100 MB of cosines
+SLACK = 1e-4  # the margin below the threshold within which float32 cosines are recomputed
 _PUNCTUATION = re.compile(r"[^A-Za-z0-9 ]")
 
 
 def phrase_of(name: str) -> str:
-    """Lower case, everything but ASCII letters and digits a space, the ends stripped; it may end up empty.
+    """A name in lower case, with spaces for everything but ASCII letters and digits; may be "".
 
     >>> phrase_of("S. R. Puttanna (director)")
     's  r  puttanna  director'
@@ -121,17 +121,17 @@ class PhraseTable:
 
     @cached_property
     def specificity(self) -> FloatArray:
-        """(n_phrases,) one over the number of passages that have the phrase, its specificity; 1 if none has."""
+        """(n_phrases,) the specificity of each phrase: 1 / number of its passages, or 1."""
         return 1.0 / np.maximum(np.diff(self.passages.indptr), 1)
 
     def stated_in(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """The facts that some of these passages state, and the phrases of these facts; ascending."""
+        """The facts that some passages state, and the phrases of these facts, ascending."""
         facts = np.unique(self.fact_of[np.isin(self.rows, rows)])
         return facts, np.unique(self.ends[facts])
 
 
 class Synonyms(NamedTuple):
-    """Ordered pairs, (n_pairs,) each, sorted by source, then by falling cosine, then by target."""
+    """Ordered pairs, (n_pairs,) each, sorted by source, descending cosine, and target."""
 
     sources: IntArray
     targets: IntArray
@@ -155,7 +155,9 @@ def synonyms(
     targets: IntArray,
     limit: int = MAX_SYNONYMS,
 ) -> Synonyms:
-    """The pairs of a source and a target, rows of norm 1, ascending, within a cosine, `threshold`: exact, O(n_rows²).
+    """The pairs of a source and a target with a cosine of at least `threshold`; O(n_rows²).
+
+    `vectors` are unit rows; `sources` and `targets` are ascending rows.
 
     Matrix products propose the pairs, block by block; their cosines are computed again in float64, pair by pair, so
     that no pair depends on its block or threads. `limit` : pairs of a source, at most, the most similar; equal cosines
@@ -174,7 +176,7 @@ def synonyms(
 def _nearest(
     vectors: Matrix, row: int, candidates: IntArray, threshold: float, limit: int
 ) -> Synonyms:
-    """The pairs of one row with candidates within a cosine."""
+    """The pairs of one row with similar candidates."""
     targets = candidates[candidates != row]
     cosines = np.einsum(
         "ij,j->i", vectors[targets].astype(np.float64), vectors[row].astype(np.float64)
@@ -186,14 +188,14 @@ def _nearest(
 
 @dataclass(frozen=True, eq=False)
 class PhraseGraph:
-    """The graph of the walk: node i is phrase i, node n_phrases + row is the passage at that row."""
+    """The graph of the walk: node i is phrase i, node n_phrases + row is a passage."""
 
     table: PhraseTable
     synonyms: Synonyms
 
     @property
     def n_phrases(self) -> int:
-        """How many nodes are phrases; they come first."""
+        """The number of phrases, which are the first nodes."""
         return len(self.table.phrases)
 
     @cached_property
@@ -206,11 +208,11 @@ class PhraseGraph:
         return self.walk.induced(np.arange(self.n_phrases, dtype=np.int64))
 
     def walked(self, passages: bool) -> WalkGraph:
-        """The graph, or without `passages` as the first HippoRAG walks it."""
+        """The graph, or without `passages` its phrases only, as in the first HippoRAG."""
         return self.walk if passages else self._phrases_only
 
     def scope(self, mask: IntArray | None, passages: bool = True) -> NDArray[np.bool_] | None:
-        """(n_nodes,) the phrases of some passages and, of `passages`, these themselves; None for None."""
+        """(n_nodes,) whether a node is a phrase of some passages or one of these; or None."""
         if mask is None:
             return None
         nodes = self.table.stated_in(mask)[1]
@@ -219,7 +221,10 @@ class PhraseGraph:
         return self.walked(passages).mask(nodes)
 
     def edges(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Sources, targets and weights, (n_edges,) each: an ordered pair once, no self-loop; walks add up both ways."""
+        """Sources, targets and weights, (n_edges,) each; an ordered pair once, no self-loops.
+
+        Walks add both directions.
+        """
         table = self.table
         n_nodes = self.n_phrases + table.n_passages
         heads, tails = table.ends[table.fact_of].T
@@ -240,7 +245,7 @@ class PhraseGraph:
         return sources[~is_loop], targets[~is_loop], weights[~is_loop]
 
     def ways(self, starts: IntArray, rows: IntArray, mask: IntArray | None) -> dict[int, list[int]]:
-        """Corpus row -> the nodes on a shortest way there from a start, over the heaviest of parallel edges.
+        """Corpus row -> the nodes of a shortest path from a start, over the heaviest edges.
 
         It explains a hit, whose score adds up all walks. `mask` : the passages that may be entered; None for all.
         """
@@ -254,7 +259,10 @@ class PhraseGraph:
         return ways
 
     def _parents(self, starts: IntArray, mask: IntArray | None) -> IntArray:
-        """(n_nodes,) the node before each on a shortest way from a start, of a start itself; -1 beyond `MAX_STEPS`."""
+        """(n_nodes,) the predecessor of each node on a shortest path; a start has itself.
+
+        -1 means farther than `MAX_STEPS`.
+        """
         walk = self.walk
         parents = np.full(walk.n_nodes, -1, dtype=np.int64)
         is_open = self.scope(mask)
@@ -272,11 +280,11 @@ class PhraseGraph:
         return parents
 
     def triples(self, way: Sequence[int]) -> tuple[Triple, ...]:
-        """One triple a step; a way through a passage that one triple of it makes is that triple, once."""
+        """The triples of a path, one per step; equal successive triples count once."""
         return tuple(triple for triple, _ in groupby(starmap(self._step, pairwise(way))))
 
     def _step(self, a: int, b: int) -> Triple:
-        """A fact between two phrases, or of a phrase in a passage, else the synonymy of two phrases."""
+        """The triple of a step: a fact of two phrases or of a phrase in a passage; a synonymy."""
         table = self.table
         phrase, node = sorted((a, b))  # a passage is the second
         statements = table.by_phrase.of(phrase)[0]
@@ -293,7 +301,7 @@ class PhraseGraph:
 
 
 def phrases(kb: KnowledgeBase) -> PhraseTable:
-    """HippoRAG's phrases and facts, of the source's triples, which the store keeps: extracting them may take long."""
+    """HippoRAG's phrases and facts from the source's triples, which the store keeps."""
 
     def write(folder: Path) -> None:
         columns = {
@@ -326,7 +334,7 @@ def fact_texts(kb: KnowledgeBase) -> list[str]:
 
 
 def phrase_graph(kb: KnowledgeBase, threshold: float) -> PhraseGraph:
-    """The phrases and passages as HippoRAG walks them; phrases within a cosine of `threshold` are joined."""
+    """The graph of HippoRAG's walk; phrases with a cosine of `threshold` or more are synonyms."""
 
     def built() -> PhraseGraph:
         table = phrases(kb)
@@ -337,7 +345,7 @@ def phrase_graph(kb: KnowledgeBase, threshold: float) -> PhraseGraph:
             "threshold": threshold,
         }
 
-        # a phrase of two letters or digits starts no synonym, an empty one ends none
+        # A phrase of one or two characters is no source of synonyms, an empty one no target.
         def write(folder: Path) -> None:
             lengths = np.array([len(phrase.replace(" ", "")) for phrase in table.phrases])
             starts, ends = np.flatnonzero(lengths > 2), np.flatnonzero(lengths)

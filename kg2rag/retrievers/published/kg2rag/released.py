@@ -25,11 +25,11 @@ from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.paths import spanning_trees
 from kg2rag.types import FloatArray, Triple
 
-SEPARATOR = ": "  # between title and text, in what is encoded and reranked
+SEPARATOR = ": "  # between title and text for the encoder and the reranker
 GRAM = 3  # characters of an n-gram
 SMOOTHING = 0.01
 THRESHOLD = 0.90
-# of an edge between mentioned names: 0 in the released code, which meets facts of 0 before
+# The weight of an edge between mentioned names: 0 in the released code, after facts of weight 0.
 QUERY_WEIGHT = -1e-300
 Edge = tuple[str, str]
 
@@ -54,7 +54,7 @@ def mentions(question: str, name: str) -> bool:
 
 
 def mentioned_names(question: str, titles: Iterable[str], triples: Sequence[Triple]) -> list[str]:
-    """The titles and ends of triples that the question mentions, and what follows from those.
+    """The titles and ends of triples that the question mentions, with derived names.
 
     One pass in order: if a relation and one end are mentioned, so is the other end from there on.
     As in the released code, what the question mentions is tested without the blanks around it, and
@@ -72,14 +72,14 @@ def mentioned_names(question: str, titles: Iterable[str], triples: Sequence[Trip
 
 
 class TitlePool(NamedTuple):
-    """Title -> the rows that a question may be answered from; by row, titles and triples of the whole corpus."""
+    """Title -> the rows that a question may return; titles and triples of all passages by row."""
 
     rows_of: Mapping[str, Sequence[int]]
     titles: Sequence[str]
     stated: Sequence[Sequence[Triple]]
 
     def named(self, row: int) -> list[str]:
-        """The titles of the pool that a passage's triples name, as often as they do."""
+        """The titles of the pool that a passage's triples name, with repetitions."""
         return [
             end
             for triple in self.stated[row]
@@ -103,7 +103,10 @@ def pool_of(kb: KnowledgeBase, candidates: Sequence[str] | None) -> TitlePool:
 
 
 def stated_triples(kb: KnowledgeBase) -> list[list[Triple]]:
-    """(n_passages,) the triples of each, letter for letter, in the source's order. ValueError: it has cleaned ones."""
+    """(n_passages,) the raw triples of each passage, in the source's order.
+
+    ValueError: the source has only cleaned triples.
+    """
 
     def stated() -> list[list[Triple]]:
         extraction = kb.extraction
@@ -124,17 +127,17 @@ def stated_triples(kb: KnowledgeBase) -> list[list[Triple]]:
 
 
 def dense_over(kb: KnowledgeBase) -> DenseIndex:
-    """`kb.dense` with `SEPARATOR`, not a line break, between title and text; blanks at the ends are not encoded."""
+    """`kb.dense` with `SEPARATOR` between title and text, without blanks at the ends."""
     return kb.cached("dense, released", lambda: DenseIndex(kb.encode(kb.corpus.joined(SEPARATOR))))
 
 
 def joined_texts(kb: KnowledgeBase) -> list[str]:
-    """Title and text of every passage, as the reranker reads them: with all blanks that the source has."""
+    """The title and text of every passage for the reranker, with the source's blanks."""
     return kb.cached("joined texts", lambda: kb.corpus.joined(SEPARATOR, exact=True))
 
 
 class TitleScores:
-    """The scores that came to each title on a walk: those of seeds with it, and one with each mention."""
+    """The scores of each title on a walk: those of its seeds, and one per mention."""
 
     def __init__(self, seeds: Mapping[int, float], titles: Sequence[str]) -> None:
         self._seed_scores = list(seeds.values())
@@ -144,23 +147,29 @@ class TitleScores:
     def add_new(
         self, scored_titles: Iterable[tuple[str, float]], earlier_titles: Collection[str]
     ) -> list[str]:
-        """Add the scores of titles that are not among the earlier ones; these titles, in order of appearance."""
+        """Add the scores of new titles; these titles, in order of appearance.
+
+        `earlier_titles` are skipped.
+        """
         new = [(title, score) for title, score in scored_titles if title not in earlier_titles]
         for title, score in new:
             self._scores.setdefault(title, []).append(score)
         return list(dict(new))
 
     def mean(self, title: str) -> float:
-        """The mean of what came to a title."""
+        """The mean score of a title."""
         return _mean(self._scores[title])
 
     def smoothed(self, title: str) -> float:
-        """The mean of what came to a title and, once, the mean of all seeds."""
+        """The mean of a title's scores and the mean of all seeds."""
         return _mean([*self._scores.get(title, ()), _mean(self._seed_scores)])
 
 
 def title_walk(seeds: Mapping[int, float], pool: TitlePool) -> tuple[dict[int, str], TitleScores]:
-    """From seeds, row -> score best first, to the titles that their triples name, and that all these passages name.
+    """The passages to append for some seeds, with their titles; and the scores of the titles.
+
+    The walk leads from seeds, row -> score, best first, to the titles that their triples name, and
+    then to the titles that all these passages name.
 
     Returns the passages to append, in the order in which titles came up, with the title that
     brought each; and the scores of the titles. A seed's title brings its other passages if it is
@@ -182,7 +191,7 @@ def title_walk(seeds: Mapping[int, float], pool: TitlePool) -> tuple[dict[int, s
 
 
 def _bringing_seed_titles(seed_titles: Sequence[str], scores: TitleScores) -> set[str]:
-    """The two seed titles with the highest means, and those that repeat an earlier one in the first half."""
+    """The two seed titles with the highest means, and titles repeated in the first half."""
     first_half = seed_titles[: len(seed_titles) // 2]
     repeated = {title for rank, title in enumerate(first_half) if title in first_half[:rank]}
     best = sorted(dict.fromkeys(seed_titles), key=lambda title: -scores.mean(title))[:2]
@@ -190,7 +199,7 @@ def _bringing_seed_titles(seed_titles: Sequence[str], scores: TitleScores) -> se
 
 
 def _named_beside_seeds(title: str, seeds: Collection[int], pool: TitlePool) -> list[str]:
-    """The titles that the passages of a title name, but for those that are seeds."""
+    """The titles that a title's passages name, without its seeds."""
     titles = []
     for row in pool.rows_of[title]:
         if row not in seeds:
@@ -201,7 +210,7 @@ def _named_beside_seeds(title: str, seeds: Collection[int], pool: TitlePool) -> 
 def _unseeded_passages(
     titles: Iterable[str], seeds: Collection[int], pool: TitlePool
 ) -> dict[int, str]:
-    """Row -> title, of the passages that are no seeds, for titles with a triple."""
+    """Row -> title of the passages that are no seeds, for titles with a triple."""
     title_of: dict[int, str] = {}
     for title in titles:
         rows = pool.rows_of[title]
@@ -217,7 +226,7 @@ def _mean(scores: Sequence[float]) -> float:
 def iteration_trees(
     edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]
 ) -> list[list[int]]:
-    """The facts of each component's maximum spanning tree as networkx iterates them, the largest component first.
+    """The facts of each component's maximum spanning tree in networkx's order, largest first.
 
     `edges`, `weights`: (n_facts,) of the facts. `mentioned`: vertices that edges of weight 0 join,
     pair by pair; they may be new. Such an edge is in no list. A vertex without another edge is the
@@ -250,7 +259,7 @@ def iteration_trees(
 def depth_first_trees(
     edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]
 ) -> list[list[int]]:
-    """As `iteration_trees`, but by the paper: each tree as a walk from its heaviest fact, that with the heaviest first.
+    """As `iteration_trees`, but depth-first from the heaviest fact, heaviest tree first.
 
     Equal weights are ordered by fact number; a self-loop is no tree.
     """
@@ -265,7 +274,7 @@ def depth_first_trees(
 def _query_edges(
     edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]
 ) -> list[Edge]:
-    # every fact is preferred to these, so that a chain of them joins as much as all pairs
+    # Every fact is preferred to these edges, so that a chain of them is as good as all pairs.
     if (weights >= 0).all():
         return list(pairwise(mentioned))
     linked = set(map(frozenset, edges))  # a pair that a fact links has no other edge
@@ -278,7 +287,7 @@ def tree_text(
     stated: Sequence[Sequence[Triple]] | None,
     limit: int | None,
 ) -> str:
-    """The passages of a tree as the reranker reads them: one after the other, nothing between.
+    """The concatenated passages of a tree, as the reranker reads them.
 
     `stated`: by row; after every passage come the first three triples of it and of all before it.
     None for no triples. `limit`: characters, None for all. Strings grow with the square of the
