@@ -43,7 +43,8 @@ _NAVIGATION_ROLES = frozenset(("navigation", "search"))
 _NAVIGATION_CLASSES = frozenset(("sphinxsidebar", "toc", "toctree-wrapper"))
 _FURNITURE_TAGS = frozenset(("footer", "noscript", "select", "textarea", "iframe"))
 _FURNITURE_CLASSES = frozenset(
-    "headerlink linenos lineno gutter footnote-ref footnote-back footnote-backref".split()
+    """headerlink linenos lineno gutter footnote-ref footnote-back footnote-backref mw-editsection
+    printfooter""".split()
 )
 _KINDS_OF_NOTES = frozenset(
     """abstract attention bug caution danger error example failure hint important info note question quote seealso

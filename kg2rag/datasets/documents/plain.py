@@ -60,6 +60,12 @@ _REWRITTEN = {
         # pandoc inserts today's
         (re.compile(r"(?m)^([ \t]*\.\. (?:\|[^|\n]+\| )?)date::.*"), r"\1replace:: date"),
     ),
+    # of slides (beamer): the steps at which something is shown, and widths
+    "latex": (
+        (re.compile(r"\\(?:only|onslide|uncover|visible)<[^<>\n]*>(?=\{)"), " "),
+        (re.compile(r"(\\[a-zA-Z]+)<[\d+,. -]+>"), r"\1 "),
+        (re.compile(r"(\\begin\{column\})\{[^{}\n]*\}"), r"\1"),
+    ),
     "asciidoc": (
         # which pandoc insists on reading
         (re.compile(r"(?m)^include::[^\n\[]*+\[[^\n\]]*+\][ \t]*$"), ""),
@@ -93,8 +99,11 @@ _MARKUP = {
     "mediawiki": re.compile(
         r"\{\|[^\n]*|\|-[^\n]*|\[\[[^\[\]|\n]*\||\[https?:\S{1,300}+|<[^<>]*>|<!--.{,300}?-->|__[A-Z]+__"
     ),
-    "man": re.compile(
-        r"(?m)^[.'][ \t]*(?:\\\"[^\n]*|\w+)|\\f(?:\[\w*\]|\(..|\w)|\\\*?\[[^\]\n]*\]|\\[(*].."
+    **dict.fromkeys(
+        ("man", "mdoc"),
+        re.compile(
+            r"(?m)^[.'][ \t]*(?:\\\"[^\n]*|\w+)|\\f(?:\[\w*\]|\(..|\w)|\\\*?\[[^\]\n]*\]|\\[(*].."
+        ),
     ),
     "textile": re.compile(r"(?m)^(?:h[1-6]|p|bq|bc|pre|fn\d+)[^\s.]*\.+(?= )|\":\S{1,300}+"),
     "typst": re.compile(

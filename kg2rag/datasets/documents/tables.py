@@ -25,6 +25,8 @@ from kg2rag.types.coerce_corpus import PASSAGE, python_value
 TABLES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 DELIMITERS = ",;\t|"
 _QUESTION_COLUMNS = ("question", "query", "user_input")
+_TEXT_COLUMNS = frozenset((*PASSAGE["text"], *_QUESTION_COLUMNS))
+MAX_LINES_ABOVE = 20
 _SEPARATOR = re.compile("(?i)sep=(.)")
 _INTERFACE = re.compile(r"""(?m)^["']?(?:openapi|swagger|asyncapi)["']?:""")
 LIST_NAMES = frozenset(
@@ -141,14 +143,36 @@ def _delimited(text: str, name: str) -> Table:
         delimiter = "\t"
     else:
         delimiter = find_delimiter(lines)
-    lines = [f"{line}\n" for line in lines]
+    n_above = _lines_above(lines, delimiter)
+    lines = [f"{line}\n" for line in lines[n_above:]]
+    remark = f"lines above the names of the columns, left out: {n_above}" if n_above else ""
     if delimiter != "\t":
-        return Table([row for _, row in delimited_rows(lines, name, delimiter)])
+        return Table([row for _, row in delimited_rows(lines, name, delimiter)], remark)
     quoted = _quoted_rows(lines, name)
     if quoted is not None:
-        return Table(quoted)
+        return Table(quoted, remark)
     rows = [row for _, row in delimited_rows(lines, name, delimiter)]
-    return Table(rows, "quotation marks are read as text, since they enclose no cells")
+    as_text = "quotation marks are read as text, since they enclose no cells"
+    return Table(rows, "; ".join(filter(None, [remark, as_text])))
+
+
+def _lines_above(lines: Sequence[str], delimiter: str) -> int:
+    """The number of lines above the names of the columns, such as a report's title; they fill fewer cells."""
+    most_filled = 0
+    for row, line in enumerate(lines[:MAX_LINES_ABOVE]):
+        cells = [cell.strip().lower() for cell in _cells_of(line, delimiter)]
+        n_filled = sum(map(bool, cells))
+        if n_filled > max(most_filled, 1) and not _TEXT_COLUMNS.isdisjoint(cells):
+            return row
+        most_filled = max(most_filled, n_filled)
+    return 0
+
+
+def _cells_of(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
 
 
 def _quoted_rows(lines: Sequence[str], name: str) -> list[Mapping[str, Any]] | None:
@@ -166,14 +190,11 @@ def _quoted_rows(lines: Sequence[str], name: str) -> list[Mapping[str, Any]] | N
 def find_delimiter(lines: Sequence[str]) -> str:
     """The separator that gives a header a column of text, else the most columns; a comma where none does."""
     header = next((line for line in lines if line.strip()), "")
-    texts = {*PASSAGE["text"], *_QUESTION_COLUMNS}
 
     def columns(delimiter: str) -> tuple[bool, int]:
-        try:
-            cells = next(csv.reader([header], delimiter=delimiter), [])
-        except csv.Error:
-            cells = []
-        return bool(texts & {cell.strip().lower() for cell in cells}), len(cells)
+        cells = _cells_of(header, delimiter)
+        has_text = not _TEXT_COLUMNS.isdisjoint(cell.strip().lower() for cell in cells)
+        return has_text, len(cells)
 
     return max(DELIMITERS, key=columns)
 

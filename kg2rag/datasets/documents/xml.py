@@ -21,7 +21,7 @@ from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, read_html, visible_text
 from kg2rag.datasets.documents.office import opendocument_document
 from kg2rag.datasets.documents.plain import markup_document
-from kg2rag.datasets.documents.tables import SENTENCE_WORDS
+from kg2rag.datasets.documents.tables import PHRASE_WORDS, SENTENCE_WORDS
 from kg2rag.text.records import DataError
 
 XML_ENDINGS = tuple(
@@ -34,7 +34,7 @@ _DOCBOOK_ROOTS = frozenset(
 )
 _FORMAT_OF_ROOT = {"FictionBook": "fb2", "opml": "opml", **dict.fromkeys(_DOCBOOK_ROOTS, "docbook")}
 _LINE_BREAKS = frozenset(("br", "lb"))
-_HEADINGS = frozenset("title head heading headline".split())
+_HEADING_NAME = re.compile(r"(?i)\w*title|head|heading|headline")
 _TAG = re.compile(r"</?[a-zA-Z][\w:-]*(?:\s[^<>]*)?/?>")
 _DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w-]+)""")
 
@@ -110,7 +110,8 @@ def _text_document(root: Any) -> FileDocument:
     """The document of an unknown format by the text of its elements."""
     blocks = list(_blocks(root, 0))
     left_out = [_element_text(element) for element in root.iter() if _is_packed(element)]
-    source = visible_text(_element_text(root))
+    attributes = [text for element in root.iter() for _, text in _attribute_texts(element)]
+    source = visible_text("\n".join([_element_text(root), *attributes]))
     return FileDocument(blocks, _first_title(root), source=source, left_out="\n".join(left_out))
 
 
@@ -129,12 +130,32 @@ def _blocks(element: Any, level: int) -> Iterator[Block]:
         yield from chain.from_iterable(_blocks(child, level + 1) for child in element)
         return
     text = _element_text(element)
-    if _TAG.search(text):
+    if not len(element) and not text.strip():
+        yield from _attribute_blocks(element, level)
+    elif _TAG.search(text):
         yield from page_document(text).blocks
-    elif text.strip() and kind in _HEADINGS:
+    elif text.strip() and _HEADING_NAME.fullmatch(kind):
         yield Block(one_line(text), max(1, min(level, MAX_LEVEL)))
     elif text.strip():
         yield Block(one_line(text))
+
+
+def _attribute_blocks(element: Any, level: int) -> Iterator[Block]:
+    """The texts that an empty element has in its attributes, as exports of databases have them."""
+    for name, text in _attribute_texts(element):
+        if _HEADING_NAME.fullmatch(name):
+            yield Block(one_line(text), min(level + 1, MAX_LEVEL))
+        elif _TAG.search(text):
+            yield from page_document(text).blocks
+        else:
+            yield Block(one_line(text))
+
+
+def _attribute_texts(element: Any) -> list[tuple[str, str]]:
+    """The names and values of an empty element's attributes that are phrases."""
+    if not local_name(element) or len(element) or (element.text or "").strip():
+        return []
+    return [(name, text) for name, text in element.items() if len(text.split()) >= PHRASE_WORDS]
 
 
 def _is_packed(element: Any) -> bool:

@@ -244,3 +244,23 @@ def test_of_yaml_only_descriptions_of_interfaces_are_documents(read):
 def test_letters_of_the_code_page_of_a_rich_text_are_read(read):
     text = rb"{\rtf1\ansi\ansicpg1251 \'c0\'ea\'f2 \u1055\'cf \'e2 May.\par}"
     assert text_of(read({"a.rtf": text})) == "Акт П в May."
+
+
+def test_lines_above_the_columns_of_a_report_are_left_out_and_said(read):
+    report = "Incidents 2024;;\nExported by Lund;;\n\nid;title;text\n1;Leak;It drips.\n"
+    plain = "name,state\nRope,content\nTar,dry for three days\n"
+    documents = read({"a.csv": report, "b.csv": plain})
+    assert documents.corpus[0].text == "It drips."
+    assert "left out: 3" in documents.report.loc[0, "remark"]
+    assert text_of(documents).endswith(
+        "name: Rope\nstate: content\nname: Tar\nstate: dry for three days"
+    )
+
+
+def test_slides_of_latex_show_what_any_step_shows(read):
+    slides = (
+        "\\documentclass{beamer}\\begin{document}\\begin{frame}{Tides}\\begin{itemize}\\item<1-> High\\end{itemize}"
+        "\\only<3>{Neap tides}\\begin{columns}\\begin{column}{.5\\textwidth}Left\\end{column}\\end{columns}"
+        "\\end{frame}\\end{document}"
+    )
+    assert text_of(read({"a.tex": slides})).split("\n\n")[-3:] == ["High", "Neap tides", "Left"]

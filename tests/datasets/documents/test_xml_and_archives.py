@@ -170,3 +170,24 @@ def test_texts_without_an_ending_and_pages_named_by_their_address_are_read(read)
     )
     assert text_of(documents).split("\n") == ["Halina sails.", "Lund waits."]
     assert "without an ending" in documents.report.set_index("document").loc["Makefile", "reason"]
+
+
+def test_articles_in_an_export_have_their_titles_as_headings_and_rows_the_texts_of_their_attributes(
+    read,
+):
+    pubmed = (
+        "<Set><Article><ArticleTitle>Honey on burns.</ArticleTitle><Text>Honey was used in Egypt.</Text></Article>"
+        "<Article><ArticleTitle>Wax in lamps.</ArticleTitle><Text>Wax burns clean.</Text></Article></Set>"
+    )
+    rows = (
+        '<posts><row Id="1" Title="How is a scythe sharpened?" Body="&lt;p&gt;Mine is dull, after one day.&lt;/p&gt;"/>'
+        '<row Id="2" Title="Why is tar sticky?" Body="&lt;p&gt;Mine sticks to ropes.&lt;/p&gt;"/></posts>'
+    )
+    documents = read({"a.xml": pubmed, "b.xml": rows})
+    assert [passage.text for passage in documents.corpus] == [
+        "Honey on burns.\nHoney was used in Egypt.",
+        "Wax in lamps.\nWax burns clean.",
+        "How is a scythe sharpened?\nMine is dull, after one day.",
+        "Why is tar sticky?\nMine sticks to ropes.",
+    ]
+    assert documents.report["lost"].tolist() == [0, 0]
