@@ -1,4 +1,4 @@
-"""Rankings and entities -> the context of a reader: the graph block, then the passages, together within one budget."""
+"""Rankings and entities -> the context of a reader: graph block and passages in one budget."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GRAPH_BLOCK_DIVISOR = 9
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """The passage of a key such as [1]; `source` is the stage that found it, `path` the triples that led to it.
+    """The passage of a key such as [1]; `source` is its stage, `path` the triples that led to it.
 
     `entity` is at the end of the path, `hops` triples from the query's; "" and 0 for a text match.
     """
@@ -86,7 +86,10 @@ class _Pieces:
     former: list[tuple[str, FormattedContext]] = field(default_factory=list)
 
     def add(self, piece: str, name: str, separator: str, citation: Citation | None = None) -> bool:
-        """Add a piece, after a separator unless it is the first text; one that does not fit is dropped by its name."""
+        """Add a piece after a separator; drop it by its name if it does not fit.
+
+        The first text has no separator.
+        """
         text = separator.join(filter(None, (self.context.text, piece)))
         tokens = self.context.tokens + self.counter.count([text[len(self.context.text) :]])[0]
         if tokens > self.budget:
@@ -141,7 +144,7 @@ class ContextFormatter:
     counter: TokenCounter | None = None
 
     def graph(self, entities: Sequence[str | int]) -> FormattedContext:
-        """The structured block: the entities with types and relations, chains, and facts of sentences.
+        """The structured block: entities with types and relations, chains, facts of sentences.
 
         If the budget is too small for all, every entity, the chains and the facts have equal shares
         of it; what one does not need goes to the others. Relations and facts are written one by
@@ -171,7 +174,7 @@ class ContextFormatter:
         return FormattedContext(text, tokens, dropped=tuple(dropped), graph_context=data)
 
     def passages(self, ranking: Ranking, entities: Sequence[str | int] = ()) -> FormattedContext:
-        """The passages of a ranking, best first, each with its key, score, source and, from the graph, its path.
+        """The passages of a ranking, best first, with key, score, source and path.
 
         A passage that does not fit is dropped and the next one tried; one whose contents repeat an
         earlier one's (case and punctuation aside) is dropped as well. Keys number the passages in
@@ -197,13 +200,16 @@ class ContextFormatter:
         return BLOCK_SEPARATOR.join(filter(None, (head, description)))
 
     def below(self, block: FormattedContext, ranking: Ranking) -> FormattedContext:
-        """The passages of a ranking, as `passages` writes them, below a graph block that is within the budget."""
+        """The passages of a ranking, as `passages` writes them, below a graph block."""
         return self._add_passages(
             _Pieces(block, self.passage_tokens, self._counter), ranking, BLOCK_SEPARATOR
         )
 
     def _add_passages(self, pieces: _Pieces, ranking: Ranking, separator: str) -> FormattedContext:
-        """The context of some pieces and the passages of a ranking, the first of them after a separator."""
+        """The context of some pieces and the passages of a ranking.
+
+        The first passage follows `separator`.
+        """
         query_entities = _linked_names(ranking)
         key_of: dict[str, str] = {}
         for hit in ranking:
@@ -244,7 +250,7 @@ def assemble(
     hops: int = 1,
     counter: TokenCounter | None = None,
 ) -> list[FormattedContext]:
-    """One context per query, with the citations of its passages and what was left out of both parts.
+    """One context per query, with its citations and the omitted pieces.
 
     Entities of queries whose rankings name none are found by the designs' chain of linkers.
 
@@ -281,7 +287,7 @@ def assemble(
 def _named_entities(
     kb: KnowledgeBase, queries: Sequence[Query], rankings: Sequence[Ranking]
 ) -> list[Sequence[str | int]]:
-    """The entities that each query names, from its ranking or, if that has none, from the designs' linkers."""
+    """The entities of each query, from its ranking or by the linkers of the designs."""
     entities: list[Sequence[str | int]] = list(map(_linked_names, rankings))
     unlinked = [
         position for position, ranking in enumerate(rankings) if ranking.notes.linked is None
@@ -296,7 +302,7 @@ def _named_entities(
 
 
 def _linked_names(ranking: Ranking) -> list[str]:
-    """The entities that the query names, as the system recorded them; none if it recorded nothing."""
+    """The query entities that the system recorded; none without a record."""
     return [entity.name for entity in ranking.notes.linked or ()]
 
 
@@ -310,7 +316,7 @@ def context(
     hops: int = 1,
     kb: KnowledgeBase | None = None,
 ) -> FormattedContext:
-    """The context of one question from a system: it retrieves `k` passages, and those that fit are written.
+    """The context of one question: the passages among `k` hits of a system that fit.
 
     `kb` : has the graph and the passages; needed if a system has no knowledge base, or more than one. See `assemble`.
     """

@@ -1,4 +1,4 @@
-"""The graph around a query's entities -> its block of a context: short lines, strongest first, in a budget of tokens.
+"""The graph around a query's entities -> short lines, strongest first, in a budget of tokens.
 
 The structured block of the graph-augmented design. Inferred from its example: an inverse relation
 has no weight where the other section gives it; a weight is written if the source states one (5
@@ -24,14 +24,14 @@ UNSTATED = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A piece left out of a context, and why: "budget", "limit", or the key of the passage that it repeats."""
+    """An omitted piece of a context; `why` is "budget", "limit" or the key that it repeats."""
 
     what: str
     why: str
 
 
 class Line(NamedTuple):
-    """A label and the items after it, strongest first; of those that do not fit, no weaker one is written either.
+    """A label and its items, strongest first; after an item that does not fit, none is written.
 
     `section` : its number and heading, which is written with the first item of its lines.
     """
@@ -45,7 +45,7 @@ class Line(NamedTuple):
 def shared(
     top: str, lines: Sequence[Line], budget: int, counter: TokenCounter
 ) -> tuple[str, int, list[Dropped]]:
-    """The text that fits, its tokens, and what was left out; nothing fits if `top`, its first lines, does not.
+    """The text that fits, its tokens, and the omitted items; no text if `top` does not fit.
 
     The lines take turns: their first items, then the second of each that has one, and so on. The
     whole text is counted with every item: the budget holds for any tokenizer.
@@ -107,7 +107,7 @@ def graph_block(
 def _entity_lines(
     data: GraphContext, entity: ContextEntity, section: tuple[int, str], limit: int
 ) -> list[Line]:
-    """The relations and the description of one of the query's entities; a line without text if it has neither."""
+    """The relations and description of a query entity; a line without text if it has neither."""
     lines = []
     related = _related(data, entity)[:limit]
     if related:
@@ -118,7 +118,7 @@ def _entity_lines(
 
 
 def _related(data: GraphContext, entity: ContextEntity) -> list[str]:
-    """The entities around one of the query's, each with its relation, such as "Login (part_of, weight: 7)"."""
+    """The neighbours of a query entity with relations, such as "Login (part_of, weight: 7)"."""
     names = {entity.name for entity in data.entities if not entity.hops}
     texts = []
     for fact in data.relationships:

@@ -1,4 +1,4 @@
-"""Entities of a graph -> what it says of them, as data: entities, relationships, and the chains that lead on.
+"""Entities of a graph -> their context as data: entities, relationships and chains.
 
 The `graphContext` of the confidence-gated and vector-first designs. Ours: the names of relations
 that are read from tail to head (the graph-augmented design has one example, depends_on ->
@@ -142,7 +142,10 @@ def reached(path: Sequence[Triple], query_entities: Collection[str]) -> str:
 
 
 def _begins_at_tail(path: Sequence[Triple], query_entities: Collection[str]) -> bool:
-    """Whether a path leaves its first triple at the head: the second triple tells, or else the query's entities."""
+    """Whether a path starts at the tail of its first triple.
+
+    The second triple decides, or else the query's entities.
+    """
     first = path[0]
     if len(path) == 1:
         return first.tail in query_entities and first.head not in query_entities
@@ -253,7 +256,7 @@ def inverse(relation: str) -> str:
 
 
 def _passive(words: Sequence[str]) -> str:
-    """The passive of a verb and at most one preposition, joined by underscores; "" for other words."""
+    """The passive of a verb and at most one preposition, joined by underscores; otherwise ""."""
     verb, *prepositions = words
     is_verb = verb.isalpha() and _THIRD_PERSON.fullmatch(verb) and verb not in _TABLES["no_verbs"]
     if (

@@ -1,4 +1,4 @@
-"""`kg2rag compare`: systems side by side on question sets; `compare-graphs`: systems over several graphs."""
+"""`kg2rag compare`: systems side by side; `compare-graphs`: systems over several graphs."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _compare_set(
     reading: ReaderOptions,
     options: ComparisonOptions,
 ) -> tuple[Path, int]:
-    """Compare on one set; the folder of the report, and how many answers of the reader are missing."""
+    """Compare on one set; the folder of the report, and the number of missing answers."""
     from kg2rag.evaluation.storage import require_place
 
     folder = options.out or Path("reports") / data.file_name
@@ -137,7 +137,7 @@ def _compare_sets(
     reading: ReaderOptions,
     options: ComparisonOptions,
 ) -> tuple[Path, int]:
-    """Compare on several sets; the folder of the summary, and how many answers of the reader are missing."""
+    """Compare on several sets; the folder of the summary, and the number of missing answers."""
     from kg2rag.evaluation.storage import require_place
     from kg2rag.report import TerminalTable
 
@@ -224,7 +224,7 @@ def _name_unused_graphs(dataset: QADataset) -> None:
 
 
 def _judge(folder: Path, dataset: QADataset, systems: SystemOptions, data: DrawOptions) -> None:
-    """Without any gold: write a page on which hits are judged, and print how far the systems agree."""
+    """Without gold: write a page for judging hits, and print the agreement of the systems."""
     from kg2rag.compute import write_outputs
     from kg2rag.datasets import known_items
     from kg2rag.evaluation.overlap import POOL_DEPTH, agreement
@@ -271,7 +271,10 @@ def compare_graphs(
     metrics: str = opt("recall@2,recall@5,recall@10,all_recall@5", "As in compare."),
     out: Path | None = opt(None, "Folder for the results. Default: reports/DATASET-graphs."),
 ) -> None:
-    """Compare graphs under the same strategies, and with shuffled graphs, which add equally many candidates."""
+    """Compare strategies over several graphs and over shuffled copies of each graph.
+
+    A shuffled graph supplies equally many candidates without information.
+    """
     from kg2rag.compute import counter_of
     from kg2rag.evaluation import CompareOptions, compare
     from kg2rag.evaluation.storage import require_place

@@ -1,4 +1,4 @@
-"""`kg2rag datasets`: the sets, their sizes and their faults; `questions`: a test set of documents; `store`."""
+"""`kg2rag datasets`: sets, sizes and faults; `questions`: a test set of documents; `store`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def list_datasets() -> None:
 @datasets_app.command()
 @expand_groups()
 def info(data: DrawOptions) -> None:
-    """Print the sizes of a set: questions by type and hops, passages, gold, and the graph files beside it."""
+    """Print the sizes of a set: questions by type and hops, passages, gold, graph files."""
     from kg2rag.datasets import info as run
 
     print_table(
@@ -85,7 +85,7 @@ def questions(
     graph: str = opt("mentions", GRAPHS),
     seed: int = opt(0, "Seed of the draw."),
 ) -> None:
-    """Make a test set from a folder of documents: multi-hop questions by a language model, or known items.
+    """Make a test set from documents: multi-hop questions by a language model, or known items.
 
     A model writes a question for a chain of passages that share names. The question is kept if the
     model answers it from all passages of the chain, but from no single one. Answers are stored as
@@ -117,7 +117,10 @@ def questions(
 
 
 def _save_questions(written: WrittenQuestions, out: Path, page: Path, dataset: str) -> None:
-    """Write the questions and the page to review them; exit code `EXIT_SOME_FAILED` if calls failed or none is left."""
+    """Write the questions and their review page.
+
+    The exit code is `EXIT_SOME_FAILED` if calls failed or no question is left.
+    """
     print_line(written)
     if written.rows:
         written.label().save(page)
@@ -183,7 +186,7 @@ def prune_store(
         30.0, "Delete entries that were unused for this many days; 0 deletes all.", min=0
     ),
 ) -> None:
-    """Delete old entries of the store, and files that killed builds left. Files of others in its folder stay."""
+    """Delete old entries of the store and the remains of killed builds; other files stay."""
     from kg2rag.compute import Store
 
     entries, size = Store().prune(older_than_days)

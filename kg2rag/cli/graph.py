@@ -1,4 +1,4 @@
-"""`kg2rag build`: a graph over the passages of a set, written to a folder; `graph`: sizes and hubs of a graph."""
+"""`kg2rag build`: a graph over passages, in a folder; `graph`: sizes and hubs of a graph."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _report_failures(run: ExtractionRun, n_passages: int, out: Path, options: Bu
 
 
 def _ask(source: PromptedTriples, corpus: Corpus, *, retry_failed: bool) -> ExtractionRun:
-    """Ask the model; SIGTERM, which schedulers send, is an interrupt: requests under way are waited for."""
+    """Ask the model; SIGTERM, which schedulers send, waits for open requests and stops."""
     handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         run = source.run(corpus, retry_failed=retry_failed)

@@ -33,7 +33,10 @@ def arg(default: Any, text: str, **settings: Any) -> Any:
 
 
 def expand_groups(**defaults: object) -> Callable[[Command], Command]:
-    """Make each field of a command's dataclass parameters an option; `defaults` replace those of the fields."""
+    """Turn the fields of a command's dataclass parameters into options.
+
+    `defaults` replace the defaults of fields.
+    """
 
     def decorate(command: Command) -> Command:
         hints = get_type_hints(command)
@@ -82,7 +85,7 @@ def split_names(text: str) -> list[str]:
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """["bm25.k1=1.2"] -> {"bm25": {"k1": 1.2}}; a value is read as JSON if it is JSON, and is a text if not."""
+    """["bm25.k1=1.2"] -> {"bm25": {"k1": 1.2}}; a value that is not JSON is a text."""
     values: dict[str, dict[str, Any]] = {}
     for setting in settings:
         target, equals, value = setting.partition("=")

@@ -1,4 +1,4 @@
-"""Groups of options that commands share: a data set, workers, an encoder, systems, a language model."""
+"""Groups of options that commands share: data, workers, encoder, systems, language model."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class DataOptions:
 
     @property
     def file_name(self) -> str:
-        """The name of the set as a part of file names, without the signs of `irds:beir/scifact/test`."""
+        """The name of the set for file names, without the signs of `irds:beir/scifact/test`."""
         from kg2rag.datasets import file_name
 
         place = Path(self.dataset).expanduser()
@@ -87,7 +87,10 @@ class DrawOptions(DataOptions):
     seed: int = opt(0, "Seed of the draw, the bootstrap and the randomisation test.")
 
     def several(self, further: Sequence[str]) -> dict[str, DrawOptions]:
-        """Name -> the options of this set and of further ones; `path` is then a folder with a subfolder for each."""
+        """Name -> the options of this set and of further ones.
+
+        `path` is then a folder with a subfolder for each set.
+        """
         names = [self.dataset, *further]
         sets = dict[str, DrawOptions]()
         for name in names:
@@ -109,7 +112,10 @@ class WorkerOptions:
 
     @property
     def processes(self) -> int:
-        """The number of processes, 0 for all; the default is this process, or all workers of a Dask cluster."""
+        """The number of processes, 0 for all.
+
+        The default is this process, or all workers of a Dask cluster.
+        """
         if self.jobs is not None:
             return self.jobs
         return int(self.backend == "loky" and self.cluster is None)

@@ -1,4 +1,4 @@
-"""What the command line prints: no text of a file, a name or a server brings a control character to the terminal."""
+"""The output of the command line, without control characters of files, names or servers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kg2rag.text.cells import MAX_CHARACTERS, console, visible
 
 
 def print_line(line: object, *, err: bool = False) -> None:
-    """Print a text, which may be longer than the terminal is wide, such as a path; to stderr if `err`."""
+    """Print a text without wrapping, to stderr if `err`."""
     typer.echo(visible(str(line)), err=err)
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON in one line; if it has characters that steer a terminal, all but ASCII is escaped."""
+    """Print a value as JSON in one line; control characters are escaped."""
     text = json.dumps(value, ensure_ascii=False)
     if visible(text) != text:
         text = json.dumps(value).replace("\x7f", "\\u007f")
@@ -28,7 +28,10 @@ def print_json(value: object) -> None:
 
 
 def print_rich(*shown: Any, **settings: Any) -> None:
-    """Print tables and other objects that rich can print; `settings` are those of `rich.console.Console.print`."""
+    """Print tables and other objects by rich.
+
+    `settings` are those of `rich.console.Console.print`.
+    """
     console().print(*shown, **settings)
 
 

@@ -1,4 +1,4 @@
-"""`kg2rag sweep`: many configurations of systems, from a file; `reproduce`: published results, and ours."""
+"""`kg2rag sweep`: configurations of systems from a file; `reproduce`: published results."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def reproduce(
         None, "Host of an endpoint that a ledger may name; may be repeated."
     ),
 ) -> None:
-    """Compare published results with ours, as far as they can be run here: difference, tolerance, verdict."""
+    """Compare published results with ours: difference, tolerance, verdict."""
     from kg2rag.compute import check_outputs, write_output
     from kg2rag.experiments.ledger import Ledger
     from kg2rag.experiments.reproduction import reproduce as run

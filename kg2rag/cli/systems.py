@@ -1,4 +1,4 @@
-"""`ask`, `explain` and `systems`: the hits of systems; `context`: what a language model is given to read."""
+"""`ask`, `explain` and `systems`: the hits of systems; `context`: the input of a reader."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ask(
         False, "Print the context of the hits as JSON, with the triples of the graph.", "--json"
     ),
 ) -> None:
-    """Search a folder of documents or a set: passages with their file, headings and path in the graph."""
+    """Search documents or a set: passages with their file, headings and path in the graph."""
     from kg2rag.answers.context import context as context_of
     from kg2rag.knowledge import KnowledgeBase
     from kg2rag.retrievers.systems import recommended
@@ -69,7 +69,7 @@ def explain(
     question: str = QUESTION,
     k: int = opt(5, "Number of hits of each system.", "--k", min=1),
 ) -> None:
-    """Explain the hits of systems: stages, paths, the arithmetic of the scores, and the ranks of the gold."""
+    """Explain the hits of systems: stages, paths, terms of the scores, and ranks of the gold."""
     from kg2rag.report.question_explanation import explain as run
 
     dataset = data.load()

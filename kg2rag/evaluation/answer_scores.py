@@ -99,7 +99,10 @@ def _overlap(guess: str, gold: str, rules: Rules) -> tuple[float, float, float]:
 
 
 def is_in_context(context: str, golds: Sequence[str]) -> float:
-    """1 if a context contains a gold answer word by word, else 0; NaN for answers such as yes and no."""
+    """1 if a context contains a gold answer word for word, otherwise 0.
+
+    NaN if no gold answer can stand in a context, such as yes and no.
+    """
     references = [normalise_answer(gold) for gold in golds]
     references = [gold for gold in references if gold and gold not in ALL_OR_NOTHING]
     if not references:

@@ -121,7 +121,10 @@ class CodeWalk(ABC):
         return [name, digest([members, defaults, bases, self._files(kind.__module__)])]
 
     def is_library(self, kind: type) -> bool:
-        """Whether a library defines a class; not one that a library's function has made of the user's functions."""
+        """Whether a library defines a class.
+
+        A class that a library function has made of the user's functions counts as the user's.
+        """
         if module_origin(kind.__module__) != "library":
             return False
         return place_of(kind) is kind or not any(
@@ -129,7 +132,7 @@ class CodeWalk(ABC):
         )
 
     def callable_identity(self, value: Any) -> Any:
-        """The identity of a function or of what wraps one; None for an object that can be called."""
+        """The identity of a function or of a wrapper of one; None for a callable object."""
         if isinstance(value, types.FunctionType):
             return self._function(value)
         if isinstance(value, types.MethodType):
@@ -188,7 +191,7 @@ class CodeWalk(ABC):
         return self._files(name)
 
     def _member(self, value: object, names: Iterable[str]) -> Any:
-        """The identity of a value that a name stands for; of a module, with those of its values that `names` has."""
+        """The identity of the value of a name; of a module, also of its members in `names`."""
         if isinstance(value, types.ModuleType):
             return self.module_identity(value, names)
         return self.of(value)
@@ -211,7 +214,7 @@ class CodeWalk(ABC):
         return [module.__name__, library_version(module.__name__), changing]
 
     def _files(self, module: str) -> Any:
-        """The files that a module of the user's is made of, and what was replaced in those that are loaded."""
+        """The files of a user's module, and the replaced members of its loaded parts."""
         if module not in self._files_of:
             checksums = imported_files(module)
             self._files_of[module] = [checksums]
@@ -231,7 +234,10 @@ def _is_unchecked(module: str) -> bool:
 
 
 def _may_change(value: object) -> bool:
-    """Whether a member of a library's module is data, or was replaced; not a module, a class or a function."""
+    """Whether a member of a library's module is data or was replaced.
+
+    Modules, classes and functions as the library defines them are neither.
+    """
     if isinstance(value, types.FunctionType):
         return id(value) in OUTSIDE or file_origin(value.__code__.co_filename) == "user"
     if isinstance(value, types.BuiltinFunctionType):
@@ -244,7 +250,10 @@ def _may_change(value: object) -> bool:
 
 
 def require_visible(value: object) -> None:
-    """NoKeyError: a function of a library that opens files in compiled code, so that no watch sees them."""
+    """Raise NoKeyError for a library function that opens files in compiled code.
+
+    No watch sees such files.
+    """
     name = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
     if callable(value) and _UNSEEN_READERS.fullmatch(name):
         raise NoKeyError(f"it uses {name}, which reads files that cannot be watched")

@@ -1,4 +1,4 @@
-"""Systems and a data set -> a `Comparison`: the run of each system, the scores of the runs, the tests of differences.
+"""Systems and a data set -> a `Comparison`: the runs of the systems, their scores and tests.
 
 Runs that the store has are read, the others are computed and stored (see `runs`): after a killed
 comparison, the same call runs only what is missing, and adding a system runs only that one.

@@ -1,4 +1,4 @@
-"""Systems, runs and a data set -> `config.json` of a comparison: what its numbers depend on, as JSON values."""
+"""Systems, runs and a data set -> `config.json`: all that the numbers of a comparison depend on."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def record_comparison(
 
 
 def _record_systems(systems: Mapping[str, Sequence[Any]], data: QADataset) -> dict[str, Any]:
-    """Of each system its parameters, what was tuned, and its remark; of several seeds, the first."""
+    """The parameters, tuning record and remark of each system; of several seeds, the first."""
     record: dict[str, Any] = {
         "systems": {},
         "parameters": {},
@@ -84,7 +84,10 @@ def _record_systems(systems: Mapping[str, Sequence[Any]], data: QADataset) -> di
 def _record_runs(
     systems: Mapping[str, Sequence[Any]], runs: Mapping[str, Sequence[Run]], questions: int
 ) -> dict[str, Any]:
-    """How each system used its graph, how long it took, and what its run read; of several seeds, mostly the first."""
+    """The graph use, times and inputs of each system.
+
+    Of several seeds, the first counts, except for times.
+    """
     first_systems = {name: seeds[0] for name, seeds in systems.items()}
     first_runs = {name: seeds[0] for name, seeds in runs.items()}
     return {
@@ -101,7 +104,10 @@ def _record_runs(
 
 
 def _record_times(runs: Mapping[str, Sequence[Run]], questions: int) -> dict[str, Any]:
-    """Milliseconds per query, the mean over seeds (None if unknown), seconds to build, their sum, and all seconds."""
+    """Milliseconds per query and seconds to build of each system, and the seconds of all.
+
+    Milliseconds are means over seeds, None if unknown; seconds to build are sums over seeds.
+    """
     ms_per_query: dict[str, float | None] = {}
     build_seconds = {}
     seconds = 0.0

@@ -1,4 +1,4 @@
-"""Rankings and the gold of their questions by what is judged: passages, documents or supporting sentences.
+"""Rankings and gold by the unit of judgement: passages, documents or supporting sentences.
 
 Sentences are numbered as HotpotQA numbers supporting facts: (doc_id, index from 0). Precision,
 recall and F1 over these sets are HotpotQA's (Yang et al., EMNLP 2018, Sec. 5.2). That a returned
@@ -38,7 +38,7 @@ class Gold(NamedTuple):
 # every system and every token budget of a comparison is judged by the same gold
 @lru_cache(maxsize=2)
 def gold_of(data: QADataset, unit: GoldUnit) -> Gold:
-    """The gold of a data set by what is judged; a document has the highest grade of its gold passages.
+    """The gold of a data set in a unit; a document has the highest grade of its gold passages.
 
     Raises ValueError: an unknown unit, or one that the data cannot judge.
     """
@@ -64,7 +64,7 @@ def _by_number(
 
 
 def _document_grades(grades: Mapping[str, int], data: QADataset) -> Mapping[str, int]:
-    """The grades of documents: those of the gold, or the highest grade of the gold passages of each."""
+    """Document -> its grade in the gold, or the highest grade of its gold passages."""
     if data.unit == "document":
         return grades
     document_grades: dict[str, int] = {}
@@ -77,7 +77,7 @@ def _document_grades(grades: Mapping[str, int], data: QADataset) -> Mapping[str,
 def judged_hits(
     rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit
 ) -> tuple[Sequence[Ranking], Gold]:
-    """Rankings and gold of what is judged; a document has the rank and the score of its best passage."""
+    """Rankings and gold in a unit; a document has the rank and score of its best passage."""
     gold = gold_of(data, unit)
     if gold.documents is None:
         return rankings, gold
@@ -93,7 +93,9 @@ def judged_hits(
 def supporting_sentences(
     rankings: Sequence[Ranking], data: QADataset, k: int | None
 ) -> tuple[list[dict[int, int]], list[list[int]]]:
-    """Per question, the supporting sentences (each of grade 1) and those of its first `k` hits, once, as numbers.
+    """The supporting sentences and the sentences of the first `k` hits, per question, as numbers.
+
+    Each gold sentence has grade 1; each returned sentence counts once.
 
     `k` is None for all hits. A supporting sentence that the corpus lacks stays in the gold, as in
     HotpotQA's scorer.
@@ -128,7 +130,7 @@ def supporting_sentences(
 
 
 def sentence_spans(data: QADataset) -> tuple[IntArray, IntArray]:
-    """Index of each passage's first sentence in its document, and how many it has; (n_passages,) each.
+    """Number of each passage's first sentence, and number of its sentences; (n_passages,) each.
 
     If no passage has more than one sentence, passages are sentences and `position` is the index.
     Otherwise the passages of a document, by position, number their sentences consecutively.
@@ -153,7 +155,10 @@ def sentence_spans(data: QADataset) -> tuple[IntArray, IntArray]:
 
 
 def _require_first_sentences(data: QADataset) -> None:
-    """Raise ValueError if a supporting sentence is not its document's first: then paragraphs have no sentence split."""
+    """Raise ValueError if a supporting sentence is not the first of its document.
+
+    Paragraphs of such a data set lack their sentence split.
+    """
     for question in data.questions:
         for sentence in question.supporting:
             if sentence[1] > 0:

@@ -1,4 +1,4 @@
-"""A graph and questions with gold -> how much of the gold the graph could bring in at best. The definitions are ours.
+"""A graph and questions with gold -> an upper bound of the gold that the graph can add (ours).
 
 Does a walk of so many triples from a question's entities arrive at an entity that a gold passage
 names? In a very dense graph it always does, so each share stands beside its cost: the share of all
@@ -35,7 +35,9 @@ REACH_COLUMNS = ("type", "hops", "questions", "linked", "gold", "all_gold", "pas
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphCeiling:
-    """What a graph contains, and what it could do for some questions; displays in Jupyter and in a terminal.
+    """The content of a graph and its reach on some questions.
+
+    Displays in Jupyter and in a terminal.
 
     `graph` : sizes, hubs and relations. `reach` : see `graph_reach`. `links` : see `link_kinds`.
     """
@@ -68,7 +70,7 @@ def graph_report(
     linker: Linker | None = None,
     seed: int = 0,
 ) -> GraphCeiling:
-    """How much of the gold of some questions the graph of a knowledge base over their corpus could bring in.
+    """An upper bound of the gold that the graph of a knowledge base can add to a text search.
 
     Parameters
     ----------
@@ -87,7 +89,9 @@ def graph_report(
 def graph_reach(
     kb: KnowledgeBase, data: QADataset, hops: int, linker: Linker | None = None
 ) -> pd.DataFrame:
-    """What lies within so many triples of the questions' entities, by type of question; see `graph_report`.
+    """The gold and passages within `hops` triples of the questions' entities, by question type.
+
+    See `graph_report`.
 
     A passage is h triples away if it names an entity that is. If questions have candidates, only
     these count and only their triples are walked. Gold that names documents is reached with any of
@@ -138,7 +142,7 @@ def _reach_of_question(
     mask: IntArray | None,
     hops: int,
 ) -> list[tuple[float, float]]:
-    """Within 0, 1, … `hops` triples of entities: the shares of the gold and of all candidates that are reached."""
+    """The shares of gold and of candidates within 0, 1, … `hops` triples of some entities."""
     candidates = np.arange(len(kb.corpus)) if mask is None else np.unique(mask)
     allowed = None if mask is None else np.isin(np.arange(len(kb.corpus)), mask)
     gold = [np.intersect1d(rows, candidates) for rows in data.gold_rows(question).values()]
@@ -154,7 +158,7 @@ def _reach_of_question(
 def link_kinds(
     kb: KnowledgeBase, data: QADataset, *, draws: int = 10_000, seed: int = 0
 ) -> pd.DataFrame:
-    """Which share of the pairs of gold passages the graph links, by kind of link, beside pairs drawn at random.
+    """The share of pairs of gold passages that the graph links, and that of random pairs, by kind.
 
     Returns a row for each kind: `kind`, `gold` and `random`, shares of 0 to 1. A kind is a type of
     the graph's entities ("title", "name", "term"; "entity" if it has no types): both passages name

@@ -1,4 +1,4 @@
-"""Rankings -> how often the graph of a system added a passage, and how often each warning stands in their notes."""
+"""Rankings -> how often a system's graph added a passage, and how often each warning occurs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GRAPH = "graph"
 
 
 def graph_use(rankings: Mapping[str, Sequence[Ranking]]) -> dict[str, dict[str, Any]]:
-    """How often the graph added a passage, for each system that joins hits of a text search with hits of a graph.
+    """How often the graph added a passage, for each system that joins text hits and graph hits.
 
     Returns system -> `brought`, the share of questions with a passage among the first `DEPTH` hits
     that only the graph found, and `warnings`, warning in the notes -> share of questions, by
@@ -39,7 +39,10 @@ def reads_graph(run: Sequence[Ranking]) -> bool:
 
 
 def _joins_text_and_graph(ranking: Ranking) -> bool:
-    """Whether its stages have both sources; a ranking of the graph only, or one that fell back to text, joins none."""
+    """Whether the stages of a ranking have both sources, text and graph.
+
+    Neither a ranking of the graph only nor one that fell back to text joins the two.
+    """
     from_graph = {source == GRAPH for source in sources(ranking).values()}
     return from_graph == {True, False}
 

@@ -75,7 +75,7 @@ class Walk(CodeWalk):
     _described: dict[int, tuple[object, Any]] = field(default_factory=dict)
 
     def system(self, system: object) -> Any:
-        """The identity of a system, and of what was replaced in this package since it was imported."""
+        """The identity of a system and of all replaced members of this package."""
         described = self.of(system)
         replaced = {}
         for name, value in replaced_names():
@@ -155,7 +155,10 @@ class Walk(CodeWalk):
         return described if len(described) < MANY else digest(described)
 
     def _text(self, value: str | Path) -> Any:
-        """A text; or the content of the file or folder that it is, or of those in a specification, as "gold(FILE)"."""
+        """The identity of a text: the text, or the content of the file or folder that it names.
+
+        A specification such as "gold(FILE)" also has the identities of its files.
+        """
         path = Path(value)
         if os.path.isfile(path):  # noqa: PTH113 - False for a name that no file can have
             self.files.add(path.absolute())
@@ -187,7 +190,7 @@ class Walk(CodeWalk):
                         yield described
 
     def _knowledge(self, value: KnowledgeBase | Corpus | Store) -> Any:
-        """The identity of a corpus or a knowledge base; the place of a store makes no difference."""
+        """The identity of a corpus or a knowledge base; the place of a store does not count."""
         if isinstance(value, Corpus):
             return value.fingerprint
         if isinstance(value, Store):
@@ -209,7 +212,7 @@ class Walk(CodeWalk):
         return [*described, repr(encoder), self.of(type(encoder))]
 
     def _instance(self, value: Any) -> Any:
-        """The identity of an object: its class and attributes; of a library's, what it would be copied by."""
+        """The identity of an object: its class and attributes; of a library object, its copy."""
         kind = type(value)
         if self.is_library(kind):
             return self._copied(value)
@@ -225,7 +228,7 @@ class Walk(CodeWalk):
         return described
 
     def _copied(self, value: Any) -> Any:
-        """The identity of an object by the function and the arguments that `copy` and `pickle` would make it with."""
+        """The identity of an object: the function and arguments that `copy` and `pickle` use."""
         kind = type(value)
         try:
             reduce: Any = copyreg.dispatch_table.get(kind, lambda copied: copied.__reduce_ex__(4))
@@ -245,7 +248,10 @@ class Walk(CodeWalk):
 
 
 def _has_hidden_state(kind: type) -> bool:
-    """Whether objects have state that is no attribute: a base is compiled, or defines how its objects are copied."""
+    """Whether objects of a class have state outside their attributes.
+
+    A base class is compiled, or defines how its objects are copied.
+    """
     for base in kind.__mro__[:-1]:  # without `object`
         if not base.__flags__ & _HEAP_TYPE or not {"__reduce__", "__reduce_ex__"}.isdisjoint(
             vars(base)

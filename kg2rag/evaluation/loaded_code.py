@@ -24,7 +24,10 @@ from kg2rag.evaluation.module_files import PACKAGE, ROOMS, file_origin, is_in_ro
 
 @cache
 def code_version(package: Path = PACKAGE) -> str:
-    """A checksum of the files that a ranking depends on, code and data: this package's, from `retrievers` downward."""
+    """A checksum of this package's code and data files that a ranking depends on.
+
+    These are the files of `retrievers` and of the rooms below.
+    """
     digest = hashlib.sha256()
     for file in _files(package):
         digest.update(str(file.relative_to(package)).encode() + b"\0" + file.read_bytes())
@@ -39,7 +42,7 @@ def _files(package: Path) -> Iterator[Path]:
 
 
 def replaced_names() -> Iterator[tuple[str, Any]]:
-    """The functions and constants of this package's loaded modules that are not as their files define them.
+    """The replaced functions and constants of this package's loaded modules.
 
     Yields the full name, and what stands there now.
     """
@@ -49,7 +52,10 @@ def replaced_names() -> Iterator[tuple[str, Any]]:
 
 
 def replaced_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    """The functions and constants of one module, and of its classes, that are not as its file defines them."""
+    """The members of a module and of its classes that differ from the definitions in its file.
+
+    Yields the full name of each, and its present value.
+    """
     loader = getattr(module.__spec__, "loader", None)
     if not hasattr(loader, "get_code"):
         return
@@ -84,7 +90,7 @@ def _is_same_constant(value: object, constant: object) -> bool:
 
 
 def functions_of(value: object) -> Iterator[FunctionType]:
-    """The Python functions that a member of a module or class calls: its own, wrapped ones, those of a property."""
+    """The Python functions that a member calls: itself, wrapped functions, those of a property."""
     waiting, seen = [value], set[int]()
     while waiting:
         part = waiting.pop()
@@ -101,14 +107,14 @@ def functions_of(value: object) -> Iterator[FunctionType]:
 
 
 def wrapped_functions(member: Any) -> list[Any]:
-    """The functions of a property, a class method or a static method; None for one that a property lacks."""
+    """The functions of a property, class method or static method; None for a missing setter."""
     if isinstance(member, property):
         return [member.fget, member.fset, member.fdel]
     return [member.func if isinstance(member, cached_property) else member.__func__]
 
 
 def closure(function: FunctionType) -> Iterator[object]:
-    """The values of the variables of enclosing functions; "unbound" for one that is not bound yet."""
+    """The values of the variables of enclosing functions; "unbound" for an unbound one."""
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
@@ -129,7 +135,7 @@ class _Source:
     constants: Mapping[str, Mapping[str, object]]
 
     def has(self, function: FunctionType) -> bool:
-        """Whether a function may stand in this module: it is defined here, imported, or generated for a dataclass."""
+        """Whether the module defines or imports a function, or a dataclass generated it."""
         code = function.__code__
         if code.co_filename == self.file:
             return code in self.codes
@@ -152,7 +158,7 @@ def is_generated(function: FunctionType) -> bool:
 
 
 def place_of(value: FunctionType | type) -> object:
-    """The object that a module has today under the name of a function or class that it defined; None for none."""
+    """The present value of the name under which a function or class was defined; None for none."""
     place: object = sys.modules.get(value.__module__)
     for part in value.__qualname__.split("."):
         place = getattr(place, part, None)

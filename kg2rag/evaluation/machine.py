@@ -1,4 +1,4 @@
-"""The machine -> what is recorded beside numbers: versions, processor, threads, load and the commit of the code."""
+"""The machine -> versions, processor, threads, load and commit, which are recorded with numbers."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def library_versions() -> dict[str, str | None]:
 
 
 def load_average() -> float | None:
-    """Processes waiting for a core, the mean of the last minute; None if the platform does not report it."""
+    """Mean number of processes waiting for a core in the last minute; None if unknown."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
 @cache
 def commit() -> dict[str, object] | None:
-    """The git commit of the checkout that this package runs from, and whether files differ from it, or None.
+    """The git commit of this package's checkout and whether files differ from it; None if unknown.
 
     It is read once a process, as the code is.
     """

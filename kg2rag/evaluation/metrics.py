@@ -89,7 +89,10 @@ _BASE_AND_DEPTH = re.compile(r"([a-z0-9_-]+)(?:@([1-9]\d*)(tokens)?)?")
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric and its column name; it reads `k` hits, or hits of `tokens` tokens, or all hits if both are None."""
+    """A metric and its column name.
+
+    It reads `k` hits, or whole hits of `tokens` tokens, or all hits if both are None.
+    """
 
     name: str
     base: str
@@ -99,7 +102,7 @@ class Metric:
 
     @property
     def formula(self) -> str:
-        """The metric that ranx computes for it, after tokens are cut and sentences or documents are counted."""
+        """The metric that ranx computes on cut rankings and judged units."""
         if self.base in SUPPORT:
             return self.base.removeprefix("support_")
         base = self.base
@@ -137,7 +140,7 @@ def _unknown_metric(name: str) -> str:
 
 
 def bounds(name: str) -> tuple[float, float] | None:
-    """The range of a metric by its column name; None if it has none or it is unknown, as for a function."""
+    """The range of a metric by its column name; None if it is unbounded or unknown."""
     if name in ANSWER_METRICS:
         return (0.0, 1.0)
     try:
@@ -319,12 +322,18 @@ def _scores_of_budget(
 
 
 def _reads_gold_directly(metric: Metric) -> bool:
-    """Whether ranx scores it on the judged units, not on sentences, the last hop or by a function."""
+    """Whether ranx scores a metric on the judged units.
+
+    Supporting sentences, the last hop and functions of the user have other inputs.
+    """
     return metric.function is None and metric.base not in (*SUPPORT, "last_hop")
 
 
 def last_hops(data: QADataset, unit: GoldUnit) -> list[dict[int, int]]:
-    """Per question the row of the passage that ends its chain, with grade 1. ValueError: a question has no chain."""
+    """The row of the last passage of each question's chain, with grade 1.
+
+    Raises ValueError: a question without a chain.
+    """
     problems = [
         f"question {question.id!r} has no chain of gold"
         for question in data.questions

@@ -43,7 +43,10 @@ _INSTALL_FOLDERS = ("site-packages", "dist-packages")
 
 @cache
 def file_origin(file: str) -> Origin:
-    """Whose code a file has; a name that is no file, such as "<stdin>" or that of a notebook's cell, is the user's."""
+    """The origin of the code in a file.
+
+    A name that is no file, such as "<stdin>" or a cell of a notebook, is the user's.
+    """
     path = Path(file).resolve()
     if file.startswith("<frozen "):
         return "library"
@@ -80,7 +83,7 @@ def _is_installed(path: Path) -> bool:
 
 
 def find_spec(name: str) -> ModuleSpec | None:
-    """The place of a module, loaded or not, found without importing its parents; None if there is none."""
+    """The spec of a module, loaded or not, without importing its parents; None for none."""
     module = sys.modules.get(name)
     if module is not None:
         return _loaded_spec(module)
@@ -123,7 +126,7 @@ def _namespace_spec(name: str, parent_folders: Sequence[str]) -> ModuleSpec | No
 
 
 def imported_files(name: str) -> dict[str, str]:
-    """The user's modules that a module is made of and imports, transitively: name -> checksum of its file.
+    """The user's modules that a module consists of and imports: name -> checksum of its file.
 
     Imports within functions count, relative ones, those of packages without `__init__.py`, and
     every parent package. Of a script or a notebook only the imports count: whatever in it a system
@@ -147,7 +150,7 @@ def imported_files(name: str) -> dict[str, str]:
 
 
 def imported_modules(module: str) -> list[str]:
-    """The modules that one imports itself, its parent packages included; some of the names may be no modules."""
+    """The modules that a module imports directly, and its parents; some names may be no modules."""
     file = module_file(module)
     names = _parents(module)
     if file is not None and file.suffix == ".py":
@@ -180,7 +183,10 @@ def _parents(module: str) -> list[str]:
 
 
 def _imports(file: Path, module: str) -> Iterator[str]:
-    """The names of modules that a file may import; of `from a import b` both a and a.b, which may be no module."""
+    """The names of modules that a file may import.
+
+    For `from a import b` both a and a.b, which may be no module.
+    """
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     for node in ast.walk(ast.parse(file.read_bytes())):
         if isinstance(node, ast.Import):
@@ -194,7 +200,7 @@ def _imports(file: Path, module: str) -> Iterator[str]:
 
 
 def _modules_from(source: str, names: Sequence[str]) -> Iterator[str]:
-    """The modules among the names that are imported from a module, and those that it takes the names from."""
+    """The submodules among imported names, and the modules that define lazily imported names."""
     for name in names:
         submodule = f"{source}.{name}"
         lazy = _lazy_names(source).get(name)
@@ -206,7 +212,7 @@ def _modules_from(source: str, names: Sequence[str]) -> Iterator[str]:
 
 @cache
 def _lazy_names(package: str) -> dict[str, str]:
-    """Name -> the module that defines it, of a package of this one that imports it when it is first used."""
+    """Name -> the module that defines it, of a package of this one with lazy imports."""
     root, _, subpackage = package.partition(".")
     stub = PACKAGE.joinpath(*subpackage.split("."), "__init__.pyi")
     if root != PACKAGE.name or not stub.is_file():

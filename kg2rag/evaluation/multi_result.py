@@ -1,4 +1,4 @@
-"""Comparisons on several data sets -> one table: a column for each set, and the macro-average over them.
+"""Comparisons on several data sets -> a table with a column per set and the macro-average.
 
 Every set counts equally, whatever its number of questions. Intervals and tests are about other
 questions of these sets and do not generalise to other sets [Demsar, "Statistical Comparisons of
@@ -82,7 +82,10 @@ class Comparisons(report.Tabular):
 
     @cached_property
     def macro(self) -> pd.DataFrame:
-        """One row per system and metric: the macro-average, its interval and tests; see `significance.score_table`."""
+        """One row per system and metric: macro-average, interval and tests.
+
+        See `significance.score_table`.
+        """
         per_query = {name: result.per_query for name, result in self.sets.items()}
         table = score_table(per_query, self.metrics, self.baseline, seed=self._first.seed)
         results = self.sets.values()
@@ -95,7 +98,7 @@ class Comparisons(report.Tabular):
         return table
 
     def to_frame(self, metric: str | None = None) -> pd.DataFrame:
-        """Means of one metric, the first by default: one row per system, one column per set, then their mean."""
+        """Means of a metric, by default the first: a row per system, a column per set, the mean."""
         scores = self.sheet_of(metric).scores
         frame = scores.pivot_table(index="system", columns="metric", values="mean", sort=False)
         return frame.reindex(self.systems)[[*self.sets, MACRO]].rename_axis(columns=None)
@@ -163,7 +166,7 @@ class Comparisons(report.Tabular):
         }
 
     def to_html(self) -> str:
-        """The summary as one self-contained page; it links the reports of the sets, where `save` puts them."""
+        """The summary as one self-contained page, with links to the saved reports of the sets."""
         return report.page(self.sheet, second=self.macro_sheet if len(self.metrics) > 1 else None)
 
     def save(self, directory: Path | str) -> Path:
@@ -183,7 +186,7 @@ class Comparisons(report.Tabular):
 
 
 def require_one_setting(settings: Mapping[str, str]) -> None:
-    """Raise ValueError if sets (set -> setting) are searched in different settings: their mean has no meaning."""
+    """Raise ValueError if sets (name -> setting) differ in setting: their mean is undefined."""
     if len(set(settings.values())) > 1:
         listed = ", ".join(f"{name} ({setting})" for name, setting in settings.items())
         remedy = "Load all in one, such as setting='pooled' (--setting pooled), or compare on each by itself."

@@ -1,4 +1,4 @@
-"""Systems as a user passes them -> name -> objects with `retrieve_batch`, several of them for several seeds."""
+"""Systems in any accepted form -> name -> systems with `retrieve_batch`, one per seed."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _shared_base(systems: Sequence[Any], data: QADataset) -> KnowledgeBase | Non
 
 
 def _over_graphs(pairs: Sequence[tuple[str, Any]], graphs: Graphs) -> list[tuple[str, Any]]:
-    """Each strategy over each graph, as a list of systems for a graph with several knowledge bases."""
+    """Each strategy over each graph; a list of systems if the graph has several knowledge bases."""
     if not graphs:
         raise ValueError(
             "No graph to compare. Pass {'mentions': KnowledgeBase.build(corpus)}, for example."

@@ -1,4 +1,4 @@
-"""A system and gold -> its scores with one stage after another made perfect. The definitions are ours.
+"""A system and gold -> its scores with each stage made perfect in turn. The definitions are ours.
 
 Each rung reads the gold, so it is no system. A rung that does not apply to a system, or needs gold
 that the questions lack, is blank and says why.
@@ -40,7 +40,7 @@ FromSeeds = Callable[[Sequence[Query], Sequence[IntArray]], list[Ranking]]
 
 
 class Rung(NamedTuple):
-    """The rankings of a rung and a note on them; None if it was not measured, with the reason as the note."""
+    """The rankings of a rung and a note; None for an unmeasured rung, with the reason as note."""
 
     rankings: list[Ranking] | None
     note: str
@@ -139,7 +139,7 @@ def oracle_ladder(
 
 
 def gold_first(ranking: Ranking, gold: IntArray) -> Ranking:
-    """The hits of a ranking, those in the rows of `gold` first, otherwise in their order; scored 1 / rank."""
+    """The hits of a ranking with the gold first, otherwise in their order; scored 1 / rank."""
     rows = ranking.rows[np.argsort(~np.isin(ranking.rows, gold), kind="stable")]
     return Ranking.from_scores(ranking.query_id, rows, 1 / np.arange(1, len(rows) + 1), ranking.ids)
 
@@ -183,7 +183,7 @@ def _gold_entities(question: Question) -> list[str]:
 def from_gold_entities(
     kb: KnowledgeBase, queries: Sequence[Query], entities: Sequence[Sequence[str]], k: int
 ) -> list[Ranking]:
-    """PageRank over entities and passages from the names of each query's gold entities, in equal parts.
+    """PageRank over entities and passages, started at each query's gold entities in equal parts.
 
     The graph has an edge for each triple between two entities and one for each mention. If it has
     none of the entities of a query, the ranking is the dense one, as its notes say.
@@ -221,7 +221,7 @@ def _entity_passage_graph(kb: KnowledgeBase) -> WalkGraph:
 def _expand_seeds(
     system: Pipeline, queries: Sequence[Query], seeds: Sequence[IntArray]
 ) -> list[Ranking]:
-    """The stages of a pipeline applied to the seeds, followed by the retriever's hits; scored 1 / rank."""
+    """The stages of a pipeline on the seeds, followed by the retriever's hits; scored 1 / rank."""
     depth = system.stages[0].depth
     rankings: list[Ranking] = []
     for seed_rows, hits in zip(seeds, system.retriever.retrieve_batch(queries, depth), strict=True):
@@ -239,7 +239,7 @@ def _expand_seeds(
 def from_gold_seeds(
     search: FromSeeds, plain: Sequence[Ranking], queries: Sequence[Query], golds: Sequence[IntArray]
 ) -> list[Ranking]:
-    """A search run for each gold passage of a query, from the *other* gold passages and its own seeds.
+    """A search for each gold passage, started at the *other* gold passages and its own seeds.
 
     A search that starts at all of the gold would return it. So a gold passage is scored by the run
     without it as a seed (the system's own seeds may include it), every other passage by the mean of
@@ -263,7 +263,7 @@ def from_gold_seeds(
 
 
 def _join_runs(plain: Ranking, gold: IntArray, runs: Sequence[Ranking]) -> Ranking:
-    """Each gold passage scored by the run without it as a seed, every other passage by the mean of the runs."""
+    """Score gold passages by the run without them as seeds, others by the mean of the runs."""
     scores: FloatArray = np.zeros((len(gold), len(plain.ids)))
     for run_scores, run in zip(scores, runs, strict=True):
         run_scores[run.rows] = run.scores

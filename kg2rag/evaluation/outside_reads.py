@@ -1,4 +1,4 @@
-"""A block of code -> what the user's code in it read from outside: files, processes, networks, random numbers.
+"""A block of code -> what the user's code read in it: files, processes, networks, random numbers.
 
 Python reports such events to an audit hook (PEP 578). An event counts if the innermost code that is
 not a library's is the user's: what this package reads by itself, such as models and its store, is
@@ -135,7 +135,7 @@ def _described(event: str, arguments: tuple[Any, ...]) -> str:
 
 
 def _report_path(path: Any) -> None:
-    """Report a file that the user's code opens or asks about; a number is a file that is open already."""
+    """Report a file that the user's code opens or asks about; a number is an open file."""
     if isinstance(path, int) or not _is_by_user():
         return
     place = Path(os.fsdecode(path)).absolute()
@@ -176,7 +176,7 @@ def _innermost_origin(frame: FrameType | None) -> Origin:
 
 
 def _frame_origin(frame: FrameType) -> Origin:
-    """Whose code a frame has; generated code, such as the constructor of a dataclass, is that of its module."""
+    """The origin of a frame's code; generated code, such as a constructor, is its module's."""
     file = frame.f_code.co_filename
     if file.startswith("<"):
         return module_origin(frame.f_globals.get("__name__", "__main__"))
@@ -188,7 +188,7 @@ _watched_counts: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
 def empty_unwatched(memos: Iterable[Any]) -> None:
-    """Empty the memos that hold results of the user's code which nobody watched, or which came from a file.
+    """Empty the memos with results of the user's code that were not watched or came from a file.
 
     A memo is a function with `functools.cache`, or a knowledge base. What it holds is computed
     again, under watch.

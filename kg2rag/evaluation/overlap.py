@@ -1,4 +1,4 @@
-"""Systems and questions without gold -> how much their rankings agree, where they differ most, and hits to be judged.
+"""Systems and questions without gold -> their agreement, largest differences and hits to judge.
 
 Agreement is not quality: two systems may agree on wrong passages. Judgements tell most where the
 systems differ.
@@ -38,7 +38,7 @@ POOL_DEPTH = 5
 
 
 def rank_biased_overlap(a: Sequence[str], b: Sequence[str], p: float = PERSISTENCE) -> float:
-    """The overlap of two rankings, extrapolated beyond the shorter: 0 for nothing in common, 1 for equal rankings.
+    """The overlap of two rankings, extrapolated beyond the shorter: 0 for disjoint, 1 for equal.
 
     >>> [round(rank_biased_overlap(*both), 3) for both in (("abc", "abc"), ("ab", "cd"), ("ab", "ac"))]
     [1.0, 0.0, 0.55]
@@ -54,7 +54,9 @@ def rank_biased_overlap(a: Sequence[str], b: Sequence[str], p: float = PERSISTEN
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Agreement(HtmlPage):
-    """How much systems agree: in Jupyter the tables, `label()` the hits to be judged, `to_html()` a page of both.
+    """The agreement of systems.
+
+    In Jupyter it shows the tables; `label()` gives the hits to judge, `to_html()` a page of both.
 
     Attributes
     ----------
@@ -78,7 +80,10 @@ class Agreement(HtmlPage):
         )
 
     def differences(self, limit: int = 10) -> pd.DataFrame:
-        """The questions on which the systems differ most: query_id, question, overlap and rbo, means over pairs."""
+        """The questions on which the systems differ most.
+
+        Columns query_id, question, and overlap and rbo as means over pairs.
+        """
         grouped = self.per_query.groupby(["query_id", "question"], sort=False)[
             ["overlap", "rbo"]
         ].mean()
@@ -90,7 +95,9 @@ class Agreement(HtmlPage):
         )
 
     def pool(self) -> dict[str, list[str]]:
-        """Question -> the hits of all systems, each once, ordered by a checksum, which hides the system that found it.
+        """Question -> the hits of all systems, each once, in the order of a checksum.
+
+        The order hides which system found a hit.
 
         The questions on which the systems differ most come first.
         """
@@ -115,7 +122,7 @@ class Agreement(HtmlPage):
         return f"Questions without gold: {len(self.queries):,}{judged}, asked of {', '.join(self.rankings)}"
 
     def body(self, heading: str = "") -> Markup:
-        """How much the systems agree, and on which questions least; with a `heading`, also the place of the script."""
+        """The tables of agreement; with a `heading`, also the element for the labelling script."""
         tables = []
         for frame in (self.pairs, self.differences()):
             if len(frame):
@@ -156,7 +163,7 @@ class Agreement(HtmlPage):
         )
 
     def _rows(self) -> dict[str, Mapping[str, Any]]:
-        """Question -> its row in the file of questions; with data, the rows of all its questions."""
+        """Question -> its row in the file of questions; with data, all rows of the data."""
         rows: dict[str, Mapping[str, Any]] = {}
         rows |= {query.id: {"id": query.id, "question": query.text} for query in self.queries}
         if self.data is not None:
@@ -164,7 +171,7 @@ class Agreement(HtmlPage):
         return rows
 
     def _open_pool(self, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
-        """The pool without hits that were judged before, and without questions that have no other hit."""
+        """The pool without judged hits, and without questions that have no other hit."""
         pool = {}
         for query_id, hits in self.pool().items():
             open_hits = [hit for hit in hits if hit not in rows[query_id].get("judged", ())]

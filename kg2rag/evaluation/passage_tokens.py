@@ -11,7 +11,7 @@ from kg2rag.types import Corpus, IntArray, Ranking
 
 
 class PassageTokens:
-    """The number of tokens of each passage of a corpus, title and text; each is counted once, when first needed.
+    """The tokens of each passage of a corpus, title and text, counted once when first needed.
 
     `counter` : counts the tokens of texts; the default is the tokenizer of the default encoder.
     """
@@ -22,7 +22,7 @@ class PassageTokens:
         self._counts = np.full(len(corpus), -1, dtype=np.int64)
 
     def count(self, rankings: Sequence[Ranking]) -> list[IntArray]:
-        """The tokens of each hit, (n_hits,) a ranking; new passages are counted in one call of the tokenizer."""
+        """The tokens of each hit, (n_hits,) per ranking, by one call of the tokenizer."""
         rows = np.unique(
             np.concatenate([np.empty(0, np.int64), *(ranking.rows for ranking in rankings)])
         )
@@ -33,7 +33,9 @@ class PassageTokens:
         return [self._counts[ranking.rows] for ranking in rankings]
 
     def cut(self, rankings: Sequence[Ranking], budget: int) -> list[Ranking]:
-        """As many whole hits, best first, as fit in `budget` tokens; with ids and scores, without paths.
+        """As many whole hits, best first, as fit in `budget` tokens.
+
+        The rankings have ids and scores, no paths.
 
         It stops at the first hit that does not fit, so a larger budget never loses what a smaller
         one had. (A reader's context, `tokens.cut`, skips it and tries the next.)

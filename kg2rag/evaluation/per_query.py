@@ -1,4 +1,4 @@
-"""Scores of questions -> the tidy frame of a comparison, its means by kind of question, and its largest differences."""
+"""Scores of questions -> the tidy frame of a comparison, means by kind, largest differences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def per_query_table(
     metrics: Sequence[str],
     rankings: Mapping[str, Sequence[Ranking]],
 ) -> pd.DataFrame:
-    """One row per system and question: the columns of `ABOUT`, then the metrics; see `ScoredRuns.per_query`."""
+    """One row per system and question: the columns of `ABOUT`, then the metrics.
+
+    See `ScoredRuns.per_query`.
+    """
     rows = [
         (question.id, question.type, question.hops, len(question.gold), question.text)
         for question in data.questions
@@ -42,7 +45,10 @@ def per_query_table(
 
 
 def grouped_means(per_query: pd.DataFrame, column: Group, metrics: Sequence[str]) -> pd.DataFrame:
-    """Means within each value of a column: index (group, system), `n`, then the metrics; a blank group is "unknown"."""
+    """Means by value of a column: index (group, system), columns `n` and the metrics.
+
+    A blank group is called "unknown".
+    """
     if column not in GROUPS:
         raise ValueError(
             f"Questions are grouped by {', '.join(map(repr, GROUPS))}, not by {column!r}."
@@ -68,7 +74,10 @@ def _numbers_first(group: str) -> tuple[bool, int, str]:
 def differences_between(
     per_query: pd.DataFrame, metric: str, systems: Sequence[str], baseline: str
 ) -> pd.DataFrame:
-    """Columns query_id, question, system, score, baseline, difference: each question of each system, in their order."""
+    """The scores of systems and of the baseline on each question, and their difference.
+
+    Columns query_id, question, system, score, baseline, difference, in the order of the questions.
+    """
     frame = per_query[["query_id", "question", "system"]].assign(score=per_query[metric])
     reference = frame[frame["system"] == baseline].set_index("query_id")["score"]
     frame = frame[frame["system"].isin(systems)]
@@ -92,7 +101,7 @@ def largest_first(differences: pd.DataFrame, limit: int | None) -> pd.DataFrame:
 
 
 def notes_json(ranking: Ranking) -> str:
-    """The notes as JSON, "{}" for none; lists of more than 20 members as {"count": …, "first": […]}."""
+    """The notes as JSON, "{}" for none; lists of over 20 members as {"count": …, "first": […]}."""
     return json.dumps(_shortened(json_value(ranking.notes.display_fields())), ensure_ascii=False)
 
 

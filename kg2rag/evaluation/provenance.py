@@ -1,4 +1,4 @@
-"""Runs and data -> the record that stands beside numbers: what was read, by which systems, on which machine and when.
+"""Runs and data -> the record beside numbers: inputs, systems, machine and date.
 
 None of it is part of a key; see `identity` for that.
 """
@@ -31,7 +31,7 @@ _MACHINE = ("python", "platform", "processor", "versions", "threads", "blas", "c
 
 
 def without_folders(value: object) -> str:
-    """The `repr` of a source or an encoder, its files and folders by their last names: the same on every machine."""
+    """The `repr` of a source or encoder with the last names of files: equal on all machines."""
     if isinstance(value, Path) or (isinstance(value, str) and Path(value).is_absolute()):
         return repr(Path(value).name)
     if isinstance(value, list | tuple):
@@ -78,7 +78,7 @@ def _component_parameters(component: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _text(value: str | Path) -> Any:
-    """A text, or a file beside its checksum; the checksums of the files that a specification names."""
+    """The record of a text, with the checksums of the files that it names."""
     content = identity(value)
     if isinstance(content, dict):
         return {"file": str(value), **content}
@@ -102,7 +102,7 @@ def _checksum(value: np.ndarray | str | Mapping[Any, Any]) -> str:
 def of_run(
     kbs: Sequence[KnowledgeBase], former_counts: Sequence[Mapping[str, int]]
 ) -> dict[str, Any]:
-    """What some questions of a run read: knowledge bases, with the encoders that were asked, and graphs.
+    """The inputs of a block of a run: knowledge bases, the encoders that were called, and graphs.
 
     `former_counts` : the counts of the knowledge bases before the run.
     """
@@ -147,7 +147,7 @@ def of_blocks(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def of_runs(runs: Mapping[str, Mapping[str, Any]], systems: Mapping[str, object]) -> dict[str, Any]:
-    """The part of a configuration that says what its systems read, on which machine and when; `runs` are `Run.about`.
+    """The part of a configuration about inputs, machine and date; `runs` are `Run.about`.
 
     Machine and versions are those of the first run; `runs` has what others were made by.
     """
@@ -171,7 +171,7 @@ def _differing(about: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, 
 
 
 def _unread_graphs(about: Mapping[str, Any], system: object) -> list[str]:
-    """The graphs that somebody chose for a system and that it did not read; the default graph is nobody's choice."""
+    """The graphs chosen for a system that it did not read; the default graph is not chosen."""
     if about["read_graph"]:
         return []
     default = Mentions().fingerprint
@@ -195,7 +195,10 @@ def _knowledge_of(runs: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]
 
 
 def data(dataset: QADataset, unit: GoldUnit | None = None) -> dict[str, Any]:
-    """Name, source and checksums of a data set; `gold_out_of_reach` caps the recall of every system."""
+    """Name, source and checksums of a data set.
+
+    `gold_out_of_reach` bounds the recall of every system.
+    """
     about = {
         "name": dataset.name,
         "setting": dataset.setting,
@@ -239,7 +242,7 @@ def questions(data: QADataset) -> str:
 
 
 def fingerprint(config: Mapping[str, Any]) -> str:
-    """A checksum of what determines the numbers of a configuration; time, load and speed do not count."""
+    """A checksum of the entries that determine the numbers; time, load and speed do not count."""
     compared = {name: value for name, value in config.items() if name not in _NO_DIFFERENCE}
     return hashlib.sha256(json.dumps(compared, sort_keys=True, default=str).encode()).hexdigest()[
         :16

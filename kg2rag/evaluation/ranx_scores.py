@@ -65,7 +65,10 @@ def run_of(rankings: Iterable[Ranking], name: str) -> Any:
 
 
 def _ranx() -> Any:
-    """The package, imported without its choice of numba's threading layer, which is not safe between threads."""
+    """The package ranx, imported without its choice of numba's threading layer.
+
+    That layer is not safe between threads.
+    """
     from numba import config
 
     with _IMPORT:
@@ -79,7 +82,9 @@ def _ranx() -> Any:
 def _groups_of_one_shape(
     gold: Sequence[Mapping[int, int]], ranked: Sequence[Sequence[int]]
 ) -> Iterator[tuple[list[int], FloatArray, FloatArray]]:
-    """Queries with equal numbers of relevant and of ranked numbers: their indices, qrels and run, (n, length, 2) each.
+    """Groups of queries with equal numbers of gold and of hits: indices, qrels and run.
+
+    Qrels and run are (n_queries, length, 2).
 
     ranx compiles `Qrels` and `Run` for twelve seconds for every new width of id; numbers need no
     hashing. Gold is ordered by falling grade, as ranx wants it. Queries without hits are left out:

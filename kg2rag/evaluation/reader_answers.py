@@ -1,4 +1,4 @@
-"""A reader and the rankings of systems -> its answers from their first passages, scored, between two bounds.
+"""A reader and rankings -> scored answers from the first passages, between two bounds.
 
 The context of a system has the hits that `recall@Ntokens` counts: as many whole ones, best first,
 as fit in N tokens. The bounds are the answers without a passage ("closed book") and from the gold
@@ -47,7 +47,7 @@ class AnswerReader(Protocol):
         """What `read` would send."""
 
     def read(self, questions: Sequence[Query], contexts: Sequence[str]) -> Answers:
-        """An answer or a failure for each question; an empty context asks for an answer from memory."""
+        """An answer or a failure per question; an empty context asks for an answer from memory."""
 
 
 class Reading(NamedTuple):
@@ -170,7 +170,7 @@ def _require_answers(answers: pd.DataFrame, data: QADataset) -> None:
 
 
 def require_reader(reader: object, data: QADataset) -> None:
-    """Check, before any work, that a reader can be asked about a data set; TypeError or ValueError says why not."""
+    """Raise TypeError or ValueError if a reader cannot answer the questions of a data set."""
     if not (callable(getattr(reader, "read", None)) and callable(getattr(reader, "plan", None))):
         raise TypeError(
             f"reader must have the methods plan and read, as kg2rag.Reader(model) has, not {reader!r}."
@@ -192,7 +192,7 @@ def bounds_table(answers: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 
 def passage_gains(answers: pd.DataFrame) -> FloatArray:
-    """What the gold passages add to the F1 of each question that was answered with and without them."""
+    """The gain in F1 by the gold passages, of each question answered with and without them."""
     f1_of = {
         bound: answers[answers["system"] == bound].set_index("query_id")[F1] for bound in BOUNDS
     }
@@ -200,7 +200,10 @@ def passage_gains(answers: pd.DataFrame) -> FloatArray:
 
 
 def uses_passages(answers: pd.DataFrame, seed: int) -> bool:
-    """Whether gold passages raise the F1 of a reader significantly: without that, no difference of systems counts."""
+    """Whether gold passages raise the F1 of a reader significantly.
+
+    Otherwise no difference between systems can be measured by its answers.
+    """
     gains = passage_gains(answers)
     return len(gains) > 0 and gains.mean() > 0 and float(p_values(gains, seed)) < LEVEL
 
@@ -208,7 +211,9 @@ def uses_passages(answers: pd.DataFrame, seed: int) -> bool:
 def questions_for(
     scores: Mapping[str, FloatArray], baseline: str, min_gain: float
 ) -> tuple[int, int] | None:
-    """How many questions show a gain of `min_gain` over the baseline, as a range: the median over the other systems.
+    """The range of questions that a gain of `min_gain` over the baseline needs.
+
+    It is the median over the other systems.
 
     None if there are too few questions to tell; see `questions_needed`.
     """

@@ -1,4 +1,4 @@
-"""The result of `compare`: scored runs that display themselves, are looked into, exported and saved."""
+"""The result of `compare`: scored runs with views, exports and files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Comparison(report.Tabular, ScoredRuns):
         )
 
     def __getitem__(self, name: str) -> pd.Series[Any]:
-        """The means of a metric, by system, or of a system, by metric. KeyError: there is neither."""
+        """The means of a metric by system, or of a system by metric. KeyError for other names."""
         frame = self.to_frame()
         if name in frame.columns:
             return frame[name]
@@ -111,7 +111,7 @@ class Comparison(report.Tabular, ScoredRuns):
 
     @suggest_parameters(worth="min_gain=…")
     def verdict(self, metric: str | None = None, *, min_gain: float = MIN_GAIN) -> Verdict:
-        """Does a graph help here: yes, no, or how many more questions would tell; and which system to take.
+        """Whether a graph helps: yes, no or inconclusive, and which system to take.
 
         Parameters
         ----------
@@ -141,21 +141,30 @@ class Comparison(report.Tabular, ScoredRuns):
         return plots.bar_chart(self.scores, self.baseline)
 
     def pairs(self, metric: str | None = None) -> pd.DataFrame:
-        """Every pair of systems tested in one metric, the first by default; see `significance.pair_table`."""
+        """Tests of every pair of systems in a metric, the first by default.
+
+        See `significance.pair_table`.
+        """
         return significance.pair_table(self.scores_of(self.require_metric(metric)), self.seed)
 
     def against_placebo(self, metric: str | None = None) -> pd.DataFrame:
-        """What each graph adds over its shufflings, called "graph-shuffled"; see `significance.against_placebo`."""
+        """The gain of each graph over its shuffled copies, called "graph-shuffled".
+
+        See `significance.against_placebo`.
+        """
         return significance.against_placebo(
             self.per_query, self.per_seed, self.require_metric(metric)
         )
 
     def budgets(self) -> pd.DataFrame:
-        """How much each system returns: `sizes`, with the ratios to the median of the others, and `larger`."""
+        """Hits and tokens of each system, and their ratios to the median of the others."""
         return returned_sizes.against_others(self.sizes)
 
     def compare_by(self, column: Group) -> pd.DataFrame:
-        """Means within each type, number of hops or of gold passages: index (group, system), `n`, then the metrics."""
+        """Means by type, number of hops or number of gold passages.
+
+        Index (group, system), column `n`, then the metrics.
+        """
         return grouped_means(self.per_query, column, self.metrics)
 
     def differences(
@@ -166,7 +175,7 @@ class Comparison(report.Tabular, ScoredRuns):
         metric: str | None = None,
         limit: int | None = 10,
     ) -> pd.DataFrame:
-        """The questions on which systems differ most, largest difference first; none on which they are equal.
+        """The questions on which systems differ, largest difference first.
 
         Parameters
         ----------
@@ -186,7 +195,7 @@ class Comparison(report.Tabular, ScoredRuns):
         return largest_first(table, limit)
 
     def to_ranx(self, system: str) -> Any:
-        """The hits of a system as a `ranx.Run`, which `compare` takes, too; `ranx.Qrels(data.qrels)` has the gold."""
+        """The hits of a system as a `ranx.Run`; `ranx.Qrels(data.qrels)` holds the gold."""
         return run_of(self.rankings[self.require_system(system)], system)
 
     def waterfall(self, system: str, k: int = 5) -> Waterfall:
@@ -197,7 +206,10 @@ class Comparison(report.Tabular, ScoredRuns):
     def oracle_ladder(
         self, system: str, metrics: Metrics = ("recall@5", "all_recall@5")
     ) -> OracleLadder:
-        """Scores of a system with gold seeds, gold entities, a gold reranking; see `kg2rag.oracle_ladder`."""
+        """Scores of a system with gold seeds, gold entities or gold reranking.
+
+        See `kg2rag.oracle_ladder`.
+        """
         retriever, data = self._inputs_of(system)
         kbs = knowledge_bases(retriever)
         if not kbs:
@@ -216,7 +228,10 @@ class Comparison(report.Tabular, ScoredRuns):
         return self.inputs.systems[system], self.inputs.data
 
     def save(self, directory: Path | str, *, texts: bool = True) -> Path:
-        """Write tables, per_query.parquet, runs/NAME.trec.gz, qrels, page, config.json; returns the path of the page.
+        """Write the comparison into a folder and return the path of its page.
+
+        The files are tables, per_query.parquet, runs/NAME.trec.gz, qrels.trec, report.html and
+        config.json.
 
         The same runs give the same bytes. What an earlier comparison left there is removed.
         `texts=False` leaves out page, qrels, texts, notes and hits that no metric reads: the rest

@@ -1,4 +1,4 @@
-"""Rankings -> how many hits and tokens each system returns, who returns more than the others, and recall by tokens."""
+"""Rankings -> returned hits and tokens of each system, larger result sets, recall by tokens."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ LARGER_RATIO = 1.10
 def returned_sizes(
     runs: Mapping[str, Sequence[Ranking]], tokens: PassageTokens, depths: Sequence[int]
 ) -> pd.DataFrame:
-    """Mean hits and tokens within the first k hits: one row per system and depth: system, k, hits, tokens."""
+    """Mean hits and tokens within the first k hits, one row per system and depth.
+
+    Columns system, k, hits, tokens.
+    """
     rows = []
     for name, rankings in runs.items():
         counts = tokens.count(rankings)
@@ -40,7 +43,9 @@ def returned_sizes(
 
 
 def against_others(sizes: pd.DataFrame) -> pd.DataFrame:
-    """Sizes with `hits_ratio` and `tokens_ratio`, each to the median of the other systems at that depth, and `larger`.
+    """Sizes with their ratios to the median of the other systems at that depth.
+
+    Columns `hits_ratio`, `tokens_ratio`, and `larger`.
 
     A ratio is NaN for a single system, and if the others return nothing.
     """
@@ -107,7 +112,10 @@ def _token_reach(counts: Sequence[IntArray], k: int) -> float:
 
 
 def _budgets(counts: Sequence[IntArray], reach: float) -> IntArray:
-    """Budgets from the shortest hit to the longest ranking, or as far as any system reaches; at least one budget."""
+    """Token budgets from the shortest hit to the longest ranking, at least one.
+
+    The last budget is the reach of the system that reaches farthest.
+    """
     returned = [count for count in counts if len(count)]
     shortest = min((int(count.min()) for count in returned), default=1)
     longest = int(min(reach, max((int(count.sum()) for count in returned), default=1)))

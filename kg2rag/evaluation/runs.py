@@ -1,4 +1,4 @@
-"""A system + questions -> its run: every ranking, what it cost and what it read, kept as entries of the store.
+"""A system and questions -> its run: rankings, costs and inputs, kept in the store.
 
 A run is kept in blocks of `BLOCK` questions, each as soon as it is finished, under a key of all
 that it depends on: the class and parameters of the system (files by their content), its knowledge
@@ -150,7 +150,9 @@ def run(
 
 
 def announce_work(systems: Iterable[Any], data: QADataset, k: int, *, fresh: bool = False) -> None:
-    """Print on stderr what the models of some systems have to read before these rank; see `announcement.announce`.
+    """Print on stderr the texts that the models of some systems will encode.
+
+    See `announcement.announce`.
 
     `fresh` : the systems run even if the store has their runs.
     """
@@ -268,7 +270,7 @@ class _Worker:
 
     @property
     def walk(self) -> Walk | None:
-        """The parts of the system if they have code of the user's, which is watched; otherwise None."""
+        """The parts of a system with code of the user's, which is watched; otherwise None."""
         if self.cache is None or not self.cache.walk.has_user_code:
             return None
         return self.cache.walk
@@ -282,7 +284,7 @@ class _Worker:
     def run(
         self, queries: Sequence[Query], entry: Path | None
     ) -> tuple[list[Ranking], dict[str, Any]]:
-        """The rankings of a block and what it depends on, read from its entry; without one the system is run."""
+        """The rankings and record of a block, from its entry; without one the system is run."""
         if entry is None:
             rankings, about = self.block(queries)
             if self.cache is None or self.outside:
@@ -293,7 +295,7 @@ class _Worker:
         return [_ranking(row, self.data.corpus.ids) for row in rows], read_json(entry / ABOUT)
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Build what is needed; what a first batch builds or compiles is no part of the time per query."""
+        """Build indexes and vectors; the first batch, which compiles, is not timed either."""
         self.environment = environment()
         started = time.perf_counter()
         if self.walk is not None:
@@ -320,7 +322,7 @@ class _Worker:
         self.read_known |= watch.read_known
 
     def finish(self) -> None:
-        """Note which memos may be used by a later run: those that were filled here from nothing outside."""
+        """Mark memos for reuse by later runs if they were filled without reading from outside."""
         if self.environment and self.walk is not None and not self.outside and not self.read_known:
             note_watched(self.walk.memos)
 

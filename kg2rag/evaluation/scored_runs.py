@@ -1,4 +1,4 @@
-"""Runs and gold -> scores per question and system, a tidy frame, and the tables that are made of it.
+"""Runs and gold -> scores per question and system in a tidy frame, and the tables made of it.
 
 `ScoredRuns` is plain data. Every view of a comparison (table, verdict, page, questions that differ
 most) is a function of it; `result.Comparison` offers the views as methods.
@@ -31,14 +31,17 @@ DEPTHS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700
 
 
 class CompareInputs(NamedTuple):
-    """The systems and the data of a comparison, in memory; of a system with several seeds, the first."""
+    """The systems and the data of a comparison in memory; of several seeds, the first system."""
 
     systems: Mapping[str, Any]
     data: QADataset
 
 
 class Scoring(NamedTuple):
-    """How runs are scored: `k` is the deepest point of the recall curve, `seed` that of tests that draw."""
+    """How runs are scored.
+
+    `k` is the deepest point of the recall curve; `seed` is that of tests and intervals.
+    """
 
     metrics: Sequence[Metric]
     k: int
@@ -108,14 +111,14 @@ class ScoredRuns:
 
     @property
     def ms_per_query(self) -> dict[str, float]:
-        """System -> milliseconds per query of a warm system; NaN if it was not measured, see `runs.Run`."""
+        """System -> milliseconds per query, warm; NaN if not measured, see `runs.Run`."""
         return {
             name: math.nan if ms is None else ms for name, ms in self.config["ms_per_query"].items()
         }
 
     @property
     def build_seconds(self) -> dict[str, float]:
-        """System -> seconds that its indexes and graphs took; of saved comparisons, perhaps of no system."""
+        """System -> seconds to build its indexes and graphs; empty for some saved comparisons."""
         return dict(self.config.get("build_seconds", {}))
 
     @property
@@ -132,11 +135,14 @@ class ScoredRuns:
         return 0 if self.answers is None else int(self.answers["failure"].notna().sum())
 
     def is_untested(self, metric: str) -> bool:
-        """Whether no system was tested in a metric: a reader that does not use passages shows no difference."""
+        """Whether a metric has no test, as with a reader that does not use passages."""
         return bool(self.scores.loc[self.scores["metric"] == metric, "p_holm"].isna().all())
 
     def scores_of(self, metric: str) -> dict[str, FloatArray]:
-        """System -> (n_questions,) scores in one metric, without the questions that some system has no score for."""
+        """System -> (n_questions,) scores in a metric.
+
+        A question without a score for some system is left out.
+        """
         groups = self.per_query.groupby("system", sort=False)[metric]
         scores = np.stack([groups.get_group(name).to_numpy(dtype=float) for name in self.systems])
         return dict(zip(self.systems, scores[:, ~np.isnan(scores).any(axis=0)], strict=True))
@@ -238,7 +244,7 @@ def mean_frame(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def _means_per_seed(
     frames: Mapping[str, Sequence[pd.DataFrame]], metrics: Sequence[str]
 ) -> pd.DataFrame | None:
-    """Means by metric of every run of a system with several seeds, numbered from 1; None if there is none."""
+    """Means by metric of each seed of a system, numbered from 1; None without several seeds."""
     rows = []
     for name, seed_frames in frames.items():
         if len(seed_frames) > 1:

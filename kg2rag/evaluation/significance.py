@@ -1,4 +1,4 @@
-"""Scores per question -> means, intervals, systems tested against the baseline, in pairs and against a placebo."""
+"""Scores per question -> means, intervals and tests: by baseline, in pairs, by placebo."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _table_of(
     baseline: str,
     seed: int,
 ) -> pd.DataFrame:
-    """The table of some metrics, with the columns that apply, over the questions that have a score for every system."""
+    """The table of some metrics over the questions that have a score for every system."""
     arrays = [_score_array(frame, systems, names) for frame in frames]
     table = _means_and_intervals(arrays, systems, names, seed)
     if len(systems) > 1:
@@ -158,7 +158,10 @@ def _means_and_intervals(
 def _macro_interval(
     scores: Sequence[FloatArray], limits: tuple[float, float] | None, seed: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The mean over sets and its interval, (n_systems,) each, of (n_systems, n_questions) of each set."""
+    """The mean over sets and its interval, (n_systems,) each.
+
+    `scores` has an array (n_systems, n_questions) per set.
+    """
     intervals = [interval_of_mean(array.T, bounds=limits, seed=seed) for array in scores]
     means = np.stack([array.mean(axis=1) for array in scores])
     low, high = (np.stack(side) for side in zip(*intervals, strict=True))
@@ -169,7 +172,7 @@ def _macro_interval(
 
 
 def _weighted_scores(arrays: Sequence[FloatArray], systems: Sequence[str]) -> dict[str, FloatArray]:
-    """System -> (n_questions of all sets, n_metrics), weighted so that the plain mean is the macro-average."""
+    """System -> (n_questions of all sets, n_metrics); the plain mean is the macro-average."""
     mean_size = sum(array.shape[1] for array in arrays) / len(arrays)
     together = np.concatenate([array * (mean_size / array.shape[1]) for array in arrays], axis=1)
     return dict(zip(systems, together, strict=True))
@@ -178,7 +181,10 @@ def _weighted_scores(arrays: Sequence[FloatArray], systems: Sequence[str]) -> di
 def _test_pairs(
     scores: Mapping[str, FloatArray], baseline: str, seed: int
 ) -> tuple[list[tuple[str, str]], FloatArray]:
-    """Pairs of systems and their p-values, (n_pairs, n_metrics); of many systems, the pairs of the baseline."""
+    """Pairs of systems and p-values, (n_pairs, n_metrics).
+
+    With more than `MAX_SYSTEMS_FOR_BEST` systems, only the pairs of the baseline.
+    """
     pairs = list(combinations(scores, 2))
     if len(scores) > MAX_SYSTEMS_FOR_BEST:
         pairs = [(baseline, name) for name in scores if name != baseline]
@@ -190,7 +196,10 @@ def _test_pairs(
 def _tests_against(
     scores: Mapping[str, FloatArray], baseline: str, metrics: Sequence[str], p: FloatArray
 ) -> pd.DataFrame:
-    """The other systems against the baseline, of (n_others, n_metrics) p-values: system, metric, p_holm and counts."""
+    """The tests of the other systems with the baseline: system, metric, p_holm and counts.
+
+    `p` has the p-values, (n_others, n_metrics).
+    """
     other_systems = [name for name in scores if name != baseline]
     tests = pd.DataFrame(product(other_systems, metrics), columns=["system", "metric"]).assign(
         p_holm=corrected(p)
@@ -202,7 +211,7 @@ def _tests_against(
 def _add_tests_of_one_set(
     tests: pd.DataFrame, scores: Mapping[str, FloatArray], baseline: str
 ) -> pd.DataFrame:
-    """The tests with those that hold for one set only: the t-test, and the difference that could be seen."""
+    """The tests with the columns of a single set: t-test, effect size and detectable difference."""
     differences = _differences(scores, baseline)
     n_others = len(scores) - 1
     p_t, effect_size = t_test(differences)
@@ -229,7 +238,10 @@ def _mark_best(
 
 
 def win_tie_loss(differences: FloatArray) -> IntArray:
-    """(n_columns, 3): of (n_queries, n_columns), how many queries are above, equal to (within `EQUAL`) and below 0."""
+    """Numbers of queries above, equal to and below 0 (within `EQUAL`), (n_columns, 3).
+
+    `differences` is (n_queries, n_columns).
+    """
     wins = differences > EQUAL
     ties = np.abs(differences) <= EQUAL
     losses = differences < -EQUAL
@@ -239,7 +251,9 @@ def win_tie_loss(differences: FloatArray) -> IntArray:
 def p_of_best(
     scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p: FloatArray
 ) -> list[tuple[str, float]]:
-    """The best system of every metric, and the p-value of "another one is as good": the largest one of its pairs.
+    """The best system of each metric and its p-value, the largest of its pairs.
+
+    The null hypothesis is that another system is as good.
 
     Holm's correction is over all pairs, not only over those of the best: it was selected from the
     same data.
@@ -256,7 +270,7 @@ def p_of_best(
 
 
 def corrected(p: FloatArray) -> FloatArray:
-    """Holm's correction of (n_tests, n_families), flat, row by row; blank if there are no p-values."""
+    """Holm-corrected p-values of (n_tests, n_families), flat, row by row; NaN without p-values."""
     return np.stack(
         [family if np.isnan(family).any() else holm(family) for family in p.T], axis=1
     ).ravel()
@@ -293,7 +307,10 @@ def pair_table(scores: Mapping[str, FloatArray], seed: int = 0) -> pd.DataFrame:
 def against_placebo(
     per_query: pd.DataFrame, per_seed: pd.DataFrame | None, metric: str
 ) -> pd.DataFrame:
-    """One row per system "strategy.graph" that ran over "graph" and over several placebos "graph-shuffled" of it.
+    """The gain of each graph over its shuffled copies.
+
+    One row per system "strategy.graph" whose placebo "strategy.graph-shuffled" ran under several
+    seeds.
 
     Questions and shufflings are both samples [Clark, J. Verbal Learning and Verbal Behavior 12
     (1973)]: the variance is that of the gain over questions plus that of the mean over shufflings,
@@ -338,7 +355,10 @@ def _means_of_shufflings(per_seed: pd.DataFrame | None, system: str, metric: str
 def _gain_over(
     differences: FloatArray, shufflings: FloatArray
 ) -> tuple[float, float, float, float]:
-    """The mean of (n_queries,) differences with its interval and p, given (n_shufflings,) means of the placebo."""
+    """Mean, interval and p-value of (n_queries,) differences, with the variance between shufflings.
+
+    `shufflings` has the mean of each placebo, (n_shufflings,).
+    """
     from scipy.stats import t
 
     gain = float(differences.mean())

@@ -1,4 +1,4 @@
-"""Scores per question -> intervals of means, p-values of differences, and which differences could have been seen.
+"""Scores per question -> intervals of means, p-values, and minimum detectable differences.
 
 References: Smucker, Allan & Carterette, "A Comparison of Statistical Significance Tests for
 Information Retrieval Evaluation", CIKM 2007 (why randomisation). Holm, "A Simple Sequentially
@@ -65,7 +65,9 @@ def interval_of_mean(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> tuple[FloatArray, FloatArray]:
-    """A 95 % interval of the mean over queries, () or (n_columns,) each, that covers it also near the ends of a range.
+    """A 95 % interval of the mean over queries, () or (n_columns,) each end.
+
+    It keeps its coverage near the ends of a range.
 
     For scores of only 0 and 1, Wilson's interval of a proportion [Wilson 1927]. For equal scores,
     as many others as Wilson's interval for 0 of n allows may lie at an end of the range. Otherwise
@@ -109,7 +111,7 @@ def interval_of_mean(
 
 
 def _means_of_rows(table: FloatArray) -> Callable[..., FloatArray]:
-    """The statistic of a bootstrap over queries: numbers of queries, (..., size) -> means, (n_columns, ...).
+    """The statistic of a bootstrap: query numbers (..., size) -> means (n_columns, ...).
 
     How often each query was drawn, times its scores, is the sum of a resample: one matrix product
     for all columns.
@@ -140,7 +142,7 @@ def _wilson(successes: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
 def interval_of_sum(
     means: FloatArray, low: FloatArray, high: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """An interval of a weighed sum of means of different questions, from the means' own intervals: (...) each.
+    """An interval of a weighted sum of means of different questions, from their intervals.
 
     Distances to the ends add by their squares; a mean with a negative weight adds to the other end [Zou & Donner 2008,
     Eq. 4]. `means`, `low`, `high` : (n_means, ...). `weights` : (n_means,), 1/n each for a macro-average, 1 and -1 for
@@ -199,7 +201,9 @@ def _exact(differences: FloatArray) -> float:
 
 
 def _tail(sizes: IntArray, least: int) -> FloatArray | None:
-    """The chance of each sum that one of two equal systems may win, up to the sum at which the other is `least` ahead.
+    """The probability of each sum of wins of one of two equal systems, up to a bound.
+
+    At the bound, the other system is `least` ahead.
 
     A system that wins w of the total is behind by total - 2 w. None if that would take too long.
     """
@@ -216,7 +220,7 @@ def _tail(sizes: IntArray, least: int) -> FloatArray | None:
 
 
 def _resampled(table: FloatArray, resamples: int, seed: int) -> FloatArray:
-    """(n_tests,) p-values of (n_tests, n_queries) differences, by random swaps until p is known well enough."""
+    """(n_tests,) p-values of (n_tests, n_queries) differences by random swaps."""
     rng = np.random.default_rng(seed)
     observed = np.abs(table.sum(axis=1)) - EQUAL * np.abs(table).sum(axis=1)
     n_beyond = np.ones(len(table))  # the observed sum counts as one
@@ -251,7 +255,9 @@ def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:
 
 
 def t_test(differences: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """p-values of the paired t-test and effect sizes (Cohen's d_z), (n_columns,) each, of (n_queries, n_columns).
+    """p-values of paired t-tests and effect sizes (Cohen's d_z), (n_columns,) each.
+
+    `differences` is (n_queries, n_columns).
 
     d_z = t / sqrt(n) [Lakens, Front. Psychol. 4:863 (2013), Eq. 7]. Without any spread p is 1 and
     d_z 0, or, if the difference is not 0, 0 and infinite. Blank (NaN) for a single query.
@@ -274,7 +280,7 @@ def t_test(differences: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int = 0) -> FloatArray:
-    """The smallest difference of means that these questions would show with 80 % power, found by simulation.
+    """The minimum detectable difference of means at 80 % power, found by simulation.
 
     By how much the two systems differ on each question stays; which of the two is ahead is drawn
     anew, with the same chance for all questions. The result, (n_columns,) in the metric's own unit,
@@ -310,7 +316,10 @@ def _detectable_sum(sizes: FloatArray, level: float, seed: int) -> float:
 
 
 def _counts_and_tail(sizes: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Differences as whole numbers of a unit, and the chances of `_tail`; of a coarse unit if there is no exact one."""
+    """Differences in whole units, and the probabilities of `_tail`.
+
+    Without a common unit they are rounded to a coarse one.
+    """
     counts = in_units(sizes)
     chance = None if counts is None else _tail(counts, 0)
     if counts is None or chance is None:
@@ -322,7 +331,7 @@ def _counts_and_tail(sizes: FloatArray) -> tuple[IntArray, FloatArray]:
 def interval_of_difference(
     differences: ArrayLike, *, low_level: float = LEVEL, high_level: float = LEVEL, seed: int = 0
 ) -> tuple[float, float]:
-    """An interval of the mean difference of two systems that covers it also if few questions differ.
+    """An interval of the mean difference of two systems, also for few differing questions.
 
     Inverts the paired randomisation test: the ends are quantiles of the means of random subsets of
     the questions [Hartigan 1969]. It is widened for questions that may not have been seen: their
@@ -349,7 +358,7 @@ def interval_of_difference(
 
 
 def _subset_means(values: FloatArray, seed: int) -> FloatArray:
-    """The means of `RESAMPLES` random subsets; each value is in half of them, and no subset is empty."""
+    """The means of `RESAMPLES` random halves of the values; no subset is empty."""
     rng = np.random.default_rng(seed)
     means = []
     for _ in range(20):  # in parts, to bound the memory
@@ -362,7 +371,9 @@ def _subset_means(values: FloatArray, seed: int) -> FloatArray:
 def questions_needed(
     differences: ArrayLike, min_gain: float, level: float = LEVEL
 ) -> tuple[int, int] | None:
-    """How many questions show a mean difference of `min_gain` with 80 % power, as a range; None below `MIN_QUESTIONS`.
+    """The range of questions that a mean difference of `min_gain` needs for 80 % power.
+
+    None for fewer than `MIN_QUESTIONS` questions.
 
     By the normal approximation of the paired t-test, ((z(1 - level / 2) + z(power)) sd / min_gain)²
     [Cohen 1988]. The standard deviation sd is known only from these questions, so the range takes
@@ -399,7 +410,7 @@ def planning_constants(questions: int) -> dict[str, Any]:
 
 
 def spread_factors(n: int) -> tuple[float, float]:
-    """What a standard deviation of `n` values is multiplied by for the ends of its 80 % interval, of normal values.
+    """Factors of the 80 % interval of the standard deviation of `n` normal values.
 
     >>> [round(factor, 3) for factor in spread_factors(10)]
     [0.783, 1.469]

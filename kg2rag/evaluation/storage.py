@@ -1,4 +1,4 @@
-"""A comparison <-> a folder of plain files: tables as csv, scores as Parquet, runs as compressed TREC, page, JSON.
+"""A comparison <-> a folder of csv tables, Parquet scores, compressed TREC runs, page and JSON.
 
 All files are complete on the disk before the first of an earlier comparison is replaced,
 config.json last; files that kg2rag did not write stay as they are (see `compute.outputs`).
@@ -46,7 +46,7 @@ AGAIN = "Run the comparison again."
 
 
 def require_place(directory: Path, *, several: bool = False, systems: Iterable[str] = ()) -> None:
-    """Check, before any work, that a comparison of some systems, or those on `several` sets, can be saved in a folder.
+    """Check that a folder can hold a comparison of some systems, or on `several` sets.
 
     Raises
     ------
@@ -66,7 +66,10 @@ def require_place(directory: Path, *, several: bool = False, systems: Iterable[s
 
 
 def _former_config(path: Path) -> Mapping[str, Any]:
-    """The configuration of the comparison that lies there; DataError if it cannot be read, or is none."""
+    """The configuration of the comparison in a folder.
+
+    Raises DataError: the file is unreadable or belongs to something else.
+    """
     try:
         config = read_json(path)
     except DataError as error:
@@ -85,7 +88,10 @@ def _run_name(system: str) -> str:
 
 
 def other_comparison(directory: Path, data: str, systems: Collection[str] | None = None) -> str:
-    """A description of the comparison in a folder if it has other data, or systems beyond these; otherwise ""."""
+    """A description of another comparison in a folder; "" if there is none.
+
+    Another one has other data, or systems beyond `systems`.
+    """
     path = directory / CONFIG
     if not path.is_file():
         return ""
@@ -102,7 +108,7 @@ def other_comparison(directory: Path, data: str, systems: Collection[str] | None
 def save(
     values: Mapping[str, Any], directory: Path, *, page: str | None, data: QADataset | None
 ) -> None:
-    """Write the attributes of a comparison, its page and the qrels of `data`; the same bytes for the same values.
+    """Write a comparison, its page and the qrels of `data`; equal values give equal bytes.
 
     The files of an earlier comparison in the folder are replaced.
     """
@@ -127,7 +133,7 @@ def save(
 
 
 def _config(config: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
-    """The content of config.json: the configuration, the checksums of the other files and its own."""
+    """The content of config.json: configuration and checksums of all files."""
     about = json.loads(json.dumps(dict(config), default=str))
     about[FILES] = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     return (
@@ -136,7 +142,7 @@ def _config(config: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
 
 
 def save_summary(directory: Path, sets: Collection[str], table: pd.DataFrame, page: str) -> None:
-    """Write the summary of the comparisons on several sets, which lie in the folders of these names."""
+    """Write the summary of comparisons on several sets, which lie in folders of these names."""
     require_place(directory, several=True)
     names = (json.dumps({"sets": list(sets)}, ensure_ascii=False) + "\n").encode()
     files = {"macro.csv": csv_of(table, float_format="%.6f").encode(), "report.html": page.encode()}
@@ -146,7 +152,10 @@ def save_summary(directory: Path, sets: Collection[str], table: pd.DataFrame, pa
 
 
 def without_texts(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes of a comparison as they are kept beside the code: no texts, and hits as far as metrics read."""
+    """A comparison without texts, and with hits only as deep as metrics read.
+
+    Kept results beside the code have this form.
+    """
     depth = int(values["sizes"]["k"].max()) if len(values["sizes"]) else 1
     per_query = values["per_query"].assign(question="").drop(columns="notes", errors="ignore")
     rankings = {
@@ -159,7 +168,7 @@ def without_texts(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load(directory: Path) -> dict[str, Any]:
-    """The attributes of the comparison that `save` wrote; DataError names a file that is not as it was saved."""
+    """The attributes of a saved comparison. DataError names a file that was changed."""
     if not (directory / CONFIG).is_file():
         raise FileNotFoundError(f"{directory} has no finished comparison: {CONFIG} is missing.")
     config = configuration(directory)
@@ -190,7 +199,10 @@ def _read_scores(path: Path) -> pd.DataFrame:
 
 
 def _read_table(path: Path, index: str | None) -> pd.DataFrame | None:
-    """One of the other tables; None if the comparison had none. A curve is blank beyond the end of a run."""
+    """A table of a saved comparison; None if there was none.
+
+    A curve is blank beyond the end of a run.
+    """
     if not path.is_file():
         return None
     blank = None if index is None else [""]
@@ -198,7 +210,7 @@ def _read_table(path: Path, index: str | None) -> pd.DataFrame | None:
 
 
 def configuration(directory: Path) -> Mapping[str, Any]:
-    """What the numbers of a saved comparison depend on, once all its files were found to be as they were saved."""
+    """The configuration of a saved comparison whose files all have their checksums."""
     path = directory / CONFIG
     config = read_json(path)
     if not (

@@ -1,4 +1,4 @@
-"""The classes of a system -> a checksum of the code that they depend on, and the saved results that older code made.
+"""The classes of a system -> a checksum of their code, and the saved results of older code.
 
 The run cache is keyed by every byte of the rooms that rankings depend on, so that results kept
 beside the code would be older than it after every change of a comment. Here only the modules count
@@ -30,7 +30,10 @@ CODE = "code"
 
 
 def system_code(parameters: object) -> str:
-    """A checksum of the code of a system, by its `provenance.parameters`; "" if none of it is of this package."""
+    """A checksum of the code of a system; "" if none of it is of this package.
+
+    `parameters` is the record by `provenance.parameters`.
+    """
     modules: set[str] = set()
     for module in _modules_of(parameters):
         modules |= _imported_by(module)
@@ -44,7 +47,10 @@ def system_code(parameters: object) -> str:
 
 
 def outdated_systems(config: Mapping[str, Any]) -> list[str]:
-    """The systems of a saved comparison, given its config.json, whose code is another today or was not recorded."""
+    """The systems of a saved comparison whose code has changed or was not recorded.
+
+    `config` is its config.json.
+    """
     then = config.get(CODE, {})
     return [
         name
@@ -80,7 +86,7 @@ def _imported_by(module: str) -> frozenset[str]:
 
 @cache
 def _references(module: str) -> list[str]:
-    """The modules that one imports, and those of the components that it names as "package.module:Class"."""
+    """The modules that a module imports or names as "package.module:Class"."""
     names = imported_modules(module)
     for file in _files_of(module):
         if file.suffix == ".py":
@@ -104,7 +110,7 @@ def _files_of(module: str) -> tuple[Path, ...]:
 
 @cache
 def code_checksum(file: Path) -> str:
-    """A checksum of a file: of Python code, the syntax tree without docstrings; otherwise the bytes."""
+    """A checksum of a file: of Python code, its syntax tree without docstrings."""
     content = file.read_bytes()
     if file.suffix == ".py":
         tree = ast.parse(content)
@@ -115,7 +121,7 @@ def code_checksum(file: Path) -> str:
 
 
 def _drop_docstrings(node: ast.AST) -> None:
-    """Remove the texts that are statements: docstrings of functions, classes, modules and constants."""
+    """Remove docstrings of functions, classes, modules and constants."""
     body = getattr(node, "body", None)
     if isinstance(body, list):
         node.body = [line for line in body if not _is_text(line)]  # type: ignore[attr-defined]

@@ -268,7 +268,7 @@ def verdict(scored: ScoredRuns, metric: str, min_gain: float = MIN_GAIN) -> Verd
 
 
 def more_questions(differences: FloatArray, min_gain: float) -> tuple[int, int] | None:
-    """The fewest and the most questions that are missing to see `min_gain`; see `questions_needed`."""
+    """The range of further questions that a gain of `min_gain` needs; see `questions_needed`."""
     needed = questions_needed(differences, min_gain)
     if needed is None:
         return None
@@ -277,7 +277,7 @@ def more_questions(differences: FloatArray, min_gain: float) -> tuple[int, int] 
 
 
 def sides(scored: ScoredRuns) -> tuple[list[str], list[str]]:
-    """The systems that read a graph, without those over a shuffled one, and the systems that read none."""
+    """The systems that read a graph, without placebos, and the systems that read none."""
     systems = scored.systems
     reading = set(scored.config["graph_systems"])
     placebos = {
@@ -295,7 +295,10 @@ def _best(systems: Sequence[str], scores: Mapping[str, FloatArray]) -> str:
 
 
 def _gain(differences: FloatArray, graph_systems: int, plain_systems: int, seed: int) -> Gain:
-    """The gain with its interval and p, corrected for the choice of both systems (see the module's docstring)."""
+    """The gain with interval and p, corrected for the choice of both systems.
+
+    The module's docstring describes the correction.
+    """
     p = graph_systems * float(p_values(differences, seed, tests=graph_systems))
     low, high = interval_of_difference(
         differences, low_level=LEVEL / graph_systems, high_level=LEVEL / plain_systems, seed=seed
@@ -339,7 +342,7 @@ def _reach(scored: ScoredRuns, graph: str) -> dict[str, float] | None:
 
 
 def _kinds(scored: ScoredRuns, metric: str, graph: str, plain: str) -> pd.DataFrame:
-    """Means by type of question, by hops or by number of gold passages: the first with a few values, not many."""
+    """Means by type, hops or number of gold passages: the first with few enough values."""
     max_kinds = max(2, scored.config["data"]["questions"] / QUESTIONS_PER_KIND)
     usable = [
         name for name in GROUPS if 1 < scored.per_query[name].nunique(dropna=False) <= max_kinds

@@ -1,4 +1,4 @@
-"""Scored runs -> what is shown of them: the printed table, the page, and how many questions are missing."""
+"""Scored runs -> the printed table, the page, and the number of further questions needed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def sheet_of(scored: ScoredRuns, *, with_stored: bool = True) -> report.ScoreShe
 
 
 def reader_notes(scored: ScoredRuns, *, with_usage: bool = True) -> list[str]:
-    """What the answers of a reader can tell, its failures and, `with_usage`, its requests; none without a reader."""
+    """Notes on the answers of a reader, its failures and its requests; none without a reader.
+
+    `with_usage` adds the requests.
+    """
     if scored.answers is None:
         return []
     notes = [_reader_note(scored), _failures_note(scored.answers)]
@@ -59,7 +62,7 @@ def reader_notes(scored: ScoredRuns, *, with_usage: bool = True) -> list[str]:
 
 
 def _reader_note(scored: ScoredRuns) -> str:
-    """How many questions tell the systems apart by their answers, and how many by what they retrieve."""
+    """How many questions separate the systems by their answers, and how many by recall."""
     assert scored.answers is not None
     metric = "recall@5" if "recall@5" in scored.metrics else scored.metrics[0]
     recall = _questions_text(questions_for(scored.scores_of(metric), scored.baseline, MIN_GAIN))

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Waterfall(HtmlPage):
-    """Where a system lost the gold. Displays in Jupyter as a page to click through, and in a terminal.
+    """The stage at which a system lost each gold passage.
+
+    Displays in Jupyter as a page with details, and in a terminal.
 
     Parameters
     ----------
@@ -52,7 +54,10 @@ class Waterfall(HtmlPage):
     k: int = 5
 
     def totals(self) -> pd.DataFrame:
-        """Gold passages by question type and `lost_at`: "all" last; a column for each of `LOST_AT`."""
+        """Gold passages by question type and stage of loss.
+
+        One column for each of `LOST_AT`; the row "all" comes last.
+        """
         types = self.frame["type"].replace("", "unknown")
         table = pd.crosstab(types, self.frame["lost_at"]).reindex(
             columns=list(LOST_AT), fill_value=0
@@ -64,7 +69,7 @@ class Waterfall(HtmlPage):
         return table.rename_axis(index="type", columns=None).assign(gold=table.sum(axis=1))
 
     def figure(self) -> Figure:
-        """All gold, less what each stage lost, down to what was found; below, the same by question type."""
+        """All gold minus the losses of each stage; below, the shares by question type."""
         return plots.waterfall(self.totals(), f"{self.system}: where the gold went, k = {self.k}")
 
     @property
@@ -100,7 +105,7 @@ class Waterfall(HtmlPage):
         return {"lost_at": lost_at, "count": len(lost), "reasons": reasons}
 
     def _case(self, passage: dict[Any, Any], gold_names: set[str]) -> dict[Any, Any]:
-        """A lost passage as the page shows it: its title unless it is the id, its rank, and the hits returned."""
+        """A lost passage as shown: title unless it is the id, rank, and the returned hits."""
         return {
             **passage,
             "title": "" if passage["title"] == passage["gold"] else passage["title"],
@@ -201,7 +206,7 @@ def _records(
 
 
 def _fate(rows: Sequence[int], trace: Trace, rank: int | None, k: int) -> tuple[LostAt, str, str]:
-    """Where a gold unit with these passages was lost: stage and reason of the passage that came farthest."""
+    """The stage and reason of the loss of a gold unit, by its passage that came farthest."""
     if not rows:
         return "not a candidate", "candidates", "the question may not return it"
     if rank is not None and rank <= k:

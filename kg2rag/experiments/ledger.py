@@ -1,4 +1,4 @@
-"""A TOML file -> a `Ledger`: published numbers as data, each with the runs of ours that may be compared with it.
+"""A TOML file -> a `Ledger`: published numbers, each with our comparable runs.
 
 Its tables are the classes below, as eval/ledger shows them: `[sets.NAME]`, `[[published]]` with a
 row's `values.NAME` (metric -> number, per cent unless `metric` says otherwise),
@@ -84,7 +84,9 @@ class Ours(_Strict):
 
 
 class Published(_Strict):
-    """One system of the paper; `values` : set -> metric -> value. What a paper does not print is absent, never zero.
+    """One system of the paper; `values` : set -> metric -> value.
+
+    A value that the paper does not print is absent, never zero.
 
     `needs` : what running it takes, if no run of ours measures it.
     """
@@ -99,7 +101,7 @@ class Published(_Strict):
     ours: tuple[Ours, ...] = ()
 
     def runs(self, name: str) -> list[Ours]:
-        """Our runs on one set; `metrics` of each says our name for every metric that it measures."""
+        """Our runs on one set; `metrics` maps each measured metric of the paper to our name."""
         same: Mapping[str, str] = {metric: metric for metric in self.values[name]}
         on_set = [ours for ours in self.ours if ours.set == name]
         return [ours.model_copy(update={"metrics": ours.metrics or same}) for ours in on_set]
@@ -176,7 +178,7 @@ class Ledger(_Strict):
             self._check_ours(row, ours)
 
     def _check_ours(self, row: Published, ours: Ours) -> None:
-        """ValueError: a run of ours measures what the row does not print, or lacks what its verdict needs."""
+        """Raise ValueError if a run measures a metric that the row lacks, or cannot be judged."""
         values = row.values.get(ours.set)
         if values is None:
             raise ValueError(f"{row.system!r} prints no value on {ours.set!r}")
@@ -192,7 +194,7 @@ class Ledger(_Strict):
 
     @classmethod
     def read(cls, path: Path | str) -> Ledger:
-        """Read one file; DataError names the file, the field and why, FileNotFoundError: it is not there."""
+        """Read a file; DataError names file, field and reason. FileNotFoundError: no such file."""
         path = Path(path)
         content = read_toml(path)
         try:

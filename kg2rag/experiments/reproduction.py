@@ -1,4 +1,4 @@
-"""Ledgers + a folder of data sets -> ours, theirs, difference and verdict, a row per published number and run.
+"""Ledgers and data sets -> ours, theirs, difference and verdict per published number and run.
 
 The tolerance of a published mean and its verdict are defined in `NOTE`; a subset is taken to be
 drawn at random, our deviation for theirs, whose scores are not known. Verdicts are of two kinds
@@ -66,13 +66,18 @@ NOTE = (
 
 
 def half_unit(value: float, decimals: int) -> float:
-    """Half a unit of the last digit printed: a file says 53.2 where 53.20 was printed, so `decimals` is the least."""
+    """Half a unit of the last printed digit.
+
+    A file has 53.2 where 53.20 was printed, so `decimals` is the least number of decimals.
+    """
     exponent = Decimal(repr(value)).normalize().as_tuple().exponent
     return 0.5 * 10.0 ** -max(decimals, -int(exponent))
 
 
 def tolerance(sd: float, ours: int, theirs: int, sample: Sample, rounding: float) -> float:
-    """By how much chance and rounding move the means apart, see `NOTE`; `rounding` is half a unit of the last digit.
+    """The difference of means that chance and rounding explain, see `NOTE`.
+
+    `rounding` is half a unit of the last digit.
 
     ValueError : one question, which has no standard deviation; a subset of more questions than there are.
     """
@@ -88,7 +93,7 @@ def tolerance(sd: float, ours: int, theirs: int, sample: Sample, rounding: float
 
 
 def verdict(difference: float, allowed: float, words: Sequence[str] = PUBLISHED) -> str:
-    """The first word for a difference that is allowed, the second within twice as much (if there is a third)."""
+    """The first word for an allowed difference, the second up to twice as much, then the third."""
     # A difference of 0.4 is no more than a tolerance of 0.4, whatever binary fractions make of
     # them.
     excess = math.ceil(round(abs(difference) / allowed, 9))
@@ -116,7 +121,7 @@ class Reproduction:
         return self.frame[self.frame["verdict"].isin(verdicts)]
 
     def summary(self) -> dict[str, dict[str, int]]:
-        """The verdicts against published numbers, those on released code, and what has none -> kind -> rows."""
+        """Kind of verdict -> verdict -> number of rows."""
         unjudged = ("sensitivity", "not comparable", "not run")
         kinds = {"published": PUBLISHED, "released": RELEASED, "no verdict": unjudged}
         return {
@@ -277,7 +282,7 @@ def reproduce(
 
 
 def _rows_to_run(ledgers: Sequence[Ledger], only: str) -> list[tuple[Ledger, Published, str]]:
-    """Each published row with the name of each of its sets, where "ledger/system/set" contains `only`."""
+    """The pairs of published row and set whose "ledger/system/set" contains `only`."""
     rows = [
         (ledger, row, name) for ledger in ledgers for row in ledger.published for name in row.values
     ]
@@ -294,7 +299,10 @@ def _rows_to_run(ledgers: Sequence[Ledger], only: str) -> list[tuple[Ledger, Pub
 def _rows(
     ledger: Ledger, row: Published, name: str, scores: Mapping[str, pd.DataFrame]
 ) -> Iterator[dict[str, object]]:
-    """The lines of a published row on one set: one per metric and run; one for a metric that no run measures."""
+    """The lines of a published row on one set: one per metric and run.
+
+    A metric without a run has one line.
+    """
     runs = row.runs(name)
     only = f"{ledger.name}/{row.system}/{name}"
     command = f'kg2rag reproduce eval/ledger/{ledger.name}.toml --only "{only}" --data DATA'

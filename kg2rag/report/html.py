@@ -1,4 +1,4 @@
-"""Templates of this room and their content -> HTML: whole pages that load nothing, and fragments for a notebook.
+"""Templates and content -> HTML: self-contained pages, and fragments for notebooks.
 
 Jinja escapes every text. A page allows only its style and its script, by their hashes, so that no
 text of a data set can become either.
@@ -26,7 +26,7 @@ _UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
 def render(template: str, **content: object) -> Markup:
-    """The template of that file name, filled in; jinja2's UndefinedError if the content lacks a name."""
+    """The rendered template; jinja2's UndefinedError if the content lacks a name."""
     from markupsafe import Markup
 
     return Markup(_environment().get_template(template).render(**content))  # noqa: S704
@@ -49,13 +49,13 @@ def document(title: str, body: Markup, data: Mapping[str, str] | None = None) ->
 
 
 def as_json(value: object) -> str:
-    """A value as compact JSON; a character that UTF-8 cannot write becomes a replacement character."""
+    """A value as compact JSON; a character that UTF-8 cannot encode is replaced."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def fragment(body: Markup) -> str:
-    """A body with its style for a notebook's cell; JupyterLab reads no formula between two dollar signs of it."""
+    """A body with its style for a notebook cell, in which dollar signs make no formula."""
     return f'<style>{source("fragment.css")}{EXPLANATION}</style>\n<div class="kg2rag mathjax_ignore">{body}</div>'
 
 
@@ -81,7 +81,7 @@ class HtmlPage(ABC):
 
 @dataclass(frozen=True)
 class Frame:
-    """A whole page in a frame of a notebook's cell, where its script runs apart from the notebook."""
+    """A whole page in an inline frame of a notebook cell, where its script is isolated."""
 
     page: str = field(repr=False)
     height: int = 900

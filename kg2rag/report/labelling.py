@@ -1,4 +1,4 @@
-"""Questions and hits -> a page in which hits are judged by the keys 1 and 0, and saved as questions with gold.
+"""Questions and hits -> a page to judge hits by the keys 1 and 0, saved as questions with gold.
 
 The judge sees no system. Below the hits stands how many more questions a difference takes, by the
 spread of the differences so far, as `kg2rag.evaluation.statistics.questions_needed` computes it; of
@@ -109,14 +109,17 @@ class Labelling(HtmlPage):
         )
 
     def to_html(self) -> str:
-        """A self-contained page that saves `questions-KEY.jsonl`, as `kg2rag compare --questions` reads it."""
+        """A self-contained page that saves `questions-KEY.jsonl`.
+
+        `kg2rag compare --questions` reads that file.
+        """
         return document(self.title, self.body(), {"label.js": self.data()})
 
     def _repr_html_(self) -> str:
         return Frame(self.to_html(), 640)._repr_html_()
 
     def save(self, file: str | Path) -> Path:
-        """Write the page; FileExistsError if it would overwrite a file that kg2rag did not write."""
+        """Write the page; FileExistsError if the file is not one of kg2rag's."""
         write_output(Path(file), "page", self.to_html().encode())
         return Path(file)
 

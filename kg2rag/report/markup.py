@@ -1,4 +1,4 @@
-"""A score sheet -> Markdown for a README and LaTeX for a paper; and any rows as a Markdown table."""
+"""A score sheet -> Markdown for a README, LaTeX for a paper; rows -> a Markdown table."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def latex(sheet: ScoreSheet) -> str:
-    """A table of booktabs with a caption; the notes are comments below it, from which the caption may take."""
+    """A booktabs table with a caption, and the notes as comments below it."""
     header = " & ".join(escape_latex(name) for name in ("system", *sheet.metrics, "ms/query"))
     lines = [[escape_latex(row.label), *map(_latex_cell, row.cells), row.ms] for row in rows(sheet)]
     return "\n".join(
@@ -91,7 +91,10 @@ def escape_latex(text: str) -> str:
 def pipe_table(
     header: Sequence[str], rows: Iterable[Iterable[object]], right: Collection[str] = ()
 ) -> list[str]:
-    """The lines of a pipe table; cells may hold Markdown, but no HTML. `right` names columns aligned to the right."""
+    """The lines of a pipe table.
+
+    Cells may contain Markdown, but no HTML. `right` names columns aligned to the right.
+    """
 
     def line(cells: Iterable[object]) -> str:
         return f"| {' | '.join(_ACTIVE.sub(_ESCAPED, _one_line(str(cell))) for cell in cells)} |"

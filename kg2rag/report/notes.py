@@ -1,4 +1,4 @@
-"""A score sheet -> the sentences under it: what its signs mean, what it could not detect, how systems fared."""
+"""A score sheet -> the notes below it: signs, detectable differences, remarks on systems."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _vectors_note(config: Mapping[str, Any]) -> str:
 
 
 def _run_notes(sheet: ScoreSheet) -> Iterator[str]:
-    """The systems that ran under several seeds, runs that were read from the store, and those that it does not keep."""
+    """Notes on systems with several seeds, runs read from the store, and runs not kept."""
     seeds = ", ".join(
         f"{name} ({len(runs)})" for name, runs in sheet.config.get("seeds", {}).items()
     )
@@ -98,7 +98,7 @@ def _unread_graphs(config: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _graph_use_note(name: str, use: Mapping[str, Any]) -> str:
-    """How often a system that joins a graph with a text search gained a passage by it, and its warnings."""
+    """How often the graph of a system added a passage, and its warnings."""
     brought = f"the graph added a passage to the first 10 for {100 * use['brought']:.1f} % of the questions"
     warnings = (
         f" For {100 * share:.1f} %: {warning}."
@@ -108,7 +108,7 @@ def _graph_use_note(name: str, use: Mapping[str, Any]) -> str:
 
 
 def _signs(sheet: ScoreSheet) -> Iterator[str]:
-    """What the signs mean that the table has, and why others are missing that a reader may look for."""
+    """The meaning of the signs in the table, and the reason for missing signs."""
     if len(sheet.systems) < 2:
         return
     unit = "column" if sheet.metric else "metric"
@@ -130,7 +130,7 @@ def _signs(sheet: ScoreSheet) -> Iterator[str]:
 
 
 def _detectable_note(sheet: ScoreSheet) -> str:
-    """The smallest differences that so few questions detect: per metric, the median over the systems."""
+    """The minimum detectable differences by metric, each the median over the systems."""
     tested = sheet.scores.dropna(subset=["p_holm"])
     least = tested.groupby("metric", sort=False)["detectable"].median()
     if least.empty or sheet.config.get("sets"):  # of several sets it is known for each of them only

@@ -1,4 +1,4 @@
-"""A sheet, curves, break-downs and questions -> the page of a comparison, one self-contained file."""
+"""A sheet, curves, breakdowns and questions -> the self-contained page of a comparison."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Tabular(ABC):
         return markdown(self.sheet)
 
     def to_latex(self) -> str:
-        """A table for a paper: means in per cent, intervals, stars by Holm; needs the LaTeX package booktabs."""
+        """A LaTeX table of means in per cent with intervals and stars; needs booktabs."""
         return latex(self.sheet)
 
 
@@ -53,7 +53,7 @@ def page(
     verdict: HtmlPage | None = None,
     further: Sequence[HtmlPage] = (),
 ) -> str:
-    """The whole report, for the screen (light or dark) and for paper; parts that are None are left out.
+    """The whole report, for screen (light or dark) and paper, without the parts that are None.
 
     Parameters
     ----------

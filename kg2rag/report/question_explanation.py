@@ -1,4 +1,4 @@
-"""A question and some systems -> what each returns for it and why, side by side; gold marked, missed gold ranked."""
+"""A question and systems -> their hits side by side with reasons, gold marked and ranked."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _shown_text(data: QADataset, passage_id: str) -> str:
 
 
 def find_question(data: QADataset, given: str) -> tuple[Question | None, Query]:
-    """A question of the set by its id or text, and its query; a new query, with None, for any other text.
+    """A question of the set by id or text, with its query; None and a new query for other texts.
 
     ValueError: a word that is spelt nearly like an id of the set and is none, or no word.
     """

@@ -1,4 +1,4 @@
-"""Rankings and scores -> what the page of a comparison shows of each question: scores, hits, gold, explanations.
+"""Rankings and scores -> the questions of a page: scores, hits, gold, explanations.
 
 One JSON text, which the page's script reads. Texts, triples, formulas and labels are stored once
 and referred to by their numbers.
@@ -31,7 +31,10 @@ NO_FORMULA = -1
 
 @dataclass
 class SharedValues:
-    """Values that many rankings have, stored as JSON once and referred to by number; `size` counts their characters."""
+    """Values of many rankings as JSON, stored once and referred to by number.
+
+    `size` counts their characters.
+    """
 
     size: int = 0
     _values: dict[str, dict[str, tuple[int, str]]] = field(
@@ -69,7 +72,7 @@ class QuestionWriter:
     shared: SharedValues = field(default_factory=SharedValues)
 
     def hits_of_question(self, rankings: Sequence[Ranking], index: int) -> dict[str, Any]:
-        """What the systems return for a question, and where they rank its gold: of many passages, the first ten."""
+        """The hits of the systems for a question, and the ranks of its gold."""
         answers: Sequence[str] = ()
         gold: dict[str, list[str]] = {}
         if self.data is not None:
@@ -138,7 +141,7 @@ class QuestionWriter:
         return self.shared.number("passages", passage_id, lambda: self._passage_texts(passage_id))
 
     def _passage_texts(self, passage_id: str) -> list[str]:
-        """Id, title ("" if it is the id) and the beginning of the text; only the id without data."""
+        """Id, title ("" if equal to the id) and first part of the text; without data, the id."""
         if self.data is None:
             return [passage_id]
         passage = self.data.corpus[self.data.corpus.row(passage_id)]
@@ -212,7 +215,7 @@ def _gold(data: QADataset, question: Question) -> dict[str, list[str]]:
 def _question_rows(
     systems: Sequence[str], per_query: pd.DataFrame, sheet: ScoreSheet
 ) -> Iterator[tuple[Any, ...]]:
-    """Each question: id, text, type, hops and the scores by system and metric, in the unit of the tables.
+    """Id, text, type, hops and scores by system and metric of each question, as printed.
 
     In a comparison that was saved without texts, the texts are empty.
     """
@@ -238,7 +241,7 @@ def _question_rows(
 
 
 def _first_pair(systems: Sequence[str], sheet: ScoreSheet) -> tuple[int, int]:
-    """The two systems that the page opens with: the baseline and the best other system by the first metric."""
+    """The two systems that the page opens with: the baseline, and the best other one."""
     means = sheet.scores[sheet.scores["metric"] == sheet.metrics[0]].set_index("system")["mean"]
     others = means.drop(sheet.baseline).dropna()
     best = sheet.baseline

@@ -1,4 +1,4 @@
-"""A score table -> the texts of its cells, the same for every format: HTML, Markdown, LaTeX and the terminal."""
+"""A score table -> the texts of its cells, shared by HTML, Markdown, LaTeX and terminal."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class ScoreSheet:
 
     @property
     def tuned(self) -> dict[str, list[str]]:
-        """System -> its parameters that were chosen with access to questions, or scores, of this public set."""
+        """System -> its parameters that were chosen with access to this public set."""
         data = self.config.get("data", {})
         if data.get("source", {}).get("loader") in PRIVATE_LOADERS:
             return {}
@@ -122,13 +122,13 @@ class ScoreSheet:
 
 
 def _is_among(name: str, sets: list[str]) -> bool:
-    """Whether a data set is one of these, or a part of one: "musique-100" is a part of "musique"."""
+    """Whether a data set is one of some sets or a part of one, as "musique-100" of "musique"."""
     words = name.split("-")
     return any(word.startswith(known.split("-")[0]) for known in sets for word in words)
 
 
 class Cell(NamedTuple):
-    """One system's score in one metric, as printed; `spread` is the standard deviation between seeds."""
+    """A system's printed score in a metric; `spread` is the standard deviation between seeds."""
 
     mean: str
     low: str
@@ -144,7 +144,7 @@ BLANK = Cell("", "", "", "", "", "", "", bold=False)
 
 
 class Row(NamedTuple):
-    """One system of the table, its `name` with its marks; `larger` says how much more it returns than the others."""
+    """A system in the table: `name` with its marks, `larger` the excess of its results."""
 
     system: str
     name: str
@@ -193,7 +193,10 @@ def questions_text(count: int) -> str:
 
 
 def rows(sheet: ScoreSheet) -> list[Row]:
-    """The rows of the printed table; a bound has no tests, no times, and blank cells where it has no mean."""
+    """The rows of the printed table.
+
+    A bound has no tests and no times, and blank cells where it has no mean.
+    """
     marked = {TUNED: sheet.tuned, LARGER: sheet.larger}
     scores = pd.concat([sheet.scores, sheet.bounds])
     table = []
@@ -251,7 +254,7 @@ def pair_rows(sheet: ScoreSheet, pairs: pd.DataFrame, metric: str) -> Iterator[t
 def placebo_rows(
     sheet: ScoreSheet, placebos: pd.DataFrame, metric: str
 ) -> Iterator[tuple[str, ...]]:
-    """Graphs against their placebos as printed: strategy, graph, mean, placebo, gain and stars, interval, p."""
+    """Printed placebo rows: strategy, graph, mean, placebo, gain with stars, interval, p."""
     for record in cast(Any, placebos.itertuples(index=False)):
         means = (sheet.text(metric, record.mean), sheet.text(metric, record.placebo))
         gain, low, high = (

@@ -29,7 +29,7 @@ UNBOUNDED_WIDTH = 10_000
 
 @dataclass(frozen=True)
 class TerminalTable:
-    """A sheet for `rich` to print: mean and stars, below them the interval, below that wins/ties/losses."""
+    """A sheet for `rich` to print: mean and stars, then interval, then wins/ties/losses."""
 
     sheet: ScoreSheet
 
@@ -50,7 +50,7 @@ class TerminalTable:
             yield _text(note, style="dim")
 
     def _blocks(self, fits: Callable[[Table], bool]) -> list[Table]:
-        """Tables without intervals and counts, each with as many metrics as fit beside each other."""
+        """Tables without intervals and counts, each with as many metrics as fit in a row."""
         blocks: list[list[int]] = [[]]
         for column in range(len(self.sheet.metrics)):
             if blocks[-1] and not fits(_table(self.sheet, [*blocks[-1], column], full=False)):

@@ -1,4 +1,4 @@
-"""`check_retriever`: the contract of every strategy, ours, plugins' and yours. `ChatEndpoint`: a model that is none."""
+"""`check_retriever`: the contract of every strategy; `ChatEndpoint`: a stub of a chat model."""
 
 from kg2rag.testing.contract import ContractError, check_retriever
 from kg2rag.testing.endpoint import ChatEndpoint, first_title

@@ -1,4 +1,4 @@
-"""A retriever, or a function that builds one -> nothing, or a `ContractError` that lists every promise it breaks.
+"""A retriever or its builder -> nothing, or a `ContractError` that lists the broken promises.
 
 The promises of rankings and of calls are in `promises`, those of parameters in `parameters`.
 """

@@ -1,4 +1,4 @@
-"""A chat-completions endpoint on this machine that answers with a function: for notebooks and tests without a model."""
+"""A local chat-completions endpoint that answers by a function, for notebooks and tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FIRST = re.compile(r"^\[1\] .*\n(?:Path: .*\n)?(.*)$", re.MULTILINE)
 
 
 class ChatEndpoint(ThreadingHTTPServer):
-    """Speaks the protocol of hosted services, vLLM and Ollama on a free port of the loopback interface.
+    """A server on a free loopback port with the protocol of hosted services, vLLM and Ollama.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A parameter of a retriever -> what is wrong with it: whether it is used, and whether wrong values are refused."""
+"""A parameter of a retriever -> its faults: ignored values, and wrong values that are accepted."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _with_parameter(build: Callable[..., Any], name: str, value: object) -> Any:
 def parameters_of_system(
     part: Any, put: Callable[[Any], Any] = lambda system: system
 ) -> Iterator[Parameter]:
-    """The fields of a system, or part of one, and of the components inside it; `put` builds it with a changed part."""
+    """The fields of a system and of its components; `put` rebuilds it with a changed part."""
     part_type: Any = type(part)
     annotations = annotations_of(part_type)
     for field in dataclasses.fields(part):
@@ -164,7 +164,7 @@ def _other_names(parameter: Parameter) -> list[str]:
 
 
 def shallow(parameter: Parameter, trial: Trial) -> Iterator[str]:
-    """A `depth` is the number of hits that are read: twice as many must change the rankings of all passages."""
+    """A `depth` counts the hits that are read: doubling it must change the full rankings."""
     value, n_passages = parameter.value, len(trial.ids)
     if parameter.name != "depth" or not isinstance(value, int) or 2 * value > n_passages:
         return
@@ -178,7 +178,7 @@ def shallow(parameter: Parameter, trial: Trial) -> Iterator[str]:
 
 
 def unchecked(parameter: Parameter, trial: Trial) -> Iterator[str]:
-    """Wrong types and NaN must be refused by an error that names the parameter; accepted values must work."""
+    """An error must refuse wrong types and NaN by name; accepted values must work."""
     for value in _wrong_values(parameter):
         fault, system = _make(parameter, value)
         if system is not None:
@@ -210,7 +210,7 @@ def _extreme_values(parameter: Parameter) -> list[object]:
 
 
 def _make(parameter: Parameter, value: object) -> tuple[str, Retriever | None]:
-    """The system with a value; None if it is refused, and what is wrong with the refusal, "" if nothing."""
+    """The system with a value, or None if it is refused; and the fault of the refusal, or ""."""
     try:
         return "", parameter.make(value)
     except (ValueError, TypeError) as error:

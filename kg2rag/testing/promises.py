@@ -1,4 +1,4 @@
-"""A trial -> what is wrong with a retriever: with its rankings one by one, and from call to call."""
+"""A trial -> the broken promises of a retriever: in its rankings, and from call to call."""
 
 from __future__ import annotations
 
@@ -114,7 +114,10 @@ def _formula(ranking: Ranking) -> Iterator[tuple[str, str]]:
 
 
 def worked_out(ranking: Ranking) -> FloatArray:
-    """(n_hits,) for each hit the sum of those terms of its stage's formula whose parts it has; NaN if it has none."""
+    """(n_hits,) scores by the formula of each hit's stage; NaN for a hit without its parts.
+
+    Terms whose parts a hit lacks are left out of its sum.
+    """
     import pandas as pd
 
     columns = {f"part{i}": column for i, column in enumerate(ranking.score_parts.values())}
@@ -134,7 +137,7 @@ def worked_out(ranking: Ranking) -> FloatArray:
 
 
 def answers(trial: Trial) -> Iterator[str]:
-    """Every query must get a ranking under its id, in the order of the queries; no queries give an empty list."""
+    """Every query must get a ranking under its id, in order; no queries give an empty list."""
     ids = [ranking.query_id for ranking in trial.rankings]
     counts = f"{len(ids)} rankings for {len(trial.queries)} queries"
     for query, query_id in zip_longest(trial.queries, ids):
@@ -148,7 +151,7 @@ def answers(trial: Trial) -> Iterator[str]:
 
 
 def prefixes(trial: Trial) -> Iterator[str]:
-    """The hits at a smaller `k` must be a prefix of those at a larger one: depths are parameters, never `k`."""
+    """The hits at a smaller `k` must be a prefix of those at a larger one."""
     for k in (1, SHALLOW, 10 * max(trial.k, 1000)):
         small, large = sorted((k, trial.k))
         rankings = trial.system.retrieve_batch(trial.queries, k)
@@ -170,7 +173,10 @@ def no_silent_fallback(trial: Trial) -> Iterator[str]:
 
 
 def _copies(trial: Trial, fallback: Retriever) -> list[tuple[Query, Ranking]]:
-    """The rankings that equal those of another strategy; none if all do, because the system then is that strategy."""
+    """The rankings that equal those of another strategy.
+
+    None if all do, because the system then is that strategy.
+    """
     judged = []
     fallback_rankings = fallback.retrieve_batch(trial.queries, trial.k)
     for query, ranking, fallback_ranking in zip(
@@ -200,7 +206,7 @@ def bounds_of_k(trial: Trial) -> Iterator[str]:
 
 
 def configuration(trial: Trial) -> Iterator[str]:
-    """Components must be dataclasses that equal their copies and whose `repr` shows every parameter, and no data."""
+    """Components must be dataclasses that equal their copies and show each parameter in `repr`."""
     system = trial.system
     for part in parts(system):
         if is_component(part) and not isinstance(part, KnowledgeBase):
@@ -226,7 +232,7 @@ def _component_faults(component: Any) -> Iterator[str]:
 
 
 def equal_to(*ways: tuple[str, Callable[[Trial], Sequence[Ranking]]]) -> Promise:
-    """The promise that other ways to retrieve give the same rankings; each way has a description."""
+    """The promise that other ways to retrieve give the same rankings."""
 
     def promise(trial: Trial) -> Iterator[str]:
         for description, retrieve in ways:

@@ -1,4 +1,4 @@
-"""A system, a world and the world's queries -> the rankings that the promises are checked on, each made once."""
+"""A system, a world and its queries -> the rankings that the promises are checked on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ BLOCK_QUERIES = 10
 
 @dataclass(frozen=True)
 class Trial:
-    """`kb` is None for a system that was built elsewhere, which is tested with queries of its user."""
+    """A system on the queries of a world.
+
+    `kb` is None for a system that was built elsewhere, with queries of its user.
+    """
 
     system: Retriever
     queries: Sequence[Query]
@@ -38,7 +41,10 @@ class Trial:
 
     @cached_property
     def blocks(self) -> list[tuple[Sequence[Query], list[list[object]]]]:
-        """Blocks of `BLOCK_QUERIES` queries and the facts of their rankings: the first often shows a difference."""
+        """Blocks of `BLOCK_QUERIES` queries with the facts of their rankings.
+
+        The first block often shows a difference.
+        """
         starts = range(0, len(self.queries), BLOCK_QUERIES)
         blocks = [self.queries[start : start + BLOCK_QUERIES] for start in starts]
         return [(block, self.facts_of(self.system, block)) for block in blocks]
@@ -128,7 +134,7 @@ def differing(
     queries: Sequence[Query],
     k: int,
 ) -> Iterator[tuple[str, str]]:
-    """The name of each system that ranks otherwise in another process, and the first query for which it does.
+    """The systems that rank otherwise in another process, with the first such query.
 
     Yields nothing if a class cannot be imported there, as one that a notebook defines.
     """
@@ -153,7 +159,10 @@ def differing(
 
 
 def main() -> None:
-    """Retrieve with the systems that come in, and print their rankings; none if a class is unknown here."""
+    """Rank by the pickled systems of stdin and print the rankings as JSON.
+
+    Nothing is ranked if a class cannot be imported here.
+    """
     try:
         systems, queries, k = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 (our parent's, of a moment ago)
     except (ImportError, AttributeError):

@@ -27,7 +27,7 @@ NAMES = tuple(f"{first} {last}" for last in _TEXTS["last names"] for first in _T
 
 
 def corpus(seed: int = 0) -> Corpus:
-    """Passages of random words that name each other's titles; five share one text, so that scores tie."""
+    """Passages of random words with each other's titles; five have equal texts, so scores tie."""
     random = np.random.default_rng(seed)
     passages = list[Passage]()
     for i in range(N_PASSAGES):
@@ -78,7 +78,10 @@ AWKWARD = (
 
 
 def queries() -> list[Query]:
-    """Forty ordinary questions, some with candidates, and the awkward ones; every second names an entity."""
+    """Forty ordinary questions, some with candidates, and the awkward ones.
+
+    Every second ordinary one names an entity.
+    """
     random = np.random.default_rng(2)
     ordinary = list[Query]()
     for i in range(40):
@@ -98,7 +101,10 @@ def queries() -> list[Query]:
 
 
 def queries_for(kb: KnowledgeBase, world: str) -> Sequence[Query]:
-    """All in the first world; every third ordinary one in the others, none if candidates would be unknown."""
+    """All queries in the first world; every third ordinary one in the others.
+
+    None of the ordinary ones if their candidates are not in the corpus.
+    """
     if world == FIRST:
         return queries()
     if len(kb.corpus) < N_PASSAGES:
@@ -116,7 +122,7 @@ DIM = 256
 
 @dataclass(frozen=True)
 class HashedWords:
-    """An embedder that needs no model: a text is the sum of its words, each an axis chosen by a hash of the word."""
+    """An embedder without a model: a text is the sum of its words, each a hashed axis."""
 
     def fingerprint(self, store: Store) -> str:
         """The rules and the number of axes."""
@@ -143,7 +149,7 @@ def build(store: Store, embedder: Embedder | None = None) -> KnowledgeBase:
 
 @cache
 def knowledge_bases() -> Mapping[str, KnowledgeBase]:
-    """By name, the knowledge bases that a contract is checked on; in a temporary store, kept until the process ends."""
+    """Name -> knowledge base of each world, in a temporary store until the process ends."""
     store = Store(Path(_folder().name))
     whole = corpus()
     untitled = Corpus.from_passages(

@@ -1,4 +1,4 @@
-"""Many configurations of systems on a data set -> one table, what is best on dev, and how it does on test."""
+"""Configurations of systems on a data set -> a table, the best on dev and its test score."""
 
 from kg2rag.experiments.sweep.results import SweepResult
 from kg2rag.experiments.sweep.sweep import Sweep, read_sweep

@@ -93,7 +93,7 @@ def _parameter_names(result: ScoredConfigurations) -> list[str]:
 
 
 def _scores_by_value(result: ScoredConfigurations, values: pd.Series) -> dict[str, FloatArray]:
-    """Value as text -> (n_dev_questions,) the mean dev scores of the configurations that have it."""
+    """Value as text -> (n_dev_questions,) mean dev scores of the configurations with it."""
     texts = values.map(value_text)
     scores = {}
     for text in _ordered(values):

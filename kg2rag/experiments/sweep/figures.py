@@ -1,4 +1,4 @@
-"""The effects of a sweep's parameters -> a figure: the dev score, by which configurations are selected."""
+"""The effects of a sweep's parameters on the dev score -> a figure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ SLANTED_CHARACTERS = 30  # of all values of a panel, from which their labels are
 
 
 def main_effects(result: ScoredConfigurations, system: str) -> Figure:
-    """One panel per parameter: the mean dev score at each value with its 95 % interval; "no difference" in the title.
+    """One panel per parameter: the mean dev score of each value with its 95 % interval.
+
+    The title says "no difference" if the test finds none.
 
     Numbers are joined by a line; other values have a bar each.
     """

@@ -1,4 +1,4 @@
-"""What the configurations of a sweep share -> the questions, graphs and encoder that they run on."""
+"""The shared inputs of a sweep's configurations -> questions, graphs and encoder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GraphSources = GraphSource | Sequence[str] | Mapping[str, GraphSource]
 
 
 class Split(BaseModel):
-    """How questions are divided into dev, by which configurations are chosen, and test, by which these are judged.
+    """The division of questions into dev, which selects configurations, and test, which judges.
 
     dev : the share of questions to choose by, the same of each type of question (or number of hops, if types are not
         known).
@@ -59,7 +59,7 @@ class Split(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class SweepInputs:
-    """The part of a `Sweep` that all its configurations share, see there; what it opens is opened once."""
+    """The inputs that all configurations of a `Sweep` share, each opened once."""
 
     data: str | QADataset
     path: str | Path | None
@@ -113,7 +113,7 @@ class SweepInputs:
         return sources
 
     def _source(self, graph: GraphSource) -> Extractor | KnowledgeGraph:
-        """The source of a graph; of a kind without a file, that of the file of this kind beside the questions."""
+        """The source of a graph; a kind without a file takes the file beside the questions."""
         if not isinstance(graph, str):
             return graph
         if not takes_file(graph):

@@ -1,4 +1,4 @@
-"""The scores of a sweep as tables: every configuration, and the best of each group on dev with its test score.
+"""The scores of a sweep as tables: all configurations, and the best of each group on dev.
 
 A sweep's folder holds `results.parquet`, one row per configuration and question; `sweep.json`, what
 all of them share; and the report as Markdown and as a page. The same sweep gives the same
@@ -132,7 +132,7 @@ class SweepResult:
 
     @cached_property
     def settings(self) -> dict[int, dict[str, Any]]:
-        """By number of configuration, the parameters that the sweep sets, in the order in which they first appear."""
+        """Number of configuration -> the parameters that the sweep sets, in order of appearance."""
         parsed = [json.loads(text) for text in self.scored.drop_duplicates("number")["parameters"]]
         names = dict.fromkeys(name for parameters in parsed for name in parameters)
         ordered = [
@@ -142,7 +142,7 @@ class SweepResult:
         return dict(zip(self.numbers, ordered, strict=True))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per configuration: labels, parameters, mean scores on dev and on test, milliseconds per query.
+        """One row per configuration: labels, parameters, mean dev and test scores, milliseconds.
 
         Index `number`, in the order of the sweep. A parameter that the sweep does not set is blank.
         """
@@ -160,7 +160,7 @@ class SweepResult:
 
     @cached_property
     def questions(self) -> dict[str, FloatArray]:
-        """Split -> (n_configurations, n_questions) objective scores, of "dev" and of "test"; rows as in `numbers`."""
+        """Split -> (n_configurations, n_questions) objective scores; rows as in `numbers`."""
         return {
             split: self._wide(self.scored[self.scored["split"] == split], self.objective)
             for split in PARTS
@@ -171,7 +171,9 @@ class SweepResult:
         return wide.loc[self.numbers].to_numpy(dtype=np.float64)
 
     def best(self, by: Sequence[str] = ("system",)) -> pd.DataFrame:
-        """The best configuration of each group on dev, and how it does on test, which is read for these only.
+        """The best configuration of each group on dev, with its test score.
+
+        Test scores of other configurations are not read.
 
         `by` : columns of `to_frame` that make a group, such as ("system", "graph").
 
@@ -231,7 +233,7 @@ class SweepResult:
         return row
 
     def _against_default(self, number: int, default: int | None) -> dict[str, float]:
-        """The means of the system's defaults, and p of the configuration against them on the test questions."""
+        """The means of the system's defaults, and p of the configuration against them on test."""
         if default is None:
             return dict.fromkeys(("default_dev", "default_test", "p"), np.nan)
         scores = self._objective_of(default)
@@ -243,7 +245,7 @@ class SweepResult:
         }
 
     def against(self, number: int, metric: str | None = None) -> pd.DataFrame:
-        """Every configuration against the one of that number, on all questions: what each change is worth.
+        """Every configuration against a reference configuration, on all questions.
 
         Dev and test questions count alike, for nothing is chosen here; who then chooses by it needs
         other questions.
@@ -280,7 +282,7 @@ class SweepResult:
         return table.assign(**means, low=low, high=high, p_holm=p_holm)
 
     def _changes(self, settings: dict[str, Any], reference: dict[str, Any]) -> str:
-        """The parameters in which a configuration differs from another; "default" if it does not set one."""
+        """The changed parameters of a configuration; "default" for a parameter that is not set."""
         names = dict.fromkeys([*settings, *reference])
         changed = [name for name in names if settings.get(name) != reference.get(name)]
         return ", ".join(f"{name}={settings.get(name, 'default')}" for name in changed)
@@ -293,7 +295,7 @@ class SweepResult:
         )
 
     def default(self, group: pd.DataFrame) -> int | None:
-        """The configuration of a group whose parameters are all the catalogue's defaults, or None."""
+        """The configuration of a group that has only the catalogue's defaults, or None."""
         for number, system in zip(group.index.tolist(), group["system"].tolist(), strict=True):
             defaults = parameters(system)
             if all(defaults.get(name) == value for name, value in self.settings[number].items()):
@@ -330,7 +332,7 @@ class SweepResult:
         )
 
     def top(self) -> pd.DataFrame:
-        """The configurations that score best on dev: parameters, all dev scores, milliseconds; no test scores."""
+        """The best configurations on dev: parameters, dev scores, milliseconds; no test scores."""
         frame = (
             self.to_frame()
             .sort_values(f"dev {self.objective}", ascending=False, kind="stable")
@@ -351,7 +353,7 @@ class SweepResult:
         return f"{len(self.numbers):,} configurations{failed}."
 
     def to_markdown(self) -> str:
-        """The report as Markdown: the chosen configurations, what failed, the best on dev, what parameters do."""
+        """The report as Markdown: chosen and failed configurations, best on dev, effects."""
         lines = [
             f"# {self.name}",
             "",
@@ -386,7 +388,7 @@ class SweepResult:
         return "\n".join([*lines, ""])
 
     def to_html(self) -> str:
-        """The report as one page that loads nothing from elsewhere, fit for screen (light or dark) and paper."""
+        """The report as one self-contained page for screen (light or dark) and paper."""
         best = self.top()
         body = render(
             "sweep.html.j2",
@@ -405,7 +407,7 @@ class SweepResult:
         return document(self.name, body)
 
     def _figures(self) -> dict[str, str]:
-        """System -> the figure of its parameters as SVG, of those systems that have several values of one."""
+        """System -> an SVG figure of its parameters, for systems with several values of one."""
         figures: dict[str, str] = {}
         for number, system in enumerate(dict.fromkeys(self.scored["system"])):
             if len(effects(self, system)):

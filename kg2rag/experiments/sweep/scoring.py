@@ -1,4 +1,4 @@
-"""One configuration and the questions of dev and test -> its scores: the work of a process of a sweep."""
+"""One configuration and its questions -> scores: the work of a process of a sweep."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kg2rag.retrievers.contract import Retriever
 
 @dataclass(frozen=True)
 class Configuration:
-    """A system with the parameters that the sweep sets, and the label of the graph that it runs on."""
+    """A system with the parameters that the sweep sets, and the label of its graph."""
 
     number: int
     system: str
@@ -30,7 +30,7 @@ class Configuration:
 
 @dataclass
 class Scorer:
-    """Runs and scores configurations, the work of a process; keeps the knowledge base of one graph open."""
+    """Runs and scores configurations in one process; keeps one knowledge base open."""
 
     inputs: SweepInputs
     opened: dict[str, KnowledgeBase] = field(default_factory=dict)

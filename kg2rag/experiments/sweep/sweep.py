@@ -1,4 +1,4 @@
-"""Systems with the values of their parameters, on a data set -> every configuration, run and scored: `Sweep`.
+"""Systems with values of their parameters, on a data set -> scored configurations: `Sweep`.
 
 A configuration is a system whose run is asked of the store: what is there is read, what is not is
 run, so that a sweep that was interrupted goes on, and a larger one runs only what is new.
@@ -45,7 +45,7 @@ DATA_KEYS = ("limit", "name", "setting")
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Many configurations of systems on one data set; `run` runs them, `read_sweep` reads one from a file.
+    """Configurations of systems on one data set; `run` runs them, `read_sweep` reads a file.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Sweep:
         return points
 
     def _built(self, system: str, settings: Mapping[str, object]) -> str:
-        """Name and `repr` of a system with some parameters; ValueError names those that it refuses."""
+        """Name and `repr` of a system with some parameters; ValueError names refused ones."""
         try:
             return f"{system}: {catalogue.build(system, self._smallest, **settings)!r}"
         except ValueError as error:
@@ -220,7 +220,7 @@ class Sweep:
         return pieces
 
     def _failures(self, failed: pd.DataFrame) -> str:
-        """Why no configuration has scores: each error with the first configuration that it stopped."""
+        """Why no configuration has scores: each error with the first configuration it stopped."""
         lines = [f"All {len(failed)} configurations of {self.name} failed; nothing was saved."]
         for error, rows in failed.groupby("error", sort=False):
             first = rows.iloc[0]
@@ -310,7 +310,10 @@ def _check_names(content: Mapping[str, Any]) -> None:
 
 
 def _combinations(system: str, table: object) -> Iterator[dict[str, object]]:
-    """All combinations of the values of a table; ValueError: it is none, or a parameter has no value."""
+    """All combinations of a table's values.
+
+    Raises ValueError: no table, or a parameter without a value.
+    """
     if not isinstance(table, Mapping) or [] in table.values():
         raise ValueError(
             f"systems.{system} = {table!r}: expected parameters, each with a value or several."

@@ -1,4 +1,4 @@
-"""The name of a data set -> a sweep file that runs as it is, with every installed system and parameter as a comment."""
+"""The name of a data set -> a sweep file that runs, with all other systems as comments."""
 
 from __future__ import annotations
 

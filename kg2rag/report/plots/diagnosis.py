@@ -1,4 +1,4 @@
-"""Lost passages, oracles and small graphs -> figures: a waterfall, a ladder, a neighbourhood of a graph."""
+"""Lost passages, oracles and small graphs -> figures: waterfall, ladder, network."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PLAIN, _HIGHLIGHTED = _NodeStyle(40, PALETTE[0], "normal"), _NodeStyle(90, PALE
 
 
 def waterfall(totals: pd.DataFrame, title: str) -> Figure:
-    """Gold passages falling from all to found, loss by loss; below, each question type in per cent, with counts.
+    """Gold passages from all to found, loss by loss; below, shares by question type.
 
     `totals` : index type, "all" last; a column for each of `LOST_AT`, and "gold".
     """
@@ -61,7 +61,7 @@ def waterfall(totals: pd.DataFrame, title: str) -> Figure:
 
 
 def _fall(axis: Axes, whole: pd.Series, losses: Sequence[str]) -> None:
-    """Bars of all gold, of each loss from the end of the bar before, and of the gold that was found."""
+    """Bars of all gold, of each loss from the end of the bar before, and of the found gold."""
     names = ["all gold", *losses, "found"]
     counts = [int(whole[name]) for name in ("gold", *losses, "found")]
     gold = counts[0]
@@ -87,7 +87,7 @@ def _fall(axis: Axes, whole: pd.Series, losses: Sequence[str]) -> None:
 
 
 def _count(axis: Axes, place: int, ends: tuple[int, int], count: int, gold: int) -> None:
-    """Write a bar's count right of it; at the end of the axis inside it, or left of it if it is too slim."""
+    """Write a bar's count right of it; at the end of the axis, inside it or left of it."""
     text = f"{count}  ({100 * count / gold:.1f} %)" if count < gold else str(count)
     start, end = ends
     if end <= 0.85 * gold:
@@ -101,7 +101,7 @@ def _count(axis: Axes, place: int, ends: tuple[int, int], count: int, gold: int)
 
 
 def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
-    """Found first, then the losses from the last step to the first, so that the nearest to found is beside it."""
+    """Stacked bars: found gold first, then the losses from the last stage to the first."""
     ends = np.zeros(len(totals))
     places = list(range(len(totals)))
     gold = totals["gold"].to_numpy(dtype=float)
@@ -180,7 +180,7 @@ def network(
     relations: bool = True,
     size: tuple[float, float] = (9.4, 6.0),
 ) -> Figure:
-    """Entities as labelled dots, triples as arrows that carry their relation; parallel triples share one arrow.
+    """Entities as labelled dots, triples as arrows with relations; parallel triples share an arrow.
 
     graph : as `KnowledgeGraph.to_networkx` gives it; edges with a `relation`, and a `strength` for their width.
     highlight : nodes drawn larger, with bold labels.
@@ -215,7 +215,7 @@ def network(
 
 
 def _draw_triples(axis: Axes, graph: nx.Graph, places: Any, *, relations: bool) -> None:
-    """One arrow from each head to each tail, labelled with the relations of its triples, as wide as the strongest."""
+    """One arrow per head and tail, labelled with the relations, as wide as the strongest triple."""
     arrows: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
     for head, tail, attributes in graph.edges(data=True):
         arrows.setdefault((head, tail), []).append(attributes)
@@ -251,7 +251,10 @@ def _arrow(axis: Axes, start: Any, end: Any, text: str, width: float) -> None:
 
 
 def _label(axis: Axes, place: Any, text: str, around: Sequence[Any], weight: str) -> None:
-    """A node's name on the side with fewer arrows, above or below; farther away if arrows come from both sides."""
+    """A node's name above or below it, on the side with fewer arrows.
+
+    It stands farther away if both sides have arrows.
+    """
     short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     # arrows through where the name would stand
     up = [abs(x) < 2 * y for x, y in around].count(True)

@@ -1,4 +1,4 @@
-"""Scores, group means, recall by depth, reach of a graph -> bars with intervals, heat map, lines with their names."""
+"""Scores, group means, recall curves and graph reach -> bars, heat map and line plots."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, basel
 
 
 def difference_plot(table: pd.DataFrame) -> Figure:
-    """One panel per group: differences as points with their intervals, on the same rows and scale; a line at none.
+    """One panel per group: differences as points with intervals, on shared rows and scale.
 
     A point is filled if the interval leaves out 0.
 
@@ -122,7 +122,7 @@ def difference_plot(table: pd.DataFrame) -> Figure:
 
 
 def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
-    """One row per system, one column per group, best systems on top; a cell shows its mean in per cent.
+    """Means in per cent, one row per system (best on top) and one column per group.
 
     The colour is the difference from the baseline in that group, orange above and purple below; the
     best mean of a group is framed, or several if they tie. No significance is marked.
@@ -180,7 +180,7 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
 
 
 def graph_reach(reach: pd.DataFrame) -> Figure:
-    """One panel per type of question: the shares of gold and of all passages that a walk of so many triples reaches.
+    """One panel per question type: shares of gold and passages within reach, by hops.
 
     `reach` : columns type, hops, questions, gold, all_gold and passages; shares of 0 to 1.
     """
@@ -274,7 +274,7 @@ def _log_axis(axis: Axes, first: float, last: float) -> None:
 
 
 def _name_lines(axis: Axes, ends: Mapping[str, float], mark_of: Mapping[str, Mark]) -> None:
-    """Write each name beside the end of its line, with a piece of the line; names that would touch are moved apart."""
+    """Write each name at the end of its line, with a piece of the line; overlapping names move."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     bottom, top = axis.get_ylim()

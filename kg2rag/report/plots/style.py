@@ -60,7 +60,7 @@ def figure(height: float, width: float = WIDTH, **given: Any) -> Figure:
 
 @contextmanager
 def _without_formulas(figure: Figure) -> Iterator[None]:
-    """A block in which nothing in a figure is read as TeX or as control characters, whatever signs it has."""
+    """A block in which no text of a figure is read as TeX or control characters."""
     from matplotlib import rc_context
     from matplotlib.text import Text
 
@@ -74,7 +74,7 @@ def _without_formulas(figure: Figure) -> Iterator[None]:
 def panels(
     names: Sequence[str], across: int, row: float, above: float = 0
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of one panel per name, `across` in a row of that height, that share the vertical axis."""
+    """A figure with one panel per name, `across` in each row, with a shared vertical axis."""
     down = math.ceil(len(names) / across)
     drawing = figure(above + down * row)
     axes = list(drawing.subplots(down, across, squeeze=False, sharey=True).flat)
@@ -84,7 +84,7 @@ def panels(
 
 
 def to_svg(figure: Figure, name: str) -> Markup:
-    """The figure as an SVG element for a page: scales with its column, text in the page's colour and typeface.
+    """The figure as an SVG element that scales with its column and has the page's colours.
 
     Templates insert it as it is: matplotlib has escaped its texts.
 
@@ -116,13 +116,13 @@ def to_svg(figure: Figure, name: str) -> Markup:
 
 
 def _attributes(style: re.Match[str]) -> str:
-    """Declarations of a style as attributes of the element: a page's policy forbids styles that lie in elements."""
+    """The declarations of a style as attributes: the policy of a page forbids inline styles."""
     pairs = (declaration.split(":", 1) for declaration in style[1].split(";") if ":" in declaration)
     return "".join(f' {name.strip()}="{value.strip()}"' for name, value in pairs)
 
 
 class Mark(NamedTuple):
-    """How a system is drawn: its colour, matplotlib's line style, and the marker on its line ("" for none)."""
+    """The colour, line style and marker ("" for none) of a system."""
 
     colour: str
     dashes: Any
