@@ -133,7 +133,8 @@ class ContextFormatter:
     max_related : relations of each entity, and related entities, chains and facts in all, at most.
     hops : from 2 on, the block has the chains that lead so far from the entities, such as
         "OAuth Provider -> Auth Service (depended_on_by) -> Login Flow (part_of)"; at most 3.
-    counter : counts tokens, best with the tokenizer of the model that reads; default: that of the embedder.
+    counter : counts tokens, best with the tokenizer of the model that reads; default: that of the
+        embedder.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -150,7 +151,8 @@ class ContextFormatter:
         of it; what one does not need goes to the others. Relations and facts are written one by
         one, strongest first: none if a stronger one of its section was left out.
 
-        `entities` : names (or aliases) or codes, the most important first; no entity gives an empty context.
+        `entities` : names (or aliases) or codes, the most important first; no entity gives an empty
+            context.
         Raises KeyError: a name that the graph lacks.
         """
         codes = self._codes(entities)
@@ -254,9 +256,11 @@ def assemble(
 
     Entities of queries whose rankings name none are found by the designs' chain of linkers.
 
-    tokens : maximum of the whole text. `graph_tokens` : of the graph block, by default a ninth of them; 0: no block.
+    tokens : maximum of the whole text. `graph_tokens` : of the graph block, by default a ninth of
+        them; 0: no block.
     hops : how far the chains of the graph block lead, see `ContextFormatter`.
-    counter : counts tokens, best with the tokenizer of the model that reads; default: that of the embedder.
+    counter : counts tokens, best with the tokenizer of the model that reads; default: that of the
+        embedder.
 
     Raises ValueError: as many rankings as queries are needed, and a block within the budget.
     """
@@ -318,7 +322,8 @@ def context(
 ) -> FormattedContext:
     """The context of one question: the passages among `k` hits of a system that fit.
 
-    `kb` : has the graph and the passages; needed if a system has no knowledge base, or more than one. See `assemble`.
+    `kb` : has the graph and the passages; needed if a system has no knowledge base, or more than
+        one. See `assemble`.
     """
     if isinstance(query, str):
         query = Query("q", query)

@@ -85,7 +85,8 @@ def graph_block(
 ) -> tuple[str, int, list[Dropped]]:
     """The block of a graph context: its text, its tokens, and what was left out.
 
-    `limit` : of the relations of each entity, of the entities beside the query's, of the chains and of the facts.
+    `limit` : of the relations of each entity, of the entities beside the query's, of the chains and
+        of the facts.
     """
     query_entities = [entity for entity in data.entities if not entity.hops]
     lines: list[Line] = []

@@ -87,7 +87,8 @@ class CodeWalk(ABC):
     """A walk over functions, classes and modules; `of` describes what they hold.
 
     has_user_code : whether code was met that is neither of this package nor of a library.
-    memos : memoised functions of the user's, and knowledge bases: they may hold results of the user's code.
+    memos : memoised functions of the user's, and knowledge bases: they may hold results of the
+        user's code.
     """
 
     has_user_code: bool = False

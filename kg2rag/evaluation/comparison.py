@@ -52,14 +52,17 @@ class CompareOptions:
     ----------
     unit : what is judged, "passage" or "document"; the default is the unit of the gold.
     seed : seed of the tests and intervals that draw random numbers; see `significance.score_table`.
-    counter : counts the tokens of passages for metrics such as recall@500tokens; the default is the tokenizer of the
-        default encoder. `kg2rag.compute.counter_of(kb.embedder)` makes the counter of another encoder.
-    batch_size : queries passed to a system at once, at least 1; it changes the speed and never a result.
+    counter : counts the tokens of passages for metrics such as recall@500tokens; the default is the
+        tokenizer of the default encoder. `kg2rag.compute.counter_of(kb.embedder)` makes the counter
+        of another encoder.
+    batch_size : queries passed to a system at once, at least 1; it changes the speed and never a
+        result.
     progress : show a progress bar for each system.
     command : the command line, which `config.json` and the report record.
     reader_tokens : the most of a context that a reader is given, by `counter`.
     answer_rules : the data set whose normalisation and F1 score the answers of a reader.
-    confirm : is given the plan of a reader's requests before the first is sent; if it returns False, none is.
+    confirm : is given the plan of a reader's requests before the first is sent; if it returns
+        False, none is.
     """
 
     unit: GoldUnit | None = None
@@ -130,41 +133,51 @@ def compare(
     ----------
     systems : name -> system, or a list of systems. A system is one of
 
-        - a retriever, such as ``BM25(kb)``, or the name of one in the catalogue, such as ``"bm25"``, which is built
-          over the knowledge base of another system, or over ``KnowledgeBase.build(data.corpus)``;
-        - a function ``(text, k) -> passage ids``, or a run computed elsewhere: a frame, a mapping, a ranx ``Run``;
-        - a list of systems that differ only in their seed. They are one row: the score of a question is the mean over
-          the seeds, and the table shows the standard deviation between seeds.
+        - a retriever, such as ``BM25(kb)``, or the name of one in the catalogue, such as
+          ``"bm25"``, which is built over the knowledge base of another system, or over
+          ``KnowledgeBase.build(data.corpus)``;
+        - a function ``(text, k) -> passage ids``, or a run computed elsewhere: a frame, a mapping,
+          a ranx ``Run``;
+        - a list of systems that differ only in their seed. They are one row: the score of a
+          question is the mean over the seeds, and the table shows the standard deviation between
+          seeds.
 
-        Names become file names: letters, digits and ``._+-``. On several data sets pass a function that makes the
-        systems of a data set, ``{set: {name: system}}``, or a list of names.
+        Names become file names: letters, digits and ``._+-``. On several data sets pass a function
+        that makes the systems of a data set, ``{set: {name: system}}``, or a list of names.
     data : one data set, or several, as a list or as name -> data set.
-    metrics : names, as a list, such as ``recall@5``, ``all_recall@5``, ``support_f1``, ``recall@500tokens``, and
-        functions ``(ranking, gold) -> float``; or column name -> metric. See docs/extending.md.
+    metrics : names, as a list, such as ``recall@5``, ``all_recall@5``, ``support_f1``,
+        ``recall@500tokens``, and functions ``(ranking, gold) -> float``; or column name -> metric.
+        See docs/extending.md.
     k : hits per query; no metric may read deeper.
-    baseline : the system that all others are tested against. Default: ``"hybrid"`` if it is compared, otherwise
-        ``"dense"``, otherwise the first system.
-    graphs : name -> knowledge base, or several of them for a placebo under several seeds. Each strategy among the
-        `systems`, a class such as ``HippoRAG2``, a function of a knowledge base or a name, runs over each graph, as
-        "strategy.graph". A strategy that gains as much over a placebo gains from more candidates, not from the graph.
-    reader : answers the questions from each system's first passages, such as ``Reader(ChatModel(…))``. The table then
-        has ``answer_em``, ``answer_f1`` and ``answer_in_context``, and as bounds the answers without passages and from
-        the gold passages. See ``reader_tokens``, ``answer_rules`` and ``confirm`` in `CompareOptions`.
-    folder : where the result is saved; with several data sets, in ``folder/NAME`` as soon as one is compared.
+    baseline : the system that all others are tested against. Default: ``"hybrid"`` if it is
+        compared, otherwise ``"dense"``, otherwise the first system.
+    graphs : name -> knowledge base, or several of them for a placebo under several seeds. Each
+        strategy among the `systems`, a class such as ``HippoRAG2``, a function of a knowledge base
+        or a name, runs over each graph, as "strategy.graph". A strategy that gains as much over a
+        placebo gains from more candidates, not from the graph.
+    reader : answers the questions from each system's first passages, such as
+        ``Reader(ChatModel(…))``. The table then has ``answer_em``, ``answer_f1`` and
+        ``answer_in_context``, and as bounds the answers without passages and from the gold
+        passages. See ``reader_tokens``, ``answer_rules`` and ``confirm`` in `CompareOptions`.
+    folder : where the result is saved; with several data sets, in ``folder/NAME`` as soon as one is
+        compared.
     fresh : run every system again, although the store has its run.
-    options : the unit of judgement, seed, batch size and other rarely changed settings; see `CompareOptions`.
+    options : the unit of judgement, seed, batch size and other rarely changed settings; see
+        `CompareOptions`.
 
     Returns
     -------
     Comparison
-        Scores, intervals and tests, which display themselves. With several data sets `Comparisons`: one comparison for
-        each, and the macro-average.
+        Scores, intervals and tests, which display themselves. With several data sets `Comparisons`:
+        one comparison for each, and the macro-average.
 
     Raises
     ------
     ValueError, TypeError : an argument is wrong (before any work), or a ranking cannot be judged.
-    RuntimeError : the plan of the reader was not confirmed, or it answered no question for every system.
-    Exception : what a system raises, with a note that names the system and the first query of the batch.
+    RuntimeError : the plan of the reader was not confirmed, or it answered no question for every
+        system.
+    Exception : what a system raises, with a note that names the system and the first query of the
+        batch.
 
     Examples
     --------

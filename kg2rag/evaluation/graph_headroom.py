@@ -75,8 +75,8 @@ def graph_report(
     Parameters
     ----------
     hops : triples walked from the question's entities, at most.
-    linker : finds these entities. Default: names spelt out in the question (at most ten), otherwise the nearest by
-        vector.
+    linker : finds these entities. Default: names spelt out in the question (at most ten), otherwise
+        the nearest by vector.
     seed : of the random pairs.
 
     Raises ValueError: the knowledge base is over another corpus, or `hops` is negative.

@@ -127,7 +127,8 @@ class _Source:
     """What the file of a module defines.
 
     codes : of every function, class and module in it.
-    constants : of the module's body and of each class's, the names that are bound once, to a constant.
+    constants : of the module's body and of each class's, the names that are bound once, to a
+        constant.
     """
 
     file: str

@@ -164,8 +164,8 @@ def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:
 
     Raises
     ------
-    ValueError : no metric, a name given twice or unknown, a function without a name that can head a column, a depth
-        beyond the `k` hits of a ranking.
+    ValueError : no metric, a name given twice or unknown, a function without a name that can head a
+        column, a depth beyond the `k` hits of a ranking.
     TypeError : no list or mapping of names and functions.
     """
     if isinstance(metrics, Mapping):
@@ -255,10 +255,12 @@ def evaluate(
 
     Parameters
     ----------
-    rankings : one per question, in the order of the questions; an empty ranking has score 0 in every named metric.
+    rankings : one per question, in the order of the questions; an empty ranking has score 0 in
+        every named metric.
     metrics : names and functions `(ranking, gold) -> float`.
-    unit : what is judged. "document" lifts passages to documents, each at the rank of its best passage; the default
-        is the unit of the gold. Supporting sentences are counted over passages whatever the unit.
+    unit : what is judged. "document" lifts passages to documents, each at the rank of its best
+        passage; the default is the unit of the gold. Supporting sentences are counted over passages
+        whatever the unit.
     name : of the system, for messages.
     tokens : counts for metrics `@Ntokens`; the default is the tokenizer of the default encoder.
 

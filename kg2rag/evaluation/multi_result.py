@@ -33,7 +33,8 @@ class Comparisons(report.Tabular):
     It displays one metric, the first, or another by `sheet_of`: a column for each set, as in the
     table of that set, then the macro-average. `result["musique"]` is the comparison on that set.
 
-    sets : name -> comparison. ValueError: none, or two that differ in systems, metrics, baseline or setting.
+    sets : name -> comparison. ValueError: none, or two that differ in systems, metrics, baseline or
+        setting.
     """
 
     sets: Mapping[str, Comparison]

@@ -4,8 +4,10 @@ Each rung reads the gold, so it is no system. A rung that does not apply to a sy
 that the questions lack, is blank and says why.
 
 - gold seeds: a search from seeds, started at gold passages.
-- gold entities: a walk over the triple graph that starts at the entities the question needs: perfect linking.
-- gold rerank: gold first among a system's first hits: the best that any reranker of that depth could reach.
+- gold entities: a walk over the triple graph that starts at the entities the question needs:
+  perfect linking.
+- gold rerank: gold first among a system's first hits: the best that any reranker of that depth
+  could reach.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ class Rung(NamedTuple):
 class OracleLadder(HtmlPage):
     """The headroom of each stage of a system.
 
-    `frame` : one row per rung: rung, one column per metric (NaN if it was not measured), questions judged, note.
+    `frame` : one row per rung: rung, one column per metric (NaN if it was not measured), questions
+        judged, note.
     """
 
     system: str

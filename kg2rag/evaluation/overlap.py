@@ -61,8 +61,8 @@ class Agreement(HtmlPage):
     Attributes
     ----------
     rankings : system -> its first k hits for each query.
-    per_query : one row per pair and question: a, b, query_id, question, overlap (shared hits of the first k, divided by
-        the length of the longer list), rbo.
+    per_query : one row per pair and question: a, b, query_id, question, overlap (shared hits of the
+        first k, divided by the length of the longer list), rbo.
     data : the data set whose questions without gold were asked; None if the questions are texts.
     """
 

@@ -53,7 +53,8 @@ class AnswerReader(Protocol):
 class Reading(NamedTuple):
     """How answers are obtained and scored.
 
-    reader : answers questions. tokens : the most of a context. rules : whose normalisation and F1, see `score_answer`.
+    reader : answers questions. tokens : the most of a context. rules : whose normalisation and F1,
+        see `score_answer`.
     confirm : is given the plan before anything is sent; if it returns False, nothing is.
     """
 

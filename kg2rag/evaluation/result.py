@@ -92,7 +92,8 @@ class Comparison(report.Tabular, ScoredRuns):
         ----------
         further : views to add, such as ``result.waterfall("mention_ppr")``.
         data : texts and gold for a loaded comparison. ValueError: other data than were compared.
-        megabytes : approximate size of the questions with their hits; for those beyond, only scores are listed.
+        megabytes : approximate size of the questions with their hits; for those beyond, only scores
+            are listed.
         """
         if data is None and self.inputs is not None:
             data = self.inputs.data
@@ -116,7 +117,8 @@ class Comparison(report.Tabular, ScoredRuns):
         Parameters
         ----------
         metric : default: recall@5 if it was measured, otherwise the first.
-        min_gain : the smallest gain of interest, in the metric's unit. The answer is "no" if it is ruled out.
+        min_gain : the smallest gain of interest, in the metric's unit. The answer is "no" if it is
+            ruled out.
 
         Raises ValueError: no system reads a graph, or every system does.
         """
@@ -179,7 +181,8 @@ class Comparison(report.Tabular, ScoredRuns):
 
         Parameters
         ----------
-        system, baseline : the score of `system` less that of `baseline`. Defaults: all others, the baseline.
+        system, baseline : the score of `system` less that of `baseline`. Defaults: all others, the
+            baseline.
         metric : default: the first.
         limit : rows; None for all.
 

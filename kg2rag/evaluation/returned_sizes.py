@@ -92,7 +92,8 @@ def token_curve(
     NaN beyond the tokens of a ranking of `k` hits, because k would cut it there and not the budget.
     A ranking of fewer hits is complete and counts at every budget.
 
-    runs : system -> rankings of all questions, in their order; several times over for several seeds.
+    runs : system -> rankings of all questions, in their order; several times over for several
+        seeds.
     """
     counts_of = {name: tokens.count(rankings) for name, rankings in runs.items()}
     reach_of = {name: _token_reach(counts, k) for name, counts in counts_of.items()}

@@ -69,12 +69,13 @@ class Run:
     """What a system returned for a set of questions.
 
     rankings : one per question, in their order.
-    ms_per_query : milliseconds of a warm system. NaN if its rankings were computed elsewhere (`timed = False`), or if
-        something was still built while the clock ran.
+    ms_per_query : milliseconds of a warm system. NaN if its rankings were computed elsewhere
+        (`timed = False`), or if something was still built while the clock ran.
     build_seconds : spent before that on indexes, graphs, vectors, and a batch to warm up.
     about : what the run depends on and when it was made, as JSON values: see `provenance.of_run`.
     not_cached : why it is not in the store; "" if it is.
-    n_stored : how many of the rankings were read from the store; `about["started"]` says when they were made.
+    n_stored : how many of the rankings were read from the store; `about["started"]` says when they
+        were made.
     """
 
     rankings: Sequence[Ranking]
@@ -104,18 +105,20 @@ def run(
 
     Parameters
     ----------
-    system : ranks a batch, `retrieve_batch(queries, k)`; `prepare(queries)`, if it has that, is called first and not
-        timed: it builds indexes, encodes queries.
+    system : ranks a batch, `retrieve_batch(queries, k)`; `prepare(queries)`, if it has that, is
+        called first and not timed: it builds indexes, encodes queries.
     name : of the system, for messages and the progress bar.
-    store : where runs are kept; by default that of the system's knowledge base. Without one the system is run each
-        time.
-    batch_size : queries given to the system at once, at most `BLOCK`; changes speed, never a ranking.
+    store : where runs are kept; by default that of the system's knowledge base. Without one the
+        system is run each time.
+    batch_size : queries given to the system at once, at most `BLOCK`; changes speed, never a
+        ranking.
     fresh : run it anew, and keep that.
 
     Raises
     ------
     ValueError : a ranking that cannot be judged.
-    Exception : what the system raises, with a note that names the system and the first query of the batch.
+    Exception : what the system raises, with a note that names the system and the first query of the
+        batch.
     """
     kbs = knowledge_bases(system)
     cache, not_cached = _cache(system, kbs, k, store)
@@ -246,8 +249,10 @@ class _Cache:
 class _Worker:
     """One system at work on the questions whose rankings are not there.
 
-    cache : where its blocks are kept; None if they are not. fresh : write them in place of those that are there.
-    outside : what its code has read from outside so far, in words, so that its rankings cannot be kept; "" for nothing.
+    cache : where its blocks are kept; None if they are not. fresh : write them in place of those
+        that are there.
+    outside : what its code has read from outside so far, in words, so that its rankings cannot be
+        kept; "" for nothing.
     """
 
     name: str

@@ -57,21 +57,25 @@ class ScoredRuns:
 
     Attributes
     ----------
-    rankings : system -> its rankings, in the order of the questions; of several seeds, those of the first.
-    per_query : the tidy frame. One row per system and question: query_id, system, type, hops, gold (number of gold
-        units), question, notes (JSON), then one column per metric; with several seeds, means over them. NaN for an
-        answer that a reader did not give.
-    scores : one row per system and metric: mean, interval, tests against the baseline; see `significance.score_table`.
+    rankings : system -> its rankings, in the order of the questions; of several seeds, those of the
+        first.
+    per_query : the tidy frame. One row per system and question: query_id, system, type, hops, gold
+        (number of gold units), question, notes (JSON), then one column per metric; with several
+        seeds, means over them. NaN for an answer that a reader did not give.
+    scores : one row per system and metric: mean, interval, tests against the baseline; see
+        `significance.score_table`.
     curve : mean recall by depth (index `k`), one column per system.
     token_curve : mean recall by tokens returned (index `tokens`), one column per system.
     sizes : one row per system and depth that a metric reads: system, k, hits, tokens (means).
     config : what the numbers depend on, as JSON values; see `comparison_record`.
-    per_seed : one row per run of the systems with several seeds: system, run, then means by metric; None if there are
-        none.
+    per_seed : one row per run of the systems with several seeds: system, run, then means by metric;
+        None if there are none.
     answers : the answers of the reader, see `reader_answers.read_answers`; None without a reader.
     inputs : systems and data, in memory only; None in a loaded comparison.
-    unjudged : how the systems answer the questions without gold, in memory only; None if all questions have gold.
-    stored : system -> when its run was computed (ISO date and time), of runs read from the store; in memory only.
+    unjudged : how the systems answer the questions without gold, in memory only; None if all
+        questions have gold.
+    stored : system -> when its run was computed (ISO date and time), of runs read from the store;
+        in memory only.
     usage : what the reader cost, in words; in memory only.
     """
 

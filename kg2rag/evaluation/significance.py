@@ -65,19 +65,21 @@ def score_table(
 
     Parameters
     ----------
-    per_query : one row per system and question, as `ScoredRuns` has it; or set -> such a frame, of the same systems,
-        for the macro-average, an unweighted mean over the sets. Its test swaps the two systems on each question of each
-        set, weighted so that every set counts equally; p_t_holm, effect_size, detectable and seed_sd are of one set,
-        and blank. A question without a score (NaN) for some system is left out of that metric for all systems.
+    per_query : one row per system and question, as `ScoredRuns` has it; or set -> such a frame, of
+        the same systems, for the macro-average, an unweighted mean over the sets. Its test swaps
+        the two systems on each question of each set, weighted so that every set counts equally;
+        p_t_holm, effect_size, detectable and seed_sd are of one set, and blank. A question without
+        a score (NaN) for some system is left out of that metric for all systems.
     seed : of the bootstrap, and of tests that must draw.
 
     Returns
     -------
-    The columns system, metric, mean, ci_low, ci_high (95 %, see `interval_of_mean`); then against the baseline, blank
-    (NaN) in the baseline's own row: p_holm (randomisation test, corrected within the metric), wins, ties, losses,
-    p_t_holm (paired t-test), effect_size (Cohen's d_z), detectable (the smallest difference seen with 80 % power); then
-    p_best, only for the best system of a metric among up to `MAX_SYSTEMS_FOR_BEST` (see `p_of_best`), and seed_sd, the
-    standard deviation (n - 1) of the mean between seeds.
+    The columns system, metric, mean, ci_low, ci_high (95 %, see `interval_of_mean`); then against
+    the baseline, blank (NaN) in the baseline's own row: p_holm (randomisation test, corrected
+    within the metric), wins, ties, losses, p_t_holm (paired t-test), effect_size (Cohen's d_z),
+    detectable (the smallest difference seen with 80 % power); then p_best, only for the best system
+    of a metric among up to `MAX_SYSTEMS_FOR_BEST` (see `p_of_best`), and seed_sd, the standard
+    deviation (n - 1) of the mean between seeds.
     """
     if isinstance(per_query, pd.DataFrame):
         per_query = {"": per_query}

@@ -144,9 +144,9 @@ def interval_of_sum(
 ) -> tuple[FloatArray, FloatArray]:
     """An interval of a weighted sum of means of different questions, from their intervals.
 
-    Distances to the ends add by their squares; a mean with a negative weight adds to the other end [Zou & Donner 2008,
-    Eq. 4]. `means`, `low`, `high` : (n_means, ...). `weights` : (n_means,), 1/n each for a macro-average, 1 and -1 for
-    a difference.
+    Distances to the ends add by their squares; a mean with a negative weight adds to the other end
+    [Zou & Donner 2008, Eq. 4]. `means`, `low`, `high` : (n_means, ...). `weights` : (n_means,), 1/n
+    each for a macro-average, 1 and -1 for a difference.
 
     >>> low, high = interval_of_sum(np.array([.5, .5]), np.array([.2, .2]), np.array([.8, .8]), np.array([.5, .5]))
     >>> round(float(low), 3), round(float(high), 3)
@@ -171,8 +171,8 @@ def p_values(differences: ArrayLike, seed: int = 0, *, tests: int = 1) -> FloatA
 
     differences : (n_queries,) or (n_queries, n_columns), of two systems' scores.
     seed : of the swaps, if they are drawn.
-    tests : in the family; the more there are, the more swaps are drawn, so that the smallest p can be below .001 after
-        correction.
+    tests : in the family; the more there are, the more swaps are drawn, so that the smallest p can
+        be below .001 after correction.
     """
     table, is_single = columns(differences)
     table = np.where(np.abs(table) <= EQUAL, 0.0, table)
@@ -288,7 +288,8 @@ def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int 
     five simulated question sets. NaN if too few questions differ to show anything, even if one
     system won them all.
 
-    `differences` : (n_queries, n_columns). `tests` : in the family; the level is divided by it, as Holm's smallest.
+    `differences` : (n_queries, n_columns). `tests` : in the family; the level is divided by it, as
+        Holm's smallest.
     """
     table = np.abs(columns(differences)[0])
     sums = [_detectable_sum(row[row > EQUAL], LEVEL / max(tests, 1), seed) for row in table]
@@ -341,8 +342,9 @@ def interval_of_difference(
     Parameters
     ----------
     differences : (n_queries,).
-    low_level, high_level : the mean lies below `low` with a chance of at most `low_level` / 2, and above `high` with
-        one of at most `high_level` / 2. They differ if the system on each side was chosen among a different number.
+    low_level, high_level : the mean lies below `low` with a chance of at most `low_level` / 2, and
+        above `high` with one of at most `high_level` / 2. They differ if the system on each side
+        was chosen among a different number.
     """
     (values,) = columns(differences)[0]
     means = _subset_means(values, seed)
@@ -402,7 +404,8 @@ def _normal_quantiles(level: float) -> tuple[float, float]:
 def planning_constants(questions: int) -> dict[str, Any]:
     """What a page needs to compute `questions_needed` for up to so many questions.
 
-    z, z_power : the normal quantiles. spread : `spread_factors` by number of questions, None below `MIN_QUESTIONS`.
+    z, z_power : the normal quantiles. spread : `spread_factors` by number of questions, None below
+        `MIN_QUESTIONS`.
     """
     z, z_power = _normal_quantiles(LEVEL)
     spread = [None if n < MIN_QUESTIONS else spread_factors(n) for n in range(questions + 1)]

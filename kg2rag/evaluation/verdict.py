@@ -4,8 +4,10 @@ The best system that reads a graph is compared with the best that reads none, an
 shuffled if that was run. The answer depends on the 95 % interval of each gain and on `min_gain`,
 the smallest gain of interest, which the user chooses (five points are ours):
 
-- *no*: an interval ends below `min_gain`, so that a gain of interest is ruled out, even if there is a smaller one;
-- *yes*: otherwise, if every interval lies above 0 and every p (paired randomisation test) is below .05;
+- *no*: an interval ends below `min_gain`, so that a gain of interest is ruled out, even if there is
+  a smaller one;
+- *yes*: otherwise, if every interval lies above 0 and every p (paired randomisation test) is below
+  .05;
 - *inconclusive*: otherwise, with the range of how many more questions would tell.
 
 Both systems are chosen on the questions that judge them. So p and the lower end are corrected
@@ -79,17 +81,20 @@ class Verdict(HtmlPage):
     Attributes
     ----------
     answer : "yes", "no" or "inconclusive".
-    more : the fewest and the most further questions that would show a gain of `min_gain` four times in five; None if
-        the answer is known, or the spread is not.
+    more : the fewest and the most further questions that would show a gain of `min_gain` four times
+        in five; None if the answer is known, or the spread is not.
     take : the system to take.
     graph, plain : the best system that reads a graph, and the best that reads none, by `metric`.
     graph_systems, plain_systems : how many systems each was chosen from.
     min_gain : the smallest gain of interest, in the metric's unit.
-    gain, low, high, p : of `graph` over `plain`, with the 95 % interval, corrected for the choice of both.
+    gain, low, high, p : of `graph` over `plain`, with the 95 % interval, corrected for the choice
+        of both.
     placebo : the gain over the graph's shufflings; None if none were run.
-    reach : gold and passages, the shares within one triple of the questions' entities; None if unknown.
+    reach : gold and passages, the shares within one triple of the questions' entities; None if
+        unknown.
     costs : system -> build_seconds and ms_per_query, NaN if they were not measured.
-    kinds : one row per kind of question: kind, questions, plain and graph (means), gain. Empty if there is one kind.
+    kinds : one row per kind of question: kind, questions, plain and graph (means), gain. Empty if
+        there is one kind.
     scale : 100 if the metric is shown in per cent, otherwise 1.
     left_out : the questions that no score includes, in words; "" for none.
     """

@@ -32,8 +32,8 @@ MAX_SYSTEMS_FOR_PAIRS = 10
 def sheet_of(scored: ScoredRuns, *, with_stored: bool = True) -> report.ScoreSheet:
     """The content of the printed table.
 
-    with_stored : name the runs that were read from the store. A saved page does not, so that the same command writes
-        the same bytes.
+    with_stored : name the runs that were read from the store. A saved page does not, so that the
+        same command writes the same bytes.
     """
     return report.ScoreSheet(
         scores=scored.scores,

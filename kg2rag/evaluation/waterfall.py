@@ -41,8 +41,8 @@ class Waterfall(HtmlPage):
 
     Parameters
     ----------
-    frame : one row per gold passage: query_id, type, question, gold, title, lost_at, step (its stage), why, rank (blank
-        if it has none).
+    frame : one row per gold passage: query_id, type, question, gold, title, lost_at, step (its
+        stage), why, rank (blank if it has none).
     returned : question id -> titles (or ids) of the first k hits.
     data : name of the data set.
     """

@@ -37,13 +37,16 @@ class Ours(_Strict):
     """A run of ours to compare with a published system.
 
     set : the ledger's set with whose numbers it is compared.
-    data, folder, setting, passages : the options of `kg2rag.load`; `titles` : False searches texts only.
+    data, folder, setting, passages : the options of `kg2rag.load`; `titles` : False searches texts
+        only.
     graph : the graph source; FILE in it is a name in the folder.
-    system, parameters : of the catalogue. k : hits per query. dtype : of the encoder, see `SentenceEncoder`.
-    metrics : the paper's name of each metric that is measured -> ours; "passages" counts hits. If empty, all metrics of
-        the row, which then have the same names here.
-    primary : this run is judged. It was fixed before the numbers were seen, so it is the catalogue's default; of other
-        settings, `as_published` names the place in the paper that they follow.
+    system, parameters : of the catalogue. k : hits per query. dtype : of the encoder, see
+        `SentenceEncoder`.
+    metrics : the paper's name of each metric that is measured -> ours; "passages" counts hits. If
+        empty, all metrics of the row, which then have the same names here.
+    primary : this run is judged. It was fixed before the numbers were seen, so it is the
+        catalogue's default; of other settings, `as_published` names the place in the paper that
+        they follow.
     sample : how our questions relate to the published ones, see `reproduction`; a verdict needs it.
     note : what differs; needed where `comparable` is false, which forbids a verdict.
     """
@@ -132,8 +135,10 @@ class Ledger(_Strict):
 
     Attributes
     ----------
-    cite : whom to cite. metric : what the numbers measure, and their unit. scale : ours are multiplied by it.
-    against : "published", or "released": our own run of released code, judged otherwise and counted apart.
+    cite : whom to cite. metric : what the numbers measure, and their unit. scale : ours are
+        multiplied by it.
+    against : "published", or "released": our own run of released code, judged otherwise and counted
+        apart.
     decimals : the fewest that a value is printed with.
     baseline : the row over which improvements are compared, if the paper's table has one.
     needs : metric -> what it needs, whatever the system.

@@ -79,7 +79,8 @@ def tolerance(sd: float, ours: int, theirs: int, sample: Sample, rounding: float
 
     `rounding` is half a unit of the last digit.
 
-    ValueError : one question, which has no standard deviation; a subset of more questions than there are.
+    ValueError : one question, which has no standard deviation; a subset of more questions than
+        there are.
     """
     if ours < 2:
         raise ValueError(
@@ -104,8 +105,9 @@ def verdict(difference: float, allowed: float, words: Sequence[str] = PUBLISHED)
 class Reproduction:
     """One row per published number and run of ours, columns `COLUMNS`.
 
-    `verdict` is one of `PUBLISHED` or `RELEASED`, or "sensitivity" (a run beside the one that is judged),
-    "not comparable" or "not run" (`why` says why). `sd` : of our score between our `questions`.
+    `verdict` is one of `PUBLISHED` or `RELEASED`, or "sensitivity" (a run beside the one that is
+    judged), "not comparable" or "not run" (`why` says why). `sd` : of our score between our
+    `questions`.
     """
 
     frame: pd.DataFrame
@@ -258,7 +260,8 @@ def reproduce(
 
     data : the folder below which the runs' folders lie.
     only : rows whose "ledger/system/set" contains this, whatever the case; by default all.
-    hosts : the hosts of endpoints that the ledgers may name; passages and questions would be sent to them.
+    hosts : the hosts of endpoints that the ledgers may name; passages and questions would be sent
+        to them.
 
     ValueError: no row fits `only`, or a run that the catalogue or a data set refuses.
     """

@@ -35,7 +35,8 @@ def render(template: str, **content: object) -> Markup:
 def document(title: str, body: Markup, data: Mapping[str, str] | None = None) -> str:
     """A whole page around a body that a template made.
 
-    `data` : script -> the JSON that it reads, in the element "kg2rag-NAME" before it, where no HTML can begin or end.
+    `data` : script -> the JSON that it reads, in the element "kg2rag-NAME" before it, where no HTML
+        can begin or end.
     """
     style = source("fragment.css") + EXPLANATION + source("page.css")
     scripts = [

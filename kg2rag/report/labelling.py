@@ -42,16 +42,18 @@ class Labelling(HtmlPage):
 
     Attributes
     ----------
-    questions : rows of the file to be, each with `id` and `question`, and other fields that stay in it, such as
-        `answers`.
+    questions : rows of the file to be, each with `id` and `question`, and other fields that stay in
+        it, such as `answers`.
     pool : question -> its hits, in the order in which they are shown.
     corpus : has their texts; None if they are unknown.
-    runs : question -> the first hits of each system; needed to count the questions that are missing.
-    scores : recall of questions judged before, (n_questions, n_systems), the systems in the order of the runs.
+    runs : question -> the first hits of each system; needed to count the questions that are
+        missing.
+    scores : recall of questions judged before, (n_questions, n_systems), the systems in the order
+        of the runs.
     kept : rows with nothing to judge, which the file has as well.
     baseline : the place of the system in the runs that the others are compared with.
-    planning : constants of `statistics.questions_needed`, as `statistics.planning_constants` gives them; empty if the
-        page does not count.
+    planning : constants of `statistics.questions_needed`, as `statistics.planning_constants` gives
+        them; empty if the page does not count.
     """
 
     questions: Sequence[Mapping[str, Any]]
@@ -126,7 +128,8 @@ class Labelling(HtmlPage):
     def saved(self, *folders: str | Path) -> Path:
         """The newest file that this page has saved, for `with_questions`.
 
-        folders : searched for it; the working folder and ~/Downloads by default. FileNotFoundError: it is in none.
+        folders : searched for it; the working folder and ~/Downloads by default. FileNotFoundError:
+            it is in none.
         """
         places = [Path(folder) for folder in folders] or [Path(), Path.home() / "Downloads"]
         files = [file for place in places for file in place.glob(f"questions-{self.key}*.jsonl")]

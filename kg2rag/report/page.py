@@ -57,12 +57,12 @@ def page(
 
     Parameters
     ----------
-    data : "page.js" -> the questions, as `questions_json` makes them, to be filtered and looked into; "label.js" -> the
-        data of a `Labelling`, hits of questions without gold.
+    data : "page.js" -> the questions, as `questions_json` makes them, to be filtered and looked
+        into; "label.js" -> the data of a `Labelling`, hits of questions without gold.
     curves : "k" and "tokens" -> mean recall: index k or tokens, one column per system.
     groups : "type", "hops" or "gold" -> index (group, system), column n, then means by metric.
-    tests : in the first metric, "pairs" -> every pair of systems, as `Comparison.pairs` has them, and "placebos" ->
-        graphs against their shufflings, as `Comparison.against_placebo` has them.
+    tests : in the first metric, "pairs" -> every pair of systems, as `Comparison.pairs` has them,
+        and "placebos" -> graphs against their shufflings, as `Comparison.against_placebo` has them.
     second : the macro-averages in every metric, of comparisons on several sets.
     verdict : whether a graph helps, above all else.
     further : views that are shown below, such as waterfalls.

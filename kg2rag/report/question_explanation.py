@@ -68,7 +68,8 @@ def explain(
 
     Parameters
     ----------
-    question : the id or the text of a question of the set, or any other question, whose gold is unknown.
+    question : the id or the text of a question of the set, or any other question, whose gold is
+        unknown.
     k : hits shown. Gold beyond them is named with its rank, if it has one.
 
     Raises ValueError: no system, or a word that is no id: see `find_question`.

@@ -164,8 +164,10 @@ def questions_json(
     Parameters
     ----------
     rankings : system -> its rankings, in the order of the questions.
-    per_query : one row per system and question: query_id, system, type, hops, question and one column per metric.
-    data : has texts, gold and answers; without it the page shows ids. ValueError: data with other questions.
+    per_query : one row per system and question: query_id, system, type, hops, question and one
+        column per metric.
+    data : has texts, gold and answers; without it the page shows ids. ValueError: data with other
+        questions.
     megabytes : approximate size of the questions with their hits; those beyond have only scores.
     """
     if data is not None:

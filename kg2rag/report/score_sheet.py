@@ -27,7 +27,8 @@ LEVEL = 0.05
 def scales(scores: pd.DataFrame, shown_metric: str = "") -> dict[str, float]:
     """Metric -> the factor of its printed numbers: 100 for metrics in [0, 1], 1 for others.
 
-    shown_metric : the one metric of all rows, if the column "metric" names data sets; they then share one scale.
+    shown_metric : the one metric of all rows, if the column "metric" names data sets; they then
+        share one scale.
     """
     numbers = scores[["mean", "ci_low", "ci_high"]]
     numbers = numbers.T.fillna(numbers["mean"]).T  # an unknown end of an interval
@@ -57,16 +58,19 @@ class ScoreSheet:
 
     Attributes
     ----------
-    scores : one row per system and metric: system, metric, mean, ci_low, ci_high, p_holm, wins, ties, losses,
-        detectable, p_best, seed_sd; the tests against the baseline are blank (NaN) in its own row.
+    scores : one row per system and metric: system, metric, mean, ci_low, ci_high, p_holm, wins,
+        ties, losses, detectable, p_best, seed_sd; the tests against the baseline are blank (NaN) in
+        its own row.
     ms_per_query : system -> milliseconds.
     config : `data` names the data set, its setting and sizes; may be empty.
     larger : system -> how much more it returns than the others, in words; only systems that do.
     metric : the metric of every column, if the columns are data sets; empty if they are metrics.
-    build_seconds : system -> seconds that its indexes and graphs took, NaN if unknown; may be empty.
-    stored : system -> when its run was computed (ISO date and time), of runs that were read from the store.
-    bounds : rows that are shown below the systems and are not tested, such as the answers of a reader without passages:
-        system, metric, mean, ci_low, ci_high; None for none.
+    build_seconds : system -> seconds that its indexes and graphs took, NaN if unknown; may be
+        empty.
+    stored : system -> when its run was computed (ISO date and time), of runs that were read from
+        the store.
+    bounds : rows that are shown below the systems and are not tested, such as the answers of a
+        reader without passages: system, metric, mean, ci_low, ci_high; None for none.
     reader_notes : sentences about the answers of a reader.
     """
 

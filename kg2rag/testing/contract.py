@@ -42,16 +42,19 @@ def check_retriever(
 
     Parameters
     ----------
-    system : a class or function that builds a retriever from a knowledge base, such as `MentionPPR` or `lambda kb:
-        Dense(kb) >> Mine(kb)`, which is tried on several random worlds; or a retriever, tried with `queries`.
+    system : a class or function that builds a retriever from a knowledge base, such as `MentionPPR`
+        or `lambda kb: Dense(kb) >> Mine(kb)`, which is tried on several random worlds; or a
+        retriever, tried with `queries`.
     queries : queries to try; the default is those of each world.
     k : hits per query.
-    excused : promise -> the reason why it does not hold. An excuse for a promise that holds is a failure, too.
+    excused : promise -> the reason why it does not hold. An excuse for a promise that holds is a
+        failure, too.
     other_process : compare with a process of another PYTHONHASHSEED, which takes some seconds.
 
     Raises
     ------
-    ContractError : promises are broken; the message names each promise, the query, and the violation.
+    ContractError : promises are broken; the message names each promise, the query, and the
+        violation.
     ValueError : a retriever without queries; an excuse for an unknown promise.
 
     Examples

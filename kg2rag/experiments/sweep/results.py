@@ -51,8 +51,8 @@ class SweepResult:
 
     Attributes
     ----------
-    per_question : one row per configuration and question: `COLUMNS` (parameters as JSON), then the metrics. A failed
-        configuration has one row with its error.
+    per_question : one row per configuration and question: `COLUMNS` (parameters as JSON), then the
+        metrics. A failed configuration has one row with its error.
     objective : the metric of the selection, on the questions of the dev split only.
     config : what all scores share, and the machine they were computed on.
     """

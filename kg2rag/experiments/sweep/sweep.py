@@ -49,14 +49,16 @@ class Sweep:
 
     Parameters
     ----------
-    data : a set or a folder for `kg2rag.load`, with `path`, `questions`, `setting` and `limit`, or a `QADataset`.
-    systems : name in the catalogue -> parameter -> a value or a list of values; all combinations are run. A
-        list of such mappings runs one after the other. The defaults of each system are run as well.
-    graphs : a source as `KnowledgeBase.build` takes it, a list of sources, or label -> source. A kind
-        ("openie") takes the file of that kind beside the questions.
+    data : a set or a folder for `kg2rag.load`, with `path`, `questions`, `setting` and `limit`, or
+        a `QADataset`.
+    systems : name in the catalogue -> parameter -> a value or a list of values; all combinations
+        are run. A list of such mappings runs one after the other. The defaults of each system are
+        run as well.
+    graphs : a source as `KnowledgeBase.build` takes it, a list of sources, or label -> source. A
+        kind ("openie") takes the file of that kind beside the questions.
     encoder : a model's name or an embedder.
-    metrics : names and functions, as `kg2rag.compare` takes them; `objective`, by default the first, decides the
-        selection.
+    metrics : names and functions, as `kg2rag.compare` takes them; `objective`, by default the
+        first, decides the selection.
     k : hits per query.
     split : how questions are divided into dev and test, see `Split`, or its fields.
     store : where knowledge bases and runs are kept.
@@ -172,12 +174,14 @@ class Sweep:
     ) -> SweepResult:
         """Run what the store does not have, save all results into a folder and return them.
 
-        `jobs`, `backend`, `cluster` : who runs configurations, as `kg2rag.compute.workers` takes them.
+        `jobs`, `backend`, `cluster` : who runs configurations, as `kg2rag.compute.workers` takes
+            them.
 
         Raises
         ------
         ValueError : an error in the sweep, or in jobs and backend.
-        FileExistsError : a file is in the way of the results that kg2rag did not write; before any work.
+        FileExistsError : a file is in the way of the results that kg2rag did not write; before any
+            work.
         RuntimeError : every configuration failed; the message has each error.
         """
         check_outputs(Path(out), NAMES)
@@ -263,9 +267,11 @@ def read_sweep(
 ) -> Sweep:
     """The sweep of a TOML file; errors name the file, the key, the value and what is allowed.
 
-    `path` : file or folder of the data; no sweep file contains it, because those are shared and data are not.
+    `path` : file or folder of the data; no sweep file contains it, because those are shared and
+        data are not.
     `questions` : a file of questions about the user's documents.
-    `hosts` : the hosts of endpoints that the file may name; passages and questions would be sent to them.
+    `hosts` : the hosts of endpoints that the file may name; passages and questions would be sent to
+        them.
     """
     file = Path(file)
     if not file.is_file():

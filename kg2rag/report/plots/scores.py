@@ -34,7 +34,8 @@ _CURVE_LABELS = {
 def bar_chart(scores: pd.DataFrame, baseline: str, shown: str = "") -> Figure:
     """One panel per metric: means as bars with their 95 % intervals, systems from top to bottom.
 
-    Metrics in [0, 1] are shown in per cent, as in the tables. `scores` : columns system, metric, mean, ci_low, ci_high.
+    Metrics in [0, 1] are shown in per cent, as in the tables. `scores` : columns system, metric,
+    mean, ci_low, ci_high.
     `shown` : the one metric of all panels, if "metric" names data sets.
     """
     metrics = list(dict.fromkeys(scores["metric"]))
@@ -90,7 +91,8 @@ def difference_plot(table: pd.DataFrame) -> Figure:
 
     A point is filled if the interval leaves out 0.
 
-    `table` : columns group, name, difference, low, high in [-1, 1], shown in points; a name that a group lacks has an
+    `table` : columns group, name, difference, low, high in [-1, 1], shown in points; a name that a
+        group lacks has an
     empty row there.
     """
     groups = list(dict.fromkeys(table["group"]))
@@ -127,7 +129,8 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
     The colour is the difference from the baseline in that group, orange above and purple below; the
     best mean of a group is framed, or several if they tie. No significance is marked.
 
-    `means` : index group, one column per system, values in [0, 1]; `compare_by(…)[metric].unstack("system")`.
+    `means` : index group, one column per system, values in [0, 1];
+        `compare_by(…)[metric].unstack("system")`.
     Raises ValueError: the baseline is none of the systems.
     """
     from matplotlib.patches import Rectangle
@@ -225,7 +228,8 @@ def graph_reach(reach: pd.DataFrame) -> Figure:
 def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
     """Mean recall against depth or tokens returned, on a log axis; each line is named at its end.
 
-    `curve` : index "k" or "tokens" from 1, one column per system, values in [0, 1]; a line ends where they are NaN.
+    `curve` : index "k" or "tokens" from 1, one column per system, values in [0, 1]; a line ends
+        where they are NaN.
     """
     drawing = figure(max(4.0, 0.9 + LINE * len(curve.columns)), layout=None)
     axis = drawing.subplots(gridspec_kw={"left": 0.07, "bottom": 0.13, "top": 0.97})
