@@ -20,7 +20,7 @@ import sys
 import types
 from abc import ABC, abstractmethod
 from collections import ChainMap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -70,6 +70,7 @@ _COMPILED = (
 _LOOKUPS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 """Operations that look a global up by its name."""
 _MEMBERS = (staticmethod, classmethod, property, cached_property)
+_DATA = (type(None), bool, int, float, str, list, tuple, set, dict)
 _NOT_CODE = frozenset(
     "__dict__ __weakref__ __doc__ __module__ __qualname__ __annotations__ __abstractmethods__ _abc_impl __parameters__ "
     "__orig_bases__ __dataclass_params__ __dataclass_fields__ __match_args__ __firstlineno__ "
@@ -108,12 +109,7 @@ class CodeWalk(ABC):
         if module_origin(kind.__module__) == "package":
             return [name]
         self.has_user_code = True
-        members = {
-            member: self.of(value)
-            for member, value in sorted(vars(kind).items())
-            if member not in _NOT_CODE
-            and not (isinstance(value, types.FunctionType) and is_generated(value))
-        }
+        members = {name: self.of(value) for name, value in sorted(_code_members(kind))}
         defaults = [
             [attribute.name, self.of(attribute.default), self.of(attribute.default_factory)]
             for attribute in getattr(kind, "__dataclass_fields__", {}).values()
@@ -128,9 +124,9 @@ class CodeWalk(ABC):
         """
         if module_origin(kind.__module__) != "library":
             return False
-        return place_of(kind) is kind or not any(
-            isinstance(member, types.FunctionType) for member in vars(kind).values()
-        )
+        if place_of(kind) is kind:
+            return True
+        return not any(isinstance(member, types.FunctionType) for member in vars(kind).values())
 
     def callable_identity(self, value: Any) -> Any:
         """The identity of a function or of a wrapper of one; None for a callable object."""
@@ -155,11 +151,8 @@ class CodeWalk(ABC):
         """The name of a compiled function, with the object that it is bound to."""
         holder = getattr(function, "__self__", None)
         if holder is None or isinstance(holder, types.ModuleType):
-            return [
-                type(function).__name__,
-                function.__qualname__,
-                getattr(function, "__module__", None),
-            ]
+            module = getattr(function, "__module__", None)
+            return [type(function).__name__, function.__qualname__, module]
         return [function.__qualname__, self.of(holder)]
 
     def _function(self, function: types.FunctionType) -> Any:
@@ -177,11 +170,8 @@ class CodeWalk(ABC):
         looked_up = {name: scope.get(name) for name in _operands(code, *_LOOKUPS)}
         of_module = {name: self._member(value, names) for name, value in looked_up.items()}
         imports = {name: self._imported(name, names) for name in _operands(code, "IMPORT_NAME")}
-        defaults = [
-            self.of(function.__defaults__),
-            self.of(function.__kwdefaults__),
-            self.of(vars(function)),
-        ]
+        settings = (function.__defaults__, function.__kwdefaults__, vars(function))
+        defaults = [self.of(setting) for setting in settings]
         files = self._files(function.__module__)
         return [name, digest([_instructions(code), defaults, contents, of_module, imports, files])]
 
@@ -219,14 +209,21 @@ class CodeWalk(ABC):
         if module not in self._files_of:
             checksums = imported_files(module)
             self._files_of[module] = [checksums]
-            loaded = [
-                sys.modules[name]
-                for name in checksums
-                if name in sys.modules and not _is_unchecked(name)
-            ]
-            values = {name: self.of(value) for part in loaded for name, value in replaced_in(part)}
+            values = {}
+            for part in checksums:
+                if part in sys.modules and not _is_unchecked(part):
+                    for name, value in replaced_in(sys.modules[part]):
+                        values[name] = self.of(value)
             self._files_of[module] = [checksums, values]
         return self._files_of[module]
+
+
+def _code_members(kind: type) -> Iterator[tuple[str, Any]]:
+    """The members of a class that determine its results, without generated methods."""
+    for name, value in vars(kind).items():
+        is_method = isinstance(value, types.FunctionType)
+        if name not in _NOT_CODE and not (is_method and is_generated(value)):
+            yield name, value
 
 
 def _is_unchecked(module: str) -> bool:
@@ -245,9 +242,7 @@ def _may_change(value: object) -> bool:
         return not isinstance(value.__self__, types.ModuleType | type | None)
     if isinstance(value, types.ModuleType | type):
         return False
-    return id(value) in OUTSIDE or isinstance(
-        value, None | bool | int | float | str | list | tuple | set | dict
-    )
+    return id(value) in OUTSIDE or isinstance(value, _DATA)
 
 
 def require_visible(value: object) -> None:
@@ -262,34 +257,28 @@ def require_visible(value: object) -> None:
 
 def _operands(code: types.CodeType, *operations: str) -> list[str]:
     """The names that some operations of a function, and of those defined in it, are about."""
-    instructions = (
-        instruction for part in nested_codes(code) for instruction in dis.get_instructions(part)
-    )
-    return sorted(
-        {str(each.argval) for each in instructions if each.opname in operations and each.argval}
-    )
+    names = set()
+    for part in nested_codes(code):
+        for instruction in dis.get_instructions(part):
+            if instruction.opname in operations and instruction.argval:
+                names.add(str(instruction.argval))
+    return sorted(names)
 
 
 def _instructions(code: types.CodeType) -> Any:
     """What a code object computes, whatever its file and its lines are called."""
     names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
     arguments = [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags]
-    return [
-        code.co_code.hex(),
-        code.co_exceptiontable.hex(),
-        names,
-        arguments,
-        list(map(_constant, code.co_consts)),
-    ]
+    constants = [_constant(value) for value in code.co_consts]
+    return [code.co_code.hex(), code.co_exceptiontable.hex(), names, arguments, constants]
 
 
 def _constant(value: object) -> Any:
     if isinstance(value, types.CodeType):
         return _instructions(value)
-    return [
-        type(value).__name__,
-        sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value),
-    ]
+    if isinstance(value, frozenset):
+        return ["frozenset", sorted(map(repr, value))]
+    return [type(value).__name__, repr(value)]
 
 
 def full_name(kind: type) -> str:

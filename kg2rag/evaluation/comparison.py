@@ -264,19 +264,20 @@ def _run_all(
         seeded_systems,
         key=lambda name: not getattr(seeded_systems[name][0], "encodes_tokens", False),
     )
-    runs = {
-        name: [run_system(system, name=name) for system in seeded_systems[name]] for name in order
-    }
+    runs = {}
+    for name in order:
+        runs[name] = [run_system(system, name=name) for system in seeded_systems[name]]
     return {name: runs[name] for name in seeded_systems}
 
 
 def _stored(runs: Mapping[str, Sequence[Run]]) -> dict[str, str]:
     """System -> when its run was computed, of runs with rankings that were read from the store."""
-    dates = {
-        name: [str(run.about["started"]) for run in seeds if run.n_stored]
-        for name, seeds in runs.items()
-    }
-    return {name: min(started) for name, started in dates.items() if started}
+    dates = {}
+    for name, seeds in runs.items():
+        started = [str(run.about["started"]) for run in seeds if run.n_stored]
+        if started:
+            dates[name] = min(started)
+    return dates
 
 
 def _choose_baseline(baseline: str | None, systems: Sequence[str]) -> str:
@@ -298,9 +299,8 @@ def _compare_on_sets(
     results = {}
     for name, data in datasets.items():
         set_folder = None if folder is None else folder / name
-        results[name] = compare_on_set(
-            systems_of_set(systems, name, data, list(datasets)), data, folder=set_folder
-        )
+        set_systems = systems_of_set(systems, name, data, list(datasets))
+        results[name] = compare_on_set(set_systems, data, folder=set_folder)
     together = Comparisons(results)
     if folder is not None:
         together.save_summary(folder)

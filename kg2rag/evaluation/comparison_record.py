@@ -8,6 +8,7 @@ from typing import Any
 
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.graph_use import graph_use, reads_graph
+from kg2rag.evaluation.metrics import Metric
 from kg2rag.evaluation.runs import Run
 from kg2rag.evaluation.scored_runs import Scoring
 from kg2rag.evaluation.system_code import CODE, system_code
@@ -32,11 +33,6 @@ def record_comparison(
     reader : answers the questions; None if nothing does.
     options : the fields of `CompareOptions`.
     """
-    functions = {
-        metric.name: f"{metric.function.__module__}.{getattr(metric.function, '__qualname__', metric.name)}"
-        for metric in scoring.metrics
-        if metric.function
-    }
     config = {
         "data": provenance.data(data, scoring.unit),
         **_record_systems(systems, data),
@@ -47,12 +43,24 @@ def record_comparison(
         "baseline": scoring.baseline,
         "tokens": repr(scoring.tokens.counter),
     }
+    functions = _metric_functions(scoring.metrics)
     if functions:
         config["metric_functions"] = functions
     if reader is not None:
-        names = ("reader_tokens", "answer_rules")
-        config |= {"reader": repr(reader), **{name: options[name] for name in names}}
+        config["reader"] = repr(reader)
+        config["reader_tokens"] = options["reader_tokens"]
+        config["answer_rules"] = options["answer_rules"]
     return {**config, "fingerprint": provenance.fingerprint(config)}
+
+
+def _metric_functions(metrics: Sequence[Metric]) -> dict[str, str]:
+    """Metric -> the full name of its function, for functions of the user."""
+    functions = {}
+    for metric in metrics:
+        if metric.function is not None:
+            function_name = getattr(metric.function, "__qualname__", metric.name)
+            functions[metric.name] = f"{metric.function.__module__}.{function_name}"
+    return functions
 
 
 def _record_systems(systems: Mapping[str, Sequence[Any]], data: QADataset) -> dict[str, Any]:
@@ -89,17 +97,24 @@ def _record_runs(
     Of several seeds, the first counts, except for times.
     """
     first_systems = {name: seeds[0] for name, seeds in systems.items()}
-    first_runs = {name: seeds[0] for name, seeds in runs.items()}
+    graph_systems = []
+    not_cached = {}
+    rankings = {}
+    abouts = {}
+    for name, seeds in runs.items():
+        first = seeds[0]
+        rankings[name] = first.rankings
+        abouts[name] = first.about
+        if first.about["read_graph"] or reads_graph(first.rankings):
+            graph_systems.append(name)
+        if first.not_cached:
+            not_cached[name] = first.not_cached
     return {
-        "graph_use": graph_use({name: run.rankings for name, run in first_runs.items()}),
-        "graph_systems": [
-            name
-            for name, run in first_runs.items()
-            if run.about["read_graph"] or reads_graph(run.rankings)
-        ],
+        "graph_use": graph_use(rankings),
+        "graph_systems": graph_systems,
         **_record_times(runs, questions),
-        "not_cached": {name: run.not_cached for name, run in first_runs.items() if run.not_cached},
-        **provenance.of_runs({name: run.about for name, run in first_runs.items()}, first_systems),
+        "not_cached": not_cached,
+        **provenance.of_runs(abouts, first_systems),
     }
 
 

@@ -35,7 +35,7 @@ class Gold(NamedTuple):
     documents: tuple[IntArray, Sequence[str]] | None
 
 
-# every system and every token budget of a comparison is judged by the same gold
+# The same gold judges every system and every token budget of a comparison.
 @lru_cache(maxsize=2)
 def gold_of(data: QADataset, unit: GoldUnit) -> Gold:
     """The gold of a data set in a unit; a document has the highest grade of its gold passages.
@@ -68,7 +68,7 @@ def _document_grades(grades: Mapping[str, int], data: QADataset) -> Mapping[str,
     if data.unit == "document":
         return grades
     document_grades: dict[str, int] = {}
-    # by rising grade: the highest stays
+    # The highest grade comes last and stays.
     for passage_id, grade in sorted(grades.items(), key=lambda item: item[1]):
         document_grades[data.corpus.doc_ids[data.corpus.row(passage_id)]] = grade
     return document_grades
@@ -190,9 +190,8 @@ def check_rankings(
             raise TypeError(
                 f"{run} contains {called(ranking)} where a Ranking is needed; see Ranking.from_scores."
             )
-    _require_query_ids(
-        run, [ranking.query_id for ranking in rankings], [query.id for query in queries]
-    )
+    query_ids = [ranking.query_id for ranking in rankings]
+    _require_query_ids(run, query_ids, [query.id for query in queries])
     for ranking, query in zip(rankings, queries, strict=True):
         problem = _fault_of_rows(ranking, data, k) or _fault_of_hits(ranking, query)
         if problem:

@@ -55,10 +55,10 @@ class GraphCeiling:
         return visible("\n\n".join((repr(self.graph), *tables)))
 
     def _repr_html_(self) -> str:
-        tables = (
-            table.to_html(index=False, float_format="{:.3f}".format)
-            for table in (self.reach, self.links)
-        )
+        digits = "{:.3f}".format
+        tables = [
+            frame.to_html(index=False, float_format=digits) for frame in (self.reach, self.links)
+        ]
         return "".join((self.graph._repr_html_(), *tables))
 
 
@@ -81,9 +81,8 @@ def graph_report(
 
     Raises ValueError: the knowledge base is over another corpus, or `hops` is negative.
     """
-    return GraphCeiling(
-        kb.graph.report(), graph_reach(kb, data, hops, linker), link_kinds(kb, data, seed=seed)
-    )
+    reach = graph_reach(kb, data, hops, linker)
+    return GraphCeiling(kb.graph.report(), reach, link_kinds(kb, data, seed=seed))
 
 
 def graph_reach(
@@ -111,23 +110,13 @@ def graph_reach(
     masks = kb.candidates(data.queries)
     for question, links, mask in zip(data.questions, links_of_queries, masks, strict=True):
         entities = [link.entity for link in links]
+        is_linked = float(bool(entities))
         shares = _reach_of_question(kb, data, question, entities, mask, hops)
         for hop, (gold, passages) in enumerate(shares):
-            all_gold = float(gold == 1)
-            rows.append(
-                (
-                    question.type or ALL_TYPES,
-                    hop,
-                    1,
-                    float(bool(entities)),
-                    gold,
-                    all_gold,
-                    passages,
-                )
-            )
-    table = pd.DataFrame(rows, columns=list(REACH_COLUMNS)).sort_values(
-        ["type", "hops"], kind="stable"
-    )
+            row = (question.type or ALL_TYPES, hop, 1, is_linked, gold, float(gold == 1), passages)
+            rows.append(row)
+    table = pd.DataFrame(rows, columns=list(REACH_COLUMNS))
+    table = table.sort_values(["type", "hops"], kind="stable")
     if len(set(table["type"])) > 1:
         table = pd.concat([table, table.assign(type=ALL_TYPES)])
     means = dict.fromkeys(REACH_COLUMNS[2:], "mean") | {"questions": "sum"}
@@ -178,9 +167,10 @@ def link_kinds(
     linked = _linked_by_entities(kb, pairs)
     linked["neighbour"] = _are_neighbours(kb, pairs)
     linked["any"] = np.any(list(linked.values()), axis=0)
-    rows = [
-        (kind, link[: len(gold)].mean(), link[len(gold) :].mean()) for kind, link in linked.items()
-    ]
+    rows = []
+    for kind, is_linked in linked.items():
+        of_gold, of_random = np.split(is_linked, [len(gold)])
+        rows.append((kind, of_gold.mean(), of_random.mean()))
     return pd.DataFrame(rows, columns=["kind", "gold", "random"])
 
 

@@ -106,7 +106,7 @@ class Walk(CodeWalk):
                 ) from None
             finally:
                 self._open.pop()
-            # with the value, so that no other one gets its id
+            # The value is kept as well: a new object could get the id of a deleted one.
             self._described[id(value)] = value, described
         return self._described[id(value)][1]
 
@@ -133,11 +133,8 @@ class Walk(CodeWalk):
     def _array(self, array: np.ndarray) -> Any:
         if array.dtype.hasobject:
             return ["object", list(array.shape), self.of(array.tolist())]
-        return [
-            str(array.dtype),
-            list(array.shape),
-            hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest(),
-        ]
+        checksum = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+        return [str(array.dtype), list(array.shape), checksum]
 
     def _mapping(self, mapping: Mapping[Any, Any]) -> Any:
         """The identity of a mapping, whose order counts."""
@@ -196,13 +193,10 @@ class Walk(CodeWalk):
         if isinstance(value, Store):
             return "store"
         self.memos.append(value)
-        described = [
-            value.corpus.fingerprint,
-            value.source.fingerprint,
-            value.mention_table is not None,
-        ]
+        is_shuffled = value.mention_table is not None
+        described = [value.corpus.fingerprint, value.source.fingerprint, is_shuffled]
         encoder = value.embedder
-        # a function says nothing, but its vectors do
+        # A function has no comparable content; its vectors have.
         if isinstance(encoder, GivenEncoder | GivenVectors):
             return [*described, encoder.fingerprint(value.store)]
         if dataclasses.is_dataclass(encoder):  # whose repr need not show its prompts
@@ -219,10 +213,9 @@ class Walk(CodeWalk):
         fingerprint = getattr(value, "fingerprint", None)
         if type(fingerprint) is str and module_origin(kind.__module__) == "package":
             return [kind.__qualname__, fingerprint]
-        described = {
-            "class": self.of(kind),
-            **{name: self.of(part) for name, part in _attributes(value)},
-        }
+        described = {"class": self.of(kind)}
+        for name, part in _attributes(value):
+            described[name] = self.of(part)
         if _has_hidden_state(kind):
             return [described, self._copied(value)]
         return described
@@ -239,9 +232,7 @@ class Walk(CodeWalk):
             ) from error
         if isinstance(parts, str):
             return [full_name(kind), library_version(kind.__module__), parts]
-        described: list[Any] = [
-            list(part) if isinstance(part, Iterator) else part for part in parts
-        ]
+        described = [list(part) if isinstance(part, Iterator) else part for part in parts]
         if any(argument is value for argument in described[1]):
             raise NoKeyError(f"it holds {called(value)}, which cannot be compared by content")
         return [full_name(kind), digest([self.of(part) for part in described])]
@@ -253,9 +244,8 @@ def _has_hidden_state(kind: type) -> bool:
     A base class is compiled, or defines how its objects are copied.
     """
     for base in kind.__mro__[:-1]:  # without `object`
-        if not base.__flags__ & _HEAP_TYPE or not {"__reduce__", "__reduce_ex__"}.isdisjoint(
-            vars(base)
-        ):
+        is_compiled = not base.__flags__ & _HEAP_TYPE
+        if is_compiled or "__reduce__" in vars(base) or "__reduce_ex__" in vars(base):
             return True
     return False
 
@@ -267,17 +257,13 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
     out.
     """
     kind = type(value)
-    attributes: dict[str, Any] = {
-        name: getattr(value, name) for name in _slots(kind) if hasattr(value, name)
-    }
+    slots = [name for name in _slots(kind) if hasattr(value, name)]
+    attributes: dict[str, Any] = {name: getattr(value, name) for name in slots}
     attributes |= getattr(value, "__dict__", {})
     unused: set[str] = set()
     if module_origin(kind.__module__) == "package":
-        unused = {
-            attribute.name
-            for attribute in getattr(kind, "__dataclass_fields__", {}).values()
-            if not attribute.compare
-        }
+        declared = getattr(kind, "__dataclass_fields__", {}).values()
+        unused = {attribute.name for attribute in declared if not attribute.compare}
     for name, attribute in attributes.items():
         if name not in unused and not isinstance(getattr(kind, name, None), cached_property):
             yield name, attribute
@@ -297,10 +283,9 @@ def _registered(name: str) -> Iterator[Any]:
     for registry in _REGISTRIES:
         entry = registry.entries.get(name)
         if entry is None:
-            points: list[EntryPoint] = [
-                point for point in _entry_points(registry.group) if point.name == name
-            ]
-            yield from (point.load() for point in points)
+            for point in _entry_points(registry.group):
+                if point.name == name:
+                    yield point.load()
         elif not isinstance(entry, str):
             yield entry
 

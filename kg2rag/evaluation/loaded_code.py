@@ -21,6 +21,9 @@ from typing import Any
 
 from kg2rag.evaluation.module_files import PACKAGE, ROOMS, file_origin, is_in_rooms
 
+_BINDINGS = ("STORE_NAME", "STORE_GLOBAL", "DELETE_NAME")
+"""Operations that bind or delete a name."""
+
 
 @cache
 def code_version(package: Path = PACKAGE) -> str:
@@ -60,7 +63,7 @@ def replaced_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
     if not hasattr(loader, "get_code"):
         return
     file = Path(module.__file__ or "")
-    # this package's code is read once, the user's anew
+    # This package's files are read once; files of the user are read again after a change.
     changed = None if PACKAGE in file.parents else _state(file)
     source = _source_of(module.__name__, changed)
     yield from _replaced(module, module.__name__, "<module>", source)
@@ -83,7 +86,7 @@ def _replaced(
 
 
 def _is_same_constant(value: object, constant: object) -> bool:
-    # of a named tuple or a class with slots, where the constant was a default
+    # A descriptor stands in place of a default in named tuples and classes with slots.
     if hasattr(value, "__get__"):
         return True
     return type(value) is type(constant) and repr(value) == repr(constant)
@@ -142,20 +145,20 @@ class _Source:
             return code in self.codes
         if file_origin(code.co_filename) != "user" or is_generated(function):
             return True
-        # of a room above those of rankings
+        # The remaining code of this package belongs to the rooms above `retrievers`.
         is_of_package = PACKAGE in Path(code.co_filename).parents
-        return (is_of_package or file_origin(self.file) == "user") and place_of(
-            function
-        ) is function
+        if not is_of_package and file_origin(self.file) != "user":
+            return False
+        return place_of(function) is function
 
 
 def is_generated(function: FunctionType) -> bool:
     """Whether it is a special method that `dataclass` or `NamedTuple` has made of text."""
     code = function.__code__
-    of_tuple = code.co_name == "<lambda>" and function.__name__ == "__new__"
-    return code.co_filename == "<string>" and (
-        of_tuple or code.co_qualname.startswith("__create_fn__.")
-    )
+    if code.co_filename != "<string>":
+        return False
+    is_of_tuple = code.co_name == "<lambda>" and function.__name__ == "__new__"
+    return is_of_tuple or code.co_qualname.startswith("__create_fn__.")
 
 
 def place_of(value: FunctionType | type) -> object:
@@ -182,11 +185,10 @@ def _source_of(module: str, changed: tuple[int, int] | None) -> _Source:  # noqa
     if code is None:  # a compiled extension, or a package without a file
         return _Source("", frozenset(), {})
     codes = frozenset(nested_codes(code))
-    # of the module and its classes
+    # Bodies of the module and its classes are the code objects that are not optimised.
     bodies = [body for body in codes if not body.co_flags & inspect.CO_OPTIMIZED]
-    return _Source(
-        code.co_filename, codes, {body.co_qualname: dict(_constants(body)) for body in bodies}
-    )
+    constants = {body.co_qualname: dict(_constants(body)) for body in bodies}
+    return _Source(code.co_filename, codes, constants)
 
 
 def nested_codes(code: CodeType) -> Iterator[CodeType]:
@@ -200,17 +202,13 @@ def nested_codes(code: CodeType) -> Iterator[CodeType]:
 def _constants(body: CodeType) -> Iterator[tuple[str, object]]:
     """The names that a module or class binds once, to a constant."""
     instructions = list(dis.get_instructions(body))
-    bound = Counter(
-        instruction.argval
-        for instruction in instructions
-        if instruction.opname in ("STORE_NAME", "STORE_GLOBAL", "DELETE_NAME")
-    )
+    n_bindings: Counter[str] = Counter()
+    for instruction in instructions:
+        if instruction.opname in _BINDINGS:
+            n_bindings[instruction.argval] += 1
     for previous, instruction in pairwise(instructions):
         name = str(instruction.argval)
-        constant = (
-            previous.opname == "LOAD_CONST"
-            and instruction.opname == "STORE_NAME"
-            and bound[name] == 1
-        )
-        if constant and not name.startswith("__"):
+        operations = (previous.opname, instruction.opname)
+        is_constant = operations == ("LOAD_CONST", "STORE_NAME") and n_bindings[name] == 1
+        if is_constant and not name.startswith("__"):
             yield name, previous.argval

@@ -7,6 +7,7 @@ import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -34,13 +35,8 @@ def environment() -> dict[str, Any]:
 
     torch = sys.modules.get("torch")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    blas = {
-        " ".join(
-            str(library.get(part) or "") for part in ("internal_api", "version", "architecture")
-        ).strip()
-        for library in threadpool_info()
-        if library["user_api"] == "blas"
-    }
+    # The instruction set of a BLAS library changes the last bits of products.
+    blas = {_blas_text(library) for library in threadpool_info() if library["user_api"] == "blas"}
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -51,9 +47,15 @@ def environment() -> dict[str, Any]:
             "torch": None if torch is None else torch.get_num_threads(),
             **{name: os.environ.get(name) for name in _THREAD_SETTINGS},
         },
-        "blas": sorted(blas),  # the instructions that it chose change last bits
+        "blas": sorted(blas),
         "commit": commit(),
     }
+
+
+def _blas_text(library: Mapping[str, Any]) -> str:
+    """Name, version and architecture of a BLAS library."""
+    parts = [library.get(name) for name in ("internal_api", "version", "architecture")]
+    return " ".join(str(part or "") for part in parts).strip()
 
 
 @cache
@@ -68,7 +70,9 @@ def library_versions() -> dict[str, str | None]:
 
 def load_average() -> float | None:
     """Mean number of processes waiting for a core in the last minute; None if unknown."""
-    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
+    if not hasattr(os, "getloadavg"):
+        return None
+    return round(os.getloadavg()[0], 2)
 
 
 @cache

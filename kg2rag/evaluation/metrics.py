@@ -40,21 +40,9 @@ DEFAULT_METRICS = (
     "all_recall@5",
     "mrr@10",
 )
-CUT = (
-    *(
-        "all_recall",
-        "dcg",
-        "dcg_burges",
-        "f1",
-        "hit_rate",
-        "hits",
-        "last_hop",
-        "map",
-        "mrr",
-        "ndcg",
-        "ndcg_burges",
-    ),
-    *("precision", "recall"),
+CUT = tuple(
+    "all_recall dcg dcg_burges f1 hit_rate hits last_hop map mrr ndcg ndcg_burges precision "
+    "recall".split()
 )
 """Metrics that take a depth, `@k`, or a budget, `@Ntokens`; without one they read the whole ranking."""
 WHOLE = ("r-precision",)
@@ -309,13 +297,11 @@ def _scores_of_budget(
             columns[metric.name] = function_scores(metric, judged, gold.by_id)
         elif metric.base in SUPPORT:
             gold_sentences, sentences = supporting_sentences(rankings, data, metric.k)
-            columns[metric.name] = score(gold_sentences, sentences, [metric.formula])[
-                metric.formula
-            ]
+            by_formula = score(gold_sentences, sentences, [metric.formula])
+            columns[metric.name] = by_formula[metric.formula]
         elif metric.base == "last_hop":
-            columns[metric.name] = score(last_hops(data, unit), hits, [metric.formula])[
-                metric.formula
-            ]
+            by_formula = score(last_hops(data, unit), hits, [metric.formula])
+            columns[metric.name] = by_formula[metric.formula]
         elif metric.base == "all_recall":
             columns[metric.name] = (scores[metric.formula] == 1).astype(float)
         else:
@@ -336,16 +322,15 @@ def last_hops(data: QADataset, unit: GoldUnit) -> list[dict[int, int]]:
 
     Raises ValueError: a question without a chain.
     """
-    problems = [
-        f"question {question.id!r} has no chain of gold"
-        for question in data.questions
-        if not question.chain
-    ]
+    problem = ""
+    unchained = [question.id for question in data.questions if not question.chain]
     if unit != "passage":
-        problems = ["documents are judged"]
-    if problems:
+        problem = "documents are judged"
+    elif unchained:
+        problem = f"question {unchained[0]!r} has no chain of gold"
+    if problem:
         raise ValueError(
-            f"{data.name}: last_hop needs the gold passages in the order of the hops, but {problems[0]}."
+            f"{data.name}: last_hop needs the gold passages in the order of the hops, but {problem}."
         )
     return [{data.corpus.row(question.chain[-1]): 1} for question in data.questions]
 
@@ -362,7 +347,7 @@ def function_scores(
     for i, (ranking, grades) in enumerate(zip(rankings, gold, strict=True)):
         where = f"Metric {metric.name!r}, query {ranking.query_id!r}"
         with noted(f"{where} failed."):
-            # a copy, which the function may change
+            # The function gets a copy, which it may change.
             value: object = metric.function(ranking, dict(grades))
         if not isinstance(value, Real | np.bool_):
             raise TypeError(

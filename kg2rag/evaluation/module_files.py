@@ -28,15 +28,12 @@ ROOMS = ("types", "text", "compute", "extraction", "knowledge", "retrievers", "l
 MISSING = "missing"
 """In place of the checksum of an optional import that is not installed."""
 _SCHEMES = ("stdlib", "platstdlib", "purelib", "platlib")
-_INSTALLED = frozenset(
-    Path(folder).resolve()
-    for folder in (
-        *map(sysconfig.get_path, _SCHEMES),
-        *site.getsitepackages(),
-        site.getusersitepackages(),
-    )
+_LIBRARY_FOLDERS = (
+    *map(sysconfig.get_path, _SCHEMES),
+    *site.getsitepackages(),
+    site.getusersitepackages(),
 )
-
+_INSTALLED = frozenset(Path(folder).resolve() for folder in _LIBRARY_FOLDERS)
 _INSTALL_FOLDERS = ("site-packages", "dist-packages")
 """Names of folders with installed packages, also of another environment whose packages a path file adds."""
 
@@ -69,7 +66,7 @@ def module_origin(name: str) -> Origin:
         return "library"
     if spec.has_location and spec.origin is not None:
         return file_origin(spec.origin)
-    # of a namespace package
+    # A namespace package has folders, but no file.
     folders = [Path(folder).resolve() for folder in spec.submodule_search_locations or ()]
     return "library" if folders and all(map(_is_installed, folders)) else "user"
 
@@ -77,9 +74,9 @@ def module_origin(name: str) -> Origin:
 def _is_installed(path: Path) -> bool:
     """Whether a file or folder belongs to the standard library or to an installed package."""
     folders = (path, *path.parents)
-    return not _INSTALLED.isdisjoint(folders) or any(
-        folder.name in _INSTALL_FOLDERS for folder in folders
-    )
+    if not _INSTALLED.isdisjoint(folders):
+        return True
+    return any(folder.name in _INSTALL_FOLDERS for folder in folders)
 
 
 def find_spec(name: str) -> ModuleSpec | None:
@@ -96,10 +93,11 @@ def find_spec(name: str) -> ModuleSpec | None:
         if package is None or package.submodule_search_locations is None:
             return None
         folders = list(package.submodule_search_locations)
+    frozen = importlib.machinery.FrozenImporter.find_spec(name)
+    if frozen is not None:
+        return frozen
     try:
-        return importlib.machinery.FrozenImporter.find_spec(name) or PathFinder.find_spec(
-            name, folders
-        )
+        return PathFinder.find_spec(name, folders)
     except KeyError:  # Python finds a package without `__init__.py` only below a loaded package
         return _namespace_spec(name, folders or [])
 
@@ -161,14 +159,10 @@ def imported_modules(module: str) -> list[str]:
 def module_file(name: str) -> Path | None:
     """The file of a module; None for a package without one, and for a name that is no module."""
     spec = find_spec(name)
-    if (
-        spec is None
-        or not spec.has_location
-        or spec.origin is None
-        or not Path(spec.origin).is_file()
-    ):
+    if spec is None or not spec.has_location or spec.origin is None:
         return None
-    return Path(spec.origin)
+    file = Path(spec.origin)
+    return file if file.is_file() else None
 
 
 def is_in_rooms(name: str) -> bool:

@@ -42,20 +42,18 @@ class Comparisons(report.Tabular):
     def __post_init__(self) -> None:
         if not self.sets:
             raise ValueError("No comparison to bring together. Pass name -> Comparison.")
-        first, *other_sets = self.sets
-        for name in other_sets:
-            for attribute in ("systems", "metrics", "baseline"):
-                value, expected = (
-                    getattr(self.sets[name], attribute),
-                    getattr(self.sets[first], attribute),
-                )
+        first = next(iter(self.sets))
+        for attribute in ("systems", "metrics", "baseline"):
+            expected = getattr(self.sets[first], attribute)
+            for name, result in self.sets.items():
+                value = getattr(result, attribute)
                 if value != expected:
                     raise ValueError(
-                        f"The {attribute} on {name!r} are {value}, those on {first!r} {expected}: no macro-average."
+                        f"The {attribute} on {name!r} are {value}, those on {first!r} {expected}: "
+                        "no macro-average."
                     )
-        require_one_setting(
-            {name: result.config["data"]["setting"] for name, result in self.sets.items()}
-        )
+        settings = {name: result.config["data"]["setting"] for name, result in self.sets.items()}
+        require_one_setting(settings)
 
     def __getitem__(self, name: str) -> Comparison:
         if name not in self.sets:
@@ -89,13 +87,9 @@ class Comparisons(report.Tabular):
         """
         per_query = {name: result.per_query for name, result in self.sets.items()}
         table = score_table(per_query, self.metrics, self.baseline, seed=self._first.seed)
-        results = self.sets.values()
-        untested = [
-            metric
-            for metric in self.metrics
-            if any(result.is_untested(metric) for result in results)
-        ]
-        table.loc[table["metric"].isin(untested), ["p_holm", "p_best"]] = np.nan
+        for metric in self.metrics:
+            if any(result.is_untested(metric) for result in self.sets.values()):
+                table.loc[table["metric"] == metric, ["p_holm", "p_best"]] = np.nan
         return table
 
     def to_frame(self, metric: str | None = None) -> pd.DataFrame:
@@ -105,9 +99,8 @@ class Comparisons(report.Tabular):
         return frame.reindex(self.systems)[[*self.sets, MACRO]].rename_axis(columns=None)
 
     def __repr__(self) -> str:
-        return visible(
-            f"{report.headline(self.sheet.config)}\n{self.to_frame().round(4).to_string()}"
-        )
+        means = self.to_frame().round(4).to_string()
+        return visible(f"{report.headline(self.sheet.config)}\n{means}")
 
     @property
     def sheet(self) -> report.ScoreSheet:
@@ -117,14 +110,12 @@ class Comparisons(report.Tabular):
     def sheet_of(self, metric: str | None = None) -> report.ScoreSheet:
         """The content of the table in one metric: a column for each set, then the macro-average."""
         metric = self._first.require_metric(metric)
-        # The smallest detectable difference is known for each set only, so the shared table leaves
-        # it blank.
-        tables = {
-            name: result.scores.assign(detectable=np.nan) for name, result in self.sets.items()
-        }
-        columns = [
-            _column(table, metric, name) for name, table in [*tables.items(), (MACRO, self.macro)]
-        ]
+        columns = []
+        for name, result in self.sets.items():
+            # The minimum detectable difference belongs to a single set.
+            table = result.scores.assign(detectable=np.nan)
+            columns.append(_column(table, metric, name))
+        columns.append(_column(self.macro, metric, MACRO))
         scores = pd.concat(columns, ignore_index=True).astype(dict.fromkeys(COUNTS, "Int64"))
         config = self._config(f"{metric} on {', '.join(self.sets)}")
         return report.ScoreSheet(
@@ -152,19 +143,18 @@ class Comparisons(report.Tabular):
 
     def _config(self, name: str) -> dict[str, Any]:
         """What the printed tables say about the data and the tests."""
-        configs = [result.config for result in self.sets.values()]
-        data = [config["data"] for config in configs]
-        shared = {
-            key: " and ".join(dict.fromkeys(part[key] for part in data))
-            for key in ("setting", "unit")
-        }
-        sizes = {key: sum(part[key] for part in data) for key in ("questions", "passages")}
-        return {
-            "data": {"name": name, **shared, **sizes},
-            "sets": {name: report.headline(result.config) for name, result in self.sets.items()},
-            "knowledge": [kb for config in configs for kb in config.get("knowledge", [])],
-            "seeds": self._first.config.get("seeds", {}),
-        }
+        data: dict[str, Any] = {"name": name}
+        parts = [result.config["data"] for result in self.sets.values()]
+        for key in ("setting", "unit"):
+            data[key] = " and ".join(dict.fromkeys(part[key] for part in parts))
+        for key in ("questions", "passages"):
+            data[key] = sum(part[key] for part in parts)
+        knowledge: list[Any] = []
+        for result in self.sets.values():
+            knowledge += result.config.get("knowledge", [])
+        headlines = {name: report.headline(result.config) for name, result in self.sets.items()}
+        seeds = self._first.config.get("seeds", {})
+        return {"data": data, "sets": headlines, "knowledge": knowledge, "seeds": seeds}
 
     def to_html(self) -> str:
         """The summary as one self-contained page, with links to the saved reports of the sets."""

@@ -51,9 +51,8 @@ def systems_of_set(systems: Any, name: str, data: QADataset, sets: Sequence[str]
         return systems(data)
     if isinstance(systems, list | tuple) and all(isinstance(system, str) for system in systems):
         return systems
-    if not isinstance(systems, Mapping) or not all(
-        isinstance(part, Mapping) for part in systems.values()
-    ):
+    is_mapping = isinstance(systems, Mapping)
+    if not is_mapping or not all(isinstance(part, Mapping) for part in systems.values()):
         raise TypeError(
             "A system searches one corpus, so each set needs systems of its corpus: pass a function of a data set, "
             "such as lambda data: kg2rag.systems.build_all(KnowledgeBase.build(data.corpus), ['bm25', 'dense']), or "
@@ -75,11 +74,11 @@ def require_names(kind: str, names: Sequence[object]) -> None:
             raise ValueError(f"{kind} name {name!r} cannot name a file. {allowed}")
         earlier = seen.get(name.lower())
         if earlier is not None:
-            problem = (
-                "would be called" if earlier == name else "differ at most in case; files may not:"
-            )
+            problem = f"are both called {name!r}"
+            if earlier != name:
+                problem = f"are called {earlier!r} and {name!r}, which name the same file"
             raise ValueError(
-                f"Two {kind.lower()}s {problem} {name!r}. Name them: {{'a': ..., 'b': ...}}."
+                f"Two {kind.lower()}s {problem}. Give them names: {{'a': ..., 'b': ...}}."
             )
         seen[name.lower()] = name
 

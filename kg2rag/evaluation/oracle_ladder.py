@@ -63,9 +63,8 @@ class OracleLadder(HtmlPage):
     def figure(self) -> Figure:
         """One bar per rung, by the first metric."""
         metric = str(self.frame.columns[1])
-        return plots.oracle_ladder(
-            self.frame, metric, f"{self.system}: {metric} with perfect stages, per cent"
-        )
+        title = f"{self.system}: {metric} with perfect stages, per cent"
+        return plots.oracle_ladder(self.frame, metric, title)
 
     @property
     def title(self) -> str:
@@ -86,9 +85,8 @@ class OracleLadder(HtmlPage):
         )
 
     def __repr__(self) -> str:
-        return visible(
-            f"Oracle ladder of {self.system} on {self.data}\n{self.frame.round(4).to_string(index=False)}"
-        )
+        table = self.frame.round(4).to_string(index=False)
+        return visible(f"Oracle ladder of {self.system} on {self.data}\n{table}")
 
 
 def oracle_ladder(
@@ -130,14 +128,11 @@ def oracle_ladder(
     system_name = name or type(system).__name__
     rows = []
     for label, (rankings, note) in rungs.items():
-        scores: dict[Any, float] = dict.fromkeys(metric_names, float("nan"))
+        means: dict[Any, float] = dict.fromkeys(metric_names, float("nan"))
         if rankings is not None:
-            scores = (
-                evaluate(rankings, data, metrics, name=f"{system_name} {label}")[metric_names]
-                .mean()
-                .to_dict()
-            )
-        rows.append({"rung": label, **scores, "questions": len(rankings or ()), "note": note})
+            scores = evaluate(rankings, data, metrics, name=f"{system_name} {label}")
+            means = scores[metric_names].mean().to_dict()
+        rows.append({"rung": label, **means, "questions": len(rankings or ()), "note": note})
     return OracleLadder(system_name, pd.DataFrame(rows), data.name)
 
 
@@ -159,10 +154,9 @@ def _gold_seeds_rung(
         search = partial(_expand_seeds, system) if system.stages[0].expands else None
     if search is None:
         return Rung(None, "this system does not expand from seed passages")
-    rankings = [
-        ranking.top(depth) for ranking in from_gold_seeds(search, plain, data.queries, golds)
-    ]
-    return Rung(rankings, "each gold passage is searched from the other gold passages")
+    rankings = from_gold_seeds(search, plain, data.queries, golds)
+    note = "each gold passage is searched from the other gold passages"
+    return Rung([ranking.top(depth) for ranking in rankings], note)
 
 
 def _gold_entities_rung(kb: KnowledgeBase, data: QADataset, depth: int) -> Rung:
@@ -171,9 +165,8 @@ def _gold_entities_rung(kb: KnowledgeBase, data: QADataset, depth: int) -> Rung:
         return Rung(None, f"{n_missing} of {len(data)} questions have no gold triples")
     entities = [_gold_entities(question) for question in data.questions]
     rankings = from_gold_entities(kb, data.queries, entities, depth)
-    return Rung(
-        rankings, "PageRank over the graph from the ends of the gold triples, without the answer"
-    )
+    note = "PageRank over the graph from the ends of the gold triples, without the answer"
+    return Rung(rankings, note)
 
 
 def _gold_entities(question: Question) -> list[str]:
@@ -194,9 +187,8 @@ def from_gold_entities(
     graph = kb.graph
     starts = []
     for names in entities:
-        nodes = np.unique([node for node in map(graph.find, names) if node is not None]).astype(
-            np.int64
-        )
+        present = [node for node in map(graph.find, names) if node is not None]
+        nodes = np.unique(np.array(present, dtype=np.int64))
         starts.append(NodeWeights(nodes, np.ones(len(nodes))))
     rankings = []
     walked = walks(_entity_passage_graph(kb), starts, DAMPING)
@@ -216,9 +208,8 @@ def _entity_passage_graph(kb: KnowledgeBase) -> WalkGraph:
     triples, mentions = graph.triples, graph.mentions
     sources = np.concatenate([triples.heads, mentions.owners]).astype(np.int64)
     targets = np.concatenate([triples.tails, graph.n_entities + mentions.others]).astype(np.int64)
-    return WalkGraph.undirected(
-        sources, targets, np.ones(len(sources)), graph.n_entities + graph.n_passages
-    )
+    weights = np.ones(len(sources))
+    return WalkGraph.undirected(sources, targets, weights, graph.n_entities + graph.n_passages)
 
 
 def _expand_seeds(
@@ -229,11 +220,8 @@ def _expand_seeds(
     rankings: list[Ranking] = []
     for seed_rows, hits in zip(seeds, system.retriever.retrieve_batch(queries, depth), strict=True):
         rows = np.concatenate([seed_rows, hits.rows[~np.isin(hits.rows, seed_rows)]])[:depth]
-        rankings.append(
-            Ranking.from_scores(hits.query_id, rows, 1 / np.arange(1, len(rows) + 1), hits.ids).top(
-                depth
-            )
-        )
+        scores = 1 / np.arange(1, len(rows) + 1)
+        rankings.append(Ranking.from_scores(hits.query_id, rows, scores, hits.ids))
     for stage in system.stages:
         rankings = stage.apply(queries, [ranking.top(stage.depth) for ranking in rankings])
     return rankings

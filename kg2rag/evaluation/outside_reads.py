@@ -83,9 +83,8 @@ def watched(known_files: Collection[Path]) -> Iterator[Watch]:
                 setattr(os, name, function)
         for name, state in _random_states().items():
             if state != former_states[name]:
-                watch.unknown[
-                    f"it draws from {name}, which anything may have drawn from before"
-                ] = None
+                reason = f"it draws from {name}, whose state other code may have changed"
+                watch.unknown[reason] = None
 
 
 def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -75,24 +75,17 @@ class Agreement(HtmlPage):
     @property
     def pairs(self) -> pd.DataFrame:
         """One row per pair of systems: a, b, and the means of overlap and rbo."""
-        return (
-            self.per_query.groupby(["a", "b"], sort=False)[["overlap", "rbo"]].mean().reset_index()
-        )
+        by_pair = self.per_query.groupby(["a", "b"], sort=False)
+        return by_pair[["overlap", "rbo"]].mean().reset_index()
 
     def differences(self, limit: int = 10) -> pd.DataFrame:
         """The questions on which the systems differ most.
 
         Columns query_id, question, and overlap and rbo as means over pairs.
         """
-        grouped = self.per_query.groupby(["query_id", "question"], sort=False)[
-            ["overlap", "rbo"]
-        ].mean()
-        return (
-            grouped.reset_index()
-            .sort_values("rbo", kind="stable")
-            .head(limit)
-            .reset_index(drop=True)
-        )
+        by_question = self.per_query.groupby(["query_id", "question"], sort=False)
+        means = by_question[["overlap", "rbo"]].mean().reset_index()
+        return means.sort_values("rbo", kind="stable").head(limit).reset_index(drop=True)
 
     def pool(self) -> dict[str, list[str]]:
         """Question -> the hits of all systems, each once, in the order of a checksum.
@@ -145,11 +138,9 @@ class Agreement(HtmlPage):
         """
         rows = self._rows()
         pool = self._open_pool(rows)
-        by_question = zip(*self.rankings.values(), strict=True)
-        runs = {
-            rankings[0].query_id: [ranking.passage_ids for ranking in rankings]
-            for rankings in by_question
-        }
+        runs = {}
+        for rankings in zip(*self.rankings.values(), strict=True):
+            runs[rankings[0].query_id] = [ranking.passage_ids for ranking in rankings]
         names = list(self.rankings)
         return Labelling(
             questions=[rows[query_id] for query_id in pool],
@@ -181,19 +172,19 @@ class Agreement(HtmlPage):
 
     def _corpus(self) -> Corpus | None:
         """The corpus of the first ranking that knows one."""
-        rankings = chain.from_iterable(self.rankings.values())
-        return next(
-            (ranking.ids.corpus for ranking in rankings if hasattr(ranking.ids, "corpus")), None
-        )
+        for ranking in chain.from_iterable(self.rankings.values()):
+            if hasattr(ranking.ids, "corpus"):
+                corpus: Corpus = ranking.ids.corpus
+                return corpus
+        return None
 
     def to_html(self) -> str:
         """A self-contained page: the tables, and the hits of all systems to be judged."""
         return document(self.title, self.body("Hits to judge"), {"label.js": self.label().data()})
 
     def __repr__(self) -> str:
-        tables = (
-            frame.round(3).to_string(index=False) for frame in (self.pairs, self.differences())
-        )
+        frames = (self.pairs, self.differences())
+        tables = [frame.round(3).to_string(index=False) for frame in frames]
         return visible("\n\n".join((self.title, *tables)))
 
 

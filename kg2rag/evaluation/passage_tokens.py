@@ -23,10 +23,10 @@ class PassageTokens:
 
     def count(self, rankings: Sequence[Ranking]) -> list[IntArray]:
         """The tokens of each hit, (n_hits,) per ranking, by one call of the tokenizer."""
-        rows = np.unique(
-            np.concatenate([np.empty(0, np.int64), *(ranking.rows for ranking in rankings)])
-        )
-        rows = rows[self._counts[rows] < 0]
+        is_needed = np.zeros(len(self.corpus), dtype=bool)
+        for ranking in rankings:
+            is_needed[ranking.rows] = True
+        rows = np.flatnonzero(is_needed & (self._counts < 0))
         if len(rows):
             contents = self.corpus.contents
             self._counts[rows] = self.counter.count([contents[row] for row in rows.tolist()])
@@ -43,7 +43,6 @@ class PassageTokens:
         cut_rankings = []
         for ranking, counts in zip(rankings, self.count(rankings), strict=True):
             n = int(np.searchsorted(np.cumsum(counts), budget, side="right"))
-            cut_rankings.append(
-                Ranking(ranking.query_id, ranking.rows[:n], ranking.scores[:n], ranking.ids)
-            )
+            cut = Ranking(ranking.query_id, ranking.rows[:n], ranking.scores[:n], ranking.ids)
+            cut_rankings.append(cut)
         return cut_rankings

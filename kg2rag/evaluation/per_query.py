@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
+import numpy as np
 import pandas as pd
 
 from kg2rag.evaluation.statistics import EQUAL
@@ -94,10 +95,8 @@ def largest_first(differences: pd.DataFrame, limit: int | None) -> pd.DataFrame:
     frame = differences[differences["difference"].abs() > EQUAL]
     frame = frame.assign(size=frame["difference"].abs().round(9))
     turn = frame.groupby(["size", "system"], sort=False).cumcount()
-    frame = frame.assign(turn=turn).sort_values(
-        ["size", "turn"], ascending=[False, True], kind="stable"
-    )
-    return frame.drop(columns=["size", "turn"]).iloc[:limit].reset_index(drop=True)
+    order = np.lexsort((turn, -frame["size"]))
+    return frame.drop(columns="size").iloc[order[:limit]].reset_index(drop=True)
 
 
 def notes_json(ranking: Ranking) -> str:

@@ -83,10 +83,8 @@ def _text(value: str | Path) -> Any:
     if isinstance(content, dict):
         return {"file": str(value), **content}
     if isinstance(content, list) and isinstance(value, str) and content[:1] == [value]:
-        return {
-            "value": value,
-            "sha256": [part["sha256"] for part in content[1:] if isinstance(part, dict)],
-        }
+        checksums = [part["sha256"] for part in content[1:] if isinstance(part, dict)]
+        return {"value": value, "sha256": checksums}
     if isinstance(value, Path):
         return repr(value)
     return value
@@ -107,40 +105,49 @@ def of_run(
     `former_counts` : the counts of the knowledge bases before the run.
     """
     knowledge = []
+    graphs = []
     read_graph = False
     for kb, counts_before in zip(kbs, former_counts, strict=True):
         counts = kb.counts - Counter(counts_before)
         read_graph |= counts["graph reads"] > 0
-        encoder: dict[str, Any] = {"encoder": without_folders(kb.embedder)}
-        if counts["encodings"] > 0:  # its weights are open
-            encoder["fingerprint"] = kb.embedder.fingerprint(kb.store)
-            encoder |= getattr(kb.embedder, "describe", lambda _: {})(kb.store)
-        graph = {"source": without_folders(kb.source), "fingerprint": kb.source.fingerprint}
+        source = without_folders(kb.source)
         about = {
             "corpus": kb.corpus.fingerprint,
             "passages": len(kb.corpus),
             "shuffled": kb.mention_table is not None,
+            "graph": {"source": source, "fingerprint": kb.source.fingerprint},
+            "encoder": _encoder_record(kb, has_encoded=counts["encodings"] > 0),
         }
-        knowledge.append({**about, "graph": graph, "encoder": encoder})
+        knowledge.append(about)
+        if kb.graph_sizes:
+            graphs.append({"source": source, **kb.graph_sizes})
     return {
         "load_average": load_average(),
         "knowledge": knowledge,
-        "graphs": [
-            {"source": without_folders(kb.source), **kb.graph_sizes} for kb in kbs if kb.graph_sizes
-        ],
+        "graphs": graphs,
         "read_graph": read_graph,
     }
+
+
+def _encoder_record(kb: KnowledgeBase, *, has_encoded: bool) -> dict[str, Any]:
+    """The encoder of a knowledge base; with fingerprint and description once its model is loaded."""
+    record: dict[str, Any] = {"encoder": without_folders(kb.embedder)}
+    if has_encoded:
+        record["fingerprint"] = kb.embedder.fingerprint(kb.store)
+        record |= getattr(kb.embedder, "describe", lambda _: {})(kb.store)
+    return record
 
 
 def of_blocks(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What a whole run read, when it began and where, from its blocks."""
     first = min(blocks, key=lambda block: str(block["started"]))
+    # The longest record is that of a block that called the encoder.
+    fullest = max(blocks, key=lambda block: len(str(block["knowledge"])))
     return {
         **first["environment"],
-        **{key: first[key] for key in ("started", "load_average")},
-        "knowledge": max(
-            (block["knowledge"] for block in blocks), key=lambda knowledge: len(str(knowledge))
-        ),
+        "started": first["started"],
+        "load_average": first["load_average"],
+        "knowledge": fullest["knowledge"],
         "graphs": max((block["graphs"] for block in blocks), key=len),
         "read_graph": any(block["read_graph"] for block in blocks),
     }
@@ -222,28 +229,25 @@ def data(dataset: QADataset, unit: GoldUnit | None = None) -> dict[str, Any]:
 def _gold_out_of_reach(dataset: QADataset) -> int:
     """The number of questions with gold that is not among their candidates."""
     count = 0
+    corpus = dataset.corpus
     for question in dataset.questions:
         if question.candidates is None:
             continue
-        reachable: set[str] = set(question.candidates)
+        reachable = set(question.candidates)
         if dataset.unit == "document":
-            reachable = {
-                dataset.corpus.doc_ids[dataset.corpus.row(candidate)] for candidate in reachable
-            }
+            reachable = {corpus.doc_ids[corpus.row(candidate)] for candidate in reachable}
         count += not set(question.gold) <= reachable
     return count
 
 
 def questions(data: QADataset) -> str:
     """A checksum of all questions: ids, texts, gold, candidates and answers."""
-    return hashlib.sha256(
-        "".join(map(repr, data.questions)).encode("utf-8", "surrogatepass")
-    ).hexdigest()
+    text = "".join(map(repr, data.questions))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def fingerprint(config: Mapping[str, Any]) -> str:
     """A checksum of the entries that determine the numbers; time, load and speed do not count."""
     compared = {name: value for name, value in config.items() if name not in _NO_DIFFERENCE}
-    return hashlib.sha256(json.dumps(compared, sort_keys=True, default=str).encode()).hexdigest()[
-        :16
-    ]
+    text = json.dumps(compared, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -37,12 +37,11 @@ def score(
     threads = get_num_threads()
     try:
         with warnings.catch_warnings():
-            # while ranx compiles
+            # numba warns of this cast in ranx's code.
             warnings.filterwarnings("ignore", message="unsafe cast from uint64 to int64")
             for queries, qrels, run in _groups_of_one_shape(gold, ranked):
-                # One thread: waking others takes longer than a thousand queries. "hits" is added
-                # because ranx raises
-                # KeyError for a single metric with a depth.
+                # One thread is fastest: starting others takes longer than a thousand queries.
+                # The metric "hits" is added because ranx raises KeyError for a single metric "@k".
                 by_metric = evaluate(qrels, run, [*scores, "hits"], return_mean=False, threads=1)
                 for name, column in scores.items():
                     column[queries] = by_metric[name]
@@ -56,11 +55,11 @@ def run_of(rankings: Iterable[Ranking], name: str) -> Any:
 
     Queries without hits are left out, as ranx cannot hold them.
     """
-    hits = {
-        ranking.query_id: {id_: 1.0 / rank for rank, id_ in enumerate(ranking.passage_ids, start=1)}
-        for ranking in rankings
-        if len(ranking)
-    }
+    hits = {}
+    for ranking in rankings:
+        if len(ranking):
+            ranked = enumerate(ranking.passage_ids, start=1)
+            hits[ranking.query_id] = {passage_id: 1.0 / rank for rank, passage_id in ranked}
     return _ranx().Run(hits, name=name)
 
 
@@ -95,10 +94,13 @@ def _groups_of_one_shape(
         if hits:
             groups.setdefault((len(relevant), len(hits)), []).append(query)
     for (_, length), queries in groups.items():
-        grades = [
-            sorted(gold[query].items(), key=lambda item: (-item[1], item[0])) for query in queries
-        ]
+        grades = [sorted(gold[query].items(), key=_by_falling_grade) for query in queries]
         run = np.empty((len(queries), length, 2))
         run[:, :, 0] = [ranked[query] for query in queries]
         run[:, :, 1] = 1 / np.arange(1, length + 1)
         yield queries, np.array(grades, dtype=np.float64), run
+
+
+def _by_falling_grade(item: tuple[int, int]) -> tuple[int, int]:
+    number, grade = item
+    return -grade, number

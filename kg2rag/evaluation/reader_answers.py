@@ -82,20 +82,18 @@ def read_answers(
     Raises RuntimeError: the plan was not confirmed; no question was answered for every system.
     """
     contexts = contexts_of(rankings, data, tokens, reading.tokens)
-    queries = [
-        Query(_key(name, question.id), question.text)
-        for question in data.questions
-        for name in contexts
-    ]
-    texts = [
-        context for of_question in zip(*contexts.values(), strict=True) for context in of_question
-    ]
+    queries = []
+    texts = []
+    for i, question in enumerate(data.questions):
+        for name, context in contexts.items():
+            queries.append(Query(_key(name, question.id), question.text))
+            texts.append(context[i])
     plan = reading.reader.plan(queries, texts)
     if plan.calls and reading.confirm is not None and not reading.confirm(str(plan)):
         raise RuntimeError(f"The plan was not confirmed, so nothing was sent: {plan}")
     answers = reading.reader.read(queries, texts)
     frames = [
-        _scored(name, texts, data, answers, reading.rules) for name, texts in contexts.items()
+        _scored(name, context, data, answers, reading.rules) for name, context in contexts.items()
     ]
     table = pd.concat(frames, ignore_index=True)
     _require_answers(table, data)
@@ -111,9 +109,9 @@ def contexts_of(
 ) -> dict[str, list[str]]:
     """System, then bound -> the context of each question."""
     gold = [_gold_ranking(data, question) for question in data.questions]
-    contexts = {
-        name: _passage_texts(tokens.cut(run, budget), data) for name, run in rankings.items()
-    }
+    contexts = {}
+    for name, run in rankings.items():
+        contexts[name] = _passage_texts(tokens.cut(run, budget), data)
     contexts[CLOSED_BOOK] = [""] * len(data)
     contexts[GOLD_PASSAGES] = _passage_texts(tokens.cut(gold, budget), data)
     return contexts
@@ -128,13 +126,12 @@ def _gold_ranking(data: QADataset, question: Question) -> Ranking:
 def _passage_texts(rankings: Sequence[Ranking], data: QADataset) -> list[str]:
     """The numbered passages of each ranking as one text."""
     contents = data.corpus.contents
-    return [
-        "\n\n".join(
-            f"[{rank}] {contents[row].strip()}"
-            for rank, row in enumerate(ranking.rows.tolist(), start=1)
-        )
-        for ranking in rankings
-    ]
+    texts = []
+    for ranking in rankings:
+        passages = [contents[row].strip() for row in ranking.rows.tolist()]
+        numbered = [f"[{rank}] {passage}" for rank, passage in enumerate(passages, start=1)]
+        texts.append("\n\n".join(numbered))
+    return texts
 
 
 def _scored(
@@ -151,9 +148,8 @@ def _scored(
             failure = str(failed[key])
         if text is not None:
             em, f1, *_ = score_answer(text, question.answers, rules)
-        rows.append(
-            (name, question.id, text, failure, em, f1, is_in_context(context, question.answers))
-        )
+        in_context = is_in_context(context, question.answers)
+        rows.append((name, question.id, text, failure, em, f1, in_context))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -163,10 +159,11 @@ def _require_answers(answers: pd.DataFrame, data: QADataset) -> None:
     of_systems = failed[~failed["system"].isin(BOUNDS)]
     if of_systems["query_id"].nunique() == len(data):
         first = failed.iloc[0]
+        counts = f"{len(failed)} of {len(answers)} requests failed"
+        place = f"{first['system']}, question {first['query_id']!r}"
         raise RuntimeError(
-            f"No question was answered for every system: {len(failed)} of {len(answers)} requests failed, the first "
-            f"for {first['system']}, question {first['query_id']!r}: {first['failure']}. Answers that came are stored, "
-            "and the same call goes on from there."
+            f"No question was answered for every system: {counts}. The first failure ({place}): "
+            f"{first['failure']}. Received answers are stored; the same call asks for the others."
         )
 
 
@@ -194,10 +191,9 @@ def bounds_table(answers: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 def passage_gains(answers: pd.DataFrame) -> FloatArray:
     """The gain in F1 by the gold passages, of each question answered with and without them."""
-    f1_of = {
-        bound: answers[answers["system"] == bound].set_index("query_id")[F1] for bound in BOUNDS
-    }
-    return (f1_of[GOLD_PASSAGES] - f1_of[CLOSED_BOOK]).dropna().to_numpy(dtype=float)
+    with_passages = answers[answers["system"] == GOLD_PASSAGES].set_index("query_id")[F1]
+    without = answers[answers["system"] == CLOSED_BOOK].set_index("query_id")[F1]
+    return (with_passages - without).dropna().to_numpy(dtype=float)
 
 
 def uses_passages(answers: pd.DataFrame, seed: int) -> bool:

@@ -46,9 +46,8 @@ class Comparison(report.Tabular, ScoredRuns):
 
     def __repr__(self) -> str:
         means = self.to_frame().round(4).to_string()
-        return visible(
-            f"Comparison of {len(self.systems)} systems on {report.headline(self.config)}\n{means}"
-        )
+        title = f"Comparison of {len(self.systems)} systems on {report.headline(self.config)}"
+        return visible(f"{title}\n{means}")
 
     def __getitem__(self, name: str) -> pd.Series[Any]:
         """The means of a metric by system, or of a system by metric. KeyError for other names."""
@@ -71,9 +70,8 @@ class Comparison(report.Tabular, ScoredRuns):
         whether the system returns more than the others, see `returned_sizes.larger_sets`.
         """
         frame = self.scores.pivot_table(index="system", columns="metric", values="mean", sort=False)
-        frame = frame.loc[self.systems, self.metrics].assign(
-            ms_per_query=pd.Series(self.ms_per_query)
-        )
+        frame = frame.loc[self.systems, self.metrics]
+        frame = frame.assign(ms_per_query=pd.Series(self.ms_per_query))
         if len(self.sizes):
             deepest = self.sizes[self.sizes["k"] == self.sizes["k"].max()].set_index("system")
             frame["tokens_per_query"] = deepest["tokens"]
@@ -154,9 +152,8 @@ class Comparison(report.Tabular, ScoredRuns):
 
         See `significance.against_placebo`.
         """
-        return significance.against_placebo(
-            self.per_query, self.per_seed, self.require_metric(metric)
-        )
+        metric = self.require_metric(metric)
+        return significance.against_placebo(self.per_query, self.per_seed, metric)
 
     def budgets(self) -> pd.DataFrame:
         """Hits and tokens of each system, and their ratios to the median of the others."""
@@ -245,12 +242,11 @@ class Comparison(report.Tabular, ScoredRuns):
         if not texts:
             storage.save(storage.without_texts(values), folder, page=None, data=None)
             return folder
+        data = None if self.inputs is None else self.inputs.data
         with progress_bar(2, "report and files", "step") as bar:
             page = self.to_html()
             bar.update()
-            storage.save(
-                values, folder, page=page, data=None if self.inputs is None else self.inputs.data
-            )
+            storage.save(values, folder, page=page, data=data)
             bar.update()
         return folder / "report.html"
 

@@ -12,14 +12,8 @@ from kg2rag.evaluation.passage_tokens import PassageTokens
 from kg2rag.evaluation.ranx_scores import score
 from kg2rag.types import FloatArray, GoldUnit, IntArray, QADataset, Ranking
 
-TOKEN_BUDGETS = (
-    1,
-    2,
-    3,
-    5,
-    7,
-    *(step * 10**exponent for exponent in range(5) for step in (10, 15, 20, 30, 50, 70)),
-)
+_STEPS = (1, 1.5, 2, 3, 5, 7)
+TOKEN_BUDGETS = (1, 2, 3, 5, 7, *(int(step * 10**n) for n in range(1, 6) for step in _STEPS))
 """Numbers of tokens at which the token curve may be measured: about evenly spaced on a log axis."""
 LARGER_RATIO = 1.10
 """A system returns more than the others above this ratio of its hits or tokens to the median of theirs."""
@@ -63,18 +57,14 @@ def _medians_of_others(values: pd.Series) -> pd.Series:
 
 def larger_sets(sizes: pd.DataFrame) -> dict[str, str]:
     """System -> the largest ratio to the others, in words; only systems that are `larger`."""
-    frame = against_others(sizes).melt(
-        ["system", "k"], ["tokens_ratio", "hits_ratio"], ignore_index=False
-    )
-    # Rounded, so that a table that was saved with six decimals gives the same words.
+    ratios = ["tokens_ratio", "hits_ratio"]
+    frame = against_others(sizes).melt(["system", "k"], ratios, ignore_index=False)
+    # Rounded ratios give the same words for a table that was saved with six decimals.
     larger = frame[frame["value"] > LARGER_RATIO].round({"value": 4}).sort_index(kind="stable")
-    worst = (
-        larger.sort_values("value", ascending=False, kind="stable")
-        .drop_duplicates("system")
-        .sort_index()
-    )
+    by_ratio = larger.sort_values("value", ascending=False, kind="stable")
+    largest = by_ratio.drop_duplicates("system").sort_index()
     words = {}
-    for system, k, variable, ratio in worst.itertuples(index=False):
+    for system, k, variable, ratio in largest.itertuples(index=False):
         unit = variable.removesuffix("_ratio")
         words[system] = f"{ratio:.2f} times the {unit} of the others (median) within the first {k}"
     return words
@@ -95,11 +85,13 @@ def token_curve(
     runs : system -> rankings of all questions, in their order; several times over for several
         seeds.
     """
-    counts_of = {name: tokens.count(rankings) for name, rankings in runs.items()}
-    reach_of = {name: _token_reach(counts, k) for name, counts in counts_of.items()}
-    budgets = _budgets(
-        [count for counts in counts_of.values() for count in counts], max(reach_of.values())
-    )
+    all_counts: list[IntArray] = []
+    reach_of = {}
+    for name, rankings in runs.items():
+        counts = tokens.count(rankings)
+        all_counts += counts
+        reach_of[name] = _token_reach(counts, k)
+    budgets = _budgets(all_counts, max(reach_of.values()))
     columns = {}
     for name, rankings in runs.items():
         recall = _recall_within(rankings, data, tokens, budgets.tolist(), unit)
@@ -119,10 +111,10 @@ def _budgets(counts: Sequence[IntArray], reach: float) -> IntArray:
     """
     returned = [count for count in counts if len(count)]
     shortest = min((int(count.min()) for count in returned), default=1)
-    longest = int(min(reach, max((int(count.sum()) for count in returned), default=1)))
-    return np.array(
-        [*(budget for budget in TOKEN_BUDGETS if shortest <= budget < longest), longest]
-    )
+    longest = max((int(count.sum()) for count in returned), default=1)
+    last = int(min(reach, longest))
+    between = [budget for budget in TOKEN_BUDGETS if shortest <= budget < last]
+    return np.array([*between, last])
 
 
 def _recall_within(
@@ -134,8 +126,8 @@ def _recall_within(
 ) -> FloatArray:
     """(n_budgets,) mean recall within each budget, all in one call of ranx."""
     width = max(1, *(len(ranking) for ranking in rankings))
-    # ranx takes queries of one shape: rankings are padded with numbers of no passage, which do not
-    # change recall.
+    # ranx takes queries of one shape, so rankings are padded. Negative numbers are no passages
+    # and do not change recall.
     filler = list(range(-1, -width - 1, -1))
     ranked: list[list[int]] = []
     gold: list[Mapping[int, int]] = []

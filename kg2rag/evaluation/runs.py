@@ -45,10 +45,19 @@ LIBRARIES = ("bm25s", "faiss-cpu", "numpy", "scipy")
 WITH_PATHS = 20
 """Hits of a ranking whose paths are kept: a path is often computed only when it is displayed."""
 _TRIPLE = pa.struct(
-    [(name, pa.string()) for name in ("head", "relation", "tail", "passage_id", "description")]
-    + [(name, pa.float64()) for name in ("strength", "confidence")]
+    [
+        ("head", pa.string()),
+        ("relation", pa.string()),
+        ("tail", pa.string()),
+        ("passage_id", pa.string()),
+        ("description", pa.string()),
+        ("strength", pa.float64()),
+        ("confidence", pa.float64()),
+    ]
 )
-_NAMES = tuple(_TRIPLE.names)  # arrow works the names out at every look
+_NAMES = tuple(_TRIPLE.names)  # a struct type computes its names at each access
+_PART = pa.struct([("name", pa.string()), ("values", pa.list_(pa.float64()))])
+_PATH = pa.struct([("row", pa.int64()), ("triples", pa.list_(_TRIPLE))])
 SCHEMA = pa.schema(
     [
         ("query_id", pa.string()),
@@ -56,8 +65,8 @@ SCHEMA = pa.schema(
         ("scores", pa.list_(pa.float64())),
         ("stages", pa.list_(pa.string())),
         ("stage_codes", pa.list_(pa.int8())),
-        ("parts", pa.list_(pa.struct([("name", pa.string()), ("values", pa.list_(pa.float64()))]))),
-        ("paths", pa.list_(pa.struct([("row", pa.int64()), ("triples", pa.list_(_TRIPLE))]))),
+        ("parts", pa.list_(_PART)),
+        ("paths", pa.list_(_PATH)),
         ("notes", pa.string()),
     ]
 )
@@ -125,12 +134,10 @@ def run(
     worker = _Worker(name, system, data, k, kbs, min(batch_size, BLOCK), cache, fresh)
     blocks = _blocks(data)
     entries = list(map(worker.find, blocks))
-    missing = [
-        query
-        for block, entry in zip(blocks, entries, strict=True)
-        if entry is None
-        for query in block
-    ]
+    missing: list[Query] = []
+    for block, entry in zip(blocks, entries, strict=True):
+        if entry is None:
+            missing += block
     if missing:
         worker.prepare(missing)
     rankings: list[Ranking] = []
@@ -239,10 +246,8 @@ class _Cache:
 
     def _key(self, queries: Sequence[Query]) -> dict[str, object]:
         texts = repr([(query.id, query.text, query.candidates) for query in queries])
-        return {
-            **self.key,
-            "questions": hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest(),
-        }
+        checksum = hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()
+        return {**self.key, "questions": checksum}
 
 
 @dataclass
@@ -294,7 +299,7 @@ class _Worker:
             rankings, about = self.block(queries)
             if self.cache is None or self.outside:
                 return rankings, about
-            # What is kept is read, so that a run is the same however often it is asked for.
+            # A stored block is read back, so that the first run equals all later ones.
             entry = self.cache.write(queries, rankings, about, fresh=self.fresh)
         rows = read_parquet(entry / RANKINGS).to_pylist()
         return [_ranking(row, self.data.corpus.ids) for row in rows], read_json(entry / ABOUT)
@@ -307,7 +312,7 @@ class _Worker:
             empty_unwatched(self.walk.memos)
         with noted(f"System {self.name!r} failed while its indexes and vectors were built."):
             if hasattr(self.system, "prepare"):
-                # of one query, which `retrieve` sets apart
+                # `retrieve` reports a query without an answer.
                 with self._watched(), suppress(UnansweredError):
                     self.system.prepare(queries)
         if self.kbs:
@@ -342,10 +347,8 @@ class _Worker:
         self.unanswered = []
         for start in range(0, len(queries), self.batch_size):
             batch = queries[start : start + self.batch_size]
-            first = batch[0]
-            with noted(
-                f"System {self.name!r} failed in the batch that begins with query {first.id!r}: {first.text!r}"
-            ):
+            first = f"{batch[0].id!r}: {batch[0].text!r}"
+            with noted(f"System {self.name!r} failed in the batch that begins with query {first}"):
                 rankings += self._batch(batch)
                 self.has_answers |= len(self.unanswered) < len(rankings)
                 if len(self.unanswered) == len(queries) and not self.has_answers:
@@ -391,21 +394,21 @@ class _Worker:
 
 
 def _row(ranking: Ranking) -> dict[str, Any]:
-    paths = ((row, ranking.paths.get(row, ())) for row in ranking.rows[:WITH_PATHS].tolist())
+    """The row of a ranking, as `SCHEMA` has it."""
+    paths = []
+    for row in ranking.rows[:WITH_PATHS].tolist():
+        path = ranking.paths.get(row, ())
+        if path:
+            triples = [{name: getattr(triple, name) for name in _NAMES} for triple in path]
+            paths.append({"row": row, "triples": triples})
     return {
-        **{
-            name: getattr(ranking, name)
-            for name in ("query_id", "rows", "scores", "stages", "stage_codes")
-        },
+        "query_id": ranking.query_id,
+        "rows": ranking.rows,
+        "scores": ranking.scores,
+        "stages": ranking.stages,
+        "stage_codes": ranking.stage_codes,
         "parts": [{"name": name, "values": values} for name, values in ranking.score_parts.items()],
-        "paths": [
-            {
-                "row": row,
-                "triples": [{name: getattr(triple, name) for name in _NAMES} for triple in path],
-            }
-            for row, path in paths
-            if path
-        ],
+        "paths": paths,
         "notes": json.dumps(ranking.notes.to_json(), ensure_ascii=False),
     }
 
@@ -413,6 +416,12 @@ def _row(ranking: Ranking) -> dict[str, Any]:
 def _ranking(row: Mapping[str, Any], ids: Sequence[str]) -> Ranking:
     """The ranking of a row; `ids` are those of the corpus whose rows it counts."""
     codes = row["stage_codes"]
+    score_parts = {}
+    for part in row["parts"]:
+        score_parts[part["name"]] = np.array(part["values"], dtype=np.float64)
+    paths = {}
+    for path in row["paths"]:
+        paths[path["row"]] = tuple(Triple(**triple) for triple in path["triples"])
     return Ranking(
         row["query_id"],
         np.array(row["rows"], dtype=np.int64),
@@ -420,12 +429,7 @@ def _ranking(row: Mapping[str, Any], ids: Sequence[str]) -> Ranking:
         ids,
         stages=tuple(row["stages"]),
         stage_codes=None if codes is None else np.array(codes, dtype=np.int8),
-        score_parts={
-            part["name"]: np.array(part["values"], dtype=np.float64) for part in row["parts"]
-        },
-        paths={
-            path["row"]: tuple(Triple(**triple) for triple in path["triples"])
-            for path in row["paths"]
-        },
+        score_parts=score_parts,
+        paths=paths,
         notes=Notes.from_json(json.loads(row["notes"])),
     )

@@ -116,9 +116,8 @@ class ScoredRuns:
     @property
     def ms_per_query(self) -> dict[str, float]:
         """System -> milliseconds per query, warm; NaN if not measured, see `runs.Run`."""
-        return {
-            name: math.nan if ms is None else ms for name, ms in self.config["ms_per_query"].items()
-        }
+        times = self.config["ms_per_query"]
+        return {name: math.nan if ms is None else ms for name, ms in times.items()}
 
     @property
     def build_seconds(self) -> dict[str, float]:
@@ -136,7 +135,9 @@ class ScoredRuns:
     @property
     def missing_answers(self) -> int:
         """The number of questions, over all systems and bounds, that the reader did not answer."""
-        return 0 if self.answers is None else int(self.answers["failure"].notna().sum())
+        if self.answers is None:
+            return 0
+        return int(self.answers["failure"].notna().sum())
 
     def is_untested(self, metric: str) -> bool:
         """Whether a metric has no test, as with a reader that does not use passages."""
@@ -179,9 +180,8 @@ def score_runs(
     """
     metrics, k, baseline, unit, tokens, seed = scoring
     depths = _curve_depths(k)
-    score = partial(
-        checked_scores, data=data, metrics=_with_recalls(metrics, depths), unit=unit, tokens=tokens
-    )
+    measured = _with_recalls(metrics, depths)
+    score = partial(checked_scores, data=data, metrics=measured, unit=unit, tokens=tokens)
     seed_frames = {name: [score(run.rankings) for run in seeds] for name, seeds in runs.items()}
     frames = {name: mean_frame(seeds) for name, seeds in seed_frames.items()}
     names = [metric.name for metric in metrics]
@@ -192,9 +192,8 @@ def score_runs(
         frames = {name: frame.join(_answer_scores(answers, name)) for name, frame in frames.items()}
         if not uses_passages(answers, seed):
             untested = [EM, F1]
-    per_query = per_query_table(
-        frames, data, names, {name: seeds[0].rankings for name, seeds in runs.items()}
-    )
+    first_rankings = {name: seeds[0].rankings for name, seeds in runs.items()}
+    per_query = per_query_table(frames, data, names, first_rankings)
     scores = score_table(per_query, names, baseline, per_seed, seed=seed)
     scores.loc[scores["metric"].isin(untested), ["p_holm", *TESTS]] = np.nan
     rankings = {name: _all_rankings(seeds) for name, seeds in runs.items()}
@@ -227,10 +226,8 @@ def _curve_depths(k: int) -> list[int]:
 def _with_recalls(metrics: Sequence[Metric], depths: Sequence[int]) -> list[Metric]:
     """The metrics, and recall at each depth that is not among them."""
     names = [metric.name for metric in metrics]
-    return [
-        *metrics,
-        *(Metric.parse(f"recall@{depth}") for depth in depths if f"recall@{depth}" not in names),
-    ]
+    recalls = [f"recall@{depth}" for depth in depths]
+    return [*metrics, *(Metric.parse(recall) for recall in recalls if recall not in names)]
 
 
 def _all_rankings(runs: Sequence[Run]) -> list[Ranking]:
@@ -253,15 +250,13 @@ def _means_per_seed(
     for name, seed_frames in frames.items():
         if len(seed_frames) > 1:
             for number, frame in enumerate(seed_frames, start=1):
-                rows.append(
-                    {"system": name, "run": number, **frame[list(metrics)].mean().to_dict()}
-                )
+                means = frame[list(metrics)].mean().to_dict()
+                rows.append({"system": name, "run": number, **means})
     return pd.DataFrame(rows) if rows else None
 
 
 def _recall_curve(frames: Mapping[str, pd.DataFrame], depths: Sequence[int]) -> pd.DataFrame:
-    columns = {
-        name: [float(frame[f"recall@{depth}"].mean()) for depth in depths]
-        for name, frame in frames.items()
-    }
+    columns = {}
+    for system, frame in frames.items():
+        columns[system] = [float(frame[f"recall@{depth}"].mean()) for depth in depths]
     return pd.DataFrame(columns, index=pd.Index(depths, name="k"))

@@ -26,29 +26,10 @@ COUNTS = ("wins", "ties", "losses")
 TESTS = ("p_t_holm", "effect_size", "detectable", "p_best", "seed_sd")
 """Further columns that may be blank."""
 COLUMNS = ("system", "metric", "mean", "ci_low", "ci_high", "p_holm", *COUNTS, *TESTS)
-PAIR_COLUMNS = (
-    "a",
-    "b",
-    "difference",
-    "p",
-    "p_holm",
-    "p_t",
-    "p_t_holm",
-    "effect_size",
-    "detectable",
-    *COUNTS,
+PAIR_COLUMNS = tuple(
+    "a b difference p p_holm p_t p_t_holm effect_size detectable wins ties losses".split()
 )
-PLACEBO_COLUMNS = (
-    "strategy",
-    "graph",
-    "mean",
-    "placebo",
-    "gain",
-    "ci_low",
-    "ci_high",
-    "p",
-    "p_holm",
-)
+PLACEBO_COLUMNS = tuple("strategy graph mean placebo gain ci_low ci_high p p_holm".split())
 SHUFFLED = "-shuffled"
 """The placebo of a graph is called by the graph's name and this suffix."""
 
@@ -93,13 +74,9 @@ def score_table(
     table = pd.concat(tables).set_index(["system", "metric"]).loc[order].reset_index()
     table = table.reindex(columns=COLUMNS)
     if per_seed is not None:
-        spread = (
-            per_seed.drop(columns="run")
-            .groupby("system")
-            .std(ddof=1)
-            .reindex(systems, columns=list(metrics))
-        )
-        table["seed_sd"] = spread.to_numpy(dtype=np.float64).ravel()
+        deviations = per_seed.drop(columns="run").groupby("system").std(ddof=1)
+        deviations = deviations.reindex(systems, columns=list(metrics))
+        table["seed_sd"] = deviations.to_numpy(dtype=np.float64).ravel()
     return table.astype(dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(("p_holm", *TESTS), float))
 
 
@@ -203,9 +180,8 @@ def _tests_against(
     `p` has the p-values, (n_others, n_metrics).
     """
     other_systems = [name for name in scores if name != baseline]
-    tests = pd.DataFrame(product(other_systems, metrics), columns=["system", "metric"]).assign(
-        p_holm=corrected(p)
-    )
+    tests = pd.DataFrame(product(other_systems, metrics), columns=["system", "metric"])
+    tests["p_holm"] = corrected(p)
     tests[list(COUNTS)] = win_tie_loss(_differences(scores, baseline))
     return tests
 
@@ -224,9 +200,8 @@ def _add_tests_of_one_set(
 
 def _differences(scores: Mapping[str, FloatArray], baseline: str) -> FloatArray:
     """(n_queries, n_others * n_metrics): each other system less the baseline."""
-    return np.concatenate(
-        [scores[name] - scores[baseline] for name in scores if name != baseline], axis=1
-    )
+    differences = [scores[name] - scores[baseline] for name in scores if name != baseline]
+    return np.concatenate(differences, axis=1)
 
 
 def _mark_best(
@@ -273,9 +248,8 @@ def p_of_best(
 
 def corrected(p: FloatArray) -> FloatArray:
     """Holm-corrected p-values of (n_tests, n_families), flat, row by row; NaN without p-values."""
-    return np.stack(
-        [family if np.isnan(family).any() else holm(family) for family in p.T], axis=1
-    ).ravel()
+    families = [family if np.isnan(family).any() else holm(family) for family in p.T]
+    return np.stack(families, axis=1).ravel()
 
 
 def pair_table(scores: Mapping[str, FloatArray], seed: int = 0) -> pd.DataFrame:
@@ -326,9 +300,8 @@ def against_placebo(
     Raises ValueError: a placebo was shuffled only once, so that its variance is unknown.
     """
     rows = []
-    wide = per_query.pivot_table(
-        index="query_id", columns="system", values=metric, sort=False
-    ).astype(float)
+    wide = per_query.pivot_table(index="query_id", columns="system", values=metric, sort=False)
+    wide = wide.astype(float)
     for system in wide.columns:
         shuffled = f"{system}{SHUFFLED}"
         if shuffled not in wide.columns or "." not in system:
@@ -364,13 +337,12 @@ def _gain_over(
     from scipy.stats import t
 
     gain = float(differences.mean())
-    variances = [
-        (sample.var(ddof=1) / len(sample), len(sample) - 1) for sample in (differences, shufflings)
-    ]
-    variance = sum(part for part, _ in variances)
+    variances = np.array([part.var(ddof=1) / len(part) for part in (differences, shufflings)])
+    degrees = np.array([len(differences) - 1, len(shufflings) - 1])
+    variance = float(variances.sum())
     if variance <= EQUAL**2:
         return gain, gain, gain, float(abs(gain) <= EQUAL)
-    freedom = variance**2 / sum(part**2 / degrees for part, degrees in variances)
+    freedom = variance**2 / float((variances**2 / degrees).sum())
     error = np.sqrt(variance)
     half = float(t.ppf(0.975, freedom) * error)
     return gain, gain - half, gain + half, float(2 * t.sf(abs(gain) / error, freedom))

@@ -38,11 +38,12 @@ MIN_QUESTIONS = 10
 """Questions from which the spread of differences is used to plan: of fewer it is hardly known."""
 SIMULATIONS = 1_000
 """Question sets drawn to find a power, which is then known to about .013."""
-# 1/unit divides 1/2 … 1/10, their thirds, 1/11 and 1/12, 1/13 … 1/16
+# The units are 1 / these numbers; they divide 1/2 … 1/10, their thirds, 1/11, 1/12, 1/13 … 1/16.
 _UNITS = (2520, 7560, 27720, 720720)
 _CELLS = 2_000_000  # resampled scores in memory at once; 16 MB
 _STEPS = 300_000_000  # additions that an exact test may cost: a third of a second
-# sums beyond the observed one at which p is known to 7 % [Besag & Clifford, Biometrika 78, 1991]
+# Sums beyond the observed one, from which p has a standard error of 7 % [Besag & Clifford,
+# Biometrika 78, 1991].
 _ENOUGH = 200
 
 
@@ -80,13 +81,8 @@ def interval_of_mean(
     from scipy.stats import bootstrap
 
     table, is_single = columns(values)
-    if bounds is not None and not (
-        bounds[0] - EQUAL <= table.min() and table.max() <= bounds[1] + EQUAL
-    ):
-        raise ValueError(
-            f"Scores lie between {table.min():g} and {table.max():g}, bounds are {bounds}. Pass the range of the "
-            "metric, or None if it has none."
-        )
+    if bounds is not None:
+        _require_bounds(table, bounds)
     n = table.shape[1]
     low, high = np.full(len(table), np.nan), np.full(len(table), np.nan)
     equal = np.ptp(table, axis=1) <= EQUAL
@@ -99,15 +95,28 @@ def interval_of_mean(
     low[binary], high[binary] = _wilson(table[binary].sum(axis=1), n)
     graded = ~equal & ~binary & (n > 1)
     if graded.any():
-        low[graded], high[graded] = bootstrap(
+        result = bootstrap(
             (np.arange(n),),
             _means_of_rows(table[graded]),
             n_resamples=resamples,
+            method="BCa",
             vectorized=True,
             batch=max(1, _CELLS // n),
             rng=np.random.default_rng(seed),
-        ).confidence_interval  # by BCa
+        )
+        low[graded], high[graded] = result.confidence_interval
     return (low[0], high[0]) if is_single else (low, high)
+
+
+def _require_bounds(table: FloatArray, bounds: tuple[float, float]) -> None:
+    """Raise ValueError if a score lies outside the bounds."""
+    lowest = table.min()
+    highest = table.max()
+    if lowest < bounds[0] - EQUAL or highest > bounds[1] + EQUAL:
+        raise ValueError(
+            f"Scores lie between {lowest:g} and {highest:g}, bounds are {bounds}. Pass the range of "
+            "the metric, or None if it has none."
+        )
 
 
 def _means_of_rows(table: FloatArray) -> Callable[..., FloatArray]:
@@ -136,7 +145,9 @@ def _wilson(successes: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
     centre = share + z**2 / (2 * n)
     width = z * np.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
     scale = 1 + z**2 / n
-    return np.maximum(0, (centre - width) / scale), np.minimum(1, (centre + width) / scale)
+    low = np.maximum(0, (centre - width) / scale)
+    high = np.minimum(1, (centre + width) / scale)
+    return low, high
 
 
 def interval_of_sum(
@@ -230,9 +241,8 @@ def _resampled(table: FloatArray, resamples: int, seed: int) -> FloatArray:
     remaining = resamples
     while remaining > 0 and len(undecided):
         signs = rng.integers(0, 2, (min(step, remaining), table.shape[1])) * 2.0 - 1
-        n_beyond[undecided] += (np.abs(signs @ table[undecided].T) >= observed[undecided]).sum(
-            axis=0
-        )
+        sums = np.abs(signs @ table[undecided].T)
+        n_beyond[undecided] += (sums >= observed[undecided]).sum(axis=0)
         drawn[undecided] += len(signs)
         undecided = undecided[n_beyond[undecided] < _ENOUGH]
         remaining -= step
@@ -354,9 +364,9 @@ def interval_of_difference(
     end = max(1.0, np.abs(values).max())
     unseen_low = 1 - (low_level / 2) ** (1 / len(values))
     unseen_high = 1 - (high_level / 2) ** (1 / len(values))
-    return float(min(low, mean - unseen_low * (end + mean))), float(
-        max(high, mean + unseen_high * (end - mean))
-    )
+    low = min(low, mean - unseen_low * (end + mean))
+    high = max(high, mean + unseen_high * (end - mean))
+    return float(low), float(high)
 
 
 def _subset_means(values: FloatArray, seed: int) -> FloatArray:
@@ -422,6 +432,6 @@ def spread_factors(n: int) -> tuple[float, float]:
 
     tail = (1 - SPREAD_LEVEL) / 2
     degrees = n - 1
-    return math.sqrt(degrees / chi2.isf(tail, degrees)), math.sqrt(
-        degrees / chi2.ppf(tail, degrees)
-    )
+    low = math.sqrt(degrees / chi2.isf(tail, degrees))
+    high = math.sqrt(degrees / chi2.ppf(tail, degrees))
+    return low, high

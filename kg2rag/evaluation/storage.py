@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import pandas as pd
 
@@ -30,15 +30,8 @@ CONFIG = "config.json"
 COMPARED_SETS = "sets.json"
 """Names the folders of the comparisons on several sets, in the folder that holds them and their summary."""
 ANSWERS = "answers.parquet"
-_NAMES = (
-    CONFIG,
-    ANSWERS,
-    "scores.csv",
-    "per_query.parquet",
-    "qrels.trec",
-    "report.html",
-    *(f"{name}.csv" for name in _TABLES),
-)
+_TABLE_NAMES = tuple(f"{name}.csv" for name in _TABLES)
+_NAMES = (CONFIG, ANSWERS, "scores.csv", "per_query.parquet", "qrels.trec", "report.html")
 _SUMMARY_NAMES = (COMPARED_SETS, "macro.csv", "report.html")
 FILES, CHECKSUM = "files", "sha256"
 """Keys of config.json that are no part of the configuration: the checksums of the other files, and its own."""
@@ -60,7 +53,8 @@ def require_place(directory: Path, *, several: bool = False, systems: Iterable[s
         raise DataError(
             f"{directory} holds {held}: {obstacle.name} is in the way of the results. Name another folder."
         )
-    check_outputs(directory, _SUMMARY_NAMES if several else [*_NAMES, *map(_run_name, systems)])
+    names = (*_NAMES, *_TABLE_NAMES, *map(_run_name, systems))
+    check_outputs(directory, _SUMMARY_NAMES if several else names)
     if config.is_file():
         _former_config(config)
 
@@ -76,11 +70,17 @@ def _former_config(path: Path) -> Mapping[str, Any]:
         raise DataError(
             f"{error} It is in the way of the results: name another folder, or delete it."
         ) from None
-    if not (isinstance(config, dict) and isinstance(config.get("systems"), dict)):
+    if not _is_configuration(config):
         raise DataError(
-            f"{path} is not a comparison's, and would be overwritten. Name another folder for the results."
+            f"{path} is not the configuration of a comparison and would be overwritten. Name "
+            "another folder for the results."
         )
     return config
+
+
+def _is_configuration(content: object) -> TypeGuard[dict[str, Any]]:
+    """Whether the content of a JSON file is the configuration of a comparison."""
+    return isinstance(content, dict) and isinstance(content.get("systems"), dict)
 
 
 def _run_name(system: str) -> str:
@@ -113,11 +113,11 @@ def save(
     The files of an earlier comparison in the folder are replaced.
     """
     require_place(directory, systems=values["rankings"])
-    files = {
-        f"{name}.csv": csv_of(values[name], index=index is not None, float_format="%.6f").encode()
-        for name, index in {"scores": None, **_TABLES}.items()
-        if values[name] is not None
-    }
+    files = {}
+    for name, index in {"scores": None, **_TABLES}.items():
+        if values[name] is not None:
+            text = csv_of(values[name], index=index is not None, float_format="%.6f")
+            files[f"{name}.csv"] = text.encode()
     files["per_query.parquet"] = values["per_query"].to_parquet(index=False)
     if values["answers"] is not None:
         files[ANSWERS] = values["answers"].to_parquet(index=False)
@@ -127,28 +127,28 @@ def save(
         files["qrels.trec"] = trec.dump_qrels(data.qrels).encode()
     if page is not None:
         files["report.html"] = page.encode()
-    write_outputs(
-        directory, "comparison", {**files, CONFIG: _config(values["config"], files)}, last=CONFIG
-    )
+    files[CONFIG] = _config(values["config"], files)
+    write_outputs(directory, "comparison", files, last=CONFIG)
 
 
 def _config(config: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
     """The content of config.json: configuration and checksums of all files."""
     about = json.loads(json.dumps(dict(config), default=str))
     about[FILES] = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
-    return (
-        json.dumps({**about, CHECKSUM: checksum_of(about)}, indent=1, ensure_ascii=False) + "\n"
-    ).encode()
+    text = json.dumps({**about, CHECKSUM: checksum_of(about)}, indent=1, ensure_ascii=False)
+    return f"{text}\n".encode()
 
 
 def save_summary(directory: Path, sets: Collection[str], table: pd.DataFrame, page: str) -> None:
     """Write the summary of comparisons on several sets, which lie in folders of these names."""
     require_place(directory, several=True)
-    names = (json.dumps({"sets": list(sets)}, ensure_ascii=False) + "\n").encode()
-    files = {"macro.csv": csv_of(table, float_format="%.6f").encode(), "report.html": page.encode()}
-    write_outputs(
-        directory, "summary of comparisons", {**files, COMPARED_SETS: names}, last=COMPARED_SETS
-    )
+    names = json.dumps({"sets": list(sets)}, ensure_ascii=False)
+    files = {
+        "macro.csv": csv_of(table, float_format="%.6f").encode(),
+        "report.html": page.encode(),
+        COMPARED_SETS: f"{names}\n".encode(),
+    }
+    write_outputs(directory, "summary of comparisons", files, last=COMPARED_SETS)
 
 
 def without_texts(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,9 +158,9 @@ def without_texts(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     depth = int(values["sizes"]["k"].max()) if len(values["sizes"]) else 1
     per_query = values["per_query"].assign(question="").drop(columns="notes", errors="ignore")
-    rankings = {
-        name: [ranking.top(depth) for ranking in run] for name, run in values["rankings"].items()
-    }
+    rankings = {}
+    for name, run in values["rankings"].items():
+        rankings[name] = [ranking.top(depth) for ranking in run]
     answers = values["answers"]
     if answers is not None:
         answers = answers.assign(answer=None)
@@ -177,14 +177,15 @@ def load(directory: Path) -> dict[str, Any]:
     rankings = {}
     for name in config["systems"]:
         rankings[name] = trec.as_rankings(trec.load(directory / _run_name(name)), queries)
+    answers = None
+    if (directory / ANSWERS).is_file():
+        answers = pd.read_parquet(directory / ANSWERS)
     return {
         "rankings": rankings,
         "per_query": per_query,
         "config": config,
         "scores": _read_scores(directory / "scores.csv"),
-        "answers": pd.read_parquet(directory / ANSWERS)
-        if (directory / ANSWERS).is_file()
-        else None,
+        "answers": answers,
         **{name: _read_table(directory / f"{name}.csv", index) for name, index in _TABLES.items()},
     }
 
@@ -213,11 +214,7 @@ def configuration(directory: Path) -> Mapping[str, Any]:
     """The configuration of a saved comparison whose files all have their checksums."""
     path = directory / CONFIG
     config = read_json(path)
-    if not (
-        isinstance(config, dict)
-        and isinstance(config.get("systems"), dict)
-        and "baseline" in config
-    ):
+    if not _is_configuration(config) or "baseline" not in config:
         raise DataError(f"{path}: no configuration of a comparison. Was another file put there?")
     checksum = config.pop(CHECKSUM, "missing")
     if checksum != checksum_of(config):

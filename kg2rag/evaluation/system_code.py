@@ -40,9 +40,9 @@ def system_code(parameters: object) -> str:
     if not modules:
         return ""
     files = {file for module in modules for file in _files_of(module)}
-    lines = [
-        f"{file.relative_to(PACKAGE).as_posix()} {code_checksum(file)}" for file in sorted(files)
-    ]
+    lines = []
+    for file in sorted(files):
+        lines.append(f"{file.relative_to(PACKAGE).as_posix()} {code_checksum(file)}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -51,12 +51,12 @@ def outdated_systems(config: Mapping[str, Any]) -> list[str]:
 
     `config` is its config.json.
     """
-    then = config.get(CODE, {})
-    return [
-        name
-        for name, parameters in config["parameters"].items()
-        if then.get(name) != system_code(parameters)
-    ]
+    recorded = config.get(CODE, {})
+    outdated = []
+    for name, parameters in config["parameters"].items():
+        if recorded.get(name) != system_code(parameters):
+            outdated.append(name)
+    return outdated
 
 
 def _modules_of(parameters: object) -> Iterator[str]:
@@ -100,11 +100,8 @@ def _files_of(module: str) -> tuple[Path, ...]:
     file = module_file(module)
     if file is None:
         return ()
-    data = [
-        path
-        for path in file.parent.iterdir()
-        if path.is_file() and path.suffix not in (".py", ".pyi", ".pyc")
-    ]
+    beside = [path for path in file.parent.iterdir() if path.is_file()]
+    data = [path for path in beside if path.suffix not in (".py", ".pyi", ".pyc")]
     return (file, *data)
 
 
@@ -128,8 +125,6 @@ def _drop_docstrings(node: ast.AST) -> None:
 
 
 def _is_text(line: ast.AST) -> bool:
-    return (
-        isinstance(line, ast.Expr)
-        and isinstance(line.value, ast.Constant)
-        and isinstance(line.value.value, str)
-    )
+    if not isinstance(line, ast.Expr) or not isinstance(line.value, ast.Constant):
+        return False
+    return isinstance(line.value.value, str)

@@ -185,10 +185,11 @@ class Verdict(HtmlPage):
             "ms_per_query": "{:,.1f} ms per question",
         }
         costs = self.costs[system]
-        parts = [
-            text.format(costs[name]) for name, text in texts.items() if not math.isnan(costs[name])
-        ]
-        return f"{system}: {', '.join(parts)}." if parts else ""
+        measured = [name for name in texts if not math.isnan(costs[name])]
+        if not measured:
+            return ""
+        parts = [texts[name].format(costs[name]) for name in measured]
+        return f"{system}: {', '.join(parts)}."
 
     def _take_line(self) -> str:
         reasons = {
@@ -247,10 +248,12 @@ def verdict(scored: ScoredRuns, metric: str, min_gain: float = MIN_GAIN) -> Verd
     gain = _gain(differences, len(graphs), len(plains), scored.seed)
     placebo = _gain_over_placebo(scored, metric, graph)
     answer = _answer(gain, placebo, min_gain)
-    ms, build = scored.ms_per_query, scored.build_seconds
+    more = None
+    if answer == "inconclusive":
+        more = more_questions(differences, min_gain)
     return Verdict(
         answer=answer,
-        more=more_questions(differences, min_gain) if answer == "inconclusive" else None,
+        more=more,
         take=graph if answer == "yes" else plain,
         graph=graph,
         plain=plain,
@@ -262,10 +265,7 @@ def verdict(scored: ScoredRuns, metric: str, min_gain: float = MIN_GAIN) -> Verd
         **gain._asdict(),
         placebo=placebo,
         reach=_reach(scored, graph),
-        costs={
-            name: {"build_seconds": build.get(name, math.nan), "ms_per_query": ms[name]}
-            for name in (graph, plain)
-        },
+        costs={name: _costs(scored, name) for name in (graph, plain)},
         kinds=_kinds(scored, metric, graph, plain),
         scale=scales(scored.scores)[metric],
         left_out=left_out(scored.config.get("data", {})),
@@ -281,17 +281,23 @@ def more_questions(differences: FloatArray, min_gain: float) -> tuple[int, int] 
     return fewest, most
 
 
+def _costs(scored: ScoredRuns, system: str) -> dict[str, float]:
+    """The seconds and milliseconds of a system; NaN if they were not measured."""
+    build_seconds = scored.build_seconds.get(system, math.nan)
+    return {"build_seconds": build_seconds, "ms_per_query": scored.ms_per_query[system]}
+
+
 def sides(scored: ScoredRuns) -> tuple[list[str], list[str]]:
     """The systems that read a graph, without placebos, and the systems that read none."""
-    systems = scored.systems
-    reading = set(scored.config["graph_systems"])
-    placebos = {
-        name
-        for name in systems
-        if name.endswith(SHUFFLED) and name.removesuffix(SHUFFLED) in systems
-    }
-    graphs = [name for name in systems if name in reading and name not in placebos]
-    plains = [name for name in systems if name not in reading and name not in placebos]
+    graphs = []
+    plains = []
+    for name in scored.systems:
+        if name.endswith(SHUFFLED) and name.removesuffix(SHUFFLED) in scored.systems:
+            continue  # a placebo
+        if name in scored.config["graph_systems"]:
+            graphs.append(name)
+        else:
+            plains.append(name)
     return graphs, plains
 
 
@@ -349,18 +355,18 @@ def _reach(scored: ScoredRuns, graph: str) -> dict[str, float] | None:
 def _kinds(scored: ScoredRuns, metric: str, graph: str, plain: str) -> pd.DataFrame:
     """Means by type, hops or number of gold passages: the first with few enough values."""
     max_kinds = max(2, scored.config["data"]["questions"] / QUESTIONS_PER_KIND)
-    usable = [
-        name for name in GROUPS if 1 < scored.per_query[name].nunique(dropna=False) <= max_kinds
-    ]
+    n_kinds = {name: scored.per_query[name].nunique(dropna=False) for name in GROUPS}
+    usable = [name for name in GROUPS if 1 < n_kinds[name] <= max_kinds]
     if not usable:
         return pd.DataFrame(columns=["kind", "questions", "plain", "graph", "gain"])
-    means = grouped_means(scored.per_query, usable[0], scored.metrics)
-    without, within = (means.xs(name, level="system") for name in (plain, graph))
-    kinds = without.index.astype(str)
-    if usable[0] != "type":
-        kinds += f" {usable[0]}"
-    table = pd.DataFrame(
-        {"questions": without["n"], "plain": without[metric], "graph": within[metric]}
-    )
+    group = usable[0]
+    means = grouped_means(scored.per_query, group, scored.metrics)
+    of_plain = means.xs(plain, level="system")
+    of_graph = means.xs(graph, level="system")
+    kinds = of_plain.index.astype(str)
+    if group != "type":
+        kinds += f" {group}"
+    columns = {"questions": of_plain["n"], "plain": of_plain[metric], "graph": of_graph[metric]}
+    table = pd.DataFrame(columns)
     table.insert(0, "kind", kinds)
     return table.assign(gain=table["graph"] - table["plain"]).reset_index(drop=True)

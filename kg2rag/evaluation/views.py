@@ -68,24 +68,25 @@ def _reader_note(scored: ScoredRuns) -> str:
     recall = _questions_text(questions_for(scored.scores_of(metric), scored.baseline, MIN_GAIN))
     means = [scored.answers.loc[scored.answers["system"] == bound, F1].mean() for bound in BOUNDS]
     closed_book, gold = (f"{100 * mean:.1f}" for mean in means)
+    points = f"{100 * MIN_GAIN:.0f} points of {metric}"
     if not uses_passages(scored.answers, scored.seed):
         return (
-            f"With this reader no number of questions tells the systems apart: gold passages do not raise {F1} "
-            f"significantly above an answer without passages ({closed_book} to {gold}), so its answers are not tested. "
-            f"By {metric} a difference of {100 * MIN_GAIN:.0f} points needs {recall}."
+            f"Gold passages do not raise {F1} of this reader significantly ({closed_book} without "
+            f"passages, {gold} with them). Its answers cannot separate the systems and are not "
+            f"tested. A difference of {points} needs {recall}."
         )
-    worth = MIN_GAIN * float(passage_gains(scored.answers).mean())
-    answers = _questions_text(questions_for(scored.scores_of(F1), scored.baseline, worth))
+    gain = MIN_GAIN * float(passage_gains(scored.answers).mean())
+    answers = _questions_text(questions_for(scored.scores_of(F1), scored.baseline, gain))
     return (
-        f"With this reader {answers} are needed to see these systems apart by {F1}; {metric} needs {recall} (80 % "
-        f"power; median over systems). Gold passages raise {F1} from {closed_book} to {gold}, so "
-        f"{100 * MIN_GAIN:.0f} points of {metric} are worth about {100 * worth:.1f} of {F1}."
+        f"Gold passages raise {F1} of this reader from {closed_book} to {gold}, so {points} "
+        f"correspond to about {100 * gain:.1f} points of {F1}. Such a difference needs {answers} "
+        f"by {F1} and {recall} by {metric} (80 % power; median over systems)."
     )
 
 
 def _questions_text(span: tuple[int, int] | None) -> str:
     if span is None:
-        return f"an unknown number of questions, since fewer than {MIN_QUESTIONS} were asked,"
+        return f"an unknown number of questions (fewer than {MIN_QUESTIONS} were asked)"
     return f"{count_range(*span)} questions"
 
 
@@ -95,8 +96,9 @@ def _failures_note(answers: pd.DataFrame) -> str:
         return ""
     first = failed.iloc[0]
     return (
-        f"{len(failed)} of {len(answers)} answers failed; their questions are left out of the scores of answers. The "
-        f"first: {first['system']}, question {first['query_id']!r}: {first['failure']}."
+        f"{len(failed)} of {len(answers)} answers failed; the scores of answers leave their "
+        f"questions out. The first failure ({first['system']}, question {first['query_id']!r}): "
+        f"{first['failure']}."
     )
 
 
@@ -110,9 +112,8 @@ def page_of(
 ) -> str:
     """The page of a comparison; see `Comparison.to_html`."""
     sheet = sheet_of(scored, with_stored=False)
-    scripts = {
-        "page.js": report.questions_json(scored.rankings, scored.per_query, sheet, data, megabytes)
-    }
+    questions = report.questions_json(scored.rankings, scored.per_query, sheet, data, megabytes)
+    scripts = {"page.js": questions}
     if scored.unjudged is not None:
         scripts["label.js"] = labelling_of(scored).data()
     varied = [name for name in GROUPS if len(scored.per_query[name].unique()) > 1]
@@ -169,7 +170,8 @@ def labelling_of(scored: ScoredRuns) -> report.Labelling:
     """
     if scored.unjudged is None:
         raise ValueError(
-            "No question without gold is at hand. with_questions(FILE) takes some, and compares anew."
+            "The comparison has no questions without gold. Add some by data.with_questions(FILE) and "
+            "compare again."
         )
     metric = f"recall@{scored.unjudged.k}"
     scores: list[list[float]] = []

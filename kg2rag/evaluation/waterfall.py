@@ -6,7 +6,7 @@ must be equal. The values of `lost_at` are defined in `kg2rag.types.trace.LOST_A
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -59,9 +59,8 @@ class Waterfall(HtmlPage):
         One column for each of `LOST_AT`; the row "all" comes last.
         """
         types = self.frame["type"].replace("", "unknown")
-        table = pd.crosstab(types, self.frame["lost_at"]).reindex(
-            columns=list(LOST_AT), fill_value=0
-        )
+        table = pd.crosstab(types, self.frame["lost_at"])
+        table = table.reindex(columns=list(LOST_AT), fill_value=0)
         if len(table) > 1:
             table.loc["all"] = table.sum()
         else:
@@ -106,22 +105,16 @@ class Waterfall(HtmlPage):
 
     def _case(self, passage: dict[Any, Any], gold_names: set[str]) -> dict[Any, Any]:
         """A lost passage as shown: title unless it is the id, rank, and the returned hits."""
-        return {
-            **passage,
-            "title": "" if passage["title"] == passage["gold"] else passage["title"],
-            "rank": "" if pd.isna(passage["rank"]) else int(passage["rank"]),
-            "returned": [
-                (title, title in gold_names) for title in self.returned[passage["query_id"]]
-            ],
-        }
+        title = "" if passage["title"] == passage["gold"] else passage["title"]
+        rank = "" if pd.isna(passage["rank"]) else int(passage["rank"])
+        returned = [(hit, hit in gold_names) for hit in self.returned[passage["query_id"]]]
+        return {**passage, "title": title, "rank": rank, "returned": returned}
 
     def _shown(self) -> pd.DataFrame:
         """The totals without stages that lost nothing."""
         totals = self.totals()
-        columns = [
-            name for name in totals.columns if name in ("found", "gold") or totals[name].any()
-        ]
-        return totals.loc[:, columns]
+        is_shown = totals.any() | totals.columns.isin(["found", "gold"])
+        return totals.loc[:, is_shown]
 
     def __repr__(self) -> str:
         return visible(
@@ -164,6 +157,8 @@ def waterfall(
     depth = max(k, min(len(data.corpus), MAX_DEPTH))
     records: list[tuple[object, ...]] = []
     returned = {}
+    titles = data.corpus.titles
+    ids = data.corpus.ids
     for start in range(0, len(data), batch_size):
         queries = data.queries[start : start + batch_size]
         for i, trace in enumerate(system.trace_batch(queries, depth), start=start):
@@ -174,9 +169,8 @@ def waterfall(
                     "Was the system, its graph or its corpus changed since? Compare again."
                 )
             records += _records(question, query, trace, data, k)
-            hits = trace.ranking.rows[:k].tolist()
             returned[question.id] = [
-                data.corpus.titles[row] or data.corpus.ids[row] for row in hits
+                titles[row] or ids[row] for row in trace.ranking.rows[:k].tolist()
             ]
     frame = pd.DataFrame(records, columns=list(COLUMNS)).astype({"rank": "Int64"})
     return Waterfall(name, frame, returned, data.name, k)
@@ -189,12 +183,10 @@ def _records(
     ids = data.corpus.ids if data.unit == "passage" else data.corpus.doc_ids
     ranked = dict.fromkeys(ids[row] for row in trace.ranking.rows.tolist())
     rank_of = {unit_id: rank for rank, unit_id in enumerate(ranked, start=1)}
-    candidates = (
-        None if query.candidates is None else frozenset(data.corpus.rows(query.candidates).tolist())
-    )
+    candidates = range(len(data.corpus)) if query.candidates is None else _rows_of(query, data)
     records: list[tuple[object, ...]] = []
     for gold, rows in data.gold_rows(question).items():
-        allowed = [row for row in rows if candidates is None or row in candidates]
+        allowed = [row for row in rows if row in candidates]
         rank = rank_of.get(gold)
         lost_at, step, why = _fate(allowed, trace, rank, k)
         title = data.corpus.titles[rows[0]]
@@ -203,6 +195,11 @@ def _records(
             (question.id, question.type, question.text, gold, title, lost_at, step, why, shown_rank)
         )
     return records
+
+
+def _rows_of(query: Query, data: QADataset) -> Collection[int]:
+    """The rows of a query's candidates."""
+    return frozenset(data.corpus.rows(query.candidates or ()).tolist())
 
 
 def _fate(rows: Sequence[int], trace: Trace, rank: int | None, k: int) -> tuple[LostAt, str, str]:

@@ -106,7 +106,7 @@ def test_names_that_cannot_be_files_are_refused(systems, data):
 @pytest.mark.parametrize(
     ("given", "graphs", "error", "message"),
     [
-        (lambda one: {"a": one, "A": one}, None, ValueError, "in case"),
+        (lambda one: {"a": one, "A": one}, None, ValueError, "'a' and 'A'"),
         (lambda _: {}, None, ValueError, "No system"),
         (lambda _: {"a": "densest"}, None, ValueError, "'densest'"),
         (lambda _: 3, None, TypeError, "must be a mapping"),
