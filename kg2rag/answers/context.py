@@ -159,20 +159,14 @@ class ContextFormatter:
         if not codes:
             return FormattedContext("", 0)
         data = graph_context(self.kb, codes, self.hops, self.max_related)
-        text, tokens, dropped = graph_block(
-            data, self.max_related, self.graph_tokens, self._counter
-        )
+        budget = self.graph_tokens
+        text, tokens, dropped = graph_block(data, self.max_related, budget, self._counter)
         if text:
-            excess_of = {
-                self.kb.graph.names[code]: self.kb.graph.degrees[code] - self.max_related
-                for code in codes
-            }
-            weaker = [
-                f"{excess} weaker relations of {name}"
-                for name, excess in excess_of.items()
-                if excess > 0
-            ]
-            dropped += [Dropped(relations, "limit") for relations in weaker]
+            for code in codes:
+                excess = self.kb.graph.degrees[code] - self.max_related
+                if excess > 0:
+                    relations = f"{excess} weaker relations of {self.kb.graph.names[code]}"
+                    dropped.append(Dropped(relations, "limit"))
         return FormattedContext(text, tokens, dropped=tuple(dropped), graph_context=data)
 
     def passages(self, ranking: Ranking, entities: Sequence[str | int] = ()) -> FormattedContext:
@@ -195,17 +189,16 @@ class ContextFormatter:
     def _description(self, code: int) -> str:
         """The name, type and description of an entity."""
         graph = self.kb.graph
-        name, type_, description = (
-            one_line(texts[code]) for texts in (graph.names, graph.types, graph.descriptions)
-        )
-        head = f"**{name}** ({type_})" if type_ else f"**{name}**"
-        return BLOCK_SEPARATOR.join(filter(None, (head, description)))
+        head = f"**{one_line(graph.names[code])}**"
+        entity_type = one_line(graph.types[code])
+        if entity_type:
+            head += f" ({entity_type})"
+        return BLOCK_SEPARATOR.join(filter(None, (head, one_line(graph.descriptions[code]))))
 
     def below(self, block: FormattedContext, ranking: Ranking) -> FormattedContext:
         """The passages of a ranking, as `passages` writes them, below a graph block."""
-        return self._add_passages(
-            _Pieces(block, self.passage_tokens, self._counter), ranking, BLOCK_SEPARATOR
-        )
+        pieces = _Pieces(block, self.passage_tokens, self._counter)
+        return self._add_passages(pieces, ranking, BLOCK_SEPARATOR)
 
     def _add_passages(self, pieces: _Pieces, ranking: Ranking, separator: str) -> FormattedContext:
         """The context of some pieces and the passages of a ranking.
@@ -234,12 +227,9 @@ class ContextFormatter:
         return self.counter or counter_of(self.kb.embedder)
 
     def _codes(self, entities: Sequence[str | int]) -> list[int]:
-        graph = self.kb.graph
-        return list(
-            dict.fromkeys(
-                graph.entity(name) if isinstance(name, str) else int(name) for name in entities
-            )
-        )
+        find = self.kb.graph.entity
+        codes = [find(name) if isinstance(name, str) else int(name) for name in entities]
+        return list(dict.fromkeys(codes))
 
 
 def assemble(
@@ -293,9 +283,7 @@ def _named_entities(
 ) -> list[Sequence[str | int]]:
     """The entities of each query, from its ranking or by the linkers of the designs."""
     entities: list[Sequence[str | int]] = list(map(_linked_names, rankings))
-    unlinked = [
-        position for position, ranking in enumerate(rankings) if ranking.notes.linked is None
-    ]
+    unlinked = [i for i, ranking in enumerate(rankings) if ranking.notes.linked is None]
     if unlinked and kb.graph.n_entities:
         linker = linking.of(linking.DESIGN, kb)
         unlinked_queries = [queries[position] for position in unlinked]

@@ -55,9 +55,8 @@ def shared(
     text = top
     n_written = [0] * len(lines)
     dropped: list[Dropped] = []
-    for item, number in sorted(
-        (item, number) for number, line in enumerate(lines) for item in range(len(line.items))
-    ):
+    turns = [(item, number) for number, line in enumerate(lines) for item in range(len(line.items))]
+    for item, number in sorted(turns):
         line = lines[number]
         if n_written[number] == item:  # no stronger item of the line was left out
             n_written[number] += 1
@@ -134,11 +133,13 @@ def _related(data: GraphContext, entity: ContextEntity) -> list[str]:
 
 def _lists(data: GraphContext) -> dict[str, list[str]]:
     """Heading -> the items below the query's entities."""
-    described = [entity for entity in data.entities if entity.hops and entity.description.strip()]
+    related = []
+    for entity in data.entities:
+        description = one_line(entity.description)
+        if entity.hops and description:
+            related.append(f"- {entity.titled}: {description}")
     return {
-        "Related Entities": [
-            f"- {entity.titled}: {one_line(entity.description)}" for entity in described
-        ],
+        "Related Entities": related,
         "Chains": [f"- {chain}" for chain in data.chains],
         "Relevant Relationships": [str(fact) for fact in data.relationships if fact.sentence],
     }

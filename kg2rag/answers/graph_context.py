@@ -80,11 +80,10 @@ class Chain:
     strength: float
 
     def __str__(self) -> str:
-        links = (
-            f" -> {one_line(name)} ({how})"
-            for name, how in zip(self.entities[1:], self.relations, strict=True)
-        )
-        return one_line(self.entities[0]) + "".join(links)
+        text = one_line(self.entities[0])
+        for name, relation in zip(self.entities[1:], self.relations, strict=True):
+            text += f" -> {one_line(name)} ({relation})"
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,25 +110,20 @@ def graph_context(
             start_of.setdefault(index, entity)
     chains = []
     if hops > 1:
-        chains = [
-            _chain(kb, walk, start_of) for walk in _longest_walks(graph, entities, hops, limit)
-        ]
+        walks = _longest_walks(graph, entities, hops, limit)
+        chains = [_chain(kb, walk, start_of) for walk in walks]
     facts: dict[tuple[str, str, str], Relationship] = {}
     distance = dict.fromkeys(entities, 0)
     for index, start in start_of.items():
         fact = _relationship(kb, index, start)
         facts.setdefault((fact.source, fact.type, fact.target), fact)
         distance.setdefault(_other(graph, index, start), distance.get(start, 0) + 1)
-    return GraphContext(
-        tuple(
-            ContextEntity(
-                graph.names[entity], graph.types[entity], graph.descriptions[entity], entity_hops
-            )
-            for entity, entity_hops in distance.items()
-        ),
-        tuple(sorted(facts.values(), key=lambda fact: -fact.strength)),
-        tuple(chains),
-    )
+    context_entities = []
+    for entity, entity_hops in distance.items():
+        texts = (graph.names[entity], graph.types[entity], graph.descriptions[entity])
+        context_entities.append(ContextEntity(*texts, entity_hops))
+    relationships = sorted(facts.values(), key=lambda fact: -fact.strength)
+    return GraphContext(tuple(context_entities), tuple(relationships), tuple(chains))
 
 
 def reached(path: Sequence[Triple], query_entities: Collection[str]) -> str:
@@ -173,11 +167,10 @@ def _longest_walks(
 ) -> list[Neighbour]:
     """The walks of two hops and more that no other continues, strongest first."""
     neighbourhood = graph.neighbourhood(entities, hops=hops, limit=limit)
-    walks = [
-        neighbourhood.neighbour(number)
-        for number in range(len(neighbourhood.entities))
-        if neighbourhood.hops[number] > 1
-    ]
+    walks = []
+    for number, n_hops in enumerate(neighbourhood.hops):
+        if n_hops > 1:
+            walks.append(neighbourhood.neighbour(number))
     continued = {walk.path[:-1] for walk in walks}
     ends = [walk for walk in walks if walk.path not in continued]
     return sorted(ends, key=lambda walk: (-walk.weight, -walk.hop))[:limit]
@@ -230,12 +223,16 @@ _PARTICIPLES = ((r"ies$", "ied"), (r"(sh|ch|ss|x|zz)es$", r"\1ed"), (r"es$", "ed
 """Endings of regular verbs: carries -> carried, publishes -> published, uses -> used, owns -> owned."""
 
 
-_PAIRS = [(relation, relation) for relation in _TABLES["symmetric"]]
-_PAIRS += [
-    pair for first, second in _TABLES["pairs"] for pair in ((first, second), (second, first))
-]
-_INVERSES = dict(reversed(_PAIRS))
-"""Relation -> its inverse, both ways; of several, the first."""
+def _inverse_table() -> dict[str, str]:
+    """Relation -> its inverse, both ways; the first of several."""
+    inverses = {relation: relation for relation in _TABLES["symmetric"]}
+    for first, second in _TABLES["pairs"]:
+        inverses.setdefault(first, second)
+        inverses.setdefault(second, first)
+    return inverses
+
+
+_INVERSES = _inverse_table()
 
 
 def inverse(relation: str) -> str:
@@ -260,18 +257,20 @@ def _passive(words: Sequence[str]) -> str:
     """The passive of a verb and at most one preposition, joined by underscores; otherwise ""."""
     verb, *prepositions = words
     is_verb = verb.isalpha() and _THIRD_PERSON.fullmatch(verb) and verb not in _TABLES["no_verbs"]
-    if (
-        not is_verb
-        or len(prepositions) > 1
-        or not set(prepositions) <= set(_TABLES["prepositions"])
-    ):
+    are_prepositions = set(prepositions) <= set(_TABLES["prepositions"])
+    if not is_verb or len(prepositions) > 1 or not are_prepositions:
         return ""
-    regular = next(
-        re.sub(ending, participle, verb)
-        for ending, participle in _PARTICIPLES
-        if re.search(ending, verb)
-    )
-    return "_".join([_TABLES["participles"].get(verb, regular), *prepositions, "by"])
+    return "_".join([_participle(verb), *prepositions, "by"])
+
+
+def _participle(verb: str) -> str:
+    """The past participle of a verb in the third person."""
+    if verb in _TABLES["participles"]:
+        return str(_TABLES["participles"][verb])
+    for ending, participle in _PARTICIPLES:
+        if re.search(ending, verb):
+            return re.sub(ending, participle, verb)
+    raise ValueError(f"{verb!r} has no ending of the third person.")
 
 
 def one_line(text: str) -> str:

@@ -58,7 +58,7 @@ def main() -> None:
     gc.set_threshold(100_000, 20, 50)  # imports make some 600,000 objects that stay
     warnings.showwarning = print_warning  # type: ignore[assignment]
     sys.excepthook = print_traceback
-    # unset, the tokeniser warns in every forked process
+    # Without this variable the tokeniser warns in every forked process.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     try:
         app()

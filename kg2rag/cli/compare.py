@@ -40,7 +40,8 @@ FURTHER_SETS = (
 METRICS = (
     "Metrics of ranx, all_recall@k, support_f1@k, recall@500tokens. Default: six standard metrics."
 )
-KNOWN_ITEMS = 50  # headings and sentences that are asked if there is no question
+BASELINE = "System to test against. Default: hybrid, otherwise dense, otherwise the first system."
+KNOWN_ITEMS = 50  # headings and sentences that serve as queries if there are no questions
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,7 @@ class ComparisonOptions:
 
     metrics: str | None = opt(None, METRICS)
     k: int = opt(100, "Hits per query.", "--k", min=1)
-    baseline: str | None = opt(
-        None, "System to test against. Default: hybrid, or dense, or the first."
-    )
+    baseline: str | None = opt(None, BASELINE)
     out: Path | None = opt(None, "Folder for the results. Default: reports/DATASET.")
     fresh: bool = opt(False, "Run all systems again instead of reading stored runs.", "--fresh")
     open: bool = opt(False, "Open the report in a browser.", "--open")
@@ -75,21 +74,20 @@ def compare(
 ) -> None:
     """Compare retrieval systems on a question set. Prints a table and writes a report to --out.
 
-    Stored runs are read, so an interrupted comparison continues, and a further system runs on its
-    own. On several sets the table has the first metric on each set and its macro-average; the
-    comparison on each set is in --out/SET. Without gold, the report shows how far the systems
-    agree, and lets you judge their hits.
+    Stored runs are read: an interrupted comparison continues, and only new systems run. On several
+    sets the table has the first metric on each set and its macro-average; the comparison on each
+    set is in --out/SET. Without gold, the report shows the agreement of the systems and lets you
+    judge their hits.
 
-    With --reader the table also has the answers of a language model from the first passages of each
-    system. The plan of its requests is printed and confirmed first; every answer is stored as it
-    arrives and paid once, so that the same command goes on. The exit code is 3 if answers are
+    With --reader the table also has scores of a language model's answers from the first passages of
+    each system. The plan of its requests is printed and confirmed first. Every answer is stored as
+    it arrives and paid for once, so the same command continues. The exit code is 3 if answers are
     missing.
     """
-    reading.open()  # a name without an address is refused before any work
+    reading.open()  # refuses a model without an address before any work
     if further:
-        folder, missing_answers = _compare_sets(
-            data.several(further), systems, workers, reading, options
-        )
+        sets = data.several(further)
+        folder, missing_answers = _compare_sets(sets, systems, workers, reading, options)
     else:
         folder, missing_answers = _compare_set(data, systems, workers, reading, options)
     report = folder / "report.html"
@@ -149,16 +147,11 @@ def _compare_sets(
     for name, dataset in loaded.items():
         announce_replacement(folder / name, dataset.name)
     seed = next(iter(sets.values())).seed
-    result = _run(
-        lambda dataset: systems.build(dataset.corpus)[1],
-        loaded,
-        folder,
-        seed,
-        systems,
-        workers,
-        reading,
-        options,
-    )
+
+    def build(dataset: QADataset) -> Any:
+        return systems.build(dataset.corpus)[1]
+
+    result = _run(build, loaded, folder, seed, systems, workers, reading, options)
     print_rich(result)
     if len(result.metrics) > 1:
         print_rich(TerminalTable(result.macro_sheet))
@@ -215,10 +208,11 @@ def _name_unused_graphs(dataset: QADataset) -> None:
     """Print how to use the graph files beside the questions."""
     from kg2rag.extraction.sources import takes_file
 
-    kinds = [(name.partition(":")[0], file) for name, file in dataset.graph_files.items()]
-    offers = [
-        f"  --graph {shlex.quote(f'{kind}({file})')}" for kind, file in kinds if takes_file(kind)
-    ]
+    offers = []
+    for name, file in dataset.graph_files.items():
+        kind = name.partition(":")[0]
+        if takes_file(kind):
+            offers.append(f"  --graph {shlex.quote(f'{kind}({file})')}")
     if offers:
         print_line("\n".join(["Unused graph file found:", *offers]))
 
@@ -232,24 +226,20 @@ def _judge(folder: Path, dataset: QADataset, systems: SystemOptions, data: DrawO
 
     queries = dataset.unjudged[: data.limit]
     if queries:
-        print_line(
-            f"No question has gold: the report is a page to judge the hits of {len(queries)} questions.",
-            err=True,
-        )
+        remark = f"The report is a page to judge the hits of {len(queries)} questions."
+        print_line(f"No question has gold. {remark}", err=True)
     else:
         rows = known_items(dataset.corpus, data.limit or KNOWN_ITEMS, data.seed).rows
         queries = tuple(Query(row["id"], row["question"]) for row in rows)
         if not queries:
             raise ValueError(
-                f"{dataset.name} has no heading and no sentence to ask. Give --questions FILE."
+                f"{dataset.name} has no questions, and no heading or sentence that could serve as a "
+                "query. Give --questions FILE."
             )
-        print_line(
-            f"There are no questions: {len(queries)} headings and sentences are asked instead.",
-            err=True,
-        )
-    result = agreement(
-        systems.build(dataset.corpus)[1], replace(dataset, unjudged=queries), POOL_DEPTH
-    )
+        remark = f"{len(queries)} headings and sentences serve as queries"
+        print_line(f"There are no questions: {remark}.", err=True)
+    built = systems.build(dataset.corpus)[1]
+    result = agreement(built, replace(dataset, unjudged=queries), POOL_DEPTH)
     write_outputs(folder, "comparison", {"report.html": result.to_html().encode()})
     print_line(result)
     print_line(
@@ -289,31 +279,30 @@ def compare_graphs(
     sources = _graph_sources(graphs or ["mentions=mentions", "cooccurrence=cooccurrence"])
     dataset = data.load()
     embedder = encoder.encoder()
-    kbs = {
-        name: KnowledgeBase.build(dataset.corpus, source, embedder=embedder)
-        for name, source in sources.items()
-    }
+    kbs = {}
+    shuffled = {}
+    for name, source in sources.items():
+        kb = KnowledgeBase.build(dataset.corpus, source, embedder=embedder)
+        kbs[name] = kb
+        if placebo:
+            shuffled[f"{name}-shuffled"] = [kb.placebo(seed) for seed in range(placebo)]
     first = next(iter(kbs.values()))
-    shuffled = {
-        f"{name}-shuffled": [kb.placebo(seed) for seed in range(placebo)]
-        for name, kb in kbs.items()
-    }
-    # an unknown system or parameter is refused before any work
-    build_all(first, system_of, changes)
+    build_all(first, system_of, changes)  # refuses unknown names before any work
     announce_replacement(folder, dataset.name)
-    strategies = {
-        name: partial(build, system, **changes.get(name, {})) for name, system in system_of.items()
-    }
+    strategies: dict[str, Any] = {"dense": build("dense", first)}
+    for name, system in system_of.items():
+        strategies[name] = partial(build, system, **changes.get(name, {}))
+    advanced = CompareOptions(
+        seed=data.seed, command=_command(), counter=counter_of(first.embedder)
+    )
     with workers.open():
         result = compare(
-            {"dense": build("dense", first), **strategies},
+            strategies,
             dataset,
-            graphs={**kbs, **shuffled} if placebo else kbs,
+            graphs={**kbs, **shuffled},
             metrics=split_names(metrics),
             baseline="dense",
-            options=CompareOptions(
-                seed=data.seed, command=_command(), counter=counter_of(first.embedder)
-            ),
+            options=advanced,
         )
     result.save(folder)
     print_rich(result)

@@ -34,10 +34,10 @@ def list_datasets() -> None:
         except RuntimeError as error:  # in another package; the other sets are listed
             rows.append([name, str(error)])
         else:
-            offers = [
-                _readable(about[option]).replace(", ", ",\n") for option in ("settings", "passages")
-            ]
-            rows.append([name, str(about["summary"]), *offers, str(about["licence"])])
+            settings = _readable(about["settings"]).replace(", ", ",\n")
+            passages = _readable(about["passages"]).replace(", ", ",\n")
+            summary = str(about["summary"])
+            rows.append([name, summary, settings, passages, str(about["licence"])])
     print_table(("name", "description", "settings", "passages", "licence"), rows)
 
 
@@ -47,9 +47,8 @@ def info(data: DrawOptions) -> None:
     """Print the sizes of a set: questions by type and hops, passages, gold, graph files."""
     from kg2rag.datasets import info as run
 
-    print_table(
-        ("size", "value"), ((name, _readable(value)) for name, value in run(data.load()).items())
-    )
+    sizes = run(data.load())
+    print_table(("size", "value"), [(name, _readable(value)) for name, value in sizes.items()])
 
 
 @datasets_app.command()
@@ -60,11 +59,11 @@ def lint(data: DrawOptions) -> None:
 
     faults = run(data.load())
     if faults.empty:
-        print_line("Nothing found.")
+        print_line("No faults were found.")
         return
-    rows = (
-        [_readable(cell).replace(", ", "\n") for cell in row] for row in faults.to_numpy().tolist()
-    )
+    rows = []
+    for fault in faults.to_numpy().tolist():
+        rows.append([_readable(cell).replace(", ", "\n") for cell in fault])
     print_table(list(map(str, faults)), rows)
 
 
@@ -105,7 +104,7 @@ def questions(
         check_outputs(out.parent, [out.name, page.name])
     corpus = data.load().corpus
     model = None if known_item else model_options.open("Without --known-item, this command")
-    # nothing is encoded
+    # The encoder only names the knowledge base: no text is encoded.
     kb = KnowledgeBase(corpus, SOURCES.build(graph), SentenceEncoder(), Store())
     if not plan:
         written = questions_from(kb, model, limit=limit, hops=hops, seed=seed)
@@ -164,11 +163,9 @@ def get(
     from kg2rag.datasets import subsets
 
     if listed:
-        parts = subsets().items()
-        rows = (
-            (label, str(len(part.ids)), part.about, part.needs or "from the hub")
-            for label, part in parts
-        )
+        rows = []
+        for label, part in subsets().items():
+            rows.append((label, str(len(part.ids)), part.about, part.needs or "from the hub"))
         print_table(("name", "questions", "description", "origin"), rows)
     elif name:
         print_line(

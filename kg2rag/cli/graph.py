@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,16 +77,17 @@ def _check_options(options: BuildOptions, model: ModelOptions) -> None:
 
     if options.schema and options.extractor != "typed":
         raise ValueError("--schema is for --extractor typed.")
-    if options.extractor not in STYLES:
-        values: Mapping[str, object] = {
-            "limit": options.limit,
-            "retry-failed": options.retry_failed,
-            "base-url": model.base_url,
-            "model": model.model,
-        }
-        for name, value in values.items():
-            if value:
-                raise ValueError(f"--{name} is for --extractor {' or '.join(STYLES)}.")
+    if options.extractor in STYLES:
+        return
+    values = (
+        ("limit", options.limit),
+        ("retry-failed", options.retry_failed),
+        ("base-url", model.base_url),
+        ("model", model.model),
+    )
+    for name, value in values:
+        if value:
+            raise ValueError(f"--{name} is for --extractor {' or '.join(STYLES)}.")
 
 
 def _extractor(options: BuildOptions, model: ModelOptions) -> Extractor:
@@ -135,15 +136,12 @@ def _build(source: Extractor, dataset: QADataset, options: BuildOptions, out: Pa
 
 
 def _report_failures(run: ExtractionRun, n_passages: int, out: Path, options: BuildOptions) -> None:
+    consequence = "No graph was written; --allow-failed writes it without them."
     if options.allow_failed:
-        consequence = "the graph lacks them"
-    else:
-        consequence = "no graph was written (--allow-failed writes it)"
-    print_line(
-        f"{len(run.failed_passages)} of {n_passages} passages failed, the first: {run.failures[0]}.\n"
-        f"All failures and their causes: {out / 'failed.jsonl'}; {consequence}.",
-        err=True,
-    )
+        consequence = "The graph was written without them."
+    count = f"{len(run.failed_passages)} of {n_passages} passages failed"
+    print_line(f"{count}, the first: {run.failures[0]}. {consequence}", err=True)
+    print_line(f"All failures and their causes: {out / 'failed.jsonl'}.", err=True)
     if any(failure.kind == "output" for failure in run.failures):
         print_line(
             "Ask again with --retry-failed: another seed, a higher temperature, twice the tokens.",
@@ -178,9 +176,8 @@ def report_graph(
     from kg2rag.knowledge import KnowledgeBase
 
     dataset = data.load()
-    report = graph_report(
-        KnowledgeBase.build(dataset.corpus, graph), dataset, hops=hops, seed=data.seed
-    )
+    kb = KnowledgeBase.build(dataset.corpus, graph)
+    report = graph_report(kb, dataset, hops=hops, seed=data.seed)
     about = report.graph
     frames = [about.sizes.reset_index(), about.hubs, about.relations, report.reach, report.links]
     for frame in frames:

@@ -46,9 +46,8 @@ def expand_groups(**defaults: object) -> Callable[[Command], Command]:
         @wraps(command)
         def run(**values: Any) -> None:
             for name, group in groups.items():
-                values[name] = group(
-                    **{field.name: values.pop(field.name) for field in fields(group)}
-                )
+                members = {field.name: values.pop(field.name) for field in fields(group)}
+                values[name] = group(**members)
             command(**values)
 
         run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
@@ -74,9 +73,8 @@ def _options(
         for member in members:
             option = copy(member.default)
             option.default = defaults.get(member.name, option.default)
-            yield member.replace(
-                kind=member.KEYWORD_ONLY, annotation=types[member.name], default=option
-            )
+            annotation = types[member.name]
+            yield member.replace(kind=member.KEYWORD_ONLY, annotation=annotation, default=option)
 
 
 def split_names(text: str) -> list[str]:

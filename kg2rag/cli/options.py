@@ -64,9 +64,9 @@ class DataOptions:
         from kg2rag.datasets import file_name
 
         place = Path(self.dataset).expanduser()
-        return file_name(
-            place.resolve().stem if self.path is None and place.exists() else self.dataset
-        )
+        if self.path is None and place.exists():
+            return file_name(place.resolve().stem)
+        return file_name(self.dataset)
 
 
 def print_reading(data: QADataset) -> None:
@@ -143,9 +143,12 @@ class EncoderOptions:
         """The encoder; ValueError for an unknown name, format or device."""
         from kg2rag.compute import DEFAULT_MODEL, embedder_named
 
-        prompts = {"query_prompt": self.query_prompt, "passage_prompt": self.passage_prompt}
         return embedder_named(
-            self.embedder or DEFAULT_MODEL, dtype=self.dtype, device=self.device, **prompts
+            self.embedder or DEFAULT_MODEL,
+            dtype=self.dtype,
+            device=self.device,
+            query_prompt=self.query_prompt,
+            passage_prompt=self.passage_prompt,
         )
 
 

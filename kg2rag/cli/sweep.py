@@ -75,14 +75,13 @@ def _report(result: SweepResult, folder: Path) -> None:
     from kg2rag.experiments.sweep.results import HEADER
 
     rows = result.chosen()
-    print_table(HEADER[:-1], ([cell.replace(" (", "\n(") for cell in row[:-1]] for row in rows))
+    print_table(HEADER[:-1], [[cell.replace(" (", "\n(") for cell in row[:-1]] for row in rows])
     for row in rows:
         print_line(f"{row[0]}: {row[-1]}")
     print_line(result.note())
-    for number, system, parameters, error in result.failed[
-        ["number", "system", "parameters", "error"]
-    ].to_numpy():
-        print_line(f"Failed: {number}: {system} {parameters}: {error}")
+    for failure in result.failed.to_dict("records"):
+        configuration = f"{failure['number']}: {failure['system']} {failure['parameters']}"
+        print_line(f"Failed: {configuration}: {failure['error']}")
     print_line(f"Report: {result.save(folder)}")
     if len(result.failed):
         raise typer.Exit(1)
@@ -121,11 +120,9 @@ def reproduce(
     for group, counts in result.summary().items():
         print_line(f"{group}: {', '.join(f'{count} {name}' for name, count in counts.items())}")
     if out is not None:
-        text = (
-            result.to_markdown()
-            if out.suffix == ".md"
-            else csv_of(result.frame, float_format="%.4f")
-        )
+        text = result.to_markdown()
+        if out.suffix == ".csv":
+            text = csv_of(result.frame, float_format="%.4f")
         write_output(out, "reproduction", text.encode())
 
 
@@ -136,8 +133,9 @@ def _ledger_files(paths: Sequence[Path]) -> list[Path]:
         files += sorted(path.glob("*.toml")) if path.is_dir() else [path]
     missing = [file for file in files if not file.is_file()]
     if missing or not files:
+        places = ", ".join(map(str, missing or paths))
         raise FileNotFoundError(
-            f"{', '.join(map(str, missing or paths))}: no ledger there. Ledgers are TOML files; eval/ledger of the "
-            "repository has those of the papers that kg2rag follows."
+            f"{places}: no ledger was found. A ledger is a TOML file; the folder eval/ledger of the "
+            "repository has one for each paper."
         )
     return files

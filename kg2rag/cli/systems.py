@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from kg2rag.cli.option_groups import arg, expand_groups, opt
 from kg2rag.cli.options import GRAPHS, DataOptions, EncoderOptions, SystemOptions
@@ -18,9 +19,9 @@ def list_systems(
     from kg2rag.retrievers.systems import SYSTEMS
 
     if name is None:
-        rows = [
-            (system, SYSTEMS.description(system).partition("\n")[0]) for system in SYSTEMS.names()
-        ]
+        rows = []
+        for system in SYSTEMS.names():
+            rows.append((system, SYSTEMS.description(system).partition("\n")[0]))
         print_table(("system", "method"), rows)
         print_text("kg2rag systems NAME describes one system and its parameters.")
         return
@@ -28,9 +29,8 @@ def list_systems(
     defaults = SYSTEMS.parameters(name)
     print_table(("parameter", "default"), ((key, repr(value)) for key, value in defaults.items()))
     if defaults:
-        print_text(
-            f"Change a parameter by --set, such as --set {name}.{next(iter(defaults))}=VALUE."
-        )
+        first = next(iter(defaults))
+        print_text(f"Change a parameter by --set, such as --set {name}.{first}=VALUE.")
 
 
 @expand_groups()
@@ -98,8 +98,7 @@ def context(
 ) -> None:
     """Print the context of a question: the graph block and the passages, within a budget of tokens.
 
-    Passages and triples that do not fit are listed on stderr, so that the output is only the
-    context.
+    Passages and triples that do not fit are listed on stderr, so stdout has only the context.
     """
     from kg2rag.answers.context import context as context_of
     from kg2rag.report.question_explanation import find_question
@@ -112,15 +111,13 @@ def context(
             f"A context needs one system, not {', '.join(built)}. Name one with --system."
         )
     (system,) = built.values()
-    formatted = context_of(
-        system, query, k=k, tokens=tokens, graph_tokens=graph_tokens, hops=hops, kb=kb
-    )
+    budgets: dict[str, Any] = {"tokens": tokens, "graph_tokens": graph_tokens, "hops": hops}
+    formatted = context_of(system, query, k=k, kb=kb, **budgets)
     if as_json:
         print_json(formatted.to_json())
     else:
         print_line(formatted.text)
-    print_line(
-        f"{formatted.tokens} of {tokens} tokens, {len(formatted.citations)} passages", err=True
-    )
+    n_passages = len(formatted.citations)
+    print_line(f"{formatted.tokens} of {tokens} tokens, {n_passages} passages", err=True)
     for dropped in formatted.dropped:
         print_line(f"left out ({dropped.why}): {dropped.what}", err=True)

@@ -134,7 +134,7 @@ def new_outputs(
     """
     check_outputs(folder)
     is_new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
+    _make_folder(folder)
     remove_leftovers(folder)
     try:
         with temporary_path(folder / kind) as partial, disk_error_naming(folder):
@@ -146,6 +146,15 @@ def new_outputs(
             with suppress(OSError):  # it holds something by now
                 folder.rmdir()
         raise
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder for results; OSError says that it cannot be made, and what to do."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = f"The folder for the results cannot be made ({error.strerror})"
+        raise OSError(error.errno, f"{reason}. Name another folder (--out)", str(folder)) from error
 
 
 def write_outputs(

@@ -200,7 +200,7 @@ class Verdict(HtmlPage):
         return f"Take {self.take}{reasons[self.answer]}."
 
     def _points(self, value: float) -> str:
-        return f"{value * self.scale:+.{decimals(self.scale)}f}".replace("-", "−")
+        return f"{value * self.scale:+z.{decimals(self.scale)}f}".replace("-", "−")
 
     def _gain_text(self, gain: Gain) -> str:
         mean, low, high = map(self._points, gain[:3])

@@ -105,9 +105,13 @@ class Published(_Strict):
 
     def runs(self, name: str) -> list[Ours]:
         """Our runs on one set; `metrics` maps each measured metric of the paper to our name."""
-        same: Mapping[str, str] = {metric: metric for metric in self.values[name]}
-        on_set = [ours for ours in self.ours if ours.set == name]
-        return [ours.model_copy(update={"metrics": ours.metrics or same}) for ours in on_set]
+        equal_names: Mapping[str, str] = {metric: metric for metric in self.values[name]}
+        runs = []
+        for ours in self.ours:
+            if ours.set == name:
+                metrics = ours.metrics or equal_names
+                runs.append(ours.model_copy(update={"metrics": metrics}))
+        return runs
 
     @model_validator(mode="after")
     def _one_run_is_judged(self) -> Published:

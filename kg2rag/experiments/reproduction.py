@@ -37,8 +37,8 @@ SIZE = "passages"
 """The metric that counts hits."""
 PUBLISHED, RELEASED = ("ok", "close", "off"), ("same", "differs")
 COLUMNS = tuple(
-    "ledger against baseline published source set metric theirs ours difference sd questions tolerance verdict system "
-    "primary why command".split()
+    "ledger against baseline published source set metric theirs ours difference sd questions "
+    "tolerance verdict system primary why command".split()
 )
 TEXTS = ("baseline", "source", "system", "why", "command")
 """Columns of texts, which may be empty."""
@@ -58,10 +58,11 @@ NUMBERS = (
 )
 SIGNED = ("difference", "their gain", "our gain")
 NOTE = (
-    "Tolerance: 1.96 standard errors of the difference of the means, from our standard deviation s between questions "
-    "and the numbers of questions, n ours and N theirs: s · sqrt((N - n) / (N · n)) if ours are a subset of theirs, "
-    "otherwise s · sqrt(1/n + 1/N); and half a unit of the last digit printed. ok: within it; close: within twice; "
-    "off: beyond. Released code: same if the printed digits are equal."
+    "Tolerance: 1.96 standard errors of the difference of the means, plus half a unit of the last "
+    "printed digit. The standard error is s · sqrt((N - n) / (N · n)) if our n questions are a "
+    "subset of their N, otherwise s · sqrt(1/n + 1/N); s is our standard deviation between "
+    "questions. ok: within the tolerance; close: within twice the tolerance; off: beyond. Released "
+    "code: same if the printed digits are equal."
 )
 
 
@@ -95,8 +96,7 @@ def tolerance(sd: float, ours: int, theirs: int, sample: Sample, rounding: float
 
 def verdict(difference: float, allowed: float, words: Sequence[str] = PUBLISHED) -> str:
     """The first word for an allowed difference, the second up to twice as much, then the third."""
-    # A difference of 0.4 is no more than a tolerance of 0.4, whatever binary fractions make of
-    # them.
+    # Rounding makes a difference of 0.4 equal to a tolerance of 0.4 in binary fractions.
     excess = math.ceil(round(abs(difference) / allowed, 9))
     return words[min(max(excess, 1), len(words)) - 1]
 
@@ -126,9 +126,10 @@ class Reproduction:
         """Kind of verdict -> verdict -> number of rows."""
         unjudged = ("sensitivity", "not comparable", "not run")
         kinds = {"published": PUBLISHED, "released": RELEASED, "no verdict": unjudged}
-        return {
-            group: {name: len(self.of(name)) for name in names} for group, names in kinds.items()
-        }
+        counts = {}
+        for kind, names in kinds.items():
+            counts[kind] = {name: len(self.of(name)) for name in names}
+        return counts
 
     def gains(self) -> pd.DataFrame:
         """Improvements over each paper's baseline, theirs and ours, of the runs that are `primary`.
@@ -140,66 +141,49 @@ class Reproduction:
         keys = ["ledger", "set", "metric"]
         runs = self.frame[self.frame["primary"] & self.frame["ours"].notna()]
         is_comparable = runs["verdict"] != "not comparable"
-        runs = runs.assign(
-            why=(runs["published"] + " is not comparable: " + runs["why"]).mask(is_comparable, "")
-        )
         tau_of = {key: _rank_correlation(part) for key, part in runs[is_comparable].groupby(keys)}
-        pairs = runs.merge(
-            runs[runs["published"] == runs["baseline"]], on=keys, suffixes=("", " of baseline")
-        )
+        reasons = runs["published"] + " is not comparable: " + runs["why"]
+        runs = runs.assign(why=reasons.mask(is_comparable, ""))
+        baselines = runs[runs["published"] == runs["baseline"]]
+        pairs = runs.merge(baselines, on=keys, suffixes=("", " of baseline"))
         pairs = pairs[pairs["published"] != pairs["published of baseline"]]
         theirs = pairs["theirs"] - pairs["theirs of baseline"]
         ours = pairs["ours"] - pairs["ours of baseline"]
-        why = (
-            pairs["why"]
-            .where(pairs["why"] != "", pairs["why of baseline"])
-            .mask(theirs == 0, "their gain is 0")
-        )
-        gains = pairs[keys].assign(
-            **{"system": pairs["published"], "their gain": theirs, "our gain": ours}
-        )
+        why = pairs["why"].where(pairs["why"] != "", pairs["why of baseline"])
+        why = why.mask(theirs == 0, "their gain is 0")
+        gains = pairs[keys].assign(system=pairs["published"])
+        gains["their gain"] = theirs
+        gains["our gain"] = ours
         gains["effect ratio"] = (ours / theirs).where(why == "")
-        gains["tau"] = [
-            tau_of.get(key, math.nan) for key in pairs[keys].itertuples(index=False, name=None)
-        ]
+        rows = pairs[keys].itertuples(index=False, name=None)
+        gains["tau"] = [tau_of.get(key, math.nan) for key in rows]
         return gains.assign(why=why).reset_index(drop=True)
 
     def needs(self) -> pd.DataFrame:
         """What was not run, by the first thing it needs, most numbers first."""
         first = self.frame["why"].str.removeprefix("needs ").str.partition(";")[0]
-        grouped = self.of("not run").groupby(first, sort=False)
-        rows = [
-            (need, len(part), ", ".join(dict.fromkeys(part["ledger"]))) for need, part in grouped
-        ]
+        rows = []
+        for need, part in self.of("not run").groupby(first, sort=False):
+            rows.append((need, len(part), ", ".join(dict.fromkeys(part["ledger"]))))
         rows.sort(key=lambda row: -row[1])
         return pd.DataFrame(rows, columns=["needs", "numbers", "ledgers"])
 
     def sections(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Title and texts of each table that is not empty."""
-        counts = {
-            of: ", ".join(f"{name} {n}" for name, n in part.items())
-            for of, part in self.summary().items()
-        }
+        counts = {}
+        for kind, n_rows in self.summary().items():
+            counts[kind] = ", ".join(f"{name} {n}" for name, n in n_rows.items())
+        published = self.of(*PUBLISHED)[list(SHOWN)]
+        released = self.of(*RELEASED)[list(SHOWN)]
         unjudged = self.of("sensitivity", "not comparable")[list(SHOWN)].drop(columns="tolerance")
-        for title, table, decimals in (
-            (
-                f"Against published numbers ({counts['published']})",
-                self.of(*PUBLISHED)[list(SHOWN)],
-                1,
-            ),
-            (
-                f"Our runs of released code ({counts['released']})",
-                self.of(*RELEASED)[list(SHOWN)],
-                2,
-            ),
+        tables = (
+            (f"Against published numbers ({counts['published']})", published, 1),
+            (f"Our runs of released code ({counts['released']})", released, 2),
             ("Without a verdict", unjudged, 1),
             (f"Not run ({len(self.of('not run'))})", self.needs(), 1),
-            (
-                "Whole tables: gains over the baseline, and the order of the systems",
-                self.gains(),
-                1,
-            ),
-        ):
+            ("Gains over the baseline, and the order of the systems", self.gains(), 1),
+        )
+        for title, table, decimals in tables:
             if len(table):
                 yield title, pd.DataFrame({name: texts(table[name], decimals) for name in table})
 
@@ -207,20 +191,15 @@ class Reproduction:
         """The tables of `sections`, each under its title."""
         lines: list[str] = []
         for title, table in self.sections():
-            lines += [
-                f"## {title}",
-                "",
-                *pipe_table(list(table.columns), table.to_numpy().tolist(), NUMBERS),
-                "",
-            ]
+            rows = pipe_table(list(table.columns), table.to_numpy().tolist(), NUMBERS)
+            lines += [f"## {title}", "", *rows, ""]
         return "\n".join([*lines, NOTE, ""])
 
     def __rich__(self) -> Group:
         left = {*COLUMNS, "needs", "ledgers"} - set(NUMBERS)
-        tables = (
-            text_table(title, part.columns, part.to_numpy().tolist(), left)
-            for title, part in self.sections()
-        )
+        tables = []
+        for title, part in self.sections():
+            tables.append(text_table(title, part.columns, part.to_numpy().tolist(), left))
         return Group(*tables, NOTE)
 
 
@@ -244,8 +223,7 @@ def texts(column: pd.Series, decimals: int) -> list[str]:
     digits = {"tolerance": decimals + 1, "effect ratio": 2, "tau": 2}.get(name, decimals)
     missing = {"effect ratio": "–"}.get(name, "")
     sign = "+" if name in SIGNED else ""
-    rounded = [round(value, digits) + 0.0 for value in column]  # adding 0 leaves no -0.0
-    return [missing if math.isnan(value) else f"{value:{sign}.{digits}f}" for value in rounded]
+    return [missing if math.isnan(value) else f"{value:{sign}z.{digits}f}" for value in column]
 
 
 def reproduce(
@@ -267,35 +245,34 @@ def reproduce(
     """
     root = Path(data)
     published = _rows_to_run(ledgers, only)
-    runs = [
-        ours
-        for _, row, name in published
-        for ours in row.runs(name)
-        if (root / ours.folder).is_dir()
-    ]
+    runs: list[Ours] = []
+    for _, row, name in published:
+        runs += [ours for ours in row.runs(name) if (root / ours.folder).is_dir()]
     with allowed_hosts(hosts):
         scores = _scores(runs, root, progress=progress)
-    rows = [line for ledger, row, name in published for line in _rows(ledger, row, name, scores)]
+    rows: list[dict[str, object]] = []
+    for ledger, row, name in published:
+        rows += _rows(ledger, row, name, scores)
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"questions": "Int64"})
-    return Reproduction(
-        frame.assign(
-            primary=frame["primary"].eq(True), **frame[list(TEXTS)].astype(object).fillna("")
-        )
-    )
+    texts_of_rows = frame[list(TEXTS)].astype(object).fillna("")
+    return Reproduction(frame.assign(primary=frame["primary"].eq(True), **texts_of_rows))
 
 
 def _rows_to_run(ledgers: Sequence[Ledger], only: str) -> list[tuple[Ledger, Published, str]]:
     """The pairs of published row and set whose "ledger/system/set" contains `only`."""
-    rows = [
-        (ledger, row, name) for ledger in ledgers for row in ledger.published for name in row.values
-    ]
     selected = []
-    for ledger, row, name in rows:
-        if only.lower() in f"{ledger.name}/{row.system}/{name}".lower():
-            selected.append((ledger, row, name))
+    known = set()
+    for ledger in ledgers:
+        for row in ledger.published:
+            place = f"{ledger.name}/{row.system}"
+            known.add(place)
+            for name in row.values:
+                if only.lower() in f"{place}/{name}".lower():
+                    selected.append((ledger, row, name))
     if not selected:
-        known = ", ".join(sorted({f"{ledger.name}/{row.system}" for ledger, row, _ in rows}))
-        raise ValueError(f"No row of the ledgers contains {only!r}. There are: {known}.")
+        raise ValueError(
+            f"No row of the ledgers contains {only!r}. There are: {', '.join(sorted(known))}."
+        )
     return selected
 
 
@@ -333,13 +310,16 @@ def _compared(
     per_question = scores[ours.metrics[metric]]
     if ours.metrics[metric] != SIZE:
         per_question = per_question * ledger.scale
-    value, sd, n = float(per_question.mean()), float(per_question.std()), len(per_question)
+    value = float(per_question.mean())
+    sd = float(per_question.std())
+    n = len(per_question)
     line = {"ours": value, "difference": value - theirs, "sd": sd, "questions": n, "why": ours.note}
     if not ours.primary:
         return {**line, "verdict": "sensitivity"}
     if not ours.comparable:
         return {**line, "verdict": "not comparable"}
-    published, allowed = ledger.sets[ours.set].questions, half_unit(theirs, ledger.decimals)
+    published = ledger.sets[ours.set].questions
+    allowed = half_unit(theirs, ledger.decimals)
     if ledger.against == "released":
         if published not in (None, n):
             raise ValueError(
@@ -363,12 +343,10 @@ def _scores(runs: Sequence[Ours], root: Path, *, progress: bool) -> dict[str, pd
             for ours, system in zip(runs_of_base, systems, strict=True):
                 if _key(ours) not in scores_of:
                     rankings = run(system, data, ours.k, name=ours.name, progress=False).rankings
-                    scores = evaluate(
-                        rankings, data, sorted(set(ours.metrics.values()) - {SIZE}), name=ours.name
-                    )
-                    scores_of[_key(ours)] = scores.assign(
-                        **{SIZE: [len(ranking) for ranking in rankings]}
-                    )
+                    metrics = sorted(set(ours.metrics.values()) - {SIZE})
+                    scores = evaluate(rankings, data, metrics, name=ours.name)
+                    scores[SIZE] = [len(ranking) for ranking in rankings]
+                    scores_of[_key(ours)] = scores
                 bar.update()
     return scores_of
 
@@ -378,10 +356,8 @@ def _open(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
     folder = root / ours.folder
     data = load(ours.data, path=folder, setting=ours.setting, passages=ours.passages)
     if not ours.titles:
-        data = replace(
-            data,
-            corpus=Corpus.from_passages([replace(passage, title="") for passage in data.corpus]),
-        )
+        untitled = [replace(passage, title="") for passage in data.corpus]
+        data = replace(data, corpus=Corpus.from_passages(untitled))
     kind, bracket, file = ours.graph.removesuffix(")").partition("(")
     graph = f"{kind}({json.dumps(str(folder / file))})" if bracket else kind
     return data, KnowledgeBase.build(data.corpus, graph, embedder=SentenceEncoder(dtype=ours.dtype))
@@ -389,19 +365,12 @@ def _open(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
 
 def _base(ours: Ours) -> str:
     """What runs must share to share a knowledge base."""
-    return repr(
-        (ours.data, ours.folder, ours.setting, ours.passages, ours.titles, ours.graph, ours.dtype)
-    )
+    names = ("data", "folder", "setting", "passages", "titles", "graph", "dtype")
+    return repr([getattr(ours, name) for name in names])
 
 
 def _key(ours: Ours) -> str:
     """What a run's numbers depend on."""
-    return repr(
-        (
-            _base(ours),
-            ours.system,
-            sorted(ours.parameters.items()),
-            ours.k,
-            sorted(ours.metrics.items()),
-        )
-    )
+    parameters = sorted(ours.parameters.items())
+    metrics = sorted(ours.metrics.items())
+    return repr((_base(ours), ours.system, parameters, ours.k, metrics))

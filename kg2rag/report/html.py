@@ -13,7 +13,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kg2rag.types.explanation import CSS as EXPLANATION
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-# in JSON they occur only within strings
+# These characters occur in JSON only within strings, where an escape may replace them.
 _UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
@@ -39,14 +39,16 @@ def document(title: str, body: Markup, data: Mapping[str, str] | None = None) ->
         can begin or end.
     """
     style = source("fragment.css") + EXPLANATION + source("page.css")
-    scripts = [
-        (name[:-3], text.translate(_UNSAFE), source(name)) for name, text in (data or {}).items()
-    ]
+    scripts = []
+    for name, text in (data or {}).items():
+        scripts.append((name.removesuffix(".js"), text.translate(_UNSAFE), source(name)))
     allowed = " ".join(_hash(script) for _, _, script in scripts) or "'none'"
-    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {allowed}; base-uri 'none'; form-action 'none'"
-    return str(
-        render("page.html.j2", title=title, body=body, policy=policy, style=style, scripts=scripts)
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {allowed}; base-uri 'none'; "
+        "form-action 'none'"
     )
+    content = {"title": title, "body": body, "policy": policy, "style": style, "scripts": scripts}
+    return str(render("page.html.j2", **content))
 
 
 def as_json(value: object) -> str:
@@ -107,5 +109,10 @@ def _hash(text: str) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    how: dict[str, Any] = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
-    return Environment(loader=PackageLoader("kg2rag.report", "templates"), autoescape=True, **how)
+    return Environment(
+        loader=PackageLoader("kg2rag.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

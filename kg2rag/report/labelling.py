@@ -93,22 +93,20 @@ class Labelling(HtmlPage):
         questions = []
         for row in self.questions:
             hits = list(self.pool[row["id"]])
-            runs = [
-                [hits.index(hit) for hit in run if hit in hits]
-                for run in self.runs.get(row["id"], ())
-            ]
+            runs = []
+            for run in self.runs.get(row["id"], ()):
+                runs.append([hits.index(hit) for hit in run if hit in hits])
             questions.append({"row": dict(row), "hits": hits, "runs": runs})
-        return as_json(
-            {
-                "key": self.key,
-                "questions": questions,
-                "passages": self._passages(),
-                "scores": self.scores,
-                "kept": [*map(dict, self.kept)],
-                "baseline": self.baseline,
-                "planning": dict(self.planning),
-            }
-        )
+        content = {
+            "key": self.key,
+            "questions": questions,
+            "passages": self._passages(),
+            "scores": self.scores,
+            "kept": [*map(dict, self.kept)],
+            "baseline": self.baseline,
+            "planning": dict(self.planning),
+        }
+        return as_json(content)
 
     def to_html(self) -> str:
         """A self-contained page that saves `questions-KEY.jsonl`.

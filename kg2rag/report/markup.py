@@ -14,7 +14,13 @@ _ACTIVE = re.compile(r"\||\\(?=\\*\|)|<(?=[A-Za-z/!?])")
 _ESCAPED = r"\\\g<0>"
 _LATEX = str.maketrans(
     {
-        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "{": r"\{",
+        "}": r"\}",
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
@@ -42,32 +48,28 @@ def _markdown_cell(cell: Cell) -> str:
     if not cell.mean:
         return ""
     mean = f"**{cell.mean}**" if cell.bold else cell.mean
-    return " ".join(
-        filter(None, (mean + plain(cell.stars), cell.spread, f"({cell.low} to {cell.high})"))
-    )
+    parts = (f"{mean}{plain(cell.stars)}", cell.spread, f"({cell.low} to {cell.high})")
+    return " ".join(filter(None, parts))
 
 
 def latex(sheet: ScoreSheet) -> str:
     """A booktabs table with a caption, and the notes as comments below it."""
     header = " & ".join(escape_latex(name) for name in ("system", *sheet.metrics, "ms/query"))
-    lines = [[escape_latex(row.label), *map(_latex_cell, row.cells), row.ms] for row in rows(sheet)]
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{escape_latex(headline(sheet.config))}.}}",
-            rf"\begin{{tabular}}{{l{'r' * (len(sheet.metrics) + 1)}}}",
-            r"\toprule",
-            rf"{header} \\",
-            r"\midrule",
-            *(rf"{' & '.join(line)} \\" for line in lines),
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            *(f"% {_one_line(note)}" for note in notes(sheet)),
-            "",
-        ]
-    )
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{escape_latex(headline(sheet.config))}.}}",
+        rf"\begin{{tabular}}{{l{'r' * (len(sheet.metrics) + 1)}}}",
+        r"\toprule",
+        rf"{header} \\",
+        r"\midrule",
+    ]
+    for row in rows(sheet):
+        cells = [escape_latex(row.label), *map(_latex_cell, row.cells), row.ms]
+        lines.append(rf"{' & '.join(cells)} \\")
+    lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    lines += [f"% {_one_line(note)}" for note in notes(sheet)]
+    return "\n".join([*lines, ""])
 
 
 def _latex_cell(cell: Cell) -> str:
@@ -76,11 +78,8 @@ def _latex_cell(cell: Cell) -> str:
     mean = rf"\textbf{{{cell.mean}}}" if cell.bold else cell.mean
     if cell.stars:
         mean += f"$^{{{cell.stars}}}$"
-    return " ".join(
-        filter(
-            None, (mean, escape_latex(cell.spread), rf"{{\scriptsize [{cell.low}, {cell.high}]}}")
-        )
-    )
+    interval = rf"{{\scriptsize [{cell.low}, {cell.high}]}}"
+    return " ".join(filter(None, (mean, escape_latex(cell.spread), interval)))
 
 
 def escape_latex(text: str) -> str:

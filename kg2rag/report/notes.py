@@ -58,35 +58,34 @@ def _vectors_note(config: Mapping[str, Any]) -> str:
         else:
             continue
         systems_of.setdefault(text, []).extend(kb.get("systems", []))
-    if len(systems_of) < 2:
-        return "".join(f"Vectors: {text}." for text in systems_of)
-    texts = (
-        f"{text} ({', '.join(dict.fromkeys(systems))})" for text, systems in systems_of.items()
-    )
+    if not systems_of:
+        return ""
+    texts = list(systems_of)
+    if len(texts) > 1:
+        names = [", ".join(dict.fromkeys(systems)) for systems in systems_of.values()]
+        texts = [f"{text} ({systems})" for text, systems in zip(texts, names, strict=True)]
     return f"Vectors: {'; '.join(texts)}."
 
 
 def _run_notes(sheet: ScoreSheet) -> Iterator[str]:
     """Notes on systems with several seeds, runs read from the store, and runs not kept."""
-    seeds = ", ".join(
-        f"{name} ({len(runs)})" for name, runs in sheet.config.get("seeds", {}).items()
-    )
+    seeds = [f"{name} ({len(runs)})" for name, runs in sheet.config.get("seeds", {}).items()]
     if seeds:
         yield (
-            f"Run under several seeds: {seeds}; the score of a question is its mean over them, and ± is the standard "
-            "deviation of the mean between them. Intervals and tests are over questions."
+            f"Systems with several seeds: {', '.join(seeds)}. The score of a question is its mean "
+            "over the seeds; ± is the standard deviation of the mean between seeds. Intervals and "
+            "tests are over questions."
         )
     systems_of: dict[str, list[str]] = {}
     for name, when in sheet.stored.items():
         systems_of.setdefault(when[:16].replace("T", " "), []).append(name)
-    runs = "; ".join(f"{', '.join(names)} (computed {when})" for when, names in systems_of.items())
+    runs = [f"{', '.join(names)} (computed {when})" for when, names in systems_of.items()]
     if runs:
-        yield f"Read from the store: {runs}. fresh=True, or --fresh, computes them again."
-    reasons = "; ".join(
-        f"{name}: {excerpt(why)}" for name, why in sheet.config.get("not_cached", {}).items()
-    )
+        yield f"Read from the store: {'; '.join(runs)}. fresh=True or --fresh computes them again."
+    not_cached = sheet.config.get("not_cached", {})
+    reasons = [f"{name}: {excerpt(why)}" for name, why in not_cached.items()]
     if reasons:
-        yield f"Not kept in the store: {reasons}."
+        yield f"Not kept in the store: {'; '.join(reasons)}."
 
 
 def _unread_graphs(config: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -112,9 +111,8 @@ def _signs(sheet: ScoreSheet) -> Iterator[str]:
     if len(sheet.systems) < 2:
         return
     unit = "column" if sheet.metric else "metric"
-    test = (
-        f"differs from {sheet.baseline} (paired randomisation test, Holm-corrected within a {unit}"
-    )
+    method = f"paired randomisation test, Holm-corrected within a {unit}"
+    test = f"differs from {sheet.baseline} ({method}"
     if sheet.scores["p_holm"].lt(LEVEL).any():
         yield f"Stars: {test}; * p < .05, ** p < .01, *** p < .001)."
     else:
@@ -136,18 +134,17 @@ def _detectable_note(sheet: ScoreSheet) -> str:
     if least.empty or sheet.config.get("sets"):  # of several sets it is known for each of them only
         return ""
     questions = questions_text(int(tested[["wins", "ties", "losses"]].iloc[0].sum()))
-    tests = tested["system"].nunique()
     if least.isna().all():
-        return (
-            f"{questions} detect no difference from {sheet.baseline}, however large, in any metric."
-        )
-    texts = [
-        f"{sheet.text(metric, least[metric]) or 'none'} in {metric}"
-        for metric in map(str, least.index)
-    ]
-    divided = f" divided by the {tests} tests of a metric" if tests > 1 else ""
+        no_difference = f"no difference from {sheet.baseline}, however large, in any metric"
+        return f"{questions} detect {no_difference}."
+    texts = []
+    for metric in map(str, least.index):
+        texts.append(f"{sheet.text(metric, least[metric]) or 'none'} in {metric}")
+    level = "level .05"
+    n_tests = tested["system"].nunique()
+    if n_tests > 1:
+        level += f" divided by the {n_tests} tests of a metric"
     return (
-        f"Minimum detectable difference from {sheet.baseline} with {questions}: "
-        f"{', '.join(texts)} (80 % power, level .05{divided}; simulated with the randomisation test; median over "
-        "systems)."
+        f"Minimum detectable difference from {sheet.baseline} with {questions}: {', '.join(texts)} "
+        f"(80 % power, {level}; simulated with the randomisation test; median over systems)."
     )

@@ -26,9 +26,8 @@ class Tabular(ABC):
         """The content of the printed table."""
 
     def _repr_html_(self) -> str:
-        return fragment(
-            render("table.html.j2", **_table(self.sheet, caption=headline(self.sheet.config)))
-        )
+        content = _table(self.sheet, caption=headline(self.sheet.config))
+        return fragment(render("table.html.j2", **content))
 
     def __rich__(self) -> TerminalTable:
         return TerminalTable(self.sheet)
@@ -91,10 +90,10 @@ def _tests(
 ) -> dict[str, list[tuple[str, ...]]]:
     """The rows of pairs and of placebos in the first metric; none for a table that is missing."""
     rows_of = {"pairs": pair_rows, "placebos": placebo_rows}
-    tables = {
-        name: list(rows_of[name](sheet, table, sheet.metrics[0])) for name, table in tests.items()
-    }
-    return {"pairs": [], "placebos": [], **tables}
+    printed: dict[str, list[tuple[str, ...]]] = {"pairs": [], "placebos": []}
+    for name, table in tests.items():
+        printed[name] = list(rows_of[name](sheet, table, sheet.metrics[0]))
+    return printed
 
 
 def _figures(sheet: ScoreSheet, curves: Mapping[str, pd.DataFrame]) -> dict[str, Any]:

@@ -54,10 +54,11 @@ class QuestionExplanation(HtmlPage):
         return render("explained.html.j2", explained=self, columns=columns)
 
     def __repr__(self) -> str:
-        lines = [self.question, *(f"{name}: {value}" for name, value in self.facts().items())]
-        lines += [
-            f"\n── {name} ──\n{explanation}" for name, explanation in self.explanations.items()
-        ]
+        lines = [self.question]
+        for name, value in self.facts().items():
+            lines.append(f"{name}: {value}")
+        for name, explanation in self.explanations.items():
+            lines.append(f"\n── {name} ──\n{explanation}")
         return visible("\n".join(lines))
 
 
@@ -81,22 +82,21 @@ def explain(
     announce(data.name, workloads(systems, [query]))
     asked = in_data or Question("", query.text, gold={})
     ids = data.corpus.ids
-    gold = {
-        gold_id: tuple(ids[row] for row in rows) for gold_id, rows in data.gold_rows(asked).items()
-    }
+    gold = {}
+    for gold_id, rows in data.gold_rows(asked).items():
+        gold[gold_id] = tuple(ids[row] for row in rows)
     explanations = {}
     for name, system in systems.items():
         ranking = system.retrieve(query, max(k, len(data.corpus)))
-        texts = {
-            passage_id: _shown_text(data, passage_id) for passage_id in ranking.passage_ids[:k]
-        }
+        shown = ranking.passage_ids[:k]
+        texts = {passage_id: _shown_text(data, passage_id) for passage_id in shown}
         explanations[name] = Explanation(ranking, k, texts, "", gold)
     return QuestionExplanation(asked.text, explanations, tuple(asked.gold), asked.answers, asked.id)
 
 
 def _shown_text(data: QADataset, passage_id: str) -> str:
     """Title, unless it is the id, and the beginning of the text."""
-    # by id: rows of a loaded ranking are positions in its ids
+    # Rows of a loaded ranking are positions in its ids, not rows of the corpus.
     passage = data.corpus[data.corpus.row(passage_id)]
     if passage.title in ("", passage_id):
         return excerpt(passage.text)
@@ -118,7 +118,7 @@ def find_question(data: QADataset, given: str) -> tuple[Question | None, Query]:
         near = ids[:3]
     if near and len(text.split()) < 2 and "?" not in text:
         raise ValueError(
-            f"{data.name} has no question {given!r}. Ids look like {', '.join(near)}. To ask something new, write "
-            "several words, a name that is not spelt like an id, or a question mark."
+            f"{data.name} has no question {given!r}. Similar ids: {', '.join(near)}. A new question "
+            "needs several words or a question mark."
         )
     return None, Query("new", given)

@@ -19,7 +19,7 @@ from kg2rag.report.score_sheet import ScoreSheet
 from kg2rag.types.explanation import notes_of, stage_label, terms_of
 
 if TYPE_CHECKING:
-    from kg2rag.types import FloatArray, QADataset, Question, Ranking
+    from kg2rag.types import QADataset, Question, Ranking
 
 SHARED_KINDS = ("passages", "triples", "labels", "formulas", "parts")
 MAX_HITS, MAX_PASSAGE_CHARACTERS, MAX_NOTE_CHARACTERS = 10, 600, 300
@@ -78,17 +78,15 @@ class QuestionWriter:
         if self.data is not None:
             answers = self.data.questions[index].answers
             gold = _gold(self.data, self.data.questions[index])
-        return {
-            "answers": answers,
-            "gold": [
-                [gold_id, [self._passage(id_) for id_ in passages]]
-                for gold_id, passages in gold.items()
-            ],
-            "systems": [self._ranking(ranking, gold) for ranking in rankings],
-        }
+        gold_passages = []
+        for gold_id, passage_ids in gold.items():
+            gold_passages.append([gold_id, list(map(self._passage, passage_ids))])
+        systems = [self._ranking(ranking, gold) for ranking in rankings]
+        return {"answers": answers, "gold": gold_passages, "systems": systems}
 
     def _ranking(self, ranking: Ranking, gold: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         top = ranking.top(MAX_HITS)
+        notes = [(name, text[:MAX_NOTE_CHARACTERS]) for name, text in notes_of(ranking).items()]
         return {
             "passages": [self._passage(passage_id) for passage_id in top.passage_ids],
             "scores": [_short_number(score) for score in top.scores],
@@ -97,9 +95,7 @@ class QuestionWriter:
             "paths": [self._path(ranking, int(row)) for row in top.rows],
             "gold": _gold_ranks(ranking, gold),
             "length": len(ranking),
-            "notes": [
-                [name, text[:MAX_NOTE_CHARACTERS]] for name, text in notes_of(ranking).items()
-            ],
+            "notes": notes,
         }
 
     def _stages(self, top: Ranking) -> dict[str, Any]:
@@ -114,13 +110,11 @@ class QuestionWriter:
 
     def _score_parts(self, top: Ranking) -> dict[str, Any]:
         """The number of the names of the score's parts, and their values for each hit."""
-        columns = {
-            name: column for name, column in top.score_parts.items() if not np.isnan(column).all()
-        }
-        values = [
-            [_short_number(column[i]) for column in columns.values()] for i in range(len(top))
-        ]
-        return {"parts": self.shared.number_of("parts", list(columns)), "values": values}
+        names = [name for name, column in top.score_parts.items() if not np.isnan(column).all()]
+        values = []
+        for i in range(len(top)):
+            values.append([_short_number(top.score_parts[name][i]) for name in names])
+        return {"parts": self.shared.number_of("parts", names), "values": values}
 
     def _formula(self, ranking: Ranking, stage: str) -> int:
         terms = terms_of(ranking, stage)
@@ -223,23 +217,15 @@ def _question_rows(
     """
     scale = np.array([sheet.scales[metric] for metric in sheet.metrics])
     frame_of = dict(iter(per_query.groupby("system", sort=False)))
-    # (n_questions, n_systems, n_metrics)
-    scores: FloatArray = np.stack(
-        [frame_of[name][sheet.metrics].to_numpy(dtype=float) * scale for name in systems], 1
-    )
-    about = (
-        frame_of[systems[0]][["query_id", "question", "type", "hops"]].astype("string").fillna("")
-    )
-    for row, of_systems in zip(
-        about.itertuples(index=False), scores.round(4).tolist(), strict=True
-    ):
-        yield (
-            *row,
-            [
-                [None if np.isnan(score) else score for score in of_metrics]
-                for of_metrics in of_systems
-            ],
-        )
+    arrays = [frame_of[name][sheet.metrics].to_numpy(dtype=float) * scale for name in systems]
+    # (n_questions, n_systems, n_metrics), None for a missing score
+    scores = np.stack(arrays, axis=1).round(4)
+    shown = scores.astype(object)
+    shown[np.isnan(scores)] = None
+    about = frame_of[systems[0]][["query_id", "question", "type", "hops"]]
+    about = about.astype("string").fillna("")
+    for row, question_scores in zip(about.itertuples(index=False), shown.tolist(), strict=True):
+        yield *row, question_scores
 
 
 def _first_pair(systems: Sequence[str], sheet: ScoreSheet) -> tuple[int, int]:
@@ -257,10 +243,11 @@ def _gold_ranks(ranking: Ranking, gold: Mapping[str, Sequence[str]]) -> list[int
     if not gold:
         return []
     rank_of = {passage_id: rank for rank, passage_id in enumerate(ranking.passage_ids, start=1)}
-    return [
-        min((rank_of[id_] for id_ in passages if id_ in rank_of), default=0)
-        for passages in gold.values()
-    ]
+    best_ranks = []
+    for passage_ids in gold.values():
+        ranks = [rank_of[passage_id] for passage_id in passage_ids if passage_id in rank_of]
+        best_ranks.append(min(ranks, default=0))
+    return best_ranks
 
 
 def _short_number(value: float) -> float | int | None:

@@ -32,12 +32,8 @@ def scales(scores: pd.DataFrame, shown_metric: str = "") -> dict[str, float]:
     """
     numbers = scores[["mean", "ci_low", "ci_high"]]
     numbers = numbers.T.fillna(numbers["mean"]).T  # an unknown end of an interval
-    is_share = (
-        ((numbers >= -ROUNDING) & (numbers <= 1 + ROUNDING))
-        .all(axis=1)
-        .groupby(scores["metric"])
-        .all()
-    )
+    is_in_range = ((numbers >= -ROUNDING) & (numbers <= 1 + ROUNDING)).all(axis=1)
+    is_share = is_in_range.groupby(scores["metric"]).all()
     if shown_metric:
         is_share &= bool(is_share.all())
     factors = {}
@@ -122,7 +118,7 @@ class ScoreSheet:
         """A score as it is printed, with its sign if that is "+"; "" for a blank."""
         if pd.isna(score):
             return ""
-        return f"{score * self.scales[metric]:{sign}.{self.digits(metric)}f}"
+        return f"{score * self.scales[metric]:{sign}z.{self.digits(metric)}f}"
 
 
 def _is_among(name: str, sets: list[str]) -> bool:
@@ -250,7 +246,7 @@ def pair_rows(sheet: ScoreSheet, pairs: pd.DataFrame, metric: str) -> Iterator[t
     """Pairs as printed: a, b, difference and stars, corrected p, effect size, wins/ties/losses."""
     for record in cast(Any, pairs.itertuples(index=False)):
         difference = f"{sheet.text(metric, record.difference, '+')}{stars(record.p_holm):<3}"
-        texts = (difference, p_text(record.p_holm), f"{record.effect_size:+.2f}")
+        texts = (difference, p_text(record.p_holm), f"{record.effect_size:+z.2f}")
         counts = f"{record.wins}/{record.ties}/{record.losses}"
         yield record.a, record.b, *map(_with_minus, texts), counts
 
@@ -261,9 +257,9 @@ def placebo_rows(
     """Printed placebo rows: strategy, graph, mean, placebo, gain with stars, interval, p."""
     for record in cast(Any, placebos.itertuples(index=False)):
         means = (sheet.text(metric, record.mean), sheet.text(metric, record.placebo))
-        gain, low, high = (
-            sheet.text(metric, value, "+") for value in (record.gain, record.ci_low, record.ci_high)
-        )
+        gain = sheet.text(metric, record.gain, "+")
+        low = sheet.text(metric, record.ci_low, "+")
+        high = sheet.text(metric, record.ci_high, "+")
         texts = (f"{gain}{stars(record.p_holm):<3}", f"{low} to {high}", p_text(record.p_holm))
         yield record.strategy, record.graph, *means, *map(_with_minus, texts)
 
@@ -277,10 +273,9 @@ def headline(config: Mapping[str, Any]) -> str:
     data = config.get("data", {})
     if not data:
         return "an unnamed data set"
-    sizes = (
-        f"{data['questions']:,} questions, {data['passages']:,} passages, judged by {data['unit']}"
-    )
-    return "; ".join(filter(None, (f"{data['name']}, {data['setting']}: {sizes}", left_out(data))))
+    sizes = f"{data['questions']:,} questions, {data['passages']:,} passages"
+    text = f"{data['name']}, {data['setting']}: {sizes}, judged by {data['unit']}"
+    return "; ".join(filter(None, (text, left_out(data))))
 
 
 def left_out(data: Mapping[str, Any]) -> str:

@@ -69,13 +69,9 @@ def _table(sheet: ScoreSheet, columns: Sequence[int], *, full: bool) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False)
     table.add_column("system", no_wrap=True)
     for column in columns:
-        # Broken into lines no wider than the numbers.
-        header = (
-            sheet.metrics[column]
-            .replace("@", "\n@")
-            .replace("_", "_\n")
-            .replace("tokens", "\ntokens")
-        )
+        # Line breaks keep the header as narrow as the numbers.
+        header = sheet.metrics[column].replace("@", "\n@").replace("_", "_\n")
+        header = header.replace("tokens", "\ntokens")
         table.add_column(_text(header), justify="right", no_wrap=True)
     table.add_column("ms/\nquery", justify="right", no_wrap=True)
     for row in rows(sheet):
@@ -95,7 +91,7 @@ def _cell_text(cell: Cell, *, full: bool) -> Text:
     if not cell.mean:
         return Text()
     text = Text(cell.mean, style="bold" if cell.bold else "")
-    # of fixed width, so that the numbers of a column stay aligned
+    # Stars of fixed width keep the numbers of a column aligned.
     text.append(f"{cell.stars:<3}", style="not bold")
     if cell.spread:
         text.append(f"\n{cell.spread}", style="not bold")
@@ -108,12 +104,9 @@ def _cell_text(cell: Cell, *, full: bool) -> Text:
 
 def placebo_table(sheet: ScoreSheet, placebos: pd.DataFrame, metric: str) -> Table:
     """Graphs against their shufflings, from the columns of `Comparison.against_placebo`."""
-    lines = (
-        (f"{strategy}.{graph}", mean, placebo, f"{gain}\n{interval}", p)
-        for strategy, graph, mean, placebo, gain, interval, p in placebo_rows(
-            sheet, placebos, metric
-        )
-    )
+    lines = []
+    for strategy, graph, mean, placebo, gain, interval, p in placebo_rows(sheet, placebos, metric):
+        lines.append((f"{strategy}.{graph}", mean, placebo, f"{gain}\n{interval}", p))
     columns = ("system", "graph", "shuffled", "gain", "p")
     return text_table(f"Graphs against their placebos in {metric}", columns, lines)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.testing import parameters
+from kg2rag.testing.parameters import Parameter
 from kg2rag.testing.promises import IN_EVERY_WORLD, IN_THE_FIRST, OF_RANKINGS, broken
 from kg2rag.testing.trial import Trial, differing
 from kg2rag.testing.worlds import knowledge_bases, queries_for
@@ -67,9 +68,8 @@ def check_retriever(
         if promise not in PROMISES and not promise.startswith("parameter "):
             raise ValueError(unknown("promise", promise, PROMISES))
     violations = dict[str, str]()
-    for promise, sentence in _violations(
-        system, _trials(system, queries, k), excuses, other_process
-    ):
+    trials = _trials(system, queries, k)
+    for promise, sentence in _violations(system, trials, excuses, other_process):
         violations.setdefault(promise, sentence)
     faults = _faults(violations, excuses)
     if faults:
@@ -78,9 +78,10 @@ def check_retriever(
 
 def _faults(violations: Mapping[str, str], excuses: Mapping[str, str]) -> dict[str, str]:
     """The violations without an excuse, and the excuses without a violation."""
-    faults = {
-        promise: sentence for promise, sentence in violations.items() if promise not in excuses
-    }
+    faults = {}
+    for promise, sentence in violations.items():
+        if promise not in excuses:
+            faults[promise] = sentence
     for promise, reason in excuses.items():
         if promise not in violations:
             faults[promise] = f"it is excused ({reason}) but holds"
@@ -90,11 +91,10 @@ def _faults(violations: Mapping[str, str], excuses: Mapping[str, str]) -> dict[s
 def _trials(system: Retriever | Builder, queries: Sequence[Query] | None, k: int) -> list[Trial]:
     """The system with the queries of the user, or built in every world."""
     if not isinstance(system, Retriever):
-        worlds = knowledge_bases().items()
-        return [
-            Trial(system(kb), queries or queries_for(kb, world), k, world, kb)
-            for world, kb in worlds
-        ]
+        trials = []
+        for world, kb in knowledge_bases().items():
+            trials.append(Trial(system(kb), queries or queries_for(kb, world), k, world, kb))
+        return trials
     if not queries:
         raise ValueError(
             "Give queries with a retriever, or a class or function: check_retriever(MentionPPR)."
@@ -119,16 +119,15 @@ def _violations(
             return  # the other worlds would mostly repeat it
     yield from _parameter_violations(system, first)
     if other_process:
-        for _, sentence in differing(
-            {"": first.system}, {"": first.rankings}, first.queries, first.k
-        ):
+        systems = {"": first.system}
+        for _, sentence in differing(systems, {"": first.rankings}, first.queries, first.k):
             yield HASH_SEED, sentence
 
 
 def _parameter_violations(system: Retriever | Builder, trial: Trial) -> Iterator[tuple[str, str]]:
-    tested = (
-        [] if isinstance(system, Retriever) else parameters.parameters_of_builder(system, trial.kb)
-    )
+    tested: list[Parameter] = []
+    if not isinstance(system, Retriever):
+        tested = parameters.parameters_of_builder(system, trial.kb)
     for parameter in tested or parameters.parameters_of_system(trial.system):
         for sentence in parameters.faults(parameter, trial):
             yield f"parameter {parameter.name}", sentence

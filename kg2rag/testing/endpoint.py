@@ -47,10 +47,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        message = {
-            "role": "assistant",
-            "content": self.server.answer(body["messages"][-1]["content"]),
-        }
+        answer = self.server.answer(body["messages"][-1]["content"])
+        message = {"role": "assistant", "content": answer}
         usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         reply = {

@@ -43,12 +43,11 @@ class Parameter:
     @property
     def choices(self) -> list[object]:
         """The values of a `Literal` annotation."""
-        return [
-            choice
-            for kind in self.types
-            if get_origin(kind) is Literal
-            for choice in get_args(kind)
-        ]
+        choices: list[object] = []
+        for kind in self.types:
+            if get_origin(kind) is Literal:
+                choices += get_args(kind)
+        return choices
 
 
 def faults(parameter: Parameter, trial: Trial) -> Iterator[str]:
@@ -65,10 +64,9 @@ def parameters_of_builder(
     parameters = []
     for parameter in list(inspect.signature(builder).parameters.values())[1:]:
         if parameter.default is not parameter.empty:
-            make = partial(_with_parameter, partial(builder, kb), parameter.name)
-            parameters.append(
-                Parameter(parameter.name, parameter.default, annotations.get(parameter.name), make)
-            )
+            name = parameter.name
+            make = partial(_with_parameter, partial(builder, kb), name)
+            parameters.append(Parameter(name, parameter.default, annotations.get(name), make))
     return parameters
 
 
@@ -87,9 +85,8 @@ def parameters_of_system(
         put_value = partial(_put_field, put, part, field.name)
         components = list(_components(value))
         for position, component in components:
-            yield from parameters_of_system(
-                component, partial(_put_member, put_value, value, position)
-            )
+            put_member = partial(_put_member, put_value, value, position)
+            yield from parameters_of_system(component, put_member)
         if not components and field.default is not dataclasses.MISSING and field.init:
             yield Parameter(field.name, value, annotations.get(field.name), put_value)
 
@@ -124,15 +121,13 @@ def unused(parameter: Parameter, trial: Trial) -> Iterator[str]:
         if repr(system) == repr(trial.system):
             yield f"{parameter.name} = {value!r} is accepted and does not show in the repr"
         ignored.append(value)
-        if any(
-            facts_before != trial.facts_of(system, block) for block, facts_before in trial.blocks
-        ):
-            return
+        for block, facts_before in trial.blocks:
+            if trial.facts_of(system, block) != facts_before:
+                return
     if ignored:
-        yield (
-            f"{parameter.name} is ignored: with {', '.join(map(repr, ignored))} in place of {parameter.value!r}, "
-            f"no ranking of {len(trial.queries)} queries changes"
-        )
+        values = f"{', '.join(map(repr, ignored))} in place of {parameter.value!r}"
+        effect = f"no ranking of {len(trial.queries)} queries changes"
+        yield f"{parameter.name} is ignored: with {values}, {effect}"
 
 
 def _other_values(parameter: Parameter) -> Sequence[object]:
@@ -172,8 +167,8 @@ def shallow(parameter: Parameter, trial: Trial) -> Iterator[str]:
     deeper = parameter.make(2 * value).retrieve_batch(trial.queries, n_passages)
     if list(map(facts, rankings)) == list(map(facts, deeper)):
         yield (
-            f"depth = {2 * value} gives the rankings of depth = {value}, of all {n_passages} passages: are fewer hits "
-            "read"
+            f"depth = {2 * value} gives the same rankings of all {n_passages} passages as depth = "
+            f"{value}: the system reads fewer hits than its depth"
         )
 
 
@@ -233,7 +228,6 @@ def _failure(system: Retriever, trial: Trial) -> str:
     has_hits = any(map(len, rankings[: len(ordinary)]))
     if not has_hits and any(len(default_rankings[query]) for query in ordinary):
         first = describe_query(ordinary[0])
-        return (
-            f"is accepted and no query has a hit (first: {first}). Check its range when it is made"
-        )
+        remedy = "Check its range when it is made"
+        return f"is accepted and no query has a hit (first: {first}). {remedy}"
     return ""

@@ -23,17 +23,17 @@ from kg2rag.types.explanation import terms_of
 
 Promise = Callable[[Trial], Iterator[str]]
 OF_RANKINGS = (
-    *(
-        "answers every query",
-        "known passages",
-        "at most k hits",
-        "finite scores",
-        "canonical order",
-        "candidates",
-    ),
-    *("finds something", "stages and paths", "formula"),
+    "answers every query",
+    "known passages",
+    "at most k hits",
+    "finite scores",
+    "canonical order",
+    "candidates",
+    "finds something",
+    "stages and paths",
+    "formula",
 )
-"""Where one of the first two is broken, the others of that world are not tried."""
+"""If one of the first two is broken, the others of that world are not checked."""
 SHALLOW = 7
 
 
@@ -59,10 +59,8 @@ def of_ranking(trial: Trial, query: Query, ranking: Ranking) -> Iterator[tuple[s
 def _of_rows(ranking: Ranking, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
     rows = ranking.rows.tolist()
     if ranking.passage_ids != [ids[row] for row in rows]:
-        yield (
-            "known passages",
-            "the hits' ids are not the corpus's; hand `kb.corpus.ids` to `Ranking.from_scores`",
-        )
+        remedy = "pass `kb.corpus.ids` to `Ranking.from_scores`"
+        yield "known passages", f"the ids of the hits are not those of the corpus; {remedy}"
     if len(set(rows)) < len(rows):
         yield "known passages", f"a passage is a hit twice, of {ranking.passage_ids}"
 
@@ -84,17 +82,12 @@ def _order(ranking: Ranking) -> Iterator[tuple[str, str]]:
 def _of_hit(trial: Trial, query: Query, hit: Hit) -> Iterator[tuple[str, str]]:
     if query.candidates is not None and hit.passage_id not in query.candidates:
         yield "candidates", f"{hit.passage_id!r} is none of its {len(query.candidates)} candidates"
+    promise = "stages and paths"
     if not hit.stage:
-        yield (
-            "stages and paths",
-            f"{hit.passage_id} names no stage; give `Ranking.from_scores` stages=(…,)",
-        )
+        yield promise, f"{hit.passage_id} has no stage; pass stages=(…,) to `Ranking.from_scores`"
     cited = {triple.passage_id for triple in hit.path if triple.passage_id}
     if trial.ids and not trial.ids.issuperset(cited):
-        yield (
-            "stages and paths",
-            f"the path of {hit.passage_id} cites a passage that the corpus lacks",
-        )
+        yield promise, f"the path of {hit.passage_id} cites a passage that the corpus lacks"
 
 
 def _formula(ranking: Ranking) -> Iterator[tuple[str, str]]:
@@ -107,10 +100,8 @@ def _formula(ranking: Ranking) -> Iterator[tuple[str, str]]:
     for i in np.flatnonzero(~np.isclose(scores, ranking.scores, rtol=1e-6, atol=1e-12)).tolist():
         hit = ranking[i]
         formula = f"{hit.passage_id}: {for_stage(ranking.notes.formula, hit.stage)!r}"
-        yield (
-            "formula",
-            f"{formula} gives {scores[i]}, and the score is {hit.score!r} of {dict(hit.score_parts)}",
-        )
+        score = f"the score is {hit.score!r} with the parts {dict(hit.score_parts)}"
+        yield "formula", f"{formula} gives {scores[i]}, but {score}"
 
 
 def worked_out(ranking: Ranking) -> FloatArray:
@@ -127,12 +118,10 @@ def worked_out(ranking: Ranking) -> FloatArray:
     for code in np.unique(codes).tolist():
         for term in terms_of(ranking, ranking.stages[code]):
             expression = "".join(symbols.get(piece, piece) for piece in term).replace("·", "*")
-            values = np.asarray(
-                pd.eval(expression, engine="python", local_dict=columns), dtype=np.float64
-            )
-            scores = np.where(
-                (codes == code) & ~np.isnan(values), np.nan_to_num(scores) + values, scores
-            )
+            result = pd.eval(expression, engine="python", local_dict=columns)
+            values = np.broadcast_to(np.asarray(result, dtype=np.float64), scores.shape)
+            has_term = (codes == code) & ~np.isnan(values)
+            scores[has_term] = np.nan_to_num(scores[has_term]) + values[has_term]
     return scores
 
 
@@ -190,11 +179,11 @@ def _copies(trial: Trial, fallback: Retriever) -> list[tuple[Query, Ranking]]:
 
 def _is_copy(ranking: Ranking, model: Ranking) -> bool:
     """Whether a ranking has the hits and scores of another one, and no other part of a score."""
-    has_hits = (
-        ranking.passage_ids == model.passage_ids
-        and ranking.scores.tolist() == model.scores.tolist()
-    )
-    return has_hits and set(ranking.score_parts) <= set(model.score_parts)
+    if ranking.passage_ids != model.passage_ids:
+        return False
+    if ranking.scores.tolist() != model.scores.tolist():
+        return False
+    return set(ranking.score_parts) <= set(model.score_parts)
 
 
 def bounds_of_k(trial: Trial) -> Iterator[str]:
@@ -244,48 +233,44 @@ def equal_to(*ways: tuple[str, Callable[[Trial], Sequence[Ranking]]]) -> Promise
     return promise
 
 
+def _one_by_one(trial: Trial) -> list[Ranking]:
+    return [trial.system.retrieve_batch([query], trial.k)[0] for query in trial.queries]
+
+
+def _reversed(trial: Trial) -> list[Ranking]:
+    return trial.system.retrieve_batch(trial.queries[::-1], trial.k)[::-1]
+
+
+def _traced(trial: Trial) -> list[Ranking]:
+    return [trace.ranking for trace in trial.system.trace_batch(trial.queries, trial.k)]
+
+
 def _prepared(trial: Trial) -> list[Ranking]:
     trial.system.prepare([])
     trial.system.prepare(trial.queries)
     return trial.system.retrieve_batch(trial.queries, trial.k)
 
 
+def _pickled(trial: Trial) -> list[Ranking]:
+    system: Retriever = pickle.loads(pickle.dumps(trial.system))  # noqa: S301 (made here)
+    return system.retrieve_batch(trial.queries, trial.k)
+
+
 IN_EVERY_WORLD: Mapping[str, Promise] = {
     "a batch equals its queries": equal_to(
-        (
-            "in a batch and by itself",
-            lambda trial: [trial.system.retrieve_batch([q], trial.k)[0] for q in trial.queries],
-        ),
-        (
-            "in another order",
-            lambda trial: trial.system.retrieve_batch(trial.queries[::-1], trial.k)[::-1],
-        ),
+        ("in a batch and by itself", _one_by_one), ("in another order", _reversed)
     ),
     "a smaller k is a prefix": prefixes,
-    "a trace is a retrieval": equal_to(
-        (
-            "in `retrieve_batch` and in `trace_batch`",
-            lambda trial: [
-                trace.ranking for trace in trial.system.trace_batch(trial.queries, trial.k)
-            ],
-        )
-    ),
+    "a trace is a retrieval": equal_to(("in `retrieve_batch` and in `trace_batch`", _traced)),
     "no silent fall-back": no_silent_fallback,
 }
 IN_THE_FIRST: Mapping[str, Promise] = {
     "k is checked": bounds_of_k,
     "preparing changes nothing": equal_to(("before and after `prepare`", _prepared)),
-    "pickling": equal_to(
-        (
-            "before and after pickling",
-            lambda trial: pickle.loads(pickle.dumps(trial.system)).retrieve_batch(  # noqa: S301
-                trial.queries, trial.k
-            ),
-        )
-    ),
+    "pickling": equal_to(("before and after pickling", _pickled)),
     "configuration": configuration,
 }
-"""Of the class, whatever the world."""
+"""Promises of the class, which are checked in one world."""
 
 
 def broken(trial: Trial, promises: Mapping[str, Promise]) -> Iterator[tuple[str, str]]:

@@ -67,17 +67,13 @@ def describe_query(query: Query) -> str:
 @lru_cache(maxsize=512)  # a trial's own rankings are compared with several others
 def facts(ranking: Ranking) -> list[object]:
     """All that a ranking holds, as JSON; scores to the last bit."""
-    hits = [
-        [
-            hit.passage_id,
-            hit.score.hex(),
-            hit.stage,
-            list(map(str, hit.path)),
-            sorted(hit.score_parts.items()),
-        ]
-        for hit in ranking
-    ]
-    return [ranking.query_id, repr(ranking.notes), *hits]
+    return [ranking.query_id, repr(ranking.notes), *map(_hit_facts, ranking)]
+
+
+def _hit_facts(hit: Hit) -> list[object]:
+    path = list(map(str, hit.path))
+    parts = sorted(hit.score_parts.items())
+    return [hit.passage_id, hit.score.hex(), hit.stage, path, parts]
 
 
 def difference(ranking: Ranking, other: Ranking, *, notes: bool = True) -> str:
@@ -111,10 +107,10 @@ def _hit_difference(hit: Hit, opposite: Hit, match: Hit | None, last_score: floa
         return "" if _tied(hit.score, last_score) else "it is only in one of them"
     if not _tied(hit.score, match.score):
         return f"its score in the other is {match.score!r}"
-    if (hit.stage, hit.path) != (match.stage, match.path) or not _have_equal_parts(
-        hit.score_parts, match.score_parts
-    ):
-        return "stage, path or parts of the score differ"
+    if (hit.stage, hit.path) != (match.stage, match.path):
+        return "its stage or its path differs"
+    if not _have_equal_parts(hit.score_parts, match.score_parts):
+        return "the parts of its score differ"
     return ""
 
 
@@ -123,9 +119,9 @@ def _tied(score: float, other: float) -> bool:
 
 
 def _have_equal_parts(parts: Mapping[str, float], match_parts: Mapping[str, float]) -> bool:
-    return parts.keys() == match_parts.keys() and all(
-        _tied(value, match_parts[name]) for name, value in parts.items()
-    )
+    if parts.keys() != match_parts.keys():
+        return False
+    return all(_tied(value, match_parts[name]) for name, value in parts.items())
 
 
 def differing(
@@ -139,11 +135,8 @@ def differing(
     Yields nothing if a class cannot be imported there, as one that a notebook defines.
     """
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    environment = {
-        **os.environ,
-        "PYTHONHASHSEED": seed,
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-    }
+    path = os.pathsep.join(filter(None, sys.path))
+    environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path}
     work = pickle.dumps((dict(systems), list(queries), k))
     command = [sys.executable, "-m", "kg2rag.testing.trial"]
     run = subprocess.run(command, env=environment, input=work, capture_output=True, check=False)  # noqa: S603
@@ -167,10 +160,10 @@ def main() -> None:
         systems, queries, k = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 (our parent's, of a moment ago)
     except (ImportError, AttributeError):
         systems, queries, k = {}, [], 1
-    rankings = {name: system.retrieve_batch(queries, k) for name, system in systems.items()}
-    sys.stdout.write(
-        "\n" + json.dumps({name: list(map(facts, run)) for name, run in rankings.items()})
-    )
+    facts_of = {}
+    for name, system in systems.items():
+        facts_of[name] = list(map(facts, system.retrieve_batch(queries, k)))
+    sys.stdout.write(f"\n{json.dumps(facts_of)}")
 
 
 if __name__ == "__main__":

@@ -54,11 +54,8 @@ def graph(passages: Corpus, seed: int = 1) -> KnowledgeGraph:
         head, tail = random.choice(len(NAMES), size=2, replace=False).tolist()
         passage = f"p{random.integers(N_PASSAGES)}" if random.random() < 0.9 else ""
         strength = float(random.integers(1, 11))
-        triples.append(
-            Triple(
-                NAMES[head], str(random.choice(_TEXTS["relations"])), NAMES[tail], passage, strength
-            )
-        )
+        relation = str(random.choice(_TEXTS["relations"]))
+        triples.append(Triple(NAMES[head], relation, NAMES[tail], passage, strength))
     mentions = tuple(Mention(name, f"p{random.integers(N_PASSAGES)}", 0) for name in NAMES)
     return KnowledgeGraph.build(Extraction(tuple(triples), mentions), passages)
 
@@ -86,16 +83,13 @@ def queries() -> list[Query]:
     ordinary = list[Query]()
     for i in range(40):
         words = " ".join(random.choice(WORDS, size=4).tolist())
-        text = (
-            f"Which {words} did {random.choice(NAMES)} know?"
-            if i % 2
-            else f"which {words} was that"
-        )
+        text = f"which {words} was that"
+        if i % 2:
+            text = f"Which {words} did {random.choice(NAMES)} know?"
         candidates = None
         if i % 5 == 3:
-            candidates = tuple(
-                f"p{row}" for row in random.choice(N_PASSAGES, size=10, replace=False)
-            )
+            rows = random.choice(N_PASSAGES, size=10, replace=False)
+            candidates = tuple(f"p{row}" for row in rows)
         ordinary.append(Query(f"q{i}", text, candidates))
     return [*ordinary, *AWKWARD, Query("same text", ordinary[1].text)]
 
@@ -133,11 +127,8 @@ class HashedWords:
         from sklearn.feature_extraction.text import HashingVectorizer
 
         words = {"preprocessor": normalise, "token_pattern": r"\S+"}
-        vectors = (
-            HashingVectorizer(n_features=DIM, alternate_sign=False, **words)
-            .transform([*texts, ""])
-            .toarray()
-        )
+        vectorizer = HashingVectorizer(n_features=DIM, alternate_sign=False, **words)
+        vectors = vectorizer.transform([*texts, ""]).toarray()
         return np.asarray(vectors[:-1], dtype=np.float32)
 
 
@@ -152,23 +143,21 @@ def knowledge_bases() -> Mapping[str, KnowledgeBase]:
     """Name -> knowledge base of each world, in a temporary store until the process ends."""
     store = Store(Path(_folder().name))
     whole = corpus()
-    untitled = Corpus.from_passages(
+    half_titled = Corpus.from_passages(
         [replace(passage, title="") if i % 2 else passage for i, passage in enumerate(whole)]
     )
     single = Corpus.from_passages([Passage("p5", "", "Anna Abbott built the bridge.", "d", 0)])
     worlds: dict[str, tuple[Corpus, KnowledgeGraph | str]] = {
         FIRST: (whole, graph(whole)),
-        "passages without titles": (untitled, graph(untitled)),
-        **{
-            name: (whole, KnowledgeGraph.build(extraction, whole))
-            for name, extraction in ODD_GRAPHS.items()
-        },
-        "one passage": (single, "mentions"),
+        "passages without titles": (half_titled, graph(half_titled)),
     }
-    return {
-        name: KnowledgeBase.build(passages, source, store=store, embedder=HashedWords())
-        for name, (passages, source) in worlds.items()
-    }
+    for name, extraction in ODD_GRAPHS.items():
+        worlds[name] = (whole, KnowledgeGraph.build(extraction, whole))
+    worlds["one passage"] = (single, "mentions")
+    bases = {}
+    for name, (passages, source) in worlds.items():
+        bases[name] = KnowledgeBase.build(passages, source, store=store, embedder=HashedWords())
+    return bases
 
 
 @cache

@@ -298,7 +298,7 @@ def test_a_sound_retriever_is_accepted() -> None:
             "the ranking is that of Dense",
         ),
         (NeedsTitles, "answers every query", "on passages without titles, IndexError"),
-        (Unnamed, "stages and paths", "names no stage; give `Ranking.from_scores` stages="),
+        (Unnamed, "stages and paths", "has no stage"),
         (Ignores, "parameter weight", "weight is ignored: with 0.25, 1.0,"),
         (Unchecked, "parameter share", "share = 1000000.0 is accepted and no query has a hit"),
         (

@@ -53,11 +53,11 @@ def effects(result: ScoredConfigurations, system: str) -> pd.DataFrame:
     results of the system.
     """
     configurations = _configurations_of(result, system)
-    values = {
-        name: _scores_by_value(result, configurations[name])
-        for name in [*_parameter_names(result), *LABELS]
-    }
-    values = {name: scores for name, scores in values.items() if len(scores) > 1}
+    values = {}
+    for name in (*_parameter_names(result), *LABELS):
+        scores_of = _scores_by_value(result, configurations[name])
+        if len(scores_of) > 1:
+            values[name] = scores_of
     p_holm = _p_of_best_against_worst(values)
     rows = []
     for name in sorted(values, key=lambda name: -_spread(values[name])):
@@ -69,9 +69,7 @@ def effects(result: ScoredConfigurations, system: str) -> pd.DataFrame:
         for i, text in enumerate(values[name]):
             interval = (float(scores[i].mean()), float(low[i]), float(high[i]))
             rows.append((name, text, int(counts[text]), *interval, p_holm[name], says))
-    return pd.DataFrame(
-        rows, columns=["parameter", "value", "n", "mean", "low", "high", "p_holm", "says"]
-    )
+    return pd.DataFrame(rows, columns="parameter value n mean low high p_holm says".split())
 
 
 def _configurations_of(result: ScoredConfigurations, system: str) -> pd.DataFrame:
@@ -127,14 +125,15 @@ def value_text(value: Any) -> str:
 
 def _ordered(values: pd.Series) -> list[str]:
     """The texts of the distinct values: numbers by size, then others by spelling."""
-    value_of = {value_text(value): value for value in values}
-    numbers = [
-        text for text, value in value_of.items() if is_number(text) and not isinstance(value, bool)
-    ]
-    return [
-        *sorted(numbers, key=lambda text: float(value_of[text])),
-        *sorted(value_of.keys() - set(numbers)),
-    ]
+    numbers: dict[str, float] = {}
+    other_texts = set()
+    for value in values:
+        text = value_text(value)
+        if is_number(text):
+            numbers[text] = float(value)
+        else:
+            other_texts.add(text)
+    return [*sorted(numbers, key=numbers.__getitem__), *sorted(other_texts)]
 
 
 def is_number(text: str) -> bool:

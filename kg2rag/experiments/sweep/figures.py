@@ -38,9 +38,9 @@ def main_effects(result: ScoredConfigurations, system: str) -> Figure:
 def _draw_parameter(axis: Axes, name: str, rows: pd.DataFrame) -> None:
     """Draw the panel of one parameter."""
     places = np.arange(len(rows))
-    low, high, mean = (
-        100 * rows[column].to_numpy(dtype=float) for column in ("low", "high", "mean")
-    )
+    low = 100 * rows["low"].to_numpy(dtype=float)
+    high = 100 * rows["high"].to_numpy(dtype=float)
+    mean = 100 * rows["mean"].to_numpy(dtype=float)
     if all(map(is_number, rows["value"])):
         axis.fill_between(places, low, high, color=PALETTE[0], alpha=0.12, linewidth=0)
         axis.plot(places, mean, color=PALETTE[0], marker="o", markersize=4.5, linewidth=1.6)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,14 +39,12 @@ class Split(BaseModel):
 
     def labels(self, data: QADataset) -> list[str]:
         """For each question "dev" or "test". ValueError: one of the two would be empty."""
-        kinds = pd.Series(
-            [question.type or str(question.hops or "") for question in data.questions], dtype=object
-        )
+        names = [question.type or str(question.hops or "") for question in data.questions]
+        kinds = pd.Series(names, dtype=object)
         random = np.random.default_rng(self.seed)
-        # Questions of one kind are neighbours, in random order.
+        # The order groups questions of one kind, each group in random order.
         order = np.concatenate([random.permutation(rows.index) for _, rows in kinds.groupby(kinds)])
-        # The n-th is drawn where n · dev passes a whole number: each stretch of the order gives its
-        # share.
+        # Question n belongs to dev if n · dev passes a whole number, so each kind gives its share.
         is_dev = np.diff(np.floor(np.arange(len(data) + 1) * self.dev)) > 0
         labels = np.empty(len(data), dtype=object)
         labels[order] = np.where(is_dev, "dev", "test")
@@ -78,17 +77,18 @@ class SweepInputs:
         """The questions and their corpus."""
         from kg2rag.datasets import load
 
+        options: dict[str, Any] = {
+            "path": self.path,
+            "questions": self.questions,
+            "setting": self.setting,
+            "limit": self.limit,
+        }
         if not isinstance(self.data, QADataset):
-            data = load(
-                self.data,
-                path=self.path,
-                questions=self.questions,
-                setting=self.setting,
-                limit=self.limit,
-            )
-        elif self.path or self.questions or self.setting or self.limit:
+            data = load(self.data, **options)
+        elif any(options.values()):
             raise ValueError(
-                "A data set that is given as an object has its path, questions, setting and limit already."
+                "A QADataset already has its path, questions, setting and limit. Leave these options "
+                "out, or pass the name of a set."
             )
         else:
             data = self.data
@@ -104,10 +104,12 @@ class SweepInputs:
         sources: dict[str, Extractor | KnowledgeGraph] = {}
         for label, graph in _labelled(self.graphs).items():
             kind = label.partition("(")[0]
-            label = kind if takes_file(kind) else label  # of a graph file, its kind
+            if takes_file(kind):
+                label = kind
             if label in sources:
                 raise ValueError(
-                    f"graphs: give each a label, as label = name; {label} is there twice."
+                    f"graphs: two graphs are labelled {label!r}. Label each, as in mine = "
+                    f"{kind + '(FILE)'!r}."
                 )
             sources[label] = self._source(graph)
         return sources

@@ -87,17 +87,14 @@ class SweepResult:
         The files of an earlier sweep there are replaced. FileExistsError: a file is in the way that
         kg2rag did not write, or that was edited since.
         """
-        results = as_parquet(
-            pa.Table.from_pandas(self.per_question[[*COLUMNS, *self.metrics]], preserve_index=False)
-        )
-        config = {
-            **self.config,
-            "objective": self.objective,
-            CHECKSUM: hashlib.sha256(results).hexdigest(),
-        }
+        columns = self.per_question[[*COLUMNS, *self.metrics]]
+        results = as_parquet(pa.Table.from_pandas(columns, preserve_index=False))
+        checksum = hashlib.sha256(results).hexdigest()
+        config = {**self.config, "objective": self.objective, CHECKSUM: checksum}
+        about = json.dumps(config, indent=1, ensure_ascii=False, default=str)
         files = {
             RESULTS: results,
-            ABOUT: (json.dumps(config, indent=1, ensure_ascii=False, default=str) + "\n").encode(),
+            ABOUT: f"{about}\n".encode(),
             "report.md": self.to_markdown().encode(),
             PAGE: self.to_html().encode(),
         }
@@ -133,13 +130,13 @@ class SweepResult:
     @cached_property
     def settings(self) -> dict[int, dict[str, Any]]:
         """Number of configuration -> the parameters that the sweep sets, in order of appearance."""
-        parsed = [json.loads(text) for text in self.scored.drop_duplicates("number")["parameters"]]
-        names = dict.fromkeys(name for parameters in parsed for name in parameters)
-        ordered = [
-            {name: parameters[name] for name in names if name in parameters}
-            for parameters in parsed
-        ]
-        return dict(zip(self.numbers, ordered, strict=True))
+        written = self.scored.drop_duplicates("number")["parameters"]
+        parsed = [json.loads(text) for text in written]
+        names = dict.fromkeys(name for values in parsed for name in values)
+        settings = {}
+        for number, values in zip(self.numbers, parsed, strict=True):
+            settings[number] = {name: values[name] for name in names if name in values}
+        return settings
 
     def to_frame(self) -> pd.DataFrame:
         """One row per configuration: labels, parameters, mean dev and test scores, milliseconds.
@@ -148,22 +145,19 @@ class SweepResult:
         """
         about = self.scored.drop_duplicates("number").set_index("number")
         means = self.scored.groupby(["split", "number"])[self.metrics].mean()
-        scores = {
-            f"{split} {metric}": means.loc[split][metric]
-            for metric in self.metrics
-            for split in PARTS
-        }
+        scores = pd.DataFrame(index=about.index)
+        for metric in self.metrics:
+            for split in PARTS:
+                scores[f"{split} {metric}"] = means.loc[split][metric]
         settings = pd.DataFrame(self.settings.values(), index=about.index, dtype=object)
-        return pd.concat(
-            [about[list(WHAT)], settings, pd.DataFrame(scores), about["ms_per_query"]], axis=1
-        )
+        return pd.concat([about[list(WHAT)], settings, scores, about["ms_per_query"]], axis=1)
 
     @cached_property
     def questions(self) -> dict[str, FloatArray]:
         """Split -> (n_configurations, n_questions) objective scores; rows as in `numbers`."""
+        frame = self.scored
         return {
-            split: self._wide(self.scored[self.scored["split"] == split], self.objective)
-            for split in PARTS
+            split: self._wide(frame[frame["split"] == split], self.objective) for split in PARTS
         }
 
     def _wide(self, part: pd.DataFrame, metric: str) -> FloatArray:
@@ -188,18 +182,11 @@ class SweepResult:
             number = part.index.tolist()[part[f"dev {self.objective}"].round(12).argmax()]
             row = {**dict(zip(by, group, strict=True)), "number": number, "tried": len(part)}
             row["parameters"] = self.written(number)
-            rows.append(
-                {
-                    **row,
-                    **self._scores_of(number),
-                    **self._against_default(number, self.default(part)),
-                }
-            )
-        table = (
-            pd.DataFrame(rows)
-            .sort_values("dev", ascending=False, kind="stable")
-            .reset_index(drop=True)
-        )
+            row |= self._scores_of(number)
+            row |= self._against_default(number, self.default(part))
+            rows.append(row)
+        table = pd.DataFrame(rows).sort_values("dev", ascending=False, kind="stable")
+        table = table.reset_index(drop=True)
         tested = table["p"].notna()
         table["p_holm"] = np.nan
         table.loc[tested, "p_holm"] = holm(table.loc[tested, "p"].to_numpy(dtype=np.float64))
@@ -212,37 +199,25 @@ class SweepResult:
     def _scores_of(self, number: int) -> dict[str, float]:
         """The means of one configuration on dev and test and their gap, each with its interval."""
         scores = self._objective_of(number)
+        limits = bounds(self.objective)
         means = np.array([scores[split].mean() for split in PARTS])
-        intervals = [
-            interval_of_mean(scores[split], bounds=bounds(self.objective)) for split in PARTS
-        ]
-        low, high = np.array(intervals).T
-        # over different questions
+        low, high = np.array([interval_of_mean(scores[split], bounds=limits) for split in PARTS]).T
+        # Dev and test have different questions, so their means are independent.
         gap_low, gap_high = interval_of_sum(means, low, high, np.array([1, -1]))
-        row = {
-            "gap": float(means[0] - means[1]),
-            "gap_low": float(gap_low),
-            "gap_high": float(gap_high),
-        }
+        row = {"gap": means[0] - means[1], "gap_low": gap_low, "gap_high": gap_high}
         for i, split in enumerate(PARTS):
-            row |= {
-                split: float(means[i]),
-                f"{split}_low": float(low[i]),
-                f"{split}_high": float(high[i]),
-            }
-        return row
+            row |= {split: means[i], f"{split}_low": low[i], f"{split}_high": high[i]}
+        return {name: float(value) for name, value in row.items()}
 
     def _against_default(self, number: int, default: int | None) -> dict[str, float]:
         """The means of the system's defaults, and p of the configuration against them on test."""
         if default is None:
             return dict.fromkeys(("default_dev", "default_test", "p"), np.nan)
         scores = self._objective_of(default)
+        dev = float(scores["dev"].mean())
+        test = float(scores["test"].mean())
         p = float(p_values(self._objective_of(number)["test"] - scores["test"]))
-        return {
-            "default_dev": float(scores["dev"].mean()),
-            "default_test": float(scores["test"].mean()),
-            "p": p,
-        }
+        return {"default_dev": dev, "default_test": test, "p": p}
 
     def against(self, number: int, metric: str | None = None) -> pd.DataFrame:
         """Every configuration against a reference configuration, on all questions.
@@ -264,14 +239,12 @@ class SweepResult:
                 f"No finished configuration has the number {number}. There are {self.numbers}."
             )
         reference = self.numbers.index(number)
-        changed = [
-            self._changes(settings, self.settings[number]) for settings in self.settings.values()
-        ]
+        base = self.settings[number]
+        changed = [self._changes(settings, base) for settings in self.settings.values()]
         scores = self._wide(self.scored, metric)
         differences = scores - scores[reference]
-        low, high = interval_of_mean(
-            differences.T, bounds=None if bounds(metric) is None else (-1.0, 1.0)
-        )
+        limits = None if bounds(metric) is None else (-1.0, 1.0)
+        low, high = interval_of_mean(differences.T, bounds=limits)
         low[reference] = high[reference] = 0.0
         is_tested = np.arange(len(scores)) != reference
         p_holm = np.full(len(scores), np.nan)
@@ -289,10 +262,8 @@ class SweepResult:
 
     def written(self, number: int) -> str:
         """The parameters of a configuration as a text."""
-        return (
-            ", ".join(f"{name}={value}" for name, value in self.settings[number].items())
-            or "defaults"
-        )
+        parameters = [f"{name}={value}" for name, value in self.settings[number].items()]
+        return ", ".join(parameters) or "defaults"
 
     def default(self, group: pd.DataFrame) -> int | None:
         """The configuration of a group that has only the catalogue's defaults, or None."""
@@ -309,8 +280,8 @@ class SweepResult:
     def _chosen_row(self, row: dict[Any, Any]) -> tuple[str, ...]:
         intervals = []
         for name in (*PARTS, "gap"):
-            mean, low, high = (100 * row[f"{name}{end}"] for end in ENDS)
-            intervals.append(f"{mean:.1f} ({low:.1f} to {high:.1f})")
+            mean, low, high = (f"{100 * row[f'{name}{end}']:z.1f}" for end in ENDS)
+            intervals.append(f"{mean} ({low} to {high})")
         number = f"{row['number']} (best of {row['tried']})"
         if np.isnan(row["p"]):
             return row["system"], number, *intervals, "", "", row["parameters"]
@@ -324,27 +295,23 @@ class SweepResult:
         """How to read the table of chosen configurations."""
         counts = {split: scores.shape[1] for split, scores in self.questions.items()}
         return (
-            f"{self.objective} in per cent with 95 % intervals over {counts['dev']} dev and {counts['test']} test "
-            "questions. Configurations were chosen on dev only; the test score is the one to quote. The gap is dev "
-            "minus test: what choosing promised and did not keep, or dev questions that are easier; the system's "
-            "defaults (dev, test), if the sweep has them, tell the two apart. p: chosen against defaults on the "
-            "test questions, paired randomisation test, Holm-corrected for the rows."
+            f"{self.objective} in per cent with 95 % intervals over {counts['dev']} dev and "
+            f"{counts['test']} test questions. Configurations were chosen on dev only: report the "
+            "test score. The gap is dev minus test. It has two causes, selection and easier dev "
+            "questions; the system's defaults (dev, test), if the sweep has them, show the second. "
+            "p compares the chosen configuration with the defaults on the test questions (paired "
+            "randomisation test, Holm-corrected for the rows)."
         )
 
     def top(self) -> pd.DataFrame:
         """The best configurations on dev: parameters, dev scores, milliseconds; no test scores."""
-        frame = (
-            self.to_frame()
-            .sort_values(f"dev {self.objective}", ascending=False, kind="stable")
-            .head(LISTED)
-        )
-        dev = {
-            f"dev {metric}": (100 * frame[f"dev {metric}"]).map("{:.1f}".format)
-            for metric in self.metrics
-        }
-        texts = list(map(self.written, frame.index.tolist()))
-        dev["ms"] = frame["ms_per_query"].map("{:.1f}".format)
-        return frame[list(WHAT)].assign(parameters=texts, **dev).reset_index()
+        frame = self.to_frame()
+        frame = frame.sort_values(f"dev {self.objective}", ascending=False, kind="stable")
+        frame = frame.head(LISTED)
+        table = frame[list(WHAT)].assign(parameters=list(map(self.written, frame.index.tolist())))
+        for metric in self.metrics:
+            table[f"dev {metric}"] = (100 * frame[f"dev {metric}"]).map("{:z.1f}".format)
+        return table.assign(ms=frame["ms_per_query"].map("{:.1f}".format)).reset_index()
 
     @property
     def headline(self) -> str:
@@ -354,37 +321,19 @@ class SweepResult:
 
     def to_markdown(self) -> str:
         """The report as Markdown: chosen and failed configurations, best on dev, effects."""
-        lines = [
-            f"# {self.name}",
-            "",
-            self.headline,
-            "",
-            *pipe_table(HEADER, self.chosen()),
-            "",
-            self.note(),
-            "",
-        ]
+        lines = [f"# {self.name}", "", self.headline, ""]
+        lines += [*pipe_table(HEADER, self.chosen()), "", self.note(), ""]
         if len(self.failed):
             texts = self.failed.astype(str).agg(", ".join, axis=1)
             lines += ["## Failed", "", *(f"- {plain(text)}" for text in texts), ""]
-        best = self.top()
-        lines += [
-            "## Best on dev",
-            "",
-            *pipe_table(list(best.columns), best.astype(str).to_numpy().tolist()),
-        ]
+        lines += ["## Best on dev", "", *_pipe_table_of(self.top())]
         for system in dict.fromkeys(self.scored["system"]):
             table = effects(self, str(system))
             if len(table):
                 points = {name: (100 * table[name]).round(1) for name in ("mean", "low", "high")}
-                shown = table.assign(**points).drop(columns="p_holm").astype(str)
-                title = f"## What the parameters of {system} do on dev"
-                lines += [
-                    "",
-                    title,
-                    "",
-                    *pipe_table(list(shown.columns), shown.to_numpy().tolist()),
-                ]
+                shown = table.assign(**points).drop(columns="p_holm")
+                lines += ["", f"## Effects of the parameters of {system} on dev", ""]
+                lines += _pipe_table_of(shown)
         return "\n".join([*lines, ""])
 
     def to_html(self) -> str:
@@ -418,5 +367,10 @@ class SweepResult:
         return f"SweepResult({self.name}: {len(self.numbers)} configurations, {len(self.failed)} failed)"
 
     def _repr_html_(self) -> str:
-        table = self.best().round(4).to_html(index=False, na_rep="")
+        table = self.best().to_html(index=False, na_rep="", float_format="{:z.4f}".format)
         return f"<p>{self!r}, chosen on dev by {self.objective}</p>{table}"
+
+
+def _pipe_table_of(frame: pd.DataFrame) -> list[str]:
+    """The lines of a Markdown table of a frame."""
+    return pipe_table(list(frame.columns), frame.astype(str).to_numpy().tolist())

@@ -37,20 +37,16 @@ class Scorer:
 
     def __call__(self, group: Sequence[Configuration]) -> pd.DataFrame:
         """One row per configuration and question, or a single row with the error."""
-        return pd.concat(
-            [self._scored(configuration) for configuration in group], ignore_index=True
-        )
+        return pd.concat(list(map(self._scored, group)), ignore_index=True)
 
     def _scored(self, configuration: Configuration) -> pd.DataFrame:
-        inputs, data = self.inputs, self.inputs.dataset
-        about = {
-            **vars(configuration),
-            "parameters": json.dumps(
-                dict(configuration.parameters), sort_keys=True, ensure_ascii=False
-            ),
-            "setting": data.setting,
-            "encoder": inputs.embedder[0],
-        }
+        inputs = self.inputs
+        data = inputs.dataset
+        about = dict(vars(configuration))
+        parameters = dict(configuration.parameters)
+        about["parameters"] = json.dumps(parameters, sort_keys=True, ensure_ascii=False)
+        about["setting"] = data.setting
+        about["encoder"] = inputs.embedder[0]
         try:
             system = self.build(configuration)
             system_run = run(system, data, inputs.k, name=configuration.system, progress=False)
@@ -74,14 +70,11 @@ class Scorer:
         """The knowledge base of a graph, which stays open until another one is needed."""
         if graph not in self.opened:
             inputs = self.inputs
-            source, embedder, store = (
+            kb = KnowledgeBase.build(
+                inputs.dataset.corpus,
                 inputs.sources[graph],
-                inputs.embedder[1],
-                inputs.store or Store(),
+                embedder=inputs.embedder[1],
+                store=inputs.store or Store(),
             )
-            self.opened = {
-                graph: KnowledgeBase.build(
-                    inputs.dataset.corpus, source, embedder=embedder, store=store
-                )
-            }
+            self.opened = {graph: kb}
         return self.opened[graph]

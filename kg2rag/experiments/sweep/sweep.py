@@ -191,24 +191,16 @@ class Sweep:
         with workers(jobs, backend, cluster) as slots:
             pieces = self._pieces(1)
             if has_workers():
-                # One of each system is run here first: it fills the store, from which the others
-                # read.
+                # The first configuration of each system fills the store, from which workers read.
                 for configuration in reversed(first.values()):
                     scorer([configuration])
-                pieces = self._pieces(
-                    math.ceil(len(self.configurations) / (PIECES_PER_WORKER * slots))
-                )
-                scorer = Scorer(replace(self.inputs))  # without what is loaded here
-            tables = list(
-                map_pieces(
-                    scorer, pieces, progress=self.name if progress else "", total=len(pieces)
-                )
-            )
-        result = SweepResult(
-            pd.concat(tables, ignore_index=True),
-            self.objective or self.scored[0].name,
-            self.about(),
-        )
+                size = math.ceil(len(self.configurations) / (PIECES_PER_WORKER * slots))
+                pieces = self._pieces(size)
+                scorer = Scorer(replace(self.inputs))  # without the inputs loaded in this process
+            title = self.name if progress else ""
+            tables = list(map_pieces(scorer, pieces, progress=title, total=len(pieces)))
+        frame = pd.concat(tables, ignore_index=True)
+        result = SweepResult(frame, self.objective or self.scored[0].name, self.about())
         if not result.numbers:
             raise RuntimeError(self._failures(result.failed))
         result.save(out)
@@ -235,15 +227,13 @@ class Sweep:
 
     def about(self) -> dict[str, Any]:
         """What all scores share, as JSON values."""
-        graphs = {
-            label: {"source": provenance.without_folders(source), "fingerprint": source.fingerprint}
-            for label, source in self.inputs.sources.items()
-        }
-        built = {
-            name: catalogue.build(name, self._smallest, **settings)
-            for name, settings in self.points.values()
-        }
-        tuned = {name: tuning(system) for name, system in built.items()}
+        graphs = {}
+        for label, source in self.inputs.sources.items():
+            written = provenance.without_folders(source)
+            graphs[label] = {"source": written, "fingerprint": source.fingerprint}
+        tuned = {}
+        for name, settings in self.points.values():
+            tuned[name] = tuning(catalogue.build(name, self._smallest, **settings))
         encoder, embedder = self.inputs.embedder
         return {
             "name": self.name,
@@ -281,10 +271,9 @@ def read_sweep(
         about = _checked_data(content)
         _check_names(content)
         names = {"name": str(content.get("name", file.stem)), "data": about["name"]}
-        with allowed_hosts(hosts):  # every name is read here once
-            sweep = Sweep(
-                **{**content, **about, **names}, path=path, questions=questions, store=store
-            )
+        options = {**content, **about, **names}
+        with allowed_hosts(hosts):  # for the endpoints that the file names
+            sweep = Sweep(**options, path=path, questions=questions, store=store)
             _ = sweep.inputs.embedder
         return sweep
     except ValueError as error:
@@ -331,8 +320,5 @@ def _combinations(system: str, table: object) -> Iterator[dict[str, object]]:
 
 def _required_parameters(system: str) -> list[str]:
     """The parameters of a system that have no default."""
-    return [
-        name
-        for name, default in catalogue.parameters(system).items()
-        if default is inspect.Parameter.empty
-    ]
+    defaults = catalogue.parameters(system)
+    return [name for name, default in defaults.items() if default is inspect.Parameter.empty]

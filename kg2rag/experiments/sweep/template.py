@@ -41,7 +41,7 @@ def template(data: str) -> str:
         try:
             summary = SYSTEMS.description(name).partition("\n")[0]
             defaults = SYSTEMS.parameters(name)
-        # a package that cannot be imported; the other systems can be run
+        # The system belongs to a package that cannot be imported; the others can run.
         except RuntimeError as error:
             tables.append(f"# {name} of another package cannot be used: {one_line(str(error))}\n")
             continue
@@ -52,10 +52,13 @@ def template(data: str) -> str:
 
 def _toml(value: object) -> str:
     """A default as a list of one value for a TOML file; a value that TOML lacks is named."""
-    if isinstance(value, bool | int | float | str):
+    if _is_plain(value):
         return json.dumps([value], ensure_ascii=False)
-    if isinstance(value, tuple | list) and all(
-        isinstance(member, bool | int | float | str) for member in value
-    ):
+    if isinstance(value, tuple | list) and all(map(_is_plain, value)):
         return json.dumps([list(value)], ensure_ascii=False)
     return f"[]  # default: {one_line(repr(value))}"
+
+
+def _is_plain(value: object) -> bool:
+    """Whether TOML and JSON write a value alike."""
+    return isinstance(value, bool | int | float | str)

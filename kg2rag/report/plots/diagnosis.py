@@ -18,13 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FOUND = PALETTE[2]
-COLOURS: dict[str, str] = dict(
-    zip(
-        LOST_AT,
-        (GREY, "#5C6875", PALETTE[1], PALETTE[5], PALETTE[3], PALETTE[0], PALETTE[6], FOUND),
-        strict=True,
-    )
-)
+_HUES = (GREY, "#5C6875", PALETTE[1], PALETTE[5], PALETTE[3], PALETTE[0], PALETTE[6], FOUND)
+COLOURS: dict[str, str] = dict(zip(LOST_AT, _HUES, strict=True))
 _NARROWEST = 0.035  # of the axis: counts of narrower segments are only in the table
 _LONGEST = 26  # letters of a name before it is cut
 _LINE = "#B4B9C1"
@@ -67,19 +62,13 @@ def _fall(axis: Axes, whole: pd.Series, losses: Sequence[str]) -> None:
     gold = counts[0]
     remaining = [gold, *(gold - np.cumsum(counts[1:-1])).tolist()]
     colours = [GREY, *(COLOURS[name] for name in names[1:])]
-    for place, (start, count, colour) in enumerate(
-        zip([0, *remaining[1:], 0], counts, colours, strict=True)
-    ):
+    bars = zip([0, *remaining[1:], 0], counts, colours, strict=True)
+    for place, (start, count, colour) in enumerate(bars):
         axis.barh(place, count, left=start, height=0.66, color=colour, alpha=0.9)
         _count(axis, place, (start, start + count), count, gold)
+    dotted: Any = {"color": GREY, "linewidth": 0.8, "linestyle": (0, (2, 3))}
     for place, level in enumerate(remaining):
-        axis.plot(
-            [level, level],
-            [place - 0.33, place + 1.33],
-            color=GREY,
-            linewidth=0.8,
-            linestyle=(0, (2, 3)),
-        )
+        axis.plot([level, level], [place - 0.33, place + 1.33], **dotted)
     axis.set_yticks(range(len(names)), list(map(visible, names)))
     axis.set_ylim(len(names) - 0.4, -0.6)
     axis.set_xlim(0, gold)
@@ -105,6 +94,7 @@ def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
     ends = np.zeros(len(totals))
     places = list(range(len(totals)))
     gold = totals["gold"].to_numpy(dtype=float)
+    style: Any = {"ha": "center", "va": "center", "fontsize": 8.5, "color": PAPER}
     for loss in (loss for loss in reversed(LOST_AT) if totals[loss].any()):
         counts = totals[loss].to_numpy(dtype=float)
         widths = counts / gold
@@ -113,29 +103,23 @@ def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
         )
         for place, width, end, count in zip(places, widths, ends, counts, strict=True):
             if width >= _NARROWEST:
-                axis.text(
-                    end + width / 2,
-                    place,
-                    f"{count:.0f}",
-                    ha="center",
-                    va="center",
-                    fontsize=8.5,
-                    color=PAPER,
-                )
+                axis.text(end + width / 2, place, f"{count:.0f}", **style)
         ends += widths
     labels = [f"{name}  ({count:.0f})" for name, count in zip(totals.index, gold, strict=True)]
     axis.set_yticks(places, list(map(visible, labels)), parse_math=False)
     axis.set_ylim(len(totals) - 0.4, -0.6)
     axis.set_xlim(0, 1)
-    keys: Any = {
-        "handlelength": 1,
-        "handleheight": 1,
-        "columnspacing": 1.2,
-        "borderaxespad": 0,
-        "labelcolor": INK,
-    }
     axis.legend(
-        loc="upper left", bbox_to_anchor=(0, -0.04), ncols=6, frameon=False, fontsize=8.5, **keys
+        loc="upper left",
+        bbox_to_anchor=(0, -0.04),
+        ncols=6,
+        frameon=False,
+        fontsize=8.5,
+        handlelength=1,
+        handleheight=1,
+        columnspacing=1.2,
+        borderaxespad=0,
+        labelcolor=INK,
     )
     bare(axis, edge=False)
 
@@ -150,21 +134,16 @@ def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
     values = table[metric].to_numpy(dtype=float)
     for place, (value, note) in enumerate(zip(values, table["note"], strict=True)):
         if np.isnan(value):
-            axis.text(
-                0.01,
-                place,
-                f"not measured: {note}",
-                va="center",
-                fontsize=8.5,
-                color=GREY,
-                parse_math=False,
-            )
+            style: Any = {"va": "center", "fontsize": 8.5, "color": GREY, "parse_math": False}
+            axis.text(0.01, place, f"not measured: {note}", **style)
             continue
-        axis.barh(place, value, height=0.62, color=PALETTE[0] if place else GREY, alpha=0.9)
-        gain = f"  (+{100 * (value - values[0]):.1f})".replace("+-", "-") if place else ""
-        axis.text(
-            value + 0.01, place, f"{100 * value:.1f}{gain}", va="center", fontsize=9, color=INK
-        )
+        text = f"{100 * value:.1f}"
+        colour = GREY
+        if place > 0:
+            text += f"  ({100 * (value - values[0]):+z.1f})"
+            colour = PALETTE[0]
+        axis.barh(place, value, height=0.62, color=colour, alpha=0.9)
+        axis.text(value + 0.01, place, text, va="center", fontsize=9, color=INK)
     axis.set_yticks(range(len(table)), list(table["rung"]), parse_math=False)
     axis.set_ylim(len(table) - 0.5, -0.5)
     axis.set_xlim(0, 1.15)
@@ -208,10 +187,9 @@ def network(
     for node, place in places.items():
         style = _HIGHLIGHTED if node in highlight else _PLAIN
         axis.scatter(place[0], place[1], s=style.size, color=style.colour, zorder=3)
-        around = [
-            places[neighbour] - place for neighbour in set(nx.all_neighbors(graph, node)) - {node}
-        ]
-        _label(axis, place, str(node), around, style.weight)
+        neighbours = set(nx.all_neighbors(graph, node)) - {node}
+        directions = [places[neighbour] - place for neighbour in neighbours]
+        _label(axis, place, str(node), directions, style.weight)
     axis.margins(0.16, 0.08)
     return picture
 
@@ -222,17 +200,10 @@ def _draw_triples(axis: Axes, graph: nx.Graph, places: Any, *, relations: bool) 
     for head, tail, attributes in graph.edges(data=True):
         arrows.setdefault((head, tail), []).append(attributes)
     for (head, tail), triples in arrows.items():
-        names = dict.fromkeys(
-            str(triple["relation"]) for triple in triples if triple.get("relation")
-        )
+        names = [str(triple["relation"]) for triple in triples if triple.get("relation")]
+        text = "\n".join(dict.fromkeys(names)) if relations else ""
         strength = max(float(triple.get("strength", 5.0)) for triple in triples)
-        _arrow(
-            axis,
-            places[head],
-            places[tail],
-            "\n".join(names) if relations else "",
-            0.5 + strength / 8,
-        )
+        _arrow(axis, places[head], places[tail], text, width=0.5 + strength / 8)
 
 
 def _arrow(axis: Axes, start: Any, end: Any, text: str, width: float) -> None:
@@ -245,32 +216,24 @@ def _arrow(axis: Axes, start: Any, end: Any, text: str, width: float) -> None:
     head = {**style, "arrowstyle": "-|>", "shrinkA": 0, "mutation_scale": 11}
     axis.annotate("", xy=tuple(end), xytext=last, arrowprops=head, zorder=1)
     if text:
-        # nearer to the head entity: the arrow's head is at the other end
+        # The label stands nearer to the start, because the arrowhead is at the end.
         x, y = start + 0.42 * (end - start)
-        axis.text(
-            x, y, text, fontsize=7, color=GREY, ha="center", va="center", zorder=2, bbox=_HALO
-        )
+        label: Any = {"fontsize": 7, "color": GREY, "ha": "center", "va": "center"}
+        axis.text(x, y, text, zorder=2, bbox=_HALO, **label)
 
 
-def _label(axis: Axes, place: Any, text: str, around: Sequence[Any], weight: str) -> None:
+def _label(axis: Axes, place: Any, text: str, directions: Sequence[Any], weight: str) -> None:
     """A node's name above or below it, on the side with fewer arrows.
 
     It stands farther away if both sides have arrows.
     """
     short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    # arrows through where the name would stand
-    up = [abs(x) < 2 * y for x, y in around].count(True)
-    down = [abs(x) < -2 * y for x, y in around].count(True)
-    distance = 16 if up and down else 7
+    n_above = sum(abs(x) < 2 * y for x, y in directions)
+    n_below = sum(abs(x) < -2 * y for x, y in directions)
+    distance = 16 if n_above and n_below else 7
     side, alignment = 1, "bottom"
-    if down < up:
+    if n_below < n_above:
         side, alignment = -1, "top"
-    style: Any = {
-        "textcoords": "offset points",
-        "ha": "center",
-        "fontsize": 8.5,
-        "color": INK,
-        "weight": weight,
-    }
-    style |= {"xytext": (0, side * distance), "va": alignment}
+    style: Any = {"ha": "center", "va": alignment, "fontsize": 8.5, "color": INK, "weight": weight}
+    style |= {"xytext": (0, side * distance), "textcoords": "offset points"}
     axis.annotate(short, tuple(place), zorder=4, bbox=_HALO, **style)

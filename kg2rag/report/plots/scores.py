@@ -52,9 +52,9 @@ def bar_chart(scores: pd.DataFrame, baseline: str, shown: str = "") -> Figure:
 
 def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, baseline: str) -> None:
     systems = list(part.index)
-    mean, low, high = (
-        part[column].to_numpy(dtype=float) * factor for column in ("mean", "ci_low", "ci_high")
-    )
+    mean = part["mean"].to_numpy(dtype=float) * factor
+    low = part["ci_low"].to_numpy(dtype=float) * factor
+    high = part["ci_high"].to_numpy(dtype=float) * factor
     places = np.arange(len(systems))
     hues = [mark.colour for mark in marks(systems, baseline).values()]
     axis.barh(places, mean, height=0.62, color=hues, alpha=0.85)
@@ -62,7 +62,7 @@ def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, basel
     axis.errorbar(
         mean, places, xerr=error, fmt="none", ecolor=INK, elinewidth=1.1, capsize=2.5, capthick=1.1
     )
-    # equal scores in a metric without bounds have no interval
+    # Equal scores in an unbounded metric have no interval.
     ends = np.where(np.isnan(high), mean, high)
     widest = max(float(ends.max()), 1e-9)
     for place, value, end in zip(places, mean, ends, strict=True):
@@ -70,20 +70,15 @@ def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, basel
         text = axis.text(
             end + 0.025 * widest, float(place), number, va="center", fontsize=8.5, color=INK
         )
-        # the baseline's line passes behind it
+        # The box covers the line of the baseline.
         text.set_bbox({"facecolor": PAPER, "edgecolor": "none", "pad": 0.8})
     axis.set_title(metric, loc="left", fontsize=10, color=INK, fontweight="bold", pad=6)
     axis.set_yticks(places, systems, parse_math=False)
     axis.set_ylim(len(systems) - 0.5, -0.5)
     axis.set_xlim(0, widest * 1.2)
     bare(axis, edge=False)
-    axis.axvline(
-        float(mean[systems.index(baseline)]),
-        color=GREY,
-        linewidth=0.8,
-        linestyle=(0, (2, 3)),
-        zorder=0,
-    )
+    dotted: Any = {"color": GREY, "linewidth": 0.8, "linestyle": (0, (2, 3))}
+    axis.axvline(float(mean[systems.index(baseline)]), zorder=0, **dotted)
 
 
 def difference_plot(table: pd.DataFrame) -> Figure:
@@ -105,9 +100,9 @@ def difference_plot(table: pd.DataFrame) -> Figure:
         axis.set_xlim(lowest - margin, highest + margin)
         part = table[table["group"] == group]
         places = np.array([names.index(name) for name in part["name"]])
-        middle, low, high = (
-            part[column].to_numpy(dtype=float) * 100 for column in ("difference", "low", "high")
-        )
+        middle = 100 * part["difference"].to_numpy(dtype=float)
+        low = 100 * part["low"].to_numpy(dtype=float)
+        high = 100 * part["high"].to_numpy(dtype=float)
         axis.axvline(0, color=GREY, linewidth=0.8, zorder=0)
         axis.hlines(places, low, high, color=PALETTE[0], linewidth=1.6)
         filled = np.where((low > 0) | (high < 0), PALETTE[0], PAPER)
@@ -152,16 +147,9 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
         ink = PAPER if abs(differences[row, column]) > 0.7 * limit else INK  # on the darkest cells
         axis.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=9, color=ink)
         if value == np.nanmax(values[:, column]):
-            axis.add_patch(
-                Rectangle(
-                    (column - 0.48, row - 0.46),
-                    0.96,
-                    0.92,
-                    fill=False,
-                    edgecolor=INK,
-                    linewidth=1.4,
-                )
-            )
+            corner = (column - 0.48, row - 0.46)
+            frame = Rectangle(corner, 0.96, 0.92, fill=False, edgecolor=INK, linewidth=1.4)
+            axis.add_patch(frame)
     axis.set_xticks(
         range(len(means.index)), [visible(str(group)) for group in means.index], parse_math=False
     )
@@ -193,15 +181,8 @@ def graph_reach(reach: pd.DataFrame) -> Figure:
         part = reach[reach["type"] == type_]
         for column, (_, colour, style) in _LINES.items():
             shares = 100 * part[column].to_numpy(dtype=float)
-            axis.plot(
-                part["hops"],
-                shares,
-                color=colour,
-                linestyle=style,
-                linewidth=1.9,
-                marker="o",
-                markersize=3.5,
-            )
+            line: Any = {"color": colour, "linestyle": style, "linewidth": 1.9}
+            axis.plot(part["hops"], shares, marker="o", markersize=3.5, **line)
         title = f"{type_}, {part['questions'].iloc[0]} questions"
         axis.set_title(
             title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False
@@ -236,19 +217,8 @@ def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
     depths = curve.index.to_numpy(dtype=float)
     mark_of = marks(curve.columns, baseline)
     for name, mark in mark_of.items():
-        line: Any = {
-            "linestyle": mark.dashes,
-            "marker": mark.dots,
-            "markersize": 4,
-            "markevery": 0.12,
-        }
-        axis.plot(
-            depths,
-            100 * curve[name].to_numpy(dtype=float),
-            color=mark.colour,
-            linewidth=1.9,
-            **line,
-        )
+        recall = 100 * curve[name].to_numpy(dtype=float)
+        axis.plot(depths, recall, markevery=0.12, **_line_style(mark))
     _log_axis(axis, float(depths[0]), float(depths[-1]))
     recalls = curve.to_numpy(dtype=float)
     bottom = 10 * math.floor(10 * float(np.nanmin(recalls)) - 1e-9)
@@ -264,6 +234,12 @@ def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
 
 
 token_curve = recall_curve
+
+
+def _line_style(mark: Mark) -> dict[str, Any]:
+    """The arguments of `Axes.plot` for a system's line."""
+    style = {"color": mark.colour, "linestyle": mark.dashes, "linewidth": 1.9}
+    return {**style, "marker": mark.dots, "markersize": 4}
 
 
 def _log_axis(axis: Axes, first: float, last: float) -> None:
@@ -291,29 +267,14 @@ def _name_lines(axis: Axes, ends: Mapping[str, float], mark_of: Mapping[str, Mar
     lift = max(0.0, bottom + gap / 2 - min(heights.values()))
     texts = []
     across = axis.get_yaxis_transform()
+    key_points = 1 + np.array([0.15, 0.5, 0.85]) * KEY
+    text_style: Any = {"va": "center", "fontsize": 9, "parse_math": False, "color": INK}
     for name, height in heights.items():
-        colour, dashes, dots = mark_of[name]
-        key: Any = {
-            "color": colour,
-            "linewidth": 1.9,
-            "linestyle": dashes,
-            "marker": dots,
-            "markersize": 4,
-        }
-        key_points = 1 + np.array([0.15, 0.5, 0.85]) * KEY
-        axis.plot(
-            key_points, [height + lift] * 3, markevery=[1], clip_on=False, **key, transform=across
-        )
-        style: Any = {
-            "va": "center",
-            "fontsize": 9,
-            "parse_math": False,
-            "color": INK,
-            "transform": across,
-        }
-        texts.append(axis.text(1 + KEY, height + lift, f"{name}  {ends[name]:.1f}", **style))
-    # The axes' right edge is moved so that the texts beside it fit: constrained layout gives long
-    # ones too little.
+        key: Any = {"markevery": [1], "clip_on": False, "transform": across}
+        axis.plot(key_points, [height + lift] * 3, **key, **_line_style(mark_of[name]))
+        label = f"{name}  {ends[name]:.1f}"
+        texts.append(axis.text(1 + KEY, height + lift, label, transform=across, **text_style))
+    # Constrained layout leaves too little room for long names, so the right edge moves here.
     renderer = FigureCanvasAgg(figure).get_renderer()
     widest = max(text.get_window_extent(renderer).width for text in texts)
     room = (widest + 0.1 * figure.dpi) / (figure.get_figwidth() * figure.dpi)

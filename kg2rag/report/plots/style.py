@@ -105,14 +105,10 @@ def to_svg(figure: Figure, name: str) -> Markup:
     svg = re.sub(r' style="([^"]*)"', _attributes, svg)
     svg = svg.replace(INK.lower(), "currentColor").replace(PAPER.lower(), "var(--paper, #fff)")
     svg = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "inherit", svg)
-    svg = (
-        re.sub(r'\bid="', f'id="{name}-', svg)
-        .replace("url(#", f"url(#{name}-")
-        .replace('href="#', f'href="#{name}-')
-    )
-    svg = re.sub(
-        r'^(<svg[^>]*?) height="[^"]*"', r'\1 stroke-linejoin="round" stroke-linecap="butt"', svg
-    )
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = svg.replace("url(#", f"url(#{name}-").replace('href="#', f'href="#{name}-')
+    strokes = r'\1 stroke-linejoin="round" stroke-linecap="butt"'
+    svg = re.sub(r'^(<svg[^>]*?) height="[^"]*"', strokes, svg)
     return Markup(re.sub(r'^<svg([^>]*?) width="[^"]*"', r"<svg\1", svg))  # noqa: S704
 
 
@@ -151,9 +147,7 @@ def marks(systems: Iterable[str], baseline: str) -> dict[str, Mark]:
         if colour is None:
             colour = min(PALETTE, key=used.count)
             used.append(colour)
-        number = n_drawn[colour]
-        mark_of[name] = Mark(
-            colour, DASHES[number % len(DASHES)], DOTS[number // len(DASHES) % len(DOTS)]
-        )
+        n_full_turns, dashes = divmod(n_drawn[colour], len(DASHES))
+        mark_of[name] = Mark(colour, DASHES[dashes], DOTS[n_full_turns % len(DOTS)])
         n_drawn[colour] += 1
     return mark_of
