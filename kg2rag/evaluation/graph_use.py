@@ -18,18 +18,22 @@ GRAPH = "graph"
 
 
 def graph_use(rankings: Mapping[str, Sequence[Ranking]]) -> dict[str, dict[str, Any]]:
-    """How often the graph added a passage, for each system that joins text hits and graph hits.
+    """How often the graph added a passage, and how often a warning occurs, per system with a graph.
 
     Returns system -> `brought`, the share of questions with a passage among the first `DEPTH` hits
     that only the graph found, and `warnings`, warning in the notes -> share of questions, by
-    falling share.
+    falling share. A system whose hits all come from the graph has no `brought`: it has no text
+    search to compare them with.
     """
     use: dict[str, dict[str, Any]] = {}
     for name, run in rankings.items():
-        if any(_joins_text_and_graph(ranking) for ranking in run):
+        joins = any(_joins_text_and_graph(ranking) for ranking in run)
+        warnings = {warning: round(count / len(run), 6) for warning, count in _warnings(run)}
+        if joins:
             brought = [_brought_passage(ranking) for ranking in run]
-            warnings = {warning: round(count / len(run), 6) for warning, count in _warnings(run)}
             use[name] = {"brought": round(sum(brought) / len(run), 6), "warnings": warnings}
+        elif warnings and reads_graph(run):
+            use[name] = {"warnings": warnings}
     return use
 
 

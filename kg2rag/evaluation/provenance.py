@@ -18,6 +18,7 @@ import numpy as np
 from kg2rag.evaluation.identity import identity
 from kg2rag.evaluation.machine import load_average
 from kg2rag.extraction.mentions.extractor import Mentions
+from kg2rag.extraction.sources import SOURCES, CombinedExtractor
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.system_parts import is_component, knowledge_bases
 from kg2rag.types import Corpus, GoldUnit, QADataset
@@ -41,6 +42,17 @@ def without_folders(value: object) -> str:
         parameters = [f"{name}={without_folders(getattr(value, name))}" for name in shown]
         return f"{type(value).__name__}({', '.join(parameters)})"
     return repr(value)
+
+
+def source_label(source: object) -> str:
+    """A graph source as a user writes it, such as "openie(FILE)"; its `repr` if it has no name."""
+    if isinstance(source, CombinedExtractor):
+        return "+".join(map(source_label, source.sources))
+    for name, entry in SOURCES.entries.items():
+        if entry == f"{type(source).__module__}:{type(source).__name__}":
+            file = getattr(source, "path", None)
+            return name if file is None else f"{name}({Path(file).name})"
+    return without_folders(source)
 
 
 def parameters(value: object) -> Any:
@@ -183,7 +195,7 @@ def _unread_graphs(about: Mapping[str, Any], system: object) -> list[str]:
         return []
     default = Mentions().fingerprint
     sources = [kb.source for kb in knowledge_bases(system) if kb.source.fingerprint != default]
-    return list(dict.fromkeys(map(without_folders, sources)))
+    return list(dict.fromkeys(map(source_label, sources)))
 
 
 def _knowledge_of(runs: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:

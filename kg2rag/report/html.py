@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
+_PER_CENT = re.compile(r"(?<=\d) %")
 # These characters occur in JSON only within strings, where an escape may replace them.
 _UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
@@ -109,10 +111,17 @@ def _hash(text: str) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("kg2rag.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["unbroken"] = _unbroken
+    return environment
+
+
+def _unbroken(text: str) -> str:
+    """A text in which no line breaks between a number and its per-cent sign."""
+    return _PER_CENT.sub("\N{NO-BREAK SPACE}%", text)

@@ -27,9 +27,11 @@ def _system_notes(sheet: ScoreSheet) -> Iterator[str]:
     for name, text in config.get("remarks", {}).items():
         yield f"{name}: {text}."
     for graphs, names in _unread_graphs(config).items():
-        yield f"{', '.join(names)}: did not read the graph {graphs}."
+        yield f"{', '.join(names)}: did not read the triples of the graph {graphs}."
+    unread = config.get("graph_unread", {})
     for name, use in config.get("graph_use", {}).items():
-        yield _graph_use_note(name, use)
+        graph = "its own graph" if name in unread else "the graph"
+        yield _graph_use_note(name, graph, use)
 
 
 def _data_notes(config: Mapping[str, Any]) -> Iterator[str]:
@@ -96,14 +98,15 @@ def _unread_graphs(config: Mapping[str, Any]) -> dict[str, list[str]]:
     return systems_of
 
 
-def _graph_use_note(name: str, use: Mapping[str, Any]) -> str:
+def _graph_use_note(name: str, graph: str, use: Mapping[str, Any]) -> str:
     """How often the graph of a system added a passage, and its warnings."""
-    brought = f"the graph added a passage to the first 10 for {100 * use['brought']:.1f} % of the questions"
-    warnings = (
-        f" For {100 * share:.1f} %: {warning}."
-        for warning, share in use.get("warnings", {}).items()
-    )
-    return f"{name}: {brought}.{''.join(warnings)}"
+    sentences = []
+    if "brought" in use:
+        share = f"{100 * use['brought']:.1f} %"
+        sentences.append(f"{graph} added a passage to the first 10 for {share} of the questions.")
+    for warning, share in use.get("warnings", {}).items():
+        sentences.append(f"For {100 * share:.1f} % of the questions: {warning}.")
+    return f"{name}: {' '.join(sentences)}"
 
 
 def _signs(sheet: ScoreSheet) -> Iterator[str]:

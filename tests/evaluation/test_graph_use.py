@@ -52,6 +52,17 @@ def test_shares_of_questions_with_a_new_passage_among_the_first_ten_hits_and_of_
     assert graph_use({"a": used}) == {"a": {"brought": 0.5, "warnings": {"not all of it": 1.0}}}
 
 
+def test_a_system_with_hits_of_the_graph_only_has_its_warnings_counted() -> None:
+    def of(stage: str, source: str, warning: str = "") -> Ranking:
+        notes = Notes("x", source, warning=warning)
+        return Ranking.from_scores("q", [0, 1], [2.0, 1.0], IDS, stages=(stage,), notes=notes)
+
+    walked = of("pagerank", "graph")
+    fallen_back = of("dense", "dense", "no entity: dense ranking")
+    runs = {"hippo": [walked, fallen_back], "quiet": [walked], "text": [fallen_back]}
+    assert graph_use(runs) == {"hippo": {"warnings": {"no entity: dense ranking": 0.5}}}
+
+
 @pytest.mark.parametrize("method", ["rrf", "sum", "max"])
 def test_a_hit_that_text_found_too_is_not_new_whichever_gave_more(method: str) -> None:
     def of(stage: str, rows: list[int]) -> Ranking:
@@ -105,5 +116,5 @@ def test_a_comparison_says_how_often_each_system_used_the_graph_and_why_not() ->
     named = 1 - use["gated"]["warnings"].get("the query names no entity of the graph", 0)
     assert use["shut"]["brought"] == 0
     assert use["shut"]["warnings"]["confidence below 1"] == pytest.approx(named, abs=1e-6)
-    brought = f"{100 * use['expanded']['brought']:.1f} %"
-    assert f"expanded: the graph added a passage to the first 10 for {brought}" in result.to_html()
+    share = f"{100 * use['expanded']['brought']:.1f}\N{NO-BREAK SPACE}%"
+    assert f"expanded: the graph added a passage to the first 10 for {share}" in result.to_html()

@@ -304,7 +304,8 @@ def test_a_graph_given_as_a_list_of_triples_makes_no_long_footnote(scores) -> No
     graph = f"Triples([{', '.join(['(head, relation, tail)'] * 1000)}])"
     config = {"graph_unread": {"bm25": [graph]}, "not_cached": {"dense": graph}}
     notes = report.notes(sheet(scores, config=config))
-    assert [note for note in notes if note.startswith("bm25: did not read the graph Triples(")]
+    (note,) = (note for note in notes if note.startswith("bm25: "))
+    assert "Triples(" in note
     assert max(map(len, notes)) < 500
 
 
