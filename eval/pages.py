@@ -170,7 +170,7 @@ def headline(studies: Mapping[str, Study], sets: Mapping[str, str] = HEADLINE) -
 def marked_cell(study: Study, system: str) -> str:
     """Recall@5 of a system with its stars and its mark."""
     cell = study.cell(system, "recall@5")
-    return f"{cell} {MARK}" if system in study.marked else cell
+    return f"{cell}\N{NO-BREAK SPACE}{MARK}" if system in study.marked else cell
 
 
 def macro(sets: Mapping[str, pd.DataFrame], *metrics: str) -> list[pd.DataFrame]:

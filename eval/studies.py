@@ -93,7 +93,7 @@ class Study:
     def name(self, system: str) -> str:
         """The name of a system as code, with its mark."""
         is_marked = without_graph(system) in set(map(without_graph, self.marked))
-        return f"`{system}` {MARK}" if is_marked else f"`{system}`"
+        return f"`{system}`\N{NO-BREAK SPACE}{MARK}" if is_marked else f"`{system}`"
 
     def section(self) -> str:
         """Its section of a page: size, command, tables and origin."""
