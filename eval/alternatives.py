@@ -69,19 +69,20 @@ def classifiers(sets: Sequence[Questions]) -> dict[str, Scores]:
     weights *= len(weights) / weights.sum()
     products = np.concatenate([with_interactions(signals) for signals, _, _ in samples])
     scaler = StandardScaler().fit(products)
-    logistic = LogisticRegression(C=0.1, max_iter=3000).fit(
-        scaler.transform(products), gold, sample_weight=weights
-    )
+    logistic = LogisticRegression(C=0.1, max_iter=3000)
+    logistic.fit(scaler.transform(products), gold, sample_weight=weights)
     columns = np.concatenate([with_question(signals) for signals, _, _ in samples])
-    boosted = HistGradientBoostingClassifier(random_state=0).fit(
-        columns, gold, sample_weight=weights
-    )
-    return {
-        "logistic regression with interactions": lambda signals: logistic.predict_proba(
-            scaler.transform(with_interactions(signals))
-        )[:, 1],
-        "gradient boosting": lambda signals: boosted.predict_proba(with_question(signals))[:, 1],
-    }
+    boosted = HistGradientBoostingClassifier(random_state=0)
+    boosted.fit(columns, gold, sample_weight=weights)
+
+    def by_logistic(signals: Signals) -> FloatArray:
+        scaled = scaler.transform(with_interactions(signals))
+        return np.asarray(logistic.predict_proba(scaled)[:, 1])
+
+    def by_boosting(signals: Signals) -> FloatArray:
+        return np.asarray(boosted.predict_proba(with_question(signals))[:, 1])
+
+    return {"logistic regression with interactions": by_logistic, "gradient boosting": by_boosting}
 
 
 def orders(sets: Sets, chained: Collection[str], left_out: str) -> dict[str, Order]:
@@ -101,18 +102,17 @@ def orders(sets: Sets, chained: Collection[str], left_out: str) -> dict[str, Ord
         trust = ranker.trust(example.evidence.gate(ranker.start(example.evidence.single)))
         return fused(example, {"bm25": 1 - trust, "dense": 1 - trust, "walk": trust})
 
-    questions = [
-        [(signals(example), example.gold) for example in examples]
-        for examples in training_sets.values()
-    ]
+    questions = []
+    for examples in training_sets.values():
+        questions.append([(signals(example), example.gold) for example in examples])
+    of_two = {"bm25": 1, "dense": 1}
+    of_three = {**of_two, "walk": 1}
     searches: dict[str, Order] = {
         "bm25": lambda example: example.rankings["bm25"],
         "dense": lambda example: example.rankings["dense"],
-        "hybrid": lambda example: fused(example, {"bm25": 1, "dense": 1}),
+        "hybrid": lambda example: fused(example, of_two),
         "walk": lambda example: example.rankings["walk"],
-        "fusion of bm25, dense and walk": lambda example: fused(
-            example, {"bm25": 1, "dense": 1, "walk": 1}
-        ),
+        "fusion of bm25, dense and walk": lambda example: fused(example, of_three),
         "fusion with weights per question": weighted_fusion,
         "mean percentile of walk and dense": mean_percentile,
     }
@@ -132,11 +132,5 @@ def scored(sets: Sets, chained: Collection[str]) -> pd.DataFrame:
     for left_out, examples in sets.items():
         for name, order in orders(sets, chained, left_out).items():
             for number, example in enumerate(examples):
-                row = {
-                    "set": left_out,
-                    "question": number,
-                    "system": name,
-                    "recall@5": example.recall(order(example)),
-                }
-                rows.append(row)
-    return pd.DataFrame(rows)
+                rows.append((left_out, number, name, example.recall(order(example))))
+    return pd.DataFrame(rows, columns=["set", "question", "system", "recall@5"])

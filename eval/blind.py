@@ -26,6 +26,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
@@ -128,24 +129,24 @@ def collect(source: Source, unpacked: Path, folder: Path) -> None:
                 f"{package} has no {pattern}. Is it of version {PACKAGES[package]}?"
             )
         for file in files:
-            is_faq = (package, pattern) == source.faq
-            target = (
-                folder / (FAQ if is_faq else f"{package}/{file.parent.name}") / f"{file.stem}.html"
-            )
+            place = f"{package}/{file.parent.name}"
+            if (package, pattern) == source.faq:
+                place = FAQ
+            target = folder / place / f"{file.stem}.html"
             target.parent.mkdir(parents=True, exist_ok=True)
             if file.suffix == ".pod":
-                options = [
-                    f"--infile={file}",
-                    f"--outfile={target}",
-                    f"--cachedir={folder.parent}",
-                    "--noindex",
-                ]
-                subprocess.run(
-                    ["pod2html", *options, "--quiet"], check=True, stderr=subprocess.DEVNULL
-                )
-                target.write_text(_POD_NAME.sub(r"<h1>\1</h1>", target.read_text("utf-8")), "utf-8")
+                pod_to_html(file, target, folder.parent)
             else:
                 copyfile(file, target)
+
+
+def pod_to_html(file: Path, target: Path, cache: Path) -> None:
+    """Convert a page of Perl's documentation, with its name as the title."""
+    paths = [f"--infile={file}", f"--outfile={target}", f"--cachedir={cache}"]
+    command = ["pod2html", *paths, "--noindex", "--quiet"]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    page = target.read_text("utf-8")
+    target.write_text(_POD_NAME.sub(r"<h1>\1</h1>", page), "utf-8")
 
 
 @dataclass
@@ -191,13 +192,8 @@ def read(folder: Path) -> tuple[list[dict[str, str]], dict[str, Answer]]:
     passages, answers = [], dict[str, Answer]()
     for passage in kg2rag.from_folder(folder).corpus:
         questions, prefix, text = divided(passage, headings(folder / passage.doc_id))
-        passages.append(
-            {
-                "_id": passage.id,
-                "title": passage.title,
-                "text": f"{prefix}\n{text}" if prefix else text,
-            }
-        )
+        written = f"{prefix}\n{text}" if prefix else text
+        passages.append({"_id": passage.id, "title": passage.title, "text": written})
         for question in questions:
             answer = answers.setdefault(normalised(question), Answer(question))
             answer.gold.append(passage.id)
@@ -221,13 +217,9 @@ def write_beir(
 ) -> None:
     """Write a set in the layout of BEIR; judgements: pairs of query and gold passage."""
     (out / "qrels").mkdir(parents=True, exist_ok=True)
-    write_lines(
-        out / "corpus.jsonl",
-        (json.dumps(passage, ensure_ascii=ensure_ascii) for passage in passages),
-    )
-    write_lines(
-        out / "queries.jsonl", (json.dumps(query, ensure_ascii=ensure_ascii) for query in queries)
-    )
+    as_json = partial(json.dumps, ensure_ascii=ensure_ascii)
+    write_lines(out / "corpus.jsonl", map(as_json, passages))
+    write_lines(out / "queries.jsonl", map(as_json, queries))
     pairs = (f"{query_id}\t{passage_id}\t1" for query_id, passage_id in judgements)
     write_lines(out / "qrels" / "test.tsv", ["query-id\tcorpus-id\tscore", *pairs])
 
@@ -241,11 +233,8 @@ def headings(file: Path) -> dict[str, str]:
     """The headings of a page of the FAQ: the first 100 characters, as a passage has them -> the heading; else none."""
     if file.parent.name != FAQ:
         return {}
-    return {
-        block.text[:100]: block.text
-        for block in read_html(file.read_bytes())[0].blocks
-        if block.level
-    }
+    blocks = read_html(file.read_bytes())[0].blocks
+    return {block.text[:100]: block.text for block in blocks if block.level}
 
 
 def divided(passage: Passage, headings_of_page: Mapping[str, str]) -> tuple[list[str], str, str]:

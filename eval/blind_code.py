@@ -74,11 +74,11 @@ def unique_functions() -> list[tuple[str, str]]:
     functions = [function for package in PACKAGES for function in functions_of(package)]
     questions = Counter(question.casefold() for question, _ in functions)
     codes = Counter(code for _, code in functions)
-    return [
-        (question, code)
-        for question, code in functions
-        if questions[question.casefold()] == codes[code] == 1
-    ]
+    unique = []
+    for question, code in functions:
+        if questions[question.casefold()] == codes[code] == 1:
+            unique.append((question, code))
+    return unique
 
 
 def functions_of(package: str) -> Iterator[tuple[str, str]]:

@@ -183,11 +183,10 @@ def _continuations(
 
 def fit_step(sets: Sets, start: Linear, names: Sequence[str]) -> Linear:
     """The model that ranks the remaining gold passages of a chain above other candidates."""
-    continuations = [
-        (continuation, set_size)
-        for example, set_size in with_set_size(sets)
-        for continuation in _continuations(example, start(example.evidence.single), names)
-    ]
+    continuations = []
+    for example, set_size in with_set_size(sets):
+        for continuation in _continuations(example, start(example.evidence.single), names):
+            continuations.append((continuation, set_size))
     signals = np.concatenate([continuation.signals for continuation, _ in continuations])
     weights = [
         np.full(len(c.gold), c.weight / (len(c.gold) * set_size)) for c, set_size in continuations
@@ -452,12 +451,8 @@ def main(
 
         scores = scored(sets, chained)
         scores.to_parquet(leave_one_out, index=False)
-        typer.echo(
-            scores.pivot_table("recall@5", "system", "set", sort=False)
-            .mul(100)
-            .round(1)
-            .to_string()
-        )
+        means = 100 * scores.pivot_table("recall@5", "system", "set", sort=False)
+        typer.echo(means.round(1).to_string())
 
 
 def training_entries(names: str) -> dict[str, dict[str, Any]]:

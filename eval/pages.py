@@ -181,16 +181,12 @@ def macro(sets: Mapping[str, pd.DataFrame], *metrics: str) -> list[pd.DataFrame]
 
 def left_out() -> list[str | list[str]]:
     """The training sets, each ranked with coefficients that never saw it."""
-    frame = pd.read_parquet(RESULTS / "domains" / "leave_one_out.parquet").rename(
-        columns={"question": "query_id"}
-    )
+    frame = pd.read_parquet(RESULTS / "domains" / "leave_one_out.parquet")
+    frame = frame.rename(columns={"question": "query_id"})
     sizes = frame.groupby("set", sort=False)["query_id"].nunique()
     (tests,) = macro(dict(iter(frame.groupby("set", sort=False))), "recall@5")
-    means = (
-        frame.pivot_table("recall@5", "system", "set", sort=False)[sizes.index]
-        .map(percent)
-        .rename(columns=LABELS)
-    )
+    means = frame.pivot_table("recall@5", "system", "set", sort=False)[sizes.index]
+    means = means.map(percent).rename(columns=LABELS)
     means["mean"] = list(map(starred, tests["mean"][means.index], tests["p_holm"][means.index]))
     title, about, command = opening("left_out", "##")
     counts = ", ".join(f"{LABELS[name]} {size}" for name, size in sizes.items())
@@ -225,16 +221,15 @@ def languages() -> list[str | list[str]]:
 def ledger() -> str:
     """Published numbers beside numbers of this package, and the rows that the ledgers lack."""
     ledgers = [Ledger.read(path) for path in sorted((ROOT / "eval" / "ledger").glob("*.toml"))]
-    missing = [
-        (book.name, row.table, row.rows, row.why) for book in ledgers for row in book.missing
-    ]
+    missing = []
+    for book in ledgers:
+        missing += [(book.name, row.table, row.rows, row.why) for row in book.missing]
     parts: list[str | list[str]] = [*opening("ledger"), NOTE]
     for title, rows in Reproduction.load(RESULTS / "ledger.csv").sections():
         joined = by_metric(rows) if "metric" in rows else rows
         parts += [f"## {title}", pipe_table(list(joined), joined.to_numpy().tolist(), NUMBERS)]
-    return page(
-        *parts, "## Not in the ledger", pipe_table(["ledger", "where", "rows", "why"], missing)
-    )
+    parts += ["## Not in the ledger", pipe_table(["ledger", "where", "rows", "why"], missing)]
+    return page(*parts)
 
 
 def by_metric(rows: pd.DataFrame) -> pd.DataFrame:

@@ -184,28 +184,20 @@ def read() -> dict[str, Study]:
     """The kept comparisons in the order of kept.toml. ValueError: a folder that kept.toml does not name."""
     entries = kept()
     folders = {path.parent.name for path in RESULTS.glob("*/scores.csv")}
-    strangers = folders - set(entries)
-    if strangers:
-        raise ValueError(
-            f"eval/kept.toml does not name {', '.join(sorted(strangers))}, which eval/results has."
-        )
-    return {
-        name: Study(RESULTS / name, entry) for name, entry in entries.items() if name in folders
-    }
+    unlisted = sorted(folders - set(entries))
+    if unlisted:
+        raise ValueError(f"eval/kept.toml does not list {', '.join(unlisted)} of eval/results.")
+    return {name: Study(RESULTS / name, entries[name]) for name in entries if name in folders}
 
 
 @cache
 def register() -> list[Tuned]:
     """The parameters that each strategy declares as chosen with access to questions."""
-    modules = (
-        module.name for module in walk_packages(kg2rag.retrievers.__path__, "kg2rag.retrievers.")
-    )
-    return [
-        row
-        for name in modules
-        if ".adapters" not in name
-        for row in getattr(import_module(name), "TUNING", ())
-    ]
+    rows: list[Tuned] = []
+    for module in walk_packages(kg2rag.retrievers.__path__, "kg2rag.retrievers."):
+        if ".adapters" not in module.name:
+            rows += getattr(import_module(module.name), "TUNING", ())
+    return rows
 
 
 def without_graph(system: str) -> str:

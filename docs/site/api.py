@@ -52,11 +52,9 @@ def directive(name: str) -> list[str]:
     """What autodoc is told about a public name."""
     thing = resolve_name(f"kg2rag.{name}")
     if ismodule(thing):
-        options = (
-            ["   :members:", "   :imported-members:", "   :no-index:"]
-            if name == "plots"
-            else ["   :members:"]
-        )
+        options = ["   :members:"]
+        if name == "plots":
+            options += ["   :imported-members:", "   :no-index:"]
         return [f".. rubric:: kg2rag.{name}", "", f".. automodule:: {thing.__name__}", *options, ""]
     kind = "class" if isclass(thing) else "function"
     return [f".. auto{kind}:: kg2rag.{name}", *(["   :members:"] if kind == "class" else []), ""]

@@ -82,29 +82,31 @@ def summary(builder: Callable[..., Any]) -> str:
 
 
 def explained(name: str, builder: Callable[..., Any]) -> Iterator[str]:
-    """What a module says of a strategy: how it works, its formula, its source, what is theirs and what is ours."""
-    rest = [*parsed(inspect.getdoc(builder) or "")["Extended Summary"]]
-    if any(rest):
-        yield from ("", prose("\n".join(rest)))
+    """The method of a strategy: its docstrings and those of its modules, and its files."""
+    rest = "\n".join(parsed(inspect.getdoc(builder) or "")["Extended Summary"])
+    if rest:
+        yield from ("", prose(rest))
     components = PARTS.get(name, (builder,))
+    has_several = len(components) > 1
     for component in components:
         module = sys.modules[component.__module__]
-        if module.__name__ != HERE:
-            yield from ("", *([f"### {component.__name__}", ""] if len(components) > 1 else []))
-            yield prose(module.__doc__ or "")
-            if len(components) > 1:
-                yield from ("", prose("\n".join(described(component))))
+        if module.__name__ == HERE:
+            continue
+        yield ""
+        if has_several:
+            yield from (f"### {component.__name__}", "")
+        yield prose(module.__doc__ or "")
+        if has_several:
+            yield from ("", prose("\n".join(described(component))))
     modules = dict.fromkeys(component.__module__ for component in components)
-    yield from (
-        "",
-        "Defined in " + ", ".join(f"`{module.replace('.', '/')}.py`" for module in modules) + ".",
-    )
+    files = ", ".join(f"`{module.replace('.', '/')}.py`" for module in modules)
+    yield from ("", f"Defined in {files}.")
 
 
 def described(thing: Callable[..., Any]) -> list[str]:
     """The prose of a docstring, without its sections."""
-    found = parsed(inspect.getdoc(thing) or "")
-    return [*found["Summary"], "", *found["Extended Summary"]]
+    sections = parsed(inspect.getdoc(thing) or "")
+    return [*sections["Summary"], "", *sections["Extended Summary"]]
 
 
 def parameters(name: str, builder: Callable[..., Any]) -> Iterator[str]:
@@ -112,18 +114,17 @@ def parameters(name: str, builder: Callable[..., Any]) -> Iterator[str]:
     meanings: dict[str, str] = {}
     for component in (*reversed(PARTS.get(name, ())), builder):
         meanings |= listed(parsed(inspect.getdoc(component) or ""), "Parameters")
-    spread = {part: text for names, text in meanings.items() for part in names.split(", ")}
-    known = systems.parameters(name)
-    if known:
-        yield from ("| parameter | default | meaning |", "|---|---|---|")
-        for parameter, default in known.items():
-            yield f"| `{parameter}` | `{default!r}` | {prose(spread.get(parameter, '')).replace('|', chr(92) + '|')} |"
-        yield from (
-            "",
-            f"`kg2rag compare SET --systems {name} --set '{name}.PARAMETER=VALUE'` changes one.",
-        )
-    else:
+    meaning_of = {part: text for names, text in meanings.items() for part in names.split(", ")}
+    defaults = systems.parameters(name)
+    if not defaults:
         yield "None."
+        return
+    yield from ("| parameter | default | meaning |", "|---|---|---|")
+    for parameter, default in defaults.items():
+        meaning = prose(meaning_of.get(parameter, "")).replace("|", r"\|")
+        yield f"| `{parameter}` | `{default!r}` | {meaning} |"
+    option = f"--set '{name}.PARAMETER=VALUE'"
+    yield from ("", f"`kg2rag compare SET --systems {name} {option}` changes one.")
 
 
 def measured(name: str, comparisons: Iterable[studies.Study]) -> Iterator[str]:
@@ -132,11 +133,13 @@ def measured(name: str, comparisons: Iterable[studies.Study]) -> Iterator[str]:
     if not rows:
         yield "No kept comparison contains this system."
         return
-    yield "*recall@5* in per cent with its 95 % interval; points above the baseline; † marks access to the set."
-    yield from (
-        "",
-        *pipe_table(["comparison", METRIC, "baseline", "difference"], rows, [METRIC, "difference"]),
+    yield (
+        "*recall@5* in per cent with its 95 % interval, and points above the baseline. † marks a "
+        "parameter that was chosen with access to the set."
     )
+    yield ""
+    header = ["comparison", METRIC, "baseline", "difference"]
+    yield from pipe_table(header, rows, [METRIC, "difference"])
 
 
 def result_row(name: str, study: studies.Study) -> list[str]:
@@ -148,9 +151,9 @@ def result_row(name: str, study: studies.Study) -> list[str]:
     link = f"[{set_name}: {title}](../docs/results/{set_name}.md#{anchor(title)})"
     mark = f" {studies.MARK}" if name in study.marked else ""
     mean = f"{100 * row['mean']:.1f} ({100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f})"
-    difference = (
-        "" if name == baseline else f"{100 * gain:+.1f}{stars(row['p_holm'])}".replace("*", r"\*")
-    )
+    difference = ""
+    if name != baseline:
+        difference = f"{100 * gain:+z.1f}{stars(row['p_holm'])}".replace("*", r"\*")
     return [link + mark, mean, f"`{baseline}`", difference]
 
 
@@ -159,10 +162,8 @@ def chosen(name: str) -> Iterator[str]:
     lines: dict[str, None] = {}
     for row in studies.register():
         if row.system == name:
-            accessible = (
-                ", ".join((*row.training, *(f"`{set_name}`" for set_name in row.sets)))
-                or "no questions"
-            )
+            sets = [f"`{set_name}`" for set_name in row.sets]
+            accessible = ", ".join((*row.training, *sets)) or "no questions"
             lines[f"{prose(row.what)}: {row.kind}, with access to {accessible}."] = None
     yield from bullets(iter(lines))
 
@@ -186,9 +187,8 @@ def index(names: tuple[str, ...]) -> str:
     for title, group in (*GROUPS.items(), ("Other systems", other)):
         if group:
             lines += [f"## {title}", "", "| system | method |", "|---|---|"]
-            lines += [
-                f"| [`{name}`]({name}.md) | {prose(summary(builder_of(name)).strip('*'))} |"
-                for name in group
-            ]
+            for name in group:
+                method = prose(summary(builder_of(name)).strip("*"))
+                lines.append(f"| [`{name}`]({name}.md) | {method} |")
             lines.append("")
     return "\n".join([*lines, "```{toctree}", ":hidden:", "", *names, "```", ""])

@@ -38,30 +38,22 @@ def main(
     """Measure on one device."""
     where = device_of(device)
     random = np.random.default_rng(0)
-    texts = [
-        " ".join(random.choice(WORDS, size=size)) for size in random.integers(60, 140, passages)
-    ]
+    sizes = random.integers(60, 140, passages)
+    texts = [" ".join(random.choice(WORDS, size=size)) for size in sizes]
     encoder = SentenceEncoder(model, device=where)
     with tempfile.TemporaryDirectory() as folder:
         store = Store(folder)
         dtype = encoder.describe(store)["dtype"]
         encoder.encode(["a passage to begin with"], store)
-        rows = [
-            (
-                "kg2rag",
-                dtype,
-                "ours",
-                *measured(lambda: encoder.encode(texts, store), passages, where),
-            )
-        ]
-    for each in dict.fromkeys(["float32", dtype]):
-        network = encoder._loaded(each)
+        work = partial(encoder.encode, texts, store)
+        rows = [("kg2rag", dtype, "ours", *measured(work, passages, where))]
+    for precision in dict.fromkeys(["float32", dtype]):
+        network = encoder._loaded(precision)
         for size in map(int, batch_sizes.split(",")):
             network.encode(texts[:size], batch_size=size)
             work = partial(network.encode, texts, batch_size=size, normalize_embeddings=True)
-            rows.append(
-                ("sentence-transformers", each, str(size), *measured(work, passages, where))
-            )
+            rates = measured(work, passages, where)
+            rows.append(("sentence-transformers", precision, str(size), *rates))
     best = max(rate for name, *_, rate, _ in rows if name != "kg2rag")
     name = torch.cuda.get_device_name(where) if where != CPU else processor()
     table = Table(

@@ -56,15 +56,12 @@ def pages(tails: NDArray[np.int64]) -> Iterator[Passage]:
         rows = tails[start : start + BLOCK_PASSAGES].tolist()
         words = (random.zipf(1.3, (len(rows), 60)) % WORDS).tolist()
         for number, (row, others) in enumerate(zip(rows, words, strict=True), start):
-            facts = [
-                f"{name(number)} {relation} {name(tail)}."
-                for relation, tail in zip(RELATIONS, row, strict=False)
-            ]
-            yield Passage(
-                f"p{number}",
-                name(number),
-                f"{' '.join(facts)} It was {' '.join(map(word, others))}.",
-            )
+            person = name(number)
+            facts = []
+            for relation, tail in zip(RELATIONS, row, strict=False):
+                facts.append(f"{person} {relation} {name(tail)}.")
+            text = f"{' '.join(facts)} It was {' '.join(map(word, others))}."
+            yield Passage(f"p{number}", person, text)
 
 
 def word(number: int) -> str:

@@ -48,16 +48,8 @@ def main(
         return
     rows = []
     for name in systems.split(","):
-        command = [
-            sys.executable,
-            __file__,
-            dataset,
-            "--path",
-            str(path),
-            "--systems",
-            name,
-            "--worker",
-        ]
+        options = ["--path", str(path), "--systems", name, "--worker"]
+        command = [sys.executable, __file__, dataset, *options]
         process = subprocess.run(command, check=True, capture_output=True, text=True)
         rows.append(json.loads(process.stdout.splitlines()[-1]))
     table = pd.DataFrame(rows)
@@ -80,16 +72,16 @@ def measured(name: str, dataset: str, path: Path) -> dict[str, object]:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
         system.prepare(queries)
         batches = [queries[start : start + BATCH] for start in range(0, len(queries), BATCH)]
+        of_all = min(milliseconds(system, batches) for _ in range(REPEATS))
+        alone = [milliseconds(system, [[query]]) for query in queries[:ONE_BY_ONE]]
         return {
             "system": name,
             "passages": len(data.corpus),
             "questions": len(queries),
             "build_s": round(spent, 1),
             "peak_mb": round(peak),
-            "ms_batch": min(milliseconds(system, batches) for _ in range(REPEATS)) / len(queries),
-            "ms_alone": statistics.median(
-                milliseconds(system, [[query]]) for query in queries[:ONE_BY_ONE]
-            ),
+            "ms_batch": of_all / len(queries),
+            "ms_alone": statistics.median(alone),
             "threads": threads(),
             "load": round(os.getloadavg()[0], 1),
             "processor": processor(),
