@@ -1,4 +1,4 @@
-"""Public question sets, generated ones and yours -> `QADataset`; one file a set, `load` for all of them."""
+"""Public sets, generated sets and documents -> `QADataset`; one file per set, `load` for all."""
 
 from kg2rag.datasets.documents import Documents, from_folder, from_frame, from_texts
 from kg2rag.datasets.frames import from_frames

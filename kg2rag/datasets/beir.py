@@ -1,4 +1,4 @@
-"""A set of BEIR, by its name from the hub ("beir/scifact") or as a folder (corpus, queries, judgements) -> QADataset.
+"""A set of BEIR (corpus, queries, judgements) from the hub or a folder -> QADataset.
 
 [1] Thakur et al., "BEIR", NeurIPS 2021 (datasets and benchmarks). Grades are kept; a grade below 1
 says that a document is not relevant and is left out, as are queries of other splits; both are
@@ -101,7 +101,7 @@ def spec_of(name: str) -> DatasetSpec:
 
 
 def load(options: LoadOptions) -> QADataset:
-    """Read the folder, or the hub's two repositories of a set: documents and queries, and judgements."""
+    """Read a folder, or the two repositories of a set on the hub."""
     files = Files()
     graphs = dict[str, Path]()
     if options.path is None:
@@ -158,7 +158,10 @@ def _judgements(files: Files, path: Path) -> Iterator[Judgement]:
 
 
 def _judgement_rows(files: Files, path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """The lines of judgements by the names in their header; without one, in BEIR's columns or the four of TREC."""
+    """The lines of judgements by the names in their header.
+
+    Without a header, the columns are those of BEIR, or the four of TREC.
+    """
     lines = [line.rstrip("\r") for line in files.text(path).split("\n")]
     if "\t" not in lines[0]:
         lines = ["\t".join(line.split()) for line in lines]
@@ -184,7 +187,10 @@ def _named(files: Sequence[Path], table: str, name: str) -> list[Path]:
 
 
 def _of_split(judgement_files: Sequence[Path], split: str | None, name: str) -> tuple[str, Path]:
-    """The requested judgements; the default is "test" or the only split. The hub says "validation" of BEIR's "dev"."""
+    """The judgements of a split; the default is "test" or the only split.
+
+    The hub calls BEIR's "dev" "validation".
+    """
     if not judgement_files:
         raise FileNotFoundError(f"{name} holds no qrels/<split>.tsv.")
     file_of = {path.stem: path for path in judgement_files}
@@ -206,11 +212,12 @@ def collect(
     *,
     ours: bool,
 ) -> tuple[Corpus, tuple[Question, ...], dict[str, int]]:
-    """The corpus, the questions that have a relevant document, and counts of what was left out or changed.
+    """The corpus, the questions with a relevant document, and counts of omitted or changed records.
 
-    `ours` : whether an empty document, and a judgement of a query that is not there, are errors, as in a user's files.
-    Otherwise they are left out and counted. DataError, too: a judged document that the corpus lacks, one that is judged
-    twice and differently, no question.
+    `ours` : whether an empty document, and a judgement of a query that is not there, are errors, as
+        in a user's files.
+    Otherwise they are left out and counted. DataError, too: a judged document that the corpus
+    lacks, one that is judged twice and differently, no question.
     """
     notes = Counter[str]()
     passages = list[Passage]()
@@ -240,7 +247,7 @@ def collect(
 
 
 def _passage(document: Document, notes: Counter[str]) -> Passage | None:
-    """A document as a passage; its title serves as text if it has no text. None if it has neither."""
+    """A document as a passage, with the title as text if it has no text; None if it has neither."""
     title, text = document.title, document.text or ""
     if not (title + text).strip():
         return None
@@ -252,7 +259,10 @@ def _passage(document: Document, notes: Counter[str]) -> Passage | None:
 
 @dataclass(frozen=True)
 class _Judged:
-    """The queries and documents that judgements may name; `empty` : documents left out; `ours` : as in `collect`."""
+    """The queries and documents that judgements may name.
+
+    `empty` : omitted documents; `ours` : as in `collect`.
+    """
 
     queries: Container[str]
     documents: Container[str]
@@ -260,7 +270,10 @@ class _Judged:
     ours: bool
 
     def has(self, place: str, query: str, document: str, notes: Counter[str]) -> bool:
-        """Whether query and document are there; a judgement of one that was left out is counted, or an error."""
+        """Whether query and document exist; a judgement of an omitted one is counted.
+
+        An unknown query or document is an error.
+        """
         if query not in self.queries or document in self.empty:
             if self.ours:
                 raise DataError(

@@ -1,7 +1,8 @@
 """The small set that comes with the package (or a folder of the same schema) -> QADataset.
 
-`corpus.jsonl`     {"id", "doc_id", "title", "text"}; a passage's position is its place among those of its document
-`questions.jsonl`  {"id", "question", "answers", "type", "hops", "gold": [passage id], "supporting": [[passage id,
+`corpus.jsonl`     {"id", "doc_id", "title", "text"}; a passage's position is its place among those
+of its document `questions.jsonl`  {"id", "question", "answers", "type", "hops", "gold": [passage
+id], "supporting": [[passage id,
                    sentence index]], "triples": [[head, relation, tail, passage id]]}
 `triples.jsonl`, `entities.jsonl` are offered as a graph. The set teaches; it is no benchmark.
 Questions of 2wiki-kg are read here too.
@@ -43,7 +44,7 @@ class BundledPassage(Record):
 
 
 class FolderQuestion(Record):
-    """One question; `gold`, `supporting` and the fourth member of a triple name passages of the corpus."""
+    """One question; `gold`, `supporting` and the last member of a triple name passages."""
 
     id: Identifier
     question: Text
@@ -62,7 +63,7 @@ class FolderQuestion(Record):
 
 
 def folder() -> Path:
-    """Where the bundled files lie: `data/bundled` of a source checkout, else inside the installed package."""
+    """The folder of the bundled files: `data/bundled` of a checkout, or inside the package."""
     root = _HERE.parents[1]
     is_checkout = (root / "pyproject.toml").is_file() and (root / "data" / "bundled").is_dir()
     return root / "data" / "bundled" if is_checkout else _HERE / "bundled_files"
@@ -92,7 +93,10 @@ def load(options: LoadOptions) -> QADataset:
 def read_questions(
     files: Files, path: Path, corpus: Corpus, ids: Container[str] | None = None
 ) -> Iterator[Question]:
-    """The questions of a file, or those of some ids; DataError names references to nothing in the corpus."""
+    """The questions of a file, or those of some ids.
+
+    DataError names a reference that the corpus lacks.
+    """
     sentences = _SentenceNumbers(corpus)
     passage_ids = frozenset(corpus.ids)
     for number, record in enumerate(files.records(FolderQuestion, path), start=1):
@@ -100,6 +104,7 @@ def read_questions(
             continue
         where = f"{path.name}, line {number} ({record.id!r})"
         _require_passages(record, passage_ids, where)
+        supporting = [sentences.in_document(*name, where) for name in record.supporting]
         yield Question(
             record.id,
             record.question,
@@ -107,9 +112,7 @@ def read_questions(
             answers=tuple(record.answers),
             type=record.type,
             hops=record.hops,
-            supporting=tuple(
-                sentences.in_document(id_, index, where) for id_, index in record.supporting
-            ),
+            supporting=tuple(supporting),
             triples=tuple(fact[:3] for fact in record.triples),
         )
 
@@ -130,7 +133,7 @@ def _require_passages(record: FolderQuestion, passage_ids: Container[str], where
 
 
 class _SentenceNumbers:
-    """The sentences of a corpus, counted by passage in the files, and by document in `Question.supporting`."""
+    """Converts sentence numbers: files count sentences by passage, questions by document."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus

@@ -57,7 +57,7 @@ def load(options: LoadOptions) -> QADataset:
 
 def _read_functions(files: Files, path: Path) -> dict[int, str]:
     """Number -> code."""
-    # a dict would drop a function that stands twice
+    # Pairs keep a function that occurs twice, which a dict would drop.
     pairs = parse_json(files.text(path), MAP, pairs=list)
     if not (isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs)):
         raise DataError(f"{MAP}: must hold one object, from functions to numbers.")

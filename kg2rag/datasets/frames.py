@@ -63,16 +63,18 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
 
     Parameters
     ----------
-    corpus : column `text`, and if known `id`, `title`, `doc_id` (default: the id), `position` (from 0); every other
-        column is kept as metadata. `kg2rag.types.coerce_corpus.PASSAGE` lists other names of these. Ids are of any
-        type, by default the index. A `Corpus`, such as that of `from_folder`, is taken as it is.
-    questions : `text` or `question`, and if known `id`, `answers` (a string or a list), `type`, `hops`, `triples`
-        (list of (head, relation, tail)), and `gold`: a passage, a list of them, or a mapping from passage to grade.
-        Gold is an id, a path, a page (`a.pdf#page=3`), a title, a heading (`a.md#heading`), or a text that stands in
-        passages; ids of documents serve if all gold is such. {question: gold} serves, too, and the questions of ragas,
-        AutoRAG and LlamaIndex. Questions without gold become `unjudged`; `judged`, a mapping from id to 0, says which
-        hits were found irrelevant, and need not be judged again. Other columns are left out, and counted in
-        `source["notes"]`; so are texts that no passage holds.
+    corpus : column `text`, and if known `id`, `title`, `doc_id` (default: the id), `position` (from
+        0); every other column is kept as metadata. `kg2rag.types.coerce_corpus.PASSAGE` lists other
+        names of these. Ids are of any type, by default the index. A `Corpus`, such as that of
+        `from_folder`, is taken as it is.
+    questions : `text` or `question`, and if known `id`, `answers` (a string or a list), `type`,
+        `hops`, `triples` (list of (head, relation, tail)), and `gold`: a passage, a list of them,
+        or a mapping from passage to grade. Gold is an id, a path, a page (`a.pdf#page=3`), a title,
+        a heading (`a.md#heading`), or a text that stands in passages; ids of documents serve if all
+        gold is such. {question: gold} serves, too, and the questions of ragas, AutoRAG and
+        LlamaIndex. Questions without gold become `unjudged`; `judged`, a mapping from id to 0, says
+        which hits were found irrelevant, and need not be judged again. Other columns are left out,
+        and counted in `source["notes"]`; so are texts that no passage holds.
     name : how results call it.
 
     Raises ValueError: a column that is missing, a wrong type, a duplicate id, gold that the corpus
@@ -123,7 +125,7 @@ def _unused_columns(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
 
 
 def _question_rows(questions: Any, index: GoldIndex) -> Any:
-    """Questions in the shapes that other libraries give: {question: gold}, and LlamaIndex's queries and relevant_docs.
+    """Questions in other shapes: {question: gold}, or LlamaIndex's queries and relevant_docs.
 
     A mapping whose values all name something of the corpus, or are lists, has gold as its values,
     else texts.
@@ -189,7 +191,10 @@ def _are_pairs(gold: object) -> bool:
 
 
 def _parsed(value: object) -> object:
-    """A list or mapping that a CSV file has as text, in JSON or as Python or numpy print it; else the value."""
+    """A list or mapping that is written as text, as JSON, Python or numpy print it.
+
+    Any other value is returned as it is.
+    """
     if not isinstance(value, str) or not re.fullmatch(r"\s*(\[.*\]|\{.*\})\s*", value, re.DOTALL):
         return value
     return read_value(_NUMPY_GAP.sub(r"\1,\2", value.strip()))
@@ -243,7 +248,10 @@ def _resolve(
 def _targets(
     rows: list[FrameQuestion], index: GoldIndex, where: str, notes: Counter[str]
 ) -> dict[str, GoldTarget]:
-    """Gold as written -> its target; texts that no passage holds are noted, other unknown names are errors."""
+    """Gold as written -> its target.
+
+    Texts that no passage contains are noted; other unknown names are errors.
+    """
     every_target = index.find_all(name for row in rows for name in row.gold)
     targets = {name: target for name, target in every_target.items() if target is not None}
     for row in rows:

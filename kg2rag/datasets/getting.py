@@ -1,4 +1,4 @@
-"""A part of a set that is reported -> its questions in a folder, from the hub, checked by checksums.
+"""A reported part of a set -> its questions in a folder, from the hub, checked by checksums.
 
 `subsets/` has the ids of every reported part, and checksums of its questions and corpus as they are
 when loaded: they hold whatever the hub did to the file. A part whose corpus is not on the hub has
@@ -42,7 +42,8 @@ class Subset:
         from kg2rag.evaluation import provenance  # slow to import, and `load` needs none of it
 
         data = load(self.dataset, path=folder, **self.options)
-        if missing := set(self.ids) - {question.id for question in data.questions}:
+        missing = set(self.ids) - {question.id for question in data.questions}
+        if missing:
             raise DataError(
                 f"{folder.name}: {len(missing)} of {len(self.ids)} reported questions are missing."
             )
@@ -60,18 +61,18 @@ class Subset:
 def subsets() -> Mapping[str, Subset]:
     """Name -> a reported part of a set."""
     folder = resources.files("kg2rag.datasets") / "subsets"
-    listed: dict[str, dict[str, Any]] = tomllib.loads(
-        (folder / "subsets.toml").read_text(encoding="utf-8")
-    )
-    ids = {
-        name: tuple((folder / f"{name}.txt").read_text(encoding="utf-8").splitlines())
-        for name in listed
-    }
-    return {name: Subset(ids=ids[name], **about) for name, about in listed.items()}
+    listing = (folder / "subsets.toml").read_text(encoding="utf-8")
+    parts = {}
+    for name, about in tomllib.loads(listing).items():
+        ids = (folder / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+        parts[name] = Subset(ids=tuple(ids), **about)
+    return parts
 
 
 def get(name: str, folder: str | Path) -> Path:
-    """Bring a reported part of a set into `folder / name`, for `load(..., path=...)`: once, and checked each time.
+    """Download a reported part of a set into `folder / name` once; check it each time.
+
+    `load(..., path=...)` reads it.
 
     ValueError: an unknown name, or a part that is not on the hub; the message says where it is
     from. DataError: the folder, or the hub, has something else than was reported. ConnectionError:
@@ -85,7 +86,7 @@ def get(name: str, folder: str | Path) -> Path:
         part.check(place)
         return place
     if part.file is None:
-        raise ValueError(f"{name!r} is not given by the hub: put into {place} {part.needs}.")
+        raise ValueError(f"{name!r} is not on the hub: put into {place} {part.needs}.")
     paths, _ = DATASETS[part.dataset].options(split=part.split).from_hub()
     rows = {str(row.get("id", row.get("_id"))): row for _, row in Files().rows(*paths)}
     texts = (json.dumps(rows[id_], ensure_ascii=False) for id_ in part.ids if id_ in rows)

@@ -1,4 +1,4 @@
-"""Gold as people write it -> passages or documents: ids, paths, titles, headings, pages, or texts in passages."""
+"""Gold as people write it -> passages or documents: ids, paths, titles, headings, pages, texts."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class GoldIndex:
         return [self.corpus.ids[row] for row in self._rows[document]]
 
     def separated(self, cell: str) -> list[str]:
-        """The names that a cell of a table joins by `;`, `|`, `,` or line ends; none if it joins no names."""
+        """The names that `;`, `|`, `,` or line ends join in a cell; none if it joins no names."""
         for separator in _SEPARATORS:
             names = [name.strip() for name in cell.split(separator) if name.strip()]
             if len(names) > 1 and all(map(self._by_name, names)) and not self._by_name(cell):
@@ -93,7 +93,7 @@ class GoldIndex:
         return []
 
     def is_text(self, name: str) -> bool:
-        """Whether gold that names nothing is a text: words with blanks, or of a script that has none."""
+        """Whether unknown gold is a text: several words, or a script without word spaces."""
         return len(words(name)) >= TEXT_WORDS and _has_blanks(name)
 
     def suggestion(self, name: str) -> str:
@@ -117,7 +117,7 @@ class GoldIndex:
         return _only_document(self._documents_by_ending.get(key, [])) or self._by_address(name)
 
     def _by_address(self, name: str) -> GoldTarget | None:
-        """The document of a path in other capitals, of a file's URL, or of the address of its page on a site."""
+        """The document of a path in other capitals, of a file URL, or of a page address."""
         key = address_key(name)
         for start in (0, *_starts(key)) if "/" in name or key != name.casefold() else ():
             ending = key[start:]
@@ -156,9 +156,8 @@ class GoldIndex:
         page = _PAGE.fullmatch(fragment.strip())
         if page:
             return self._passages_in([row for row in rows if self._has_page(row, int(page[1]))])
-        return self._passages_in(
-            sorted({*rows} & {*self._rows_by_heading.get(_heading_key(fragment), ())})
-        )
+        with_heading = self._rows_by_heading.get(_heading_key(fragment), [])
+        return self._passages_in(sorted(set(rows) & set(with_heading)))
 
     def _document_of(self, name: str) -> str:
         """The document of an id, path or title; "" if there is none."""
@@ -181,9 +180,9 @@ class GoldIndex:
     def _rows_by_heading(self) -> Mapping[str, list[int]]:
         rows = defaultdict[str, list[int]](list)
         for row, passage in enumerate(self.corpus):
-            for key in {
-                _heading_key(str(heading)) for heading in passage.metadata.get("headings", ())
-            } - {""}:
+            headings = passage.metadata.get("headings", ())
+            keys = {_heading_key(str(heading)) for heading in headings} - {""}
+            for key in keys:
                 rows[key].append(row)
         return rows
 
@@ -228,7 +227,10 @@ class GoldIndex:
     def _best_rows(
         self, holders: Sequence[Sequence[int]], lengths: Sequence[int]
     ) -> GoldTarget | None:
-        """The rows that hold most windows of a text; `holders` : window -> the rows that have it."""
+        """The passages that contain most windows of a text.
+
+        `holders` : for each window, the rows that contain it.
+        """
         counts = Counter(chain.from_iterable(holders))
         n_held = sum(map(bool, holders))
         n_needed = FOUND_SHARE * len(holders)
@@ -269,7 +271,7 @@ def _windows(text: str) -> list[tuple[str, ...]]:
 
 
 def _runs(passage_words: Sequence[str]) -> set[tuple[str, ...]]:
-    """The runs of words of a passage that windows are looked up in: those of a window's length, and the whole."""
+    """The runs of words of a passage that may equal a window: of its length, and the whole."""
     whole = tuple(passage_words)
     if len(whole) < WINDOW_WORDS:
         return {whole}

@@ -20,7 +20,7 @@ SCHEMAS = (musique.SCHEMA, twowiki.TITLED, twowiki.SCHEMA, hotpotqa.SCHEMA)
 
 
 def load(options: LoadOptions) -> QADataset:
-    """Read questions and corpus: of a folder, or of one of the two files, whose other lies beside it."""
+    """Read questions and corpus from a folder, or from one of the two files and its companion."""
     path = options.path or Path()
     if path.is_file() and not path.name.endswith(CORPUS):
         questions = path

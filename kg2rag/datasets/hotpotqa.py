@@ -49,7 +49,7 @@ def question_over_contexts(
     blank: str = "",
     triples: Sequence[Fact] = (),
 ) -> Question | None:
-    """A question whose gold is named by (title, sentence index) in its paragraphs; HotpotQA and 2WikiMultihopQA.
+    """A question with gold by (title, sentence index), as in HotpotQA and 2WikiMultihopQA.
 
     Official files name a few sentences that their paragraph does not have: those are left out of
     `supporting` and counted, and their paragraph stays gold. If sentences are the passages, a
@@ -148,8 +148,7 @@ DATASET = DatasetSpec(
         "train": ("hotpot_train_v1.1.json", "hotpot_train*.json"),
         "": ("hotpotqa.json",),
     },
-    # "fullwiki" differs in its contexts only: an automatic retriever chose them, and they often
-    # lack the gold.
+    # The contexts of "fullwiki" come from a retriever and often lack the gold.
     hub=HubCopy(
         "hotpotqa/hotpot_qa",
         {"validation": "distractor/validation-*", "train": "distractor/train-*"},

@@ -1,4 +1,4 @@
-"""A name of ir_datasets ("irds:beir/scifact/test") -> QADataset: documents, queries and judgements as it reads them.
+"""A name of ir_datasets ("irds:beir/scifact/test") -> QADataset.
 
 [1] MacAvaney et al., "Simplified Data Wrangling with ir_datasets", SIGIR 2021. The package knows
 where each collection is from, downloads it into its folder and checks it; its version says which
@@ -55,7 +55,7 @@ def load(options: LoadOptions) -> QADataset:
 
 
 def _open(name: str, where: str) -> tuple[Any, str]:
-    """The set as the package has it, with documents, queries and judgements; and the package's version."""
+    """The set of ir_datasets, with documents, queries and judgements, and the package's version."""
     try:
         import ir_datasets
     except ImportError as error:
@@ -98,7 +98,7 @@ def _judgements(dataset: Any, where: str) -> Iterator[Judgement]:
 
 @contextmanager
 def _reading(where: str) -> Iterator[None]:
-    """Turn the package's errors about files that it cannot get, or not read, into errors that name the set."""
+    """Turn errors of ir_datasets about files into errors that name the set."""
     try:
         yield
     except DataError:

@@ -1,4 +1,4 @@
-"""A corpus -> known items: the heading of a passage, or one of its sentences without the title, as the query for it.
+"""A corpus -> known items: a heading or a sentence as the query for its passage.
 
 They say how well a passage is found again, and nothing of questions that need several passages.
 After Azzopardi et al., SIGIR 2007; what counts as a heading or a sentence is ours.
@@ -27,11 +27,12 @@ WORDS = (8, 30)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WrittenQuestions:
-    """A test set; `rows` goes to `data.with_questions`, `save` to `kg2rag compare FOLDER --questions FILE`.
+    """A test set for `data.with_questions` (`rows`) or for the command line (`save`).
 
     Attributes
     ----------
-    rows : id, question, answers, gold (ids of passages, a chain's in its order), type, hops, bridges, origin.
+    rows : id, question, answers, gold (ids of passages, a chain's in its order), type, hops,
+        bridges, origin.
     dropped : reason -> chains without a question.
     failures : calls without a usable answer; the same call asks again if no answer came.
     usage : calls, tokens, cost; None without a model.
@@ -44,7 +45,10 @@ class WrittenQuestions:
     usage: object = None
 
     def save(self, file: str | Path) -> Path:
-        """Write the rows as JSON Lines; FileExistsError if they would overwrite a file that kg2rag did not write."""
+        """Write the rows as JSON Lines.
+
+        Raises FileExistsError: a file is in the way that kg2rag did not write.
+        """
         text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self.rows)
         write_output(Path(file), "questions", text.encode())
         return Path(file)
@@ -71,7 +75,7 @@ class WrittenQuestions:
 
 
 def known_items(corpus: Corpus, limit: int = 50, seed: int = 0) -> WrittenQuestions:
-    """Headings that only one passage has, and sentences without the title, as queries for their passages."""
+    """Headings of a single passage, and sentences without the title, as queries."""
     n_passages = Counter(
         heading for headings in corpus.metadata.get("headings", ()) for heading in _listed(headings)
     )
@@ -92,7 +96,7 @@ def known_items(corpus: Corpus, limit: int = 50, seed: int = 0) -> WrittenQuesti
 
 
 def _unique_heading(passage: Passage, n_passages: Mapping[str, int]) -> str:
-    """The innermost heading of more than two words that no other passage has; "" if there is none."""
+    """The innermost heading of over two words that no other passage has; "" for none."""
     headings = _listed(passage.metadata.get("headings"))
     unique = (
         heading

@@ -43,7 +43,7 @@ def lint(data: QADataset) -> pd.DataFrame:
 
 
 def info(data: QADataset) -> dict[str, object]:
-    """The counts that a paper's table of data sets needs, by name; means are over questions or passages."""
+    """The counts for a paper's table of data sets; means are over questions or passages."""
     corpus = data.corpus
     questions = data.questions
     candidates = [
@@ -92,35 +92,24 @@ def _passage_checks(data: QADataset) -> Iterator[Check]:
     corpus = data.corpus
     pairs = (f"{pair.passage} ~ {pair.of}" for pair in near_duplicates(corpus).itertuples())
     yield f"passages that nearly repeat an earlier one (Jaccard >= {ALIKE})", "warning", pairs
-    # the sentences of a paragraph share its title by right
-    if data.source.get("passages") != "sentence":
-        yield (
-            "passages whose title an earlier one has too",
-            "note",
-            _repeated(corpus.titles, corpus.ids),
-        )
+    if data.source.get("passages") != "sentence":  # all sentences of a paragraph have its title
+        repeated = _repeated(corpus.titles, corpus.ids)
+        yield "passages whose title an earlier one has too", "note", repeated
     lengths = list(zip(corpus.ids, _lengths(data), strict=True))
-    yield (
-        f"passages of fewer than {SHORT} words",
-        "note",
-        (id_ for id_, length in lengths if length < SHORT),
-    )
-    yield (
-        f"passages of more than {LONG} words",
-        "note",
-        (id_ for id_, length in lengths if length > LONG),
-    )
+    short = [passage_id for passage_id, length in lengths if length < SHORT]
+    yield f"passages of fewer than {SHORT} words", "note", short
+    long = [passage_id for passage_id, length in lengths if length > LONG]
+    yield f"passages of more than {LONG} words", "note", long
 
 
 def _question_checks(data: QADataset) -> Iterator[Check]:
     texts = [normalise(question.text) for question in data.questions]
     ids = [question.id for question in data.questions]
     yield "questions that repeat an earlier one", "warning", _repeated(texts, ids)
-    single = (
-        question.id
-        for question in data.questions
-        if (question.hops or 0) > 1 and len(question.gold) == 1
-    )
+    single = []
+    for question in data.questions:
+        if (question.hops or 0) > 1 and len(question.gold) == 1:
+            single.append(question.id)
     yield "questions of several hops with one gold passage", "warning", single
 
 
@@ -128,19 +117,17 @@ def _answer_checks(data: QADataset) -> Iterator[Check]:
     answered = [question for question in data.questions if question.answers]
     yes_no = (question.id for question in filter(_is_yes_no, answered))
     factual = list(filterfalse(_is_yes_no, answered))
-    repeating = (
-        question.id for question in factual if _has_answer(normalise(question.text), question)
-    )
+    repeating = []
+    elsewhere = []
+    for question in factual:
+        if _has_answer(normalise(question.text), question):
+            repeating.append(question.id)
+        if not _has_answer(_gold_text(data, question), question):
+            elsewhere.append(question.id)
     yield "questions that contain their answer", "note", repeating
     yield "questions answered yes or no", "note", yes_no
-    yield (
-        "questions without an answer",
-        "note",
-        (question.id for question in data.questions if not question.answers),
-    )
-    elsewhere = (
-        question.id for question in factual if not _has_answer(_gold_text(data, question), question)
-    )
+    unanswered = [question.id for question in data.questions if not question.answers]
+    yield "questions without an answer", "note", unanswered
     yield "questions whose answer stands in no gold passage", "note", elsewhere
 
 

@@ -33,7 +33,7 @@ class Paragraph(Record):
 
 
 class Hop(Record):
-    """One single-hop question, and the `idx` of the paragraph that answers it; None if no paragraph does."""
+    """A single-hop question; `idx` names the paragraph that answers it, None for no paragraph."""
 
     paragraph_support_idx: int | None = None
 
@@ -51,12 +51,15 @@ class MusiqueRecord(Record):
 
     @property
     def key(self) -> object:
-        """The id and its kind: MuSiQue-Full pairs each question with an unanswerable one of the same id."""
+        """The id and its kind.
+
+        MuSiQue-Full pairs each question with an unanswerable one of the same id.
+        """
         return self.id, self.answerable
 
 
 def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | None:
-    """A record as a question; unanswerable ones, whose gold was taken out on purpose, are left out and counted."""
+    """A record as a question; None for an unanswerable one, which is counted."""
     if not record.answerable:
         pool.notes["unanswerable questions left out"] += 1
         return None
@@ -89,7 +92,10 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
 def _number_passages(
     paragraphs: Sequence[Paragraph], ids: Sequence[str | None], where: str
 ) -> dict[int, str]:
-    """The number of each paragraph in the pool -> its passage. DataError: two have the same number."""
+    """Number of each paragraph in the pool -> its passage.
+
+    Raises DataError: two paragraphs have the same number.
+    """
     passage_of = dict[int, str]()
     for place, (paragraph, id_) in enumerate(zip(paragraphs, ids, strict=True)):
         if id_ is not None:
@@ -101,7 +107,10 @@ def _number_passages(
 
 
 def _placed_id(paragraph: Paragraph, pool: Pool, where: str) -> str | None:
-    """The passage of a paragraph; None for one that the pool does not take. DataError if that one is gold."""
+    """The passage of a paragraph; None if the pool lacks it.
+
+    Raises DataError: the pool lacks a gold paragraph.
+    """
     pooled_paragraph = pool.place(paragraph.title, paragraph.paragraph_text)
     if pooled_paragraph is not None:
         return pooled_paragraph.passage.id
@@ -122,7 +131,7 @@ def _type_and_hops(record: MusiqueRecord) -> tuple[str, int | None]:
 def _chain(
     record: MusiqueRecord, passage_of: Mapping[int, str], gold: Mapping[str, int]
 ) -> tuple[str, ...]:
-    """The gold in the order of the hops; empty if a hop names none of it, or the hops do not name all of it."""
+    """The gold in the order of the hops; empty if hops and gold do not match."""
     hops = record.question_decomposition
     numbers = [hop.paragraph_support_idx for hop in hops if hop.paragraph_support_idx is not None]
     chain = tuple(passage_of.get(number, "") for number in numbers)

@@ -1,4 +1,4 @@
-"""Questions with the paragraphs they were written over -> one corpus that has each once, and the questions about it.
+"""Questions with their paragraphs -> one corpus without duplicates, and its questions.
 
 Ids are titles, which is what the public sets' gold names; the second paragraph of a title becomes
 `Title##1`, and the sentences of a paragraph `Title##0`, `Title##1`, … if sentences are the
@@ -43,7 +43,7 @@ class Paragraph:
         return self.sentences is None or 0 <= index < len(self.sentences)
 
     def ids(self, passages: Granularity) -> dict[int, str]:
-        """Index -> id, of the passages that it became: its sentences that have text, or itself as 0."""
+        """Index -> id of each passage of the paragraph: itself as 0, or its sentences with text."""
         id_ = self.passage.id
         if passages == "paragraph":
             return {0: id_}
@@ -55,13 +55,13 @@ class Paragraph:
 
 
 class Pool:
-    """A corpus while it grows; `notes` : counts of paragraphs that were merged, dropped or matched loosely.
+    """A growing corpus; `notes` counts merged, dropped and loosely matched paragraphs.
 
     Parameters
     ----------
     passages : what becomes a passage, each paragraph or each of its sentences.
-    titles_are_documents : True if several paragraphs of one title are parts of one article (MuSiQue); False if
-        they are versions of the same paragraph, each a document (HotpotQA).
+    titles_are_documents : True if several paragraphs of one title are parts of one article
+        (MuSiQue); False if they are versions of the same paragraph, each a document (HotpotQA).
     """
 
     def __init__(
@@ -105,8 +105,7 @@ class Pool:
         same_title = self.titled(title)
         if len(same_title) != 1:
             return None
-        # Corpus files were made by others and may differ in blanks; a title that is unique leaves
-        # no doubt.
+        # Texts of corpus files may differ in white space; a unique title identifies the paragraph.
         self.notes["paragraphs matched by title, their text differs"] += 1
         return same_title[0]
 
@@ -171,9 +170,10 @@ class Schema(Generic[R]):
 
     Attributes
     ----------
-    mark : a field that its records have; of several schemas, the first whose mark is there is meant.
-    to_question : places a record's paragraphs in the pool and returns its question, or None if it cannot be judged
-        (which it counts); its last argument names file and record, for errors.
+    mark : a field that its records have; of several schemas, the first whose mark is there is
+        meant.
+    to_question : places a record's paragraphs in the pool and returns its question, or None if it
+        cannot be judged (which it counts); its last argument names file and record, for errors.
     names_corpus : True if the records have no paragraphs, only the titles of a corpus file.
     counted : entry of `QADataset.source` -> the field of the records whose values it counts.
     """
@@ -187,7 +187,7 @@ class Schema(Generic[R]):
 
 
 def pooled(*schemas: Schema[Any]) -> Callable[[LoadOptions], QADataset]:
-    """The function that reads one set: its file in `path`, with HippoRAG's corpus file beside it, or the hub's copy."""
+    """The loader of one set: a file in `path` with HippoRAG's corpus beside it, or the hub."""
 
     def load(options: LoadOptions) -> QADataset:
         if options.path is None:
@@ -214,7 +214,10 @@ def read_pooled(
     corpus: Path | None,
     origin: Mapping[str, object] | None = None,
 ) -> QADataset:
-    """The set of some files of questions, over a corpus file if there is one; `origin` : the hub's copy, if it is."""
+    """The set of some question files, with a corpus file if there is one.
+
+    `origin` : the source record of the hub's copy.
+    """
     files = Files()
     where = ", ".join(path.name for path in paths)
     rows = list(files.rows(*paths))
@@ -279,12 +282,15 @@ def _check_choice(
 
 
 def _set_name(spec: DatasetSpec, corpus: Path | None) -> str:
-    """The name of a set; a layout that serves several, which lists no files, has it from its corpus file."""
+    """The name of a set; a layout of several sets takes the name of its corpus file."""
     return spec.name if corpus is None or spec.files else corpus.name.removesuffix(CORPUS)
 
 
 def corpus_beside(questions: Path, name: str) -> Path | None:
-    """HippoRAG's corpus file of those questions: `<questions>_corpus.json` or `<name>_corpus.json` in their folder."""
+    """HippoRAG's corpus file beside some questions, or None.
+
+    It is called `<questions>_corpus.json` or `<name>_corpus.json`.
+    """
     beside = (questions.with_name(f"{stem}{CORPUS}") for stem in (questions.stem, name))
     return next((file for file in beside if file.is_file()), None)
 

@@ -1,4 +1,4 @@
-"""Files -> checked records: JSON, JSONL, TSV, Parquet, and the folders of `datasets`; faults become a `DataError`.
+"""Files -> validated records: JSON, JSONL, TSV, Parquet and saved `datasets`; or a `DataError`.
 
 A record's schema is a pydantic model. `Files` remembers the checksum of everything one load has
 read.
@@ -74,7 +74,8 @@ def _as_records(value: Any) -> Any:
 def tuples_of(*fields: str) -> BeforeValidator:
     """How a field is read whose official form is a list of tuples, such as `[[title, index], …]`.
 
-    The hub has these as a list of records, or as columns. `fields` : the names of the members of a tuple, with "|"
+    The hub has these as a list of records, or as columns. `fields` : the names of the members of a
+        tuple, with "|"
     between spellings.
     """
 
@@ -109,7 +110,7 @@ GRAPHS |= {"triples": "triples*.jsonl", "entities": "entities.jsonl"}
 
 
 class Record(BaseModel):
-    """The base of every record; fields a loader does not use are ignored, and a null is a missing field."""
+    """The base of every record; unknown fields are ignored, and null means missing."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -133,14 +134,18 @@ R = TypeVar("R", bound=Record)
 class Files:
     """The files that one load reads.
 
-    `checksums` : file name -> sha256. Names are short, so that equal files give equal results on any machine.
+    `checksums` : file name -> sha256. Names are short, so that equal files give equal results on
+        any machine.
     """
 
     def __init__(self) -> None:
         self.checksums: dict[str, str] = {}
 
     def text(self, path: Path) -> str:
-        """The text of a file, unpacked by the name's ending `.gz`; DataError if it is not UTF-8 or not whole."""
+        """The text of a file, decompressed if it ends in `.gz`.
+
+        Raises DataError: it is not UTF-8, or incomplete.
+        """
         data = path.read_bytes()
         self.checksums[path.name] = hashlib.sha256(data).hexdigest()
         try:
@@ -247,7 +252,7 @@ def locate(path: Path, patterns: Iterable[str], contents: str) -> Path:
 
 
 def find_graph_files(path: Path) -> dict[str, Path]:
-    """The graph files in the folder of `path`; if one kind has several, the key includes the file's name."""
+    """The graph files beside `path`; the keys of several of one kind include the file name."""
     folder = path if path.is_dir() else path.parent
     graph_files: dict[str, Path] = {}
     for kind, pattern in GRAPHS.items():
@@ -262,7 +267,7 @@ def _numbered(path: Path, rows: Iterable[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _json_rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
-    """The records of a JSON list, or of a file with an object a line, which `datasets` and pandas name .json, too."""
+    """The records of a JSON list or of JSON Lines, which some tools call .json as well."""
     is_lines = text.lstrip().startswith("{") and "\n{" in text.strip()
     if is_lines or ".jsonl" in path.name:
         for number, line in enumerate(text.split("\n"), start=1):
@@ -282,7 +287,7 @@ def is_saved(path: Path) -> bool:
 
 
 def saved_split(path: Path, split: str | None, default: str) -> Path:
-    """The folder of a split, if a path is a `datasets.DatasetDict` that `save_to_disk` wrote; else the path."""
+    """The folder of a split in a saved `datasets.DatasetDict`; the path itself for others."""
     if is_saved(path) and split:
         raise ValueError(
             f"{path} is one saved dataset: leave out split {split!r}, or give the folder of all splits."
@@ -298,16 +303,12 @@ def saved_split(path: Path, split: str | None, default: str) -> Path:
 
 
 def _saved_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a folder of `save_to_disk`, or of an Arrow file of the cache of `load_dataset`."""
+    """The rows of a folder of `save_to_disk`, or of an Arrow file of the cache of `datasets`."""
     import datasets
 
     try:
-        dataset = (
-            datasets.load_from_disk(str(path))
-            if path.is_dir()
-            else datasets.Dataset.from_file(str(path))
-        )
-        rows: list[dict[str, Any]] = dataset.to_list()
+        read = datasets.load_from_disk if path.is_dir() else datasets.Dataset.from_file
+        rows: list[dict[str, Any]] = read(str(path)).to_list()
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         raise DataError(
             f"{path.name}: `datasets` cannot read it: {quote(str(error))}. Is it complete?"

@@ -1,4 +1,4 @@
-"""A name -> QADataset: the table of known sets, those of installed packages included, and the function that loads any.
+"""A name -> QADataset: the table of known sets, plugins included, and the function `load`.
 
 To add a set: one file with a `DatasetSpec`, and its line in `DATASETS`; see docs/extending.md.
 Another package registers one under the entry-point group `kg2rag.datasets`.
@@ -50,21 +50,25 @@ def load(
     seed: int = 0,
     revision: str | None = None,
 ) -> QADataset:
-    """Load a set by name, from files, from the hub or from the package; or your documents by their path.
+    """Load a set by name, from files, the hub or the package; or documents by their path.
 
     Parameters
     ----------
-    name : one of `names()`, an alias, either with a size after it ("musique-100"), a set of BEIR on the hub
-        ("beir/scifact"), or one of ir_datasets ("irds:beir/scifact/test"); or a folder or file of documents ("wiki/",
-        "docs.jsonl"), see `from_folder`, which takes none of the options below but `questions` and `limit`.
-    questions : a .jsonl or .csv file with questions about your documents, and their gold, see `Documents`.
-    path : a folder or a file of the set; None reads the hub's copy (for "bundled", the files of the package).
+    name : one of `names()`, an alias, either with a size after it ("musique-100"), a set of BEIR on
+        the hub ("beir/scifact"), or one of ir_datasets ("irds:beir/scifact/test"); or a folder or
+        file of documents ("wiki/", "docs.jsonl"), see `from_folder`, which takes none of the
+        options below but `questions` and `limit`.
+    questions : a .jsonl or .csv file with questions about your documents, and their gold, see
+        `Documents`.
+    path : a folder or a file of the set; None reads the hub's copy (for "bundled", the files of the
+        package).
     split : "validation", "train", …; None takes the set's default, or the only file in the folder.
-    setting : "pooled", every question searches the whole corpus, or "distractor", each searches only its paragraphs.
+    setting : "pooled", every question searches the whole corpus, or "distractor", each searches
+        only its paragraphs.
     passages : "paragraph" or "sentence".
     limit : draw that many questions, by `seed`; the corpus stays whole.
-    revision : the hub's branch, tag or commit; `source["revision"]` holds the commit that was read. A set of BEIR has
-        two repositories: "A+B" is A of its documents and B of its judgements.
+    revision : the hub's branch, tag or commit; `source["revision"]` holds the commit that was read.
+        A set of BEIR has two repositories: "A+B" is A of its documents and B of its judgements.
 
     Raises ValueError: an option the set does not offer (the message lists those it offers), or a
     wrong record (it names file, record and field). FileNotFoundError: the path, or a file it should
@@ -129,11 +133,11 @@ def _load_set(name: str, path: str | Path | None, choices: Mapping[str, str | No
 
 
 def _is_path(name: str) -> bool:
-    """Whether documents are meant: a file by its ending, or a folder that no set is called after."""
-    known_names = (*FAMILIES, *_registry().names())
-    return Path(name).suffix.lower() in ENDINGS or (
-        Path(name).expanduser().is_dir() and not name.startswith(known_names)
-    )
+    """Whether a name means documents: a file by its suffix, or a folder without a set's name."""
+    if Path(name).suffix.lower() in ENDINGS:
+        return True
+    set_names = (*FAMILIES, *_registry().names())
+    return Path(name).expanduser().is_dir() and not name.startswith(set_names)
 
 
 def names() -> tuple[str, ...]:
@@ -171,21 +175,10 @@ def _registry() -> Registry[DatasetSpec]:
 
 
 def describe(name: str) -> Mapping[str, object]:
-    """The description of a set and the options that `load` takes for it, the default first; the set is not read."""
+    """The description of a set and the choices of its options, the default first."""
     spec = resolve(name)
-    fields = (
-        "name",
-        "aliases",
-        "summary",
-        "settings",
-        "passages",
-        "splits",
-        "hub",
-        "licence",
-        "citation",
-        "homepage",
-    )
-    description = {field: getattr(spec, field) for field in fields}
+    fields = "name aliases summary settings passages splits hub licence citation homepage"
+    description = {field: getattr(spec, field) for field in fields.split()}
     if spec.splits is None:
         description["splits"] = ("the files decide",)
     if spec.hub:

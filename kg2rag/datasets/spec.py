@@ -1,4 +1,4 @@
-"""The choices of a data set, and the options of one load: the two records between the registry and the loaders."""
+"""The choices of a data set, and the options of one load."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Granularity = Literal["paragraph", "sentence"]
 
 @dataclass(frozen=True, slots=True)
 class HubCopy:
-    """A set's repository on the Hugging Face hub; `files` : split -> its files, `*` standing for anything.
+    """The repository of a set on the Hugging Face hub; `files` : split -> file pattern.
 
     `revision` : the default branch, tag or commit.
     """
@@ -42,9 +42,12 @@ class DatasetSpec:
 
     Attributes
     ----------
-    load : reads it; the registry adds loader, options and licence to the `source` of what it returns.
-    settings, passages, splits : the choices, the default first; splits are None if the files decide.
-    files : split -> names of its files, the official one first; "" -> names of files that belong to no split.
+    load : reads it; the registry adds loader, options and licence to the `source` of what it
+        returns.
+    settings, passages, splits : the choices, the default first; splits are None if the files
+        decide.
+    files : split -> names of its files, the official one first; "" -> names of files that belong to
+        no split.
     hub : the copy that `load` reads without a path; None if it is not read from the hub.
     needs_path : False if the set comes with the package or from the hub.
     """
@@ -72,7 +75,7 @@ class DatasetSpec:
         passages: str | None = None,
         revision: str | None = None,
     ) -> LoadOptions:
-        """The options of `kg2rag.load`, checked, defaults filled in; ValueError lists what this set offers."""
+        """The validated options of `kg2rag.load`; ValueError lists the choices of this set."""
         if path is None and self.needs_path and self.hub is None:
             raise ValueError(
                 f"Dataset {self.name!r} is read from files: give `path` (--path), a folder or a file."
@@ -124,7 +127,7 @@ class LoadOptions:
         return [name for split in splits for name in self.spec.files.get(split, ())]
 
     def from_hub(self) -> tuple[list[Path], Mapping[str, object]]:
-        """The files of the split, the set's first by default, and what `QADataset.source` says of them."""
+        """The files of the split, by default the first, and their record in `QADataset.source`."""
         assert self.spec.hub is not None
         hub = self.spec.hub
         split = self.split or next(iter(hub.files))
@@ -140,7 +143,7 @@ class LoadOptions:
         return sorted(folder.glob(pattern))
 
     def fetch(self, repo: str, revision: str, *patterns: str) -> tuple[list[Path], str]:
-        """The files of a repository of the hub, or of its local cache, that fit a pattern, and their commit.
+        """The files of a repository of the hub or its cache that match a pattern, and their commit.
 
         ConnectionError: the hub cannot be reached, or has no such repository, revision or file; nor
         has its cache.
@@ -148,19 +151,15 @@ class LoadOptions:
         from huggingface_hub import snapshot_download
 
         try:
-            copy = Path(
-                snapshot_download(
-                    repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns)
-                )
+            folder = snapshot_download(
+                repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns)
             )
         except OSError as error:
             cause = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
             raise self._unreachable(repo, revision, cause) from error
-        files = [
-            path
-            for path in sorted(copy.rglob("*"))
-            if path.is_file() and _fits(path.relative_to(copy), patterns)
-        ]
+        copy = Path(folder)
+        paths = [path for path in sorted(copy.rglob("*")) if path.is_file()]
+        files = [path for path in paths if _fits(path.relative_to(copy), patterns)]
         if not files:
             raise self._unreachable(repo, revision, f"it has no {' or '.join(patterns)}")
         return files, copy.name

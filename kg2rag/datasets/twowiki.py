@@ -1,4 +1,4 @@
-"""2WikiMultihopQA's official JSON, its copy on the hub, its questions over HippoRAG's corpus, or with an LLM's graph.
+"""2WikiMultihopQA (official, hub, HippoRAG's corpus, or with an LLM's graph) -> QADataset.
 
 [1] Ho et al., "Constructing A Multi-hop QA Dataset for Comprehensive Evaluation of Reasoning
 Steps", COLING 2020. `evidences` become the question's gold triples. Hops follow the question's type
@@ -45,7 +45,7 @@ class TwoWikiRecord(HotpotRecord):
 
 
 class TitledRecord(Record):
-    """A question whose gold is a list of titles of HippoRAG's corpus; `gold_status` says how they were found."""
+    """A question with titles of HippoRAG's corpus as gold; `gold_status` is their origin."""
 
     id: Identifier
     question: Text
@@ -130,7 +130,10 @@ class Chunk(Record):
 
 
 def _select_listed(chunks: Sequence[Chunk], ids: Sequence[str]) -> list[Chunk]:
-    """The chunks with the ids of `CHUNK_LIST`, in the order of the corpus. DataError: an id that no chunk has."""
+    """The chunks of `CHUNK_LIST` in the order of the corpus.
+
+    Raises DataError: an id without a chunk.
+    """
     _require_listed(CHUNK_LIST, ids, "corpus.jsonl", {chunk.chunk_id for chunk in chunks})
     listed = set(ids)
     return [chunk for chunk in chunks if chunk.chunk_id in listed]
@@ -156,17 +159,13 @@ def load_with_graph(options: LoadOptions) -> QADataset:
         question_ids = files.lines(locate(folder, [QUESTION_LIST], "2wiki-kg file"))
         chunks = _select_listed(chunks, covered)
     else:
-        graphs = {
-            kind: file
-            for kind, file in graphs.items()
-            if not kind.startswith(("triples", "entities"))
-        }
+        of_part = ("triples", "entities")
+        graphs = {kind: file for kind, file in graphs.items() if not kind.startswith(of_part)}
     corpus = Corpus.from_passages(map(_passage, chunks))
     questions = tuple(read_questions(files, path, corpus, question_ids))
     if question_ids is not None:
-        _require_listed(
-            QUESTION_LIST, question_ids, "questions.jsonl", {question.id for question in questions}
-        )
+        found_ids = {question.id for question in questions}
+        _require_listed(QUESTION_LIST, question_ids, "questions.jsonl", found_ids)
     source = {"files": files.checksums, "split": split, "notes": {}}
     return QADataset("2wiki-kg", corpus, questions, source=source, graph_files=graphs)
 
