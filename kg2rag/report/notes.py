@@ -100,13 +100,13 @@ def _unread_graphs(config: Mapping[str, Any]) -> dict[str, list[str]]:
 
 def _graph_use_note(name: str, graph: str, use: Mapping[str, Any]) -> str:
     """How often the graph of a system added a passage, and its warnings."""
-    sentences = []
+    facts = []
     if "brought" in use:
-        share = f"{100 * use['brought']:.1f} %"
-        sentences.append(f"{graph} added a passage to the first 10 for {share} of the questions.")
+        share = f"{100 * use['brought']:.1f} % of the questions"
+        facts.append(f"{graph} added a passage to the first 10 for {share}")
     for warning, share in use.get("warnings", {}).items():
-        sentences.append(f"For {100 * share:.1f} % of the questions: {warning}.")
-    return f"{name}: {' '.join(sentences)}"
+        facts.append(f"{warning} ({100 * share:.1f} % of the questions)")
+    return f"{name}: {'; '.join(facts)}."
 
 
 def _signs(sheet: ScoreSheet) -> Iterator[str]:
