@@ -73,7 +73,7 @@ def measured(name: str, dataset: str, path: Path) -> dict[str, object]:
         system.prepare(queries)
         batches = [queries[start : start + BATCH] for start in range(0, len(queries), BATCH)]
         of_all = min(milliseconds(system, batches) for _ in range(REPEATS))
-        alone = [milliseconds(system, [[query]]) for query in queries[:ONE_BY_ONE]]
+        single = [milliseconds(system, [[query]]) for query in queries[:ONE_BY_ONE]]
         return {
             "system": name,
             "passages": len(data.corpus),
@@ -81,7 +81,7 @@ def measured(name: str, dataset: str, path: Path) -> dict[str, object]:
             "build_s": round(spent, 1),
             "peak_mb": round(peak),
             "ms_batch": of_all / len(queries),
-            "ms_alone": statistics.median(alone),
+            "ms_alone": statistics.median(single),
             "threads": threads(),
             "load": round(os.getloadavg()[0], 1),
             "processor": processor(),
