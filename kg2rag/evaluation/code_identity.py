@@ -165,15 +165,22 @@ class CodeWalk(ABC):
             version = library_version(function.__module__) if origin == "library" else ""
             return [name, version, digest(contents)]
         self.has_user_code = True
-        names = frozenset(name for part in nested_codes(code) for name in part.co_names)
-        scope = ChainMap(function.__globals__, vars(builtins))
-        looked_up = {name: scope.get(name) for name in _operands(code, *_LOOKUPS)}
-        of_module = {name: self._member(value, names) for name, value in looked_up.items()}
-        imports = {name: self._imported(name, names) for name in _operands(code, "IMPORT_NAME")}
         settings = (function.__defaults__, function.__kwdefaults__, vars(function))
         defaults = [self.of(setting) for setting in settings]
+        references = self._references(function)
         files = self._files(function.__module__)
-        return [name, digest([_instructions(code), defaults, contents, of_module, imports, files])]
+        return [name, digest([_instructions(code), defaults, contents, *references, files])]
+
+    def _references(self, function: types.FunctionType) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The identities of the globals that a function looks up, and of the modules it imports."""
+        code = function.__code__
+        names = frozenset(name for part in nested_codes(code) for name in part.co_names)
+        scope = ChainMap(function.__globals__, vars(builtins))
+        looked_up = {}
+        for name in _operands(code, *_LOOKUPS):
+            looked_up[name] = self._member(scope.get(name), names)
+        imports = {name: self._imported(name, names) for name in _operands(code, "IMPORT_NAME")}
+        return looked_up, imports
 
     def _imported(self, name: str, names: Iterable[str]) -> Any:
         """The identity of a module that a function imports when it is called."""

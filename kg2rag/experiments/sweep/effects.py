@@ -10,13 +10,12 @@ import numpy as np
 import pandas as pd
 
 from kg2rag.evaluation.metrics import bounds
-from kg2rag.evaluation.statistics import holm, interval_of_mean, p_values
+from kg2rag.evaluation.statistics import LEVEL, holm, interval_of_mean, p_values
 from kg2rag.retrievers.systems import parameters
 from kg2rag.types import FloatArray
 
 LABELS = ("setting", "graph", "encoder")
 """Columns beside the parameters in which configurations may differ."""
-LEVEL = 0.05
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 
 

@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from kg2rag.compute.outputs import write_outputs
 from kg2rag.evaluation.metrics import bounds
-from kg2rag.evaluation.statistics import holm, interval_of_mean, interval_of_sum, p_values
-from kg2rag.experiments.sweep.effects import LEVEL, effects
+from kg2rag.evaluation.statistics import LEVEL, holm, interval_of_mean, interval_of_sum, p_values
+from kg2rag.experiments.sweep.effects import effects
 from kg2rag.experiments.sweep.figures import main_effects
 from kg2rag.report import plots
 from kg2rag.report.html import document, render
