@@ -65,11 +65,18 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
 
 
 def _page_text(page: Any) -> str:
-    """The text of a page; pdfium reverses words that a file writes from right to left, letter by letter."""
-    text: str = page.get_text_bounded()
-    if not _RIGHT_TO_LEFT.search(text):
+    """The text of a page; pdfium reverses words that a file writes from right to left, letter by letter.
+
+    pdfium gives the text of a page's area or of its letters. The former joins the lines behind a
+    hyphenated one; the latter may lack letters at its end.
+    """
+    text: str = page.get_text_range()
+    if _RIGHT_TO_LEFT.search(text):
+        return _RIGHT_TO_LEFT.sub(partial(_in_reading_order, page), text)
+    text_of_area: str = page.get_text_bounded()
+    if line_key(text) == line_key(text_of_area):
         return text
-    return _RIGHT_TO_LEFT.sub(partial(_in_reading_order, page), page.get_text_range())
+    return text_of_area
 
 
 def _in_reading_order(page: Any, word: re.Match[str]) -> str:

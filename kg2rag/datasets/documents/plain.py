@@ -82,6 +82,7 @@ _REWRITTEN = {
 _MARKUP = {
     "rst": re.compile(
         r"(?m)^[ \t]*\.\. (?:code|code-block|sourcecode|highlight|include|literalinclude|image|figure)::[^\n]*|"
+        r"^[ \t]*\.\. \|[^|\n]+\| image::[^\n]*|"
         r"^[ \t]*\.\.(?= )[^\n]*?::|^[ \t]*:[\w -]+:|:\w[\w+.-]{0,40}+(?::[\w+.-]{1,40}+){0,3}:(?=`)|<[^<>\n]*>(?=`)|"
         r"^[ \t]*\.\. _[^\n]*"
     ),
@@ -116,7 +117,9 @@ _OTHER_MARKUP = re.compile(
     r"^h[1-6]\.(?= )|^=\w+|[A-Z]<|^%![^\n]*"
 )
 """Markup of the other formats: targets of links, macros, tags and marks of headings."""
-_OPTIONS_OF_RST = re.compile(r"(?m)^[ \t]*\.\. (?>[^\n]*?::)[^\n]*+((?:\n[ \t]+:[\w-]+:[^\n]*)+)")
+_OPTIONS_OF_RST = re.compile(
+    r"(?m)^[ \t]*\.\. (?>[^\n]*?::)[^\n]*+((?:\n[ \t]+:[\w-]+:[^\n]*(?:\n[ \t]+[^\s:][^\n]*)*)+)"
+)
 _COMMENT_OF_RST = re.compile(
     r"(?m)^([ \t]*)\.\.(?: (?![^\n]*::|[\[_|])[^\n]*|[ \t]*$)(?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*(?=\n)))*"
 )

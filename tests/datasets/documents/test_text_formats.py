@@ -378,6 +378,16 @@ def test_what_sphinx_describes_is_read_with_its_signature(read):
     assert documents.report.loc[0, ["lost", "left_out"]].tolist() == [0, 3]
 
 
+def test_options_of_several_lines_and_addresses_of_images_are_markup(read):
+    text = (
+        "Ferries\n=======\n\nHalina sails.\n\n.. |badge| image:: https://x.org/build.svg\n\n"
+        ".. autoclass:: Boat()\n   :members:\n   :exclude-members:\n       part, element\n"
+    )
+    documents = read({"a.rst": text})
+    assert "Halina sails." in text_of(documents)
+    assert documents.report.loc[0, "lost"] == 0
+
+
 def test_asciidoc_that_includes_a_file_is_read_without_it_and_says_so(read):
     documents = read({"a.adoc": "= Ferries\n\n== Pier\n\nHalina lands.\n\ninclude::b.adoc[]\n"})
     assert text_of(documents) == "Pier\nHalina lands."
