@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from kg2rag.text.scripts import words
 
+WIKI = "wiki:"
+"""Begins the target of a link that names a page by its file, its title, an alias or a label."""
 PROSE, CODE = "prose", "code"
 LONGEST_WORD = 60
 """Characters; longer runs are pictures and minified code, which a passage may divide."""

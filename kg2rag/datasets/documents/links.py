@@ -8,10 +8,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
+from kg2rag.datasets.documents.blocks import WIKI
 from kg2rag.datasets.documents.splitting import PassageRow
 
-WIKI = "wiki:"
-"""Begins the target of a `[[wiki link]]`, which names a page by its file, its title or an alias."""
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _INDEX_PAGES = ("index", "readme", "_index")
 

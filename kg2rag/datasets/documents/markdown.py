@@ -116,18 +116,23 @@ def markdown_document(text: str, name: str = "") -> FileDocument:
     tree = parse_tree(_markdown().renderer.render(tokens, _markdown().options, {}))
     blocks, navigation = tree_blocks(tree)
     unshown = [token.content for token in tokens if token.type in _UNSHOWN]
-    names = front.fields.get("aliases") or ()
-    aliases = (
-        [names]
-        if isinstance(names, str)
-        else [str(alias) for alias in names if isinstance(alias, str)]
-    )
+    labels = [token.content for token in tokens if token.type == "myst_target"]
     return FileDocument(
         [block for block in (Block(title, 1), *blocks) if block.text],
         source="\n".join([front.text, page.left_out, visible_text(page.text)]),
         left_out="\n".join([front.text, page.left_out, navigation, *unshown]),
-        names=tuple(aliases),
+        names=(*_aliases(front.fields), *labels),
     )
+
+
+def _aliases(fields: Mapping[str, Any]) -> list[str]:
+    """The other names of a page in its front matter."""
+    aliases = fields.get("aliases")
+    if isinstance(aliases, str):
+        return [aliases]
+    if not isinstance(aliases, list):
+        return []
+    return [alias for alias in aliases if isinstance(alias, str)]
 
 
 def split_front_matter(text: str) -> FrontMatter:

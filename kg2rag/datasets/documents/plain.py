@@ -50,6 +50,7 @@ _MDOC = re.compile(r"(?m)^\.Dd\b")
 _DIRECTIVE = re.compile(r"(?m)^[ \t]*\.\. [\w:-]+::")
 _DOKUWIKI_HEADING = re.compile(r"(?m)^(={5,6}) [^=\n]+ \1[ \t]*$")
 _JIRA_HEADING = re.compile(r"(?m)^h[1-6]\. ")
+_LABEL = re.compile(r"(?m)^[ \t]*\.\. _`?([^:`\n]+)`?:[ \t]*$")
 _ROLE = re.compile(r":[a-z]+(?::[a-z]+)?:`[^`\n]+`")
 _UNDERLINE = re.compile(r"(?m)^(\S[^\n]{2,100})\n([=\-~^\"'*+#]){3,}[ \t]*$")
 _REWRITTEN = {
@@ -206,8 +207,13 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
     unread = len(_UNREAD.findall(warnings)) + sum(len(pattern.findall(text)) for pattern in removed)
     if unread:
         remark = "; ".join(filter(None, [remark, f"parts left out by pandoc: {unread}"]))
+    labels = _LABEL.findall(text) if kind == "rst" else []
     return FileDocument(
-        document.blocks, source=shown, left_out=f"{document.left_out}\n{left_out}", remark=remark
+        document.blocks,
+        source=shown,
+        left_out=f"{document.left_out}\n{left_out}",
+        remark=remark,
+        names=tuple(labels),
     )
 
 

@@ -22,7 +22,7 @@ from kg2rag.text.scripts import words
 from kg2rag.types import Corpus, corpus_of
 from kg2rag.types.coerce_corpus import PASSAGE
 
-VERSION = 12
+VERSION = 13
 """Of how files become passages: raise it, and all files are read again."""
 TITLE_CHARACTERS = 200
 READ_AS_ADVICE = "Is the file whole, and of the kind that its name says?"

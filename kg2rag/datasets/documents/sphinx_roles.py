@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import re
 
+from kg2rag.datasets.documents.blocks import WIKI
+
 _WITH_TARGET = re.compile(r"(.+?)\s*&lt;(.+)&gt;", re.DOTALL)
-_PROSE_ROLES = frozenset("ref numref term abbr menuselection guilabel sub sup download".split())
+_PROSE_ROLES = frozenset("term abbr menuselection guilabel sub sup download".split())
 
 
 def role_html(role: str, text: str) -> str:
-    """The HTML of a role whose text is escaped: "words <target>" by its words, `~a.Name` by its whole name."""
+    """The HTML of a role whose text is escaped: "words <target>" by its words, `~a.Name` by its whole name.
+
+    A label of a section leads to the document that has it, as a wiki link leads to a name.
+    """
     titled = _WITH_TARGET.fullmatch(text.strip())
     words, target = (titled[1], titled[2]) if titled else (text, text)
     if role == "doc":
         return f'<a href="{target}.html">{words}</a>'
+    if role in ("ref", "numref"):
+        return f'<a href="{WIKI}{target}">{words}</a>'
     if role in ("pep", "rfc"):
         return f"{role.upper()} {words}"
     words = words.removeprefix("~")

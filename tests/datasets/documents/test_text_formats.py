@@ -378,6 +378,16 @@ def test_what_sphinx_describes_is_read_with_its_signature(read):
     assert documents.report.loc[0, ["lost", "left_out"]].tolist() == [0, 3]
 
 
+def test_a_label_of_a_section_is_a_name_of_its_document(read):
+    pier = ".. _pier-label:\n\nPier\n====\n\nHalina lands. See :doc:`ferry`.\n"
+    ferry = "Ferry\n=====\n\nShe sails to :ref:`the pier <pier-label>`, by :class:`Boat`.\n"
+    myst = "(quay)=\n# Quay\n\nSee {ref}`the pier <pier-label>`.\n"
+    corpus = read({"a.rst": pier, "ferry.rst": ferry, "quay.md": myst}).corpus
+    links = {passage.title: passage.metadata.get("links") for passage in corpus}
+    assert links["Ferry"] == [["the pier", "a.rst"]]
+    assert links["Quay"] == [["the pier", "a.rst"]]
+
+
 def test_options_of_several_lines_and_addresses_of_images_are_markup(read):
     text = (
         "Ferries\n=======\n\nHalina sails.\n\n.. |badge| image:: https://x.org/build.svg\n\n"
