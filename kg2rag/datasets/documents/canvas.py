@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from kg2rag.datasets.documents.blocks import Block, FileDocument, Link
+from kg2rag.datasets.documents.blocks import Block, FileDocument, Link, joined_documents
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.markdown import markdown_document
 from kg2rag.text.records import DataError, parse_json
@@ -19,20 +20,23 @@ def read_canvas(data: bytes, name: str = "") -> list[FileDocument]:
     canvas = parse_json(decode_text(data).text, name or "canvas")
     if not isinstance(canvas, Mapping) or not isinstance(canvas.get("nodes"), list):
         raise DataError("it is no canvas: its JSON has no list of nodes.")
-    cards = [card for card in canvas["nodes"] if isinstance(card, Mapping)]
-    arrows = [arrow for arrow in canvas.get("edges") or [] if isinstance(arrow, Mapping)]
-    pages = [markdown_document(str(card["text"])) for card in cards if card.get("text")]
-    blocks = [block for page in pages for block in page.blocks]
+    cards = _objects(canvas["nodes"])
+    arrows = _objects(canvas.get("edges") or [])
+    texts = joined_documents(list(_text_pages(cards)))
     labels = [*_link_blocks(cards), *_label_blocks([*cards, *arrows])]
-    source = [page.source for page in pages] + [block.text for block in labels]
-    left_out = [page.left_out for page in pages]
-    return [
-        FileDocument(
-            [*_below_title(blocks), *labels],
-            source="\n".join(source),
-            left_out="\n".join(left_out),
-        )
-    ]
+    source = [texts.source, *(block.text for block in labels)]
+    blocks = [*_below_title(texts.blocks), *labels]
+    return [replace(texts, blocks=blocks, source="\n".join(source))]
+
+
+def _objects(values: list[Any]) -> list[Mapping[str, Any]]:
+    return [value for value in values if isinstance(value, Mapping)]
+
+
+def _text_pages(cards: list[Mapping[str, Any]]) -> Iterator[FileDocument]:
+    for card in cards:
+        if card.get("text"):
+            yield markdown_document(str(card["text"]))
 
 
 def _below_title(blocks: list[Block]) -> Iterator[Block]:

@@ -12,7 +12,13 @@ from itertools import filterfalse
 from pathlib import Path
 from typing import Any
 
-from kg2rag.datasets.documents.blocks import Block, lost_words, one_line, paragraphs
+from kg2rag.datasets.documents.blocks import (
+    Block,
+    FileDocument,
+    lost_words,
+    one_line,
+    paragraphs,
+)
 from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.readers import ARCHIVES, ENDINGS, READERS, ending_of, limit_of
 from kg2rag.datasets.documents.splitting import PassageRow, Splitter
@@ -213,36 +219,42 @@ def record_rows(
 
 
 def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
+    """The passages of a file's documents."""
     entry = FileEntry()
     lost, remarks = list[str](), list[str]()
     for document in READERS[file.ending](file.data, file.name):
-        id_ = f"{file.place}#{document.key}" if document.key else file.place
-        heading, blocks = split_title(document.blocks)
-        titles = _titles(heading or document.title, blocks, file.place, folder)
-        remarks.append(document.remark)
-        if not any(block.text.strip() for block in document.blocks):
-            continue
-        rows = splitter.passages(
-            id_, titles[0], blocks or [Block(heading)], {"file": file.place, **document.metadata}
-        )
-        source = words(document.source)
-        texts = [heading, document.title, document.left_out, *(row["text"] for row in rows)]
-        lost += lost_words(source, texts)
-        entry.rows += rows
-        entry.titles[id_] = titles
-        entry.names[id_] = list(document.names)
-        entry.words += len(source)
-        entry.left_out += len(words(document.left_out))
+        if any(block.text.strip() for block in document.blocks):
+            lost += _add_document(entry, document, file.place, folder, splitter)
+        if document.remark:
+            remarks.append(document.remark)
     entry.lost = len(lost)
-    remarks = list(filter(None, remarks))
     if not entry.rows:
         entry.reason = ": ".join(["no text in it", *remarks[:1]])
         return entry
     if entry.lost > MANY_LOST * entry.words:
         examples = ", ".join(list(dict.fromkeys(lost))[:3])
         remarks.append(f"{entry.lost} of {entry.words} words are in no passage, such as {examples}")
-    entry.remark = "; ".join(remarks)
+    entry.remark = "; ".join(dict.fromkeys(remarks))
     return entry
+
+
+def _add_document(
+    entry: FileEntry, document: FileDocument, place: str, folder: str, splitter: Splitter
+) -> list[str]:
+    """Add the passages of a document to the entry of its file; the words that no passage has."""
+    id_ = f"{place}#{document.key}" if document.key else place
+    heading, blocks = split_title(document.blocks)
+    titles = _titles(heading or document.title, blocks, place, folder)
+    fields = {"file": place, **document.metadata}
+    rows = splitter.passages(id_, titles[0], blocks or [Block(heading)], fields)
+    source = words(document.source)
+    entry.rows += rows
+    entry.titles[id_] = titles
+    entry.names[id_] = list(document.names)
+    entry.words += len(source)
+    entry.left_out += len(words(document.left_out))
+    texts = [heading, document.title, document.left_out, *(row["text"] for row in rows)]
+    return lost_words(source, texts)
 
 
 MANY_LOST = 0.03

@@ -50,16 +50,29 @@ def read_xml(data: bytes, name: str = "") -> list[FileDocument]:
         return read_html(data)
     if kind == "mediawiki":
         return list(_wiki_documents(root))
-    if kind in ("document", "document-content") and "office" in (root.prefix or ""):
+    if _is_opendocument(root):
         return [opendocument_document(root)]
-    if kind == "article" and next(root.iterchildren("{*}front"), None) is not None:
-        return [_pandoc_document(data, root, "jats")]
-    if kind in _FORMAT_OF_ROOT:
-        return [_pandoc_document(data, root, _FORMAT_OF_ROOT[kind])]
+    pandoc_format = _pandoc_format(root)
+    if pandoc_format:
+        return [_pandoc_document(data, root, pandoc_format)]
     document = _text_document(root)
     if name.lower().endswith(".xml") and not _has_sentence(document):
         raise DataError("no sentence in it: settings?")
     return [document]
+
+
+def _is_opendocument(root: Any) -> bool:
+    is_office = "office" in (root.prefix or "")
+    return is_office and local_name(root) in ("document", "document-content")
+
+
+def _pandoc_format(root: Any) -> str:
+    """Pandoc's name of a document's format; "" for one that pandoc does not read."""
+    kind = local_name(root)
+    has_front = next(root.iterchildren("{*}front"), None) is not None
+    if kind == "article" and has_front:
+        return "jats"
+    return _FORMAT_OF_ROOT.get(kind, "")
 
 
 def _has_sentence(document: FileDocument) -> bool:
@@ -130,25 +143,26 @@ def _blocks(element: Any, level: int) -> Iterator[Block]:
         yield from chain.from_iterable(_blocks(child, level + 1) for child in element)
         return
     text = _element_text(element)
-    if not len(element) and not text.strip():
+    if text.strip():
+        yield from _text_blocks(kind, text, level)
+    else:
         yield from _attribute_blocks(element, level)
+
+
+def _text_blocks(name: str, text: str, level: int) -> Iterator[Block]:
+    """The blocks of the text that an element or attribute of this name has."""
+    if _HEADING_NAME.fullmatch(name):
+        yield Block(one_line(visible_text(text)), max(1, min(level, MAX_LEVEL)))
     elif _TAG.search(text):
         yield from page_document(text).blocks
-    elif text.strip() and _HEADING_NAME.fullmatch(kind):
-        yield Block(one_line(text), max(1, min(level, MAX_LEVEL)))
-    elif text.strip():
+    else:
         yield Block(one_line(text))
 
 
 def _attribute_blocks(element: Any, level: int) -> Iterator[Block]:
     """The texts that an empty element has in its attributes, as exports of databases have them."""
     for name, text in _attribute_texts(element):
-        if _HEADING_NAME.fullmatch(name):
-            yield Block(one_line(text), min(level + 1, MAX_LEVEL))
-        elif _TAG.search(text):
-            yield from page_document(text).blocks
-        else:
-            yield Block(one_line(text))
+        yield from _text_blocks(name, text, level + 1)
 
 
 def _attribute_texts(element: Any) -> list[tuple[str, str]]:
