@@ -14,19 +14,20 @@ import pandas as pd
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.adapters import trec
+from kg2rag.retrievers.adapters.run_files import QUERY_COLUMNS, load_run
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.records import reading
 from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, called
 from kg2rag.types.coerce_corpus import python_value
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "query_id": ("query_id", "qid", "q_id", "query-id"),
+    "query_id": QUERY_COLUMNS,
     # PyTerrier's docid is a place in its index
-    "passage_id": ("passage_id", "docno", "docid", "doc_id", "corpus-id"),
+    "passage_id": ("passage_id", "docno", "docid", "doc_id", "corpus-id", "pid", "id"),
     "score": ("score",),
     "rank": ("rank",),
 }
-"""Column of a run -> the names that it may have; `rank` may be missing."""
+"""Column of a run -> the names that it may have; one of `rank` and `score` may be missing."""
 Found = Iterable[str | tuple[str, float]] | Mapping[str, float]
 """Passage ids, best first, or (passage id, score)."""
 
@@ -74,9 +75,10 @@ class Recorded(Retriever):
 
         Parameters
         ----------
-        rankings : the path of a TREC run file; a frame of any library with query_id, passage_id and score, ordered
-            by its `rank`, or by score if it has none or a query has one twice; a list of such records; a `ranx.Run`; or
-            a mapping from query id to passage id to score, or to passage ids, best first. Ids may be numbers.
+        rankings : the path of a run file, see `run_files`; a frame of any library with query_id, passage_id and
+            score, ordered by its `rank`, or by score if it has none or a query has one twice; a list of such records; a
+            `ranx.Run`; or a mapping from query id to passage id to score, or to passage ids, best first. Ids may be
+            numbers.
         name : by default that of the file.
         queries : ids; those without a line in the run count as answered with nothing, and the remark says how many.
 
@@ -86,7 +88,7 @@ class Recorded(Retriever):
         if isinstance(rankings, Path | str):
             path = Path(rankings)
             with reading(path, "Is it a run over this corpus?", ValueError):
-                return cls.of(trec.load(path), corpus, name or trec.name_of(path), queries)
+                return cls.of(load_run(path), corpus, name or trec.name_of(path), queries)
         if _is_ranx_run(rankings):
             return cls.of(rankings.to_dict(), corpus, name or rankings.name or "", queries)
         if isinstance(rankings, list):
@@ -206,10 +208,10 @@ class ScoreFunction(Retriever):
 
 
 def as_system(name: str, system: Any, data: QADataset) -> Any:
-    """A function as `Answering`, a run, of perhaps not all questions, as `Recorded`; anything else stays as it is."""
+    """A function as `Answering`; a run or its path, of perhaps not all questions, as `Recorded`; all else as it is."""
     if hasattr(system, "retrieve_batch") or isinstance(system, type | str | list | tuple):
         return system
-    if isinstance(system, Mapping) or _is_ranx_run(system) or _is_frame(system):
+    if isinstance(system, Mapping | Path) or _is_ranx_run(system) or _is_frame(system):
         return Recorded.of(system, data.corpus, name, [question.id for question in data.questions])
     if callable(system):
         return Answering(data.corpus, system, name)
@@ -261,10 +263,15 @@ def _run_frame(rankings: Any, name: str) -> pd.DataFrame:
         present = [spelling for spelling in spellings if spelling in frame.columns]
         if present:
             frame = frame.rename(columns={present[0]: column})
-        elif column != "rank":
+        elif column in ("query_id", "passage_id"):
             raise ValueError(
-                f"run {name!r} lacks the column {column!r}. Needed: query_id, passage_id, score."
+                f"run {name!r} lacks the column {column!r}. Needed: query_id, passage_id, score; it has "
+                f"{', '.join(map(str, frame.columns)) or 'none'}."
             )
+    if "score" not in frame.columns and "rank" not in frame.columns:
+        raise ValueError(
+            f"run {name!r} lacks the column 'score'. Needed: query_id, passage_id, and score or rank."
+        )
     for column in {"score", "rank"} & set(frame.columns):
         numbers = pd.to_numeric(frame[column], errors="coerce").to_numpy(
             dtype=np.float64, na_value=np.nan
@@ -275,6 +282,8 @@ def _run_frame(rankings: Any, name: str) -> pd.DataFrame:
             place = f"query {row['query_id']!r}, passage {row['passage_id']!r}"
             raise ValueError(f"run {name!r}, {place}: {column} is {row[column]}; give a number.")
         frame = frame.assign(**{column: numbers})
+    if "score" not in frame.columns:
+        frame = frame.assign(score=1 / (1 + frame["rank"] - frame["rank"].min()))
     return frame.assign(query_id=[str(python_value(query)) for query in frame["query_id"]])
 
 

@@ -56,8 +56,22 @@ def _falling(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     return scores
 
 
+def unpacked(path: Path) -> bytes:
+    """The contents of a file; DataError for one that is not whole."""
+    content = path.read_bytes()
+    try:
+        return _OPEN.get(path.suffix, bytes)(content)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise DataError(f"{path} is no whole {path.suffix} file: {error}.") from error
+
+
 def load(path: Path) -> dict[str, list[tuple[str, float]]]:
-    """Query id -> (passage id, score), best first, of a run file.
+    """The run in a file, see `parse`."""
+    return parse(decode(unpacked(path), path), path)
+
+
+def parse(text: str, path: Path) -> dict[str, list[tuple[str, float]]]:
+    """Query id -> (passage id, score), best first, of the text of a run file.
 
     Hits are ordered by score, as trec_eval does whatever their ranks; equal scores by rank, and
     then by position in the file (BEIR writes the rank 0 for each hit).
@@ -65,13 +79,8 @@ def load(path: Path) -> dict[str, list[tuple[str, float]]]:
     DataError: a line without six fields, a rank that is no number, a score that is no finite
     number, a name that is no UTF-8; it is named.
     """
-    content = path.read_bytes()
-    try:
-        content = _OPEN.get(path.suffix, bytes)(content)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise DataError(f"{path} is no whole {path.suffix} file: {error}.") from error
     run: dict[str, list[tuple[int, str, float]]] = {}
-    for number, line in enumerate(decode(content, path).split("\n"), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if line.strip() and not line.startswith("#"):
             query_id, hit = _parse_line(line, f"{path}, line {number}")
             run.setdefault(query_id, []).append(hit)
@@ -124,9 +133,14 @@ def dump_qrels(gold: Mapping[str, Mapping[str, int]]) -> str:
     return "".join(lines)
 
 
+def without_packing(path: Path) -> Path:
+    """A path without the suffix of its compression."""
+    return path.with_suffix("") if path.suffix in _OPEN else path
+
+
 def name_of(path: Path) -> str:
     """The system of a run file: `runs/dense.trec.xz` -> "dense"."""
-    return (path.with_suffix("") if path.suffix in _OPEN else path).stem
+    return without_packing(path).stem
 
 
 def _encode(name: str) -> str:

@@ -1,0 +1,152 @@
+"""A file of rankings, as the tools of the field write it -> a run: a mapping by query id, or a frame with a row a hit.
+
+Read are TREC's six columns (Anserini, pyserini, PyTerrier, ranx), MS MARCO's three (query, passage,
+rank), ColBERT's four (and score), tables with a header (CSV, TSV, Parquet), JSON from query to
+passage to score (BEIR, ranx), JSON with a hit or a query a record (DPR), and ranx's .lz4.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from kg2rag.retrievers.adapters import trec
+from kg2rag.text.records import DataError, decode, delimited_rows, parse_json, parse_parquet, quote
+
+QUERY_COLUMNS = ("query_id", "qid", "q_id", "query-id")
+RANKED_COLUMNS = ("query_id", "passage_id", "rank", "score")
+DELIMITERS = ("\t", ",", ";")
+
+
+def load_run(path: Path) -> Any:
+    """The run in a file, by its suffix and its first line; DataError names the file, and the line if there is one."""
+    suffix = trec.without_packing(path).suffix.lower()
+    if suffix == ".lz4":
+        return _ranx_run(path)
+    content = trec.unpacked(path)
+    if suffix in (".parquet", ".parq"):
+        return parse_parquet(content, path).to_pandas()
+    text = decode(content, path)
+    first_line = next((line for line in text.split("\n") if line.strip()), "")
+    if suffix in (".json", ".jsonl") or first_line.startswith(('{"', '[{"')):
+        return _json_run(text, path)
+    delimiter = _header_delimiter(first_line)
+    if delimiter:
+        rows = delimited_rows(text.splitlines(keepends=True), path, delimiter)
+        return pd.DataFrame([dict(record) for _, record in rows])
+    if len(first_line.split()) in (3, 4):
+        return _ranked_lines(text, path)
+    return trec.parse(text, path)
+
+
+def _ranx_run(path: Path) -> Any:
+    from ranx import Run  # slow to import
+
+    try:
+        return Run.from_file(str(path), kind="lz4").to_dict()
+    # whatever the decompression of a damaged file raises
+    except Exception as error:
+        raise DataError(f"{path} is no run of ranx ({error}). Is the file complete?") from error
+
+
+def _header_delimiter(line: str) -> str:
+    """The separator of a header with a column of queries; "" if the line is no header."""
+    for delimiter in DELIMITERS:
+        cells = next(csv.reader([line.strip()], delimiter=delimiter), [])
+        if len(cells) > 1 and not set(QUERY_COLUMNS).isdisjoint(map(str.strip, cells)):
+            return delimiter
+    return ""
+
+
+def _ranked_lines(text: str, path: Path) -> pd.DataFrame:
+    """A run whose lines have query, passage and rank: of MS MARCO, and of ColBERT, which adds the score.
+
+    The first line of a query has rank 1: other whole numbers may be scores.
+    """
+    rows = []
+    queries: set[str] = set()
+    for number, line in enumerate(text.split("\n"), start=1):
+        cells = line.split()
+        if not cells:
+            continue
+        row = dict(zip(RANKED_COLUMNS, cells, strict=False))
+        is_first = row["query_id"] not in queries
+        if len(row) < len(cells) or not _is_rank(row.get("rank", ""), is_first):
+            raise DataError(
+                f"{path}, line {number}: {quote(line)} is no `query passage rank`, or `query passage rank score`, "
+                "with ranks from 1 on. Are these scores? Add the header query_id, passage_id, score."
+            )
+        queries.add(row["query_id"])
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _is_rank(text: str, is_first: bool) -> bool:
+    """Whether a cell is the rank of a hit; that of the first hit of a query is 1."""
+    return text.isdecimal() and (text == "1" or (not is_first and int(text) > 1))
+
+
+def _json_run(text: str, path: Path) -> Any:
+    """A run as one JSON value, or as a record a line."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) > 1 and lines[0].lstrip().startswith("{") and lines[0].rstrip().endswith("}"):
+        value: Any = [
+            parse_json(line, f"{path}, line {number}") for number, line in enumerate(lines, start=1)
+        ]
+    else:
+        value = parse_json(text, path)
+    if isinstance(value, Mapping) and any(map(_has_objects, value.values())):
+        value = [_query_record(query, ranking) for query, ranking in value.items()]
+    if isinstance(value, list):
+        return pd.DataFrame(list(_hit_records(value, path)))
+    if isinstance(value, Mapping) and value and all(map(_is_ranking, value.values())):
+        return value
+    raise DataError(
+        f"{path}: no run. Needed: {{query: {{passage: score}}}}, or records with query_id, passage_id and score."
+    )
+
+
+def _is_ranking(hits: Any) -> bool:
+    return isinstance(hits, Mapping | list)
+
+
+def _has_objects(ranking: Any) -> bool:
+    """Whether the hits of a query are objects, in a list or, as of DPR, in a list of the query's record."""
+    if isinstance(ranking, Mapping):
+        return any(isinstance(value, list) for value in ranking.values())
+    return isinstance(ranking, list) and any(isinstance(hit, Mapping) for hit in ranking)
+
+
+def _query_record(query: str, ranking: Any) -> dict[str, Any]:
+    if isinstance(ranking, Mapping):
+        return {**ranking, "query_id": query}
+    return {"query_id": query, "hits": ranking}
+
+
+def _hit_records(records: list[Any], path: Path) -> Iterator[dict[str, Any]]:
+    """A record a hit; a record of a query has its hits in a list, and gives its id to each."""
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record, Mapping):
+            raise DataError(f"{path}, record {number}: {quote(record)} is no object.")
+        hits = _hits_of_query(record)
+        if hits is None:
+            yield dict(record)
+            continue
+        ids = {name: record[name] for name in QUERY_COLUMNS if name in record}
+        for hit in hits:
+            yield {**ids, **hit}
+
+
+def _hits_of_query(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """The hits in the list of a query's record: objects, or ids, best first; None for the record of one hit."""
+    members = [value for value in record.values() if isinstance(value, list)]
+    objects = [hits for hits in members if hits and all(isinstance(hit, Mapping) for hit in hits)]
+    if objects:
+        return [dict(hit) for hit in objects[0]]
+    if len(members) != 1:
+        return None
+    return [{"passage_id": id_, "rank": rank} for rank, id_ in enumerate(members[0], start=1)]

@@ -1,0 +1,129 @@
+"""Files of rankings as other tools write them, and what is no run."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from kg2rag import Query, Recorded, compare, from_frames
+from kg2rag.types import QADataset
+
+HITS = {"q1": {"b": 9.5, "a": 2.0}, "q2": {"a": -1.0, "b": -2.5}}
+"""The second query's scores are negative; the order of both is that of the scores."""
+ROWS = [
+    {"qid": query, "docno": passage, "score": score}
+    for query, hits in HITS.items()
+    for passage, score in hits.items()
+]
+
+
+@pytest.fixture
+def data() -> QADataset:
+    passages = [{"id": "a", "text": "Ada wrote notes."}, {"id": "b", "text": "An engine."}]
+    questions = [{"id": "q1", "question": "What?", "gold": "b"}]
+    questions += [{"id": "q2", "question": "Who?", "gold": "b"}]
+    return from_frames(passages, questions)
+
+
+def lines(template: str, separator: str = "\n") -> bytes:
+    ranks = {"b": {"q1": 1, "q2": 2}, "a": {"q1": 2, "q2": 1}}
+    filled = [template.format(**row, rank=ranks[row["docno"]][row["qid"]]) for row in ROWS]
+    return separator.join([*filled, ""]).encode()
+
+
+def query_records() -> list[dict[str, object]]:
+    return [
+        {
+            "query_id": query,
+            "query": "text",
+            "hits": [{"docid": p, "score": s} for p, s in hits.items()],
+        }
+        for query, hits in HITS.items()
+    ]
+
+
+FILES = {
+    "msmarco.tsv": lines("{qid}\t{docno}\t{rank}"),
+    "tabs.txt": lines("{qid}\tQ0\t{docno}\t{rank}\t{score}\tAnserini"),
+    "colbert.tsv": lines("{qid}\t{docno}\t{rank}\t{score}"),
+    "retrieved.jsonl": "\n".join(
+        json.dumps({"query_id": query, "answer": "text", "retrieved": list(hits)})
+        for query, hits in HITS.items()
+    ).encode(),
+    "table.csv": b"query_id,doc_id,score\n" + lines("{qid},{docno},{score}"),
+    "table.tsv": b"qid\tdocno\trank\n" + lines("{qid}\t{docno}\t{rank}"),
+    "beir.json": json.dumps(HITS, indent=1).encode(),
+    "ids.json": json.dumps({query: list(hits) for query, hits in HITS.items()}).encode(),
+    "hits.json": json.dumps(ROWS).encode(),
+    "hits.jsonl": "\n".join(map(json.dumps, ROWS)).encode(),
+    "queries.jsonl": "\n".join(map(json.dumps, query_records())).encode(),
+    "objects.json": json.dumps({r["query_id"]: r["hits"] for r in query_records()}).encode(),
+    "dpr.json": json.dumps(
+        {r["query_id"]: {"question": "text", "contexts": r["hits"]} for r in query_records()}
+    ).encode(),
+    "beir.json.gz": gzip.compress(json.dumps(HITS).encode()),
+    "beir.run": json.dumps(HITS).encode(),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_run_in_the_format_of_another_tool_has_its_order(
+    tmp_path: Path, data: QADataset, name: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(FILES[name])
+    run = Recorded.of(path, data.corpus)
+    rankings = run.retrieve_batch([Query("q1", ""), Query("q2", "")], 5)
+    assert [list(ranking.passage_ids) for ranking in rankings] == [["b", "a"], ["a", "b"]]
+
+
+def test_the_files_of_ranx_are_read(tmp_path: Path, data: QADataset) -> None:
+    from ranx import Run
+
+    for name in ("run.lz4", "run.parq"):
+        Run(HITS).save(str(tmp_path / name))
+        rankings = Recorded.of(tmp_path / name, data.corpus).retrieve_batch([Query("q2", "")], 5)
+        assert list(rankings[0].passage_ids) == ["a", "b"]
+
+
+def test_the_path_of_a_run_stands_beside_other_systems(tmp_path: Path, data: QADataset) -> None:
+    path = tmp_path / "table.csv"
+    pd.DataFrame(ROWS).to_csv(path, index=False)
+    scores = compare({"theirs": path}, data, metrics=["mrr@10"]).to_frame()["mrr@10"]
+    # the gold b is first for q1 and second for q2
+    assert scores["theirs"] == pytest.approx((1 + 1 / 2) / 2)
+
+
+def test_a_query_id_with_brackets_is_no_json(tmp_path: Path, data: QADataset) -> None:
+    path = tmp_path / "run.trec"
+    path.write_text("[1] Q0 b 1 0.5 s\n")
+    ranking = Recorded.of(path, data.corpus).retrieve(Query("[1]", ""), 5)
+    assert list(ranking.passage_ids) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("run.tsv", "q1\tb\t1\nq1\ta\n", "line 2"),
+        ("run.tsv", "q1\tb\tfirst\n", "line 1"),
+        # whole numbers that fall are scores
+        ("run.tsv", "q1\tb\t12\nq1\ta\t7\n", "line 1"),
+        ("run.json", "{}", "run.json"),
+        ("run.json", '{"q1": 3}', "run.json"),
+        ("run.json", '[["q1", "b", 1]]', "record 1"),
+        ("run.csv", "qid,score\nq1,1\n", "passage_id"),
+        ("run.csv", "qid,docno\nq1,b\n", "score"),
+        ("run.lz4", "no run", "run.lz4"),
+    ],
+)
+def test_what_is_no_run_is_refused_with_its_place(
+    tmp_path: Path, data: QADataset, name: str, content: str, fault: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(ValueError, match=fault):
+        Recorded.of(path, data.corpus)
