@@ -186,11 +186,8 @@ def _path_source(path: Path) -> Extractor | None:
         return EntityMatching(GraphFile(path))
     if suffix in FORMATS:
         return EntityMatching(TriplesFile(path, needs_passages=False))
-    if suffix in RDF:
-        raise DataError(
-            f"{path}: RDF is not read. Write its triples, with labels in place of IRIs, as a table with the columns "
-            "head, relation and tail, for example by rdflib."
-        )
+    if suffix in REFUSED:
+        raise DataError(f"{path}: {REFUSED[suffix]}")
     formats = ", ".join(dict.fromkeys((*READERS, *FORMATS)))
     raise DataError(
         f"{path}: a graph is not read from {suffix or 'a file without a suffix'}. Known: {formats}."
@@ -220,7 +217,19 @@ FOLDERS: Mapping[str, Callable[[Path], Extractor]] = {
     "openie_results*.json": HippoRAGOpenIE,
 }
 """File by which a folder is known -> its source, which is made of that file."""
-RDF = (".nt", ".nq", ".ttl", ".trig", ".n3", ".rdf", ".owl", ".jsonld")
+_RDF = (
+    "RDF is not read. Write its triples, with labels in place of IRIs, as a table with the columns head, relation and "
+    "tail, for example by rdflib."
+)
+_ADJACENCY = (
+    "a list of adjacent nodes is not read, since blanks divide its names and it has no relations. Write the graph as "
+    "GraphML, for example by networkx or igraph."
+)
+REFUSED: Mapping[str, str] = {
+    **dict.fromkeys((".nt", ".nq", ".ttl", ".trig", ".n3", ".rdf", ".owl", ".jsonld"), _RDF),
+    **dict.fromkeys((".adjlist", ".multiline_adjlist", ".lgl"), _ADJACENCY),
+}
+"""Suffix -> why a graph is not read from it, and what to do."""
 
 
 def _rows(value: Any) -> tuple[Mapping[str, Any], ...] | None:

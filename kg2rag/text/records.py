@@ -175,14 +175,33 @@ def read_delimited(
 ) -> Iterator[tuple[int, Record]]:
     """The rows of a CSV or TSV file with a header, see `delimited_rows`.
 
-    Excel's first line `sep=;` is skipped.
+    Excel's first line `sep=;` is skipped. In TSV, a quotation mark is a character of the name,
+    unless all marks of the file enclose cells.
     """
     lines = (
         line
         for number, line in enumerate(_lines(file))
         if number or not line.lower().startswith("sep=")
     )
-    return delimited_rows(lines, file, delimiter, is_one_line)
+    quoted_tabs = delimiter == "\t" and _encloses_cells(_lines(file))
+    return delimited_rows(lines, file, delimiter, is_one_line, quoted_tabs=quoted_tabs)
+
+
+def _encloses_cells(lines: Iterable[str]) -> bool:
+    """Whether the quotation marks of a TSV file enclose cells, as pandas, pandoc and Excel write them.
+
+    Then every cell that has a mark is enclosed, and the marks within it are written twice; at least
+    one is, or a name of the header is enclosed: the name of an album may have marks around it, too.
+    """
+    has_proof = False
+    for number, line in enumerate(lines):
+        marked = [cell for cell in line.rstrip("\r\n").split("\t") if '"' in cell]
+        for cell in marked:
+            inner = cell[1:-1]
+            if len(cell) < 2 or cell[0] + cell[-1] != '""' or '"' in inner.replace('""', ""):
+                return False
+            has_proof = has_proof or '""' in inner or not inner or number == 0
+    return has_proof
 
 
 def delimited_rows(

@@ -16,15 +16,17 @@ from typing import Any
 
 _NAMES = """
 head: headname headlabel headentity subjectname subjectlabel sourcename sourcelabel sourceentity srcentity node1label
-    fromname fromentity slabel startname xname head subject subj sub source src from start startnode node1 entity1 arg1
-    e1 concept1 term1 item1 sourcenode fromnode startentity origin parent h s u subjectid headid srcid sourceid fromid
-    startid startnodeid sourcenodeuuid quelle sujet sujeto origen
+    fromname fromentity slabel itemlabel startname xname head subject subj sub source src from start startnode node1
+    entity1 arg1 e1 concept1 term1 item1 sourcenode fromnode startentity origin parent h s u subjectid headid srcid
+    sourceid fromid startid startnodeid startnodeelementid sourcenodeuuid quelle sujet sujeto origen
 tail: tailname taillabel tailentity objectname objectlabel targetname targetlabel targetentity tgtentity node2label
-    toname toentity olabel endname
+    toname toentity olabel valuelabel endname
     yname tail object obj target tgt to end endnode node2 entity2 arg2 e2 concept2 term2 item2 dst dest destination
-    targetnode tonode endentity child t o v objectid tailid tgtid targetid dstid toid endid endnodeid targetnodeuuid
+    targetnode tonode endentity child t o v objectid tailid tgtid targetid dstid toid endid endnodeid endnodeelementid
+    targetnodeuuid
     ziel cible objet objeto destino
-relation: labellabel plabel predicatelabel predicatename relationlabel displayrelation relation predicate relationship
+relation: labellabel plabel proplabel propertylabel predicatelabel predicatename relationlabel displayrelation relation
+    predicate relationship
     rel relationtype relationshiptype reltype relationname relationshipname relname edgelabel edgetype property
     interaction sharedinteraction verb r p l label labels type types typer name keywords title link edge beziehung
     relación relacion
@@ -38,6 +40,7 @@ head_id: headid subjectid subjid sourceid fromid startid
 tail_id: tailid objectid objid targetid toid endid
 description: description relationdescription relationshipdescription edgedescription fact
 node_key: id identity key nodeid entityid elementid uuid name
+element_id: elementid
 name: name fullname displayname sharedname entityname canonicalname preflabel prefname
 caption: label nodelabel title caption
 id: entityid entity id

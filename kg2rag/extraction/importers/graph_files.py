@@ -1,8 +1,8 @@
 """A graph in a file of another tool -> networkx -> an `Extraction`.
 
-GraphML (networkx, Neo4j's APOC, Gephi, yEd, Cytoscape, igraph), GEXF and GML (Gephi, yEd), SIF
-(Cytoscape), Pajek's .net, JSON in `json_graph`, and tables of nodes and edges (APOC, Neo4j's
-import, Gephi, Neptune, KGX, ArangoDB).
+GraphML (networkx, Neo4j's APOC, Gephi, yEd, Cytoscape, igraph), GEXF and GML (Gephi, yEd), JSON in
+`json_graph`, lines of text in `line_graphs`, and tables of nodes and edges (APOC, Neo4j's import,
+Gephi, Neptune, KGX, ArangoDB).
 """
 
 from __future__ import annotations
@@ -23,6 +23,12 @@ from kg2rag.extraction.importers.json_graph import (
     is_part,
     read_json_graph,
     read_json_values,
+)
+from kg2rag.extraction.importers.line_graphs import (
+    read_edge_list,
+    read_gdf,
+    read_pajek,
+    read_sif,
 )
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
 from kg2rag.text.records import (
@@ -46,7 +52,8 @@ _GEXF = "http://www.gexf.net/1.2draft"
 _TABLE_OF_EDGES = re.compile(r"edges?|relationships?|relations?|rels?|links?", re.IGNORECASE)
 _TABLES_OF_NODES = ("nodes", "node", "vertices", "entities")
 TABLES = (".csv", ".tsv", ".txt")
-_TABLES_OF_EDGES = (*TABLES, ".jsonl")
+JSON_LINES = (".jsonl", ".ndjson")
+_TABLES_OF_EDGES = (*TABLES, *JSON_LINES)
 
 
 @dataclass(frozen=True)
@@ -55,12 +62,11 @@ class GraphFile(FileSource):
 
     Parameters
     ----------
-    path : a .graphml, .gexf, .gml, .sif, .net, .json, .jsonl, .cx or .cyjs file, a table of APOC, or a table of edges
-        (or JSON Lines of edges) with the nodes in another one beside it: nodes.csv beside edges.csv, city_nodes.tsv
-        beside city_edges.tsv.
+    path : a file with one of the suffixes of `READERS`, a table of APOC, or a table of edges (or JSON Lines of edges)
+        with the nodes in another one beside it: nodes.csv beside edges.csv, city_nodes.tsv beside city_edges.tsv.
     """
 
-    kind: ClassVar[str] = "graphml-6"
+    kind: ClassVar[str] = "graphml-8"
     wanted: ClassVar[str] = (
         "a graph as GraphML, GEXF, GML, SIF or JSON, or tables of edges and nodes"
     )
@@ -194,33 +200,6 @@ def read_gml(file: Path) -> nx.Graph:
         return nx.parse_gml(header + node + parts, label="id")
 
 
-def read_pajek(file: Path) -> nx.Graph:
-    """The graph in a .net file of Pajek, whose nodes are named by their labels."""
-    import networkx as nx
-
-    with reading(file, "Is it a network of Pajek?"):
-        return nx.parse_pajek(decode(file.read_bytes(), file))
-
-
-def read_sif(file: Path) -> nx.Graph:
-    """The graph in a SIF file of Cytoscape: a node, a relation and further nodes a line; apart by tabs, else blanks."""
-    import networkx as nx
-
-    text = decode(file.read_bytes(), file)
-    graph = nx.MultiDiGraph()
-    for number, line in enumerate(text.splitlines(), start=1):
-        cells = [cell.strip() for cell in line.split("\t" if "\t" in text else None)]
-        if len(cells) == 2:
-            raise DataError(
-                f"{file}, line {number}: {quote(line)} has a node and a relation, but no further node."
-            )
-        if any(cells):
-            graph.add_nodes_from([cells[0], *cells[2:]])
-        for tail in cells[2:]:
-            graph.add_edge(cells[0], tail, relation=cells[1])
-    return graph
-
-
 def _xml(file: Path) -> ElementTree.Element:
     """The root of an XML file; DataError for no XML, or a document type, which could define entities."""
     try:
@@ -277,7 +256,7 @@ def _filled_rows(file: Path) -> list[Record]:
     """The rows of a table without their blank cells; "_start:id" of APOC is "_start"."""
     records = (
         read_jsonl(file)
-        if file.suffix.lower() == ".jsonl"
+        if file.suffix.lower() in JSON_LINES
         else read_delimited(file, delimiter_of(file))
     )
     rows: list[Record] = []
@@ -299,7 +278,7 @@ def is_graph_file(file: Path) -> bool:
     suffix = file.suffix.lower()
     if suffix == ".json":
         return graph_of_json(read_json_values(file), file) is not None
-    if suffix == ".jsonl":
+    if suffix in JSON_LINES:
         _, first = next(read_jsonl(file), (0, {}))
         is_triple = isinstance(next(iter(values_of("head", first)), None), str)
         return is_part(first) or (not is_triple and graph_of_json(first, file) is not None)
@@ -315,11 +294,16 @@ READERS: Mapping[str, Callable[[Path], nx.Graph]] = {
     ".gml": read_gml,
     ".sif": read_sif,
     ".net": read_pajek,
+    ".gdf": read_gdf,
+    ".edgelist": read_edge_list,
+    ".ncol": read_edge_list,
     ".json": read_json_graph,
     ".jsonl": read_json_graph,
+    ".ndjson": read_json_graph,
     ".cx": read_json_graph,
     ".cx2": read_json_graph,
     ".cyjs": read_json_graph,
+    ".canvas": read_json_graph,
     ".csv": read_tables,
     ".tsv": read_tables,
     ".txt": read_tables,

@@ -3,8 +3,8 @@
 Read are node-link and adjacency data of networkx (`links` of old releases, `edges` of new ones;
 ends by id, or by place as D3 and networkx 1 have them), Cytoscape (`elements`, `data`, CX, CX2),
 the JSON Graph Format (`graph`, `metadata`), Neo4j (APOC's JSON Lines, list, or `nodes` and `rels`;
-rows and paths of the browser; answers of the HTTP API), MCP's memory, and graphs of LangChain and
-LlamaIndex, also as a list of graphs.
+rows and paths of the browser; answers of the HTTP API), MCP's memory, graphs of LangChain and
+LlamaIndex, also as a list of graphs, and the shapes of `json_dialects`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kg2rag.extraction.importers import triple_record
 from kg2rag.extraction.importers.field_names import columns_of, values_of
+from kg2rag.extraction.importers.json_dialects import with_nodes_and_edges
 from kg2rag.text.records import DataError, Record, decode, parse_json, quote, reading
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def graph_of_json(value: Any, file: Path) -> nx.Graph | None:
     import networkx as nx
 
     with reading(file, "Is it a graph as its tool wrote it?"):
-        nodes, edges = _parts(value, file, MAX_DEPTH)
+        nodes, edges = _parts(with_nodes_and_edges(value, file), file, MAX_DEPTH)
     if not edges:
         return None
     graph = nx.MultiDiGraph()
@@ -289,12 +290,12 @@ def _key(node: Record, place: int | None) -> Hashable:
 
 
 def _keys_by_end(graph: nx.Graph, edges: list[Record]) -> dict[Hashable, Hashable]:
-    """What edges may have as an end -> the node: its id, also as text, its name, its caption, or its place.
+    """What edges may have as an end -> the node: its id, also as text, its element id, name or caption, or its place.
 
     D3 and networkx 1 count places: then some number is no id.
     """
     key_of: dict[Hashable, Hashable] = {key: key for key in graph}
-    for field in ("name", "caption"):
+    for field in ("element_id", "name", "caption"):
         for key, data in graph.nodes(data=True):
             for name in map(str, (key, *values_of(field, data))):
                 key_of.setdefault(name, key)

@@ -31,7 +31,7 @@ from kg2rag.text.records import (
 )
 from kg2rag.types import Corpus
 
-FORMATS = (".tsv", ".csv", ".txt", ".parquet", ".jsonl", ".json")
+FORMATS = (".tsv", ".csv", ".txt", ".parquet", ".jsonl", ".ndjson", ".json")
 OUTSIDE = "triples of passages outside the corpus"
 NO_RELATION = "triples without a relation, called 'related to'"
 NAMES = ("name", "canonical_name")
@@ -40,6 +40,8 @@ USUAL_COLUMNS = {
     "tail": "tail, object, target or to",
     "passage_id": "passage_id or chunk_id",
 }
+CYTOSCAPE_COLUMNS = {"shared name": "shared interaction", "name": "interaction"}
+"""The name of an edge -> its relation, which is a part of the name."""
 NAMED_RELATIONS = ("relation", "predicate", "relationship", "rel")
 """Columns that name the relation of every row: a row in which it is blank has lost it."""
 
@@ -50,7 +52,7 @@ class TriplesFile:
 
     Parameters
     ----------
-    path : a .tsv, .csv, .txt, .parquet, .jsonl or .json file. Tables need a header; cells are apart by tabs, commas,
+    path : a file with one of the suffixes `FORMATS`. Tables need a header; cells are apart by tabs, commas,
         semicolons or bars, whichever the header has most. An empty passage id means that no passage states the triple.
     entities : JSON Lines with name, and optionally id, type, description and aliases (strings, or objects whose
         `surface` is one); of two records of one name, the first counts. By default `entities.jsonl` beside `path`.
@@ -86,7 +88,7 @@ class TriplesFile:
             name: file for name in ("path", "entities") if (file := getattr(self, name)) is not None
         }
         rows = hashlib.sha256(repr(self.rows).encode("utf-8", "surrogatepass")).hexdigest()
-        return file_fingerprint("triples-3", files, {"rows": rows})
+        return file_fingerprint("triples-6", files, {"rows": rows})
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples whose passages the corpus has, in the file's order, and the entities at their ends.
@@ -104,7 +106,7 @@ class TriplesFile:
         ends: list[Entity] = []
         statements: list[Statement] = []
         for number, record in self.records():
-            row = Row(self.path or "graph", number, record)
+            row = Row(self.path or "graph", number, _with_ends(record))
             _require_columns(row, needed)
             cause = _fault(row, passage_ids)
             if cause:
@@ -128,7 +130,7 @@ class TriplesFile:
         if self.path is None:
             return enumerate(self.rows or (), start=1)
         suffix = self.path.suffix.lower()
-        if suffix == ".jsonl":
+        if suffix in (".jsonl", ".ndjson"):
             return read_jsonl(self.path)
         if suffix == ".json":
             return enumerate(_json_records(self.path), start=1)
@@ -165,8 +167,9 @@ def _json_records(file: Path) -> list[Record]:
             _json_record(value, file, number) for number, value in enumerate(values, start=1)
         ]
     if not records:
+        names = f" Its fields: {', '.join(values)}." if isinstance(values, Mapping) else ""
         raise DataError(
-            f"{file}: no list of triples, and no graph. A triple is a list of three, or has head and tail."
+            f"{file}: no list of triples, and no graph. A triple is a list of three, or has head and tail.{names}"
         )
     return records
 
@@ -198,6 +201,18 @@ def _json_record(value: object, file: Path, number: int) -> Record:
     record = triple_record(value)
     if record is None:
         wrong(file, number, "record", value, "an object, or a list of head, relation and tail")
+    return record
+
+
+def _with_ends(record: Record) -> Record:
+    """A row of Cytoscape's table of edges with the ends of an edge named "Ida (steers) Aurora"; others as they are."""
+    if has_ends(record):
+        return record
+    for name, interaction in CYTOSCAPE_COLUMNS.items():
+        middle = f" ({record.get(interaction)}) "
+        ends = str(record.get(name)).split(middle)
+        if record.get(interaction) and len(ends) == 2:
+            return {**record, "head": ends[0], "relation": record[interaction], "tail": ends[1]}
     return record
 
 

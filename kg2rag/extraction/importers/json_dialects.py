@@ -1,0 +1,249 @@
+"""Graphs as JSON in shapes without nodes and edges -> the same graph with nodes and edges.
+
+Read are the results of a SPARQL query (W3C's JSON, as Wikidata's query service downloads it), trees
+(`children`, of networkx and D3), LlamaIndex's SimpleGraphStore, the pair of nodes and edges that
+Cognee returns, the results of Neo4j's HTTP API, Graphviz's JSON, and Obsidian's canvas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from kg2rag.extraction.importers.field_names import columns_of, values_of
+from kg2rag.text.records import DataError, Record, quote
+
+LABEL = "Label"
+"""What Wikidata's label service adds to the name of a variable for that of its label."""
+TREE = "children"
+CARD_TYPES = frozenset({"text", "file", "link", "group"})
+"""Of the cards of a canvas."""
+NAME_AS_LABEL = "\\N"
+"""The label by which Graphviz shows the name of a node."""
+
+
+def with_nodes_and_edges(value: Any, file: Path) -> Any:
+    """A JSON value with its nodes and edges as such; a value of any other shape as it is.
+
+    DataError: a SPARQL result from which no head and tail can be told, or that has an address in
+    place of a name; rows of Neo4j's HTTP API without their graph.
+    """
+    for is_shape, graph_of in SHAPES:
+        if is_shape(value):
+            return graph_of(value, file)
+    return value
+
+
+def _is_list_of(value: Any, is_member: Callable[[Any], bool]) -> bool:
+    """Whether a value is a list that is not empty, and all its members fit."""
+    return isinstance(value, list) and bool(value) and all(map(is_member, value))
+
+
+def _field(value: Any, name: str) -> Any:
+    """A field of an object; None of anything else."""
+    return value.get(name) if isinstance(value, Mapping) else None
+
+
+def _is_http_answer(value: Any) -> bool:
+    """Whether a value is what Neo4j's HTTP API answers: a result for each statement."""
+    return _is_list_of(_field(value, "results"), lambda result: _is_list(_field(result, "data")))
+
+
+def _http_graphs(value: Mapping[str, Any], file: Path) -> list[Any]:
+    """The nodes and relationships of every row; its other parts repeat them without their ends."""
+    rows = [row for result in value["results"] for row in result["data"]]
+    for row in rows:
+        if _field(row, "graph") is None:
+            raise DataError(
+                f"{file}: a row without its graph: {quote(row)}. Ask for it in the statement: "
+                '"resultDataContents": ["graph"].'
+            )
+    return [row["graph"] for row in rows]
+
+
+def _is_sparql_result(value: Any) -> bool:
+    return isinstance(_field(_field(value, "results"), "bindings"), list)
+
+
+def _sparql_graph(value: Mapping[str, Any], file: Path) -> Record:
+    """An edge for each row of a SPARQL result."""
+    head, relation, tail = _sparql_columns(_variables(value), file)
+    edges: list[Record] = []
+    for number, row in enumerate(value["results"]["bindings"], start=1):
+        where = f"{file}, row {number}"
+        edge = {"head": _name(row, head, where), "tail": _name(row, tail, where)}
+        edges.append({**edge, "relation": _relation(row, relation) if relation else tail})
+    return {"edges": edges}
+
+
+def _variables(value: Mapping[str, Any]) -> tuple[str, ...]:
+    """The variables of a SPARQL query, without those of labels."""
+    names = _field(_field(value, "head"), "vars") or []
+    return tuple(name for name in names if name.removesuffix(LABEL) not in set(names) - {name})
+
+
+def _sparql_columns(variables: tuple[str, ...], file: Path) -> tuple[str, str, str]:
+    """The variables of head, relation and tail: by their names, else in this order; of two, the relation is "".
+
+    DataError: more variables, and none is called as an end.
+    """
+    heads, tails = (columns_of(field, variables) for field in ("head", "tail"))
+    if heads and tails:
+        relations = columns_of("relation", variables)
+        return heads[0], next(iter(relations), ""), tails[0]
+    if len(variables) == 2:
+        return variables[0], "", variables[1]
+    if len(variables) != 3:
+        raise DataError(
+            f"{file}: the variables {', '.join(variables) or 'none'} name no head and tail. "
+            "Call them ?subject, ?predicate and ?object."
+        )
+    return variables[0], variables[1], variables[2]
+
+
+def _name(row: Mapping[str, Any], variable: str, where: str) -> str:
+    """The label of a variable, else its value."""
+    term = row.get(variable + LABEL) or row.get(variable)
+    if term is None or not str(term.get("value", "")).strip():
+        raise DataError(
+            f"{where}: ?{variable} has no value. Leave such rows out of the query: FILTER(BOUND(?{variable}))."
+        )
+    if term.get("type") in ("uri", "bnode"):
+        raise DataError(
+            f"{where}: ?{variable} is the address {quote(term['value'])}, which no text names. Ask for its label as "
+            f"?{variable}{LABEL}; Wikidata has it by SERVICE wikibase:label."
+        )
+    return str(term["value"])
+
+
+def _relation(row: Mapping[str, Any], variable: str) -> str:
+    """The label of a relation, else the last part of its address."""
+    term = row.get(variable + LABEL) or row.get(variable) or {}
+    name = str(term.get("value", ""))
+    if term.get("type") == "uri":
+        name = name.rstrip("/#").replace("#", "/").rpartition("/")[2]
+    return name
+
+
+def _is_tree(value: Any) -> bool:
+    """Whether a value is the root of a tree, and no graph whose nodes are listed beside."""
+    is_node = isinstance(_field(value, TREE), list) and "nodes" not in value
+    return is_node and bool(values_of("node_key", value))
+
+
+def _tree_graph(value: Any, _: Path) -> Record:
+    """The nodes of a tree, or of several, and an edge from each to each of its children."""
+    nodes: list[Record] = []
+    edges: list[Record] = []
+    roots = value if isinstance(value, list) else [value]
+    waiting: list[tuple[Any, Record]] = [(None, root) for root in roots]
+    while waiting:
+        parent_key, node = waiting.pop(0)
+        key = next(iter(values_of("node_key", node)), None)
+        nodes.append({name: field for name, field in node.items() if name != TREE})
+        if parent_key is not None:
+            edges.append({"source": parent_key, "target": key})
+        children = node.get(TREE)
+        if isinstance(children, list):
+            waiting += [(key, child) for child in children if isinstance(child, Mapping)]
+    return {"nodes": nodes, "edges": edges}
+
+
+def _is_store(value: Any) -> bool:
+    return isinstance(_field(value, "graph_dict"), Mapping)
+
+
+def _store_graph(value: Mapping[str, Any], _: Path) -> Record:
+    """The edges of LlamaIndex's store: head -> pairs of relation and tail."""
+    edges = [
+        {"head": head, "relation": relation, "tail": tail}
+        for head, pairs in value["graph_dict"].items()
+        for relation, tail in pairs
+    ]
+    return {"edges": edges}
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether a value is a list of nodes, (id, attributes), and one of edges, (id, id, relation, attributes)."""
+    if not _is_list_of(value, _is_list) or len(value) != 2:
+        return False
+    nodes, edges = value
+    return all(_is_tuple(node, 2) for node in nodes) and all(_is_tuple(edge, 4) for edge in edges)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_tuple(value: Any, length: int) -> bool:
+    """Whether a value is a list of that length whose last member holds attributes."""
+    return isinstance(value, list) and len(value) == length and isinstance(value[-1], Mapping)
+
+
+def _pair_graph(value: list[Any], _: Path) -> Record:
+    nodes, edges = value
+    return {
+        "nodes": [{**attributes, "id": id_} for id_, attributes in nodes],
+        "edges": [
+            {**attributes, "source": head, "target": tail, "relation": relation}
+            for head, tail, relation, attributes in edges
+        ],
+    }
+
+
+def _is_graphviz(value: Any) -> bool:
+    return _is_list_of(_field(value, "objects"), lambda node: _field(node, "_gvid") is not None)
+
+
+def _graphviz_graph(value: Mapping[str, Any], _: Path) -> Record:
+    """The graph of `dot -Tjson`, whose edges run from their tail to their head."""
+    nodes = []
+    for node in value["objects"]:
+        label = node.get("label", NAME_AS_LABEL)
+        name = node.get("name") if label == NAME_AS_LABEL else label
+        nodes.append({"id": node["_gvid"], "name": name})
+    edges = [
+        {"source": edge["tail"], "target": edge["head"], "relation": edge.get("label", "")}
+        for edge in value.get("edges", [])
+    ]
+    return {"nodes": nodes, "edges": edges}
+
+
+def _is_canvas(value: Any) -> bool:
+    return _is_list_of(_field(value, "nodes"), _is_card) and _is_list(_field(value, "edges"))
+
+
+def _is_card(node: Any) -> bool:
+    return _field(node, "type") in CARD_TYPES and "width" in node
+
+
+def _canvas_graph(value: Mapping[str, Any], _: Path) -> Record:
+    """The cards of a canvas by their text, file, address or label; groups only where an edge ends at one."""
+    ends = {edge.get(end) for edge in value["edges"] for end in ("fromNode", "toNode")}
+    nodes = [
+        {"id": card["id"], "name": _card_name(card)}
+        for card in value["nodes"]
+        if card["type"] != "group" or card["id"] in ends
+    ]
+    return {"nodes": nodes, "edges": value["edges"]}
+
+
+def _card_name(card: Mapping[str, Any]) -> str:
+    if card["type"] == "file":
+        return PurePosixPath(str(card.get("file", ""))).stem
+    names = (card.get(field) for field in ("text", "label", "url"))
+    return str(next(filter(None, names), ""))
+
+
+SHAPES: tuple[tuple[Callable[[Any], bool], Callable[[Any, Path], Any]], ...] = (
+    (_is_pair, _pair_graph),
+    (_is_http_answer, _http_graphs),
+    (_is_sparql_result, _sparql_graph),
+    (_is_tree, _tree_graph),
+    (lambda value: _is_list_of(value, _is_tree), _tree_graph),
+    (_is_store, _store_graph),
+    (_is_graphviz, _graphviz_graph),
+    (_is_canvas, _canvas_graph),
+)
+"""Whether a value has a shape, and its graph."""

@@ -1,0 +1,145 @@
+"""Graphs as lines of text -> networkx: SIF, edge lists (networkx, igraph's NCOL), Pajek's .net and Gephi's GDF."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kg2rag.extraction.importers.json_graph import graph_of_json
+from kg2rag.extraction.importers.strengths import number_of
+from kg2rag.text.records import DataError, Record, decode, quote, reading, wrong
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+GDF_SECTIONS = {"nodedef>": "nodes", "edgedef>": "edges"}
+"""How the header of a section begins -> what its rows are."""
+_NO_WEIGHT = re.compile(r"^(\s*\d+\s+\d+)\s+(l\s)")
+"""An edge whose label comes right after its ends; a vertex has its own label there."""
+GDF_ENDS = {"node1": "source", "node2": "target"}
+
+
+def read_pajek(file: Path) -> nx.Graph:
+    """The graph in a .net file of Pajek, whose nodes are named by their labels, and edges by theirs."""
+    import networkx as nx
+
+    lines = decode(file.read_bytes(), file).splitlines()
+    with reading(file, "Is it a network of Pajek?"):
+        graph = nx.parse_pajek([_with_weight(line) for line in lines])
+    for _, data in graph.nodes(data=True):
+        data.pop("id", None)  # the place of the vertex in the file, which networkx adds
+    return graph
+
+
+def _with_weight(line: str) -> str:
+    """A line of Pajek; an edge without a weight, as igraph writes it, with the weight 1 that networkx needs."""
+    return _NO_WEIGHT.sub(r"\1 1 \2", line)
+
+
+def read_sif(file: Path) -> nx.Graph:
+    """The graph in a SIF file of Cytoscape: a node, a relation and further nodes a line; apart by tabs, else blanks."""
+    import networkx as nx
+
+    text = decode(file.read_bytes(), file)
+    graph = nx.MultiDiGraph()
+    for number, line in enumerate(text.splitlines(), start=1):
+        cells = [cell.strip() for cell in line.split("\t" if "\t" in text else None)]
+        if len(cells) == 2:
+            raise DataError(
+                f"{file}, line {number}: {quote(line)} has a node and a relation, but no further node."
+            )
+        if any(cells):
+            graph.add_nodes_from([cells[0], *cells[2:]])
+        for tail in cells[2:]:
+            graph.add_edge(cells[0], tail, relation=cells[1])
+    return graph
+
+
+def read_edge_list(file: Path) -> nx.Graph:
+    """The graph in an edge list: two nodes a line, then nothing, a weight, or attributes as Python writes a dict.
+
+    DataError: a line of another form, such as one whose names have blanks.
+    """
+    import networkx as nx
+
+    graph = nx.MultiDiGraph()
+    lines = decode(file.read_bytes(), file).splitlines()
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        names, brace, attributes = line.partition("{")
+        cells = names.split("\t") if "\t" in names else names.split()
+        cells = [cell.strip() for cell in cells if cell.strip()]
+        data = _edge_attributes(brace + attributes)
+        weight = number_of(cells[2]) if len(cells) == 3 and not brace else None
+        if weight is not None:
+            data = {"weight": weight}
+        if data is None or len(cells) != 2 + (weight is not None):
+            raise DataError(
+                f"{file}, line {number}: {quote(line)} is no edge: two nodes, and perhaps a weight or attributes in "
+                "braces. Do names have blanks? Write the graph as GraphML, or as a table of head, relation and tail."
+            )
+        graph.add_edges_from([(cells[0], cells[1], data)])
+    return graph
+
+
+def _edge_attributes(text: str) -> dict[str, object] | None:
+    """The attributes of an edge as networkx writes them; None for what is no dict."""
+    if not text:
+        return {}
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def read_gdf(file: Path) -> nx.Graph:
+    """The graph in a GDF file of Gephi or GUESS: a section of nodes and one of edges, each a CSV with a header."""
+    graph = graph_of_json(_gdf_sections(file), file)
+    if graph is None:
+        raise DataError(f"{file}: no edges. Its edges need a header that begins with edgedef>.")
+    return graph
+
+
+def _gdf_sections(file: Path) -> dict[str, list[Record]]:
+    """The nodes and the edges of a GDF file."""
+    sections: dict[str, list[Record]] = {"nodes": [], "edges": []}
+    rows: list[Record] | None = None
+    columns: list[str] = []
+    for number, cells in _gdf_rows(file):
+        section = next((start for start in GDF_SECTIONS if cells[0].startswith(start)), None)
+        if section is not None:
+            rows = sections[GDF_SECTIONS[section]]
+            columns = _gdf_columns([cells[0].removeprefix(section), *cells[1:]])
+            continue
+        if rows is None:
+            raise DataError(f"{file}, line {number}: a row before the header nodedef> or edgedef>.")
+        if len(cells) > len(columns):
+            wrong(file, number, "row", cells, f"{len(columns)} cells, as the header has")
+        # GUESS leaves out empty cells at the end
+        rows.append({name: cell for name, cell in zip(columns, cells, strict=False) if cell})
+    return sections
+
+
+def _gdf_rows(file: Path) -> Iterator[tuple[int, list[str]]]:
+    """The rows with their lines; quotation marks are single or double."""
+    lines = decode(file.read_bytes(), file).splitlines()
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            mark = "'" if "'" in line and '"' not in line else '"'
+            cells = next(csv.reader([line], quotechar=mark, skipinitialspace=True))
+            yield number, [cell.strip() for cell in cells]
+
+
+def _gdf_columns(header: list[str]) -> list[str]:
+    """The names of columns without their types, in words of `field_names`."""
+    names = [cell.split()[0] if cell.split() else "" for cell in header]
+    columns = [GDF_ENDS.get(name, name) for name in names]
+    if "label" in columns and "name" in columns:
+        columns[columns.index("name")] = "id"  # the label is the name that people see
+    return columns

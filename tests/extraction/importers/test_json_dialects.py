@@ -1,0 +1,167 @@
+"""Graphs as JSON without nodes and edges: what each shape means, worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from kg2rag import KnowledgeBase
+from kg2rag.compute import Store
+from kg2rag.types import corpus_of
+
+CORPUS = corpus_of(
+    {
+        "p1": {"title": "Halina", "text": "The Halina is a ferry. Marek Lund steers it."},
+        "p2": {"title": "Marek Lund", "text": "Marek Lund is a captain. Ida Berg employs him."},
+    }
+)
+TRIPLES = {("Marek Lund", "steers", "Halina"), ("Ida Berg", "employs", "Marek Lund")}
+NAMES = ("Halina", "Ida Berg", "Marek Lund")
+ENTITY = "http://www.wikidata.org/entity/"
+
+
+def triples(path: Path, store: Path) -> set[tuple[str, str, str]]:
+    graph = KnowledgeBase.build(CORPUS, graph=path, store=Store(store)).graph
+    facts = [graph.triple(index) for index in range(graph.n_triples)]
+    return {(fact.head, fact.relation, fact.tail) for fact in facts}
+
+
+def term(value: str, kind: str = "literal") -> dict[str, str]:
+    return {"type": kind, "value": value}
+
+
+def sparql(variables: list[str], *rows: dict[str, dict[str, str]]) -> dict[str, object]:
+    return {"head": {"vars": variables}, "results": {"bindings": list(rows)}}
+
+
+def http_row(head: str, relation: str, tail: str) -> dict[str, object]:
+    nodes = [{"id": name, "labels": ["X"], "properties": {"name": name}} for name in (head, tail)]
+    edge = {"id": "9", "type": relation, "startNode": head, "endNode": tail, "properties": {}}
+    return {
+        "row": [{"name": head}, {}, {"name": tail}],
+        "meta": [{"id": 1, "type": "node"}, {"id": 9, "type": "relationship", "deleted": False}],
+        "graph": {"nodes": nodes, "relationships": [edge]},
+    }
+
+
+LABELLED = [
+    {"item": term(ENTITY + "Q1", "uri"), "itemLabel": term(head)}
+    | {"prop": term(ENTITY + "P1", "uri"), "propLabel": term(relation)}
+    | {"value": term(ENTITY + "Q2", "uri"), "valueLabel": term(tail)}
+    for head, relation, tail in TRIPLES
+]
+FILES: dict[str, object] = {
+    "SPARQL, three variables with their labels": sparql(
+        ["item", "itemLabel", "prop", "propLabel", "value", "valueLabel"], *LABELLED
+    ),
+    "SPARQL, ends by their names, the relation as an address": sparql(
+        ["o", "p", "s"],
+        *(
+            {"s": term(head), "p": term(f"http://x.org/rel#{relation}", "uri"), "o": term(tail)}
+            for head, relation, tail in TRIPLES
+        ),
+    ),
+    "LlamaIndex's SimpleGraphStore": {
+        "graph_dict": {head: [[relation, tail]] for head, relation, tail in TRIPLES}
+    },
+    "Neo4j's HTTP API, with the ids of nodes and relationships beside the rows": {
+        "results": [
+            {"columns": ["n", "r", "m"], "data": [http_row(*triple) for triple in TRIPLES]}
+        ],
+        "errors": [],
+    },
+    "Neo4j's LLM graph builder": {
+        "nodes": [
+            {"element_id": f"4:{name}", "labels": ["X"], "properties": {"id": name}}
+            for name in NAMES
+        ],
+        "relationships": [
+            {"element_id": "5:0", "type": relation}
+            | {"start_node_element_id": f"4:{head}", "end_node_element_id": f"4:{tail}"}
+            for head, relation, tail in TRIPLES
+        ],
+    },
+    "Graphviz's JSON, whose edges run from tail to head": {
+        "objects": [{"_gvid": n, "name": name, "label": "\\N"} for n, name in enumerate(NAMES)],
+        "edges": [
+            {"_gvid": 0, "tail": NAMES.index(head), "head": NAMES.index(tail), "label": relation}
+            for head, relation, tail in TRIPLES
+        ],
+    },
+    "Cognee's pair of nodes and edges": [
+        [[name, {"name": name}] for name in NAMES],
+        [[head, tail, relation, {"weight": 1}] for head, relation, tail in TRIPLES],
+    ],
+}
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_a_shape_of_another_tool_has_its_triples(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "graph.json"
+    path.write_text(json.dumps(FILES[form]))
+    assert triples(path, tmp_path) == TRIPLES
+
+
+def test_of_two_variables_the_second_names_the_relation(tmp_path: Path) -> None:
+    path = tmp_path / "query.json"
+    path.write_text(
+        json.dumps(
+            sparql(["person", "ship"], {"person": term("Marek Lund"), "ship": term("Halina")})
+        )
+    )
+    assert triples(path, tmp_path) == {("Marek Lund", "ship", "Halina")}
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        (
+            sparql(["a", "b"], {"a": term(ENTITY + "Q1", "uri"), "b": term("Halina")}),
+            "row 1: .a is",
+        ),
+        (sparql(["a", "b"], {"a": term("Halina")}), "row 1: .b has no value"),
+        (sparql(["a", "b", "c", "d"], {}), "variables a, b, c, d"),
+        (
+            {"results": [{"columns": ["n"], "data": [{"row": [], "meta": []}]}]},
+            "resultDataContents",
+        ),
+    ],
+)
+def test_a_query_without_names_for_both_ends_is_refused(
+    tmp_path: Path, value: object, fault: str
+) -> None:
+    path = tmp_path / "query.json"
+    path.write_text(json.dumps(value))
+    with pytest.raises(ValueError, match=fault):
+        triples(path, tmp_path)
+
+
+def test_a_tree_has_an_edge_from_each_node_to_its_children(tmp_path: Path) -> None:
+    graph = nx.DiGraph([("Ida Berg", "Marek Lund"), ("Marek Lund", "Halina")])
+    edges = {(head, "related to", tail) for head, tail in graph.edges}
+    path = tmp_path / "tree.json"
+    path.write_text(json.dumps(nx.tree_data(graph, "Ida Berg")))
+    assert triples(path, tmp_path) == edges
+    child = {"name": "Marek Lund", "children": [{"name": "Halina", "size": 3}]}
+    path.write_text(json.dumps({"name": "Ida Berg", "children": [child]}))
+    assert triples(path, tmp_path) == edges
+
+
+def test_a_canvas_has_its_cards_by_text_and_file_and_groups_with_edges_only(tmp_path: Path) -> None:
+    place = {"x": 0, "y": 0, "width": 9, "height": 9}
+    cards = [
+        {"id": "a", "type": "text", "text": "Marek Lund", **place},
+        {"id": "b", "type": "file", "file": "ships/Halina.md", **place},
+        {"id": "c", "type": "group", "label": "Ida Berg", **place},
+        {"id": "d", "type": "group", "label": "everything", **place},
+    ]
+    edges = [
+        {"id": "e", "fromNode": "a", "toNode": "b", "label": "steers"},
+        {"id": "f", "fromNode": "c", "toNode": "a", "label": "employs"},
+    ]
+    path = tmp_path / "ferry.canvas"
+    path.write_text(json.dumps({"nodes": cards, "edges": edges}))
+    assert triples(path, tmp_path) == TRIPLES
