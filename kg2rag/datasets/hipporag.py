@@ -1,8 +1,8 @@
 """HippoRAG's layout, `<name>.json` and `<name>_corpus.json`, of any set -> QADataset.
 
 [1] Gutiérrez et al., "HippoRAG", NeurIPS 2024. The questions are written as MuSiQue, HotpotQA or
-2WikiMultihopQA write theirs, which their fields show. Passages keep the corpus file's order, titles
-and texts, as [1]'s OpenIE files do.
+2WikiMultihopQA write theirs, or as [1] publishes Natural Questions and PopQA, which their fields
+show. Passages keep the corpus file's order, titles and texts, as [1]'s OpenIE files do.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.types import QADataset
 
 # 2WikiMultihopQA is HotpotQA with evidences, so it is tried first.
-SCHEMAS = (musique.SCHEMA, twowiki.TITLED, twowiki.SCHEMA, hotpotqa.SCHEMA)
+SCHEMAS = (musique.SCHEMA, musique.CONTEXTS, twowiki.TITLED, twowiki.SCHEMA, hotpotqa.SCHEMA)
 
 
 def load(options: LoadOptions) -> QADataset:

@@ -12,10 +12,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from kg2rag.datasets.pool import Pool, Schema, pooled
-from kg2rag.datasets.reading import AS_RECORDS, FROM_JSON, Identifier, Record, Text
+from kg2rag.datasets.reading import AS_LIST, AS_RECORDS, FROM_JSON, Identifier, Record, Text
 from kg2rag.datasets.spec import DatasetSpec, HubCopy
 from kg2rag.text.records import DataError
 from kg2rag.types import Question
@@ -28,7 +28,7 @@ class Paragraph(Record):
 
     idx: int | None = None
     title: str
-    paragraph_text: str
+    paragraph_text: str = Field(validation_alias=AliasChoices("paragraph_text", "text"))
     is_supporting: bool
 
 
@@ -43,10 +43,17 @@ class MusiqueRecord(Record):
 
     id: Identifier
     question: Text
-    answer: Text
-    answer_aliases: Annotated[list[str], FROM_JSON] = Field(default_factory=list)
+    answer: Annotated[list[Text], AS_LIST] = Field(
+        validation_alias=AliasChoices("answer", "reference", "obj"), min_length=1
+    )
+    answer_aliases: Annotated[list[str], FROM_JSON] = Field(
+        default_factory=list,
+        validation_alias=AliasChoices("answer_aliases", "possible_answers"),
+    )
     answerable: bool = True
-    paragraphs: Annotated[list[Paragraph], AS_RECORDS] = Field(min_length=1)
+    paragraphs: Annotated[list[Paragraph], AS_RECORDS] = Field(
+        validation_alias=AliasChoices("paragraphs", "contexts"), min_length=1
+    )
     question_decomposition: Annotated[list[Hop], AS_RECORDS] = Field(default_factory=list)
 
     @property
@@ -81,7 +88,7 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
         record.id,
         record.question,
         gold,
-        answers=tuple(dict.fromkeys((record.answer, *record.answer_aliases))),
+        answers=tuple(dict.fromkeys([*record.answer, *record.answer_aliases])),
         type=type_,
         hops=hops,
         candidates=tuple(dict.fromkeys(passage_of.values())) if complete else None,
@@ -139,6 +146,8 @@ def _chain(
 
 
 SCHEMA = Schema("paragraphs", MusiqueRecord, to_question, titles_are_documents=True)
+CONTEXTS = Schema("contexts", MusiqueRecord, to_question, titles_are_documents=True)
+"""How HippoRAG writes Natural Questions and PopQA: MuSiQue's records under other names, without hops."""
 
 
 DATASET = DatasetSpec(

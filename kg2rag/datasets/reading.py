@@ -26,6 +26,7 @@ from pydantic import (
     model_validator,
 )
 
+from kg2rag.datasets.hub_viewer import viewer_rows
 from kg2rag.text.records import (
     DataError,
     decode,
@@ -100,7 +101,15 @@ def _members(row: Mapping[str, Any], fields: Sequence[str]) -> tuple[Any, ...]:
     return tuple(members)
 
 
+def _as_list(value: Any) -> Any:
+    """The members of a list, also of one that is JSON as text; a text as the only member of one."""
+    value = from_json(value)
+    return [value] if isinstance(value, str) else value
+
+
 FROM_JSON = BeforeValidator(from_json)
+AS_LIST = BeforeValidator(_as_list)
+"""How a field is read that is a text in some sets, and a list of texts in others."""
 AS_RECORDS = BeforeValidator(_as_records)
 """How a field is read in every shape of the hub: Parquet, the same as JSON, and JSON as text in a column."""
 
@@ -276,6 +285,7 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
                 yield place, parse_json(line, place)
         return
     rows = parse_json(text, path.name)
+    rows = viewer_rows(rows, path.name) or rows
     if not isinstance(rows, list):
         raise DataError(f"{path.name}: must hold a list of records, not {type(rows).__name__}.")
     yield from _numbered(path, rows)

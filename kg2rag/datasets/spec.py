@@ -135,12 +135,12 @@ class LoadOptions:
         return files, {"hub": hub.repo, "split": split, "revision": commit}
 
     def hub_files(self, folder: Path) -> list[Path]:
-        """The files of the split in a clone of the hub's repository; empty if the folder is none."""
+        """The files of the split in a clone of the hub's repository, or in its folder of them; empty if it is none."""
         hub = self.spec.hub or HubCopy("")
         pattern = hub.files.get(self.split or next(iter(hub.files), ""), "")
         if "/" not in pattern:
             return []
-        return sorted(folder.glob(pattern))
+        return sorted(folder.glob(pattern)) or sorted(folder.glob(f"{Path(pattern).name}.parquet"))
 
     def fetch(self, repo: str, revision: str, *patterns: str) -> tuple[list[Path], str]:
         """The files of a repository of the hub or its cache that match a pattern, and their commit.

@@ -15,8 +15,12 @@ from kg2rag.types.passages import Passage
 
 PASSAGE: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "_id", "passage_id", "chunk_id", "docid"),
-    "text": ("text", "contents", "content", "body", "passage", "paragraph", "page_content"),
-    "title": ("title", "name", "headline"),
+    "text": (
+        *("text", "contents", "content", "body", "passage", "paragraph", "page_content"),
+        # of arXiv, OpenAlex and others, and of Zotero
+        *("abstract", "abstract note"),
+    ),
+    "title": ("title", "name", "headline", "display_name"),
     "doc_id": ("doc_id", "document_id"),
     "position": ("position",),
 }
@@ -155,6 +159,8 @@ def frame_of(source: Any) -> Any:
 
     if isinstance(source, pa.RecordBatch):
         source = pa.table(source)
+    elif isinstance(source, pa.Array | pa.ChunkedArray):
+        source = pa.table({"text": source})
     elif hasattr(source, "to_frame") and hasattr(source, "index"):  # a Series of pandas
         source = source.to_frame("text")
     frame = nw.from_native(source, pass_through=True)

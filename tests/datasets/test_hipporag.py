@@ -70,7 +70,7 @@ def test_gold_that_the_corpus_lacks_is_named(hotpot, tiny):
         tiny([*CORPUS, {"title": "Void", "text": " "}])
     with pytest.raises(
         ValueError,
-        match=r"\['id', 'question'\]; one of paragraphs, gold_titles, evidences, context",
+        match=r"\['id', 'question'\]; one of paragraphs, contexts, gold_titles, evidences, context",
     ):
         tiny(CORPUS, [{"id": "q", "question": "Why?"}])
 
@@ -81,3 +81,21 @@ def test_musiques_questions_are_told_by_their_fields(musique, tiny):
     data = tiny(corpus, musique)
     assert data.corpus.doc_ids == ["Acme", "X", "Acme", "Ann"]
     assert data.questions[0].gold == {"X": 1, "Acme##1": 1}
+
+
+@pytest.mark.parametrize(
+    ("answer", "answers"),
+    [
+        ({"answer": ["Acme", "Acme Ltd"]}, ("Acme", "Acme Ltd")),
+        ({"reference": ["Acme"]}, ("Acme",)),
+        ({"obj": "Acme", "possible_answers": '["Acme", "Acme Ltd"]'}, ("Acme", "Acme Ltd")),
+    ],
+)
+def test_natural_questions_and_popqa_have_their_own_names_of_fields(tiny, answer, answers):
+    contexts = [
+        {"title": p["title"], "text": p["text"], "is_supporting": p is CORPUS[1]} for p in CORPUS
+    ]
+    [question] = tiny(
+        CORPUS, [{"id": 7, "question": "Who?", "contexts": contexts, **answer}]
+    ).questions
+    assert (question.id, question.gold, question.answers) == ("7", {"Tim Burton": 1}, answers)

@@ -122,6 +122,32 @@ def test_a_clone_of_the_repository_of_the_hub_is_read(tmp_path):
     assert len(kg2rag.load("hotpotqa", path=tmp_path)) == 2
 
 
+def test_the_folder_of_the_parts_of_a_split_is_read(tmp_path):
+    write_parquet(tmp_path / "validation-00000-of-00001.parquet", [HOTPOT])
+    write_parquet(tmp_path / "train-00000-of-00001.parquet", [HOTPOT, HOTPOT | {"id": "i"}])
+    assert len(kg2rag.load("hotpotqa", path=tmp_path)) == 1
+    assert len(kg2rag.load("hotpotqa", path=tmp_path, split="train")) == 2
+
+
+def viewer_answer(record, cut=()):
+    row = {"row_idx": 0, "row": record, "truncated_cells": list(cut)}
+    return {"features": [], "rows": [row], "num_rows_total": 1, "partial": False}
+
+
+def test_rows_of_the_viewer_of_the_hub_are_read_unless_a_cell_is_cut(tmp_path):
+    path = tmp_path / "rows.json"
+    write_json(path, viewer_answer(HOTPOT))
+    assert dict(kg2rag.load("hotpotqa", path=path).questions[0].gold) == GOLD
+    write_json(path, viewer_answer({"text": "A ferry.", "title": "Halina"}))
+    assert [passage.text for passage in kg2rag.from_folder(path).corpus] == ["A ferry."]
+    write_json(path, viewer_answer({"text": "A ferry.", "title": "Halina"}, ["text"]))
+    with pytest.raises(ValueError, match="cut text"):
+        kg2rag.from_folder(path)
+    write_json(path, viewer_answer(HOTPOT, ["context"]))
+    with pytest.raises(ValueError, match=r"row 0: .* context"):
+        kg2rag.load("hotpotqa", path=path)
+
+
 def test_an_arrow_file_of_the_cache_of_load_dataset_is_read(tmp_path):
     write_folder(tmp_path / "set", [HOTPOT])
     [file] = (tmp_path / "set").glob("*.arrow")

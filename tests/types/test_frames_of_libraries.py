@@ -88,3 +88,21 @@ def test_nullable_ids_are_whole_numbers_and_a_missing_one_is_named():
     ).ids == ["1", "2"]
     with pytest.raises(ValueError, match="record 2"):
         corpus_of(pd.DataFrame({"id": pd.array([1, None], dtype="Int64"), "text": ["x", "y"]}))
+
+
+def test_an_array_of_texts_is_a_list_of_them():
+    for texts in (pa.array(["x", "y"]), pa.chunked_array([["x"], ["y"]]), pd.Series(["x", "y"])):
+        assert [passage.text for passage in corpus_of(texts)] == ["x", "y"]
+
+
+def test_an_abstract_is_the_text_where_there_is_no_other():
+    zotero = pd.DataFrame(
+        {"Key": ["K1"], "Title": ["Ferries"], "Abstract Note": ["A ferry."], "File": ["a.pdf"]}
+    )
+    assert [(passage.title, passage.text) for passage in corpus_of(zotero)] == [
+        ("Ferries", "A ferry.")
+    ]
+    [passage] = corpus_of([{"id": "W1", "display_name": "Ferries", "abstract": "A ferry."}])
+    assert (passage.title, passage.text) == ("Ferries", "A ferry.")
+    [passage] = corpus_of([{"id": 1, "text": "The whole text.", "abstract": "A summary."}])
+    assert (passage.text, dict(passage.metadata)) == ("The whole text.", {"abstract": "A summary."})

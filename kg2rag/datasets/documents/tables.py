@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
 from kg2rag.datasets.documents.decoding import decode_text
+from kg2rag.datasets.hub_viewer import viewer_rows
 from kg2rag.text.records import (
     DataError,
     delimited_rows,
@@ -76,7 +77,7 @@ def _parsed_table(data: bytes, name: str) -> Table:
     if ending in (".jsonl", ".ndjson"):
         return Table(list(_json_lines(text, name)), remark)
     if ending == ".json":
-        records = json_records(parse_json(text, name, pairs=_unique_fields))
+        records = json_records(parse_json(text, name, pairs=_unique_fields), name)
         if records is None:
             raise DataError(f"{name}: no list of records, and no object that maps ids to records.")
         return Table(records, remark)
@@ -210,8 +211,13 @@ def _cell(value: Any) -> Any:
     return value
 
 
-def json_records(value: Any) -> list[Mapping[str, Any]] | None:
-    """The records of a JSON value: a list of them, {id: record or text}, or {"data": list}; None for any other."""
+def json_records(value: Any, name: str | None = None) -> list[Mapping[str, Any]] | None:
+    """The records of a JSON value: a list of them, {id: record or text}, or {"data": list}; None for any other.
+
+    `name` is that of the file, for the DataError about an answer of the hub's viewer that is cut;
+    None looks for no cuts.
+    """
+    value = viewer_rows(value, name) or value
     if isinstance(value, list):
         return _list_records(value)
     if not isinstance(value, Mapping) or not value:

@@ -1,0 +1,31 @@
+"""What the viewer of Hugging Face's hub answers (`/rows`, `/first-rows`) -> the rows of the set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kg2rag.text.records import DataError
+
+
+def viewer_rows(value: Any, where: str | None) -> list[Any] | None:
+    """The rows in an answer of the viewer; None for any other JSON value.
+
+    DataError: the viewer has cut a cell; None as `where` looks for no cuts.
+    """
+    if not isinstance(value, Mapping) or "features" not in value:
+        return None
+    rows = value.get("rows")
+    if not isinstance(rows, list) or not all(map(_is_row, rows)):
+        return None
+    for row in rows:
+        if where is not None and row.get("truncated_cells"):
+            raise DataError(
+                f"{where}, row {row.get('row_idx')}: the viewer has cut {', '.join(row['truncated_cells'])}. "
+                "Take the file of the set: hf download, or load_dataset."
+            )
+    return [row["row"] for row in rows]
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, Mapping) and isinstance(row.get("row"), Mapping)
