@@ -79,7 +79,8 @@ def embedder_named(
         option: prompt for option, prompt in prompts.items() if prompt is not None
     }
     if name.startswith(ENDPOINT):
-        model, base_url = endpoint_of(name.removeprefix(ENDPOINT), f"{ENDPOINT}MODEL@BASE_URL")
+        usage = f"{ENDPOINT}MODEL@BASE_URL"
+        model, base_url = endpoint_of(name.removeprefix(ENDPOINT), usage, "nomic-embed-text")
         return EndpointEncoder(base_url, model, **options)
     if "://" in name:
         raise ParameterError(

@@ -226,17 +226,18 @@ def allowed_hosts(hosts: Collection[str]) -> Iterator[None]:
         _ALLOWED_HOSTS.reset(token)
 
 
-def endpoint_of(name: str, usage: str) -> tuple[str, str]:
+def endpoint_of(name: str, usage: str, example_model: str = "qwen3:8b") -> tuple[str, str]:
     """Model and address of "qwen3:8b@http://localhost:11434/v1".
 
-    ParameterError says how to write it (`usage`) if the model or the address is missing, and names
-    a host that `allowed_hosts` does not allow.
+    ParameterError says how to write it (`usage`, with `example_model` in it) if the model or the
+    address is missing, and names a host that `allowed_hosts` does not allow.
     """
+    example = usage.replace("MODEL@BASE_URL", f"{example_model}@http://localhost:11434/v1")
     model, _, base_url = name.rpartition("@")
     if not (model and base_url):
         raise ParameterError(
             f"{name!r} needs a model and its OpenAI-compatible endpoint: {usage}, such as "
-            f"qwen3:8b@http://localhost:11434/v1. {OPENAI_KEY} is sent to {OPENAI_ADDRESS} and to the address in "
+            f"{example}. {OPENAI_KEY} is sent to {OPENAI_ADDRESS} and to the address in "
             f"{OPENAI_URL} only."
         )
     host = checked_address(base_url).hostname or ""

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, model_validator
 
 from kg2rag.compute.embedder import Role, checked_vectors, hash_of, well_formed
 from kg2rag.compute.endpoint import Endpoint, EndpointError, Exchange, checked_address, is_local
@@ -29,8 +29,9 @@ TIMEOUT_DIVISOR = 8  # of the texts of a request that timed out
 class EndpointEncoder:
     """An OpenAI-compatible endpoint as an `Embedder`; the store keeps every vector, so that it is paid once.
 
-    A request that the endpoint refuses is sent again with half as many texts, one that times out
-    with an eighth. Vectors are stored after each request.
+    A request that the endpoint refuses is sent again with half as many texts. After one that times
+    out, a single text is sent; if it is answered, requests have an eighth of the texts from then on.
+    Vectors are stored after each request.
 
     Parameters
     ----------
@@ -109,9 +110,14 @@ class EndpointEncoder:
             except EndpointError as error:
                 if count == 1 or not (error.kind == "timeout" or error.status in TOO_MANY):
                     raise
-                divisor = TIMEOUT_DIVISOR if error.kind == "timeout" else 2
-            count = max(1, count // divisor)
-            self._request_texts[self.base_url] = count
+                has_timed_out = error.kind == "timeout"
+            if has_timed_out:
+                self._request_texts[self.base_url] = max(1, count // TIMEOUT_DIVISOR)
+                # whether the endpoint answers at all: a dead one is asked only once more
+                count = 1
+            else:
+                count //= 2
+                self._request_texts[self.base_url] = count
 
     def _request(self, texts: list[str]) -> Matrix:
         """The vectors of texts by one request."""
@@ -136,6 +142,12 @@ class _Item(BaseModel):
 
 class _Reply(BaseModel):
     data: list[_Item]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_list(cls, reply: Any) -> Any:
+        """The items without an object around them, as llama.cpp's server sends them for addresses without /v1."""
+        return {"data": reply} if isinstance(reply, list) else reply
 
 
 def read_vectors(content: bytes, n_texts: int) -> Matrix:

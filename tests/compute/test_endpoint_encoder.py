@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -142,6 +142,16 @@ def test_a_reply_is_read_in_every_form_that_servers_send(form: str) -> None:
     assert np.array_equal(read_vectors(reply(READ_RIGHT[form]), 3), VECTORS)
 
 
+def test_a_reply_is_a_list_for_addresses_of_llama_cpp_without_a_version() -> None:
+    content = json.dumps([{"index": i, "embedding": [row]} for i, row in enumerate(VECTORS)])
+    assert np.array_equal(read_vectors(content.encode(), 3), VECTORS)
+
+
+def test_an_encoder_without_its_address_is_refused_with_an_encoder_as_example() -> None:
+    with pytest.raises(ValueError, match="endpoint:nomic-embed-text@http"):
+        embedder_of("endpoint:letters", corpus_of(TEXTS))
+
+
 REFUSED = {
     "error": (b'{"error": {"message": "quota used up", "code": 429}}', "quota used up"),
     "error as a text": (b'{"error": "no such model"}', "no such model"),
@@ -191,13 +201,31 @@ def test_a_request_that_times_out_is_sent_with_fewer_texts(store: Store) -> None
     with serving(slowly) as server:
         encoder = EndpointEncoder(server.url, "letters", timeout=0.8)
         assert np.allclose(encoder.encode(TEXTS[:4] + TEXTS, store)[:4], unit_letters(TEXTS[:4]))
-        # "dimensions", too many, an eighth
-        assert [len(texts) for texts in server.asked[:4]] == [1, 16, 2, 2]
+        # "dimensions", too many, whether it answers at all, an eighth
+        assert [len(texts) for texts in server.asked[:5]] == [1, 16, 1, 2, 2]
         with pytest.raises(EndpointError) as raised:
             EndpointEncoder(server.url, "letters", timeout=0.05, query_prompt="?").encode(
                 ["late"], store, "query"
             )
         assert raised.value.kind == "timeout"
+
+
+def test_an_endpoint_that_no_longer_answers_is_asked_once_more(store: Store) -> None:
+    is_dead = Event()
+
+    def dying(texts: list[str]) -> tuple[int, dict[str, Any]]:
+        if is_dead.is_set():
+            time.sleep(0.4)
+        return as_openai(texts)
+
+    with serving(dying) as server:
+        encoder = EndpointEncoder(server.url, "letters", timeout=0.2)
+        encoder.encode(TEXTS[:1], store)
+        is_dead.set()
+        n_requests = len(server.asked)
+        with pytest.raises(EndpointError):
+            encoder.encode(TEXTS, store)
+        assert [len(texts) for texts in server.asked[n_requests:]] == [16, 1]
 
 
 def test_what_was_paid_before_an_error_is_kept_and_the_error_names_address_and_cause(
