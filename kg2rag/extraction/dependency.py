@@ -22,8 +22,6 @@ from typing import Any, NamedTuple
 from kg2rag.extraction import Extraction, Mention, TripleTexts
 from kg2rag.types import Corpus, Triple
 
-VERSION = 1  # raise it when the rules change, so that stored graphs are rebuilt
-
 SUBJECTS = frozenset({"nsubj", "csubj"})
 PASSIVE_SUBJECTS = frozenset({"nsubjpass", "nsubj:pass"})
 OBJECTS = frozenset({"dobj", "obj", "dative", "iobj"})
@@ -212,7 +210,7 @@ class DependencyTriples:
             version = importlib.metadata.version(self.model)
         except importlib.metadata.PackageNotFoundError:
             raise FileNotFoundError(_missing(self.model)) from None
-        return f"dependency-{VERSION}, spacy {spacy.__version__}, {self.model} {version}"
+        return f"dependency, spacy {spacy.__version__}, {self.model} {version}"
 
     def extract(self, corpus: Corpus) -> Extraction:
         """Triples of every passage, and a mention for every noun phrase that is an end of one.

@@ -23,7 +23,6 @@ from kg2rag.text.normalisation import entity_key, is_date_or_number
 from kg2rag.text.records import DataError, quote
 from kg2rag.types import Corpus, Triple
 
-VERSION = 1
 RELATION = "links to"
 
 
@@ -75,7 +74,7 @@ class Links:
     @property
     def fingerprint(self) -> str:
         """The version of the rules."""
-        return f"links-{VERSION}"
+        return "links"
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples of a passage's links to titles, and the mentions of both titles.

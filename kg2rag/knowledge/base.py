@@ -20,15 +20,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kg2rag.compute import Embedder, Role, Store, embedder_of, encoded
+from kg2rag.compute.code_version import code_version
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.entity_matching import graph_of
 from kg2rag.extraction.entity_records import entities_of
-from kg2rag.extraction.mentions.table import FORMAT, TERMS, VERSION, MentionTable
+from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.extraction.sources import SOURCES, CombinedExtractor, GivenExtraction
 from kg2rag.knowledge.announcement import Workload
 from kg2rag.knowledge.graph import KnowledgeGraph, graph_io
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
-from kg2rag.knowledge.indexes import lexical, trigram
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
@@ -159,7 +159,7 @@ class KnowledgeBase:
         key = {
             "corpus": corpus.fingerprint,
             "source": source.fingerprint,
-            "rules": graph_io.VERSION,
+            "rules": code_version("types", "text", "extraction", "knowledge/graph"),
         }
 
         def build(folder: Path) -> None:
@@ -236,26 +236,20 @@ class KnowledgeBase:
         """The titles and names in passages, and rare terms of untitled ones, whatever the graph."""
 
         def read() -> MentionTable:
-            from kg2rag.extraction.mentions.terms import needs_terms  # slow import: scikit-learn
-
-            joined = needs_terms(self.corpus)
-
             def find(folder: Path) -> None:  # slow imports, not needed for a stored table
                 from kg2rag.extraction.mentions.finding import find_mentions
-                from kg2rag.extraction.mentions.terms import with_terms
+                from kg2rag.extraction.mentions.terms import needs_terms, with_terms
 
                 table = find_mentions(self.corpus)
+                joined = needs_terms(self.corpus)
                 if joined.any():
                     table = with_terms(table, self.corpus, joined)
                 table.save(folder)
 
-            key: dict[str, object] = {
+            key = {
                 "corpus": self.corpus.fingerprint,
-                "rules": VERSION,
-                "format": FORMAT,
+                "rules": code_version("types", "text", "extraction"),
             }
-            if joined.any():
-                key["terms"] = TERMS
             return MentionTable.load(self.store.entry("mentions", key, find))
 
         return self.mention_table or self.cached("mentions", read)
@@ -263,7 +257,8 @@ class KnowledgeBase:
     @property
     def trigram(self) -> TrigramIndex:
         """The names and words of the passages, searched by similar spelling."""
-        key = {"corpus": self.corpus.fingerprint, "rules": trigram.VERSION}
+        rules = code_version("text", "knowledge/indexes/trigram.py")
+        key = {"corpus": self.corpus.fingerprint, "rules": rules}
         write = partial(TrigramIndex.write, contents=self.corpus.streamed_contents)
         return self.cached("trigram", lambda: TrigramIndex(self.store.entry("trigram", key, write)))
 
@@ -283,7 +278,8 @@ class KnowledgeBase:
         self, stage: str, source: Mapping[str, str], texts: Sequence[str], settings: LexicalSettings
     ) -> LexicalIndex:
         def opened() -> LexicalIndex:
-            key = {**source, "rules": lexical.VERSION, **dataclasses.asdict(settings)}
+            rules = code_version("text", "knowledge/indexes/lexical.py")
+            key = {**source, "rules": rules, **dataclasses.asdict(settings)}
             build = partial(LexicalIndex.write, contents=texts, settings=settings)
             return LexicalIndex(
                 self.store.entry(stage, key, build, libraries=("bm25s", "pystemmer")), settings

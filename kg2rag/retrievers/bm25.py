@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings
@@ -15,12 +15,16 @@ NO_WORD = "no word of the query is in any passage: bm25 finds nothing"
 
 @dataclass(frozen=True)
 class WordNotes(Notes):
-    """Notes of BM25: `languages` are those of the stop words and stemmers, one per script.
+    """Notes of BM25.
 
-    They are empty if only English is used.
+    Attributes
+    ----------
+    languages : languages of the stop words and stemmers, one per script; empty if only English is used.
+    respelled : "term → terms" for each query term that the index has only with other accents.
     """
 
     languages: tuple[str, ...] = ()
+    respelled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,18 +57,17 @@ class BM25(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Score every passage for each query; hits have a score above 0."""
         index = self.kb.lexical(self._settings())
-        notes: Notes = Notes("bm25", "bm25")
         languages = tuple(index.languages.values())
-        if languages != ("english",):
-            notes = WordNotes("bm25", "bm25", languages=languages)
+        if languages == ("english",):
+            languages = ()
         rankings = []
         for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
             scores = index.scores(query.text)
             rows = top_with_ties(scores, k, mask)
             rows = rows[scores[rows] > 0]
-            query_notes = notes
+            notes = _notes(languages, index.respelled(query.text))
             if not len(rows) and not index.has_word_of(query.text):
-                query_notes = replace(notes, warning=NO_WORD)
+                notes = replace(notes, warning=NO_WORD)
             ranking = Ranking.from_scores(
                 query.id,
                 rows,
@@ -72,7 +75,14 @@ class BM25(Retriever):
                 self.kb.corpus.ids,
                 stages=("bm25",),
                 score_parts={"bm25": scores[rows]},
-                notes=query_notes,
+                notes=notes,
             )
             rankings.append(ranking.top(k))
         return rankings
+
+
+def _notes(languages: tuple[str, ...], respelled: Mapping[str, Sequence[str]]) -> Notes:
+    if not languages and not respelled:
+        return Notes("bm25", "bm25")
+    lines = tuple(f"{term} → {', '.join(others)}" for term, others in respelled.items())
+    return WordNotes("bm25", "bm25", languages=languages, respelled=lines)

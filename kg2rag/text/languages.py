@@ -17,12 +17,13 @@ from kg2rag.text.normalisation import plain
 from kg2rag.text.scripts import MARKS, UNSPACED, search_text
 
 ISO_CODES: Mapping[str, str] = {
-    "arabic": "ar", "armenian": "hy", "basque": "eu", "bulgarian": "bg", "catalan": "ca",
-    "czech": "cs", "danish": "da", "dutch": "nl", "english": "en", "esperanto": "eo", "estonian": "et",
-    "finnish": "fi", "french": "fr", "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi", "hungarian": "hu",
-    "indonesian": "id", "irish": "ga", "italian": "it", "lithuanian": "lt",
-    "norwegian": "no", "persian": "fa", "polish": "pl", "portuguese": "pt", "romanian": "ro", "russian": "ru",
-    "spanish": "es", "swedish": "sv", "turkish": "tr", "ukrainian": "uk", "vietnamese": "vi",
+    "arabic": "ar", "armenian": "hy", "basque": "eu", "bengali": "bn", "bulgarian": "bg", "catalan": "ca",
+    "croatian": "hr", "czech": "cs", "danish": "da", "dutch": "nl", "english": "en", "esperanto": "eo",
+    "estonian": "et", "finnish": "fi", "french": "fr", "german": "de", "greek": "el", "gujarati": "gu", "hebrew": "he",
+    "hindi": "hi", "hungarian": "hu", "indonesian": "id", "irish": "ga", "italian": "it", "latvian": "lv",
+    "lithuanian": "lt", "marathi": "mr", "norwegian": "no", "persian": "fa", "polish": "pl", "portuguese": "pt",
+    "romanian": "ro", "russian": "ru", "slovak": "sk", "slovenian": "sl", "spanish": "es", "swedish": "sv",
+    "tamil": "ta", "turkish": "tr", "ukrainian": "uk", "urdu": "ur", "vietnamese": "vi",
 }  # fmt: skip
 SCRIPTS: Mapping[str, str] = {
     "greek": "\u0370-\u03ff\u1f00-\u1fff",
@@ -31,8 +32,14 @@ SCRIPTS: Mapping[str, str] = {
     "hebrew": "\u0590-\u05ff",
     "arabic": "\u0600-\u06ff\u0750-\u077f",
     "devanagari": "\u0900-\u097f",
+    "bengali": "\u0980-\u09ff",
+    "gujarati": "\u0a80-\u0aff",
+    "tamil": "\u0b80-\u0bff",
 }
 """Script -> its letters; any other word is taken for Latin."""
+OF_ONE_LANGUAGE = frozenset(SCRIPTS) & frozenset(ISO_CODES) - {"arabic"}
+"""Scripts that are named after the one language that they are read as."""
+_STEMMERS = {"croatian": "serbian"}  # by another name in Snowball
 SAMPLE_TEXTS, SAMPLE_CHARACTERS = 500, 2_000
 LEAST_WORDS = 4  # the minimum of distinct stop words of a recognised language
 # The minimum share of weighted stop words among the words of a script, for a recognised language.
@@ -67,11 +74,19 @@ def guess_languages(texts: Sequence[str], language: str = "auto") -> dict[str, s
         best = max(sorted(by_language), key=lambda name: by_language[name])
         if by_language[best] >= LEAST_SHARE * words[script] and n_distinct[best] >= LEAST_WORDS:
             languages[script] = best
+    for script in OF_ONE_LANGUAGE:
+        if words[script] > LEAST_SHARE * words.total():
+            languages[script] = script
     languages.setdefault("latin", "english")
     if language != "auto":
-        scripts = Counter(map(script_of, stop_words(language)))
-        languages[scripts.most_common(1)[0][0]] = language
+        languages[_script_of_language(language)] = language
     return dict(sorted(languages.items()))
+
+
+def _script_of_language(language: str) -> str:
+    if language in OF_ONE_LANGUAGE:
+        return language
+    return Counter(map(script_of, stop_words(language))).most_common(1)[0][0]
 
 
 def _count_stop_words(
@@ -88,9 +103,10 @@ def _count_stop_words(
     words: Counter[str] = Counter()
     n_distinct: Counter[str] = Counter()
     for word, count in frequency.items():
-        if _UNSPACED.match(word):
-            continue
         script = script_of(word)
+        is_symbol = len(word) == 1 and script in OF_ONE_LANGUAGE  # β of formulas
+        if is_symbol or _UNSPACED.match(word):
+            continue
         words[script] += count
         sharing = _languages_by_word().get(word, ())
         for language in sharing:
@@ -100,11 +116,26 @@ def _count_stop_words(
 
 
 @cache
-def stop_words(language: str) -> frozenset[str]:
-    """The stop words of a language, without case and accents."""
+def written_stop_words(language: str) -> frozenset[str]:
+    """The stop words of a language as texts write them in lower case; none if stopwords-iso lacks the language."""
     import stopwordsiso
 
-    return frozenset(map(plain, stopwordsiso.stopwords(ISO_CODES[language])))
+    code = ISO_CODES[language]
+    if not stopwordsiso.has_lang(code):
+        return frozenset()
+    return frozenset(search_text(word).lower() for word in stopwordsiso.stopwords(code))
+
+
+@cache
+def stop_words(language: str) -> frozenset[str]:
+    """The stop words of a language, without case and accents."""
+    return frozenset(map(plain, written_stop_words(language)))
+
+
+def foreign_stop_words(texts: Sequence[str]) -> frozenset[str]:
+    """The stop words of the languages of some texts other than English, without case and accents."""
+    languages = set(guess_languages(texts).values()) - {"english"}
+    return frozenset().union(*map(stop_words, languages))
 
 
 @cache
@@ -129,4 +160,5 @@ def stemmer_of(language: str) -> Any:
     """Snowball's stemmer of a language, as PyStemmer has it; None if it has none."""
     import Stemmer
 
-    return Stemmer.Stemmer(language) if language in Stemmer.algorithms() else None
+    name = _STEMMERS.get(language, language)
+    return Stemmer.Stemmer(name) if name in Stemmer.algorithms() else None

@@ -16,7 +16,14 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.text.scripts import CAPITALS, INVISIBLE, MARKS, SYLLABLES
+from kg2rag.text.scripts import (
+    CAPITALS,
+    INVISIBLE,
+    LETTER_APOSTROPHES,
+    MARKS,
+    OPTIONAL_MARKS,
+    SYLLABLES,
+)
 
 WORD = re.compile(
     rf"[{SYLLABLES}][{MARKS}]*|[^\W_{SYLLABLES}]+(?:[{MARKS}]+[^\W_{SYLLABLES}]*)*(?:[+#]++(?![^\W_{SYLLABLES}]))?"
@@ -52,24 +59,21 @@ def plain(text: str) -> str:
 
     A character is converted without its neighbours, into any number of characters.
 
-    >>> [plain(char) for char in "Éß½"]
-    ['e', 'ss', '1⁄2']
+    >>> [plain(char) for char in "Éß½ı"]
+    ['e', 'ss', '1⁄2', 'i']
     """
     if text.isascii():
         return text.lower()
-    return _UNREAD.sub("", unicodedata.normalize("NFKD", text)).casefold()
+    return _UNREAD.sub("", unicodedata.normalize("NFKD", text)).casefold().translate(_SAME_LETTERS)
 
 
-# Accents of Latin, Greek, Cyrillic, Hebrew and Arabic, and invisible characters. The marks of other
-# scripts are vowels, or make another letter.
-_UNREAD = re.compile(
-    f"[{INVISIBLE}\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
-    "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20dc\u20e1\ufe20-\ufe2f]"
-)
+_UNREAD = re.compile(f"[{INVISIBLE}{OPTIONAL_MARKS}]")
+# The capitals of Turkish "ı" and "i" are both "i" without accents.
+_SAME_LETTERS = {ord("ı"): "i", **LETTER_APOSTROPHES}
 
 
 _STROKES = str.maketrans(
-    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe"}
+    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe"}
 )
 
 
@@ -130,9 +134,15 @@ FUNCTION_WORDS = frozenset(
     files("kg2rag.text").joinpath("function_words.txt").read_text("utf-8").split()
 )
 _LINK_WORDS = "of|the|de|da|di|del|der|des|du|van|von|la|le|al|el|bin|ibn|y"
-_REST = rf"[\w'’\-{MARKS}{INVISIBLE}]*(?:[+#]++(?!\w))?"  # a word after its capital; see `WORD`
+_HYPHENS = "\\-\u2010\u2011"
+_REST = (
+    rf"[\w'’{_HYPHENS}{MARKS}{INVISIBLE}]*(?:[+#]++(?!\w))?"  # a word after its capital; see `WORD`
+)
 _CAPITAL = "[" + "".join(chr(code) for code in range(0x250) if chr(code).isupper()) + CAPITALS + "]"
-NAME = re.compile(rf"\b{_CAPITAL}{_REST}(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}{_CAPITAL}{_REST})*")
+# of Arabic, which belongs to the name: "al-Khwarizmi"
+_ARTICLE = rf"(?:(?:al|el|ad|an|ar|as|ash|at|az)[{_HYPHENS}])?"
+_NAME_WORD = f"{_ARTICLE}{_CAPITAL}{_REST}"
+NAME = re.compile(rf"\b{_NAME_WORD}(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}{_NAME_WORD})*")
 CALENDAR = frozenset(
     """january february march april may june july august september october november december monday tuesday wednesday
     thursday friday saturday sunday""".split()

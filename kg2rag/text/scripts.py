@@ -2,7 +2,8 @@
 
 Words follow Unicode (UAX 29, UAX 15): combining marks belong to their letter, a text is in one
 normal form, and what only lays it out (ligatures, wide letters, soft hyphens, characters of no
-width) is undone. Scripts without blanks between words are read character by character. The text
+width) is undone, as are marks that a text may have or lack (the vowels of Hebrew and Arabic, the
+stress of Russian). Scripts without blanks between words are read character by character. The text
 that is shown stays as it is.
 """
 
@@ -51,12 +52,38 @@ CAPITALS = _class_of(lambda char: unicodedata.category(char) == "Lu", (0x370, 0x
 """Greek, Cyrillic, Armenian, Georgian and other capitals, and those of Latin beyond its extensions A and B."""
 INVISIBLE = "\u00ad\u034f\u061c\u0640\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
 """Layout characters outside words: soft hyphens, joiners, direction marks, variants, the Arabic tatweel."""
+OPTIONAL_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20dc\u20e1\ufe20-\ufe2f"
+)
+"""Marks that a text may lack: accents that normal form C leaves apart, vowels of Hebrew and Arabic.
+
+The marks of other scripts are vowels, or make another letter.
+"""
+LETTER_APOSTROPHES = str.maketrans({"\u02bb": "'", "\u02bc": "'"})
+"""Apostrophes that Unicode classes as letters -> the apostrophe of keyboards."""
+PICTOGRAPHS = "\U0001f000-\U0001faff"
 _CASELESS = re.compile(
     "[\u05d0-\u1095\u1100-\u139f\u1680-\u18af\u2d80-\u2ddf\u3041-\ua4cf\ua800-\uaaff\uabc0-\ud7ff\uf900-\ufaff]"
 )
-# ligatures, Arabic and wide forms
-_COMPATIBLE = re.compile("[\ufb00-\ufdff\ufe70-\ufefc\uff01-\uffdc]+")
-_LAYOUT = re.compile(rf"\u00ad(?:\r?\n[ \t]*)?|[{INVISIBLE}]")
+
+
+def _is_form_of_letters(char: str) -> bool:
+    """Whether a letter or digit stands for others in another form: ligatures, fonts of mathematics, Roman numerals."""
+    form = unicodedata.decomposition(char).split(" ")[0]
+    return char.isalnum() and form in ("<compat>", "<font>")
+
+
+_FORMS = _class_of(_is_form_of_letters, (0x80, 0xDFF), (0x2000, 0x21FF), (0x1D400, 0x1D7FF))
+# and Latin ligatures, Arabic and wide forms
+_COMPATIBLE = re.compile(f"[{_FORMS}\ufb00-\ufdff\ufe70-\ufefc\uff01-\uffdc]+")
+_CYRILLIC = "\u0400-\u0482\u048a-\u052f"
+_LAYOUT = re.compile(
+    rf"\u00ad(?:\r?\n[ \t]*)?|[{INVISIBLE}]"
+    "|(?<=[lL])[\u00b7\u2022\u2027\u2219](?=[lL])"  # of Catalan's "l·l"
+    rf"|(?<=[{_CYRILLIC}])['’](?=[{_CYRILLIC}])"  # of Ukrainian's "об'єкт"
+)
+_OPTIONAL_MARKS = re.compile(f"[{OPTIONAL_MARKS}]")
 
 
 def search_text(text: str) -> str:
@@ -64,12 +91,15 @@ def search_text(text: str) -> str:
 
     >>> [search_text(text) for text in ("e\u0301tude", "\ufb01le", "co\u00adop\u200b", "\uff21\uff22")]
     ['étude', 'file', 'coop', 'AB']
+    >>> [search_text(text) for text in ("об’єкт", "col·legi", "за\u0301мок", "\u0132muiden", "Hawaiʻi")]
+    ['обєкт', 'collegi', 'замок', 'IJmuiden', "Hawai'i"]
     """
     if text.isascii():
         return text
     if _COMPATIBLE.search(text):
         text = _COMPATIBLE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
-    return unicodedata.normalize("NFC", _LAYOUT.sub("", text))
+    text = _LAYOUT.sub("", text.translate(LETTER_APOSTROPHES))
+    return _OPTIONAL_MARKS.sub("", unicodedata.normalize("NFC", text))
 
 
 def is_caseless(text: str) -> bool:

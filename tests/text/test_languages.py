@@ -52,13 +52,19 @@ def test_a_language_that_is_given_holds_for_its_script() -> None:
     ("text", "terms"),
     [
         (unicodedata.normalize("NFD", "Göteborg Zoë"), ["göteborg", "zoë"]),
+        ("C++ a+b F#", ["c++", "c", "a", "b", "f#", "f"]),
+        ("go 🚀!", ["go", "🚀"]),
+        ("об'єкт об’єкт об\u02bcєкт", ["обєкт"] * 3),
+        ("col·legi co\u0140legi", ["collegi"] * 2),
+        ("\u0133sje \u2167", ["ijsje", "viii"]),
+        ("за\u0301мок", ["замок"]),
         ("東京タワーはABC", ["東京", "京タ", "タワ", "ワー", "ーは", "abc"]),
         ("水", ["水"]),
         ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
         ("สวัสดี", ["สวั", "วัส", "สดี"]),
         ("co\u00adop\u200berative o\ufb03ce \uff21\uff22", ["cooperative", "office", "ab"]),
         ("İstanbul", ["istanbul"]),
-        ("שָׁלוֹם", ["שָׁלוֹם"]),
+        ("שָׁלוֹם", ["שלום"]),
     ],
 )
 def test_words_are_those_of_unicode_and_pairs_of_letters_where_nothing_parts_them(
@@ -104,6 +110,87 @@ def test_a_passage_is_found_by_its_words_in_any_language(
     texts: dict[str, str], query: str, found: str
 ) -> None:
     assert first(texts, query) == found
+
+
+TURKISH = (
+    "{} gülleriyle bilinen bir ildir ve çok eski olan bu şehir için ne denir, ama daha da güzel."
+)
+HEBREW = "{} היא עיר הבירה של המדינה וגם העיר הגדולה בה, אבל לא כל מי שגר בה נולד כאן."
+CROATIAN = "{} je grad na rijeci, ali nije ni na moru niti u planini, što su svi ondje znali kada je bilo kasno."
+
+
+@pytest.mark.parametrize(
+    ("template", "written", "query"),
+    [
+        (TURKISH, "ISPARTA", "ısparta"),
+        (TURKISH, "Isparta", "ISPARTA"),
+        (TURKISH, "İZMİR", "izmir"),
+        (TURKISH, "Isparta", "isparta"),
+        (HEBREW, "יְרוּשָׁלַיִם", "ירושלים"),
+        (CROATIAN, "Gradovima", "gradova"),
+        (
+            "Die {} des Schiffs ist nicht die, die der Sohn auch kennt, und er hat sie.",
+            "Größe",
+            "GRÖSSE",
+        ),
+        ("Beyoncé sang {}.", "Déjà Vu", "deja"),
+        ("The song {} is old.", "Naive", "naïve"),
+        ("The port of {} is old.", "Łódź", "Lodz"),
+        ("{} տունը գտնվում է այնտեղ և այսօր։", "Սևան", "ՍԵՒԱՆ"),
+    ],
+)
+def test_a_word_is_found_in_any_of_its_spellings(template: str, written: str, query: str) -> None:
+    texts = {"a": template.format(written), "b": template.format("Xyz")}
+    assert first(texts, query) == "a"
+
+
+def test_a_word_that_differs_in_accents_is_told_and_a_known_word_is_not_respelled() -> None:
+    texts = {"a": "A song of Beyoncé.", "b": "Rose and rosé.", "c": "A rose."}
+    system = BM25(KnowledgeBase.build(texts))
+    assert system.retrieve("Beyonce", 3).notes.display_fields()["respelled"] == (
+        "beyonc → beyoncé",
+    )
+    ranking = system.retrieve("rosé", 3)
+    assert ranking.passage_ids == ["b"]
+    assert "respelled" not in ranking.notes.display_fields()
+
+
+def test_a_script_of_one_language_needs_no_stop_words_to_be_recognised() -> None:
+    assert guess_languages(["சென்னை தலைநகரம்", "The city."])["tamil"] == "tamil"
+    assert guess_languages(["The β-cell and all of the other cells that they had seen. " * 9]) == {
+        "latin": "english"
+    }
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [
+            "L'Algérie est un pays du nord de l'Afrique, et elle n'est pas une île dans la mer.",
+            "Camus a quitté l'Algérie avec sa femme, mais il ne l'a pas oubliée.",
+        ],
+        ["Al-Khwarizmi worked in Baghdad.", "The word goes back to a book of al\u2011Khwarizmi."],
+        ["IĞDIR bir ildir.", "Burada güzel Iğdır."],
+        ["The coast of Hawai\u02bbi.", "She came to Hawai'i late."],
+    ],
+)
+def test_spellings_of_a_name_join_the_passages_that_have_it(texts: list[str]) -> None:
+    titles = ("One", "Two")
+    corpus = corpus_of(
+        [
+            {"id": title, "title": title, "text": text}
+            for title, text in zip(titles, texts, strict=True)
+        ]
+    )
+    table = find_mentions(corpus)
+    assert (table.document_frequency == 2).any()
+
+
+def test_stop_words_of_the_language_of_a_corpus_are_no_terms() -> None:
+    table = KnowledgeBase.build({"a": GERMAN, "b": GERMAN.replace("Fähre", "Yacht")}).mentions
+    assert not {"die", "nicht", "auch", "und"} & {
+        word for key in table.keys for word in key.split()
+    }
 
 
 def test_a_query_without_a_word_that_any_passage_has_is_told() -> None:

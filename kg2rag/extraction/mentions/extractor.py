@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.extraction.mentions.table import TERMS, VERSION, MentionTable, numbered_sentences
+from kg2rag.extraction.mentions.table import MentionTable, numbered_sentences
 from kg2rag.text.normalisation import (
     FUNCTION_WORDS,
     NAME,
@@ -31,8 +31,6 @@ from kg2rag.text.normalisation import (
     normalise,
 )
 from kg2rag.types import Corpus, Triple
-
-ALIASES = 3  # raise it when the rules of aliases change, so that stored graphs are rebuilt
 
 _ACRONYM = r"(?:[A-Z]\.?){2,7}s?"
 _LONG_SHORT = re.compile(rf"\(\s*({_ACRONYM})\s*[),;]")
@@ -288,8 +286,8 @@ class Mentions:
 
     @property
     def fingerprint(self) -> str:
-        """The version of the rules."""
-        return f"mentions-{VERSION}, aliases-{ALIASES}" + (f", terms-{TERMS}" if self.terms else "")
+        """The name of the source, and its parameter unless it is the default."""
+        return "mentions" if self.terms else "mentions(terms=False)"
 
     def extract(self, corpus: Corpus) -> Extraction:
         """Triples between titles, names and terms; mentions of every key.

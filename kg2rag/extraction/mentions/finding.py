@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kg2rag.extraction.links import links_of
 from kg2rag.extraction.mentions.table import SIZE, MentionTable, numbered_sentences
-from kg2rag.text.languages import function_words, script_of
+from kg2rag.text.languages import foreign_stop_words, function_words, script_of
 from kg2rag.text.normalisation import (
     CALENDAR,
     FUNCTION_WORDS,
@@ -36,6 +36,7 @@ from kg2rag.types import Corpus, IntArray
 
 _SYLLABLES = SYLLABLES.replace("\\", "")  # of a class of RE2
 _ENDING = re.compile(r"(['’]s|['’\-]+)$")
+_ELISION = re.compile(r"(\w+)['’](?=\w)")  # of an article or preposition: "l'Algérie"
 
 
 def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
@@ -43,7 +44,8 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
     titles, names, page_key, page_row = _titles(corpus)
     n_titles = len(titles)
     lexicon = Lexicon(titles.to_pylist(), names)
-    phrases = _Phrases({}, [])
+    texts_of_corpus = corpus.table["text"].to_pylist()
+    phrases = _Phrases({}, [], FUNCTION_WORDS | foreign_stop_words(texts_of_corpus))
     titles_named: list[IntArray] = []  # (3, n) each: row, sentence and title
     phrases_named: list[IntArray] = []  # likewise with the number of the phrase
     lower_case: Counter[str] = Counter()
@@ -76,10 +78,14 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
 
 
 class _Phrases(NamedTuple):
-    """Capitalised phrases: key -> number, and how each is first written."""
+    """Capitalised phrases: key -> number, and how each is first written.
+
+    `opening_words` : words that begin sentences but no names, as normalised.
+    """
 
     code_of: dict[str, int]
     names: list[str]
+    opening_words: frozenset[str]
 
     def codes(self, surfaces: list[str]) -> IntArray:
         """(n,) the numbers of surfaces, -1 of one that is no name; new ones are added."""
@@ -91,7 +97,7 @@ class _Phrases(NamedTuple):
         return of_surfaces
 
     def _code(self, surface: str) -> int:
-        key_and_name = name_of(surface)
+        key_and_name = name_of(surface, self.opening_words)
         if key_and_name is None:
             return -1
         key, name = key_and_name
@@ -156,24 +162,32 @@ def _titles(
     return encoded.dictionary, names, key.astype(np.int32), row.astype(np.int32)
 
 
-def name_of(phrase: str) -> tuple[str, str] | None:
+def name_of(phrase: str, opening_words: frozenset[str] = FUNCTION_WORDS) -> tuple[str, str] | None:
     """(key, name) of a capitalised phrase, without the function words it begins with; None where it is no name.
 
-    >>> name_of("The Hague's"), name_of("In May")
-    (('hague', 'Hague'), None)
+    >>> name_of("The Hague's"), name_of("In May"), name_of("L'Algérie", frozenset({"l"}))
+    (('hague', 'Hague'), None, ('algerie', 'Algérie'))
     """
     words: Sequence[str] = search_text(phrase).split()
-    while words and _is_function_word(normalise(words[0])):
+    while words and _is_function_word(normalise(words[0]), opening_words):
         words = words[1:]
-    name = _ENDING.sub("", " ".join(words))
+    name = _ENDING.sub("", _without_elision(" ".join(words), opening_words))
     key = normalise(name)
     return (key, name) if len(key) > 1 and not set(key.split()) <= CALENDAR else None
 
 
-def _is_function_word(key: str) -> bool:
-    """Whether a normalised word is English and no name, or one of no other language of its script."""
+def _without_elision(name: str, opening_words: frozenset[str]) -> str:
+    elision = _ELISION.match(name)
+    # English elides no article: "Can't" is one word
+    if elision and normalise(elision[1]) in opening_words - FUNCTION_WORDS:
+        return name[elision.end() :]
+    return name
+
+
+def _is_function_word(key: str, opening_words: frozenset[str]) -> bool:
+    """Whether a normalised word is one of `opening_words`, or a function word of a language of another script."""
     script = script_of(key)
-    return key in FUNCTION_WORDS or (script != "latin" and key in function_words(script))
+    return key in opening_words or (script != "latin" and key in function_words(script))
 
 
 def _shared(

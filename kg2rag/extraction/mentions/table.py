@@ -17,9 +17,6 @@ from kg2rag.compute.atomic_write import mapped
 from kg2rag.text.normalisation import Lexicon, split_sentences
 from kg2rag.types import Corpus, IntArray
 
-VERSION = 4  # raise it when the rules change, so that stored tables are rebuilt
-TERMS = 2  # likewise of the rules of terms
-FORMAT = 2  # and this one when the files do
 SIZE = 1 << 23
 """Bytes of text that are read at a time: a process takes about a hundred times as much for them."""
 

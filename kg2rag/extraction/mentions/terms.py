@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from kg2rag.extraction.mentions.table import MentionTable, numbered_sentences
+from kg2rag.text.languages import foreign_stop_words
 from kg2rag.text.normalisation import CALENDAR, FUNCTION_WORDS, normalise, plain
 from kg2rag.text.scripts import HIRAGANA, MARKS, SYLLABLES, is_caseless, search_text
 from kg2rag.types import Corpus, IntArray
@@ -83,7 +84,11 @@ def shared_terms(corpus: Corpus, selected: NDArray[np.bool_]) -> Terms:
     words = encoded.dictionary.to_pylist()
     word = encoded.indices.to_numpy().astype(np.int64)
     is_bare = np.array([_NO_TERM.fullmatch(text) is not None for text in words], dtype=bool)[word]
-    runs_by_length = _shared_runs(words, word, rows, numbers, len(corpus))
+    stop_words = _STOPPED | foreign_stop_words(corpus.table["text"].to_pylist())
+    is_stopped = np.array(
+        [text in stop_words or _GRAMMAR.match(text) is not None for text in words], dtype=bool
+    )[word]
+    runs_by_length = _shared_runs(word, is_stopped, rows, numbers, len(corpus))
     limit = most_passages(int(selected.sum()))
     names: list[str] = []
     columns: list[IntArray] = []
@@ -110,11 +115,14 @@ def shared_terms(corpus: Corpus, selected: NDArray[np.bool_]) -> Terms:
 
 
 def _shared_runs(
-    words: list[str], word: IntArray, rows: IntArray, numbers: IntArray, n_passages: int
+    word: IntArray,
+    is_stopped: NDArray[np.bool_],
+    rows: IntArray,
+    numbers: IntArray,
+    n_passages: int,
 ) -> list[Runs]:
     """The runs of 1 to `LONGEST` words of one sentence, none of them a stop word, that `FEWEST` passages share."""
-    stopped = [text in _STOPPED or _GRAMMAR.match(text) is not None for text in words]
-    is_stopped = np.array(stopped, dtype=bool)[word]
+    n_words = word.max(initial=0) + 1
     starts = np.flatnonzero(~is_stopped)
     codes = word[starts]
     runs: list[Runs] = []
@@ -123,7 +131,7 @@ def _shared_runs(
             last = np.minimum(starts + length - 1, len(word) - 1)
             is_same = (rows[last] == rows[starts]) & (numbers[last] == numbers[starts])
             goes_on = (starts + length <= len(word)) & is_same & ~is_stopped[last]
-            codes = codes[goes_on] * len(words) + word[last[goes_on]]
+            codes = codes[goes_on] * n_words + word[last[goes_on]]
             starts = starts[goes_on]
         codes = np.unique(codes, return_inverse=True)[1]
         pairs = np.unique(codes * n_passages + rows[starts])

@@ -94,8 +94,6 @@ def _add_passages(exported: nx.MultiDiGraph, graph: KnowledgeGraph) -> None:
         )
 
 
-# Raise it if the files or the rules of building change, so that stored graphs are rebuilt.
-VERSION = 5
 _NOTES = b"kg2rag.notes"
 _TEXT = pa.string()
 COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {

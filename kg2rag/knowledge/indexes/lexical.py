@@ -1,7 +1,8 @@
 """Words -> rows by BM25 (bm25s), with the stop words and stemmer of each script's language.
 
 Words are Unicode's, in one normal form. In scripts without blanks between words (Chinese, Japanese,
-Korean, Thai …), the terms are bigrams of letters, as in Lucene's CJK analyser.
+Korean, Thai …), the terms are bigrams of letters, as in Lucene's CJK analyser. A query word that no
+text has is replaced by words that differ from it in accents only.
 
 [1] Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009. [2] Kamphuis et al., "Which
 BM25 do you mean?", ECIR 2020, for the variants. [3] Lù, "BM25S", 2024.
@@ -12,8 +13,9 @@ from __future__ import annotations
 import json
 import re
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,18 +23,25 @@ from typing import Annotated, Any
 import numpy as np
 
 from kg2rag.text.code_names import split
-from kg2rag.text.languages import ISO_CODES, guess_languages, script_of, stemmer_of, stop_words
-from kg2rag.text.normalisation import plain
-from kg2rag.text.scripts import MARKS, UNSPACED, search_text
+from kg2rag.text.languages import (
+    ISO_CODES,
+    guess_languages,
+    script_of,
+    stemmer_of,
+    written_stop_words,
+)
+from kg2rag.text.normalisation import plain, unstroked
+from kg2rag.text.scripts import MARKS, PICTOGRAPHS, UNSPACED, search_text
 from kg2rag.types import FloatArray, Share, Weight, component, one_of
 
-VERSION = 4
-"""Part of the index's key in the store; raise it if the terms of a text or the stored data change."""
 VARIANTS = ("atire", "bm25+", "bm25l", "lucene", "robertson")
 STEMMERS = ("none", "porter", "snowball")
 LANGUAGES = ("auto", *ISO_CODES)
 ENGLISH: Mapping[str, str] = {"latin": "english"}
-_WORD = re.compile(rf"[\w{MARKS}]+")
+_WORD = re.compile(rf"[\w{MARKS}]+(?:[+#]++(?!\w))?|[{PICTOGRAPHS}]")
+"""Letters and digits, with the plus and number signs that end them ("C++"); an emoji."""
+_SIGNS = "+#"
+_ACCENTED = re.compile("[\u00df-\u024f\u1e00-\u1eff]")
 _RUN = re.compile(rf"([{UNSPACED}][{UNSPACED}{MARKS}]*)|[^{UNSPACED}]+")
 _LETTER = re.compile(rf".[{MARKS}]*", re.DOTALL)
 # The file with the number of rows of a corpus without any term, which bm25s refuses.
@@ -70,12 +79,19 @@ class LexicalSettings:
         """
         terms: list[str] = []
         for written in _WORD.findall(search_text(text)):
-            for word in _spellings(written):
-                script = script_of(word)
-                language = languages.get(script, "")
+            for word in _spellings(written, languages):
+                language = languages.get(script_of(word), "")
                 if not self.stop_words or word not in _stop_words(language):
                     terms.append(self._stem(word, language))
         return terms
+
+    def without_accents(self, term: str, languages: Mapping[str, str]) -> str:
+        """A term as it would be if its word had neither accents nor strokes.
+
+        >>> LexicalSettings().without_accents("beyoncé", ENGLISH), LexicalSettings().terms("Beyonce")
+        ('beyonc', ['beyonc'])
+        """
+        return self._stem(unstroked(plain(term)), languages.get("latin", ""))
 
     def _stem(self, word: str, language: str) -> str:
         if self.stemmer == "none":
@@ -96,35 +112,33 @@ def _stop_words(language: str) -> frozenset[str]:
         from bm25s.stopwords import STOPWORDS_EN
 
         return frozenset(STOPWORDS_EN)
-    return _Accentless(stop_words(language))
+    return written_stop_words(language)
 
 
-class _Accentless(frozenset[str]):
-    """Stop words without accents; a word with any accents may be one."""
-
-    def __contains__(self, word: object) -> bool:
-        return isinstance(word, str) and super().__contains__(plain(word))
-
-
-def _spellings(written: str) -> list[str]:
+def _spellings(written: str, languages: Mapping[str, str] = ENGLISH) -> list[str]:
     """The terms of a word: in lower case, with the parts of an identifier, or as bigrams.
 
     Bigrams are the terms of scripts without blanks.
 
     >>> _spellings("StreamingTextResponse"), _spellings("Word"), _spellings("東京駅2")
     (['streamingtextresponse', 'streaming', 'text', 'response'], ['word'], ['東京', '京駅', '2'])
+    >>> _spellings("C++")
+    ['c++', 'c']
     """
+    word = written.rstrip(_SIGNS)
+    if word != written:
+        return [written.lower(), *_spellings(word, languages)]
     if written.isascii():
-        return _word_and_parts(written)
+        return _word_and_parts(written, languages)
     terms: list[str] = []
     for match in _RUN.finditer(written):
-        terms += _terms_of_run(match[0], match[1])
+        terms += _terms_of_run(match[0], match[1], languages)
     return terms
 
 
-def _terms_of_run(run: str, unspaced: str | None) -> Iterator[str]:
+def _terms_of_run(run: str, unspaced: str | None, languages: Mapping[str, str]) -> Iterator[str]:
     if unspaced is None:
-        yield from _word_and_parts(run)
+        yield from _word_and_parts(run, languages)
         return
     letters = _LETTER.findall(unspaced.lower())
     if len(letters) == 1:
@@ -132,14 +146,22 @@ def _terms_of_run(run: str, unspaced: str | None) -> Iterator[str]:
     yield from (first + second for first, second in pairwise(letters))
 
 
-def _word_and_parts(written: str) -> list[str]:
-    # "i\\u0307" is the lower case of Turkish "İ".
-    words = _WORD.findall(search_text(written.lower()).replace("i\u0307", "i"))
+def _word_and_parts(written: str, languages: Mapping[str, str]) -> list[str]:
+    word = _lower_case(written, languages)
     has_case = written.lower() != written.upper()
     if "_" not in written and (written[1:].islower() or written.isupper() or not has_case):
-        return words
+        return [word]
     parts = split(written)
-    return words + [part.lower() for part in parts] if len(parts) > 1 else words
+    if len(parts) == 1:
+        return [word]
+    return [word, *(part.lower() for part in parts)]
+
+
+def _lower_case(word: str, languages: Mapping[str, str]) -> str:
+    """A word in lower case; in Turkish, "I" is the capital of "ı"."""
+    if languages.get("latin") == "turkish":
+        word = word.replace("I", "ı")
+    return word.replace("İ", "i").lower()
 
 
 class LexicalIndex:
@@ -207,10 +229,38 @@ class LexicalIndex:
         """Whether any term of the query is in the texts."""
         return bool(self._codes(query))
 
+    def respelled(self, query: str) -> dict[str, list[str]]:
+        """Terms of the query that no text has -> the terms of texts that differ from them in accents only."""
+        terms = self.settings.terms(query, self.languages)
+        unknown = [term for term in dict.fromkeys(terms) if term not in self._vocabulary]
+        spellings = {term: self._spellings_of(term) for term in unknown}
+        return {term: others for term, others in spellings.items() if others}
+
     def _codes(self, query: str) -> list[int]:
-        if self._index is None:
-            return []
-        return list(self._index.get_tokens_ids(self.settings.terms(query, self.languages)))
+        codes = []
+        for term in self.settings.terms(query, self.languages):
+            spellings = [term] if term in self._vocabulary else self._spellings_of(term)
+            codes += [self._vocabulary[spelling] for spelling in spellings]
+        return codes
+
+    @cached_property
+    def _vocabulary(self) -> Mapping[str, int]:
+        vocabulary: Mapping[str, int] = {} if self._index is None else self._index.vocab_dict
+        return vocabulary
+
+    def _spellings_of(self, term: str) -> list[str]:
+        key = self.settings.without_accents(term, self.languages)
+        unaccented = [key] if key in self._vocabulary else []
+        return [*unaccented, *self._accented_terms.get(key, ())]
+
+    @cached_property
+    def _accented_terms(self) -> Mapping[str, list[str]]:
+        """A term without accents -> the terms that have some."""
+        accented: defaultdict[str, list[str]] = defaultdict(list)
+        for term in self._vocabulary:
+            if _ACCENTED.search(term):
+                accented[self.settings.without_accents(term, self.languages)].append(term)
+        return accented
 
 
 def stem(word: str) -> str:

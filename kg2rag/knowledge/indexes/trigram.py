@@ -26,8 +26,6 @@ from kg2rag.knowledge.graph.csr import gather, incidence, offsets
 from kg2rag.text.code_names import LONGEST, definitions, key, surfaces, variants
 from kg2rag.types import FloatArray, IntArray
 
-VERSION = 1
-"""Part of the index's key in the store; raise it if the terms of a text change."""
 SHARED = 3
 SHORT = 5
 """Keys up to this length may share no trigram with a misspelling (json, josn); all of similar length are compared."""

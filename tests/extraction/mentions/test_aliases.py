@@ -215,5 +215,4 @@ def test_dates_and_numbers_are_told_from_names(key: str, expected: bool) -> None
 
 
 def test_the_fingerprint_tells_whether_terms_were_read() -> None:
-    assert Mentions().fingerprint == "mentions-4, aliases-3, terms-2"
-    assert Mentions(terms=False).fingerprint == "mentions-4, aliases-3"
+    assert Mentions().fingerprint != Mentions(terms=False).fingerprint

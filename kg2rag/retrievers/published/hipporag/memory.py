@@ -31,12 +31,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from kg2rag.compute.code_version import code_version
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.csr import Incidence, gather, incidence
 from kg2rag.knowledge.graph.pagerank import WalkGraph
 from kg2rag.types import Corpus, FloatArray, IntArray, Matrix, Triple
 
-VERSION = 2  # raise it when the rules change, so that stored tables are rebuilt
 # The maximum of edges in an explaining path; the rank of farther passages has other causes.
 MAX_STEPS = 3
 MAX_SYNONYMS = 101  # per phrase
@@ -311,7 +311,11 @@ def phrases(kb: KnowledgeBase) -> PhraseTable:
         pq.write_table(pa.table(columns), folder / "triples.parquet")
 
     def built() -> PhraseTable:
-        key = {"corpus": kb.corpus.fingerprint, "source": kb.source.fingerprint, "rules": VERSION}
+        key = {
+            "corpus": kb.corpus.fingerprint,
+            "source": kb.source.fingerprint,
+            "rules": code_version("types", "text", "extraction", "llm"),
+        }
         stored = pq.read_table(kb.store.entry("phrases", key, write) / "triples.parquet")
         return PhraseTable.build((Triple(**row) for row in stored.to_pylist()), kb.corpus)
 
