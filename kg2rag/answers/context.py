@@ -55,7 +55,7 @@ class FormattedContext:
     tokens : of the whole text, at most the budget.
     citations : the passages in it, in order.
     dropped : everything that was left out, and why.
-    graph_context : the content of the graph block, whole, whatever the budget is.
+    graph_context : the whole content of the graph block, without the budget.
     """
 
     text: str

@@ -82,7 +82,7 @@ def _text(top: str, lines: Sequence[Line], n_written: Sequence[int]) -> str:
 def graph_block(
     data: GraphContext, limit: int, budget: int, counter: TokenCounter
 ) -> tuple[str, int, list[Dropped]]:
-    """The block of a graph context: its text, its tokens, and what was left out.
+    """The block of a graph context: its text, its tokens, and the omitted pieces.
 
     `limit` : of the relations of each entity, of the entities beside the query's, of the chains and
         of the facts.

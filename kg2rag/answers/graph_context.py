@@ -88,7 +88,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class GraphContext:
-    """What a graph says around some entities; relationships and chains are strongest first."""
+    """The part of a graph around some entities; relationships and chains are strongest first."""
 
     entities: tuple[ContextEntity, ...] = ()
     relationships: tuple[Relationship, ...] = ()

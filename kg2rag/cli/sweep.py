@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SweepActions:
-    """What to do with a sweep: one of four."""
+    """The action on a sweep: one of four."""
 
     plan: bool = opt(False, "Print the configurations and run nothing.", "--plan")
     run: bool = opt(False, "Run the configurations that are not stored, then report.", "--run")
-    report: bool = opt(False, "Report on what was run.", "--report")
+    report: bool = opt(False, "Report on stored results.", "--report")
     init: str | None = opt(
         None, "Write a commented sweep file for this set to --out.", metavar="SET"
     )

@@ -1,8 +1,8 @@
 """A reported part of a set -> its questions in a folder, from the hub, checked by checksums.
 
-`subsets/` has the ids of every reported part, and checksums of its questions and corpus as they are
-when loaded: they hold whatever the hub did to the file. A part whose corpus is not on the hub has
-its ids here and says what it needs.
+`subsets/` has the ids of every reported part, and checksums of its loaded questions and corpus,
+which do not depend on the format of the file. A part whose corpus is not on the hub has its ids
+here, and names its source.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ TEXT_WORDS = 4
 FOUND_SHARE = 0.5
 """Share of a text's windows that passages must have, and of them that one passage must have to be gold."""
 SIMILAR = 60
-"""Of 100: the likeness of a name from which an error suggests it."""
+"""Similarity, up to 100, from which an error suggests a name."""
 _SEPARATORS = (";", "|", "\n", ",")
 _PAGE = re.compile(r"page=(\d+)")
 _PAGE_ENDING = re.compile(

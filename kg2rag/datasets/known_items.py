@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kg2rag.report import Labelling
 
 WORDS = (8, 30)
-"""Of a sentence that serves as a known item."""
+"""The fewest and the most words of a sentence that serves as a known item."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""Runs of systems and gold -> scores -> what is shown of them: tables, tests, a verdict, pages.
+"""Runs of systems and gold -> scores -> views: tables, tests, a verdict, pages.
 
 `compare` runs systems side by side; `Comparison` is its result on one data set, `Comparisons` that
 on several; `evaluate` scores rankings that exist.

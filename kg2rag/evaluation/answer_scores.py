@@ -43,7 +43,7 @@ class Answers(Protocol):
 
     @property
     def usage(self) -> object:
-        """What the answers cost, in words by `str`; None if no model was called."""
+        """The cost of the answers, described by `str`; None if no model was called."""
 
 
 class AnswerScore(NamedTuple):

@@ -76,7 +76,7 @@ _NOT_CODE = frozenset(
     "__orig_bases__ __dataclass_params__ __dataclass_fields__ __match_args__ __firstlineno__ "
     "__static_attributes__ __slotnames__".split()
 )
-"""Members of a class that say nothing of what it computes, or are read apart."""
+"""Members of a class that do not determine its results, or are described separately."""
 
 
 class NoKeyError(TypeError):
@@ -273,7 +273,7 @@ def _operands(code: types.CodeType, *operations: str) -> list[str]:
 
 
 def _instructions(code: types.CodeType) -> Any:
-    """What a code object computes, whatever its file and its lines are called."""
+    """The content of a code object, without file name and line numbers."""
     names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
     arguments = [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags]
     constants = [_constant(value) for value in code.co_consts]

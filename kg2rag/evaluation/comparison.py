@@ -1,7 +1,7 @@
 """Systems and a data set -> a `Comparison`: the runs of the systems, their scores and tests.
 
-Runs that the store has are read, the others are computed and stored (see `runs`): after a killed
-comparison, the same call runs only what is missing, and adding a system runs only that one.
+Stored runs are read; other runs are computed and stored (see `runs`). After a killed comparison,
+the same call runs only the missing systems, and a further system runs without the others.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class CompareOptions:
 
     Parameters
     ----------
-    unit : what is judged, "passage" or "document"; the default is the unit of the gold.
+    unit : unit of judgement, "passage" or "document"; the default is the unit of the gold.
     seed : seed of the tests and intervals that draw random numbers; see `significance.score_table`.
     counter : counts the tokens of passages for metrics such as recall@500tokens; the default is the
         tokenizer of the default encoder. `kg2rag.compute.counter_of(kb.embedder)` makes the counter
@@ -59,10 +59,9 @@ class CompareOptions:
         result.
     progress : show a progress bar for each system.
     command : the command line, which `config.json` and the report record.
-    reader_tokens : the most of a context that a reader is given, by `counter`.
-    answer_rules : the data set whose normalisation and F1 score the answers of a reader.
-    confirm : is given the plan of a reader's requests before the first is sent; if it returns
-        False, none is.
+    reader_tokens : maximum length of a reader's context, counted by `counter`.
+    answer_rules : data set whose normalisation and F1 score the answers of a reader.
+    confirm : called with the plan of a reader's requests; if it returns False, nothing is sent.
     """
 
     unit: GoldUnit | None = None
@@ -189,7 +188,8 @@ def compare(
     if isinstance(data, Mapping | list | tuple):
         if graphs is not None:
             raise ValueError(
-                "graphs are of one corpus. On several sets pass a function that makes a set's systems."
+                "`graphs` belong to one corpus. On several sets, pass a function that builds the "
+                "systems of a set."
             )
         on_set = partial(
             compare,

@@ -214,7 +214,7 @@ def _require_query_ids(run: str, query_ids: Sequence[str], expected: Sequence[st
 
 
 def _fault_of_rows(ranking: Ranking, data: QADataset, k: int | None) -> str:
-    """What is wrong with the number, the rows or the ids of the hits; "" if nothing is."""
+    """A description of wrong rows, ids or numbers of hits; "" if they are valid."""
     rows, ids = ranking.rows, data.corpus.ids
     if k is not None and len(rows) > k:
         return f"{len(rows)} hits where at most {k} were requested."
@@ -227,7 +227,7 @@ def _fault_of_rows(ranking: Ranking, data: QADataset, k: int | None) -> str:
 
 
 def _fault_of_hits(ranking: Ranking, query: Query) -> str:
-    """What is wrong with the order or the candidates of the hits; "" if nothing is."""
+    """A description of a wrong order or wrong candidates of hits; "" if they are valid."""
     if len(np.unique(ranking.rows)) != len(ranking.rows):
         return "a passage is ranked twice. Build rankings with Ranking.from_scores."
     rises = np.diff(ranking.scores) > EQUAL * np.abs(ranking.scores[:-1])

@@ -28,7 +28,7 @@ from kg2rag.text.registry import Registry, nearest
 from kg2rag.types import FloatArray, GoldUnit, QADataset, Ranking, called
 
 MetricFunction = Callable[[Ranking, Mapping[str, int]], float]
-"""(ranking, gold id -> grade) -> score; the ids of both name what is judged, passages or documents."""
+"""(ranking, gold id -> grade) -> score; both have ids of passages, or both of documents."""
 Metrics = Sequence[str | MetricFunction] | Mapping[str, str | MetricFunction]
 """Names and functions, a function under its `__name__`; or column name -> name or function."""
 
@@ -246,9 +246,8 @@ def evaluate(
     rankings : one per question, in the order of the questions; an empty ranking has score 0 in
         every named metric.
     metrics : names and functions `(ranking, gold) -> float`.
-    unit : what is judged. "document" lifts passages to documents, each at the rank of its best
-        passage; the default is the unit of the gold. Supporting sentences are counted over passages
-        whatever the unit.
+    unit : unit of judgement. "document" lifts passages to documents, each at the rank of its best
+        passage; the default is the unit of the gold. Supporting sentences always count over passages.
     name : of the system, for messages.
     tokens : counts for metrics `@Ntokens`; the default is the tokenizer of the default encoder.
 

@@ -126,9 +126,9 @@ def _namespace_spec(name: str, parent_folders: Sequence[str]) -> ModuleSpec | No
 def imported_files(name: str) -> dict[str, str]:
     """The user's modules that a module consists of and imports: name -> checksum of its file.
 
-    Imports within functions count, relative ones, those of packages without `__init__.py`, and
-    every parent package. Of a script or a notebook only the imports count: whatever in it a system
-    uses is found in memory.
+    Relative imports, imports within functions and from namespace packages, and parent packages
+    count. A script or a notebook counts by its imports only, because its own objects are described
+    in memory.
     """
     checksums: dict[str, str] = {}
     waiting = [name]

@@ -1,8 +1,8 @@
 """Comparisons on several data sets -> a table with a column per set and the macro-average.
 
-Every set counts equally, whatever its number of questions. Intervals and tests are about other
-questions of these sets and do not generalise to other sets [Demsar, "Statistical Comparisons of
-Classifiers over Multiple Data Sets", JMLR 7 (2006)].
+Every set has the same weight. Intervals and tests are about other questions of these sets and do
+not generalise to other sets [Demsar, "Statistical Comparisons of Classifiers over Multiple Data
+Sets", JMLR 7 (2006)].
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Comparisons(report.Tabular):
         return {system: "; ".join(parts) for system, parts in texts.items()}
 
     def _config(self, name: str) -> dict[str, Any]:
-        """What the printed tables say about the data and the tests."""
+        """The facts about data and tests that the printed tables show."""
         data: dict[str, Any] = {"name": name}
         parts = [result.config["data"] for result in self.sets.values()]
         for key in ("setting", "unit"):

@@ -100,9 +100,9 @@ def oracle_ladder(
 ) -> OracleLadder:
     """Run a system over `kb` as it is, then with gold seeds, gold entities and a gold reranking.
 
-    Gold entities are the ends of the questions' gold triples, without the answer, and start a
-    PageRank over the graph, whatever walk the system has: a rung of another system, so it may be
-    below the first.
+    Gold entities are the ends of the questions' gold triples, without the answer. They start a
+    PageRank over the graph for every system. This rung may lie below the first, because its walk is
+    not the system's.
 
     Parameters
     ----------

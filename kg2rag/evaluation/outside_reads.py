@@ -29,7 +29,7 @@ from kg2rag.evaluation.module_files import PACKAGE, Origin, file_origin, module_
 from kg2rag.knowledge import KnowledgeBase
 
 BUILT_BY = "built by "
-"""How a knowledge base counts the parts that the functions of a module have built; see `KnowledgeBase.counts`."""
+"""Prefix of the counts of parts that the functions of a module built; see `KnowledgeBase.counts`."""
 _QUERIES: dict[str, Callable[..., Any]] = {"stat": os.stat, "lstat": os.lstat, "access": os.access}
 """The functions by which Python asks whether a file exists, how large and how old it is."""
 _FOLDERS = ("os.listdir", "os.scandir")
@@ -42,7 +42,7 @@ _watches: list[Watch] = []
 
 @dataclass
 class Watch:
-    """What the user's code read while a block ran.
+    """The reads of the user's code while a block runs.
 
     known_files : files whose content is known, so that they may be read.
     unknown : in words, what else was read.
@@ -217,7 +217,7 @@ def _user_modules(memo: Any) -> list[str]:
 
 
 def _computed(memo: Any, modules: Iterable[str]) -> int:
-    """How many results a memo has computed so far."""
+    """The number of results that a memo has computed so far."""
     if isinstance(memo, KnowledgeBase):
         return sum(memo.counts[BUILT_BY + module] for module in modules)
     misses: int = memo.cache_info().misses

@@ -151,7 +151,7 @@ def _encoder_record(kb: KnowledgeBase, *, has_encoded: bool) -> dict[str, Any]:
 
 
 def of_blocks(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What a whole run read, when it began and where, from its blocks."""
+    """The inputs, start and machine of a whole run, from its blocks."""
     first = min(blocks, key=lambda block: str(block["started"]))
     # The longest record is that of a block that called the encoder.
     fullest = max(blocks, key=lambda block: len(str(block["knowledge"])))

@@ -33,7 +33,7 @@ COLUMNS = ("system", "query_id", "answer", "failure", *ANSWER_METRICS)
 
 
 class ReaderPlan(Protocol):
-    """What a reader would send, in words by `str`."""
+    """The requests that a reader would send; `str` describes them."""
 
     @property
     def calls(self) -> int:
@@ -44,7 +44,7 @@ class AnswerReader(Protocol):
     """Answers questions from contexts, one of each; `kg2rag.Reader` is such a reader."""
 
     def plan(self, questions: Sequence[Query], contexts: Sequence[str]) -> ReaderPlan:
-        """What `read` would send."""
+        """The requests that `read` would send."""
 
     def read(self, questions: Sequence[Query], contexts: Sequence[str]) -> Answers:
         """An answer or a failure per question; an empty context asks for an answer from memory."""

@@ -1,9 +1,9 @@
 """A system and questions -> its run: rankings, costs and inputs, kept in the store.
 
-A run is kept in blocks of `BLOCK` questions, each as soon as it is finished, under a key of all
-that it depends on: the class and parameters of the system (files by their content), its knowledge
-bases, the questions (not their gold), k and the code, see `identity`. After a killed comparison,
-the same call runs only what is missing, and one more system or question runs only what is new.
+A run is stored in blocks of `BLOCK` questions as they finish. The key of a block has all that it
+depends on: class and parameters of the system (files by content), knowledge bases, questions (not
+their gold), k and the code, see `identity`. After a killed comparison, the same call runs only the
+missing blocks.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a system returned for a set of questions.
+    """The rankings of a system for a set of questions, with times and inputs.
 
     rankings : one per question, in their order.
     ms_per_query : milliseconds of a warm system. NaN if its rankings were computed elsewhere
@@ -106,11 +106,10 @@ def run(
     fresh: bool = False,
     progress: bool = True,
 ) -> Run:
-    """The run of a system on all questions of a data set, from the store as far as it is there.
+    """The run of a system on all questions of a data set; stored blocks are read.
 
-    A run is not kept if the store cannot tell whether it is still the same run: if something in the
-    system cannot be compared by content, or its code reads files that are none of its parameters, a
-    network or random numbers.
+    A run is not stored if its key would be incomplete: a part of the system cannot be compared by
+    content, or the user's code reads files that are not parameters, a network or random numbers.
 
     Parameters
     ----------
@@ -193,7 +192,7 @@ def _ms_per_query(system: object, abouts: Sequence[Mapping[str, Any]], n_queries
 def _cache(
     system: object, kbs: Sequence[KnowledgeBase], k: int, store: Store | None
 ) -> tuple[_Cache | None, str]:
-    """Where the blocks of a system's run are kept, or None and why they are not."""
+    """The cache of a system's run; or None and the reason why the run is not kept."""
     if store is None and kbs:
         store = kbs[0].store
     if not getattr(system, "timed", True):

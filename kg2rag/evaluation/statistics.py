@@ -25,7 +25,7 @@ from kg2rag.types import FloatArray, IntArray
 EQUAL = 1e-9
 """Scores that differ by no more than this are a tie."""
 DIGITS = 9
-"""Decimals to which means are rounded, so that equal ones are a tie whatever the order of their sum."""
+"""Decimals of rounded means: equal means are a tie in any order of summation."""
 LEVEL = 0.05
 """The chance of a false finding that is accepted within a family of tests."""
 POWER = 0.80
@@ -412,7 +412,7 @@ def _normal_quantiles(level: float) -> tuple[float, float]:
 
 
 def planning_constants(questions: int) -> dict[str, Any]:
-    """What a page needs to compute `questions_needed` for up to so many questions.
+    """The constants by which a page computes `questions_needed`, for up to `questions` questions.
 
     z, z_power : the normal quantiles. spread : `spread_factors` by number of questions, None below
         `MIN_QUESTIONS`.

@@ -2,8 +2,8 @@
 
 All files are complete on the disk before the first of an earlier comparison is replaced,
 config.json last; files that kg2rag did not write stay as they are (see `compute.outputs`).
-config.json has the checksums of the files and its own, so that what was damaged, or is of another
-comparison, is never read.
+config.json has the checksums of all files and of itself, so that a damaged file, or a file of
+another comparison, is never read.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Ours(_Strict):
 
     @property
     def name(self) -> str:
-        """How the run is called in tables."""
+        """The name of the run in tables."""
         return self.label or self.system
 
     @model_validator(mode="after")
@@ -145,7 +145,7 @@ class Ledger(_Strict):
         apart.
     decimals : the fewest that a value is printed with.
     baseline : the row over which improvements are compared, if the paper's table has one.
-    needs : metric -> what it needs, whatever the system.
+    needs : metric -> its requirements, for every system.
     """
 
     name: str

@@ -114,7 +114,7 @@ class Reproduction:
 
     @classmethod
     def load(cls, path: Path | str) -> Reproduction:
-        """What `kg2rag reproduce --out FILE.csv` wrote."""
+        """Read a file that `kg2rag reproduce --out FILE.csv` wrote."""
         frame = pd.read_csv(path, dtype={"questions": "Int64"})
         return cls(frame.assign(**frame[list(TEXTS)].astype(object).fillna("")))
 
@@ -160,7 +160,7 @@ class Reproduction:
         return gains.assign(why=why).reset_index(drop=True)
 
     def needs(self) -> pd.DataFrame:
-        """What was not run, by the first thing it needs, most numbers first."""
+        """The rows that were not run, by their first requirement, the most frequent first."""
         first = self.frame["why"].str.removeprefix("needs ").str.partition(";")[0]
         rows = []
         for need, part in self.of("not run").groupby(first, sort=False):
@@ -364,13 +364,13 @@ def _open(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
 
 
 def _base(ours: Ours) -> str:
-    """What runs must share to share a knowledge base."""
+    """The key of a run's knowledge base."""
     names = ("data", "folder", "setting", "passages", "titles", "graph", "dtype")
     return repr([getattr(ours, name) for name in names])
 
 
 def _key(ours: Ours) -> str:
-    """What a run's numbers depend on."""
+    """The key of a run's numbers."""
     parameters = sorted(ours.parameters.items())
     metrics = sorted(ours.metrics.items())
     return repr((_base(ours), ours.system, parameters, ours.k, metrics))

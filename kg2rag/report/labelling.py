@@ -89,7 +89,7 @@ class Labelling(HtmlPage):
         return {passage.id: (passage.title, passage.text[:MAX_CHARACTERS]) for passage in passages}
 
     def data(self) -> str:
-        """What the page's script reads, as JSON."""
+        """The input of the page's script, as JSON."""
         questions = []
         for row in self.questions:
             hits = list(self.pool[row["id"]])

@@ -10,7 +10,7 @@ from kg2rag.report.score_sheet import Cell, ScoreSheet, headline, rows
 from kg2rag.text.cells import visible
 
 _ACTIVE = re.compile(r"\||\\(?=\\*\|)|<(?=[A-Za-z/!?])")
-"""What ends a cell, or keeps the backslash before a bar from doing so, or begins a tag; "p < .05" begins none."""
+"""Characters to escape: bars, backslashes before bars, and the beginnings of tags."""
 _ESCAPED = r"\\\g<0>"
 _LATEX = str.maketrans(
     {

@@ -32,7 +32,7 @@ class QuestionExplanation(HtmlPage):
     id: str = ""
 
     def facts(self) -> dict[str, str]:
-        """Id, answer and gold of the question, as far as they are known."""
+        """The known facts of the question: id, answer and gold."""
         if not self.id:
             return {"gold": "unknown: the question is new to the set"}
         facts = {"id": self.id, "answer": " / ".join(self.answers), "gold": ", ".join(self.gold)}

@@ -13,13 +13,13 @@ import pandas as pd
 TUNED, LARGER = "†", "‡"
 """Mark a system with a parameter that was chosen with access to this set, and one that returns more than the others."""
 PRIVATE_LOADERS = ("from_folder", "from_texts", "from_frames")
-"""Loaders of documents of the user: no parameter was chosen on these, whatever their name."""
+"""Loaders of the user's documents, on which no parameter was chosen."""
 MACRO = "macro-average"
 """Heads the mean over several data sets."""
 UNBOUNDED = ("dcg", "dcg_burges", "hits")
 """Named metrics that may exceed 1; a user's function is shown in per cent if its scores lie in [0, 1]."""
 ROUNDING = 1e-9
-"""By how much rounding may leave [0, 1]."""
+"""Tolerance for scores that rounding moves out of [0, 1]."""
 LEVEL = 0.05
 """The level below which a p-value is called significant."""
 

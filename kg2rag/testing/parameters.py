@@ -217,7 +217,7 @@ def _make(parameter: Parameter, value: object) -> tuple[str, Retriever | None]:
 
 
 def _failure(system: Retriever, trial: Trial) -> str:
-    """How a system fails with a value that it accepted; "" if it works."""
+    """A description of a system's failure with an accepted value; "" if it works."""
     ordinary = list(filter(is_ordinary, trial.queries))[::ORDINARY_STEP]
     awkward = [query for query in trial.queries if not is_ordinary(query)]
     try:

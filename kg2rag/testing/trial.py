@@ -17,7 +17,7 @@ from kg2rag.text.cells import excerpt
 from kg2rag.types import Hit, Query, Ranking
 
 TIE = 1e-5
-"""Of scores, or of a share of those above 1."""
+"""Largest difference of tied scores; relative for scores above 1."""
 BLOCK_QUERIES = 10
 
 
@@ -36,7 +36,7 @@ class Trial:
 
     @cached_property
     def rankings(self) -> list[Ranking]:
-        """Of all queries in one batch, at `k`."""
+        """The rankings of all queries in one batch, at `k`."""
         return self.system.retrieve_batch(self.queries, self.k)
 
     @cached_property

@@ -1,7 +1,7 @@
 """Systems with values of their parameters, on a data set -> scored configurations: `Sweep`.
 
-A configuration is a system whose run is asked of the store: what is there is read, what is not is
-run, so that a sweep that was interrupted goes on, and a larger one runs only what is new.
+The run of a configuration is read from the store if it is there; otherwise the system runs. So an
+interrupted sweep continues, and a larger one runs only its new configurations.
 `read_sweep` reads a sweep from a TOML file.
 """
 
@@ -136,7 +136,7 @@ class Sweep:
 
     @cached_property
     def inputs(self) -> SweepInputs:
-        """What all configurations share."""
+        """The inputs that all configurations share."""
         return SweepInputs(**{part.name: getattr(self, part.name) for part in fields(SweepInputs)})
 
     @property
@@ -151,7 +151,7 @@ class Sweep:
         return tuple(Configuration(number, *point, graph) for number, (graph, point) in pairs)
 
     def plan(self) -> str:
-        """What `run` would do, in words; nothing is run or written."""
+        """A description of the work of `run`; nothing is run or written."""
         counts = Counter(configuration.system for configuration in self.configurations)
         parts = self.split.labels(self.dataset)
         listed = ", ".join(f"{count} {system}" for system, count in counts.items())
@@ -226,7 +226,7 @@ class Sweep:
         return "\n".join(lines)
 
     def about(self) -> dict[str, Any]:
-        """What all scores share, as JSON values."""
+        """The record of data, graphs, encoder and machine that all scores share, as JSON values."""
         graphs = {}
         for label, source in self.inputs.sources.items():
             written = provenance.without_folders(source)

@@ -1,4 +1,4 @@
-"""What all figures share: bare axes, sizes, SVG, and how each system is drawn.
+"""Shared parts of all figures: bare axes, sizes, SVG, and the marks of systems.
 
 A hue for each kind of retrieval, dashes and dots within a kind. Hues are Okabe & Ito's and three
 more, which colour-blind readers can distinguish.
