@@ -220,7 +220,7 @@ _TABLES = tomllib.loads(Path(__file__).with_name("inverses.toml").read_text(enco
 _WORDS = re.compile(r"[\s_\-]+")
 _THIRD_PERSON = re.compile(r"..+[^s]s")
 _PARTICIPLES = ((r"ies$", "ied"), (r"(sh|ch|ss|x|zz)es$", r"\1ed"), (r"es$", "ed"), (r"s$", "ed"))
-"""Endings of regular verbs: carries -> carried, publishes -> published, uses -> used, owns -> owned."""
+"""Endings of regular verbs: carries -> carried, publishes -> published, uses -> used."""
 
 
 def _inverse_table() -> dict[str, str]:

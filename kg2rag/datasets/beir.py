@@ -44,7 +44,7 @@ PINNED = {
     "scifact": "b3b5335604bf5ee3c4447671af975ea25143d4f5+2938d17dc3b09882fdb8c12bbbe2e2dc0e75a029",
     "trec-covid": "7e16fde3016c639c7f856e803f4bab92645562c4+532ac68ee6756ac22c9346eebf65bd3c6a042e10",
 }
-"""Set -> the commits read by default, of documents and queries and of judgements; of the others the newest."""
+"""Set -> default commits of documents and of judgements; other sets are read at the newest."""
 
 
 Judgement = tuple[str, str, str, int]

@@ -18,11 +18,11 @@ from kg2rag.text.scripts import words
 from kg2rag.types import Corpus
 
 WINDOW_WORDS, STRIDE_WORDS = 5, 3
-"""Words of a part of a gold text, which follow each other in a passage that has it; and from one part to the next."""
+"""Words of a window of a gold text, and words from one window to the next."""
 TEXT_WORDS = 4
 """Words from which gold that names nothing is taken for a text."""
 FOUND_SHARE = 0.5
-"""Share of a text's windows that passages must have, and of them that one passage must have to be gold."""
+"""Least share of a text's windows in the corpus, and in a single passage that is gold."""
 SIMILAR = 60
 """Similarity, up to 100, from which an error suggests a name."""
 _SEPARATORS = (";", "|", "\n", ",")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHORT, LONG = 5, 200
-"""Words: below SHORT there is little to match; above LONG the usual encoders, which read 256 word pieces, cut off."""
+"""Words of a passage: fewer match little; usual encoders truncate more at 256 word pieces."""
 
 
 def lint(data: QADataset) -> pd.DataFrame:

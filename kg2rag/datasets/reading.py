@@ -111,7 +111,7 @@ FROM_JSON = BeforeValidator(from_json)
 AS_LIST = BeforeValidator(_as_list)
 """How a field is read that is a text in some sets, and a list of texts in others."""
 AS_RECORDS = BeforeValidator(_as_records)
-"""How a field is read in every shape of the hub: Parquet, the same as JSON, and JSON as text in a column."""
+"""Validator of a field in every form of the hub: Parquet, JSON, and JSON as text in a column."""
 
 GRAPHS = {"openie": "openie_results*.json", "subkgs": "*subkgs.jsonl"}
 GRAPHS |= {"triples": "triples*.jsonl", "entities": "entities.jsonl"}

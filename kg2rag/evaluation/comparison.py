@@ -181,8 +181,8 @@ def compare(
     Examples
     --------
     >>> kg2rag.compare(["bm25", "dense"], data, metrics=["recall@5"])  # doctest: +SKIP
-    >>> kg2rag.compare({"mine": my_function, "bm25": BM25(kb)}, data, baseline="bm25")  # doctest: +SKIP
-    >>> kg2rag.compare(["bm25", "dense"], {"musique": musique, "hotpotqa": hotpotqa})  # doctest: +SKIP
+    >>> kg2rag.compare({"mine": my_function, "bm25": BM25(kb)}, data)  # doctest: +SKIP
+    >>> kg2rag.compare(["bm25", "dense"], {"a": musique, "b": hotpotqa})  # doctest: +SKIP
     """
     place = None if folder is None else Path(folder)
     if isinstance(data, Mapping | list | tuple):

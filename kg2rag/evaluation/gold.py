@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from kg2rag.types import GoldUnit, IntArray, QADataset, Query, Ranking, called
 
 EQUAL = 2e-6
-"""Share by which the score of a hit may lie above the one before: scores are rounded before they order."""
+"""Relative rise of scores that is allowed in a ranking, which is ordered by rounded scores."""
 REMEDY = "Load the data set with its sentences, or leave the support_* metrics out."
 
 

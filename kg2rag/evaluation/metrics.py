@@ -44,7 +44,7 @@ CUT = tuple(
     "all_recall dcg dcg_burges f1 hit_rate hits last_hop map mrr ndcg ndcg_burges precision "
     "recall".split()
 )
-"""Metrics that take a depth, `@k`, or a budget, `@Ntokens`; without one they read the whole ranking."""
+"""Metrics with a depth, `@k`, or a budget, `@Ntokens`; without one they read the whole ranking."""
 WHOLE = ("r-precision",)
 """Metrics that define their depth: ranx ignores another one, so none is accepted."""
 SUPPORT = ("support_f1", "support_precision", "support_recall")

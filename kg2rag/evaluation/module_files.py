@@ -35,7 +35,7 @@ _LIBRARY_FOLDERS = (
 )
 _INSTALLED = frozenset(Path(folder).resolve() for folder in _LIBRARY_FOLDERS)
 _INSTALL_FOLDERS = ("site-packages", "dist-packages")
-"""Names of folders with installed packages, also of another environment whose packages a path file adds."""
+"""Names of folders with installed packages, also those of other environments."""
 
 
 @cache

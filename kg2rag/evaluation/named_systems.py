@@ -18,7 +18,7 @@ Graphs = Mapping[str, KnowledgeBase | Sequence[KnowledgeBase]]
 Systems = Mapping[str, Any] | Sequence[Any] | str
 """Name -> system, or a list of systems; see `compare`."""
 SystemsOfSets = Callable[[QADataset], Systems] | Mapping[str, Systems] | Sequence[str]
-"""A function that makes the systems of a data set, set -> its systems, or names, built over each."""
+"""A function of a data set, set -> its systems, or names of systems that are built over each."""
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 

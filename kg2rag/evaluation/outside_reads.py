@@ -29,7 +29,7 @@ from kg2rag.evaluation.module_files import PACKAGE, Origin, file_origin, module_
 from kg2rag.knowledge import KnowledgeBase
 
 BUILT_BY = "built by "
-"""Prefix of the counts of parts that the functions of a module built; see `KnowledgeBase.counts`."""
+"""Prefix of the counts of parts that a module built; see `KnowledgeBase.counts`."""
 _QUERIES: dict[str, Callable[..., Any]] = {"stat": os.stat, "lstat": os.lstat, "access": os.access}
 """The functions by which Python asks whether a file exists, how large and how old it is."""
 _FOLDERS = ("os.listdir", "os.scandir")

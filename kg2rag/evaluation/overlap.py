@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 PERSISTENCE = 0.9
-"""The chance to read on after each hit: the first ten then have 86 % of the weight [Webber et al. 2010]."""
+"""Probability to read on after a hit; the first ten have 86 % of the weight [Webber et al. 2010]."""
 POOL_DEPTH = 5
 """Hits of each system that the page of a comparison has to be judged."""
 

@@ -142,7 +142,7 @@ def of_run(
 
 
 def _encoder_record(kb: KnowledgeBase, *, has_encoded: bool) -> dict[str, Any]:
-    """The encoder of a knowledge base; with fingerprint and description once its model is loaded."""
+    """The encoder of a knowledge base; described further once its model is loaded."""
     record: dict[str, Any] = {"encoder": without_folders(kb.embedder)}
     if has_encoded:
         record["fingerprint"] = kb.embedder.fingerprint(kb.store)

@@ -16,7 +16,7 @@ _STEPS = (1, 1.5, 2, 3, 5, 7)
 TOKEN_BUDGETS = (1, 2, 3, 5, 7, *(int(step * 10**n) for n in range(1, 6) for step in _STEPS))
 """Numbers of tokens at which the token curve may be measured: about evenly spaced on a log axis."""
 LARGER_RATIO = 1.10
-"""A system returns more than the others above this ratio of its hits or tokens to the median of theirs."""
+"""Ratio of hits or tokens to the median of the other systems, above which a system is larger."""
 
 
 def returned_sizes(

@@ -31,9 +31,9 @@ LEVEL = 0.05
 POWER = 0.80
 """The chance of seeing a difference that is there: the convention of Cohen (1988)."""
 RESAMPLES = 20_000
-"""Random swaps of a test whose scores are multiples of no unit; a family of tests draws more, see `p_values`."""
+"""Random swaps of a test that is not exact; a family of tests draws more, see `p_values`."""
 SPREAD_LEVEL = 0.80
-"""The level of the interval of a standard deviation from which `questions_needed` makes its range."""
+"""The level of the interval of a standard deviation in `questions_needed`."""
 MIN_QUESTIONS = 10
 """Questions from which the spread of differences is used to plan: of fewer it is hardly known."""
 SIMULATIONS = 1_000

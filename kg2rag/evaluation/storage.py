@@ -25,16 +25,16 @@ from kg2rag.text.records import DataError, read_json, sha256
 from kg2rag.types import QADataset
 
 _TABLES = {"curve": "k", "token_curve": "tokens", "sizes": None, "per_seed": None}
-"""Attributes of `Comparison` that are a csv each, and the name of their index; `per_seed` may be None."""
+"""Attributes of `Comparison` with a csv each -> the name of its index; `per_seed` may be None."""
 CONFIG = "config.json"
 COMPARED_SETS = "sets.json"
-"""Names the folders of the comparisons on several sets, in the folder that holds them and their summary."""
+"""The file that names the sets of a summary, in the folder of their comparisons."""
 ANSWERS = "answers.parquet"
 _TABLE_NAMES = tuple(f"{name}.csv" for name in _TABLES)
 _NAMES = (CONFIG, ANSWERS, "scores.csv", "per_query.parquet", "qrels.trec", "report.html")
 _SUMMARY_NAMES = (COMPARED_SETS, "macro.csv", "report.html")
 FILES, CHECKSUM = "files", "sha256"
-"""Keys of config.json that are no part of the configuration: the checksums of the other files, and its own."""
+"""Keys of config.json for the checksums of the other files, and for its own checksum."""
 AGAIN = "Run the comparison again."
 
 

@@ -8,7 +8,7 @@ the smallest gain of interest, which the user chooses (five points are ours):
   a smaller one;
 - *yes*: otherwise, if every interval lies above 0 and every p (paired randomisation test) is below
   .05;
-- *inconclusive*: otherwise, with the range of how many more questions would tell.
+- *inconclusive*: otherwise, with the range of further questions that are needed.
 
 Both systems are chosen on the questions that judge them. So p and the lower end are corrected
 (Bonferroni) for the number of graph systems, whose best one looks better than it is, and the upper
@@ -60,7 +60,7 @@ Answer = Literal["yes", "no", "inconclusive"]
 MIN_GAIN = 0.05
 """The smallest gain of interest, in the metric, if the user names none: five points of recall."""
 QUESTIONS_PER_KIND = 5
-"""The mean number of questions of a kind from which means by kind are shown: of fewer they are noise."""
+"""The least mean number of questions per kind for which means by kind are shown."""
 MAX_QUESTIONS_FOR_REACH = 1_000
 """Questions whose reach is measured: the first ones."""
 
@@ -158,15 +158,15 @@ class Verdict(HtmlPage):
             if self.placebo and self.p < LEVEL < self.placebo.p:
                 return "A shuffled graph gains as much: the further candidates help, not the graph."
             return f"A gain of {points} points or more, the smallest of interest, is ruled out."
-        line = f"The interval contains both no gain and {points} points, the smallest gain of interest."
+        line = f"The interval contains both 0 and {points} points, the smallest gain of interest."
         if self.more is None:
-            return f"{line} From {MIN_QUESTIONS} questions on, the number that is missing can be estimated."
+            estimate = "An estimate of the number of questions needed takes at least"
+            return f"{line} {estimate} {MIN_QUESTIONS} questions."
+        power = f"detect a gain of {points} points with 80 % power"
         if self.more[1] == 0:
-            return f"{line} So many questions show a gain of {points} points four times in five."
-        return (
-            f"{line} As the differences spread so far, a gain of {points} points is seen four times in five with "
-            f"{count_range(*self.more)} more questions."
-        )
+            return f"{line} So many questions {power}."
+        count = f"{count_range(*self.more)} more questions"
+        return f"{line} By the spread of the differences so far, {count} would {power}."
 
     def _placebo_line(self) -> str:
         if not self.placebo:
@@ -177,7 +177,8 @@ class Verdict(HtmlPage):
         if not self.reach:
             return ""
         gold, passages = (f"{100 * self.reach[name]:.0f} %" for name in ("gold", "passages"))
-        return f"Within one triple of a question's names lie {gold} of its gold, and {passages} of all passages."
+        shares = f"{gold} of its gold and {passages} of all passages"
+        return f"Within one triple of the names in a question lie {shares}."
 
     def _cost_line(self, system: str) -> str:
         texts = {

@@ -25,7 +25,7 @@ SHARED_KINDS = ("passages", "triples", "labels", "formulas", "parts")
 MAX_HITS, MAX_PASSAGE_CHARACTERS, MAX_NOTE_CHARACTERS = 10, 600, 300
 """The parts of a ranking, a passage and a note that the page shows."""
 MEGABYTES = 16
-"""Size of the questions with their hits in a page, which lists only the scores of those beyond, with a remark."""
+"""Size of the questions with hits in a page; of further questions it lists only the scores."""
 NO_FORMULA = -1
 
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, cast
 import pandas as pd
 
 TUNED, LARGER = "†", "‡"
-"""Mark a system with a parameter that was chosen with access to this set, and one that returns more than the others."""
+"""Marks of a system that was tuned with access to the set, and of one with larger results."""
 PRIVATE_LOADERS = ("from_folder", "from_texts", "from_frames")
 """Loaders of the user's documents, on which no parameter was chosen."""
 MACRO = "macro-average"
 """Heads the mean over several data sets."""
 UNBOUNDED = ("dcg", "dcg_burges", "hits")
-"""Named metrics that may exceed 1; a user's function is shown in per cent if its scores lie in [0, 1]."""
+"""Named metrics that may exceed 1; functions of the user are per cent if in [0, 1]."""
 ROUNDING = 1e-9
 """Tolerance for scores that rounding moves out of [0, 1]."""
 LEVEL = 0.05

@@ -108,7 +108,7 @@
     const scores = recalls(), n = scores.length, gain = points.valueAsNumber / 100;
     if (!(gain > 0)) { missing.textContent = ""; return; }
     if (n < min_questions) {
-      missing.textContent = `questions with gold: ${n}; from ${min_questions} on, the number that is missing can be estimated`;
+      missing.textContent = `questions with gold: ${n}; an estimate of the number needed takes at least ${min_questions}`;
       return;
     }
     const others = scores[0].map((_, system) => system).filter(system => system !== data.baseline);
@@ -116,7 +116,7 @@
     const byTies = z ** 2 * (1 - gain) / gain;
     const more = spread[n].map(factor => Math.max(0, Math.ceil(Math.max(((z + z_power) * sd * factor / gain) ** 2, byTies)) - n));
     const range = more[0] === more[1] ? `${more[0]}` : `${more[0]} to ${more[1]}`;
-    missing.textContent = `questions with gold: ${n}; ${more[1] ? `${range} more` : "enough"} to see such a difference four times in five (spread so far: ${(100 * sd).toFixed(0)} points)`;
+    missing.textContent = `questions with gold: ${n}; ${more[1] ? `${range} more` : "enough"} to detect such a difference with 80 % power (spread so far: ${(100 * sd).toFixed(0)} points)`;
   }
 
   // The page
