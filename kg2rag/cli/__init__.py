@@ -53,6 +53,15 @@ app.add_typer(datasets_app, name="datasets")
 app.add_typer(store_app, name="store")
 
 
+def _message(error: Exception) -> object:
+    """The text of an error; of the operating system's errors, the file and the reason."""
+    if isinstance(error, KeyError) and error.args:
+        return error.args[0]
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    return error
+
+
 def main() -> None:
     """Run the command line; a mistake in the input prints one line, not a traceback."""
     gc.set_threshold(100_000, 20, 50)  # imports make some 600,000 objects that stay
@@ -65,8 +74,7 @@ def main() -> None:
     except (ValueError, OSError, KeyError, RuntimeError, ImportError) as error:
         if os.environ.get("KG2RAG_DEBUG"):
             raise
-        message = error.args[0] if isinstance(error, KeyError) and error.args else error
-        print_line(f"Error: {message}", err=True)
+        print_line(f"Error: {_message(error)}", err=True)
         for note in getattr(error, "__notes__", ()):
             print_line(note, err=True)
         sys.exit(2)

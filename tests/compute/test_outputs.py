@@ -194,3 +194,10 @@ def test_outputs_are_known_by_the_record_the_page_and_the_name_of_saved_judgemen
     }
     ours = {name for name in found if is_output(tmp_path / name)}
     assert found - ours == {"questions-mine.jsonl", "page.html", "reports/notes.md"}
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs a place without new folders")
+def test_a_folder_that_cannot_be_made_is_named_with_a_remedy() -> None:
+    with pytest.raises(OSError, match="Name another folder") as caught:
+        write_outputs(Path("/proc/kg2rag/results"), "comparison", {"a.txt": b"a"})
+    assert caught.value.filename == "/proc/kg2rag/results"

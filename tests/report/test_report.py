@@ -353,3 +353,16 @@ def test_too_few_questions_for_any_difference_are_named_once(scores: pd.DataFram
     text = " ".join(notes(sheet(scores.assign(detectable=float("nan")))))
     assert text.count("however large") == 1
     assert "6 questions detect no difference from dense" in text
+
+
+def test_a_difference_that_rounds_to_zero_has_no_minus(scores: pd.DataFrame) -> None:
+    of_scores = sheet(scores)
+    assert of_scores.text("recall@5", -0.0004) == "0.0"
+    assert of_scores.text("recall@5", -0.0004, "+") == "+0.0"
+    assert of_scores.text("recall@5", -0.0006, "+") == "-0.1"
+
+
+def test_no_line_breaks_between_a_number_and_its_per_cent_sign(scores: pd.DataFrame) -> None:
+    use = {"graph_x": {"warnings": {"no entity": 0.25}}}
+    page = report.page(sheet(scores, config={**CONFIG, "graph_use": use}))
+    assert "graph_x: no entity (25.0\N{NO-BREAK SPACE}% of the questions)." in page
