@@ -312,7 +312,7 @@ def test_a_sound_retriever_is_accepted() -> None:
         (
             first_ten,
             "parameter depth",
-            "depth = 100 gives the rankings of depth = 50, of all 300 passages",
+            "depth = 100 gives the same rankings of all 300 passages as depth = 50",
         ),
     ],
 )
