@@ -48,7 +48,7 @@ _NOT_TEXT = frozenset(("rtf", "fb2", "opml", "docbook", "jats"))
 """Formats whose source is no text for readers."""
 _MDOC = re.compile(r"(?m)^\.Dd\b")
 _DIRECTIVE = re.compile(r"(?m)^[ \t]*\.\. [\w:-]+::")
-_DOKUWIKI_HEADING = re.compile(r"(?m)^(={5,6}) [^=\n]+ \1[ \t]*$")
+_DOKUWIKI_HEADING = re.compile(r"(?m)^={6} [^=\n]+ ={6}[ \t]*$")
 _JIRA_HEADING = re.compile(r"(?m)^h[1-6]\. ")
 _LABEL = re.compile(r"(?m)^[ \t]*\.\. _`?([^:`\n]+)`?:[ \t]*$")
 _ROLE = re.compile(r":[a-z]+(?::[a-z]+)?:`[^`\n]+`")
