@@ -15,7 +15,7 @@ import json
 import math
 import os
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
@@ -33,7 +33,6 @@ from kg2rag.evaluation.code_identity import (
     full_name,
     require_visible,
 )
-from kg2rag.evaluation.loaded_code import replaced_names
 from kg2rag.evaluation.module_files import library_version, module_origin
 from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge import KnowledgeBase
@@ -74,17 +73,17 @@ class Walk(CodeWalk):
     files: set[Path] = field(default_factory=set)
     _described: dict[int, tuple[object, Any]] = field(default_factory=dict)
 
-    def system(self, system: object) -> Any:
-        """The identity of a system and of all replaced members of this package."""
+    def system(self, system: object, replaced: Iterable[tuple[str, Any]]) -> Any:
+        """The identity of a system and of the `replaced` members of this package."""
         described = self.of(system)
-        replaced = {}
-        for name, value in replaced_names():
+        replacements = {}
+        for name, value in replaced:
             self.has_user_code = True
             try:
-                replaced[name] = self.of(value)
+                replacements[name] = self.of(value)
             except NoKeyError as error:
                 raise NoKeyError(f"{name} was replaced: {error}") from None
-        return [described, replaced]
+        return [described, replacements]
 
     def of(self, value: object) -> Any:
         """The identity of a value, as JSON values."""

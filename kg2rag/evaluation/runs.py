@@ -28,7 +28,7 @@ from kg2rag.evaluation import provenance
 from kg2rag.evaluation.code_identity import NoKeyError
 from kg2rag.evaluation.gold import check_rankings, noted
 from kg2rag.evaluation.identity import Walk
-from kg2rag.evaluation.loaded_code import code_version
+from kg2rag.evaluation.loaded_code import code_version, replaced_names
 from kg2rag.evaluation.machine import environment
 from kg2rag.evaluation.outside_reads import empty_unwatched, note_watched, watched
 from kg2rag.knowledge import KnowledgeBase
@@ -129,7 +129,7 @@ def run(
         batch.
     """
     kbs = knowledge_bases(system)
-    cache, not_cached = _cache(system, kbs, k, store)
+    cache, not_cached = _cache(system, kbs, k, store, replaced_names())
     worker = _Worker(name, system, data, k, kbs, min(batch_size, BLOCK), cache, fresh)
     blocks = _blocks(data)
     entries = list(map(worker.find, blocks))
@@ -166,13 +166,18 @@ def announce_work(systems: Iterable[Any], data: QADataset, k: int, *, fresh: boo
     `fresh` : the systems run even if the store has their runs.
     """
     with suppress(Exception):  # raised again by the run of the system, which names it
-        waiting = [system for system in systems if fresh or not _is_stored(system, data, k)]
+        replaced = list(replaced_names())
+        waiting = [
+            system for system in systems if fresh or not _is_stored(system, data, k, replaced)
+        ]
         announce(data.name, workloads(waiting, data.queries))
 
 
-def _is_stored(system: object, data: QADataset, k: int) -> bool:
-    """Whether the store has the rankings of all questions."""
-    cache, _ = _cache(system, knowledge_bases(system), k, None)
+def _is_stored(
+    system: object, data: QADataset, k: int, replaced: Sequence[tuple[str, Any]]
+) -> bool:
+    """Whether the store has the rankings of all questions; `replaced` as `replaced_names` gives it."""
+    cache, _ = _cache(system, knowledge_bases(system), k, None, replaced)
     return cache is not None and all(map(cache.find, _blocks(data)))
 
 
@@ -190,7 +195,11 @@ def _ms_per_query(system: object, abouts: Sequence[Mapping[str, Any]], n_queries
 
 
 def _cache(
-    system: object, kbs: Sequence[KnowledgeBase], k: int, store: Store | None
+    system: object,
+    kbs: Sequence[KnowledgeBase],
+    k: int,
+    store: Store | None,
+    replaced: Iterable[tuple[str, Any]],
 ) -> tuple[_Cache | None, str]:
     """The cache of a system's run; or None and the reason why the run is not kept."""
     if store is None and kbs:
@@ -201,7 +210,7 @@ def _cache(
         return None, "it has no knowledge base, so no store"
     walk = Walk()
     try:
-        key = {"system": walk.system(system), "code": code_version(), "k": k}
+        key = {"system": walk.system(system, replaced), "code": code_version(), "k": k}
     except NoKeyError as error:
         return None, str(error)
     return _Cache(store, key, kbs, walk), ""

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, log, sqrt
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from kg2rag.compute import threads
-from kg2rag.knowledge.graph.csr import Codes, Offsets, gather, offsets, run_starts
+from kg2rag.knowledge.graph.compiled import edges_between, first_nodes, strongest_edges
+from kg2rag.knowledge.graph.csr import Codes, Offsets, offsets
 from kg2rag.types import FloatArray, IntArray
 
 BLOCK_QUERIES = 16  # that are walked side by side
@@ -131,20 +131,24 @@ class WalkGraph:
         return offsets(self.targets, self.n_nodes)
 
     @cached_property
+    def nodes(self) -> IntArray:
+        """(n_nodes,) all of them."""
+        return np.arange(self.n_nodes)
+
+    @cached_property
     def leaving(self) -> FloatArray:
         """(n_nodes,) the weights of the edges that leave each node, added up."""
         return np.bincount(self.sources, weights=self.weights, minlength=self.n_nodes).astype(
             np.float64
         )
 
-    @cached_property
-    def flows(self) -> coo_array:
-        """P: row i has what each of its neighbours sends to node i, as a share of that one's mass.
+    def flows(self, damping: float) -> coo_array:
+        """P times the damping: row i has what each of its neighbours sends to node i, as a share of that one's mass.
 
         By edges, because rows are short: a product takes half as long as one by rows.
         """
         leaving = np.where(self.leaving > 0, self.leaving, 1.0)
-        shares = self.weights / leaving[self.sources]
+        shares = self.weights / leaving[self.sources] * damping
         return coo_array((shares, (self.targets, self.sources)), shape=(self.n_nodes, self.n_nodes))
 
     def mask(self, nodes: IntArray | None) -> NDArray[np.bool_] | None:
@@ -160,65 +164,20 @@ class WalkGraph:
         """
         closed = np.zeros(self.n_nodes, dtype=np.bool_) if within is None else ~within
         starts = starts[~closed[starts]]
-        nodes, is_cut = _first(
+        nodes, is_cut = first_nodes(
             self.indptr, self.sources, starts, closed, self.n_nodes if most is None else most
         )
         return np.sort(nodes), is_cut
 
     def induced(self, nodes: IntArray) -> WalkGraph:
-        """The graph of these nodes (ascending, each once), renumbered; `edges` are places in this graph."""
+        """The graph of these nodes (ascending, each once), renumbered; its edges as well."""
         number = np.full(self.n_nodes, -1, dtype=np.int32)
         number[nodes] = np.arange(len(nodes))
-        entries, targets, sources = _between(self.indptr, self.sources, nodes, number)
-        return WalkGraph(
-            len(nodes),
-            targets,
-            sources,
-            self.weights[entries],
-            entries,
-            symmetric=self.symmetric,
+        targets, sources, weights = edges_between(
+            self.indptr, self.sources, self.weights, nodes, number
         )
-
-
-@numba.njit(cache=True, nogil=True)
-def _first(
-    indptr: IntArray, sources: Codes, starts: IntArray, closed: NDArray[np.bool_], most: int
-) -> tuple[IntArray, bool]:
-    """The nodes that a breadth-first search finds first, and whether there are more than `most`; it fills `closed`."""
-    nodes = np.empty(max(most, len(starts)), np.int64)
-    n = len(starts)
-    nodes[:n] = starts
-    closed[starts] = True
-    for place in range(most):
-        if place == n:
-            return nodes[:n], False
-        for node in sources[indptr[nodes[place]] : indptr[nodes[place] + 1]]:
-            if not closed[node]:
-                if n >= most:
-                    return nodes[:most], True
-                closed[node] = True
-                nodes[n] = node
-                n += 1
-    return nodes[:most], n > most
-
-
-@numba.njit(cache=True, nogil=True)
-def _between(
-    indptr: IntArray, sources: Codes, nodes: IntArray, number: Codes
-) -> tuple[IntArray, Codes, Codes]:
-    """The edges to some nodes from those with a number: their places, and the numbers of their two ends."""
-    most = (indptr[nodes + 1] - indptr[nodes]).sum()
-    entries = np.empty(most, np.int64)
-    ends = np.empty((2, most), np.int32)
-    n = 0
-    for node in nodes:
-        for entry in range(indptr[node], indptr[node + 1]):
-            source = number[sources[entry]]
-            entries[n] = entry
-            ends[0, n] = number[node]
-            ends[1, n] = source
-            n += source >= 0  # without a branch: a processor would guess it wrong as often as not
-    return entries[:n], ends[0, :n], ends[1, :n]
+        edges = np.arange(len(weights))
+        return WalkGraph(len(nodes), targets, sources, weights, edges, symmetric=self.symmetric)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,14 +189,14 @@ class Walk:
     graph : the whole graph.
     shares : (n_walked,) those that each node walked holds, 1 in all; all 0 where it starts nowhere.
     leaving : (n_walked,) the weights of the edges that leave each node for another that is walked, added up.
-    nodes : (n_walked,) those that are walked, ascending; None for all.
+    nodes : (n_walked,) those that are walked, ascending.
     cut : there were more than `reach`.
     """
 
     graph: WalkGraph
     shares: FloatArray
     leaving: FloatArray
-    nodes: IntArray | None = None
+    nodes: IntArray
     cut: bool = False
 
     def dense(self, n_nodes: int) -> FloatArray:
@@ -249,35 +208,30 @@ class Walk:
 
     def reached(self, n_nodes: int) -> NodeWeights:
         """Those of the first nodes of the whole graph that hold a share."""
-        end = n_nodes if self.nodes is None else int(np.searchsorted(self.nodes, n_nodes))
+        end = int(np.searchsorted(self.nodes, n_nodes))
         holding = np.flatnonzero(self.shares[:end])
-        return NodeWeights(
-            holding if self.nodes is None else self.nodes[holding], self.shares[holding]
-        )
+        return NodeWeights(self.nodes[holding], self.shares[holding])
 
     def came_by(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """(n,) each: the edge that brings most to some nodes, and the node that it leaves; -1 for none, and of -1."""
-        walked = np.flatnonzero((nodes >= 0) & (self._places(nodes) >= 0))
-        entries, targets = gather(self.graph.indptr, nodes[walked])
-        flow = self._flow(entries)
-        order = np.lexsort((entries, -flow, targets))
-        order = order[run_starts(targets[order]) & (flow[order] > 0)]
-        came_by = np.full((2, len(nodes)), -1, dtype=np.int64)
-        strongest = entries[order]
-        came_by[0, walked[targets[order]]] = self.graph.edges[strongest]
-        came_by[1, walked[targets[order]]] = self.graph.sources[strongest]
-        return came_by[0], came_by[1]
-
-    def _flow(self, entries: IntArray) -> FloatArray:
-        """(n,) what some edges of the whole graph bring; 0 from a node that is not walked."""
-        places = self._places(self.graph.sources[entries])
-        leaving = self.leaving[places]
-        shares = np.where(places >= 0, self.shares[places], 0.0)
-        return self.graph.weights[entries] / np.where(leaving > 0, leaving, 1.0) * shares
-
-    def _places(self, nodes: NDArray[np.integer]) -> NDArray[np.integer]:
-        """(n,) the place of some nodes of the whole graph among those walked; -1 for others."""
-        return nodes if self.nodes is None else _places(self.nodes, nodes)
+        graph = self.graph
+        walked = np.flatnonzero(_places(self.nodes, nodes) >= 0)
+        strongest = strongest_edges(
+            graph.indptr,
+            graph.sources,
+            graph.weights,
+            self.nodes,
+            self.shares,
+            self.leaving,
+            nodes[walked],
+        )
+        reached = walked[strongest >= 0]
+        strongest = strongest[strongest >= 0]
+        edges = np.full(len(nodes), -1, dtype=np.int64)
+        sources = edges.copy()
+        edges[reached] = graph.edges[strongest]
+        sources[reached] = graph.sources[strongest]
+        return edges, sources
 
 
 def walks(
@@ -314,11 +268,11 @@ def walks(
         for restart, i in zip(restarts, block, strict=True):
             restart[starts[i].nodes] = starts[i].weights
         return [
-            Walk(graph, shares, graph.leaving)
+            Walk(graph, shares, graph.leaving, graph.nodes)
             for shares in pagerank(graph, restarts, damping, steps)
         ]
 
-    _ = graph.indptr if is_large else graph.flows  # before the threads, which share it
+    _ = graph.indptr if is_large else graph.leaving  # before the threads, which share it
     walk_of: dict[int, Walk] = {}
     for block, walked in zip(blocks, _in_threads(walk, blocks), strict=True):
         walk_of |= zip(block, walked, strict=True)
@@ -375,7 +329,7 @@ def pagerank(
     `steps` : of power iteration; None for as many as leave `TOLERANCE` of the first error.
     """
     restart = np.ascontiguousarray(restarts.T)
-    flows = graph.flows * damping
+    flows = graph.flows(damping)
     former = restart
     mass = restart / (1 - damping)
     for factor in _step_factors(graph, damping, steps):

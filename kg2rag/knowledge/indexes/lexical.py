@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg2rag.text.code_names import split
 from kg2rag.text.languages import (
@@ -32,7 +33,7 @@ from kg2rag.text.languages import (
 )
 from kg2rag.text.normalisation import plain, unstroked
 from kg2rag.text.scripts import MARKS, PICTOGRAPHS, UNSPACED, search_text
-from kg2rag.types import FloatArray, Share, Weight, component, one_of
+from kg2rag.types import Share, Weight, component, one_of
 
 VARIANTS = ("atire", "bm25+", "bm25l", "lucene", "robertson")
 STEMMERS = ("none", "porter", "snowball")
@@ -212,18 +213,18 @@ class LexicalIndex:
         index.index((rows, vocabulary), show_progress=False)
         index.save(folder, show_progress=False)
 
-    def scores(self, query: str) -> FloatArray:
+    def scores(self, query: str) -> NDArray[np.float32]:
         """(n_rows,) BM25 of every row; 0 for rows without a term of the query."""
         codes = self._codes(query)
         if not codes:
-            return np.zeros(self._n_rows)
+            return np.zeros(self._n_rows, dtype=np.float32)
         ids = np.asarray(codes, dtype=np.int32)
         scores = self._index.get_scores_from_ids(ids)
         # The scores of rows without the terms in the variants "bm25l" and "bm25+".
         absent = self._index.nonoccurrence_array
         if absent is not None:
             scores[scores <= absent[ids].sum().astype(scores.dtype)] = 0
-        return np.asarray(scores, dtype=np.float64)
+        return np.asarray(scores, dtype=np.float32)
 
     def has_word_of(self, query: str) -> bool:
         """Whether any term of the query is in the texts."""

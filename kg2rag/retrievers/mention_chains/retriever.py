@@ -27,6 +27,7 @@ from itertools import chain
 from typing import Annotated, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings, Workload
 from kg2rag.knowledge.graph.pagerank import NodeWeights
@@ -271,7 +272,10 @@ class MentionChains(VectorRetriever):
                 self.walk_depth, self.dense_depth, self.bm25_depth
             )
             candidates = Candidates(
-                rows, shares.at(rows), scores[rows], all_cosines(vectors[i], kb.vectors[rows])
+                rows,
+                shares.at(rows),
+                scores[rows].astype(np.float64),
+                all_cosines(vectors[i], kb.vectors[rows]),
             )
             evidence = find_evidence(kb, query.text, candidates, searches, questions[i])
             paths = walker.paths(rows, walks[i], restarts[i])
@@ -286,7 +290,7 @@ class MentionChains(VectorRetriever):
         depths = [self._first] + [self.phrase_seeds] * (len(vectors) - 1)
         return Pool.of(*self.kb.dense.among(vectors, rows, depths))
 
-    def _worded(self, scores: FloatArray, mask: IntArray | None) -> Hits:
+    def _worded(self, scores: NDArray[np.float32], mask: IntArray | None) -> Hits:
         """The first by BM25 of the rows of a mask, of all if that is None, that score above 0."""
         rows = top_with_ties(scores, self._first, mask)
         rows = rows[scores[rows] > 0]

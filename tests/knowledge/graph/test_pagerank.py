@@ -157,7 +157,7 @@ def test_a_walk_over_a_large_graph_is_over_the_nearest_nodes_from_the_greatest_s
     )
     start = NodeWeights(np.array([0, 4]), np.array([1.0, 2.0]))
     (walk,) = walks(graph, [start], 0.5, reach=5)
-    assert (walk.nodes.tolist(), walk.cut) == ([0, 1, 4, 5, 6], True)  # type: ignore[union-attr]
+    assert (walk.nodes.tolist(), walk.cut) == ([0, 1, 4, 5, 6], True)
     shorter = undirected([(0, 1, 1.0), (4, 5, 1.0), (5, 6, 1.0)], 8)
     assert walk.dense(8) == pytest.approx(walks(shorter, [start], 0.5)[0].shares)
     assert walk.dense(5).tolist() == walk.dense(8)[:5].tolist()
@@ -174,6 +174,20 @@ def test_the_strongest_way_to_a_node_is_the_edge_that_brought_most() -> None:
         edge, before = walk.came_by(np.array([2, 0, 3, -1]))
         assert edge.tolist() == [1, -1, 3 if scope is None else -1, -1]
         assert before.tolist() == [1, -1, 2 if scope is None else -1, -1]
+
+
+def test_of_two_edges_that_bring_equally_much_the_first_is_the_way_to_a_node() -> None:
+    graph = directed([(0, 2, 1.0), (1, 2, 1.0)], 3)
+    start = NodeWeights(np.array([0, 1]), np.ones(2))
+    (walk,) = walks(graph, [start], 0.5)
+    assert [part.tolist() for part in walk.came_by(np.array([2]))] == [[0], [0]]
+
+
+def test_no_way_to_a_node_leads_from_one_that_is_out_of_reach() -> None:
+    # 0 -> 1 -> 2 with reach for two nodes, 0 and 1.
+    graph = directed([(0, 1, 1.0), (1, 2, 100.0)], 3)
+    (walk,) = walks(graph, [NodeWeights(np.array([0]), np.ones(1))], 0.5, reach=2)
+    assert [part.tolist() for part in walk.came_by(np.array([1, 2]))] == [[0, -1], [0, -1]]
 
 
 @pytest.mark.parametrize("damping", [0.0, 1.0, float("nan")])

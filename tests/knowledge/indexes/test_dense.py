@@ -113,3 +113,35 @@ def test_the_settings_of_other_faiss_searches_stay(n_queries: int) -> None:
     before = faiss.cvar.distance_compute_blas_threshold
     DenseIndex(unit(400)).search(unit(n_queries, seed=1), 5)
     assert faiss.cvar.distance_compute_blas_threshold == before
+
+
+@pytest.mark.parametrize("k", [1, 5, 100, 390])
+@pytest.mark.parametrize("mask", [None, np.arange(20, 380)])
+def test_near_rows_are_the_nearest_by_brute_force_even_where_many_tie(
+    k: int, mask: IntArray | None
+) -> None:
+    tied = unit(1, seed=5)
+    vectors = np.concatenate([unit(150), np.repeat(tied, 100, axis=0), unit(150, seed=6)])
+    queries = np.concatenate([tied, unit(6, seed=7)])
+    near = DenseIndex(vectors).near(queries, k, [mask] * len(queries))
+    expected = [sorted(slow(vectors, query, k, mask)) for query in queries]
+    assert [sorted(rows.tolist()) for rows in near] == expected
+
+
+def test_among_some_rows_the_nearest_of_every_query_are_kept_with_their_cosines() -> None:
+    vectors, queries = unit(400), unit(3, seed=1)
+    allowed = np.arange(399, 100, -3)
+    depths = [30, 1, 3]
+    rows, found = DenseIndex(vectors).among(queries, allowed, depths)
+    for query, depth in zip(queries, depths, strict=True):
+        assert set(slow(vectors, query, depth, allowed)) <= set(rows.tolist())
+    assert set(rows.tolist()) <= set(allowed.tolist())
+    assert len(rows) < len(allowed)
+    assert found.tolist() == cosines(queries, vectors[rows]).tolist()
+
+
+def test_of_fewer_rows_than_are_wanted_all_are_kept() -> None:
+    rows, found = DenseIndex(unit(9)).among(unit(2, seed=1), np.array([7, 2]), [5, 1])
+    assert rows.tolist() == [7, 2]
+    assert found.shape == (2, 2)
+    assert DenseIndex(unit(9)).among(unit(1), np.empty(0, dtype=np.int64), [5])[1].shape == (1, 0)
