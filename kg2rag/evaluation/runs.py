@@ -176,7 +176,7 @@ def announce_work(systems: Iterable[Any], data: QADataset, k: int, *, fresh: boo
 def _is_stored(
     system: object, data: QADataset, k: int, replaced: Sequence[tuple[str, Any]]
 ) -> bool:
-    """Whether the store has the rankings of all questions; `replaced` as `replaced_names` gives it."""
+    """Whether the store has the rankings of all questions; `replaced` as of `replaced_names`."""
     cache, _ = _cache(system, knowledge_bases(system), k, None, replaced)
     return cache is not None and all(map(cache.find, _blocks(data)))
 

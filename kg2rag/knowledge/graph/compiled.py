@@ -1,6 +1,7 @@
-"""Nodes of a `WalkGraph` -> those within reach, the edges between them, and the strongest edge to each; compiled.
+"""Nodes of a graph -> those within reach, the edges between them, the strongest edge to each.
 
-A graph is given by the edges that lead to each of its nodes: `indptr`, `sources` and `weights`.
+Compiled. A graph is given by the edges that lead to each of its nodes: `indptr`, `sources` and
+`weights`, see `pagerank.WalkGraph`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from kg2rag.types import FloatArray, IntArray
 def first_nodes(
     indptr: IntArray, sources: Codes, starts: IntArray, closed: NDArray[np.bool_], most: int
 ) -> tuple[IntArray, bool]:
-    """The nodes that a breadth-first search finds first, and whether there are more than `most`; it fills `closed`."""
+    """The nodes that a breadth-first search finds first, and whether there are more than `most`.
+
+    `closed` : (n_nodes,) which nodes may not be entered; the nodes found are added.
+    """
     nodes = np.empty(max(most, len(starts)), np.int64)
     n = len(starts)
     nodes[:n] = starts
@@ -39,7 +43,10 @@ def first_nodes(
 def edges_between(
     indptr: IntArray, sources: Codes, weights: FloatArray, nodes: IntArray, number: Codes
 ) -> tuple[Codes, Codes, FloatArray]:
-    """The edges to some nodes from those with a number: the numbers of their two ends, and their weights."""
+    """The edges between some nodes: the numbers of their targets and sources, and their weights.
+
+    `number` : (n_nodes,) those of `nodes`; -1 for others.
+    """
     most = (indptr[nodes + 1] - indptr[nodes]).sum()
     ends = np.empty((2, most), np.int32)
     between = np.empty(most)
@@ -64,7 +71,10 @@ def strongest_edges(
     leaving: FloatArray,
     nodes: IntArray,
 ) -> IntArray:
-    """For each of some nodes the place of the edge from a walked node that brings most to it; -1 for none."""
+    """(n,) the place of the edge that brings most to each of some nodes; -1 for none.
+
+    `walked`, `shares`, `leaving` : the nodes of a walk, see `pagerank.Walk`.
+    """
     strongest = np.full(len(nodes), -1)
     for i in range(len(nodes)):
         highest = 0.0

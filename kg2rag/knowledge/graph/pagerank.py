@@ -143,7 +143,7 @@ class WalkGraph:
         )
 
     def flows(self, damping: float) -> coo_array:
-        """P times the damping: row i has what each of its neighbours sends to node i, as a share of that one's mass.
+        """P times the damping: row i has the share of its mass that each neighbour sends to node i.
 
         By edges, because rows are short: a product takes half as long as one by rows.
         """

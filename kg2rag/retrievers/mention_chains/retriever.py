@@ -294,7 +294,7 @@ class MentionChains(VectorRetriever):
         """The first by BM25 of the rows of a mask, of all if that is None, that score above 0."""
         rows = top_with_ties(scores, self._first, mask)
         rows = rows[scores[rows] > 0]
-        return best_hits(rows, scores[rows], self._first)
+        return best_hits(rows, scores[rows].astype(np.float64), self._first)
 
     @property
     def _first(self) -> int:
