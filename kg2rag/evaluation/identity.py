@@ -74,7 +74,6 @@ class Walk(CodeWalk):
     _described: dict[int, tuple[object, Any]] = field(default_factory=dict)
 
     def system(self, system: object, replaced: Iterable[tuple[str, Any]]) -> Any:
-    def system(self, system: object, replaced: Iterable[tuple[str, Any]]) -> Any:
         """The identity of a system and of the `replaced` members of this package."""
         described = self.of(system)
         replacements = {}
