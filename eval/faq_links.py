@@ -131,7 +131,7 @@ def share_joined(data: QADataset) -> pd.Series[float]:
     every = [frozenset(pair) for pair in combinations(sorted(set(documents)), 2)]
     shares = {
         kind: sum(pair in joined for pair in group) / len(group)
-        for kind, group in (("gold pairs", pairs), ("all pairs", every))
+        for kind, group in (("gold_pairs", pairs), ("all_pairs", every))
     }
     return pd.Series(shares)
 
