@@ -1,4 +1,4 @@
-"""What every encoder of texts offers: the `Embedder` protocol, and the checks of texts and vectors that all share."""
+"""The protocol of all text encoders, `Embedder`, and their common checks of texts and vectors."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kg2rag.compute.store import Store
 from kg2rag.types import Matrix
 
 Role = Literal["passage", "query"]
-"""What a text is; a model may want another prompt for each."""
+"""The role of a text; a model may have a prompt for each."""
 MIN_COSINE = 0.999
-"""Vectors of the same text that are as near as this are of the same encoder; another batch changes the last digits."""
+"""The minimum cosine between two encodings of a text by one encoder: batches differ in the last digits."""
 PROBE = (
     "Who wrote the novel on which the 1940 film directed by Alfred Hitchcock is based?",
     "Rebecca\nRebecca is a 1938 Gothic novel by the English author Daphne du Maurier.",
@@ -37,10 +37,9 @@ class Embedder(Protocol):
 
 
 def unit(vectors: Matrix) -> Matrix:
-    """Rows scaled to norm 1; those of zeros stay."""
-    scaled: Matrix = vectors / np.maximum(
-        np.linalg.norm(vectors, axis=-1, keepdims=True), np.float32(1e-12)
-    )
+    """Rows scaled to norm 1; rows of zeros remain."""
+    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    scaled: Matrix = vectors / np.maximum(norms, np.float32(1e-12))
     return scaled
 
 
@@ -51,15 +50,16 @@ def hash_of(*parts: object) -> str:
 
 def well_formed(text: str) -> str:
     """The text with replacement characters for lone surrogates, which tokenizers refuse."""
-    return (
-        text
-        if text.isascii()
-        else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    )
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def checked_vectors(vectors: Any, n_texts: int, name: str) -> Matrix:
-    """Vectors of an encoder of that name as unit rows; ValueError if they do not fit the texts or are not finite."""
+    """The vectors of the encoder `name` as unit rows.
+
+    ValueError: their shape does not fit the texts, or a number is not finite.
+    """
     matrix = np.asarray(vectors, dtype=np.float32)
     if matrix.ndim != 2 or len(matrix) != n_texts:
         raise ValueError(
@@ -72,8 +72,8 @@ def checked_vectors(vectors: Any, n_texts: int, name: str) -> Matrix:
 
 
 def are_near(vectors: Matrix, others: Matrix) -> bool:
-    """Whether unit rows, or rows of zeros, are equal but for the digits that another batch changes."""
-    distance = np.sqrt(2 - 2 * MIN_COSINE)
-    return vectors.shape == others.shape and bool(
-        (np.linalg.norm(vectors - others, axis=1) <= distance).all()
-    )
+    """Whether two matrices of unit or zero rows differ only as two batches of one encoder may."""
+    if vectors.shape != others.shape:
+        return False
+    distances = np.linalg.norm(vectors - others, axis=1)
+    return bool((distances <= np.sqrt(2 - 2 * MIN_COSINE)).all())

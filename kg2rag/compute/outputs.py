@@ -1,4 +1,4 @@
-"""Results -> files in a folder of the user, in which nothing is overwritten or deleted that kg2rag did not write.
+"""Results -> files in a user's folder; files that kg2rag did not write are never overwritten.
 
 Beside its outputs kg2rag keeps a record, `.kg2rag.json`: the path of each output in the folder, its
 kind ("comparison", "questions", ...) and the checksum of its content. A file is an output of kg2rag
@@ -42,7 +42,7 @@ class Output(BaseModel):
 
 
 class Record(BaseModel):
-    """The outputs of a folder by their path in it, parts separated by "/"."""
+    """The outputs of a folder by their relative path, parts separated by "/"."""
 
     model_config = ConfigDict(extra="forbid")
     program: Literal["kg2rag"] = "kg2rag"
@@ -75,7 +75,7 @@ def read_record(folder: Path) -> Record:
 
 
 def is_output(path: Path) -> bool:
-    """Whether kg2rag wrote a file, edited since or not.
+    """Whether kg2rag wrote a file, even if it was edited since.
 
     A file counts as an output if a record in its folder or in a folder above lists it, if it is a
     page of kg2rag, or if it has the name under which a browser saves the judgements of such a page.
@@ -96,7 +96,9 @@ def is_output(path: Path) -> bool:
 
 
 def check_outputs(folder: Path, names: Collection[str] = ()) -> None:
-    """Check before long work that outputs of these names can be written into a folder, which need not exist.
+    """Check that outputs with these names can be written into a folder, which need not exist.
+
+    Call it before long work.
 
     Raises
     ------
@@ -117,7 +119,9 @@ def check_outputs(folder: Path, names: Collection[str] = ()) -> None:
 def new_outputs(
     folder: Path, kind: str, *, last: str = "", keep_former: bool = False
 ) -> Iterator[Path]:
-    """An empty folder to fill; at the end of the block its files take the place of the former outputs of that kind.
+    """An empty folder to fill; at the end of the block its files replace the former outputs.
+
+    Former outputs are those of the same kind.
 
     A block that raises changes nothing.
 
@@ -126,7 +130,7 @@ def new_outputs(
     folder : the user's folder, made if it is missing; other files in it stay as they are.
     kind : noun that names the results, such as "comparison".
     last : name of the file that is put in place after all others.
-    keep_former : keep the former outputs of the kind that are not written again; they are deleted by default.
+    keep_former : keep former outputs of the kind that are not rewritten; by default they are deleted.
 
     Raises
     ------
@@ -143,7 +147,7 @@ def new_outputs(
             _replace(folder, kind, partial, last, keep_former)
     except BaseException:
         if is_new:
-            with suppress(OSError):  # it holds something by now
+            with suppress(OSError):  # the folder is no longer empty
                 folder.rmdir()
         raise
 
@@ -160,9 +164,9 @@ def _make_folder(folder: Path) -> None:
 def write_outputs(
     folder: Path, kind: str, contents: Mapping[str, bytes], *, last: str = ""
 ) -> None:
-    """Write files, given as path in the folder -> content, in place of all former outputs of that kind.
+    """Write files in place of all former outputs of a kind; see `new_outputs`.
 
-    See `new_outputs`.
+    `contents` : relative path -> content.
     """
     with new_outputs(folder, kind, last=last) as partial:
         for name, content in contents.items():
@@ -173,13 +177,16 @@ def write_outputs(
 
 
 def write_output(path: Path, kind: str, content: bytes) -> None:
-    """Write one file; FileExistsError if one is there that kg2rag did not write, or that was edited since."""
+    """Write one file.
+
+    FileExistsError: kg2rag did not write the existing file, or it was edited since.
+    """
     with new_outputs(path.parent, kind, keep_former=True) as partial:
         (partial / path.name).write_bytes(content)
 
 
 def _replace(folder: Path, kind: str, partial: Path, last: str, keep_former: bool) -> None:
-    """Move the files of a complete partial folder to their places; delete the former outputs of the kind."""
+    """Move the files of a complete folder into place, and delete the former outputs of the kind."""
     names = [path.relative_to(partial).as_posix() for path in partial.rglob("*") if path.is_file()]
     names.sort(key=lambda name: (name == last, name))
     checksums = {name: sha256(partial / name) for name in names}
@@ -202,7 +209,7 @@ def _replace(folder: Path, kind: str, partial: Path, last: str, keep_former: boo
 
 
 def _require_replaceable(folder: Path, name: str, checksums: Collection[str]) -> None:
-    """Raise FileExistsError if a file is there whose content is none of those that kg2rag wrote or will write."""
+    """Raise FileExistsError if a file exists whose content kg2rag neither wrote nor will write."""
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
         raise FileExistsError(
@@ -221,27 +228,27 @@ def _require_replaceable(folder: Path, name: str, checksums: Collection[str]) ->
 
 
 def _has_checksum(path: Path, checksums: Collection[str]) -> bool:
-    """Whether a path is a file, and no link, with one of these checksums."""
+    """Whether a path is a regular file, not a link, with one of these checksums."""
     return path.is_file() and not path.is_symlink() and sha256(path) in checksums
 
 
 def _delete_former(folder: Path, kind: str, record: Record, names: Collection[str]) -> None:
-    """Take the other outputs of a kind off the record; delete the unedited ones, and subfolders that are empty then."""
+    """Remove the other outputs of a kind from the record.
+
+    Unedited files are deleted, and then empty subfolders.
+    """
     for name in sorted(record.outputs.keys() - names):
         if record.outputs[name].kind == kind:
             path = folder / name
-            if path.resolve().is_relative_to(folder.resolve()) and _has_checksum(
-                path, record.checksums(name)
-            ):
+            is_inside = path.resolve().is_relative_to(folder.resolve())
+            if is_inside and _has_checksum(path, record.checksums(name)):
                 path.unlink()
                 if path.parent != folder:
-                    with suppress(OSError):  # other files are in it
+                    with suppress(OSError):  # the subfolder has other files
                         path.parent.rmdir()
             del record.outputs[name]
 
 
 def _write_record(folder: Path, record: Record) -> None:
-    write(
-        folder / RECORD,
-        (json.dumps(record.model_dump(), indent=1, ensure_ascii=False) + "\n").encode(),
-    )
+    text = json.dumps(record.model_dump(), indent=1, ensure_ascii=False)
+    write(folder / RECORD, f"{text}\n".encode())

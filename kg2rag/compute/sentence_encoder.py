@@ -1,7 +1,7 @@
-"""Texts -> unit vectors, of whole texts and of their tokens, by any sentence-transformers model.
+"""Texts -> unit vectors of texts and of their tokens, by any sentence-transformers model.
 
-A text is encoded once: the store keeps its vector. In another batch its last bits (bfloat16:
-digits) would differ.
+A text is encoded once, and the store keeps its vector. In another batch the last bits of the vector
+(bfloat16: the last digits) would differ.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ if TYPE_CHECKING:
 Reduced = TypeVar("Reduced")
 
 VERSION = 2
-"""Of the way of texts through the network; raise it if more than the last bits of a vector change."""
+"""Version of the encoding; raise it if more than the last bits of a vector change."""
 DTYPES = ("auto", "bfloat16", "float32")
-GPU_HALF = "float16"  # on GPUs as fast as bfloat16, and it keeps more digits
+GPU_HALF = "float16"  # as fast as bfloat16 on GPUs, with more digits
 FASTER_IN_HALF = ({"amx_bf16"}, {"bf16"}, {"avx512_bf16", "avx_vnni"})
-"""Flags of processors that are faster in bfloat16. One with only avx512_bf16 took half as long again for a batch."""
+"""Flags of processors that are faster in bfloat16; with only avx512_bf16, a batch took 1.5 times as long."""
 CPU_BATCH_TEXTS = 32
 GPU_BATCH_TEXTS = 256
-BAR_TEXTS = 1000  # from which token vectors show a progress bar
-TOKEN_BLOCK_TEXTS = 256  # whose token vectors are in memory together: 100 MB
+BAR_TEXTS = 1000  # the number of texts above which `encode_tokens` shows a progress bar
+TOKEN_BLOCK_TEXTS = 256  # texts whose token vectors are in memory together: 100 MB
 UNLIMITED_TOKENS = 10**9
 LIBRARIES = ("sentence-transformers", "torch", "transformers")
 _TURNS = threading.Lock()
-"""A tokenizer keeps padding and truncation as its state, which a call in another thread would change midway."""
+"""Lock of the tokenizers, whose padding and truncation are state that each call changes."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,7 @@ class SentenceEncoder:
     dtype: str = field(default_factory=lambda: os.environ.get("KG2RAG_DTYPE", "auto"))
     max_tokens: int | None = None
     device: str = CPU
-    # Not in the repr, which becomes part of a configuration: `describe` has the prompts in use and
-    # their source.
+    # Prompts are not in the repr, which is part of a configuration; `describe` has the prompts in use.
     query_prompt: str | None = field(default=None, repr=False)
     passage_prompt: str | None = field(default=None, repr=False)
     _described: dict[Path, dict[str, Any]] = field(
@@ -100,7 +99,7 @@ class SentenceEncoder:
         object.__setattr__(self, "model", full_name(self.model))
 
     def describe(self, store: Store) -> dict[str, Any]:
-        """Source and checksum of the weights, the dtype in use and its cosine to float32, prompts, token limit."""
+        """The source and checksum of the weights, dtype, cosine to float32, prompts, tokens."""
         if store.root in self._described:
             return self._described[store.root]
         key = {
@@ -132,14 +131,14 @@ class SentenceEncoder:
         ).hexdigest()[:16]
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
-        """(n_texts, dim) float32, rows of norm 1, in the given order; only texts that the store lacks are encoded."""
+        """(n_texts, dim) float32, rows of norm 1, in the given order; stored vectors are reused."""
         cache = self._cache(store, role)
         dtype = self.describe(store)["dtype"]
         readable = [well_formed(text) for text in texts]
         return cache.of(readable, lambda shard: self.forward(shard, dtype, cache.prompt))
 
     def lacking(self, texts: Sequence[str], store: Store) -> list[str]:
-        """The passages, each once, whose vectors the store lacks."""
+        """The distinct passages whose vectors the store lacks."""
         return self._cache(store, "passage").lacking(list(map(well_formed, texts)))
 
     def encode_tokens(
@@ -150,15 +149,14 @@ class SentenceEncoder:
         *,
         reduce: Callable[[Matrix], Reduced],
     ) -> list[tuple[IntArray, Reduced]]:
-        """The tokens (n_tokens,) of each text, and the result of `reduce` for their unit vectors (n_tokens, dim).
+        """The token ids (n_tokens,) of each text, and `reduce` of its unit token vectors.
 
-        Tokens that a model adds before and after a text are left out. Token vectors are not stored;
-        the vectors of the whole texts, which come out of the same pass, are, so that `encode` finds
-        them.
+        The special tokens around a text are left out. Token vectors are not stored; the vectors of
+        the whole texts come out of the same pass and are stored for `encode`.
 
         Parameters
         ----------
-        reduce : called as soon as some texts are encoded, so that the vectors of a corpus are never in memory together.
+        reduce : called block by block, so that the token vectors of a corpus are never in memory together.
         """
         cache = self._cache(store, role)
         dtype = self.describe(store)["dtype"]
@@ -173,20 +171,18 @@ class SentenceEncoder:
                 block = [readable[row] for row in rows]
                 outputs = self._passes(block, dtype, cache.prompt, output_value=None)
                 results |= zip(rows, self._reduced(outputs, reduce), strict=True)
-                whole = np.stack(
-                    [output["sentence_embedding"].float().cpu().numpy() for output in outputs]
-                )
-                cache.keep(block, unit(whole))
+                vectors = [output["sentence_embedding"].float().cpu().numpy() for output in outputs]
+                cache.keep(block, unit(np.stack(vectors)))
                 bar.update(len(rows))
         return [results[row] for row in range(len(readable))]
 
     def _reduced(
         self, outputs: Sequence[Mapping[str, Any]], reduce: Callable[[Matrix], Reduced]
     ) -> Iterator[tuple[IntArray, Reduced]]:
-        """The tokens of each output of the network, without padding and special tokens, and their reduced vectors."""
+        """The token ids of each network output without special ones, and their reduced vectors."""
         tokenizer = self.network.tokenizer
         special = [token for token in tokenizer.all_special_ids if token != tokenizer.unk_token_id]
-        # small products, which wait for the network's threads
+        # One BLAS thread: small products would wait for the network's threads.
         with _threadpools().limit(limits=1, user_api="blas"):
             for output in outputs:
                 is_token = output["attention_mask"].bool()
@@ -196,7 +192,7 @@ class SentenceEncoder:
                 yield tokens[is_text], reduce(unit(vectors[is_text]))
 
     def windows(self, texts: Sequence[str], store: Store) -> list[list[str]]:
-        """Each passage, followed by its stretches of as many tokens as the network reads, if it is longer than one."""
+        """Each passage, followed by its windows if it exceeds the network's token limit."""
         tokenizer = self.network.tokenizer
         windows_of_texts = []
         with _TURNS:
@@ -204,7 +200,7 @@ class SentenceEncoder:
             room = max((self.network.max_seq_length or UNLIMITED_TOKENS) - prompt_tokens, 1)
             for text in map(well_formed, texts):
                 windows = [text]
-                if len(text) > room:  # characters: a token has at least one
+                if len(text) > room:  # a token has at least one character
                     encoding = tokenizer(
                         text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
                     )
@@ -214,7 +210,7 @@ class SentenceEncoder:
         return windows_of_texts
 
     def forward(self, texts: Sequence[str], dtype: str = "float32", prompt: str = "") -> Matrix:
-        """(n_texts, dim) unit vectors of texts behind a prompt; nothing is stored."""
+        """(n_texts, dim) unit vectors of texts after a prompt; nothing is stored."""
         return unit(
             self._passes(texts, dtype, prompt, convert_to_tensor=True).float().cpu().numpy()
         )
@@ -223,8 +219,8 @@ class SentenceEncoder:
         import torch
 
         on_cpu = self._device == CPU
-        # On a processor only the products are in half precision, which is more exact; on a GPU the
-        # weights are, too.
+        # On a CPU only the products are in half precision, which is more exact; on a GPU the weights
+        # are, too.
         network = self.network if on_cpu else self._loaded(dtype)
         options |= {"prompt": prompt, "batch_size": CPU_BATCH_TEXTS if on_cpu else GPU_BATCH_TEXTS}
         with _TURNS, torch.autocast(CPU, torch.bfloat16, enabled=on_cpu and dtype == "bfloat16"):
@@ -246,7 +242,10 @@ class SentenceEncoder:
 
     @cached_property
     def network(self) -> SentenceTransformer:
-        """The model in float32, loaded on first use; encoders that differ only in prompts or dtype share it."""
+        """The model in float32, loaded on first use.
+
+        Encoders that differ only in prompts or dtype share it.
+        """
         return self._loaded("float32")
 
     def _loaded(self, dtype: str) -> SentenceTransformer:
@@ -255,7 +254,7 @@ class SentenceEncoder:
 
     @cached_property
     def _source(self) -> tuple[str, tuple[object, ...]]:
-        """The folder or name of the model, and the state of its files: a retrained model is another model."""
+        """The folder or name of the model, and the state of its files (retraining changes it)."""
         folder = str(models.carried_folder()) if self._offline else self.model
         return folder, folder_state(folder)
 
@@ -272,7 +271,7 @@ class SentenceEncoder:
         return dtype, cosine
 
     def _fastest_dtype(self) -> str:
-        """The dtype that is the fastest on the device."""
+        """The fastest dtype of the device."""
         if self._device.startswith("cuda"):
             return GPU_HALF
         flags = set(processor().split())
@@ -325,7 +324,7 @@ def _network(
     dtype: str,
     _files: object,
 ) -> SentenceTransformer:
-    """A model in memory; the state of its files tells it from an earlier one in the same folder."""
+    """A model in memory, cached by the state of its files."""
     import torch
     from sentence_transformers import SentenceTransformer
     from transformers.utils.logging import disable_progress_bar

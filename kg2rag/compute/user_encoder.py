@@ -33,17 +33,17 @@ from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.types import Corpus, Matrix, ParameterError, component
 
-LONG = " ".join(f"word {number}" for number in range(3000))  # shows where an encoder cuts its texts
+LONG = " ".join(f"word {number}" for number in range(3000))  # reveals an encoder's token limit
 PROBES = (*PROBE, LONG)
-COMPARED_TEXTS = 8  # of each call, whose stored vectors are compared with what the encoder gives
+COMPARED_TEXTS = 8  # texts per call whose stored vectors are compared with new ones
 
 
 class ChangedEncoderError(ValueError):
-    """A user's encoder gives other vectors than before, and nothing that can be read of it tells the two apart."""
+    """A user's encoder gives other vectors than before, although its readable state is equal."""
 
 
 class Identity(NamedTuple):
-    """An encoder in a store: the name of its vectors there, and what it gave for the probes, (n_probes, dim) a role."""
+    """An encoder in a store: the name of its vectors, and its probe vectors, (n_probes, dim)."""
 
     fingerprint: str
     probes: Mapping[Role, Matrix]
@@ -56,7 +56,9 @@ class Identity(NamedTuple):
 
 @component
 class GivenEncoder:
-    """A function from texts to vectors, or an object with `encode`, as an `Embedder`; the store keeps its vectors.
+    """A function list[str] -> vectors, or an object with `encode`, as an `Embedder`.
+
+    The store keeps its vectors.
 
     Parameters
     ----------
@@ -117,7 +119,7 @@ class GivenEncoder:
         return self._cache(store, identity.fingerprint, identity.dim, "passage").lacking(readable)
 
     def _identity(self, store: Store, sample: Sequence[str]) -> Identity:
-        """The identity of the encoder as it is now; one that the store has if all can be compared and is equal."""
+        """The present identity of the encoder: a stored one if everything comparable is equal."""
         if store.root not in self._identities:
             state = state_checksum(self.encoder)
             probes: dict[Role, Matrix] = {
@@ -129,7 +131,7 @@ class GivenEncoder:
                     f"{self.name}: passages and queries have vectors of {dims} numbers; needed: equally many."
                 )
             if state_checksum(self.encoder) != state:
-                state = ""  # it counts or caches, so that its state does not tell it from others
+                state = ""  # each call changes the state, so that it identifies nothing
             key = hash_of(self.name, self.query_prompt, self.passage_prompt, state)
             self._identities[store.root] = self._stored_identity(store, key, probes, sample)
         return self._identities[store.root]
@@ -157,16 +159,15 @@ class GivenEncoder:
         raise AssertionError
 
     def _agrees(self, cache: VectorCache, texts: Sequence[str], role: Role) -> bool:
-        """Whether the encoder gives the vectors that the store has of some of the texts."""
+        """Whether the encoder gives the stored vectors of some texts."""
         stored = cache.find(texts)
         names = list(stored)
         rows = np.linspace(0, len(names) - 1, min(COMPARED_TEXTS, len(names)), dtype=int)
         compared = [names[row] for row in rows.tolist()]
         if not compared:
             return True
-        return are_near(
-            self._vectors(compared, role), np.stack([stored[name] for name in compared])
-        )
+        stored_vectors = np.stack([stored[name] for name in compared])
+        return are_near(self._vectors(compared, role), stored_vectors)
 
     def _cache(self, store: Store, fingerprint: str, dim: int, role: Role) -> VectorCache:
         return VectorCache(store, fingerprint, dim, f"{role}\0{self._prompt(role)}")
@@ -198,7 +199,7 @@ class GivenEncoder:
 
 @dataclass(frozen=True, eq=False)
 class GivenVectors:
-    """Vectors that were computed elsewhere, by text, as an `Embedder`; `other` encodes the texts that have none."""
+    """Vectors by text from elsewhere, as an `Embedder`; `other` encodes the remaining texts."""
 
     rows: Mapping[str, int] = field(repr=False)
     matrix: Matrix = field(repr=False)
@@ -208,7 +209,7 @@ class GivenVectors:
     def of(
         cls, ids: Sequence[object], matrix: Any, corpus: Corpus, other: Embedder | None = None
     ) -> GivenVectors:
-        """Vectors (n, dim) of passages, given by their ids, and of other texts, such as questions, by the texts."""
+        """The vectors (n, dim) of passages, by id, and of other texts, by the text."""
         vectors = checked_vectors(matrix, len(ids), "the matrix")
         passage_ids = frozenset(corpus.ids)
         names = [str(id_) for id_ in ids]
@@ -224,17 +225,14 @@ class GivenVectors:
 
     def fingerprint(self, store: Store) -> str:
         """A hash of the texts, the matrix and the other embedder."""
-        digest = hashlib.sha256(
-            json.dumps([*self.rows]).encode() + np.ascontiguousarray(self.matrix).tobytes()
-        )
+        digest = hashlib.sha256(json.dumps([*self.rows]).encode())
+        digest.update(np.ascontiguousarray(self.matrix).tobytes())
         digest.update(self.other.fingerprint(store).encode() if self.other else b"")
         return digest.hexdigest()[:16]
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim); ValueError for a text without a vector if `other` is None."""
-        rows = np.fromiter(
-            (self.rows.get(text, -1) for text in texts), dtype=np.int64, count=len(texts)
-        )
+        rows = np.array([self.rows.get(text, -1) for text in texts], dtype=np.int64)
         vectors = self.matrix[rows]
         new = [text for text in texts if text not in self.rows]
         if not new:

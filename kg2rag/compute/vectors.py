@@ -1,6 +1,6 @@
-"""Texts -> vectors, each computed once: one SQLite file for each encoder of a store, and one array for a large corpus.
+"""Texts -> vectors, computed once: a SQLite file per encoder, an array for a large corpus.
 
-The array is mapped into memory, in the order of the texts; the file answers for single texts.
+The array is memory-mapped, in the order of the texts; the file has the vectors of single texts.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from kg2rag.types import Matrix
 if TYPE_CHECKING:
     from kg2rag.compute.embedder import Embedder
 
-SHARD_TEXTS = 2048  # that are stored together: an interruption costs at most as many
-LARGE_TEXTS = 20_000  # the vectors of fewer are looked up within a second
-BLOCK_TEXTS = 65_536  # that are encoded at once into an array
+SHARD_TEXTS = 2048  # texts that are stored together, and lost at most by an interruption
+LARGE_TEXTS = 20_000  # fewer vectors are looked up within a second
+BLOCK_TEXTS = 65_536  # texts that are encoded together into an array
 FILE = "vectors.npy"
 Encode = Callable[[list[str]], Matrix]
-"""Texts -> their vectors, (n_texts, dim); or those of the first of the texts, at least one."""
+"""Texts -> their vectors, (n_texts, dim), or the vectors of one or more leading texts."""
 
 
 class VectorCache:
-    """The vectors, of `dim` numbers, of the encoder of a fingerprint; safe to share between threads and processes."""
+    """The stored vectors, (dim,), of one encoder; safe to share between threads and processes."""
 
     def __init__(self, store: Store, encoder: str, dim: int, prompt: str = "") -> None:
         self.file = store.keyed_file(f"vectors/{encoder}")
@@ -47,11 +47,11 @@ class VectorCache:
         shard_texts: int | None = None,
         is_paid: bool = False,
     ) -> Matrix:
-        """(n_texts, dim) in the given order; texts that the file lacks are encoded, the longest first.
+        """(n_texts, dim) in the given order; missing texts are encoded, the longest first.
 
         Parameters
         ----------
-        shard_texts : that `encode` is given, and whose vectors are stored, at once; by default `SHARD_TEXTS`.
+        shard_texts : the number of texts that are encoded and stored together; by default `SHARD_TEXTS`.
         is_paid : one process at a time encodes a shard, so that nothing is paid twice.
         """
         row_of = {text: row for row, text in enumerate(texts)}
@@ -63,10 +63,9 @@ class VectorCache:
                 count = len(rows)
                 shard = [rows.popleft() for _ in range(min(shard_texts or SHARD_TEXTS, len(rows)))]
                 with self.file.claim("vectors") if is_paid else nullcontext():
-                    if is_paid:  # another process may have paid for some of them by now
-                        shard = list(
-                            self._fill(vectors, {texts[row]: row for row in shard}).values()
-                        )
+                    if is_paid:  # another process may have paid for some texts meanwhile
+                        missing = self._fill(vectors, {texts[row]: row for row in shard})
+                        shard = list(missing.values())
                     encoded_rows = self._encode(shard, texts, vectors, encode)
                 rows.extendleft(reversed(shard[encoded_rows:]))
                 bar.update(count - len(rows))
@@ -75,7 +74,7 @@ class VectorCache:
     def _encode(
         self, rows: Sequence[int], texts: Sequence[str], vectors: Matrix, encode: Encode
     ) -> int:
-        """Encode the texts of some rows of `vectors`, and store what comes back; how many that are."""
+        """Encode the texts of some rows of `vectors`, and store the result; its number of rows."""
         if not rows:
             return 0
         shard = [texts[row] for row in rows]
@@ -85,14 +84,14 @@ class VectorCache:
         return len(new)
 
     def _fill(self, vectors: Matrix, row_of: Mapping[str, int]) -> dict[str, int]:
-        """Fill the rows of the texts that the file has; the other texts with their rows."""
+        """Fill the rows of the stored texts; the other texts with their rows."""
         stored = self.find(list(row_of))
         for text, vector in stored.items():
             vectors[row_of[text]] = vector
         return {text: row for text, row in row_of.items() if text not in stored}
 
     def find(self, texts: Sequence[str]) -> dict[str, Matrix]:
-        """The vectors, (dim,), of those texts that the file has."""
+        """The stored vectors, (dim,), of some texts."""
         text_of = {self._key(text): text for text in texts}
         stored = self.file.find(list(text_of))
         return {
@@ -102,18 +101,14 @@ class VectorCache:
         }
 
     def lacking(self, texts: Sequence[str]) -> list[str]:
-        """The texts, each once, that the file has no vector for."""
+        """The distinct texts without a stored vector."""
         stored = self.find(texts)
         return [text for text in dict.fromkeys(texts) if text not in stored]
 
     def keep(self, texts: Sequence[str], vectors: Matrix) -> None:
-        """Store the vectors of texts, (n_texts, dim), but those that the file has."""
-        rows = zip(
-            map(self._key, texts),
-            map(bytes, np.ascontiguousarray(vectors, dtype=np.float32)),
-            strict=True,
-        )
-        self.file.keep(rows)
+        """Store the vectors of texts, (n_texts, dim); stored ones remain."""
+        values = map(bytes, np.ascontiguousarray(vectors, dtype=np.float32))
+        self.file.keep(zip(map(self._key, texts), values, strict=True))
 
     def _key(self, text: str) -> bytes:
         content = f"{self.prompt}\0{text}".encode("utf-8", "surrogatepass")
@@ -123,27 +118,23 @@ class VectorCache:
 def encoded(
     embedder: Embedder, texts: Sequence[str], store: Store, key: Mapping[str, object]
 ) -> Matrix:
-    """(n_texts, dim) unit vectors of texts, read-only and mapped where there are `LARGE_TEXTS` or more.
+    """(n_texts, dim) unit vectors of texts; `LARGE_TEXTS` or more are memory-mapped, read-only.
 
-    `texts` are read only where they have to be encoded, in slices of `BLOCK_TEXTS`.
-    `key` : what they depend on, as JSON values; the encoder is added to it.
+    `texts` are read only for encoding, in slices of `BLOCK_TEXTS`.
+    `key` : the origin of the texts as JSON values; the encoder is added.
     """
     if len(texts) < LARGE_TEXTS:
         return embedder.encode(list(texts), store)
     starts = range(0, len(texts), BLOCK_TEXTS)
     blocks = (embedder.encode(texts[start : start + BLOCK_TEXTS], store) for start in starts)
-    path = store.entry(
-        "matrix",
-        {**key, "encoder": embedder.fingerprint(store)},
-        lambda folder: save_rows(
-            folder / FILE, (np.asarray(block, dtype=np.float32) for block in blocks)
-        ),
-    )
+    matrices = (np.asarray(block, dtype=np.float32) for block in blocks)
+    full_key = {**key, "encoder": embedder.fingerprint(store)}
+    path = store.entry("matrix", full_key, lambda folder: save_rows(folder / FILE, matrices))
     return mapped(path / FILE)
 
 
 def save_rows(path: Path, blocks: Iterable[NDArray[Any]]) -> None:
-    """Blocks of rows, (n, ...) each, as one array in an `.npy` file; only one block is in memory at a time.
+    """Write blocks of rows, (n, ...) each, as one array in an `.npy` file, block by block.
 
     ValueError: no block, or one of another dtype or width than the first.
     """

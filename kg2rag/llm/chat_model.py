@@ -52,9 +52,9 @@ Prompt = str | Sequence[Mapping[str, str]]
 
 RETRY_TEMPERATURE = 0.5
 TEMPLATE_TOKENS = 4
-"""Tokens that a chat template puts around a message, and before the answer, about."""
+"""The approximate number of template tokens per message, and before the answer."""
 CONCURRENCY, LOCAL_CONCURRENCY = 8, 2
-"""Requests at a time for a hosted endpoint, and for one of this machine, which mostly answers one after the other."""
+"""Simultaneous requests for a hosted endpoint, and for a local one, which usually answers one by one."""
 
 
 @component
@@ -119,7 +119,10 @@ class ChatModel:
         return self.concurrency or default
 
     def complete(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Completion[Any]:
-        """The completion of a text (a user message) or of messages with `role` and `content`; else CompletionError."""
+        """The completion of a text (a user message) or of messages; else CompletionError.
+
+        Messages have `role` and `content`.
+        """
         (outcome,) = self.complete_many([prompt], schema)
         if isinstance(outcome, Failure):
             raise CompletionError(outcome)
@@ -171,7 +174,7 @@ class ChatModel:
         ]
 
     def stored(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Outcome | None:
-        """The stored outcome of a prompt, which may be a `Failure`; None if it was never answered."""
+        """The stored outcome of a prompt, perhaps a `Failure`; None if it was never answered."""
         request = self._request(prompt, schema)
         return self._stored([request]).get(request.key)
 
@@ -182,7 +185,7 @@ class ChatModel:
         *,
         answer_tokens: int,
     ) -> CallPlan:
-        """What `complete_many` would send, without sending it.
+        """The plan of `complete_many`, which sends nothing.
 
         Tokens are estimated with the encoder's tokenizer; `answer_tokens` is the usual length of an
         answer. Stored answers correct both estimates.
@@ -202,7 +205,7 @@ class ChatModel:
         return self.call_plan(len(unsent), answers, corrected(planned, planned_before, answers))
 
     def call_plan(self, calls: int, stored: Collection[Outcome], tokens: Pair) -> CallPlan:
-        """A plan of so many requests, with its cost and, from the seconds of stored outcomes, its duration."""
+        """The plan of `calls` requests: cost, and duration by the seconds of stored outcomes."""
         times = [outcome.seconds for outcome in stored if outcome.seconds is not None]
         seconds = None
         if not calls:
@@ -213,7 +216,7 @@ class ChatModel:
         return CallPlan(calls, len(stored), *tokens, seconds, cost)
 
     def _rest(self, outcomes: Collection[Outcome], calls: int) -> CallPlan:
-        """What so many further requests would take, by the outcomes of the first."""
+        """The plan of further requests, by the outcomes of the first ones."""
         counts = self.usage(outcomes)
         share = calls / len(outcomes)
         tokens = [
@@ -227,7 +230,7 @@ class ChatModel:
         return Usage.of(outcomes, (self.prompt_price, self.completion_price))
 
     def _outcome(self, request: _Request) -> Outcome:
-        """The outcome of a request: another thread or process that has sent it already is waited for, and not paid."""
+        """The outcome of a request; it waits for an equal request of another thread or process."""
         with claimed(self.store.root, f"answer {request.key}"):
             stored = self._stored([request])
             if stored:
@@ -280,10 +283,9 @@ class ChatModel:
         return _Request(body, schema, request_key(body, self.again), cut_key)
 
     def _stored(self, requests: Sequence[_Request]) -> dict[str, Outcome]:
-        """Key -> the outcome of an answer in the store: one that is finished, or one that was cut at the same limit."""
-        values = self._answers.find(
-            [key for request in requests for key in (request.key, request.cut_key)]
-        )
+        """Key -> outcome of a stored answer that is complete, or was cut at the same limit."""
+        keys = [key for request in requests for key in (request.key, request.cut_key)]
+        values = self._answers.find(keys)
         outcomes: dict[str, Outcome] = {}
         for request in requests:
             for key in (request.cut_key, request.key):
@@ -301,7 +303,7 @@ class ChatModel:
         endpoint = Endpoint(
             self.base_url, self.api_key_env, timeout=self.timeout, retries=self.retries
         )
-        weakref.finalize(self, endpoint.close)  # connections that are kept alive end with the model
+        weakref.finalize(self, endpoint.close)  # kept-alive connections end with the model
         return Connection(endpoint, self.spending, (self.prompt_price, self.completion_price))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -309,7 +311,7 @@ class ChatModel:
 
 
 class _Request(NamedTuple):
-    """What is sent, what its answer must fit, and the names of its answer in the store: finished, and cut."""
+    """A request: body, schema of the answer, and keys of a complete and of a cut answer."""
 
     body: Body
     schema: type[BaseModel] | None
@@ -318,10 +320,9 @@ class _Request(NamedTuple):
 
 
 def request_key(body: Body, again: int = 0, *, cut_at: int | None = None) -> str:
-    """The name under which the answer to a request is kept.
+    """The key of the stored answer to a request.
 
-    The limit of tokens is part only of the name of an answer that was cut at it: a finished one is
-    valid under others.
+    Only the key of a cut answer includes the token limit: a complete answer is valid under others.
     """
     content: dict[str, Any] = {
         "body": {name: value for name, value in body.items() if name not in TOKEN_LIMITS}
@@ -330,13 +331,12 @@ def request_key(body: Body, again: int = 0, *, cut_at: int | None = None) -> str
         content["again"] = again
     if cut_at is not None:
         content["cut at"] = cut_at
-    return hashlib.sha256(
-        json.dumps(content, sort_keys=True, ensure_ascii=False).encode()
-    ).hexdigest()
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _prompt_tokens(bodies: Sequence[Body]) -> int:
-    """About how many tokens the prompts of some requests have."""
+    """The approximate number of tokens in the prompts of some requests."""
     texts = [message["content"] for body in bodies for message in body["messages"]]
     return sum(EncoderTokens().count(texts)) + TEMPLATE_TOKENS * (len(texts) + len(bodies))
 
@@ -344,9 +344,9 @@ def _prompt_tokens(bodies: Sequence[Body]) -> int:
 def corrected(
     tokens: tuple[int, int], stored_tokens: tuple[int, int], stored: Collection[Outcome]
 ) -> tuple[int, int]:
-    """Estimates of prompt and completion tokens, times what the endpoint counted of stored outcomes by their estimates.
+    """The estimates of prompt and completion tokens, corrected by the counts of stored outcomes.
 
-    An estimate stays if the endpoint counts none.
+    An estimate without counts is unchanged.
     """
     usage = Usage.of(stored)
     counts = usage.prompt_tokens, usage.completion_tokens
@@ -358,7 +358,7 @@ def corrected(
 
 
 def messages_of(prompt: Prompt) -> list[dict[str, str]]:
-    """The messages of a prompt, a text being one user message; ValueError for messages that cannot be sent."""
+    """The messages of a prompt; a text is one user message. ValueError: they cannot be sent."""
     if isinstance(prompt, str):
         messages = [{"role": "user", "content": prompt}]
     else:
@@ -386,7 +386,7 @@ def chat_model(
     structured: Structured,
     body: Mapping[str, Any] | None,
 ) -> ChatModel:
-    """The model that is named as `llm(MODEL@BASE_URL, max_tokens=…, …)`; `body` is `ChatModel.extra`."""
+    """The model named by `llm(MODEL@BASE_URL, max_tokens=…, …)`; `body` is `ChatModel.extra`."""
     model, base_url = endpoint_of(name, "llm(MODEL@BASE_URL)")
     return ChatModel(
         base_url,
@@ -407,15 +407,14 @@ def ask_each(
     schema: type[Schema] | Sequence[type[Schema]],
     progress: str,
 ) -> list[Completion[Schema]]:
-    """The completion of every prompt, sent concurrently, for strategies that call a model while they retrieve.
+    """The completions of some prompts, sent concurrently, for components that ask about queries.
 
     UnansweredQueryError names (by `names`: `name_of` of each prompt's query) the first without a
     completion.
     """
     completions: list[Completion[Schema]] = []
-    for name, outcome in zip(
-        names, model.complete_many(prompts, schema, progress=progress), strict=True
-    ):
+    outcomes = model.complete_many(prompts, schema, progress=progress)
+    for name, outcome in zip(names, outcomes, strict=True):
         if isinstance(outcome, Failure):
             raise UnansweredQueryError(replace(outcome, reason=f"{name}: {outcome.reason}"))
         completions.append(outcome)
@@ -433,5 +432,5 @@ def unusable(name: str, completion: Completion[Any], cause: str) -> UnansweredQu
 
 
 def name_of(query: Query) -> str:
-    """A query as errors name it."""
+    """The name of a query in errors."""
     return f"query {query.id!r} ({query.text[:80]!r})"

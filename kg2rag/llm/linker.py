@@ -1,4 +1,4 @@
-"""Query text -> entities of a graph, by asking a language model: the last of a chain, for names spelt in no known way.
+"""Query text -> entities of a graph by a language model, the last linker of a chain.
 
 The schema of the answer limits the model to the graph's entity types. The prompt and the confidence
 are ours.
@@ -35,14 +35,14 @@ class UnknownNameWarning(UserWarning):
 
 @component
 class LLMLinker:
-    """Asks a language model which entities a query names, a batch at once; use it as the last of a `ChainLinker`.
+    """A language model that names the entities of queries, for the end of a `ChainLinker`.
 
     Parameters
     ----------
     model : the model; answers it has given before come from its store.
-    limit : at most so many entities a query.
-    types : those that the model is told of, spelt as in the graph; None for all of the graph's.
-    confidence : of every link, in (0, 1]; not requested of the model, since small models estimate it badly.
+    limit : the maximum of entities per query.
+    types : the types in the prompt, in the graph's spelling; None for all of the graph's.
+    confidence : the confidence of every link, in (0, 1]; small models estimate it badly.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -80,7 +80,7 @@ class LLMLinker:
         return [links.get(query.text, []) for query in queries]
 
     def _named(self, queries: Sequence[Query]) -> list[list[str]]:
-        """The names in the model's answer about each query; only those of the types, if there are any."""
+        """The names in the answer about each query, of the given types only, if there are any."""
         types = self.kb.graph.entity_types if self.types is None else self.types
         prompts = [self._prompt(query, types) for query in queries]
         form = _schema(types, self.limit)
@@ -99,7 +99,7 @@ class LLMLinker:
         )
 
     def _links(self, query: Query, names: Sequence[str]) -> list[Link]:
-        """The first links to entities that the graph has."""
+        """The first links to entities of the graph."""
         links: dict[int, Link] = {}
         for name in names:
             entity = self.kb.graph.find(name)
@@ -110,7 +110,7 @@ class LLMLinker:
         return list(links.values())[: self.limit]
 
     def with_types(self, types: tuple[str, ...]) -> LLMLinker:
-        """The same linker that tells the model of these types only."""
+        """The linker with only these types in the prompt."""
         return replace(self, types=types)
 
     def _span(self, text: str, name: str, entity: int) -> tuple[int, int]:
@@ -121,19 +121,17 @@ class LLMLinker:
 
 
 def _names_of_types(entities: Sequence[Any], types: Sequence[str]) -> list[str]:
-    """The names in an answer, each once; only those of the types, if there are any."""
+    """The distinct names in an answer, of the given types only, if there are any."""
     allowed = set(map(entity_key, types))
-    return list(
-        dict.fromkeys(
-            entity.name
-            for entity in entities
-            if not allowed or entity_key(str(entity.type)) in allowed
-        )
-    )
+    names = dict[str, None]()
+    for entity in entities:
+        if not allowed or entity_key(str(entity.type)) in allowed:
+            names[entity.name] = None
+    return list(names)
 
 
 def _schema(types: Sequence[str], limit: int) -> type[BaseModel]:
-    """The form of an answer: the schema that is sent allows `types` only; an entity of another type is read, too."""
+    """The form of an answer; its schema allows `types` only, but other types are read, too."""
     name = Annotated[
         str, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS})
     ]
@@ -160,6 +158,6 @@ def named(
     structured: Structured = "json_schema",
     body: Mapping[str, Any] | None = None,
 ) -> LLMLinker:
-    """The linker of a model by name, "MODEL@BASE_URL", whose answers the knowledge base's store keeps."""
+    """The linker of "MODEL@BASE_URL", whose answers the knowledge base's store keeps."""
     options = (max_tokens, concurrency, timeout, structured, body)
     return LLMLinker(kb, chat_model(model, kb.store, *options), limit=limit, confidence=confidence)

@@ -1,8 +1,8 @@
-"""Query -> Ranking: the two kinds of strategy, `Retriever` and `Stage`, and `>>`, which joins them.
+"""Query -> Ranking: the two kinds of strategy, `Retriever` and `Stage`, and their pipeline, `>>`.
 
-Everything else in this room is a frozen dataclass that implements one of these; its constructor
-arguments are its configuration, and its `repr` is the line a report prints.
-`kg2rag.testing.check_retriever` tests the promises.
+Every strategy is a frozen dataclass that implements one of them. Its constructor arguments are its
+configuration, and its `repr` is its line in a report. `kg2rag.testing.check_retriever` tests the
+contract.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from kg2rag.text.suggestions import require_parameters
 from kg2rag.types import ParameterError, Query, Ranking, Step, Trace, called, check, require_k
 
 Builder = TypeVar("Builder")
-# of a query that are read: an encoder reads a few hundred words, some searches take more
+# The maximum of characters read from a query: encoders read a few hundred words, some searches more.
 MAX_CHARACTERS = 10_000
 
 
 class Tuned(NamedTuple):
-    """Numbers of a system that were chosen by looking at questions; a strategy's file lists such as `TUNING`.
+    """Parameters of a system that were chosen with access to questions; the entries of `TUNING`.
 
-    `kind` : "fitted" by a program on gold; "chosen" by hand, with gold or scores of these questions known; "known":
-    chosen or fitted on other questions, while scores on these were known. `variants` : how many were compared, this one
-    included; None if nobody counted. `sets` : reported sets that were in view. `training` : never reported on.
+    `kind` : "fitted", by a program on gold; "chosen", by hand with gold or scores of these questions;
+    "known", chosen or fitted on other questions while scores on these were known. `variants` : the
+    number of compared variants, None if unknown. `sets` : the reported sets that were accessible.
+    `training` : sets that are never reported.
     """
 
     system: str
@@ -41,17 +42,17 @@ class Tuned(NamedTuple):
 
 @dataclass(frozen=True)
 class DesignAliases:
-    """Parameter names of the original design: its word, ours, and a note; a strategy's file has `ALIASES`.
+    """The parameter names of an original design: its name, ours, and a note; see `ALIASES`.
 
-    Decorates a class or function: a design's word for one of its parameters is refused, and ours
-    named.
+    As a decorator of a class or function, it refuses the design's names of parameters with an error
+    that gives ours.
     """
 
     design: str
     rows: tuple[tuple[str, str, str], ...]
 
     def refusal(self, name: str, parameters: Collection[str]) -> str:
-        """What to say of a name that is the design's for another parameter; "" for any other name."""
+        """The error message for a parameter name of the design; "" for any other name."""
         if name in parameters:
             return ""
         for theirs, ours, note in self.rows:
@@ -61,7 +62,7 @@ class DesignAliases:
         return ""
 
     def __call__(self, builder: Builder) -> Builder:
-        """The class, a `Component`, or the function, which refuses the design's words."""
+        """The class (a `Component`) or function, which refuses the design's names."""
         target: Any = builder
         target.refusal = self.refusal
         if isinstance(target, type):
@@ -76,7 +77,10 @@ class DesignAliases:
 
 
 def _require_parameters(builder: Any, names: Collection[str]) -> None:
-    """ParameterError for a design's word, TypeError for another name that is no parameter; both say which was meant."""
+    """Raise ParameterError for a design's name, TypeError for another unknown name.
+
+    Both suggest a parameter.
+    """
     parameters = inspect.signature(builder).parameters
     for name in names:
         refusal = builder.refusal(name, parameters)
@@ -86,14 +90,14 @@ def _require_parameters(builder: Any, names: Collection[str]) -> None:
 
 
 def _snake(word: str) -> str:
-    """The last part of a parameter's name: "graphExpansion.maxHops" -> "max_hops"."""
+    """The last part of a parameter's name in snake case: "graphExpansion.maxHops" -> "max_hops"."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word.rpartition(".")[2]).lower()
 
 
 def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of one query or more (and k) with its arguments checked and its queries cut, which the notes record.
+    """A method of queries (and k) that checks its arguments and cuts long queries.
 
-    No queries have no result, and nothing is prepared for them.
+    The notes record a cut. An empty batch returns [] without a call.
     """
 
     @wraps(method)
@@ -105,14 +109,10 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
             return []
         if all(len(query.text) <= MAX_CHARACTERS for query in queries):
             return method(self, queries, *k, **named_k)
-        results = method(
-            self,
-            [replace(query, text=query.text[:MAX_CHARACTERS]) for query in queries],
-            *k,
-            **named_k,
-        )
+        cut_queries = [replace(query, text=query.text[:MAX_CHARACTERS]) for query in queries]
+        results = method(self, cut_queries, *k, **named_k)
+        # `prepare` returns None; `check_retriever` reports a wrong number of results.
         if results is None or len(results) != len(queries):
-            # `prepare` has none; a wrong number of them is reported by the contract's check
             return results
         return list(map(_with_cut_noted, results, queries))
 
@@ -120,7 +120,7 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def require_queries(queries: object) -> None:
-    """TypeError: something else than a list of `Query`; it is named."""
+    """Raise TypeError unless `queries` is a list of `Query`."""
     if isinstance(queries, str) or not isinstance(queries, Sequence):
         raise TypeError(
             f"queries must be a list of Query, not {called(queries)}. Write [Query('q', 'Who?')]."
@@ -132,7 +132,7 @@ def require_queries(queries: object) -> None:
 
 
 def _with_cut_noted(result: Ranking | Trace, query: Query) -> Ranking | Trace:
-    """The ranking or trace of a query, whose notes record that the query was cut."""
+    """The ranking or trace of a query, with a note if the query was cut."""
     if len(query.text) <= MAX_CHARACTERS:
         return result
     if isinstance(result, Trace):
@@ -142,12 +142,12 @@ def _with_cut_noted(result: Ranking | Trace, query: Query) -> Ranking | Trace:
 
 
 class Component:
-    """A dataclass of parameters, which are checked when it is made."""
+    """A dataclass whose parameters are checked when it is made."""
 
-    refusal = DesignAliases("", ()).refusal  # of no design; `ALIASES` replaces it
+    refusal = DesignAliases("", ()).refusal  # no design; `ALIASES` replaces it
 
     def __new__(cls, *arguments: object, **parameters: object) -> Self:  # noqa: ARG004 - the constructor reads them
-        """Answer an unknown parameter with the name that was meant."""
+        """Refuse an unknown parameter with the name that was probably meant."""
         _require_parameters(cls, parameters)
         return super().__new__(cls)
 
@@ -156,11 +156,11 @@ class Component:
 
 
 class Retriever(Component, ABC):
-    """Finds passages for queries.
+    """A strategy that finds passages for queries.
 
-    The contract: a batch equals its queries one by one; the hits at a smaller `k` are a prefix of
-    those at a larger one; every query gets a ranking, the empty string included; a query with
-    candidates gets no other passages; the first 10,000 characters of a query are read.
+    The contract: a batch equals its queries one by one; the hits for a smaller `k` are a prefix of
+    those for a larger `k`; every query gets a ranking, even the empty string; a query with candidates
+    gets no other passages; the first 10,000 characters of a query are read.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -184,11 +184,11 @@ class Retriever(Component, ABC):
         return self.retrieve_batch([query], k)[0]
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Build what is shared by all queries and encode these, so that a timing measures only retrieval."""
+        """Build the shared parts and encode these queries, so that timings measure retrieval."""
         self.retrieve_batch(queries[:1], 1)
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """The rankings of `retrieve_batch`, with the `steps` that led to them if the system records these."""
+        """The rankings of `retrieve_batch`, with their `steps` if the system records them."""
         rankings = self.retrieve_batch(queries, max(k, self.trace_depth))
         return [
             Trace(ranking.top(k), self.steps(query, ranking))
@@ -221,27 +221,27 @@ class Retriever(Component, ABC):
 
 
 class Stage(Component, ABC):
-    """Changes rankings: reranks, expands, filters, re-orders."""
+    """A strategy that changes rankings: it reranks, expands, filters or re-orders them."""
 
     @property
     @abstractmethod
     def depth(self) -> int:
-        """How many hits of each ranking the stage reads, whatever `k` the caller wants."""
+        """The number of hits that the stage reads from each ranking, whatever `k` is."""
 
     @property
     def encodes(self) -> bool:
-        """Whether `apply` encodes texts that it finds on the way, which `Pipeline.prepare` then does beforehand."""
+        """Whether `apply` encodes texts, which `Pipeline.prepare` then does in advance."""
         return False
 
     expands = False
-    """Whether the hits read are seeds, from which `apply` searches on."""
+    """Whether `apply` searches from the input hits as seeds."""
 
     @abstractmethod
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
-        """A new ranking for each query; the rankings given have at most `depth` hits."""
+        """A new ranking for each query; the input rankings have at most `depth` hits."""
 
     def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
-        """The traces of the steps so far, extended by what `apply` makes of their first `depth` hits."""
+        """The traces after this stage, which reads the first `depth` hits."""
         rankings = self.apply(queries, [trace.ranking.top(self.depth) for trace in traces])
         name = type(self).__name__
         return [
@@ -265,35 +265,33 @@ class Pipeline(Retriever):
         return " >> ".join([repr(self.retriever), *map(repr, self.stages)])
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """Each stage reads the first `depth` hits of the step before it; `k` cuts the last one's output."""
+        """The output of the last stage; each stage reads the first `depth` hits before it."""
         return self.finish(queries, self.before.retrieve_batch(queries, self.stages[-1].depth), k)
 
     @property
     def before(self) -> Retriever:
         """All but the last stage."""
-        return (
-            Pipeline(self.retriever, self.stages[:-1]) if len(self.stages) > 1 else self.retriever
-        )
+        if len(self.stages) == 1:
+            return self.retriever
+        return Pipeline(self.retriever, self.stages[:-1])
 
     def finish(
         self, queries: Sequence[Query], rankings: Sequence[Ranking], k: int
     ) -> list[Ranking]:
-        """The last stage on the rankings of `before`, which a caller may have from an earlier run."""
+        """The output of the last stage for rankings of `before`, perhaps from an earlier run."""
         last = self.stages[-1]
-        return [
-            ranking.top(k)
-            for ranking in last.apply(queries, [ranking.top(last.depth) for ranking in rankings])
-        ]
+        inputs = [ranking.top(last.depth) for ranking in rankings]
+        return [ranking.top(k) for ranking in last.apply(queries, inputs)]
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Prepare the retriever, then every stage: with one query, or with all if a stage encodes texts."""
+        """Prepare the retriever and every stage, with all queries if a stage encodes texts."""
         self.retriever.prepare(queries)
         if any(stage.encodes for stage in self.stages):
             self.retrieve_batch(queries, 1)
         super().prepare(queries)
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """What the retriever and every stage did; the rankings are those of `retrieve_batch`."""
+        """The traces of the retriever and every stage, for the rankings of `retrieve_batch`."""
         traces = self.retriever.trace_batch(queries, max(k, self.stages[0].depth))
         for stage in self.stages:
             traces = stage.trace(queries, traces)

@@ -1,13 +1,13 @@
-"""Query -> dense hits joined with the hits of queries that the graph writes: "{seed} {neighbour}".
+"""Query -> dense hits, fused with the hits of queries from the graph, "{seed} {neighbour}".
 
 The graph-guided expansion design, after an idea of Zhu et al., "Knowledge Graph-Guided RAG", NAACL
-2025, Sec. 2.2; it searches for what the graph relates instead of walking to passages. Ours:
+2025, Sec. 2.2; it searches for related entities instead of walking to passages. Ours:
 
-- Proximity is strength / (10 · hop); at most `max_queries` are searched, which the seeds take in turn.
-- Both ranks of a passage add up only down to `dense_depth`: in two long lists a hit of both is first, however deep.
-- Rare words are no seeds. Hubs, which many passages name, are seeds only if the query names nothing else; they lead to
-  neighbours of every kind, so what these find follows the first dense hits.
-- `graph_weight` is just below 1, so that of equal ranks the question's own hit is first.
+- Proximity is strength / (10 · hop); at most `max_queries` are searched, from the seeds in turn.
+- Both ranks of a passage add up only down to `dense_depth`: otherwise a hit deep in both long lists would be first.
+- Rare words are no seeds. Hubs, which many passages name, are seeds only if the query names nothing else; they have
+  neighbours of every kind, so the hits of these follow the first dense hits.
+- `graph_weight` is just below 1, so that the question's hit precedes an expansion's hit of equal rank.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -72,11 +72,11 @@ ALIASES = DesignAliases(
         ("dense_weight", "graph_weight", "the dense ranking has weight 1"),
     ),
 )
-MIN_HUB_PASSAGES = 5  # passages that may name a seed of a small corpus
+MIN_HUB_PASSAGES = 5  # passages that may name a seed in a small corpus
 
 
 class Expansion(NamedTuple):
-    """A query that the graph wrote; `proximity`, in (0, 1], orders it, the triples of `path` join its two entities."""
+    """A query made from the graph; its proximity, in (0, 1]; the path between its entities."""
 
     text: str
     proximity: float
@@ -85,7 +85,7 @@ class Expansion(NamedTuple):
 
 @dataclass(frozen=True)
 class ExpansionNotes(Notes):
-    """The queries that the graph wrote, in order, and for each passage that they finds the first that did."""
+    """Notes: the expansion queries in order, and the first one that found each passage."""
 
     expansions: tuple[str, ...] = ()
     found_by: Mapping[str, str] = field(default_factory=dict)
@@ -94,26 +94,25 @@ class ExpansionNotes(Notes):
 @ALIASES
 @dataclass(frozen=True)
 class ExpansionQueries(LinksEntities, VectorRetriever):
-    """Dense retrieval joined by reciprocal rank with dense searches of graph-written queries.
+    """Dense retrieval, fused by reciprocal rank with dense searches of expansion queries.
 
-    A hit of an expansion carries the path of the first that finds it and, as parts of its score,
-    the number of that `expansion` in the list of the ranking's notes and its `expansion rank`
-    there, both from 1. A query that names no seed gets the dense ranking, with a note; seeds
-    without neighbours are searched by their names.
+    A hit of an expansion has the path of the first expansion that finds it. Its score parts are the
+    number of that `expansion` in the notes and its `expansion rank` there, both from 1. A query without
+    seeds gets the dense ranking, with a note; seeds without neighbours are searched by their names.
 
     Parameters
     ----------
-    hops : how far neighbours may be, 1 to 3.
-    min_weight : triples of less strength, 0 to 10, are not walked.
-    hits : passages kept of each expansion.
-    max_queries : expansions searched, nearest first, those of all_rows seed in turn.
-    graph_weight, constant : of the reciprocal rank fusion; weight / (constant + rank). The dense ranking weighs 1.
-    dense_depth : down to this dense rank a passage of both lists has both contributions; below, the greater one.
-    hub_share : entities that more than this share of the passages name, and more than five, are hubs. They are no
-        seeds beside others. If a query names only hubs, the one that fewest passages name is the seed, and what its
-        expansions find follows the first `dense_depth` dense hits.
-    no_seeds : types of entities that are no seeds; the default graph's rare words are of the type "term".
-    linker : finds the query's entities, as such or by name: `retrievers.linking.LINKERS`.
+    hops : the maximum distance of neighbours, 1 to 3.
+    min_weight : triples with less strength, 0 to 10, are not walked.
+    hits : the number of passages kept per expansion.
+    max_queries : the maximum of expansions, nearest first, from the seeds in turn.
+    graph_weight, constant : those of the reciprocal rank fusion, weight / (constant + rank). The dense weight is 1.
+    dense_depth : down to this dense rank, a passage of both lists has both contributions; below, the greater one.
+    hub_share : entities named by more than this share of the passages, and by more than five, are hubs. They are no
+        seeds beside other entities. If a query names only hubs, the rarest is the seed, and the hits of its
+        expansions follow the first `dense_depth` dense hits.
+    no_seeds : types of entities that are no seeds; the default graph's rare words have the type "term".
+    linker : finds the query's entities, an object or a name of `retrievers.linking.LINKERS`.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -133,53 +132,49 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         super().__post_init__()
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """All expansions of the batch are encoded and searched together, each text once."""
+        """Encode and search all expansions of the batch together, each text once."""
         dense = Dense(self.kb)
         links = self.entity_linker.link_batch(queries)
         seeds = list(map(self._seeds, links))
         expansions = list(map(self._expansions, seeds))
         dense_rankings = dense.retrieve_batch(queries, max(k, self.dense_depth))
-        pairs = zip(queries, expansions, strict=True)
-        searches = [
-            Query("", new.text, query.candidates) for query, written in pairs for new in written
-        ]
+        searches = []
+        for query, written in zip(queries, expansions, strict=True):
+            searches += [Query("", expansion.text, query.candidates) for expansion in written]
         hits = iter(dense.retrieve_batch(searches, self.hits))
         rankings = []
         for i, written in enumerate(expansions):
             finds = _first_finds(islice(hits, len(written)))
             ranking = dense_rankings[i].top(k)
             if written:
-                ranking = self._fuse(
-                    dense_rankings[i], written, finds, any(map(self._is_hub, seeds[i])), k
-                )
+                of_hub = any(map(self._is_hub, seeds[i]))
+                ranking = self._fuse(dense_rankings[i], written, finds, of_hub, k)
             rankings.append(replace(ranking, notes=self._notes(ranking, links[i], written, finds)))
         return rankings
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries and their expansions."""
         self.kb.encode_queries(queries)
-        texts = dict.fromkeys(
-            expansion.text for written in self.expand(queries) for expansion in written
-        )
+        expansions = chain.from_iterable(self.expand(queries))
+        texts = dict.fromkeys(expansion.text for expansion in expansions)
         self.kb.encode_queries([Query("", text) for text in texts])
         super().prepare(queries)
 
     def expand(self, queries: Sequence[Query]) -> list[list[Expansion]]:
-        """The queries that the graph writes for each query, nearest first, then the seeds' names on their own."""
+        """The expansions of each query, nearest first, then the names of the seeds."""
         require_queries(queries)
-        return [
-            self._expansions(self._seeds(links)) for links in self.entity_linker.link_batch(queries)
-        ]
+        seeds = map(self._seeds, self.entity_linker.link_batch(queries))
+        return list(map(self._expansions, seeds))
 
     def _expansions(self, seeds: Sequence[int]) -> list[Expansion]:
-        """The nearest of the first seed, of the second, …, then the next of each; a pair of entities once."""
+        """The expansions of some seeds, taken from each in turn, each pair of entities once."""
         candidates = [self._nearest(seed, self.max_queries + len(seeds)) for seed in seeds]
         chosen = _take_in_turn(candidates, self.max_queries)
         names_only = [Expansion(self.kb.graph.names[seed], 1.0, ()) for seed in seeds]
         return [*sorted(chosen, key=lambda expansion: -expansion.proximity), *names_only]
 
     def _seeds(self, links: Sequence[Link]) -> list[int]:
-        """The linked entities that are no hubs; of entities that are all hubs, the one that fewest passages name."""
+        """The linked entities that are no hubs; of hubs only, the one that fewest passages name."""
         allowed = [
             link.entity for link in links if self.kb.graph.types[link.entity] not in self.no_seeds
         ]
@@ -192,12 +187,11 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         return len(self.kb.graph.mentions.of(entity)[0])
 
     def _is_hub(self, entity: int) -> bool:
-        return self._n_passages(entity) > max(
-            MIN_HUB_PASSAGES, self.hub_share * len(self.kb.corpus)
-        )
+        limit = max(MIN_HUB_PASSAGES, self.hub_share * len(self.kb.corpus))
+        return self._n_passages(entity) > limit
 
     def _nearest(self, seed: int, limit: int) -> Iterator[tuple[frozenset[int], Expansion]]:
-        """The pairs of a seed and its neighbours, nearest first, and their expansions."""
+        """The pairs of a seed and a neighbour with their expansions, nearest first."""
         graph = self.kb.graph
         neighbourhood = graph.neighbourhood([seed], hops=self.hops, min_weight=self.min_weight)
         proximity = neighbourhood.weights / (10 * neighbourhood.hops)
@@ -215,11 +209,12 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         of_hub: bool,
         k: int,
     ) -> Ranking:
-        """The dense ranking and the passages that the expansions found, joined by reciprocal rank.
+        """The reciprocal rank fusion of the dense ranking and the expansions' passages.
 
-        If the expansions are those of a hub, the first `dense_depth` dense hits stay the first.
+        If the expansions are those of a hub, the first `dense_depth` dense hits stay first.
         """
         graph_ranks = np.arange(1.0, len(finds) + 1)
+        path_of = {row: written[number - 1].path for row, (number, _) in finds.items()}
         graph = Ranking.from_scores(
             dense.query_id,
             list(finds),
@@ -227,9 +222,7 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
             dense.ids,
             stages=("graph",),
             score_parts={"place": graph_ranks},
-            paths=TriplePaths(
-                self.kb.graph, {row: written[number - 1].path for row, (number, _) in finds.items()}
-            ),
+            paths=TriplePaths(self.kb.graph, path_of),
             notes=Notes("1 / place", "graph"),
         )
         weight = self.graph_weight
@@ -241,26 +234,21 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         fused = fuse_rankings(
             [dense, graph], (1.0, weight), k, constant=self.constant, counted=counted
         )
-        numbers, ranks = (
-            np.array([finds.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()])
-            .reshape(-1, 2)
-            .T
-        )
-        return replace(
-            fused, score_parts={**fused.score_parts, "expansion": numbers, "expansion rank": ranks}
-        )
+        places = [finds.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]
+        numbers, ranks = np.array(places).reshape(-1, 2).T
+        parts = {**fused.score_parts, "expansion": numbers, "expansion rank": ranks}
+        return replace(fused, score_parts=parts)
 
     def _counted(
         self, dense_rows: IntArray, graph_rows: IntArray, weight: float, depth: int
     ) -> tuple[BoolArray, BoolArray]:
-        """Which hits of both lists count: beyond the dense rank `depth`, a passage of both only by its better rank."""
+        """Masks of the counted hits: beyond `depth`, a common passage counts by its better rank."""
         _, dense_places, graph_places = np.intersect1d(dense_rows, graph_rows, return_indices=True)
         deep = dense_places >= depth
         dense_places = dense_places[deep]
         graph_places = graph_places[deep]
-        graph_is_better = weight / (self.constant + graph_places + 1) > 1 / (
-            self.constant + dense_places + 1
-        )
+        graph_scores = weight / (self.constant + graph_places + 1)
+        graph_is_better = graph_scores > 1 / (self.constant + dense_places + 1)
         dense_counts = np.ones(len(dense_rows), dtype=bool)
         graph_counts = np.ones(len(graph_rows), dtype=bool)
         dense_counts[dense_places[graph_is_better]] = False
@@ -293,15 +281,14 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         )
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """Whether the query named a seed, and whether an expansion query finds the passage; dense hits pass."""
+        """The steps: a seed, and an expansion that finds the passage; dense hits pass all steps."""
         all_rows = np.arange(len(self.kb.corpus))
         unread = f"not among the first {self.dense_depth} dense hits, and "
         unfound = f"{unread}not among the first {self.hits} of any expansion query"
         dense_rankings = Dense(self.kb).retrieve_batch(queries, self.dense_depth)
+        rankings = self.retrieve_batch(queries, len(all_rows))
         traces = []
-        for dense, ranking in zip(
-            dense_rankings, self.retrieve_batch(queries, len(all_rows)), strict=True
-        ):
+        for dense, ranking in zip(dense_rankings, rankings, strict=True):
             notes = ranking.notes.find(ExpansionNotes) or ExpansionNotes()
             finds = [self.kb.corpus.row(passage_id) for passage_id in notes.found_by]
             linked = all_rows
@@ -319,7 +306,7 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
 def _take_in_turn(
     candidates: Sequence[Iterator[tuple[frozenset[int], Expansion]]], limit: int
 ) -> list[Expansion]:
-    """The next expansion of each list in turn, each pair of entities once, until there are `limit`."""
+    """The next expansion of each list in turn, each pair of entities once, at most `limit`."""
     waiting = deque(candidates)
     chosen: dict[frozenset[int], Expansion] = {}
     while waiting and len(chosen) < limit:
@@ -333,7 +320,7 @@ def _take_in_turn(
 
 
 def _first_finds(rankings: Iterable[Ranking]) -> dict[int, tuple[int, int]]:
-    """Corpus row -> the number of the first ranking that holds it and its rank there, both from 1; in that order."""
+    """Corpus row -> the number of the first ranking with it, and its rank there, both from 1."""
     finds: dict[int, tuple[int, int]] = {}
     for number, ranking in enumerate(rankings, start=1):
         for rank, row in enumerate(ranking.rows.tolist(), start=1):

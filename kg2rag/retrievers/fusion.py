@@ -38,20 +38,20 @@ RRF_CONSTANT = 60.0  # the k of [1]
 
 @dataclass(frozen=True)
 class FusionNotes(Notes):
-    """How rankings were joined; their notes are the inputs, in order."""
+    """Notes of a fusion: its method; the notes of its rankings are the inputs, in order."""
 
     method: str = "rrf"
 
 
 @dataclass(frozen=True)
 class Fusion(Retriever):
-    """Retrievers joined; build one with `fuse`.
+    """A fusion of retrievers; `fuse` makes one.
 
     Parameters
     ----------
     weights : one for each retriever, at least 0 and not all 0.
     method : "rrf" [1], weight / (constant + rank); "sum" or "max" of weight × min-max scaled scores [2].
-    depth : hits read from each retriever, whatever `k` the caller wants.
+    depth : the number of hits read from each retriever, whatever `k` is.
     constant : the k of [1].
     """
 
@@ -86,7 +86,7 @@ class Fusion(Retriever):
             retriever.prepare(queries)
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """The union of the members' rankings, and of the hits that were read of them."""
+        """The steps: the union of the members' rankings, and the hits read from them."""
         member_traces = [
             member.trace_batch(queries, max(k, self.depth)) for member in self.retrievers
         ]
@@ -111,7 +111,7 @@ def fuse(
     depth: int = 100,
     constant: float = RRF_CONSTANT,
 ) -> Fusion:
-    """Join retrievers into one, with equal weights by default. See `Fusion`."""
+    """The fusion of some retrievers, with equal weights by default; see `Fusion`."""
     for place, member in enumerate(retrievers, start=1):
         if not isinstance(member, Retriever):
             raise TypeError(
@@ -127,35 +127,35 @@ def fuse(
 
 
 class Method(ABC):
-    """How the hits of a ranking count in a fusion, and how the contributions of several rankings are joined."""
+    """A method of fusion: the contribution of a ranking's hits, and the join of contributions."""
 
     part: ClassVar[str]
-    """What is read of a hit: the part of its score is called "{name of the ranking} {part}"."""
+    """The value read from a hit; the score part is named "{name of the ranking} {part}"."""
 
     @abstractmethod
     def values(self, ranking: Ranking) -> FloatArray:
-        """(n_hits,) what is read of each hit of a ranking."""
+        """(n_hits,) the value of each hit of a ranking."""
 
     @abstractmethod
     def contributions(self, values: FloatArray, weight: float) -> FloatArray:
-        """(n_hits,) what a ranking of some weight contributes to the score of each hit."""
+        """(n_hits,) the contribution of each hit of a ranking with a weight."""
 
     @abstractmethod
     def term(self, name: str, weight: float) -> str:
-        """The contribution as a formula of the part "{name} {part}"."""
+        """The contribution as a formula over the part "{name} {part}"."""
 
     def join(self, contributions: FloatArray) -> FloatArray:
-        """(n_rankings, n_rows) contributions, NaN for a row that a ranking lacks -> (n_rows,) scores: their sum."""
+        """(n_rows,) the sums of contributions, (n_rankings, n_rows); NaN marks a missing row."""
         return np.asarray(np.nan_to_num(contributions, nan=0.0).sum(axis=0))
 
     def formula(self, fused: Sequence[FusedRanking]) -> PerStage:
-        """The formula of a fused score, of the terms of the rankings."""
+        """The formula of a fused score, from the terms of the rankings."""
         return " + ".join(ranking.term for ranking in fused)
 
 
 @dataclass(frozen=True)
 class ReciprocalRank(Method):
-    """weight / (constant + rank), summed [1]; ranks count from 1."""
+    """The sum of weight / (constant + rank) [1]; ranks count from 1."""
 
     constant: float = RRF_CONSTANT
     part: ClassVar[str] = "rank"
@@ -174,7 +174,10 @@ class ReciprocalRank(Method):
 
 
 def min_max(values: FloatArray, low: float | None = None, high: float | None = None) -> FloatArray:
-    """Scaled to [0, 1], from the least or `low` to the greatest or `high`; all 1 if these are equal."""
+    """The values scaled to [0, 1] by their minimum and maximum, or by `low` and `high`.
+
+    All are 1 if minimum and maximum are equal.
+    """
     if low is None:
         low = values.min(initial=np.inf)
     if high is None:
@@ -185,7 +188,7 @@ def min_max(values: FloatArray, low: float | None = None, high: float | None = N
 
 
 class ScaledSum(Method):
-    """Weight × score, min-max scaled within each ranking [2], summed."""
+    """The sum of weight × score, min-max scaled within each ranking [2]."""
 
     part = "scaled"
 
@@ -203,22 +206,22 @@ class ScaledSum(Method):
 
 
 class ScaledMaximum(ScaledSum):
-    """The greatest of the weighted, scaled scores."""
+    """The maximum of the weighted, scaled scores."""
 
     def join(self, contributions: FloatArray) -> FloatArray:
-        """The greatest contribution of each row."""
+        """The maximum contribution of each row."""
         return np.asarray(np.nan_to_num(contributions, nan=0.0).max(axis=0))
 
     def formula(self, fused: Sequence[FusedRanking]) -> PerStage:
-        """Stage -> the term of the ranking that it belongs to: the greatest contribution is the score."""
+        """Stage -> the term of its ranking, whose contribution is the maximum."""
         return {label: ranking.term for ranking in fused for label in ranking.labels}
 
 
 class FusedRanking(NamedTuple):
-    """A ranking as it enters a fusion; every array is (n_rows,), of the rows of all rankings together.
+    """A ranking within a fusion; all arrays are (n_rows,), over the rows of all rankings.
 
-    `labels` : the stages of its hits in the fused ranking. `contributions`, `score_parts` : NaN for missing rows.
-    `stage_codes` : of each row, which of `labels` it has.
+    `labels` : the stages of its hits in the fused ranking. `contributions`, `score_parts` : NaN for
+    missing rows. `stage_codes` : the index of each row's label in `labels`.
     """
 
     term: str
@@ -237,7 +240,7 @@ def _fused_ranking(
     rows: IntArray,
 ) -> FusedRanking:
     positions = np.searchsorted(rows, ranking.rows)
-    values, scores = np.full((2, len(rows)), np.nan)  # NaN, not 0: min-max gives the last hit 0
+    values, scores = np.full((2, len(rows)), np.nan)  # NaN, since 0 is the scaled last hit
     stage_codes = np.zeros(len(rows), dtype=np.int64)
     if ranking.stage_codes is not None:
         stage_codes[positions] = ranking.stage_codes
@@ -253,7 +256,7 @@ def _fused_ranking(
 
 
 def _unique_names(rankings: Sequence[Ranking]) -> list[str]:
-    """The first stage of each ranking; a repeated one is numbered: "dense", "bm25", "dense 2"."""
+    """The first stage of each ranking; repeated names are numbered: "dense", "bm25", "dense 2"."""
     stages = [ranking.stages[0] or "ranking" for ranking in rankings]
     names = []
     for position, stage in enumerate(stages):
@@ -270,16 +273,16 @@ def fuse_rankings(
     constant: float = RRF_CONSTANT,
     counted: Sequence[BoolArray] | None = None,
 ) -> Ranking:
-    """Fuse rankings of one query; each goes by the name of its first stage, numbered if two share one.
+    """The fusion of rankings of one query; each is named by its first stage, see `_unique_names`.
 
-    The stage of a fused hit is its stage in the ranking that contributed most (the first on a tie):
-    that ranking's name or, beyond its first stage, such as "walk: dense". Its path is the first
-    that is not empty. Its parts are, of each ranking that holds it, the contribution ("dense"), the
-    score there ("dense score") and what is read of that ("dense rank", or "dense scaled"). Their
-    notes are kept as inputs.
+    The stage of a fused hit is its stage in the ranking with the largest contribution (the first on a
+    tie): the name of that ranking or, for a later stage, such as "walk: dense". Its path is the first
+    non-empty one. Its score parts are, for each ranking with the hit, the contribution ("dense"), the
+    score there ("dense score"), and the rank or scaled score ("dense rank", "dense scaled"). The notes
+    of the rankings are kept as inputs.
 
-    `counted` : of each ranking, (n_hits,) whether a hit contributes; by default all do. Every passage needs one that
-    does. The parts of a hit have nothing of a ranking in which it does not count.
+    `counted` : for each ranking, (n_hits,) whether a hit contributes; by default all do. Every passage
+    needs a contribution. A hit has no score parts from a ranking in which it does not count.
     """
     methods = {"max": ScaledMaximum(), "rrf": ReciprocalRank(constant), "sum": ScaledSum()}
     fusion_method = methods[method]
@@ -314,20 +317,19 @@ def _sources(fused: Sequence[FusedRanking], rankings: Sequence[Ranking]) -> dict
     """Label of a fused ranking -> the source of its hits."""
     source_of: dict[str, str] = {}
     for fused_ranking, ranking in zip(fused, rankings, strict=True):
-        source_of |= zip(
-            fused_ranking.labels, map(sources(ranking).__getitem__, ranking.stages), strict=True
-        )
+        stage_sources = [sources(ranking)[stage] for stage in ranking.stages]
+        source_of |= zip(fused_ranking.labels, stage_sources, strict=True)
     return source_of
 
 
 def held_by(ranking: Ranking, stage: str) -> BoolArray | None:
-    """(n_hits,) whether each hit of a fused ranking was in the ranking of that name; None if there was none."""
+    """(n_hits,) whether a fused hit was in the ranking named `stage`; None without that ranking."""
     scores = ranking.score_parts.get(f"{stage} score")
     return None if scores is None else ~np.isnan(scores)
 
 
 def _stage_codes(fused: Sequence[FusedRanking], contributions: FloatArray) -> IntArray:
-    """(n_rows,) the stage of each row in the ranking that contributed most, among the labels of all rankings."""
+    """(n_rows,) the index of each row's stage, that of its largest contribution, in all labels."""
     n_rows = contributions.shape[1]
     if not n_rows:
         return np.empty(0, dtype=np.int64)

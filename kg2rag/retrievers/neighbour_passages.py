@@ -1,4 +1,4 @@
-"""A query's entities -> the entities around them -> the passages that name those: what several designs share."""
+"""A query's entities -> their neighbours -> the passages that name these: shared by designs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kg2rag.types import IntArray, Query, check
 
 
 class LinksEntities:
-    """A component with the parameter `linker`, an object or a name; a name that is not known is refused at once."""
+    """A component with the parameter `linker`, an object or a name; unknown names are refused."""
 
     kb: KnowledgeBase
     linker: str | Linker | None
@@ -28,7 +28,7 @@ class LinksEntities:
 
     @cached_property
     def entity_linker(self) -> Any:
-        """The linker itself; None if the component has none."""
+        """The linker; None if the component has none."""
         return linking.of(self.linker, self.kb)
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
@@ -38,15 +38,15 @@ class LinksEntities:
 
 
 def components(kb: KnowledgeBase) -> Components:
-    """Which entities of the graph lead to which, and the passages that name them."""
+    """The connected components of the graph, with the passages that name their entities."""
     return kb.cached("components", lambda: Components.of_graph(kb.graph))
 
 
 class Related(NamedTuple):
     """An entity near one of the query's.
 
-    `strength`, in (0, 1]: its path's weakest / 10; `confidence`, in (0, 1]: the link's · the path's
-    least.
+    `strength`, in (0, 1] : the minimum strength on its path, / 10. `confidence`, in (0, 1] : that of the
+    link times the minimum on the path.
     """
 
     entity: int
@@ -62,19 +62,19 @@ def related_entities(
     by: Callable[[Related], float],
     **options: Any,
 ) -> list[Related]:
-    """The entities around the query's, each once as `by` has it highest; the highest first, then the first reached.
+    """The neighbours of a query's entities, each once with its highest `by`, in descending order.
+
+    Ties are in the order of the search.
 
     `options` : `limit` and `min_weight` of `KnowledgeGraph.neighbours`, for each of the query's entities.
     """
     best: dict[int, Related] = {}
     for link in links:
-        for near in kb.graph.neighbours([link.entity], hops=hops, **options)[
-            : options.get("limit")
-        ]:
+        neighbours = kb.graph.neighbours([link.entity], hops=hops, **options)
+        for near in neighbours[: options.get("limit")]:
             path_confidence = min(kb.graph.triple(index).confidence for index in near.path)
-            related = Related(
-                near.entity, near.weight / 10, link.confidence * path_confidence, near.path
-            )
+            confidence = link.confidence * path_confidence
+            related = Related(near.entity, near.weight / 10, confidence, near.path)
             if near.entity not in best or by(related) > by(best[near.entity]):
                 best[near.entity] = related
     return sorted(best.values(), key=lambda near: -by(near))
@@ -86,7 +86,7 @@ def described_entities(kb: KnowledgeBase) -> DenseIndex:
 
 
 def entity_descriptions(kb: KnowledgeBase) -> list[str]:
-    """Each entity as "name: description", or its name if nothing describes it."""
+    """The entities as "name: description", or as the name without a description."""
     texts = []
     for name, description in zip(kb.graph.names, kb.graph.descriptions, strict=True):
         texts.append(f"{name}: {description}" if description else name)
@@ -96,7 +96,7 @@ def entity_descriptions(kb: KnowledgeBase) -> list[str]:
 def passages_naming(
     kb: KnowledgeBase, entity: int, mask: IntArray | None
 ) -> tuple[IntArray, IntArray]:
-    """The passages that name an entity, of those that may count, and how often each does."""
+    """The passages that name an entity, within `mask`, and the number of mentions in each."""
     rows, counts = kb.graph.mentions.of(entity)
     if mask is not None:
         is_candidate = np.isin(rows, mask)

@@ -1,11 +1,10 @@
-"""Query -> passages that hold a name spelt like one of the query's: typos, partial names, codes, wildcards, regexes.
+"""Query -> passages with similarly spelt names: typos, partial names, codes, wildcards, regexes.
 
 The dynamic hybrid design's third dimension: trigrams find candidates, Levenshtein similarity scores
-them, exact substrings rank first. Ours: which words of a question are looked up (`terms`), how
-several of them add up, and that a format given by an example ("keys like sk-proj-xxxx",
-`text.code_names`) is matched as a regular expression. `/regex/` is matched by RE2, in time linear
-in the text [1], so that no pattern hangs and no clock decides what fails. What no engine could
-read, such as the path /usr/lib(x/, is looked up as it is written.
+them, exact substrings rank first. Ours: the choice of words to look up (`terms`), their sum, and the
+conversion of an example of a format ("keys like sk-proj-xxxx", `text.code_names`) to a regular
+expression. RE2 matches `/regex/` in time linear in the text [1], so that no pattern hangs and no
+time limit is needed. Invalid expressions, such as the path /usr/lib(x/, are looked up as text.
 
 [1] Cox, "Regular Expression Matching Can Be Simple And Fast", 2007.
 """
@@ -39,26 +38,23 @@ from kg2rag.types import (
 
 COLOUR = "#56B4E9"  # in plots
 
-NEAR_SIMILARITY = (
-    # how like a match must be to a word that the corpus knows, and to words written together: no
-    # typos
-    0.85
-)
-# adjacent words that are tried as one name, at most: `streaming text response`
+# The minimum similarity to a word of the corpus, and to joined words: no typos.
+NEAR_SIMILARITY = 0.85
+# The maximum of adjacent words that are looked up as one name: `streaming text response`.
 MAX_JOINED_WORDS = 4
-MAX_WORDS = 200  # of a query that are read
-MAX_WILDCARDS = 4  # in one query, at most
-MAX_REGEX_CHARACTERS = 1000  # characters; RE2's time grows with pattern × text
+MAX_WORDS = 200  # words of a query that are read
+MAX_WILDCARDS = 4  # wildcards of a query that are read
+MAX_REGEX_CHARACTERS = 1000  # RE2's time grows with pattern × text
 _REGEX = re.compile(r"/(.+)/(i?)", re.DOTALL)
-# RE2, of what is no expression to any engine
+# RE2's messages about text that is an expression in no engine.
 _UNREADABLE = ("missing", "unexpected", "no argument", "trailing")
 _EDGES = "\"'`()[]{},;:?!."
-DEFINES = 0.01  # more strength for a term that the passage defines
-VERBATIM = 0.02  # and for one in the query's very spelling
+DEFINES = 0.01  # additional strength of a term that the passage defines
+VERBATIM = 0.02  # additional strength of a term in the query's exact spelling
 
 
 class Match(NamedTuple):
-    """A term of the corpus that one of the query's matched."""
+    """A match: a term of the query and a term of the corpus."""
 
     term: str
     matched: str
@@ -68,7 +64,7 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class PatternNotes(Notes):
-    """The terms looked up, how many were left out, and for each hit the terms of the corpus that matched."""
+    """Notes: the terms looked up, the number left out, and the matched terms of each hit."""
 
     terms: tuple[str, ...] = ()
     terms_left_out: int = 0
@@ -76,7 +72,7 @@ class PatternNotes(Notes):
 
 
 class Term(NamedTuple):
-    """What a query looks up: `priority` orders terms, least first; a match needs `min_similarity`."""
+    """A term to look up; `priority` is ascending, `min_similarity` is that of a match."""
 
     key: str
     text: str
@@ -85,7 +81,7 @@ class Term(NamedTuple):
 
 
 class TermMatches(NamedTuple):
-    """What one term of the query matched: its rarity; the rows, ascending, and of each the best match."""
+    """The matches of a query term: its rarity, the rows, ascending, and their best match."""
 
     term: str
     rarity: float
@@ -95,7 +91,7 @@ class TermMatches(NamedTuple):
     similarities: FloatArray
 
     def positions(self, rows: IntArray) -> IntArray:
-        """The position of each of some rows in `rows`; -1 of one that does not match."""
+        """The position of each of some rows in `rows`; -1 for rows that do not match."""
         positions = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
         return np.where(self.rows[positions] == rows, positions, -1)
 
@@ -104,18 +100,18 @@ class TermMatches(NamedTuple):
 class Pattern(Retriever):
     """Fuzzy, partial and exact matching of names.
 
-    A hit's score sums, over the terms looked up, rarity × strength of the best match. Rarity is
-    ln(1 + N/df) of the best-matching key; strength is 2 for the same name, 1 + the term's share of
-    the name if it is part of one, else the similarity. `score_parts`: the best similarity and
-    strength, the number of terms matched, and as "term 1" and so on the strength of each; the notes
-    list the terms and for each hit the terms of the corpus that matched.
+    The score of a hit is the sum over terms of rarity × strength of the best match. Rarity is
+    ln(1 + N/df) of the best-matching key. Strength is 2 for an equal name, 1 + the term's share of a
+    name that contains it, else the similarity. `score_parts` are the best similarity and strength, the
+    number of matched terms, and the strength of each term as "term 1" and so on. The notes list the
+    terms, and the matched terms of the corpus for each hit.
 
     Parameters
     ----------
-    min_similarity : 1 - edit distance / longer length that a match needs, in (0, 1].
-    limit : keys kept of each term looked up, best first.
-    max_share : a plain word that a larger share of the passages has is not looked up by itself.
-    max_terms : terms looked up, at most: names first, then the rarest.
+    min_similarity : the minimum of 1 - edit distance / maximum length, in (0, 1].
+    limit : the number of best keys kept per term.
+    max_share : plain words in a larger share of the passages are not looked up by themselves.
+    max_terms : the maximum of terms: names first, then the rarest.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -125,20 +121,21 @@ class Pattern(Retriever):
     max_terms: Count = 24
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """Each query by itself: as a regular expression or a format, with its wildcards, or by its terms."""
+        """Search each query as a regular expression, a format, wildcards, or terms."""
         return [
             self._search(query, mask, k)
             for query, mask in zip(queries, self.kb.candidates(queries), strict=True)
         ]
 
     def terms(self, text: str) -> tuple[dict[str, float], int]:
-        """What a query looks up and how similar a match must be; and how many terms and words were left out.
+        """The terms of a query with their minimum similarity, and the number of omitted terms.
 
-        A query of one word looks that up. Of a longer one: words spelt like names; words that no
-        passage knows (a typo), or that few do; and each run of up to `MAX_JOINED_WORDS` adjacent
-        words written together, for the names it may spell. Words that the corpus knows, and joined
-        ones, must match from `NEAR_SIMILARITY` up. Terms beyond `max_terms` and words beyond
-        `MAX_WORDS` are left out.
+        Omitted are terms beyond `max_terms` and words beyond `MAX_WORDS`.
+
+        The term of a single word is the word. The terms of a longer query are words spelt like
+        names, words of no passage (typos) or of few, and each run of up to `MAX_JOINED_WORDS`
+        adjacent words, joined. Words of the corpus, and joined words, need a similarity of at least
+        `NEAR_SIMILARITY`.
         """
         words = [surface for surface, _ in surfaces(text) if key(surface)]
         if len(words) == 1:
@@ -152,19 +149,15 @@ class Pattern(Retriever):
         return {term.text: term.min_similarity for term in ordered[: self.max_terms]}, left_out
 
     def _single_words(self, words: Sequence[str]) -> Iterator[Term]:
-        """The words spelt like names, and the other words that no passage or few have."""
+        """The words spelt like names, and other words of no passage or of few."""
         most = self.max_share * len(self.kb.corpus)
         for word in dict.fromkeys(words):
             frequency = self.kb.trigram.document_frequency(key(word))
             if looks_like_name(word):
                 yield Term(key(word), word, (0, frequency), self.min_similarity)
             elif key(word) not in FUNCTION_WORDS and len(key(word)) > 1 and frequency <= most:
-                yield Term(
-                    key(word),
-                    word,
-                    (2, frequency),
-                    NEAR_SIMILARITY if frequency else self.min_similarity,
-                )
+                min_similarity = NEAR_SIMILARITY if frequency else self.min_similarity
+                yield Term(key(word), word, (2, frequency), min_similarity)
 
     def _search(self, query: Query, mask: IntArray | None, k: int) -> Ranking:
         expression = _expression(query.text)
@@ -172,21 +165,14 @@ class Pattern(Retriever):
             return self._by_regex(query, *expression, mask, k)
         wildcards, text = _wildcards(query.text.strip())
         terms, left_out = self.terms(text)
-        looked_up = [
-            *map(self._fitting, wildcards),
-            *(self._alike(*term) for term in terms.items()),
-        ]
+        looked_up = [self._fitting(wildcard) for wildcard in wildcards]
+        looked_up += [self._alike(*term) for term in terms.items()]
         matches = {}
         for place, term_matches in enumerate(looked_up, start=1):
             if term_matches is not None:
                 matches[f"term {place}"] = term_matches
-        return self._ranking(
-            query,
-            matches,
-            mask,
-            k,
-            PatternNotes(terms=(*wildcards, *terms), terms_left_out=left_out),
-        )
+        notes = PatternNotes(terms=(*wildcards, *terms), terms_left_out=left_out)
+        return self._ranking(query, matches, mask, k, notes)
 
     def _alike(self, term: str, min_similarity: float) -> TermMatches | None:
         index = self.kb.trigram
@@ -196,12 +182,12 @@ class Pattern(Retriever):
         for position in np.flatnonzero(strengths == 2):
             if index.terms[int(names[position])].as_py() == term:
                 strengths[position] += VERBATIM
-        return self._matches(
-            term, names, strengths, similar.similarities[key_of], index.key_df[similar.keys[:1]]
-        )
+        similarities = similar.similarities[key_of]
+        frequencies = index.key_df[similar.keys[:1]]
+        return self._matches(term, names, strengths, similarities, frequencies)
 
     def _fitting(self, wildcard: str) -> TermMatches | None:
-        """The names that a wildcard fits: the shorter, the nearer to what was written."""
+        """The names that match a wildcard; shorter names are more similar."""
         index = self.kb.trigram
         names = index.matching(wildcard)
         lengths = np.array([len(name) for name in index.terms.take(pa.array(names)).to_pylist()])
@@ -217,7 +203,7 @@ class Pattern(Retriever):
         similarities: FloatArray,
         frequencies: IntArray,
     ) -> TermMatches | None:
-        """The passages that hold some names, each with the best of them; None if there is no name."""
+        """The passages with some names, each with its best match; None without names."""
         if not len(names):
             return None
         rows, name_of, defines = self.kb.trigram.postings(names)
@@ -238,7 +224,7 @@ class Pattern(Retriever):
         k: int,
         notes: PatternNotes,
     ) -> Ranking:
-        """The passages that matched anything; their part "term 2" is how strongly the second term matched."""
+        """The ranking of the matching passages; the part "term 2" is the second term's strength."""
         scores = np.zeros(len(self.kb.corpus))
         for term_matches in matches.values():
             scores[term_matches.rows] += term_matches.rarity * term_matches.strengths
@@ -252,23 +238,19 @@ class Pattern(Retriever):
             stages=("pattern",),
             score_parts=_score_parts(rows, matches),
         ).top(k)
-        formula = " + ".join(
-            f"{number(term_matches.rarity)} · {part}" for part, term_matches in matches.items()
-        )
+        terms = [f"{number(match.rarity)} · {part}" for part, match in matches.items()]
         matched = self._matched(ranking, matches.values())
-        return replace(
-            ranking, notes=replace(notes, formula=formula, source="pattern", matched=matched)
-        )
+        notes = replace(notes, formula=" + ".join(terms), source="pattern", matched=matched)
+        return replace(ranking, notes=notes)
 
     def _matched(
         self, ranking: Ranking, matches: Iterable[TermMatches]
     ) -> dict[str, tuple[Match, ...]]:
-        """Passage id -> the names that matched, of each hit."""
+        """Passage id -> the matches, for each hit."""
         matched: dict[str, tuple[Match, ...]] = dict.fromkeys(ranking.passage_ids, ())
         for term_matches in matches:
-            for passage_id, position in zip(
-                matched, term_matches.positions(ranking.rows).tolist(), strict=True
-            ):
+            positions = term_matches.positions(ranking.rows).tolist()
+            for passage_id, position in zip(matched, positions, strict=True):
                 if position >= 0:
                     name = self.kb.trigram.terms[int(term_matches.names[position])].as_py()
                     strength = float(term_matches.strengths[position])
@@ -301,7 +283,10 @@ class Pattern(Retriever):
 
 
 def _score_parts(rows: IntArray, matches: Mapping[str, TermMatches]) -> dict[str, FloatArray]:
-    """The strength of each term in each passage, NaN if it does not match; the best of them, and how many match."""
+    """The score parts of some passages: strength per term, the best ones, number of matches.
+
+    The strength of a term that does not match is NaN.
+    """
     parts: dict[str, FloatArray] = {}
     similarities = []
     for part, term_matches in matches.items():
@@ -317,9 +302,9 @@ def _score_parts(rows: IntArray, matches: Mapping[str, TermMatches]) -> dict[str
 
 
 def _expression(text: str) -> tuple[str, str] | None:
-    """The regular expression that a query is, or describes by an example, and its flag; None for words.
+    """The regular expression and flag of a query, given directly or by an example; else None.
 
-    A query that was cut ends anywhere, with a slash, too: it is no expression.
+    A query that was cut is no expression, even if it ends with a slash.
     """
     is_cut = len(text) >= MAX_CHARACTERS
     written = None if is_cut else slashed(text.strip())
@@ -330,23 +315,25 @@ def _expression(text: str) -> tuple[str, str] | None:
 
 
 def _wildcards(text: str) -> tuple[list[str], str]:
-    """The first `MAX_WILDCARDS` words with a `*` beside letters, and the text without any word that has a `*`."""
+    """The first `MAX_WILDCARDS` words with a `*` beside letters; the text without `*` words."""
     words = text.split()
     wildcards = [word.strip(_EDGES) for word in words if "*" in word and word.strip(_EDGES + "*")]
-    return list(dict.fromkeys(wildcards))[:MAX_WILDCARDS], " ".join(
-        word for word in words if "*" not in word
-    )
+    text_without = " ".join(word for word in words if "*" not in word)
+    return list(dict.fromkeys(wildcards))[:MAX_WILDCARDS], text_without
 
 
 def _joined_words(words: Sequence[str]) -> Iterator[Term]:
-    """The names that adjacent words may spell: `streaming text response`; the longest first."""
+    """The terms of joined adjacent words, longest first, such as `streaming text response`."""
     for run in _runs(words):
         joined = "".join(map(key, run))
         yield Term(joined, " ".join(run), (1, -len(joined)), NEAR_SIMILARITY)
 
 
 def _runs(words: Sequence[str]) -> Iterable[Sequence[str]]:
-    """All words if they are few, and two to `MAX_JOINED_WORDS` adjacent ones that are not all function words."""
+    """All words of a short text, and runs of 2 to `MAX_JOINED_WORDS` words.
+
+    Runs of function words only are left out.
+    """
     if MAX_JOINED_WORDS < len(words) <= WHOLE:
         yield words
     for length in range(MAX_JOINED_WORDS, 1, -1):
@@ -357,7 +344,7 @@ def _runs(words: Sequence[str]) -> Iterable[Sequence[str]]:
 
 
 def slashed(text: str) -> tuple[str, str] | None:
-    """The expression of `/…/` or `/…/i` and "i" if it folds case; None for any other text, such as a path.
+    """The expression and flag of `/…/` or `/…/i`; None for other texts, such as paths.
 
     >>> slashed("/use[A-Z]/i"), slashed("/usr/lib(x/")
     (('use[A-Z]', 'i'), None)
@@ -374,12 +361,10 @@ def _compiled(pattern: str, flag: str) -> tuple[re.Pattern[str] | None, str]:
     if len(pattern) > MAX_REGEX_CHARACTERS:
         return None, f"it has {len(pattern)} characters, of at most {MAX_REGEX_CHARACTERS}"
     options = re2.Options()
-    options.log_errors, options.case_sensitive, options.max_mem, options.never_capture = (
-        False,
-        not flag,
-        1 << 20,
-        True,
-    )
+    options.log_errors = False
+    options.case_sensitive = not flag
+    options.max_mem = 1 << 20
+    options.never_capture = True
     try:
         return re2.compile(pattern, options), ""
     except re2.error as error:

@@ -1,4 +1,4 @@
-"""The catalogue: name -> how to build that system over a knowledge base; docs/extending.md says how to add one."""
+"""The catalogue: name -> builder of the system; docs/extending.md describes how to add one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kg2rag.retrievers.system_parts import workloads
 from kg2rag.text.registry import Registry
 from kg2rag.types import checked
 
-COLOUR = "#8C6BB1"  # in plots, of the systems that this file makes of others
+COLOUR = "#8C6BB1"  # of the systems in this file, in plots
 
 
 @checked
@@ -40,7 +40,7 @@ def hybrid(
 def rerank(
     kb: KnowledgeBase, *, retriever: str = "bm25", reranker: str = "bi-encoder", depth: int = 100
 ) -> Pipeline:
-    """Another system's hits in the order of a reranker: a name of `rerankers.RERANKERS`, or a cross-encoder."""
+    """Another system's hits, reranked by a name of `rerankers.RERANKERS` or a cross-encoder."""
     return build(retriever, kb) >> Rerank(kb, reranker=named(reranker, kb), depth=depth)
 
 
@@ -95,7 +95,7 @@ def parameters(name: str) -> dict[str, object]:
 
 
 def colour(name: str) -> str | None:
-    """The colour of a system in plots: `COLOUR` of its file; None if it has none, or for an unknown system."""
+    """The colour of a system in plots, `COLOUR` of its file; None if there is none."""
     if name not in SYSTEMS.entries:
         return None
     return getattr(sys.modules[SYSTEMS.entry(name).__module__], "COLOUR", None)
@@ -111,23 +111,22 @@ def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
 
 
 def recommended(kb: KnowledgeBase, name: str | None = None) -> Retriever:
-    """The named system, or `mention_chains`, over the triples of a graph that was brought."""
+    """The named system, or `mention_chains`; it walks the triples of a graph that was brought."""
     if name is not None:
         return build(name, kb)
-    return build(
-        "mention_chains", kb, triple_weight=1.0 if isinstance(kb.source, EntityMatching) else 0.0
-    )
+    triple_weight = 1.0 if isinstance(kb.source, EntityMatching) else 0.0
+    return build("mention_chains", kb, triple_weight=triple_weight)
 
 
 def announce_recommended(kb: KnowledgeBase, name: str | None = None) -> Retriever:
-    """What `kb.retrieve` asks: `recommended`, whose cost is printed on stderr."""
+    """The system of `kb.retrieve`: `recommended`, with its cost printed on stderr."""
     system = recommended(kb, name)
     announce("Before the first answer", workloads(system, ()))
     return system
 
 
 def label(system: object) -> str:
-    """The default name of a system: its name in the catalogue, else its class; of several, joined."""
+    """The default name of a system: its catalogue name, else its class; members are joined."""
     members = getattr(system, "retrievers", ())
     if members:
         return "+".join(map(label, members))
@@ -139,7 +138,7 @@ def label(system: object) -> str:
 
 
 def labelled(systems: Iterable[str]) -> dict[str, str]:
-    """Name -> system, of systems and of variants of one: ["dense", "far=graph_augmented(hops=2)"], in that order.
+    """Name -> system, from systems and variants, ["dense", "far=graph_augmented(hops=2)"].
 
     A system without a name is called as it is written, "bm25(k1=1.2)" bm25-k1-1.2 and
     "my.module:Class" Class. ValueError: a name twice, or one that belongs to another system.
@@ -160,13 +159,12 @@ def labelled(systems: Iterable[str]) -> dict[str, str]:
 
 
 def _named(text: str) -> tuple[str, str]:
-    """The name and the system of "name=system", or of a system, perhaps with parameters, that has no name."""
+    """The name and the system of "name=system", or of a system without a name."""
     name, equals, system = (part.strip() for part in text.partition("="))
     if "(" in name or not equals:
         module, bracket, parameters = text.partition("(")
-        return re.sub(r"[^\w.+]+", "-", module.rpartition(":")[2] + bracket + parameters).strip(
-            "-"
-        ), text
+        spelling = f"{module.rpartition(':')[2]}{bracket}{parameters}"
+        return re.sub(r"[^\w.+]+", "-", spelling).strip("-"), text
     if not name or not system or "." in name:
         raise ValueError(
             f"{text!r}: write name=system, such as far=graph_augmented(hops=2); a name has no '.'."

@@ -1,7 +1,7 @@
-"""Passages -> triples by a language model behind any OpenAI-compatible endpoint, every answer paid for once.
+"""Passages -> triples by a language model behind an OpenAI-compatible endpoint.
 
-`PromptedTriples` plans and runs; a `PromptStyle` has the prompts (`prompts.toml`). The model's
-store keeps answers as they arrive: a run that was stopped, in whatever way, continues where it was.
+`PromptedTriples` plans and runs; a `PromptStyle` has the prompts (`prompts.toml`). The model's store
+keeps each answer as it arrives, so that it is paid once and a stopped run continues.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ __all__ = [
 ]
 __all__ += ["PromptStep", "PromptStyle", "PromptedTriples"]
 
-VERSION = 2  # raise it when cleaning changes, so that stored graphs are rebuilt
+VERSION = 2  # raise it if the cleaning changes, so that stored graphs are rebuilt
 MAX_DESCRIPTIONS = 8
-"""Different descriptions of an entity that are kept: those of the first passages."""
+"""The maximum of different descriptions per entity: those of the first passages."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class PromptedTriples:
     def plan(
         self, corpus: Corpus, *, retry_failed: bool = False, counter: TokenCounter | None = None
     ) -> ExtractionPlan:
-        """What `run` would send and what the store already has; sends nothing. `counter` estimates the tokens."""
+        """The calls of `run` and the stored answers; sends nothing. `counter` estimates tokens."""
         # Equal texts are sent once.
         excerpts = {
             (excerpt.title, excerpt.text): excerpt
@@ -98,10 +98,9 @@ class PromptedTriples:
         steps = planned(
             self._style, excerpts.values(), self.model, counter, retry_failed=retry_failed
         )
-        prices = self.model.prompt_price, self.model.completion_price
-        return ExtractionPlan(
-            self._asked(corpus), self._style.name, self.model.model, tuple(steps), *prices
-        )
+        prices = (self.model.prompt_price, self.model.completion_price)
+        n_asked = self._asked(corpus)
+        return ExtractionPlan(n_asked, self._style.name, self.model.model, tuple(steps), *prices)
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples, and for styles that name entities the mentions, of the whole corpus.
@@ -115,7 +114,7 @@ class PromptedTriples:
         return run.extraction
 
     def run(self, corpus: Corpus, *, retry_failed: bool = False) -> ExtractionRun:
-        """Send the calls that the store lacks; failures are part of the result, never silently missing triples.
+        """Send the calls without a stored answer; failures are part of the result.
 
         A call without an answer (time-out, rate limit, server error) is sent again by every run.
         One with an unusable answer is sent again, differently (`ChatModel.again`), only with
@@ -137,13 +136,10 @@ class PromptedTriples:
                 outcomes += [*call.wasted, call.outcome]
             calls = zip(waiting, settled, strict=True)
             waiting = [excerpt for excerpt, call in calls if collected.add(step, excerpt, call)]
-        failures = sorted(
-            collected.failures, key=lambda failure: (failure[0].row, failure[0].sentence)
-        )
+        collected.failures.sort(key=lambda failure: (failure[0].row, failure[0].sentence))
+        failed_calls = tuple(call for _, call in collected.failures)
         extraction = collected.extraction(self._asked(corpus))
-        return ExtractionRun(
-            extraction, tuple(call for _, call in failures), self.model.usage(outcomes)
-        )
+        return ExtractionRun(extraction, failed_calls, self.model.usage(outcomes))
 
     def _asked(self, corpus: Corpus) -> int:
         return len(corpus) if self.limit is None else min(self.limit, len(corpus))
@@ -155,7 +151,7 @@ class PromptedTriples:
 
 
 class _Collected:
-    """What the answers state: names by excerpt, relations by passage, and entities with types by their key."""
+    """The contents of the answers: names by excerpt, relations by passage, entities by key."""
 
     def __init__(self, corpus: Corpus, types: GraphSchema) -> None:
         self.corpus, self.types = corpus, types
@@ -166,12 +162,12 @@ class _Collected:
         self.notes: Counter[str] = Counter()
 
     def add(self, step: PromptStep, excerpt: Excerpt, settled: Settled) -> bool:
-        """Take in a call; whether it was answered, so that the excerpt's next step can be sent."""
+        """Add the answer of a call; whether there is one, so that the next step can be sent."""
         outcome = settled.outcome
         if isinstance(outcome, Failure):
-            call = (
-                step.name if excerpt.sentence < 0 else f"{step.name}, sentence {excerpt.sentence}"
-            )
+            call = step.name
+            if excerpt.sentence >= 0:
+                call = f"{step.name}, sentence {excerpt.sentence}"
             reason = outcome.kind, outcome.reason, outcome.attempts, settled.tries
             self.failures.append((excerpt, FailedCall(self.corpus.ids[excerpt.row], call, *reason)))
             return False
@@ -202,7 +198,7 @@ class _Collected:
             )
 
     def extraction(self, n_asked: int) -> Extraction:
-        """Everything that was stated, in failed passages as far as it came, in the first `n_asked` passages."""
+        """The extraction of all answers about the first `n_asked` passages, also failed ones."""
         ids, notes = self.corpus.ids, self.notes
         entities = [self._merged(described) for described in self.described.values()]
         mentions = [
@@ -221,14 +217,12 @@ class _Collected:
         return Extraction(tuple(triples), tuple(mentions), tuple(entities), notes)
 
     def _merged(self, entities: Sequence[Entity]) -> Entity:
-        """An entity with the type that most passages give it, and the descriptions of all of them."""
+        """One entity of several: the most frequent type, and all descriptions."""
         types = Counter(entity.type for entity in entities if entity.type).most_common(1)
-        descriptions = list(
-            dict.fromkeys(entity.description for entity in entities if entity.description)
-        )
+        texts = [entity.description for entity in entities if entity.description]
+        descriptions = list(dict.fromkeys(texts))
         excess = max(0, len(descriptions) - MAX_DESCRIPTIONS)
         self.notes[f"descriptions beyond an entity's first {MAX_DESCRIPTIONS}, left out"] += excess
         type_ = types[0][0] if types else ""
-        return replace(
-            entities[0], type=type_, description=" ".join(descriptions[:MAX_DESCRIPTIONS])
-        )
+        description = " ".join(descriptions[:MAX_DESCRIPTIONS])
+        return replace(entities[0], type=type_, description=description)

@@ -1,8 +1,8 @@
-"""Prompts -> answers over several tries -> names and facts fit for a graph, and every failure named.
+"""Prompts -> answers over several tries -> cleaned names and facts; failures are listed.
 
-A try is one answer of the model. Faults of the connection are no tries: they are retried by the
-connection, and never stored. An unusable answer is stored, since it was paid for; the next try is
-sent differently (`ChatModel.again`). The store records the tries.
+A try is one answer of the model. Faults of the connection are no tries: the connection retries them,
+and they are never stored. An unusable answer is stored, since it was paid for; the next try is sent
+differently (`ChatModel.again`). The store records the tries.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from kg2rag.types import Triple
 
 
 class Settled(NamedTuple):
-    """The outcome of a prompt after `tries` answers; `wasted` are the others, which were paid for."""
+    """The outcome of a prompt after `tries` answers; `wasted` are the others, also paid."""
 
     outcome: Outcome
     tries: int = 1
     wasted: tuple[Outcome, ...] = ()
 
     def followed_by(self, outcome: Outcome) -> Settled:
-        """The state after another try: a cut answer is replaced only by a whole one."""
+        """The state after another try; only a whole answer replaces a cut one."""
         if isinstance(self.outcome, Completion) and (isinstance(outcome, Failure) or outcome.cut):
             return Settled(self.outcome, self.tries + 1, (*self.wasted, outcome))
         return Settled(outcome, self.tries + 1, (*self.wasted, self.outcome))
 
 
 def should_ask_again(outcome: Outcome) -> bool:
-    """Whether another try may give more: the model answered otherwise than requested, or its answer was cut."""
+    """Whether another try may help: the answer is unusable, or was cut."""
     if isinstance(outcome, Failure):
         return outcome.kind == "output"
     return outcome.cut
@@ -59,15 +59,16 @@ def settle(
     retry_failed: bool,
     progress: str,
 ) -> list[Settled]:
-    """Send prompts that were never answered; with `retry_failed`, once more those with unusable or cut answers only.
+    """Send unanswered prompts, with `retry_failed` also those with unusable or cut answers.
+
+    Each is sent once.
 
     Of several tries the first whole answer counts, else the first that was cut, else the last
     failure.
     """
     outcomes = model.complete_many(prompts, forms, progress=progress)
-    settled = [
-        after_stored_tries(model, *call) for call in zip(prompts, forms, outcomes, strict=True)
-    ]
+    calls = zip(prompts, forms, outcomes, strict=True)
+    settled = [after_stored_tries(model, *call) for call in calls]
     if not retry_failed:
         return settled
     rows_of_try: defaultdict[int, list[int]] = defaultdict(list)
@@ -75,10 +76,11 @@ def settle(
         if should_ask_again(call.outcome):
             rows_of_try[call.tries].append(row)
     for tries, rows in rows_of_try.items():
-        chosen = [prompts[row] for row in rows], [forms[row] for row in rows]
-        outcomes = replace(model, again=tries).complete_many(
-            *chosen, progress=f"{progress}, asking again"
-        )
+        retried_prompts = [prompts[row] for row in rows]
+        retried_forms = [forms[row] for row in rows]
+        retrying = replace(model, again=tries)
+        label = f"{progress}, asking again"
+        outcomes = retrying.complete_many(retried_prompts, retried_forms, progress=label)
         for row, outcome in zip(rows, outcomes, strict=True):
             settled[row] = settled[row].followed_by(outcome)
     return settled
@@ -87,7 +89,7 @@ def settle(
 def after_stored_tries(
     model: ChatModel, prompt: Messages, form: type[BaseModel], first: Outcome
 ) -> Settled:
-    """The state of a prompt after the first try and those that are in the store."""
+    """The state of a prompt after the first try and the stored ones."""
     settled = Settled(first)
     while should_ask_again(settled.outcome):
         outcome = replace(model, again=settled.tries).stored(prompt, form)
@@ -98,7 +100,7 @@ def after_stored_tries(
 
 
 def latest(model: ChatModel, prompt: Messages, form: type[BaseModel]) -> Outcome | None:
-    """The outcome that `settle` would give a prompt without sending it; None if it was never answered."""
+    """The stored outcome of a prompt as `settle` returns it; None if it was never answered."""
     first = model.stored(prompt, form)
     if first is None:
         return None
@@ -149,7 +151,7 @@ class ExtractionRun:
 
 
 class ExtractionError(RuntimeError):
-    """Some passages have no triples because a call failed; `run` holds what came of the others."""
+    """Calls about some passages failed; `run` has the results of the others."""
 
     def __init__(self, run: ExtractionRun) -> None:
         super().__init__(run)
@@ -163,7 +165,7 @@ class ExtractionError(RuntimeError):
 
 
 class RelationAnswer(NamedTuple):
-    """A relation as a model states it; `parts` are head, relation and tail, or nothing if it wrote no three."""
+    """A relation of an answer; `parts` are head, relation and tail, or () for another number."""
 
     parts: tuple[str, ...]
     strength: float = UNSTATED
@@ -175,7 +177,7 @@ _QUOTES = "\"'“”‘’`"
 
 
 def tidy(text: str) -> str:
-    """One line, without the quotes around it; quotes that belong to the text ("5 o'clock") stay."""
+    """A text as one line without surrounding quotes; inner quotes ("5 o'clock") remain."""
     line = " ".join(text.split())
     while len(line) > 1 and line[0] in _QUOTES and line[-1] in _QUOTES:
         line = line[1:-1].strip()
@@ -191,10 +193,10 @@ def named_in(answer: Entities, notes: Counter[str]) -> list[str]:
 def clean_entities(
     entities: Iterable[Entity], types: GraphSchema, notes: Counter[str], key: Callable[[str], str]
 ) -> list[Entity]:
-    """The entities without surrounding quotes and space, each once by the `key` of its name.
+    """The cleaned entities, each once by the `key` of its name.
 
-    Blank names and those above `MAX_NAME_CHARACTERS` drop. Types are in the schema's spelling; one
-    outside a closed schema becomes none.
+    Blank names and names above `MAX_NAME_CHARACTERS` are dropped. Types get the schema's spelling;
+    types outside a closed schema become "".
     """
     spelling = {entity_key(name): name for name in types.entity_types}
     cleaned: dict[str, Entity] = {}
@@ -215,7 +217,7 @@ def clean_entities(
 
 
 def _fault_of_name(name: str) -> str:
-    """Why a graph cannot have an entity of this name; "" if it can."""
+    """The fault of an entity's name; "" for a valid name."""
     if not name:
         return "that are blank"
     if len(name) > MAX_NAME_CHARACTERS:
@@ -226,10 +228,10 @@ def _fault_of_name(name: str) -> str:
 def clean_triples(
     relations: Iterable[RelationAnswer], types: GraphSchema, passage_id: str, notes: Counter[str]
 ) -> list[Triple]:
-    """The relations as triples of a passage, each once, with the greatest strength and confidence it was given.
+    """The relations of a passage as distinct triples, with the maximum strength and confidence.
 
-    Relations that a graph cannot have drop, by cause; a strength is brought into [1, 10], a
-    confidence to at most 1.
+    Invalid relations are dropped and counted by cause; strengths are clipped to [1, 10], confidences
+    to at most 1.
     """
     spelling = {entity_key(name): name for name in types.relation_types}
     cleaned: dict[tuple[str, ...], Triple] = {}
@@ -251,7 +253,10 @@ def clean_triples(
 
 
 def _fault_of(parts: Sequence[str], confidence: float, relations: Mapping[str, str]) -> str:
-    """Why a graph cannot have a triple; "" if it can. `relations` : the allowed ones by their key; empty for any."""
+    """The fault of a triple; "" for a valid one.
+
+    `relations` : the allowed relations by key; empty for any.
+    """
     if len(parts) != 3:
         return "without exactly three parts"
     if not all(parts):
@@ -269,7 +274,7 @@ def _fault_of(parts: Sequence[str], confidence: float, relations: Mapping[str, s
 
 
 def _stronger(first: Triple, second: Triple) -> Triple:
-    """The first of two equal triples with the greater strength and confidence, and a description if there is one."""
+    """The first of two equal triples with the maximum weights and a description of either."""
     return replace(
         first,
         strength=max(first.strength, second.strength),

@@ -1,4 +1,4 @@
-"""A corpus and a prompt style -> what extraction would take: calls, tokens, cost, and what the store already has.
+"""A corpus and a prompt style -> the plan of an extraction: calls, tokens, cost.
 
 Tokens are estimates. They are counted with the encoder's tokenizer, which is not the language
 model's; the length of an answer is that of the text times the style's `growth`.
@@ -26,7 +26,7 @@ class StepPlan:
 
     Attributes
     ----------
-    calls : different calls; the sum of the next three.
+    calls : the number of different calls, the sum of the next three.
     stored : answered usably. unusable : answered otherwise than requested, or waiting for such a call; they
         fail unless they are sent again. to_ask : those the run would send.
     prompt_tokens, completion_tokens : of the calls to ask, estimated; stored answers correct the estimate.
@@ -45,7 +45,10 @@ class StepPlan:
 
 @dataclass(frozen=True, repr=False)
 class ExtractionPlan:
-    """What `PromptedTriples.run` would do, faults and retries aside; prices are per million tokens."""
+    """The plan of `PromptedTriples.run` without faults and retries.
+
+    Prices are per million tokens.
+    """
 
     passages: int
     style: str
@@ -82,11 +85,11 @@ def planned(
     retry_failed: bool,
 ) -> Iterator[StepPlan]:
     """The plan of every step."""
-    # whose earlier steps are answered -> entities
+    # Excerpts whose earlier steps are answered -> entities.
     names: dict[Excerpt, Sequence[str]] = dict.fromkeys(excerpts, ())
-    # whose earlier step is still to be sent -> tokens of its answer
+    # Excerpts whose earlier step is still to be sent -> tokens of its answer.
     answer_tokens: dict[Excerpt, float] = {}
-    blocked = 0  # whose earlier step has an unusable answer
+    blocked = 0  # the number of excerpts whose earlier step has an unusable answer
     for step in style.steps:
         stored = {
             excerpt: latest(model, step.messages(excerpt, entities), step.form_for(excerpt))
@@ -96,9 +99,8 @@ def planned(
         waiting = [*unsent, *answer_tokens]
         calls = len(stored) + len(answer_tokens) + blocked
         blocked += len(unusable)
-        prompt_tokens = _prompt_tokens(step, names, waiting, model, counter) + sum(
-            answer_tokens.values()
-        )
+        prompt_tokens = float(_prompt_tokens(step, names, waiting, model, counter))
+        prompt_tokens += sum(answer_tokens.values())
         lengths = counter.count([excerpt.text for excerpt in waiting])
         answer_tokens = {
             excerpt: step.growth * length for excerpt, length in zip(waiting, lengths, strict=True)
@@ -107,7 +109,7 @@ def planned(
             _prompt_tokens(step, names, list(answered), model, counter),
             round(step.growth * sum(counter.count([excerpt.text for excerpt in answered]))),
         )
-        estimate = round(prompt_tokens), round(sum(answer_tokens.values()))
+        estimate = (round(prompt_tokens), round(sum(answer_tokens.values())))
         tokens = corrected(estimate, stored_tokens, answered.values())
         seconds = model.call_plan(len(waiting), answered.values(), tokens).seconds
         yield StepPlan(step.name, calls, len(answered), blocked, len(waiting), *tokens, seconds)
@@ -120,7 +122,7 @@ def planned(
 def _sorted_by_state(
     stored: Mapping[Excerpt, Outcome | None], *, retry_failed: bool
 ) -> tuple[dict[Excerpt, Completion[Any]], list[Excerpt], list[Excerpt]]:
-    """The excerpts with usable answers, those with unusable ones, and those whose prompts are to be sent."""
+    """The excerpts with usable answers, with unusable ones, and with prompts to send."""
     answered: dict[Excerpt, Completion[Any]] = {}
     unusable: list[Excerpt] = []
     unsent: list[Excerpt] = []
@@ -145,13 +147,11 @@ def _prompt_tokens(
     questions = [
         step.messages(excerpt, names.get(excerpt, ()))[-1]["content"] for excerpt in excerpts
     ]
-    # The same for all: the other messages, and one with the schema if the endpoint takes it as no
-    # parameter.
+    # Common to all: the other messages, and one with the schema if the endpoint has no parameter
+    # for it.
     typical = excerpts[0] if excerpts else Excerpt(0, "", "")
-    shared = model.request(step.messages(Excerpt(0, "", ""))[:-1], step.form_for(typical))[
-        "messages"
-    ]
+    shared_messages = step.messages(Excerpt(0, "", ""))[:-1]
+    shared = model.request(shared_messages, step.form_for(typical))["messages"]
     shared_tokens = sum(counter.count([message["content"] for message in shared]))
-    return sum(counter.count(questions)) + len(excerpts) * (
-        shared_tokens + TEMPLATE_TOKENS * (len(shared) + 1)
-    )
+    shared_tokens += TEMPLATE_TOKENS * (len(shared) + 1)
+    return sum(counter.count(questions)) + len(excerpts) * shared_tokens

@@ -1,7 +1,7 @@
-"""How a model is prompted for a graph: what it sees at a time, and in which steps.
+"""The prompts for a graph: the text of a call, and the steps.
 
-A style is data: instructions, worked examples and the schema of each answer. Write one to try other
-prompts; those that come with kg2rag are in `prompts.toml`, with their sources.
+A style is data: instructions, worked examples and the schema of each answer. kg2rag's styles are in
+`prompts.toml`, with their sources; write one to try other prompts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Messages = list[dict[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The text of one call: a passage, or one of its sentences (counted from 0; -1 for the passage)."""
+    """The text of one call: a passage (sentence -1), or one of its sentences, from 0."""
 
     row: int
     title: str
@@ -63,7 +63,7 @@ class PromptStep:
         return self.schema
 
     def form_for(self, excerpt: Excerpt) -> type[BaseModel]:
-        """The model of an answer about an excerpt, whose JSON schema is bounded by the length of the text."""
+        """The form of an answer about an excerpt, whose lists are limited by the text's length."""
         return bounded(self.form, max_items(excerpt.text))
 
     def messages(self, excerpt: Excerpt, entities: Sequence[str] = ()) -> Messages:
@@ -110,7 +110,7 @@ class PromptStyle:
 
     @property
     def types(self) -> GraphSchema | None:
-        """The schema, where its one step asks for types, descriptions, strengths and confidences."""
+        """The schema of a style with types, descriptions, strengths and confidences; else None."""
         schema = self.steps[0].schema
         if isinstance(schema, GraphSchema):
             return schema
@@ -128,22 +128,16 @@ class PromptStyle:
         if not types:
             return self
         sentences = []
-        for kind, listed in (
-            ("type of an entity", types.entity_types),
-            ("relation", types.relation_types),
-        ):
+        kinds = {"type of an entity": types.entity_types, "relation": types.relation_types}
+        for kind, listed in kinds.items():
             if listed:
-                listing = "; ".join(
-                    f"{name} ({about})" if about else name for name, about in listed.items()
-                )
-                sentences.append(
-                    f"The {kind} is one of these, and what fits none is left out: {listing}."
-                )
+                items = [f"{name} ({about})" if about else name for name, about in listed.items()]
+                rule = f"The {kind} is one of these, and what fits none is left out"
+                sentences.append(f"{rule}: {'; '.join(items)}.")
         (step,) = self.steps
         instruction = f"{step.instruction}\n{' '.join(sentences)}"
-        return replace(
-            self, steps=(replace(step, instruction=instruction, examples=(), schema=types),)
-        )
+        typed_step = replace(step, instruction=instruction, examples=(), schema=types)
+        return replace(self, steps=(typed_step,))
 
     @property
     def fingerprint(self) -> str:
@@ -155,7 +149,7 @@ class PromptStyle:
         return hashlib.sha256(json.dumps([self.per, steps], sort_keys=True).encode()).hexdigest()
 
     def excerpts(self, corpus: Corpus, limit: int | None = None) -> Iterator[Excerpt]:
-        """The excerpts of the first `limit` passages, in the corpus's order; blank sentences are none."""
+        """The excerpts of the first `limit` passages, in corpus order, without blank sentences."""
         for row in range(len(corpus) if limit is None else min(limit, len(corpus))):
             passage = corpus[row]
             if self.per == "passage":
@@ -179,9 +173,8 @@ def _step(examples: list[list[str]], schema: str, **fields: Any) -> PromptStep:
     )
 
 
+_PROMPTS = Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
 STYLES: Mapping[str, PromptStyle] = {
     name: PromptStyle(name, style["per"], tuple(_step(**step) for step in style["steps"]))
-    for name, style in tomllib.loads(
-        Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
-    ).items()
+    for name, style in tomllib.loads(_PROMPTS).items()
 }

@@ -1,4 +1,4 @@
-"""Rankings of another program, or a function -> a system, so that any run can be compared in the same table."""
+"""Rankings of another program, or a function -> a system, for comparison with other systems."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ Found = Iterable[str | tuple[str, float]] | Mapping[str, float]
 
 @dataclass(frozen=True)
 class Recorded(Retriever):
-    """The rankings of a run, by query id; `of` makes one of a file, a frame or a mapping.
+    """The rankings of a run, by query id; `of` reads a file, a frame or a mapping.
 
-    The order is the run's own. Where its scores do not fall from rank to rank (some systems rank by
-    other numbers than they print), the hits get 1/rank as score, so that the order survives. A
-    query that neither `run` nor `empty` names counts as missing.
+    The order of the run is kept. If its scores do not decrease from rank to rank (some systems print
+    other numbers than they rank by), the hits get 1/rank as scores. A query in neither `run` nor
+    `empty` counts as missing.
 
     Parameters
     ----------
     run : query id -> (passage id, score), best first.
-    name : of the system, for messages.
-    empty : queries that the system answered with nothing.
+    name : the name of the system, for messages.
+    empty : the queries without hits.
     """
 
     corpus: Corpus = field(repr=False)
@@ -80,10 +80,10 @@ class Recorded(Retriever):
             `ranx.Run`; or a mapping from query id to passage id to score, or to passage ids, best first. Ids may be
             numbers.
         name : by default that of the file.
-        queries : ids; those without a line in the run count as answered with nothing, and the remark says how many.
+        queries : ids; those without a line in the run have no hits, and the remark counts them.
 
-        ValueError: a run of other passages, or of none of the queries; TypeError: a mapping of
-        something else.
+        ValueError: the run has other passages, or none of the queries. TypeError: the values of a
+        mapping are no rankings.
         """
         if isinstance(rankings, Path | str):
             path = Path(rankings)
@@ -109,7 +109,7 @@ class Recorded(Retriever):
         name: str,
         queries: frozenset[str],
     ) -> Recorded:
-        """A run in which the queries without a line are empty; ValueError if all of them are."""
+        """A run whose queries without a line are empty; ValueError if that is every query."""
         if queries and queries.isdisjoint(run):
             raise ValueError(
                 f"run {name!r} has no line for any of the {len(queries)} questions; its queries are called "
@@ -119,13 +119,13 @@ class Recorded(Retriever):
 
     @property
     def remark(self) -> str:
-        """How many questions have no line in the run, for tables."""
+        """The number of questions without a line in the run, as a remark in tables."""
         if not self.empty:
             return ""
         return f"{len(self.empty):,} questions have no line in the run and count as answered with nothing"
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """What was recorded, at most `k` hits. ValueError: the run lacks a query; `k` is below 1."""
+        """The recorded rankings, at most `k` hits. ValueError: no ranking of a query; `k` < 1."""
         missing = [
             query.id for query in queries if query.id not in self.run and query.id not in self.empty
         ]
@@ -139,7 +139,7 @@ class Recorded(Retriever):
     def _ranking(self, query_id: str, hits: Sequence[tuple[str, float]]) -> Ranking:
         rows = np.array([self.corpus.row(passage_id) for passage_id, _ in hits], dtype=np.int64)
         scores = np.array([score for _, score in hits], dtype=np.float64)
-        # A ranking's order is canonical, by (-score, corpus position); a run's order need not be.
+        # A ranking is ordered by (-score, corpus position); a run need not be.
         if not np.isfinite(scores).all() or (np.diff(scores) >= 0).any():
             scores = 1.0 / np.arange(1, len(hits) + 1)
         return Ranking(query_id, rows, scores, self.corpus.ids, stages=(self.name,))
@@ -147,11 +147,11 @@ class Recorded(Retriever):
 
 @dataclass(frozen=True)
 class Answering(Retriever):
-    """A function (text of the question, k) -> passage ids, best first, or pairs of id and score, as a system.
+    """A function (question text, k) -> passage ids, or (id, score) pairs, best first, as a system.
 
-    Its hits are scored as a run's (`Recorded`). What the function raises is raised on. TypeError:
-    it returns something else. ValueError: an id that the corpus lacks, or one twice; a query with
-    candidates, which it does not know.
+    Hits are scored as in a run (`Recorded`). Errors of the function propagate. TypeError: the function
+    returns another type. ValueError: an id is unknown or repeated, or a query has candidates, which
+    the function does not get.
     """
 
     corpus: Corpus = field(repr=False)
@@ -159,7 +159,7 @@ class Answering(Retriever):
     name: str
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """Call the function for each query; hits beyond `k` are cut."""
+        """Call the function for each query, and keep the first `k` hits."""
         limited = [query.id for query in queries if query.candidates is not None]
         if limited:
             raise ValueError(
@@ -169,16 +169,16 @@ class Answering(Retriever):
         return Recorded.of(run, self.corpus, self.name).retrieve_batch(queries, k)
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Nothing: what the function builds is not known."""
+        """Do nothing, since the parts that the function needs are unknown."""
 
 
 @dataclass(frozen=True)
 class ScoreFunction(Retriever):
-    """Every passage by a function's score, highest first; equal scores by corpus position.
+    """All passages, ranked by the score of a function; ties by corpus position.
 
-    The quickest way to try an idea: one call a question and passage, so slow for a large corpus.
-    `score`: (text of the question, passage) -> a finite number, as `lambda text, passage:
-    float(passage.title in text)`; `name`: the stage.
+    It is the shortest way to try an idea, with one call per question and passage, so slow for a large
+    corpus. `score` : (question text, passage) -> a finite number, such as `lambda text, passage:
+    float(passage.title in text)`. `name` : the stage.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -186,14 +186,13 @@ class ScoreFunction(Retriever):
     name: str = "scored"
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """Score every passage, or every candidate. ValueError: a score is not finite, or `k` is below 1."""
+        """Score every passage, or candidate. ValueError: a score is not finite; `k` < 1."""
         passages = list(self.kb.corpus)
         rankings = []
         for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
             rows = np.arange(len(passages)) if mask is None else mask
-            scores = np.array(
-                [self.score(query.text, passages[row]) for row in rows.tolist()], dtype=np.float64
-            )
+            values = [self.score(query.text, passages[row]) for row in rows.tolist()]
+            scores = np.array(values, dtype=np.float64)
             ranking = Ranking.from_scores(
                 query.id,
                 rows,
@@ -219,7 +218,7 @@ def as_system(name: str, system: Any, data: QADataset) -> Any:
 
 
 def _is_ranx_run(run: object) -> bool:
-    """Whether it is a `ranx.Run`, by its module: ranx takes seconds to import."""
+    """Whether an object is a `ranx.Run`, by its module: ranx takes seconds to import."""
     return type(run).__module__.partition(".")[0] == "ranx" and hasattr(run, "to_dict")
 
 
@@ -236,7 +235,7 @@ def _hits(ranking: Any, query: object) -> list[tuple[str, float]]:
 
 
 def _hit(hit: Any, rank: int, query: object) -> tuple[str, float]:
-    """The id and score of a hit, (id, score) or only the id."""
+    """The id and score of a hit: (id, score), or only the id."""
     if not isinstance(hit, tuple | list):
         return str(python_value(hit)), 1.0 / rank
     if len(hit) != 2 or isinstance(hit[1], str):
@@ -257,7 +256,7 @@ def _is_frame(rankings: object) -> bool:
 
 
 def _run_frame(rankings: Any, name: str) -> pd.DataFrame:
-    """A frame of any library as one of pandas, its columns called as in `COLUMNS`, score and rank as numbers."""
+    """A frame of any library as a pandas frame with the names of `COLUMNS` and numeric columns."""
     frame: pd.DataFrame = nw.from_native(rankings).lazy().collect(backend="pandas").to_native()
     for column, spellings in COLUMNS.items():
         present = [spelling for spelling in spellings if spelling in frame.columns]
@@ -273,9 +272,8 @@ def _run_frame(rankings: Any, name: str) -> pd.DataFrame:
             f"run {name!r} lacks the column 'score'. Needed: query_id, passage_id, and score or rank."
         )
     for column in {"score", "rank"} & set(frame.columns):
-        numbers = pd.to_numeric(frame[column], errors="coerce").to_numpy(
-            dtype=np.float64, na_value=np.nan
-        )
+        cells = pd.to_numeric(frame[column], errors="coerce")
+        numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
         damaged = frame[~np.isfinite(numbers)]
         if len(damaged):
             row = damaged.iloc[0]
@@ -290,8 +288,8 @@ def _run_frame(rankings: Any, name: str) -> pd.DataFrame:
 def _frame_hits(rankings: Any, name: str) -> dict[str, list[tuple[Any, Any]]]:
     """Query id -> passage ids and scores of a frame, best first.
 
-    The order is that of the ranks, or of the scores if a query has a rank twice; equal scores keep
-    the frame's order.
+    The order is by rank, or by score if ranks are missing or repeated within a query; ties keep the
+    order of the frame.
     """
     frame = _run_frame(rankings, name)
     if "rank" in frame.columns and not frame.duplicated(["query_id", "rank"]).any():

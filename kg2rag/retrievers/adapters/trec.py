@@ -1,13 +1,13 @@
-"""Rankings <-> TREC run files: `query_id Q0 passage_id rank score system`, one hit a line; gold <-> TREC qrels files.
+"""Rankings <-> TREC run files; gold <-> TREC qrels files.
 
-Blanks and per cent signs of ids and names, and a number sign at their beginning, are written as
-`%20`, `%25` and `%23` and read back. A query without hits has no line. Files whose names end in .gz
-or .xz are compressed. Lines that begin with a number sign are a header, as ir_metadata writes it,
-and are skipped.
+A run file has one hit per line, `query_id Q0 passage_id rank score system`.
 
-trec_eval ignores the rank: it sorts by score, in single precision, and equal scores by id. So a
-score is written as the nearest single-precision number, and one that would not be below that of the
-hit before as the next smaller one.
+Blanks and per cent signs in ids and names, and an initial number sign, are written as `%20`, `%25`
+and `%23` and decoded again. A query without hits has no line. Files whose names end in .gz or .xz
+are compressed. Lines that begin with a number sign are a header (ir_metadata) and are skipped.
+
+trec_eval ignores ranks: it sorts by score in single precision, and ties by id. A score is therefore
+written as the nearest single-precision number below that of the previous hit.
 """
 
 from __future__ import annotations
@@ -38,16 +38,15 @@ def dump(rankings: Iterable[Ranking], system: str) -> str:
     lines = []
     for ranking in rankings:
         query_id = _encode(ranking.query_id)
-        hits = zip(
-            ranking.passage_ids, _falling(ranking.scores.astype(np.float32)).tolist(), strict=True
-        )
+        scores = _falling(ranking.scores.astype(np.float32)).tolist()
+        hits = zip(ranking.passage_ids, scores, strict=True)
         for rank, (passage_id, score) in enumerate(hits, start=1):
             lines.append(f"{query_id} Q0 {_encode(passage_id)} {rank} {score:.9g} {tag}\n")
     return "".join(lines)
 
 
 def _falling(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The scores, each below the one before by a step of single precision at least."""
+    """The scores, each at least one step of single precision below its predecessor."""
     if (np.diff(scores) < 0).all():
         return scores
     for i in range(1, len(scores)):
@@ -73,11 +72,11 @@ def load(path: Path) -> dict[str, list[tuple[str, float]]]:
 def parse(text: str, path: Path) -> dict[str, list[tuple[str, float]]]:
     """Query id -> (passage id, score), best first, of the text of a run file.
 
-    Hits are ordered by score, as trec_eval does whatever their ranks; equal scores by rank, and
-    then by position in the file (BEIR writes the rank 0 for each hit).
+    Hits are ordered by score, as in trec_eval; ties by rank, then by position in the file (BEIR writes
+    rank 0 for all hits).
 
-    DataError: a line without six fields, a rank that is no number, a score that is no finite
-    number, a name that is no UTF-8; it is named.
+    DataError names a line without six fields, with a rank that is no integer, a score that is not
+    finite, or a name that is not UTF-8.
     """
     run: dict[str, list[tuple[int, str, float]]] = {}
     for number, line in enumerate(text.split("\n"), 1):
@@ -94,11 +93,8 @@ def _parse_line(line: str, where: str) -> tuple[str, tuple[int, str, float]]:
         query, _, id_, rank, score, _ = line.split()
         if not math.isfinite(float(score)):
             raise ValueError("the score is no finite number")
-        return unquote(query, errors="strict"), (
-            int(rank),
-            unquote(id_, errors="strict"),
-            float(score),
-        )
+        hit = (int(rank), unquote(id_, errors="strict"), float(score))
+        return unquote(query, errors="strict"), hit
     except ValueError as error:
         form = "`query Q0 passage rank score system`, with a per cent sign of a name written as %25"
         raise DataError(f"{where}: {quoted(line)} is no {form} ({error}).") from error
@@ -107,23 +103,24 @@ def _parse_line(line: str, where: str) -> tuple[str, tuple[int, str, float]]:
 def as_rankings(
     run: Mapping[str, Sequence[tuple[str, float]]], query_ids: Iterable[str]
 ) -> list[Ranking]:
-    """Rankings of a loaded run, one a query, empty if the file has no line. Their rows index the ids of the run."""
+    """The rankings of a loaded run by query id, empty for queries without a line.
+
+    Their rows index the ids of the run.
+    """
     rankings = []
     ids: list[str] = []
     row_of: dict[str, int] = {}
     for query_id in query_ids:
         hits = run.get(query_id, ())
-        rows = np.array(
-            [row_of.setdefault(passage_id, len(row_of)) for passage_id, _ in hits], dtype=np.int64
-        )
+        rows = [row_of.setdefault(passage_id, len(row_of)) for passage_id, _ in hits]
         scores = np.array([score for _, score in hits], dtype=np.float64)
-        rankings.append(Ranking(query_id, rows, scores, ids))
+        rankings.append(Ranking(query_id, np.array(rows, dtype=np.int64), scores, ids))
     ids.extend(row_of)
     return rankings
 
 
 def dump_qrels(gold: Mapping[str, Mapping[str, int]]) -> str:
-    """The text of a qrels file, `query_id 0 passage_id grade`; `QADataset.qrels` is such a mapping."""
+    """The text of a qrels file, `query_id 0 passage_id grade`, from such as `QADataset.qrels`."""
     lines = []
     for query_id, grades in gold.items():
         lines += [

@@ -1,9 +1,9 @@
-"""Query -> the best dense hits, joined by passages of related entities if the confidence is high enough.
+"""Query -> dense hits, joined by passages of related entities for a confident query.
 
 The confidence-gated design: graph expansion adds noise, so only a confident query gets it. Theirs:
 every default but one, the confidence, the scores and the gate. Ours:
 
-- `min_score`: their 0.7 is of another encoder; 0.35 keeps 95 % of the gold passages among MiniLM's five best hits.
+- `min_score`: their 0.7 is for another encoder; 0.35 keeps 95 % of the gold passages among MiniLM's five best hits.
 - A passage that several related entities reach is scored by the strongest; an entity's passages are ordered by cosine
   or by how often they name it. Theirs are in the order of a database, and `passage_score` is a placeholder, 1.
 - Without vectors BM25 is squashed to 1 / (1 + 1 / score), which rises with the score; their 1 / (1 + score) falls. It
@@ -71,13 +71,16 @@ ALIASES = DesignAliases(
 )
 
 
-PARTS = {"vector": "cosine", "bm25": "bm25"}  # of the score
+PARTS = {"vector": "cosine", "bm25": "bm25"}  # stage -> its score part
 SOURCES = {"vector": "dense", "bm25": "bm25"}
 FORMULAS = {"vector": "cosine", "bm25": "1 / (1 + 1 / bm25)"}
 
 
 class TextHits(NamedTuple):
-    """The text hits of a query, of the stage "vector" or "bm25": (n_hits,) each, rows and cosines or BM25 scores."""
+    """The text hits of a query, (n_hits,) each: rows, and cosines or BM25 scores.
+
+    `stage` is "vector" or "bm25".
+    """
 
     stage: str
     rows: IntArray
@@ -89,7 +92,10 @@ NO_HITS = TextHits("bm25", np.empty(0, dtype=np.int64), np.empty(0))
 
 @dataclass(frozen=True)
 class GateNotes(Notes):
-    """The confidence of the query, 0.5 without a graph, and how many hits the text search gave and the graph added."""
+    """Notes of the gate: the confidence, 0.5 without a graph, and the numbers of hits.
+
+    `vector_results` are hits of the text search, `graph_results` those of the graph.
+    """
 
     vector_results: int = 0
     graph_results: int = 0
@@ -99,23 +105,23 @@ class GateNotes(Notes):
 @ALIASES
 @dataclass(frozen=True)
 class ConfidenceGated(LinksEntities, Retriever):
-    """Dense hits, joined by passages of related entities if the `confidence` is high enough.
+    """Dense hits, joined by passages of related entities if `confidence` is high enough.
 
-    A graph hit scores passage score · strength / 10 · confidence. The notes (`GateNotes`) have the
-    confidence, the entities recognised, and as `warning` why the graph was not used.
+    The score of a graph hit is passage score · strength / 10 · confidence. The notes (`GateNotes`) have
+    the confidence, the recognised entities, and as `warning` the reason for skipping the graph.
 
     Parameters
     ----------
-    depth : text hits, at most.
-    min_score : text hits of a smaller cosine are dropped; not applied to BM25, as in the design.
+    depth : the maximum of text hits.
+    min_score : text hits with a smaller cosine are dropped; not applied to BM25, as in the design.
     min_confidence : below it the graph is skipped. An entity and 100 characters give 0.6 without any hit.
-    min_graph_score : relations of less strength / 10 are not followed.
-    max_chunks : passages of each related entity, at most.
-    hops : how far related entities may be, 1 to 3; the strength of a path is its weakest.
-    passage_score : of a graph hit: "cosine" with the query, which then also chooses an entity's passages; "constant"
-        is 1, as in the design, and is used if there are no vectors.
-    vector : False if there is no vector index; BM25, squashed, then finds the text hits.
-    use_graph : False returns only the text hits, and links nothing.
+    min_graph_score : relations with less strength / 10 are not followed.
+    max_chunks : the maximum of passages per related entity.
+    hops : the maximum distance of related entities, 1 to 3; the strength of a path is its weakest.
+    passage_score : the passage score of a graph hit. "cosine" with the query also chooses an entity's passages;
+        "constant" is 1, as in the design, and is used without vectors.
+    vector : False if there is no vector index; squashed BM25 then finds the text hits.
+    use_graph : False returns only the text hits.
     linker : finds the query's entities, an object or a name of `retrievers.linking.LINKERS`: the design's capitalised
         and quoted phrases, and in a query without any, as one in lower case, every name.
     """
@@ -144,7 +150,11 @@ class ConfidenceGated(LinksEntities, Retriever):
     def _text_hits(
         self, queries: Sequence[Query], links: Sequence[Sequence[Link]]
     ) -> list[TextHits]:
-        """Dense hits; BM25's without vectors, and if no hit is similar enough to a query that names an entity."""
+        """The dense hits, or BM25's.
+
+        BM25 is used without vectors, and if no hit is similar enough to a query that names an
+        entity.
+        """
         hits = [NO_HITS] * len(queries)
         if self.vector:
             for i, ranking in enumerate(Dense(self.kb).retrieve_batch(queries, self.depth)):
@@ -195,12 +205,11 @@ class ConfidenceGated(LinksEntities, Retriever):
     def _confidence(
         self, query: Query, links: Sequence[Link], text_scores: FloatArray
     ) -> tuple[float, str]:
-        """The confidence, and why the graph is skipped; "" if it is not."""
+        """The confidence, and the reason for skipping the graph, "" if it is used."""
         if not self.use_graph:
             return 0.5, "use_graph is False"
-        sure = confidence(
-            query.text, bool(links), float(text_scores[0]) if len(text_scores) else 0.0
-        )
+        best_score = float(text_scores[0]) if len(text_scores) else 0.0
+        sure = confidence(query.text, bool(links), best_score)
         if not links:
             return sure, "the query names no entity of the graph"
         if sure < self.min_confidence:
@@ -210,12 +219,11 @@ class ConfidenceGated(LinksEntities, Retriever):
     def _reached(
         self, query: Query, links: Sequence[Link], mask: IntArray | None
     ) -> dict[int, Related]:
-        """Corpus row -> the related entity that led there, the strongest first."""
+        """Corpus row -> the strongest related entity whose passage it is."""
         min_weight = 10 * self.min_graph_score
         related: dict[int, Related] = {}
-        for near in related_entities(
-            self.kb, links, self.hops, attrgetter("strength"), min_weight=min_weight
-        ):
+        strength = attrgetter("strength")
+        for near in related_entities(self.kb, links, self.hops, strength, min_weight=min_weight):
             rows, counts = passages_naming(self.kb, near.entity, mask)
             if len(rows) > self.max_chunks:
                 scores = self._passage_scores(query, rows) if self._reads_vectors else counts
@@ -235,47 +243,40 @@ class ConfidenceGated(LinksEntities, Retriever):
 
     @property
     def trace_depth(self) -> int:
-        """However many the graph adds."""
+        """All passages, since the graph may add any number."""
         return max(len(self.kb.corpus), 1)
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
-        """Whether the query's entities lead to a passage, the gate was open, and the limits let it in."""
+        """The steps: linking to a passage's entity, the open gate, the limits."""
         (links,) = self.entity_linker.link_batch([query])
         (mask,) = self.kb.candidates([query])
         skipped = ranking.notes.warning
         linked = components(self.kb).rows_with(link.entity for link in links)
-        related = (
-            []
-            if skipped
-            else list(replace(self, max_chunks=self.trace_depth)._reached(query, links, mask))
-        )
+        related: list[int] = []
+        if not skipped:
+            unlimited = replace(self, max_chunks=self.trace_depth)
+            related = list(unlimited._reached(query, links, mask))
         unread = f"no text hit (the first {self.depth}, of a score of {self.min_score:g}), and "
+        unlinked = f"{unread}no entity of the query leads to it"
         closed = f"the graph was skipped: {skipped}" if skipped else f"beyond hops = {self.hops}"
+        cut = f"{unread}below the {self.max_chunks} kept of each related entity"
         return (
-            step(
-                "linked",
-                "entity not linked",
-                f"{unread}no entity of the query leads to it",
-                linked,
-                ranking.rows,
-            ),
+            step("linked", "entity not linked", unlinked, linked, ranking.rows),
             step("expanded", "not expanded", unread + closed, related, ranking.rows),
-            step(
-                "kept",
-                "pruned",
-                f"{unread}below the {self.max_chunks} kept of each related entity",
-                ranking.rows,
-            ),
+            step("kept", "pruned", cut, ranking.rows),
         )
 
 
 def squashed(bm25: FloatArray) -> FloatArray:
-    """1 / (1 + 1 / score), in [0, 1): 0 stays 0, and the order stays."""
+    """1 / (1 + 1 / score), in [0, 1): it preserves 0 and the order."""
     return bm25 / (1 + bm25)
 
 
 def confidence(text: str, names_entity: bool, best_score: float) -> float:
-    """0.3 · min(characters / 100, 1) + 0.3 · (1 if an entity is named else 0.5) + 0.4 · best text score, in [0, 1].
+    """The confidence of a query, in [0, 1], by the design's formula.
+
+    0.3 · min(characters / 100, 1) + 0.3 · (1 if an entity is named else 0.5) + 0.4 · best text
+    score
 
     >>> round(confidence("x" * 50, True, 0.5), 3)
     0.65

@@ -1,9 +1,8 @@
-"""A ranking -> the same hits and a few more, re-scored by how near the graph puts them to the query's entities.
+"""A ranking -> its hits and a few more, rescored by graph distance to the query's entities.
 
 The graph-augmented design (graph score, 0.7 / 0.3 and 4 passages are its defaults). It is additive:
-no hit is dropped. Ours: the graph score counts the mentions in the passage that it scores; a
-passage that several entities reach counts by its best one; equal graph scores are ordered by
-cosine.
+no hit is dropped. Ours: the graph score counts the mentions in the scored passage; a passage that
+several entities reach has its best score; ties of graph scores are ordered by cosine.
 """
 
 from __future__ import annotations
@@ -65,19 +64,19 @@ ALIASES = DesignAliases(
     ),
 )
 
-# of the cosine: it orders passages of equal graph score, and is above the rounding of scores
+# The weight of the cosine, which orders passages with equal graph scores; above the rounding of scores.
 TIE = 1e-4
-LEAST_BEST_SIMILARITY = 0.1  # the best of ten similarities is above it
+LEAST_BEST_SIMILARITY = 0.1  # the best of ten similarities exceeds it
 WALK_FORMULAS = {"pagerank", "walk"}  # formulas of scores that are shares of a walk's mass
-ROUNDING = 1e-5  # by so much may a cosine of unit vectors in single precision be above 1
+ROUNDING = 1e-5  # the maximum excess of a single-precision cosine over 1
 
 
 class RelatedPassages(NamedTuple):
-    """The passages that name an entity around those of a query, each by the one that gives it its best score.
+    """The passages that name an entity near the query's, each with its best graph score.
 
-    Of equal scores the first entity counts. `rows`, (n,), ascend. Of that entity, (n,) each:
-    `numbers`, its number among those of all `neighbourhoods`; in `parts` the graph score ("graph"),
-    "strength", "hop" and "mentions", as the score counts them.
+    The first entity with the best score counts. `rows`, (n,), ascend. `numbers`, (n,), is the index of
+    that entity among those of all `neighbourhoods`. `parts`, (n,) each, are the graph score ("graph")
+    and its arguments "strength", "hop" and "mentions".
     """
 
     neighbourhoods: tuple[Neighbourhood, ...]
@@ -86,7 +85,7 @@ class RelatedPassages(NamedTuple):
     parts: dict[str, FloatArray]
 
     def of(self, rows: IntArray) -> dict[str, FloatArray]:
-        """The parts of some passages; NaN of one that is not reached, and the graph score 0."""
+        """The parts of some passages; for unreached ones, NaN, and 0 as graph score."""
         is_reached = np.isin(rows, self.rows)
         positions = np.searchsorted(self.rows, rows[is_reached])
         parts = {}
@@ -96,14 +95,13 @@ class RelatedPassages(NamedTuple):
         return parts
 
     def numbers_of(self, rows: IntArray) -> dict[int, int]:
-        """Row -> the number of its entity, of those rows that are reached."""
+        """Row -> the index of its entity, for the reached ones of some rows."""
         is_wanted = np.isin(self.rows, rows)
-        return dict(
-            zip(self.rows[is_wanted].tolist(), self.numbers[is_wanted].tolist(), strict=True)
-        )
+        rows_and_numbers = np.stack([self.rows[is_wanted], self.numbers[is_wanted]], axis=1)
+        return dict(rows_and_numbers.tolist())
 
     def path(self, number: int) -> tuple[int, ...]:
-        """The triples that led to the entity of that number."""
+        """The path of triples to the entity with an index."""
         starts = np.cumsum([0, *(len(around.entities) for around in self.neighbourhoods)])
         position = int(np.searchsorted(starts, number, side="right")) - 1
         return self.neighbourhoods[position].neighbour(number - int(starts[position])).path
@@ -111,7 +109,7 @@ class RelatedPassages(NamedTuple):
 
 @dataclass(frozen=True)
 class GraphAugmentNotes(Notes):
-    """How many passages the graph added; whether the scores given were min-max scaled."""
+    """Notes: the number of passages that the graph added, and whether the scores were scaled."""
 
     graph_results: int = 0
     scaled: bool | None = None
@@ -122,19 +120,19 @@ class GraphAugmentNotes(Notes):
 class GraphAugment(LinksEntities, Stage):
     """combined = alpha · score + beta · graph score, of scores in [0, 1].
 
-    Scores that are no similarities are min-max scaled within the hits read, which the notes record:
-    those outside [-1, 1], such as BM25's, those whose best is below 0.1, and those of a rank fusion
+    Scores that are not similarities are min-max scaled within the hits read, and the notes record it:
+    scores outside [-1, 1], such as BM25's, scores with a maximum below 0.1, and those of a rank fusion
     or of PageRank.
 
     Parameters
     ----------
-    hops : how far related entities may be, 1 to 3; the graph score halves with each.
-    max_chunks : passages that only the graph found, at most.
+    hops : the maximum distance of related entities, 1 to 3; the graph score halves with each hop.
+    max_chunks : the maximum of passages that only the graph found.
     alpha : weight of the text score, 0.7 in the design.
     beta : weight of the graph score, 0.3 in the design.
-    use_graph : False returns the ranking as it came.
-    depth : hits read; all of them are kept.
-    linker : finds the query's entities, as such or by name: `retrievers.linking.LINKERS`.
+    use_graph : False returns the input ranking.
+    depth : the number of hits read; all of them are kept.
+    linker : finds the query's entities, an object or a name of `retrievers.linking.LINKERS`.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -149,7 +147,7 @@ class GraphAugment(LinksEntities, Stage):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (self.alpha or self.beta):
-            raise ParameterError("alpha and beta must not both be 0: every score would be.")
+            raise ParameterError("alpha and beta are both 0: every score would be 0. Raise one.")
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Link the batch, then augment each ranking."""
@@ -168,20 +166,16 @@ class GraphAugment(LinksEntities, Stage):
         text_scores = min_max(ranking.scores) if is_scaled else ranking.scores
         hybrid = {"hybrid": text_scores, **related.of(ranking.rows)}
         graph = {"hybrid": np.zeros(len(added)), **related.of(added)}
+        graph_scores = self._combined(graph) + TIE * cosines
         groups = {
             "hybrid": (ranking.rows, self._combined(hybrid), {**ranking.score_parts, **hybrid}),
-            "graph": (
-                added,
-                self._combined(graph) + TIE * cosines,
-                {**graph, "graph cosine": cosines},
-            ),
+            "graph": (added, graph_scores, {**graph, "graph cosine": cosines}),
         }
+        warning = "" if links else "no entity of the graph was recognised: the graph adds nothing"
         notes = GraphAugmentNotes(
             f"{number(self.alpha)} · hybrid + {number(self.beta)} · graph + {number(TIE)} · graph cosine",
             {"hybrid": " and ".join(dict.fromkeys(sources(ranking).values())), "graph": "graph"},
-            warning=""
-            if links
-            else "no entity of the graph was recognised: the graph adds nothing",
+            warning=warning,
             entities=linked_entities(self.kb, links),
             inputs=(ranking.notes,),
             graph_results=len(added),
@@ -197,7 +191,10 @@ class GraphAugment(LinksEntities, Stage):
     def _added(
         self, related: RelatedPassages, hybrid: IntArray, vector: Matrix
     ) -> tuple[IntArray, FloatArray]:
-        """The passages that only the graph found, at most `max_chunks`, by score, cosine and row; and their cosines."""
+        """The rows and cosines of at most `max_chunks` passages that only the graph found.
+
+        They are ordered by graph score, cosine and row.
+        """
         new = np.flatnonzero((related.parts["graph"] > 0) & ~np.isin(related.rows, hybrid))
         if not (self.max_chunks and len(new)):
             return np.empty(0, dtype=np.int64), np.empty(0)
@@ -208,7 +205,11 @@ class GraphAugment(LinksEntities, Stage):
         return rows[order], cosines[order]
 
     def _related(self, entities: Sequence[int], mask: IntArray | None = None) -> RelatedPassages:
-        """Each entity is expanded on its own, so that one entity of the query may lead to another's passages."""
+        """The passages near some entities.
+
+        Each entity is expanded by itself, so that one entity of the query may lead to another's
+        passages.
+        """
         graph = self.kb.graph
         neighbourhoods = [graph.neighbourhood([entity], hops=self.hops) for entity in entities]
         near = _joined([around.entities for around in neighbourhoods]).astype(np.int64)
@@ -223,16 +224,14 @@ class GraphAugment(LinksEntities, Stage):
             "mentions": graph.mentions.counts[mentions],
         }
         scores = graph_score(parts["strength"], parts["hop"], parts["mentions"])
-        order = np.lexsort((-scores, rows))  # stable: of equal scores the first
+        order = np.lexsort((-scores, rows))  # stable: the first of equal scores
         best = order[run_starts(rows[order])]
-        best_parts = {
-            name: values[best].astype(np.float64)
-            for name, values in {"graph": scores, **parts}.items()
-        }
+        parts["graph"] = scores
+        best_parts = {name: values[best].astype(np.float64) for name, values in parts.items()}
         return RelatedPassages(tuple(neighbourhoods), rows[best], numbers[best], best_parts)
 
     def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
-        """Which passages the query's entities lead to, within the hops, and within `max_chunks`; hits pass all."""
+        """The steps: linking to a passage's entity, the hops, `max_chunks`; hits pass all steps."""
         if not self.use_graph:
             return super().trace(queries, traces)
         rankings = self.apply(queries, [trace.ranking.top(self.depth) for trace in traces])
@@ -242,45 +241,34 @@ class GraphAugment(LinksEntities, Stage):
         unread = f"not among the first {self.depth} hits, and "
         entities = [link.entity for link in links]
         linked = components(self.kb).rows_with(entities)
-        why = (
-            "no entity of the query leads to it"
-            if entities
-            else "no entity of the graph was recognised"
-        )
+        unlinked = f"{unread}no entity of the graph was recognised"
+        if entities:
+            unlinked = f"{unread}no entity of the query leads to it"
+        far = f"{unread}beyond hops = {self.hops}"
+        cut = f"{unread}below the {self.max_chunks} that the graph may add"
         related = self._related(entities).rows
         steps = (
-            step("linked", "entity not linked", unread + why, linked, ranking.rows),
-            step(
-                "expanded",
-                "not expanded",
-                f"{unread}beyond hops = {self.hops}",
-                related,
-                ranking.rows,
-            ),
-            step(
-                "added",
-                "pruned",
-                f"{unread}below the {self.max_chunks} that the graph may add",
-                ranking.rows,
-            ),
+            step("linked", "entity not linked", unlinked, linked, ranking.rows),
+            step("expanded", "not expanded", far, related, ranking.rows),
+            step("added", "pruned", cut, ranking.rows),
         )
         return Trace(ranking, steps)
 
 
 def _joined(arrays: Sequence[NDArray[Any]]) -> FloatArray:
-    """One array after another; none of no arrays."""
+    """The concatenation of arrays; an empty array for none."""
     return np.concatenate([np.empty(0), *arrays])
 
 
 def _without_entities(ranking: Ranking) -> Ranking:
-    """The ranking as it came, noting that no entity was linked, so that a context writes no block of the graph."""
+    """The ranking with a note that no entity was linked, so that contexts omit the graph."""
     if ranking.notes.linked is not None:
         return ranking
     return replace(ranking, notes=replace(ranking.notes, entities=()))
 
 
 def _needs_scaling(ranking: Ranking) -> bool:
-    """Whether scores are no similarities: reciprocal ranks, shares of a walk, and numbers beyond [-1, 1]."""
+    """Whether scores are no similarities: reciprocal ranks, walk shares, values outside [-1, 1]."""
     greatest = np.abs(ranking.scores).max(initial=0)
     if not greatest:
         return False
@@ -288,11 +276,8 @@ def _needs_scaling(ranking: Ranking) -> bool:
     if isinstance(notes, FusionNotes):
         return bool(greatest > 1 + ROUNDING) or notes.method == "rrf"
     formulas = [notes.formula] if isinstance(notes.formula, str) else notes.formula.values()
-    return bool(
-        greatest > 1 + ROUNDING
-        or greatest < LEAST_BEST_SIMILARITY
-        or not WALK_FORMULAS.isdisjoint(formulas)
-    )
+    is_outside = greatest > 1 + ROUNDING or greatest < LEAST_BEST_SIMILARITY
+    return bool(is_outside or not WALK_FORMULAS.isdisjoint(formulas))
 
 
 @ALIASES
@@ -309,10 +294,10 @@ def graph_augmented(
     depth: int = 10,
     linker: str | Linker = linking.DESIGN,
 ) -> Pipeline:
-    """A min-max weighted merge of dense and BM25, re-scored and extended by the graph around the query's entities.
+    """A weighted sum of min-max scaled dense and BM25 scores, then `GraphAugment`.
 
-    `dense_share` is the weight of dense, in [0, 1], and the rest that of BM25; the others are of
-    `GraphAugment`.
+    `dense_share` is the weight of dense, in [0, 1]; 1 - dense_share is that of BM25. The others are
+    parameters of `GraphAugment`.
     """
     weights = (dense_share, round(1 - dense_share, 12))
     merged = fuse(Dense(kb), BM25(kb), weights=weights, method="sum", depth=depth)

@@ -1,11 +1,11 @@
-"""Query -> dense hits, and the best passages of documents that the graph relates to the query's entities.
+"""Query -> dense hits, and the best passages of documents related to the query's entities.
 
 The vector-first design: the graph adds to the vector search and displaces none of its hits. Theirs:
 every default, the document step, source and relationship path of each hit. Ours:
 
-- How strength and confidence count. The design's boost is the constant 1 + 0.1 ("plain"), yet both should count.
+- The weight of strength and confidence. The design's boost is the constant 1 + 0.1 ("plain"), yet both should count.
 - A document that several related entities lead to is attributed to the one with the greatest strength · confidence.
-- The token limit: a hit that does not fit is left out, the next one is tried.
+- The token limit: a hit that does not fit is skipped, the next one is tried.
 """
 
 from __future__ import annotations
@@ -77,26 +77,27 @@ class VectorFirstNotes(Notes):
 class VectorFirst(LinksEntities, VectorRetriever):
     """Dense hits first, then passages of related documents, merged by similarity and relatedness.
 
-    An augmented passage scores similarity · (1 + boost · strength · confidence), or as `scoring`
-    says; a dense hit its similarity. Stages are the design's sources, "vector" and
-    "graph_augmented"; of "vector_only" the notes (`VectorFirstNotes`) have the reason as `warning`,
-    and of a token limit the hits left out.
+    The score of an augmented passage is similarity · (1 + boost · strength · confidence), or that of
+    `scoring`; the score of a dense hit is its similarity. Stages are the design's sources, "vector" and
+    "graph_augmented". The notes (`VectorFirstNotes`) have the reason for "vector_only" as `warning`,
+    and the hits that a token limit left out.
 
     Parameters
     ----------
-    depth : dense hits.
-    types : the domain schema: the types linked, case and punctuation aside; None for all. Unknown ones are refused.
-    entities : of a query, at most; the longest names.
-    hops : how far related entities may be, 1 to 3.
-    limit : related entities of each, at most, nearest and strongest first.
-    max_augmented : augmented passages, the most similar.
-    max_total : hits in all.
-    boost : of related passages, at least 0.
+    depth : the number of dense hits.
+    types : the domain schema: the linked types, without case and punctuation; None for all. Unknown ones are refused.
+    entities : the maximum of entities per query; the longest names count.
+    hops : the maximum distance of related entities, 1 to 3.
+    limit : the maximum of related entities per entity, nearest and strongest first.
+    max_augmented : the maximum of augmented passages, the most similar.
+    max_total : the maximum of hits.
+    boost : the boost of related passages, at least 0.
     scoring : "boost"; "plain", similarity · (1 + boost); "product", that times strength times confidence.
-    max_tokens : of all hits' contents together, counted by the encoder's tokenizer; None for no limit.
+    max_tokens : the token limit of all hits together, by the encoder's tokenizer; None for no limit.
     use_graph : False is only the vector search, the other side of `ab`.
-    linker : finds the query's entities, as such or by name (`retrievers.linking.LINKERS`); by default every name in its
-        words. Of a chain, "ngram(limit=1000)+llm(MODEL@BASE_URL)", the first that finds one of the types decides.
+    linker : finds the query's entities, an object or a name of `retrievers.linking.LINKERS`; by default every name in
+        its words. In a chain, "ngram(limit=1000)+llm(MODEL@BASE_URL)", the first linker with links of the types
+        decides.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -111,7 +112,7 @@ class VectorFirst(LinksEntities, VectorRetriever):
     scoring: Literal["boost", "plain", "product"] = "boost"
     max_tokens: Count | None = 4000
     use_graph: bool = True
-    # more than a query names: `entities` limits what the types leave
+    # Larger than any number of entities in a query: `entities` limits those with the types.
     linker: str | Linker = "ngram(limit=1000)"
 
     def __post_init__(self) -> None:
@@ -126,15 +127,14 @@ class VectorFirst(LinksEntities, VectorRetriever):
 
     @cached_property
     def entity_linker(self) -> Linker:
-        """The linker, or each one of a chain, held to the types."""
+        """The linker, or each linker of a chain, restricted to the types."""
         linker = linking.of(self.linker, self.kb)
         members = linker.linkers if isinstance(linker, ChainLinker) else (linker,)
-        return ChainLinker(
-            tuple(TypedLinker(member, self.kb, self.types, self.entities) for member in members)
-        )
+        typed = [TypedLinker(member, self.kb, self.types, self.entities) for member in members]
+        return ChainLinker(tuple(typed))
 
     def ab(self) -> dict[str, VectorFirst]:
-        """Two systems, without and with the graph: `kg2rag.compare(VectorFirst(kb).ab(), data)` is the A/B test."""
+        """The systems without and with the graph: `kg2rag.compare(VectorFirst(kb).ab(), data)`."""
         return {
             "vector_only": replace(self, use_graph=False),
             "vector_first": replace(self, use_graph=True),
@@ -143,13 +143,11 @@ class VectorFirst(LinksEntities, VectorRetriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One dense search and one token count for the batch."""
         dense = Dense(self.kb).retrieve_batch(queries, self.depth)
-        merged = list(
-            map(self._augment, queries, dense, self._link(queries), self.kb.candidates(queries))
-        )
+        masks = self.kb.candidates(queries)
+        merged = list(map(self._augment, queries, dense, self._link(queries), masks))
         if self.max_tokens is not None:
-            merged = cut(
-                merged, self.kb.corpus.contents, counter_of(self.kb.embedder), self.max_tokens
-            )
+            counter = counter_of(self.kb.embedder)
+            merged = cut(merged, self.kb.corpus.contents, counter, self.max_tokens)
         return [ranking.top(k) for ranking in merged]
 
     def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
@@ -177,7 +175,7 @@ class VectorFirst(LinksEntities, VectorRetriever):
         confidence = np.array([near.confidence for near in leading.values()])
         scores, formula = self._score(similarity, strength * confidence)
         paths: Paths = {}
-        if leading:  # the graph is read only if it leads anywhere
+        if leading:  # else the graph is not read
             paths = TriplePaths(self.kb.graph, leading, attrgetter("path"))
         notes = VectorFirstNotes(
             {"vector": "similarity", "graph_augmented": formula},
@@ -198,7 +196,10 @@ class VectorFirst(LinksEntities, VectorRetriever):
         return Ranking.from_groups(query.id, groups, dense.ids, paths, notes).top(self.max_total)
 
     def _score(self, similarity: FloatArray, relatedness: FloatArray) -> tuple[FloatArray, str]:
-        """The scores of augmented passages, (n_passages,), and their formula; relatedness is strength · confidence."""
+        """The scores of augmented passages, (n_passages,), and their formula.
+
+        `relatedness` : strength · confidence.
+        """
         if self.scoring == "boost":
             formula = f"similarity · (1 + {number(self.boost)} · strength · confidence)"
             return similarity * (1 + self.boost * relatedness), formula
@@ -210,7 +211,7 @@ class VectorFirst(LinksEntities, VectorRetriever):
     def _documents(
         self, related: Sequence[Related], retrieved: IntArray, mask: IntArray | None
     ) -> tuple[dict[str, Related], IntArray]:
-        """Documents that name a related entity and are not retrieved -> the entity that led there; their rows."""
+        """New documents -> the related entity that they name; and the rows of these documents."""
         ids = self.kb.corpus.doc_ids
         rows_of = self.kb.cached(
             "rows_by_document", lambda: pd.Series(ids).groupby(np.array(ids, object)).indices
@@ -237,11 +238,11 @@ class VectorFirst(LinksEntities, VectorRetriever):
 
     @property
     def trace_depth(self) -> int:
-        """Of all hits together."""
+        """The maximum of hits."""
         return self.max_total
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
-        """Whether the query's entities lead to a passage, to its document, and whether the limits let it in."""
+        """The steps: linking to a passage's entity, to its document, and the limits."""
         (links,) = self._link([query])
         (mask,) = self.kb.candidates([query])
         (dense,) = Dense(self.kb).retrieve_batch([query], self.depth)
@@ -250,31 +251,25 @@ class VectorFirst(LinksEntities, VectorRetriever):
         _, related = self._documents(self._related(links), dense.rows, mask)
         unread = f"not among the first {self.depth} dense hits, and "
         why = "no entity of the query leads to it" if links else self._why_vector_only()
+        unrelated = f"{unread}no related entity is named in its document"
         limits = (
             f"beyond the {self.max_augmented} augmented or the {self.max_total} passages in all"
         )
+        budget = f"beyond max_tokens = {self.max_tokens}"
         return (
             step("linked", "entity not linked", unread + why, linked, related, uncut.rows),
-            step(
-                "related",
-                "not expanded",
-                f"{unread}no related entity is named in its document",
-                related,
-                uncut.rows,
-            ),
+            step("related", "not expanded", unrelated, related, uncut.rows),
             step("added", "pruned", limits, uncut.rows),
-            step(
-                "within the tokens",
-                "cut by budget",
-                f"beyond max_tokens = {self.max_tokens}",
-                ranking.rows,
-            ),
+            step("within the tokens", "cut by budget", budget, ranking.rows),
         )
 
 
 @dataclass(frozen=True)
 class TypedLinker:
-    """The first `limit` entities that a linker finds of some types, case and punctuation aside; None for all."""
+    """The first `limit` entities of some types that a linker finds.
+
+    `types` : without case and punctuation; None for all.
+    """
 
     linker: Linker
     kb: KnowledgeBase
@@ -282,7 +277,7 @@ class TypedLinker:
     limit: int
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
-        """The links of each query, in the linker's order; ParameterError: no entity has one of the types."""
+        """The links of each query, in the linker's order; ParameterError: an unknown type."""
         graph, linker = self.kb.graph, self.linker
         if self.types is None or not graph.n_entities:
             return [links[: self.limit] for links in linker.link_batch(queries)]
@@ -291,13 +286,12 @@ class TypedLinker:
             linker = linker.with_types(types)
         typed = []
         for links in linker.link_batch(queries):
-            typed.append(
-                [link for link in links if graph.types[link.entity] in types][: self.limit]
-            )
+            typed_links = [link for link in links if graph.types[link.entity] in types]
+            typed.append(typed_links[: self.limit])
         return typed
 
     def _graph_types(self, types: Sequence[str]) -> tuple[str, ...]:
-        """The types as the graph spells them."""
+        """The types in the graph's spelling."""
         key_of = {kind: entity_key(kind) for kind in self.kb.graph.entity_types}
         keys = {entity_key(kind): kind for kind in types}
         for key, kind in keys.items():

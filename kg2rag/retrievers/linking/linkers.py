@@ -1,6 +1,6 @@
-"""Query text -> the entities of a graph that it names, each with the span, the linker and a confidence.
+"""Query text -> the entities that it names, each with span, linker and confidence.
 
-The linkers are those of the graph-augmented and confidence-gated designs; longest match first, and
+The linkers are those of the graph-augmented and confidence-gated designs. Longest match first, and
 names of any length, are our reading; misspelt names are ours. `kg2rag.llm.linker` asks a language
 model.
 """
@@ -21,17 +21,17 @@ from kg2rag.text.normalisation import FUNCTION_WORDS, normalise, unstroked
 from kg2rag.types import Cosine, Count, LinkedEntity, Query, Threshold, component, top_with_ties
 
 _WORDS = re.compile(r"\w+")
-_NAME_WORD = re.compile(r"\w[\w'’\-]*[+#]*")  # C++ and C# are no C
+_NAME_WORD = re.compile(r"\w[\w'’\-]*[+#]*")  # C++ and C# differ from C
 _QUOTED = re.compile(r"[\"“”«]([^\"“”«»]+)[\"“”»]")
 _POSSESSIVE = re.compile(r"['’]s\b")
-_MARKS = re.compile(r"[+#]")  # no word has them, and names differ by them: C, C++ and C#
+_MARKS = re.compile(r"[+#]")  # not in words, but in names: C, C++ and C#
 _NAME_WORDS = LexicalSettings(stop_words=False)
 
-MAX_PHRASES = 20  # of a query that are looked up
+MAX_PHRASES = 20  # phrases of a query that are looked up
 MAX_NEAREST_NAMES = 20  # names that are compared with a stretch
-# by so much less alike may these be to the index, where a swap of letters is two edits
+# The tolerance of the index, in which a swap of letters is two edits.
 SLACK = 0.15
-MAX_WORDS = 200  # of a query that are read
+MAX_WORDS = 200  # words of a query that are read
 MAX_NAME_WORDS = 6  # words of a stretch
 PLAIN_WORDS = FUNCTION_WORDS.union("get i make me now off out see us use used uses using".split())
 Span = tuple[int, int]  # start and end in the query's text
@@ -39,7 +39,10 @@ Span = tuple[int, int]  # start and end in the query's text
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An entity's code; the `span`, (start, end), that named it (all for a vector); the `confidence`, in (0, 1]."""
+    """A linked entity: its code, the span that named it, the linker, and the confidence.
+
+    `span` : (start, end), the whole text for a vector. `confidence` : in (0, 1].
+    """
 
     entity: int
     span: Span
@@ -51,7 +54,7 @@ class Linker(Protocol):
     """Anything that links a batch of queries."""
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
-        """The links of each query, surest first, each entity once; an empty list if it names none."""
+        """The links of each query, most confident first, each entity once; may be empty."""
         ...
 
 
@@ -70,10 +73,11 @@ class TextLinker:
 
 @component
 class NGramLinker(TextLinker):
-    """Word sequences of the query that are an entity's name or alias, up to case, accents and punctuation.
+    """The longest word sequences of a query that are an entity's name or alias.
 
-    At each place the longest. One of the `PLAIN_WORDS` is a name only in the name's capitals, after the first word.
-    `limit` : at most so many entities a query: the longest names, then the first in it.
+    Case, accents and punctuation are ignored. One of the `PLAIN_WORDS` is a name only with the
+    name's capitals, after the first word. `limit` : the maximum of entities per query: the longest
+    names, then the first ones.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -92,10 +96,11 @@ class NGramLinker(TextLinker):
 
 @component
 class PhraseLinker(TextLinker):
-    """Capitalised and quoted phrases of the query, looked up in a full-text index of the entities' names.
+    """Capitalised and quoted phrases, looked up in a full-text index of the entities' names.
 
-    A name must hold all words of a phrase but a possessive 's; confidence: their Jaccard. If no name does, the names
-    and aliases within the phrase are linked. `limit` : entities a phrase.
+    A name must have all words of a phrase except a possessive 's; the confidence is their Jaccard
+    index. If no name does, the names and aliases within the phrase are linked. `limit` : the
+    maximum of entities per phrase.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -104,14 +109,14 @@ class PhraseLinker(TextLinker):
     def _link(self, text: str) -> list[Link]:
         links: dict[int, Link] = {}
         for span in _distinct_phrases(text)[:MAX_PHRASES]:
-            # "Please Explain Auth Service" is no name, and holds one.
+            # "Please Explain Auth Service" is not a name, but contains one.
             for link in self._entities(text, span) or self._names_within(text, span):
                 if link.entity not in links or link.confidence > links[link.entity].confidence:
                     links[link.entity] = link
         return sorted(links.values(), key=lambda link: (-link.confidence, link.span, link.entity))
 
     def _names_within(self, text: str, span: Span) -> list[Link]:
-        """The names and aliases that a phrase holds, the longest at each place."""
+        """The names and aliases within a phrase, the longest at each index."""
         lexicon, entity_of = self.kb.entity_lexicon
         start, end = span
         names = lexicon.find(text[start:end], capitals=False)
@@ -121,24 +126,22 @@ class PhraseLinker(TextLinker):
         ]
 
     def _entities(self, text: str, span: Span) -> list[Link]:
-        """The entities whose names hold all words of a phrase; else the one that it is a name or alias of."""
+        """The entities whose names have all words of a phrase, else the one with this alias."""
         phrase = text[slice(*span)]
         graph = self.kb.graph
         links = []
         for entity in self._with_all_words(phrase):
-            confidence = max(
-                _jaccard(reading, graph.names[entity])
-                for reading in (phrase, _unpossessive(phrase))
-            )
-            if confidence > 0 and _marks(phrase) == _marks(graph.names[entity]):
+            name = graph.names[entity]
+            confidence = max(_jaccard(phrase, name), _jaccard(_unpossessive(phrase), name))
+            if confidence > 0 and _marks(phrase) == _marks(name):
                 links.append(Link(entity, span, "phrase", confidence))
-        exact = graph.find(phrase)  # the full-text index knows accents, and no aliases
+        exact = graph.find(phrase)  # the full-text index has accents, and no aliases
         if not links and exact is not None:
             links.append(Link(exact, span, "phrase", 1.0))
         return links
 
     def _with_all_words(self, phrase: str) -> list[int]:
-        """The `limit` entities with the highest BM25 score, of those whose names hold all words of a phrase."""
+        """The `limit` best entities by BM25 whose names have all words of a phrase."""
         index = self.kb.entity_names(_NAME_WORDS)
         scores = index.scores(phrase)
         for word in dict.fromkeys(_WORDS.findall(_unpossessive(phrase).lower())):
@@ -150,7 +153,7 @@ class PhraseLinker(TextLinker):
 
 
 class Stretch(NamedTuple):
-    """Adjacent words of a query: the `key` that they make together, and whether the corpus has each of them."""
+    """Adjacent words of a query: their joint key, and whether the corpus has each of them."""
 
     key: str
     span: Span
@@ -159,17 +162,17 @@ class Stretch(NamedTuple):
 
 @component
 class FuzzyLinker(TextLinker):
-    """Stretches of adjacent words that are spelt like a name or an alias; the most similar first, and no two overlap.
+    """Adjacent words that are spelt like a name or alias, without overlap, most similar first.
 
-    A stretch neither begins nor ends with a function word. Swapped neighbours are one edit. A
-    stretch whose words the corpus all has is spelt as somebody meant it: it links to its very name,
-    up to separators. One of the `PLAIN_WORDS` is a name as in `NGramLinker`.
+    A stretch neither begins nor ends with a function word. A swap of neighbouring letters is one edit.
+    If the corpus has all words of a stretch, it counts as correctly spelt and links only to its exact
+    name, without separators. `PLAIN_WORDS` are names as in `NGramLinker`.
 
     Parameters
     ----------
-    min_similarity : 1 - edits / longer length that a link needs, in (0, 1]; it is the confidence. One edit in six
-        letters is 0.833; a name of fewer letters with an edit is no link at the default.
-    limit : at most so many entities a query.
+    min_similarity : the minimum of 1 - edits / maximum length, in (0, 1], which is the confidence. One edit in six
+        letters is 0.833; shorter names with an edit are no links at the default.
+    limit : the maximum of entities per query.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -182,40 +185,33 @@ class FuzzyLinker(TextLinker):
             for entity, similarity in self._alike(stretch):
                 if not _is_plain_word(text, stretch.span, self.kb.graph, entity):
                     links.append(Link(entity, stretch.span, "fuzzy", similarity))
-        links.sort(
-            key=lambda link: (
-                -link.confidence,
-                link.span[0] - link.span[1],
-                link.span[0],
-                link.entity,
-            )
-        )
+        links.sort(key=_priority)
         return _without_overlap(links)[: self.limit]
 
     def _stretches(self, text: str) -> Iterator[Stretch]:
-        """Every stretch of up to `MAX_NAME_WORDS` words that may be a name."""
+        """The stretches of up to `MAX_NAME_WORDS` words that may be a name."""
         frequency = self.kb.trigram.document_frequency
         keys = [(key(surface), span) for surface, span in surfaces(text) if key(surface)]
         words = [Stretch(word, span, frequency(word) > 0) for word, span in keys[:MAX_WORDS]]
         for first in range(len(words)):
             for last in range(first, min(first + MAX_NAME_WORDS, len(words))):
                 stretch = _joined(words[first : last + 1])
-                if (
-                    FUNCTION_WORDS.isdisjoint((words[first].key, words[last].key))
-                    and len(stretch.key) <= LONGEST
-                ):
+                has_content = FUNCTION_WORDS.isdisjoint((words[first].key, words[last].key))
+                if has_content and len(stretch.key) <= LONGEST:
                     yield stretch
 
     def _alike(self, stretch: Stretch) -> Iterator[tuple[int, float]]:
-        """The entities with a name like a stretch, and how like; of a known stretch, those with its very key."""
+        """The entities with a name similar to a stretch, with the similarity.
+
+        A known stretch matches only its exact key.
+        """
         from rapidfuzz.distance import OSA
 
         trigrams, entities = self.kb.cached("fuzzy names", lambda: _name_keys(self.kb))
         names = [stretch.key]
         if not stretch.is_known:
-            similar = trigrams.similar(
-                stretch.key, max(self.min_similarity - SLACK, 0.01), MAX_NEAREST_NAMES
-            )
+            min_similarity = max(self.min_similarity - SLACK, 0.01)
+            similar = trigrams.similar(stretch.key, min_similarity, MAX_NEAREST_NAMES)
             names = [str(trigrams.keys[code]) for code in similar.keys.tolist()]
         for name in names:
             similarity = OSA.normalized_similarity(stretch.key, name)
@@ -229,16 +225,22 @@ def _joined(words: Sequence[Stretch]) -> Stretch:
     return Stretch("".join(word.key for word in words), span, all(word.is_known for word in words))
 
 
+def _priority(link: Link) -> tuple[float, int, int, int]:
+    """The sort key of a link: most confident, longest, then first."""
+    start, end = link.span
+    return -link.confidence, start - end, start, link.entity
+
+
 @component
 class EmbeddingLinker:
-    """The query's vector against the vectors of the entities' names.
+    """The entities whose name vectors are nearest to the query's vector.
 
     Parameters
     ----------
-    min_cosine : less similar names are no link; the cosine is the confidence. The designs' 0.75 is of other encoders;
+    min_cosine : less similar names are no links; the cosine is the confidence. The designs' 0.75 is for other encoders;
         0.55 is the step of 0.05 with the highest F1 for MiniLM over 1,010 training questions: 70 % of its links lead to
         an entity that a gold passage names, and it keeps 76 % of those that do; 0.75 keeps 16 %.
-    limit : at most so many entities.
+    limit : the maximum of entities.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -258,19 +260,14 @@ class EmbeddingLinker:
         for query, (entities, cosines) in zip(queries, nearest, strict=True):
             span = (0, len(query.text))
             pairs = zip(entities.tolist(), np.minimum(cosines, 1.0).tolist(), strict=True)
-            links.append(
-                [
-                    Link(entity, span, "embedding", cosine)
-                    for entity, cosine in pairs
-                    if cosine >= self.min_cosine
-                ]
-            )
+            near = [(entity, cosine) for entity, cosine in pairs if cosine >= self.min_cosine]
+            links.append([Link(entity, span, "embedding", cosine) for entity, cosine in near])
         return links
 
 
 @component
 class ChainLinker:
-    """Linkers tried in order; the first that links anything decides, query by query."""
+    """Linkers in order: for each query, the first one with links decides."""
 
     linkers: tuple[Linker, ...]
 
@@ -280,22 +277,24 @@ class ChainLinker:
         for linker in self.linkers:
             unlinked = [i for i, query_links in enumerate(links) if not query_links]
             if unlinked:
-                for i, query_links in zip(
-                    unlinked, linker.link_batch([queries[i] for i in unlinked]), strict=True
-                ):
+                new_links = linker.link_batch([queries[i] for i in unlinked])
+                for i, query_links in zip(unlinked, new_links, strict=True):
                     links[i] = query_links
         return links
 
 
 def linked_entities(kb: KnowledgeBase, links: Sequence[Link]) -> tuple[LinkedEntity, ...]:
-    """The links of a query as a ranking's notes name them."""
+    """The links of a query for the notes of a ranking."""
     return tuple(
         LinkedEntity(kb.graph.names[link.entity], link.linker, link.confidence) for link in links
     )
 
 
 def _is_plain_word(text: str, span: Span, graph: KnowledgeGraph, entity: int) -> bool:
-    """Whether a stretch is one of the `PLAIN_WORDS`, and not in the capitals of an entity's name after other words."""
+    """Whether a span is one of the `PLAIN_WORDS` and not a name with its capitals.
+
+    The first word of a text does not count as capitalised.
+    """
     word = text[slice(*span)]
     if normalise(word) not in PLAIN_WORDS:
         return False
@@ -304,7 +303,7 @@ def _is_plain_word(text: str, span: Span, graph: KnowledgeGraph, entity: int) ->
 
 
 def _without_overlap(links: Iterable[Link]) -> list[Link]:
-    """The links, each entity once and each stretch of the text for one of them, the first."""
+    """The first links of each entity and of each span, without overlap."""
     chosen: dict[int, Link] = {}
     for link in links:
         start, end = link.span
@@ -315,7 +314,7 @@ def _without_overlap(links: Iterable[Link]) -> list[Link]:
 
 
 def _jaccard(a: str, b: str) -> float:
-    """Shared words of two texts, of all words of both."""
+    """The Jaccard index of two texts: the share of common words."""
     words_a = set(normalise(a).split())
     words_b = set(normalise(b).split())
     return len(words_a & words_b) / max(len(words_a | words_b), 1)
@@ -326,19 +325,18 @@ def _unpossessive(phrase: str) -> str:
 
 
 def _marks(name: str) -> list[str]:
-    """The marks by which names differ: C, C++ and C#."""
+    """The marks that distinguish names: C, C++ and C#."""
     return sorted(_MARKS.findall(name))
 
 
 def _name_keys(kb: KnowledgeBase) -> tuple[TrigramIndex, dict[str, list[int]]]:
-    """The keys of names and aliases, with and without strokes: as an index, and the entities of each."""
+    """An index of the keys of names and aliases, with and without strokes; key -> entities."""
     graph = kb.graph
     entities: dict[str, list[int]] = {}
     for entity, (name, aliases) in enumerate(zip(graph.names, graph.aliases, strict=True)):
         keys = [key(spelling) for spelling in (name, *aliases)]
-        for spelling in dict.fromkeys(
-            variant for name_key in keys for variant in (name_key, unstroked(name_key))
-        ):
+        variants = [variant for name_key in keys for variant in (name_key, unstroked(name_key))]
+        for spelling in dict.fromkeys(variants):
             if 1 < len(spelling) <= LONGEST:
                 entities.setdefault(spelling, []).append(entity)
     rules = {"graph": graph.fingerprint, "names": 2}
@@ -349,13 +347,16 @@ def _name_keys(kb: KnowledgeBase) -> tuple[TrigramIndex, dict[str, list[int]]]:
 
 
 def phrases(text: str) -> list[Span]:
-    """Spans of the quoted phrases of a text, then of the capitalised ones; leading function words are cut off."""
+    """The spans of quoted phrases, then of capitalised ones without leading function words."""
     quoted = (match.span(1) for match in _QUOTED.finditer(text))
     return list(dict.fromkeys([*quoted, *_capitalised_phrases(text)]))
 
 
 def _capitalised_phrases(text: str) -> list[Span]:
-    """Runs of capitalised words with only blanks between; scripts without case (Chinese, Arabic) count as capitals."""
+    """The spans of runs of capitalised words, separated by blanks only.
+
+    Words in scripts without case (Chinese, Arabic) count as capitalised.
+    """
     spans: list[Span] = []
     for word in _NAME_WORD.finditer(text):
         if not word[0][0].isalpha() or word[0][0].islower():
@@ -368,7 +369,7 @@ def _capitalised_phrases(text: str) -> list[Span]:
 
 
 def _distinct_phrases(text: str) -> list[Span]:
-    """The first place of each phrase."""
+    """The span of the first occurrence of each phrase."""
     spans: dict[str, Span] = {}
     for span in phrases(text):
         spans.setdefault(normalise(text[slice(*span)]), span)
@@ -376,7 +377,7 @@ def _distinct_phrases(text: str) -> list[Span]:
 
 
 def phrases_beside(text: str, spans: Sequence[Span]) -> list[str]:
-    """The `phrases` of a text that overlap none of the spans, as written; one that repeats is repeated."""
+    """The `phrases` of a text that overlap none of some spans, with repetitions."""
     beside = []
     for start, end in phrases(text):
         if not any(start < last and first < end for first, last in spans):

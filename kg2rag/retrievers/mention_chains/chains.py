@@ -1,4 +1,4 @@
-"""Evidence -> chains of passages, each continuing what those before it leave open, and what they say of each passage.
+"""Evidence -> chains of passages that complement each other, and their levels per passage.
 
 A beam over sets of two and three passages, as beam retrieval and PropRAG search chains, with two
 linear models in place of a trained encoder. Their coefficients are in a TOML file that
@@ -37,13 +37,13 @@ DEFAULT = "default"
 FORMAT = 4
 WITH = "with_tokens"
 WITHOUT = "without_tokens"
-LEAST = 4  # candidates: as many as the longest chain and one to continue it
-NO_SOURCE = -30.0  # second of the only source, which continues none
+LEAST = 4  # the minimum of candidates: the longest chain and one more
+NO_SOURCE = -30.0  # the level `second` of a source that continues no other
 
 
 @dataclass(frozen=True)
 class Linear:
-    """intercept + sum of coefficient · signal."""
+    """A linear model: intercept + sum of coefficient · signal."""
 
     coefficients: Mapping[str, float]
     intercept: float = 0.0
@@ -52,13 +52,13 @@ class Linear:
         """The sum, in the order of the coefficients, for every entry of the signals' arrays."""
         total: FloatArray = np.full(next(iter(signals.values())).shape, self.intercept)
         for name, coefficient in self.coefficients.items():
-            if coefficient:  # a signal that does not count may be missing
+            if coefficient:  # a signal with coefficient 0 may be missing
                 total += coefficient * signals[name]
         return total
 
     @property
     def formula(self) -> str:
-        """The sum as `types.formulas` writes it; a coefficient below 0 as (0 - …), none that is 0."""
+        """The formula of the sum; a negative coefficient is written as (0 - …), 0 is left out."""
         terms = [
             _term(coefficient, name)
             for name, coefficient in self.coefficients.items()
@@ -80,7 +80,7 @@ def _term(coefficient: float, name: str) -> str:
 
 @dataclass(frozen=True)
 class Ranker:
-    """The models of one question's candidates: where chains start, how they go on, and how candidates are ordered.
+    """The models of the candidates: start of chains, steps, and the order of candidates.
 
     score = (1 - trust) · single + trust · chain, trust = sigmoid(gate): a mixture of two experts.
     """
@@ -92,14 +92,12 @@ class Ranker:
     gate: Linear
 
     def trust(self, signals: Mapping[str, float]) -> float:
-        """How far the chains of a question are trusted, in (0, 1)."""
-        return float(
-            1
-            / (1 + np.exp(-self.gate({name: np.asarray(value) for name, value in signals.items()})))
-        )
+        """The weight of the chains of a question, in (0, 1)."""
+        arrays = {name: np.asarray(value) for name, value in signals.items()}
+        return float(1 / (1 + np.exp(-self.gate(arrays))))
 
     def order(self, trust: float) -> Linear:
-        """The score of a candidate, as one sum, of coefficients as its formula writes them."""
+        """The score of a candidate as one sum, with the coefficients of its formula."""
         parts = {name: (1 - trust) * c for name, c in self.single.coefficients.items()}
         parts |= {name: trust * c for name, c in self.chain.coefficients.items() if trust}
         return Linear({name: float(number(c)) for name, c in parts.items()})
@@ -107,7 +105,10 @@ class Ranker:
 
 @dataclass(frozen=True)
 class Coefficients:
-    """A file of coefficients; `fitted` says when and on what, `seen` has the `digest` of each question."""
+    """The coefficients of a file.
+
+    `fitted` : date and data of the fit. `seen` : the `digest` of each training question.
+    """
 
     rankers: Mapping[str, Ranker]
     fitted: Mapping[str, object]
@@ -136,7 +137,7 @@ def read_coefficients(name: str) -> Coefficients:
 
 
 @lru_cache(maxsize=32)
-def _read(name: str, modified: int) -> Coefficients:  # noqa: ARG001 (a file that is written again is another)
+def _read(name: str, modified: int) -> Coefficients:  # noqa: ARG001 (a rewritten file is read again)
     source = files(__package__) / "coefficients.toml" if name == DEFAULT else Path(name)
     try:
         record = tomllib.loads(source.read_text(encoding="utf-8"))
@@ -146,27 +147,22 @@ def _read(name: str, modified: int) -> Coefficients:  # noqa: ARG001 (a file tha
         raise ParameterError(
             f"coefficients {name!r}: format is {record.get('format')!r}, not {FORMAT}. Fit them anew."
         )
-    rankers = {
-        section: Ranker(
-            *(
-                _linear(
-                    record.get(section),
-                    f"{section}.{model}",
-                    names_of(model, tokens=section == WITH),
-                    name,
-                )
-                for model in MODELS
-            )
-        )
-        for section in (WITH, WITHOUT)
-    }
-    return Coefficients(
-        rankers, dict(record.get("fitted", {})), frozenset(str(record.get("seen", "")).split())
-    )
+    rankers = {section: _ranker(record, section, name) for section in (WITH, WITHOUT)}
+    seen = frozenset(str(record.get("seen", "")).split())
+    return Coefficients(rankers, dict(record.get("fitted", {})), seen)
+
+
+def _ranker(record: Mapping[str, object], section: str, file: str) -> Ranker:
+    """The models of a section, one table each."""
+    models = []
+    for model in MODELS:
+        names = names_of(model, tokens=section == WITH)
+        models.append(_linear(record.get(section), f"{section}.{model}", names, file))
+    return Ranker(*models)
 
 
 def _linear(section: object, table: str, names: tuple[str, ...], file: str) -> Linear:
-    """The model in a table that has a finite number for each of its signals and for the intercept, and no more."""
+    """The model of a table with exactly one finite number per signal and for the intercept."""
     model = section.get(table.rpartition(".")[2]) if isinstance(section, Mapping) else None
     if not isinstance(model, Mapping):
         raise ParameterError(f"coefficients {file!r}: there is no table [{table}]. Fit them anew.")
@@ -186,7 +182,7 @@ def _linear(section: object, table: str, names: tuple[str, ...], file: str) -> L
 
 @dataclass(frozen=True)
 class Beam:
-    """How wide chains are searched: see `MentionChains`."""
+    """The parameters of the beam search: see `MentionChains`."""
 
     sources: int
     width: int
@@ -197,7 +193,10 @@ class Beam:
 
 @dataclass(frozen=True)
 class Sets:
-    """The best sets of a size: (n_sets, size) positions of candidates, ascending; (n_sets,) log-values, best first."""
+    """The best sets of one size and their log-values, best first.
+
+    `members` : (n_sets, size) positions of candidates, ascending. `values` : (n_sets,).
+    """
 
     members: IntArray
     values: FloatArray
@@ -210,7 +209,7 @@ class Sets:
 
 @dataclass(frozen=True)
 class Chains:
-    """What the chains say of m candidates.
+    """The levels of m candidates in the chains.
 
     Attributes
     ----------
@@ -228,7 +227,9 @@ class Chains:
 
 
 def chains_of(evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam) -> Chains:
-    """The chains among the candidates of one question, `LEAST` or more, whose own log-odds are `start`, (m,).
+    """The chains among the candidates of one question, at least `LEAST`.
+
+    `start` : (m,) the log-odds of each candidate by itself.
 
     - pair(i, j) = ln sigmoid(start(i)) + step({i} -> j), i one of the likeliest; second(j) = its maximum over i.
     - The best unordered pairs, at most `width`, share 1 by softmax of pair / temperature.
@@ -257,21 +258,24 @@ def chains_of(evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam)
 
 
 def _best_sets(values: FloatArray, sets: IntArray, cells: int, width: int) -> Sets:
-    """The best distinct sets one larger, of the `cells` best cells of `values`, (n_sets, m); each by its best cell."""
+    """The best distinct sets that add a candidate to one of `sets`, each with its best value.
+
+    Only the `cells` best entries of `values`, (n_sets, m), are read.
+    """
     best: dict[tuple[int, ...], float] = {}
     order: Iterable[int] = np.argsort(-values, axis=None, kind="stable")[:cells].tolist()
-    for row, column in (divmod(flat, values.shape[1]) for flat in order):
+    for flat in order:
+        row, column = divmod(flat, values.shape[1])
         if np.isfinite(values[row, column]):
-            best.setdefault(
-                tuple(sorted((*sets[row].tolist(), column))), float(values[row, column])
-            )
+            members = tuple(sorted((*sets[row].tolist(), column)))
+            best.setdefault(members, float(values[row, column]))
     return Sets(np.array(list(best)[:width]), np.array(list(best.values())[:width]))
 
 
 def _continued(
     evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam, sets: Sets
 ) -> FloatArray:
-    """(m,) how well each candidate continues the sets, by their shares."""
+    """(m,) the mean step of each candidate after the sets, weighted by their shares."""
     step = ranker.step(step_signals(evidence, start, sets.members, beam.gain_temperature))
     inside = np.arange(len(sets.members))[:, None]
     step[inside, sets.members] = -np.inf
@@ -285,7 +289,7 @@ class ChainsNotes(Notes):
 
     Attributes
     ----------
-    trust : how far chains are trusted, in [0, 1]; the rest of the score is that of a single passage.
+    trust : the weight of the chains, in [0, 1]; 1 - trust is that of the single passage.
     chains : the best pairs by title, with their shares.
     """
 
@@ -295,14 +299,14 @@ class ChainsNotes(Notes):
 
 @dataclass(frozen=True)
 class Searched:
-    """A query's candidates: what is known of them, their order, and the paths that the walk took to them.
+    """The candidates of a query: evidence, order, and the paths of the walk to them.
 
     Attributes
     ----------
     trust : see `Ranker`. order : the sum that it is a part of.
     start : (m,) log-odds that a candidate is needed, by itself.
-    chains : None where there are less than `LEAST` candidates.
-    only_walked : (m,) which candidates neither words nor vectors found.
+    chains : None for less than `LEAST` candidates.
+    only_walked : (m,) whether only the walk found a candidate.
     """
 
     searches: Searches
@@ -316,20 +320,20 @@ class Searched:
 
     @property
     def levels(self) -> dict[str, FloatArray]:
-        """What the order may add up, (m,) each."""
-        single = {
-            name: self.evidence.single[name] for name in SINGLE if name in self.evidence.single
-        }
-        return {**single, "start": self.start, **(self.chains.levels if self.chains else {})}
+        """The signals that the order may use, (m,) each."""
+        signals = self.evidence.single
+        single = {name: signals[name] for name in SINGLE if name in signals}
+        chained = {} if self.chains is None else self.chains.levels
+        return {**single, "start": self.start, **chained}
 
     @property
     def scores(self) -> FloatArray:
-        """(m,) what candidates are ordered by."""
+        """(m,) the scores of the candidates."""
         return self.order(self.levels)
 
     @property
     def continued(self) -> dict[int, int]:
-        """Corpus row of a candidate -> that of the passage that it continues."""
+        """Corpus row of a candidate -> row of the passage that it continues."""
         if self.chains is None:
             return {}
         rows = self.evidence.rows
@@ -338,19 +342,17 @@ class Searched:
         return dict(zip(rows[continuing].tolist(), rows[source[continuing]].tolist(), strict=True))
 
     def notes(self, corpus: Corpus, temperature: float) -> ChainsNotes:
-        """The arithmetic, how far chains are trusted, and the best pairs; `temperature` is their shares'."""
+        """The notes: formulas, trust, and the best pairs with their shares at a `temperature`."""
         best: tuple[str, ...] | None = None
         if self.chains is not None:
             rows = self.evidence.rows
             pairs = self.chains.pairs
             shares = pairs.shares(temperature)[:SHOWN].tolist()
-            titles = [
-                [corpus.titles[row] or corpus.ids[row] for row in rows[pair].tolist()]
-                for pair in pairs.members
-            ]
-            best = tuple(
-                f"{a} + {b} ({share:.2f})" for (a, b), share in zip(titles, shares, strict=False)
-            )
+            labels = []
+            for pair, share in zip(pairs.members, shares, strict=False):
+                first, second = [corpus.titles[row] or corpus.ids[row] for row in rows[pair]]
+                labels.append(f"{first} + {second} ({share:.2f})")
+            best = tuple(labels)
         return ChainsNotes(
             {
                 "chains": self.order.formula,
@@ -364,7 +366,7 @@ class Searched:
         )
 
     def steps(self, k: int, depths: str, sources: int) -> tuple[Step, ...]:
-        """What each step of the system let pass; `depths` says how candidates are chosen."""
+        """The steps of the system; `depths` describes the choice of candidates."""
         evidence = self.evidence
         rows = evidence.rows
         steps = [step("candidate", "not retrieved", f"not among the first {depths}", rows)]

@@ -1,4 +1,4 @@
-"""A mention table -> the graph that `mention_ppr` walks: passages and names, joined where a passage names another.
+"""A mention table -> the graph of `mention_ppr`: passages and names, joined by mentions.
 
 With a knowledge graph, `FactGraph`: every entity of it becomes a node, joined to the passages that
 name it as a shared name is, and to the other end of each of its triples, which join what the
@@ -24,12 +24,12 @@ from kg2rag.types import Corpus, FloatArray, IntArray, Triple
 # kinds of edges, the last two of a knowledge graph
 LINK, BACKWARD, NAME, MENTION, TRIPLE = range(5)
 LONGEST = 4
-"""Edges that a path has at most."""
+"""The maximum of edges in a path."""
 
 
 @dataclass(frozen=True)
 class MentionGraph:
-    """Directed and weighted, in CSR form: nodes 0 .. n_passages - 1 are passages, the rest the table's names.
+    """A directed, weighted graph in CSR form: nodes 0 .. n_passages - 1 are passages, then names.
 
     Attributes
     ----------
@@ -45,21 +45,21 @@ class MentionGraph:
 
     @property
     def n_nodes(self) -> int:
-        """Passages and names."""
+        """The number of passages and names."""
         return len(self.indptr) - 1
 
     @cached_property
     def sources(self) -> IntArray:
-        """(n_edges,) the node each edge leaves."""
+        """(n_edges,) the source of each edge."""
         return owners(self.indptr)
 
     @cached_property
     def walked(self) -> WalkGraph:
-        """The same graph for walks."""
+        """The graph for walks."""
         return WalkGraph.directed(self.sources, self.targets, self.weights, self.n_nodes)
 
     def walked_within(self, mask: IntArray | None) -> WalkGraph:
-        """The graph for a query that may see only the passages of `mask`; here the same for every one."""
+        """The graph for a query with candidates `mask`; here the same for every query."""
         return self.walked
 
     def fact(self, edge: int) -> Triple | None:
@@ -67,7 +67,10 @@ class MentionGraph:
         return None
 
     def scope(self, mask: IntArray | None) -> NDArray[np.bool_] | None:
-        """(n_nodes,) what a walk may enter: the passages of the mask and all that is no passage; None for all."""
+        """(n_nodes,) whether a walk may enter a node: passages of the mask and all names.
+
+        None means all nodes.
+        """
         if mask is None:
             return None
         allowed = np.ones(self.n_nodes, dtype=bool)
@@ -76,7 +79,7 @@ class MentionGraph:
         return allowed
 
     def distances(self, starts: IntArray, allowed: NDArray[np.bool_] | None) -> IntArray:
-        """(n_nodes,) edges from the nearest of some nodes, over allowed ones; -1 where no way leads there."""
+        """(n_nodes,) the distance from the nearest start over allowed nodes; -1 if unreachable."""
         away = np.full(self.n_nodes, -1, dtype=np.int64)
         may_enter = np.ones(self.n_nodes, dtype=bool) if allowed is None else allowed
         frontier = starts
@@ -101,8 +104,7 @@ def build(
     max_mentions : titles named in more passages give no link.
     """
     keys, frequency, pages = table.key, table.document_frequency, table.pages
-    # A mention of a title leads to each of its pages but itself, and back; one of another name to
-    # that name.
+    # A mention of a title links to its other pages, and back; a mention of another name links to it.
     titles = np.flatnonzero(((pages > 0) & (frequency <= max_mentions))[keys])
     entries, title_numbers = gather(offsets(table.page_key, len(table.keys)), keys[titles])
     mentions = titles[title_numbers]
@@ -119,7 +121,7 @@ def build(
     kinds = np.repeat(
         np.array([LINK, BACKWARD, NAME], np.int8), [len(mentions), len(mentions), 2 * len(naming)]
     )
-    # The mentions of one kind between two nodes are one edge, of the greatest weight among them.
+    # Mentions of one kind between two nodes are one edge with their maximum weight.
     order = np.lexsort((kinds, sources << 32 | targets))
     sources = sources[order]
     targets = targets[order]
@@ -140,25 +142,25 @@ def build(
 def mention_graph(
     kb: KnowledgeBase, backward: float, name_weight: float, max_mentions: int
 ) -> MentionGraph:
-    """The graph of a knowledge base's mentions, one for each setting of its weights."""
-    return kb.cached(
-        ("mention_graph", backward, name_weight, max_mentions),
-        lambda: build(
+    """The mention graph of a knowledge base, one per setting of its weights."""
+
+    def built() -> MentionGraph:
+        return build(
             kb.mentions,
             len(kb.corpus),
             backward=backward,
             name_weight=name_weight,
             max_mentions=max_mentions,
-        ),
-    )
+        )
+
+    return kb.cached(("mention_graph", backward, name_weight, max_mentions), built)
 
 
 @dataclass(frozen=True)
 class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> the mentions that a walk followed to it, as triples that are made when looked up.
+    """Corpus row -> the mentions that a walk followed to it, as lazy triples.
 
-    `names` are those of the nodes that are no passages; `edges` has the edges of each row's path,
-    in the order walked.
+    `names` : the names of the other nodes. `edges` : the edges of each row's path, in order.
     """
 
     graph: MentionGraph
@@ -176,7 +178,7 @@ class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
         return len(self.edges)
 
     def triple(self, edge: int) -> Triple:
-        """The mention behind an edge: always from the passage that mentions to what it mentions."""
+        """The mention behind an edge, from the mentioning passage to the mentioned node."""
         graph = self.graph
         stated = graph.fact(edge)
         if stated is not None:
@@ -201,9 +203,9 @@ class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
 
 
 def strongest_paths(rows: IntArray, walk: Walk, restart: NodeWeights) -> dict[int, tuple[int, ...]]:
-    """Corpus row -> the edges that brought a walk there: back along the strongest to a node where it began.
+    """Corpus row -> the strongest path of a walk from a start to it, as edges.
 
-    At most `LONGEST` edges are followed; a row where the walk itself began has no path.
+    A path has at most `LONGEST` edges; a row at which the walk starts has none.
     """
     visited = [np.asarray(rows, dtype=np.int64)]
     edges: list[IntArray] = []
@@ -211,7 +213,7 @@ def strongest_paths(rows: IntArray, walk: Walk, restart: NodeWeights) -> dict[in
     while len(edges) < LONGEST and is_open.any():
         is_open = is_open & (restart.at(visited[-1]) == 0)
         edge, source = walk.came_by(np.where(is_open, visited[-1], -1))
-        # Two nodes may each receive most from the other.
+        # The strongest edges of two nodes may form a cycle.
         is_open &= (edge >= 0) & ~np.any([source == node for node in visited], axis=0)
         edges.append(np.where(is_open, edge, -1))
         visited.append(np.where(is_open, source, -1))
@@ -224,7 +226,7 @@ def strongest_paths(rows: IntArray, walk: Walk, restart: NodeWeights) -> dict[in
 
 @dataclass(frozen=True)
 class FactGraph(MentionGraph):
-    """A mention graph whose last nodes are the entities of a knowledge graph, in the order of their codes.
+    """A mention graph with the entities of a knowledge graph as last nodes, by code.
 
     Attributes
     ----------
@@ -241,7 +243,7 @@ class FactGraph(MentionGraph):
         return None if triple < 0 else self.facts.triple(triple)
 
     def walked_within(self, mask: IntArray | None) -> WalkGraph:
-        """The graph in which triples that passages outside `mask` state weigh 0."""
+        """The graph without the triples that passages outside `mask` state: their weights are 0."""
         within = self.triples_within(mask)
         if within is None:
             return self.walked
@@ -249,12 +251,12 @@ class FactGraph(MentionGraph):
         return WalkGraph.directed(self.sources, self.targets, weights, self.n_nodes)
 
     def triples_within(self, mask: IntArray | None) -> IntArray | None:
-        """The triples that passages of `mask`, or none, state; None for all."""
+        """The triples stated by passages of `mask` or by no passage; None for all."""
         stated = self.facts.triples.passages
         return None if mask is None else np.flatnonzero((stated < 0) | np.isin(stated, mask))
 
     def starting_at(self, triples: IntArray, shares: FloatArray) -> NodeWeights:
-        """A restart in which the two ends of each triple have half of its share."""
+        """The restart weights of triples: half of a triple's share for each of its ends."""
         table = self.facts.triples
         first_entity = self.n_nodes - self.facts.n_entities
         ends = first_entity + np.concatenate([table.heads[triples], table.tails[triples]])
@@ -264,7 +266,10 @@ class FactGraph(MentionGraph):
 def with_facts(
     graph: MentionGraph, facts: KnowledgeGraph, *, name_weight: float, triple_weight: float
 ) -> FactGraph:
-    """The graph of both: an edge each way between a passage and an entity it names, and between a triple's two ends.
+    """A mention graph joined with a knowledge graph.
+
+    Edges in both directions join a passage and the entities that it names, and the ends of each
+    triple.
 
     Parameters
     ----------
@@ -300,13 +305,11 @@ def with_facts(
 def mention_facts(
     kb: KnowledgeBase, backward: float, name_weight: float, max_mentions: int, triple_weight: float
 ) -> FactGraph:
-    """`mention_graph` joined with the entities and triples of the knowledge graph, one for each setting."""
-    return kb.cached(
-        ("mention_facts", backward, name_weight, max_mentions, triple_weight),
-        lambda: with_facts(
-            mention_graph(kb, backward, name_weight, max_mentions),
-            kb.graph,
-            name_weight=name_weight,
-            triple_weight=triple_weight,
-        ),
-    )
+    """`mention_graph` joined with the knowledge graph, one per setting of the weights."""
+
+    def built() -> FactGraph:
+        graph = mention_graph(kb, backward, name_weight, max_mentions)
+        return with_facts(graph, kb.graph, name_weight=name_weight, triple_weight=triple_weight)
+
+    key = ("mention_facts", backward, name_weight, max_mentions, triple_weight)
+    return kb.cached(key, built)

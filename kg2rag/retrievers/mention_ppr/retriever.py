@@ -44,9 +44,9 @@ from kg2rag.types import (
 )
 from kg2rag.types.parameters import Count, Damping, Natural, Weight
 
-BLOCK = 64  # queries walked together
+BLOCK = 64  # queries that are walked together
 REACH = 30_000
-"""Nodes of a walk at most, by default: its time does not grow with a corpus beyond that."""
+"""The default maximum of nodes of a walk; its time does not grow with larger corpora."""
 COLOUR = "#0072B2"  # in plots
 TUNING = (
     Tuned(
@@ -58,7 +58,7 @@ TUNING = (
     ),
 )
 NEAR = 2
-"""Mentions, walked either way, that a trace calls near: the passage names, or shares a name with, one of the start."""
+"""The maximum distance that a trace calls near: the passage names a start, or shares a name with it."""
 _UNLINKED = "no chain of mentions leads from the dense seeds and the names of the query to it"
 
 
@@ -68,9 +68,9 @@ class WalkNotes(Notes):
 
     Attributes
     ----------
-    restart : what the score part of that name is.
-    triples : those that the walk began at; None where the knowledge graph is not walked.
-    reach : how many nodes the walk was over, where there were more.
+    restart : the meaning of the score part of this name.
+    triples : the triples at which the walk started; None if the knowledge graph is not walked.
+    reach : the number of nodes of a walk that was limited.
     """
 
     restart: str | None = None
@@ -121,7 +121,7 @@ class MentionPPR(VectorRetriever):
 
     @property
     def graph(self) -> MentionGraph:
-        """The graph that is walked, under the weights of this system; a `FactGraph` where triples have a weight."""
+        """The graph of the walk under these weights; a `FactGraph` if triples have a weight."""
         weights = (self.backward, self.name_weight, self.max_mentions)
         if self.triple_weight > 0:
             return graphs.mention_facts(self.kb, *weights, self.triple_weight)
@@ -135,7 +135,7 @@ class MentionPPR(VectorRetriever):
         return workloads
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """The walks of a batch side by side."""
+        """The rankings of a batch, walked in blocks of `BLOCK`."""
         blocks = [queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)]
         return [
             ranking for block in blocks for ranking in self._walked(block, self._dense(block), k)
@@ -156,18 +156,16 @@ class MentionPPR(VectorRetriever):
         return [self._ranking(*column, k) for column in columns]
 
     def from_seeds(self, queries: Sequence[Query], seeds: Sequence[IntArray]) -> list[Ranking]:
-        """Passages by walks that start, in equal parts, at given rows and where they would have started."""
+        """The rankings of walks that start half at given rows, half at their usual restart."""
         corpus = self.kb.corpus
         halves = []
-        for rows, restart in zip(
-            seeds, self.restarts(queries, self._dense(queries))[0], strict=True
-        ):
+        restarts, _ = self.restarts(queries, self._dense(queries))
+        for rows, restart in zip(seeds, restarts, strict=True):
             scaled = NodeWeights(restart.nodes, restart.weights / (restart.weights.sum() or 1.0))
             halves.append(NodeWeights.of(rows, np.full(len(rows), 1 / len(rows))).plus(scaled))
         rankings = []
-        for query, walk in zip(
-            queries, self.walks(halves, self.kb.candidates(queries)), strict=True
-        ):
+        walks_of_queries = self.walks(halves, self.kb.candidates(queries))
+        for query, walk in zip(queries, walks_of_queries, strict=True):
             passages = walk.reached(len(corpus))
             ranking = Ranking.from_scores(query.id, passages.nodes, passages.weights, corpus.ids)
             rankings.append(ranking.top(self.depth))
@@ -176,7 +174,7 @@ class MentionPPR(VectorRetriever):
     def walks(
         self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]
     ) -> list[Walk]:
-        """One walk from each restart, over the passages of its mask; over all if that is None."""
+        """The walk of each restart, over the passages of its mask; None means all."""
         graph = self.graph
         queries_of: dict[WalkGraph, list[int]] = {}
         for i, mask in enumerate(masks):
@@ -203,7 +201,7 @@ class MentionPPR(VectorRetriever):
     def restarts(
         self, queries: Sequence[Query], dense: Sequence[Ranking]
     ) -> tuple[list[NodeWeights], list[IntArray]]:
-        """Where the walks start, not scaled, and the triples nearest to each query.
+        """The unscaled restart weights of the walks, and the triples nearest to each query.
 
         A query's triples are among those that one of its candidates, or no passage, states.
         """
@@ -224,13 +222,13 @@ class MentionPPR(VectorRetriever):
         return restarts, [triples for triples, _ in matching]
 
     def _shares(self, cosines: FloatArray, weight: float) -> FloatArray:
-        """A weight shared by softmax of cosines, the greatest first."""
+        """A weight, distributed by softmax of descending cosines."""
         share = np.exp((cosines - cosines[0]) / self.dense_temperature)
         shares: FloatArray = weight * share / share.sum()
         return shares
 
     def restart(self, query: Query, dense: Ranking) -> NodeWeights:
-        """What dense hits, titles and names add to where the walk of a query starts."""
+        """The restart weights of a query's dense hits, titles and names."""
         table = self.kb.mentions
         n = len(self.kb.corpus)
         (mask,) = self.kb.candidates([query])
@@ -258,7 +256,7 @@ class MentionPPR(VectorRetriever):
     def _ranking(
         self, walk: Walk, restart: NodeWeights, dense: Ranking, triples: IntArray, k: int
     ) -> Ranking:
-        """Passages by their share of the walk; below them the dense hits that it did not reach."""
+        """The passages by their share of the walk, then the dense hits that it did not reach."""
         passages = walk.reached(len(self.kb.corpus))
         first = top_with_ties(passages.weights, self.depth)
         walked, shares = passages.nodes[first], passages.weights[first]
@@ -295,15 +293,14 @@ class MentionPPR(VectorRetriever):
 
     @property
     def names(self) -> list[str]:
-        """Of the nodes that are no passages."""
+        """The names of the nodes that are not passages."""
         table = self.kb.mentions
         entities = self.kb.graph.names if self.triple_weight > 0 else ()
-        return self.kb.cached(
-            ("node_names", bool(entities)), lambda: [*table.names[table.n_titles :], *entities]
-        )
+        key = ("node_names", bool(entities))
+        return self.kb.cached(key, lambda: [*table.names[table.n_titles :], *entities])
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """Which passages are connected with the walk's start, which the walk reached, and how near they are to it."""
+        """The steps: connection with the start of the walk, the walk's reach, and the distance."""
         graph = self.graph
         whole = replace(self, depth=max(len(self.kb.corpus), 1))
         rankings = self.retrieve_batch(queries, self.depth)

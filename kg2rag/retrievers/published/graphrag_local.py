@@ -1,9 +1,9 @@
-"""Query -> the passages of the entities whose descriptions lie nearest to it: the local search of GraphRAG.
+"""Query -> passages of the entities with the nearest descriptions: GraphRAG's local search.
 
 After GraphRAG [1] and its released local search: entities by their descriptions, then their text
-units, ordered by the entity and by how many of its relationships the unit states. Ours: only
-passages are ranked; the community reports, which the package gives to its reader beside them, are
-no passages. A graph without descriptions is searched by names.
+units, ordered by entity and by the number of its relationships in the unit. Ours: only passages are
+ranked, not the community reports, which the package also gives to its reader. A graph without
+descriptions is searched by names.
 
 [1] Edge et al., "From Local to Global: A Graph RAG Approach to Query-Focused Summarization", 2024.
 """
@@ -31,13 +31,13 @@ COLOUR = "#B15928"  # in plots
 class GraphRAGLocal(VectorRetriever):
     """The passages of the entities nearest to the query, entity by entity.
 
-    Of an entity, the passages that state more of its relationships come first, then the first in
-    the corpus. A ranking has no other passages, so it may be short; over a graph without entities
-    it is the dense ranking. A hit scores 1 / place; its parts have the number of relationships.
+    The passages of an entity are ordered by the number of its relationships in them, then by corpus
+    position. A ranking has no other passages, so it may be short; over a graph without entities it is
+    the dense ranking. The score of a hit is 1 / place; its parts have the number of relationships.
 
     Parameters
     ----------
-    entities : found for a query, at most.
+    entities : the maximum of entities per query.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -59,7 +59,7 @@ class GraphRAGLocal(VectorRetriever):
         self, query: Query, entities: IntArray, cosines: FloatArray, mask: IntArray | None
     ) -> Ranking:
         graph = self.kb.graph
-        # corpus row -> those of the first entity that leads there
+        # Corpus row -> the number of relationships of the first entity that leads there.
         n_relationships: dict[int, int] = {}
         for entity in entities.tolist():
             rows, _ = passages_naming(self.kb, entity, mask)
@@ -69,14 +69,11 @@ class GraphRAGLocal(VectorRetriever):
             for position in np.lexsort((rows, -counts)).tolist():
                 n_relationships.setdefault(int(rows[position]), int(counts[position]))
         pairs = zip(entities.tolist(), cosines.tolist(), strict=True)
+        linked = [
+            LinkedEntity(graph.names[entity], "embedding", cosine) for entity, cosine in pairs
+        ]
         places = np.arange(1.0, len(n_relationships) + 1)
-        notes = Notes(
-            "1 / place",
-            "graph",
-            entities=tuple(
-                LinkedEntity(graph.names[entity], "embedding", cosine) for entity, cosine in pairs
-            ),
-        )
+        notes = Notes("1 / place", "graph", entities=tuple(linked))
         return Ranking.from_scores(
             query.id,
             list(n_relationships),

@@ -1,4 +1,4 @@
-"""Query -> passages by LinearRAG: entities activated through sentences that fit the query, then PageRank. No LLM.
+"""Query -> passages by LinearRAG: activation of entities through sentences, then PageRank.
 
 Theirs [1], and every default as the released code is run (commit 0c7e416c of run.py): the graph of
 entities, sentences and passages without relations, semantic bridging with its threshold, the
@@ -50,12 +50,12 @@ from kg2rag.types import (
 from kg2rag.types.parameters import Count, Damping, Threshold, Weight
 
 COLOUR = "#0072B2"  # in plots
-MAX_NAMES = 20  # of a query that spell no entity; the first
+MAX_NAMES = 20  # the first phrases of a query that spell no entity
 
 
 @dataclass(frozen=True, eq=False)
 class TriGraph:
-    """Entities are codes of the mention table, sentences as `mention_sentences` lists them, passages corpus rows.
+    """The graph of entities (codes of the mention table), sentences, and passages (corpus rows).
 
     In the walk node i is the passage at row i, node n_passages + e is entity e.
 
@@ -73,7 +73,7 @@ class TriGraph:
 
     @cached_property
     def walk(self) -> WalkGraph:
-        """Passages and entities; an edge weighs the entity's share of all occurrences in the passage [1]."""
+        """The walk graph; an edge weighs the entity's share of all occurrences in the passage [1]."""
         rows = self.occurrences.others.astype(np.int64)
         counts = self.occurrences.counts
         shares = counts / np.bincount(rows, weights=counts, minlength=self.n_passages)[rows]
@@ -88,14 +88,14 @@ class TriGraph:
         )
 
     def scope(self, rows: IntArray | None) -> NDArray[np.bool_] | None:
-        """(n_nodes,) some passages and their entities; None for None."""
+        """(n_nodes,) whether a node is one of some passages or their entities; None for None."""
         if rows is None:
             return None
         return self.walk.mask(np.append(rows, self.n_passages + self.entities_in(rows)))
 
 
 def tri_graph(kb: KnowledgeBase) -> TriGraph:
-    """The entities, sentences and passages of a knowledge base; only from the corpus, whatever the graph."""
+    """The entities, sentences and passages of a knowledge base, independent of its graph."""
 
     def incidence_of(title_entities: NDArray[np.int32], texts: NDArray[np.integer]) -> Incidence:
         entities = np.append(kb.mentions.key, title_entities)
@@ -123,7 +123,10 @@ def tri_graph(kb: KnowledgeBase) -> TriGraph:
 
 
 class Activation(NamedTuple):
-    """How an entity was reached: its score, the iteration (from 1), the entity and the sentence before; -1 for none."""
+    """The activation of an entity: score, iteration (from 1), previous entity and sentence.
+
+    -1 means no predecessor.
+    """
 
     score: float
     iteration: int
@@ -133,7 +136,7 @@ class Activation(NamedTuple):
 
 @dataclass(frozen=True)
 class ActivationNotes(Notes):
-    """`activated` has each entity's name, activation, and the iteration that brought it."""
+    """Notes: `activated` has each entity's name, activation and iteration."""
 
     activated: tuple[tuple[str, float, int], ...] | None = None
 
@@ -163,12 +166,10 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
 
     @property
     def unlinked(self) -> str:
-        """No entity of the query, or of the corpus."""
-        return (
-            "the query names no entity"
-            if self.kb.mentions.keys
-            else "the corpus mentions no entity"
-        )
+        """The reason: no entity of the query, or none of the corpus."""
+        if self.kb.mentions.keys:
+            return "the query names no entity"
+        return "the corpus mentions no entity"
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
         """The passages, the names in them and their sentences."""
@@ -179,7 +180,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         ]
 
     def link(self, queries: Sequence[Query]) -> list[dict[int, float]]:
-        """The entities that each query names and their activations, in (0, 1], in the query's order."""
+        """The entities that each query names, with activations in (0, 1], in the query's order."""
         kb = self.kb
         scopes = [
             None if mask is None else tri_graph(kb).entities_in(mask)
@@ -188,9 +189,8 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         activations = list(map(self._spelt_entities, queries, scopes))
         phrases = [self._unnamed_phrases(query.text) for query in queries]
         index = partial(kb.cached, "name_vectors", lambda: DenseIndex(kb.encode(kb.mentions.names)))
-        for activation, nearest in zip(
-            activations, nearest_names(kb, index, phrases, scopes), strict=True
-        ):
+        names = nearest_names(kb, index, phrases, scopes)
+        for activation, nearest in zip(activations, names, strict=True):
             for _, entity, cosine in nearest:
                 if cosine > 0:
                     activation[entity] = max(activation.get(entity, 0.0), min(cosine, 1.0))
@@ -211,7 +211,9 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
     def activate(
         self, seeds: Mapping[int, float], query: Matrix, mask: IntArray | None
     ) -> dict[int, Activation]:
-        """Semantic bridging: entity -> activation · cosine of a sentence -> the entities of that sentence.
+        """Semantic bridging: the entities of the sentences of active entities become active.
+
+        The activation is multiplied by the cosine of the sentence.
 
         `query`: (dim,). `mask`: the passages whose sentences may be followed; None for all.
         """
@@ -236,9 +238,10 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
     def _followed(
         self, entity: int, score: float, query: Matrix, is_open: NDArray[np.bool_]
     ) -> list[tuple[int, float]]:
-        """The open sentences of an entity that are most similar to the query, and what they pass on of its score.
+        """The open sentences of an entity most similar to the query, with their scores.
 
-        They are closed. What is below the threshold is not passed on.
+        These sentences are closed. Scores below the threshold are left out.
+
         """
         if score < self.iteration_threshold:
             return []
@@ -247,27 +250,26 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         cosines = self._sentence_vectors().cosines(query, sentences)
         best = np.lexsort((sentences, -cosines))[: self.top_k_sentence]
         is_open[sentences[best]] = False
-        # float32 cosines of equal texts may exceed 1: the entity would then activate itself, for
-        # ever
-        passed = score * np.minimum(cosines[best].astype(np.float64), 1.0)
-        is_passed = passed >= self.iteration_threshold
-        return list(
-            zip(sentences[best][is_passed].tolist(), passed[is_passed].tolist(), strict=True)
-        )
+        # float32 cosines may exceed 1: an entity would then activate itself endlessly.
+        scores = score * np.minimum(cosines[best].astype(np.float64), 1.0)
+        is_passed = scores >= self.iteration_threshold
+        passed = sentences[best][is_passed].tolist()
+        return list(zip(passed, scores[is_passed].tolist(), strict=True))
 
     def _sentence_vectors(self) -> DenseIndex:
-        return self.kb.cached(
-            "sentence_vectors", lambda: DenseIndex(self.kb.encode(self._sentences()))
-        )
+        def built() -> DenseIndex:
+            return DenseIndex(self.kb.encode(self._sentences()))
+
+        return self.kb.cached("sentence_vectors", built)
 
     def _sentences(self) -> list[str]:
-        """The sentences that mention something."""
+        """The sentences with a mention."""
         return mention_sentences(self.kb.mentions, self.kb.corpus)[1]
 
     def walk(
         self, queries: Sequence[Query], starts: Sequence[Mapping[int, float]], k: int
     ) -> list[Ranking]:
-        """Bridge, then start at the activated entities and, faintly, at every passage; all passages are ranked."""
+        """The rankings of all passages by walks from the activated entities and all passages."""
         kb, graph = self.kb, tri_graph(self.kb)
         vectors, masks = kb.encode_queries(queries), kb.candidates(queries)
         cosines = all_cosines(vectors, kb.vectors)
@@ -324,15 +326,11 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         )
         notes = ActivationNotes("pagerank", "graph", activated=activated)
         ranking = by_columns(self.kb, query, rows, parts, notes, k)
-        return replace(
-            ranking,
-            paths=LazyPaths(
-                partial(self._bridges, active, ranking.rows), partial(self._told, active)
-            ),
-        )
+        bridges = partial(self._bridges, active, ranking.rows)
+        return replace(ranking, paths=LazyPaths(bridges, partial(self._told, active)))
 
     def _bonus(self, active: Mapping[int, Activation]) -> FloatArray:
-        """(n_passages,) sum over a passage's activated entities of activation · ln(1 + occurrences) / iteration."""
+        """(n_passages,) the sum of activation · ln(1 + occurrences) / iteration over entities."""
         bonus = np.zeros(len(self.kb.corpus))
         for entity, activation in active.items():
             rows, counts = tri_graph(self.kb).occurrences.of(entity)
@@ -342,7 +340,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
     def _bridges(
         self, active: Mapping[int, Activation], rows: IntArray
     ) -> dict[int, tuple[int, int]]:
-        """Row -> (row, its activated entity of the highest score)."""
+        """Row -> (row, its activated entity with the highest score)."""
         bridging: dict[int, tuple[int, int]] = {}
         for entity in sorted(active, key=lambda entity: -active[entity].score):
             for row in np.intersect1d(tri_graph(self.kb).occurrences.of(entity)[0], rows).tolist():
@@ -352,7 +350,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
     def _told(
         self, active: Mapping[int, Activation], bridge: tuple[int, int]
     ) -> tuple[Triple, ...]:
-        """The sentences from an entity of the query to that of a passage, and its mention."""
+        """The triples of the sentences from the query's entity to a passage's, and its mention."""
         row, entity = bridge
         corpus, names = self.kb.corpus, self.kb.mentions.names
         steps = [
@@ -360,7 +358,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
                 corpus.titles[row] or corpus.ids[row], "mentions", names[entity], corpus.ids[row]
             )
         ]
-        while active[entity].source >= 0:  # activations fall on the way, so it has an end
+        while active[entity].source >= 0:  # activations decrease, so that it ends
             source, sentence = active[entity].source, active[entity].sentence
             passage_id = corpus.ids[tri_graph(self.kb).sentence_rows[sentence]]
             steps.append(Triple(names[source], "in one sentence with", names[entity], passage_id))
@@ -368,7 +366,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         return tuple(reversed(steps))
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
-        """Which passages the query's entities lead to, and which hold an activated one; all are ranked."""
+        """The steps: linking to a passage's entity, and its activation."""
         graph = tri_graph(self.kb)
         (seeds,) = self.link([query])
         (vector,) = self.kb.encode_queries([query])

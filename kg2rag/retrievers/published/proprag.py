@@ -1,4 +1,4 @@
-"""Query -> passages by beam search over chains of triples, each chain scored as a whole by embedding.
+"""Query -> passages by beam search over chains of triples, each scored as a whole.
 
 After PropRAG [1]: chains grow from the best units by shared entities and are judged as a whole.
 Ours: the units are the graph's triples (the paper's are propositions, sentences that an LLM wrote),
@@ -38,19 +38,19 @@ from kg2rag.types import (
 
 COLOUR = "#B15928"  # in plots
 
-Chain = tuple[int, ...]  # triples, each sharing an entity with the one before
+Chain = tuple[int, ...]  # triples, each with an entity of its predecessor
 
 
 @dataclass(frozen=True)
 class PathNotes(Notes):
-    """The chains of two triples or more that the search kept, and their scores."""
+    """Notes: the chains of two or more triples that the search kept, with their scores."""
 
     chains: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
 class PathSearch(WalkOrDense[bool]):
-    """Passages by dense_weight · cosine + (1 - dense_weight) · score of the best chain that uses a triple of theirs.
+    """A ranking by dense_weight · cosine + (1 - dense_weight) · score of a passage's best chain.
 
     A single triple is a chain too. A passage without a triple is scored only by its cosine. Hits
     carry their chain.
@@ -75,11 +75,11 @@ class PathSearch(WalkOrDense[bool]):
     unlinked = "the graph has no triple"
 
     def link(self, queries: Sequence[Query]) -> list[bool]:
-        """Whether there is anything to compare."""
+        """Whether a query has text and the graph has triples."""
         return [bool(query.text.strip() and self.kb.graph.n_triples) for query in queries]
 
     def search(self, vector: Matrix, similar: FloatArray) -> dict[Chain, float]:
-        """The chains of a query, all lengths together, and their scores.
+        """The chains of a query of all lengths, with their scores.
 
         `vector`: (dim,). `similar`: (n_triples,) cosines of the query and the triples; -inf for one
         not allowed.
@@ -91,7 +91,7 @@ class PathSearch(WalkOrDense[bool]):
         for length in range(2, self.hops + 1):
             grown = [longer for chain in beam for longer in self._grow(chain, similar)]
             scores = self._scores(np.array(grown, dtype=np.int64).reshape(-1, length), vector)
-            # a chain and its reverse hold the same facts
+            # A chain and its reverse have the same facts.
             best: dict[frozenset[int], tuple[Chain, float]] = {}
             for negated, chain in sorted(zip((-scores).tolist(), grown, strict=True)):
                 best.setdefault(frozenset(chain), (chain, -negated))
@@ -100,7 +100,10 @@ class PathSearch(WalkOrDense[bool]):
         return chains
 
     def _scores(self, chains: IntArray, vector: Matrix) -> FloatArray:
-        """(n_chains,) cosine of the query and the sum of a chain's triple vectors; `chains`, (n_chains, length)."""
+        """(n_chains,) the cosine of the query and the sum of a chain's triple vectors.
+
+        `chains` : (n_chains, length).
+        """
         sums = self.kb.triple_vectors.vectors[chains].astype(np.float64).sum(axis=1)
         norms = np.sqrt(np.einsum("ij,ij->i", sums, sums))
         means = sums / np.where(norms > 0, norms, 1.0)[:, None]
@@ -108,7 +111,7 @@ class PathSearch(WalkOrDense[bool]):
         return scores
 
     def _grow(self, chain: Chain, similar: FloatArray) -> list[Chain]:
-        """The chain with one more triple, which shares the end of the chain and names a new entity."""
+        """The extensions of a chain by a triple that shares its end and has a new entity."""
         table, links = self.kb.graph.triples, self.kb.graph.adjacency
         ends = np.stack([table.heads[list(chain)], table.tails[list(chain)]], axis=1)
         slots = gather(links.indptr, np.setdiff1d(ends[-1], ends[:-1]))[0]
@@ -122,7 +125,7 @@ class PathSearch(WalkOrDense[bool]):
         return [*super().workloads(queries), self.kb.workload("triples", self.kb.triple_texts())]
 
     def walk(self, queries: Sequence[Query], starts: Sequence[bool], k: int) -> list[Ranking]:
-        """Search the chains of each query, and rank by them."""
+        """The rankings by the chains of each query."""
         vectors = self.kb.encode_queries(queries)
         cosines = all_cosines(vectors, self.kb.vectors)
         columns = zip(
@@ -155,15 +158,12 @@ class PathSearch(WalkOrDense[bool]):
             "path": (on, scores[on], {"cosine": cosines[on], "chain": chain_scores[on]}),
             "dense": (off, scores[off], {"cosine": cosines[off]}),
         }
+        formula = f"{number(self.dense_weight)} · cosine + {number(1 - self.dense_weight)} · chain"
+        longer = [(self._text(chain), score) for chain, score in chains.items() if len(chain) > 1]
         notes = PathNotes(
-            {
-                "path": f"{number(self.dense_weight)} · cosine + {number(1 - self.dense_weight)} · chain",
-                "dense": "cosine",
-            },
+            {"path": formula, "dense": "cosine"},
             {"path": "graph", "dense": "dense"},
-            chains=tuple(
-                (self._text(chain), score) for chain, score in chains.items() if len(chain) > 1
-            ),
+            chains=tuple(longer),
         )
         paths = TriplePaths(self.kb.graph, chain_of)
         return Ranking.from_groups(query.id, groups, self.kb.corpus.ids, paths, notes).top(k)
@@ -173,7 +173,7 @@ class PathSearch(WalkOrDense[bool]):
         return ". ".join(f"{triple.head} {triple.relation} {triple.tail}" for triple in triples)
 
     def _similar(self, queries: Sequence[Query]) -> FloatArray:
-        """(n_queries, n_triples) cosines of the queries and the triples; -inf for a triple that no candidate states."""
+        """(n_queries, n_triples) cosines; -inf for a triple that no candidate states."""
         similar = all_cosines(self.kb.encode_queries(queries), self.kb.triple_vectors.vectors)
         for row, mask in zip(similar, self.kb.candidates(queries), strict=True):
             if mask is not None:
@@ -183,7 +183,7 @@ class PathSearch(WalkOrDense[bool]):
     def _best_chains(
         self, chains: dict[Chain, float], similar: FloatArray
     ) -> tuple[FloatArray, dict[int, Chain]]:
-        """(n_passages,) the score of each passage's best chain, -inf if it has none, and those chains."""
+        """(n_passages,) the score of each passage's best chain, or -inf; and these chains."""
         passages = self.kb.graph.triples.passages
         scores = np.full(len(self.kb.corpus), -np.inf)
         usable = np.flatnonzero((passages >= 0) & np.isfinite(similar))
@@ -200,7 +200,7 @@ class PathSearch(WalkOrDense[bool]):
         return scores, best
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
-        """Which passages state a triple, and whose triples a chain of the search used; all are ranked."""
+        """The steps: a triple, and a chain that uses it."""
         chains: dict[Chain, float] = {}
         if all(self.link([query])):
             (vector,) = self.kb.encode_queries([query])
@@ -225,6 +225,6 @@ class PathSearch(WalkOrDense[bool]):
 
 
 def _highest(values: FloatArray, k: int) -> list[int]:
-    """The places of the k highest finite values, highest first, equal ones by place."""
+    """The indices of the k highest finite values, highest first, ties by index."""
     order = np.argsort(-values, kind="stable")[:k]
     return list(order[np.isfinite(values[order])].tolist())

@@ -1,7 +1,7 @@
-"""(query, text) pairs -> how well each text fits its query, and a ranking -> its first hits in that order.
+"""(query, text) pairs -> scores, and a ranking -> its first hits by such scores.
 
-A `PairReranker`'s score depends only on the pair, a `ListReranker` compares the texts of a query
-with one another. To add one: a file here, and a line in `RERANKERS`.
+A `PairReranker`'s score depends only on the pair; a `ListReranker` compares the texts of a query.
+To add a reranker, write a file here and a line in `RERANKERS`.
 """
 
 from __future__ import annotations
@@ -38,17 +38,20 @@ class PairReranker(Protocol):
 
 @runtime_checkable
 class ListReranker(Protocol):
-    """Anything that scores the texts of a query together; each query's scores depend only on its texts."""
+    """Anything that scores the texts of a query together, independent of other queries."""
 
     def score_lists(self, lists: Sequence[Pairs]) -> list[FloatArray]:
-        """(n_pairs,) finite scores for each query's (query, text) pairs, which come best first as retrieved."""
+        """(n_pairs,) finite scores of each query's (query, text) pairs, which are best first."""
 
 
 Reranker = PairReranker | ListReranker
 
 
 def score_batches(reranker: Reranker, pairs: Sequence[Pairs]) -> list[FloatArray]:
-    """The scores of each query's pairs, by one call. ValueError: another number of them, or one that is not finite."""
+    """The scores of each query's pairs, by one call.
+
+    ValueError: a wrong number of scores, or one that is not finite.
+    """
     scores = _scores_of_lists(reranker, pairs)
     shapes = [values.shape for values in scores]
     expected = [(len(query_pairs),) for query_pairs in pairs]
@@ -76,7 +79,7 @@ def _scores_of_lists(reranker: Reranker, pairs: Sequence[Pairs]) -> list[FloatAr
 
 
 class ChainedReranker:
-    """A reranker that may follow a retriever: `retriever >> reranker` is `retriever >> Rerank(kb, reranker)`."""
+    """A reranker that may follow a retriever: `>> reranker` is `>> Rerank(kb, reranker)`."""
 
     def __rrshift__(self, retriever: Retriever) -> Pipeline:
         kbs = knowledge_bases(retriever)
@@ -96,7 +99,7 @@ class FunctionReranker(ChainedReranker):
     name: str = ""
 
     def scores(self, pairs: Pairs) -> FloatArray:
-        """What the function says of the pairs."""
+        """The scores of the function."""
         if self.of_pairs:
             return np.asarray(self.function(list(pairs)), dtype=np.float64)
         return np.array([self.function(query, text) for query, text in pairs], dtype=np.float64)
@@ -104,20 +107,17 @@ class FunctionReranker(ChainedReranker):
 
 @dataclass(frozen=True)
 class BiEncoder(ChainedReranker):
-    """The cosine, in [-1, 1], of the query's vector with the text's; a passage's is that of its corpus."""
+    """The cosine, in [-1, 1], of the query's vector with the text's."""
 
     kb: KnowledgeBase = field(repr=False)
 
     def scores(self, pairs: Pairs) -> FloatArray:
-        """A text is encoded once."""
+        """The cosines of the pairs; each text is encoded once."""
         if not pairs:
             return np.empty(0)
-        queries = self.kb.encode_queries([Query("", query) for query, _ in pairs]).astype(
-            np.float64
-        )
-        cosines: FloatArray = np.einsum(
-            "ij,ij->i", queries, self.kb.encode_once([text for _, text in pairs])
-        )
+        queries = self.kb.encode_queries([Query("", query) for query, _ in pairs])
+        texts = self.kb.encode_once([text for _, text in pairs])
+        cosines: FloatArray = np.einsum("ij,ij->i", queries.astype(np.float64), texts)
         return cosines
 
 
@@ -138,7 +138,7 @@ class CrossEncoder(ChainedReranker):
     batch_size: Count = 1
 
     def scores(self, pairs: Pairs) -> FloatArray:
-        """The model's output, through its own activation. ValueError: it has several, as a classifier has."""
+        """The model's output through its activation; ValueError: the model has several outputs."""
         if not pairs:
             return np.empty(0)
         readable = [(well_formed(query), well_formed(text)) for query, text in pairs]
@@ -164,7 +164,7 @@ class CrossEncoder(ChainedReranker):
         return {name: value for name, value in self.__dict__.items() if name != "_network"}
 
 
-DEFAULT_RERANKER = "bi-encoder"  # offline: the vectors of the knowledge base's own embedder
+DEFAULT_RERANKER = "bi-encoder"  # offline: the vectors of the knowledge base's embedder
 RERANKERS: Registry[Reranker] = Registry(
     "reranker",
     {
@@ -177,7 +177,7 @@ RERANKERS: Registry[Reranker] = Registry(
 
 
 def named(name: str, kb: KnowledgeBase) -> Reranker:
-    """A reranker of `RERANKERS`, else the cross-encoder of a folder or a hub name, such as BAAI/bge-reranker-large."""
+    """A reranker of `RERANKERS`, else the cross-encoder of a folder or a hub name."""
     is_model = name not in RERANKERS and "(" not in name and ("/" in name or Path(name).is_dir())
     if is_model:
         return CrossEncoder(name)
@@ -185,7 +185,7 @@ def named(name: str, kb: KnowledgeBase) -> Reranker:
 
 
 class RerankingStage(Stage):
-    """A stage that scores texts with a reranker, the default one if `reranker` is None; see `Rerank`."""
+    """A stage that scores texts with a reranker; None is the default one; see `Rerank`."""
 
     kb: KnowledgeBase
     reranker: Any
@@ -196,7 +196,7 @@ class RerankingStage(Stage):
 
     @property
     def encodes(self) -> bool:
-        """The bi-encoder's texts can be encoded beforehand."""
+        """Whether the texts can be encoded in advance, as for the bi-encoder."""
         return isinstance(self.scorer, BiEncoder)
 
     @property
@@ -206,7 +206,7 @@ class RerankingStage(Stage):
 
 
 def _as_reranker(reranker: Any, kb: KnowledgeBase) -> Any:
-    """A reranker by name, or a function or an object with `predict` as one; anything else as it is."""
+    """The reranker of a name, a function, or an object with `predict`; other values unchanged."""
     if isinstance(reranker, str):
         return named(reranker, kb)
     function = getattr(reranker, "predict", reranker)
@@ -219,7 +219,7 @@ def _as_reranker(reranker: Any, kb: KnowledgeBase) -> Any:
 
 @dataclass(frozen=True)
 class Rerank(RerankingStage):
-    """Scores (query, title and text) of each hit, which keeps its stage and path.
+    """A stage that scores (query, title and text) of each hit, which keeps its stage and path.
 
     Its parts are the score it came with, `retriever`, and the reranker's, which is its new score.
 
@@ -245,7 +245,7 @@ class Rerank(RerankingStage):
         return [Workload("pairs to rerank", pairs, scorer.scores)]
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
-        """All pairs of the batch in one call; passages that the scorer's corpus has are not encoded as texts."""
+        """The reranked hits; all pairs of the batch are scored in one call."""
         scores = self._scores(queries, rankings)
         reranked = []
         for ranking, values in zip(rankings, scores, strict=True):
@@ -260,9 +260,8 @@ class Rerank(RerankingStage):
         scorer, corpus = self.scorer, self.kb.corpus
         if isinstance(scorer, BiEncoder) and scorer.kb.corpus.fingerprint == corpus.fingerprint:
             vectors = scorer.kb.encode_queries(queries)
-            return list(
-                map(scorer.kb.dense.cosines, vectors, [ranking.rows for ranking in rankings])
-            )
+            rows = [ranking.rows for ranking in rankings]
+            return list(map(scorer.kb.dense.cosines, vectors, rows))
         pairs = []
         for query, ranking in zip(queries, rankings, strict=True):
             pairs.append([(query.text, corpus.contents[row]) for row in ranking.rows.tolist()])

@@ -1,8 +1,8 @@
-"""Query -> how much each kind of retrieval should count for it: the analysers of the dynamic hybrid design.
+"""Query -> the weight of each kind of retrieval: the analysers of the dynamic hybrid design.
 
 The types and the weights of the design's examples are theirs (`CONCEPTUAL` to `SPELLED`). The
-rules, the kinds after these and the prompt of the language model are ours; of its replies, broken
-JSON and weights that sum to 100 or nearly to 1 are repaired.
+rules, the later kinds and the prompt of the language model are ours. Broken JSON in its replies, and
+weights that sum to 100 or nearly to 1, are repaired.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ ARRAYS = {"grid": (len(SIDES),), "coefficients": (len(FEATURES),), "intercept": 
 
 @dataclass(frozen=True)
 class QueryAnalysis:
-    """A query's type, the sides' weights (at least 0, sum 1), the reason; `warning`: why a chain's first failed."""
+    """The analysis of a query: type, weights of the sides (at least 0, sum 1), and reason.
+
+    `warning` : the reason why a chain's first analyser failed.
+    """
 
     query_type: str
     weights: Mapping[str, float] = field(hash=False)
@@ -49,10 +52,10 @@ class QueryAnalysis:
 
 
 class Analyser(Protocol):
-    """Anything that weighs a batch of queries."""
+    """Anything that chooses the weights for a batch of queries."""
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
-        """One analysis a query, in order; an error names the query that cannot be analysed."""
+        """One analysis per query, in order; an error names the query that cannot be analysed."""
         ...
 
 
@@ -63,15 +66,14 @@ RELATIONSHIP: Kind = ("relationship", (0.1, 0.2, 0.1, 0.6))
 FUZZY: Kind = ("fuzzy", (0.1, 0.2, 0.6, 0.1))
 CODE_PATTERN: Kind = ("mixed", (0.0, 0.2, 0.7, 0.1))
 SPELLED: Kind = ("identifier", (0.2, 0.5, 0.2, 0.1))
-# halfway between conceptual and identifier
+# Halfway between conceptual and identifier.
 QUESTION_WITH_NAME: Kind = ("mixed", (0.4, 0.35, 0.15, 0.1))
-# of the fuzzy: only the pattern side reads capitals
+# The weights of fuzzy queries, since only the pattern side reads capitals.
 CAPITALS: Kind = ("identifier", (0.1, 0.2, 0.6, 0.1))
-# chosen on questions of MuSiQue's train split
+# Chosen on questions of MuSiQue's train split.
 NAMES_IN_PROSE: Kind = ("relationship", (0.03, 0.03, 0.0, 0.94))
 
-# What a query must be, what it then is, and why; `{names}` and `{misspelt}` are the query's first
-# few.
+# (condition, kind of query, reason); `{names}` and `{misspelt}` are the first few of the query.
 _RULES: tuple[tuple[Callable[[Signals], object], Kind, str], ...] = (
     (lambda of: not of.content_words, CONCEPTUAL, "no word to look up, so only meaning is left"),
     (lambda of: of.as_pattern, CODE_PATTERN, "written as a regular expression or with wildcards"),
@@ -124,18 +126,21 @@ _RULES: tuple[tuple[Callable[[Signals], object], Kind, str], ...] = (
 
 
 def analysis_of(kind: Kind, reasoning: str) -> QueryAnalysis:
-    """A query of some kind."""
+    """The analysis of a query of some kind."""
     return QueryAnalysis(kind[0], dict(zip(SIDES, kind[1], strict=True)), reasoning)
 
 
 @dataclass(frozen=True)
 class RuleAnalyser:
-    """The first rule that fits; without the corpus's `vocabulary` (`kb.trigram`) a misspelt name counts as a name."""
+    """An analyser by the first rule that fits.
+
+    Without the corpus's `vocabulary` (`kb.trigram`), a misspelt name counts as a name.
+    """
 
     vocabulary: TrigramIndex | None = field(default=None, repr=False)
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
-        """Each query by itself."""
+        """The analysis of each query by itself."""
         analyses = []
         for query in queries:
             signals = read(query.text, self.vocabulary)
@@ -148,7 +153,9 @@ class RuleAnalyser:
 
 @dataclass(frozen=True)
 class FixedAnalyser:
-    """The same weights for every query, by side or in the order of `SIDES`; equal ones are the baseline of an analysis.
+    """The same weights for every query, by side or in the order of `SIDES`.
+
+    Equal weights are the baseline of an analysis.
 
     ParameterError: a side is missing or not known, a weight is below 0, or their sum is not 1.
     """
@@ -157,14 +164,12 @@ class FixedAnalyser:
 
     def __post_init__(self) -> None:
         try:
-            by_side = dict(
-                self.weights
-                if isinstance(self.weights, Mapping)
-                else zip(SIDES, self.weights, strict=True)
-            )
-            checked = QueryAnalysis(
-                "mixed", {side: float(weight) for side, weight in by_side.items()}, ""
-            )
+            if isinstance(self.weights, Mapping):
+                by_side = dict(self.weights)
+            else:
+                by_side = dict(zip(SIDES, self.weights, strict=True))
+            numbers = {side: float(weight) for side, weight in by_side.items()}
+            checked = QueryAnalysis("mixed", numbers, "")
         except (TypeError, ValueError) as error:
             sides = ", ".join(SIDES)
             raise ParameterError(
@@ -173,17 +178,20 @@ class FixedAnalyser:
         object.__setattr__(self, "weights", tuple(map(checked.weights.__getitem__, SIDES)))
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
-        """The weights as given; the type is "mixed"."""
+        """The fixed weights, with the type "mixed"."""
         return [analysis_of(("mixed", self.weights), "weights as given")] * len(queries)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedAnalyser:
-    """Weights with the highest score that a ridge regression predicts from `signals.FEATURES`, over a grid of weights.
+    """The weights with the highest score that a ridge regression predicts, out of a grid.
+
+    The regression reads `signals.FEATURES`.
 
     `eval/weights.py --save FILE` fits one on questions with known gold and writes it; `load` reads it.
-    `grid` : (n_grid, 4) weights to choose from. `coefficients`, `intercept` : (n_grid, n_features) and (n_grid,), of
-    predicted score. `alpha` : strength of the regularisation. `fitted_on` : hashes of the texts it refuses to analyse.
+    `grid` : (n_grid, 4) weights to choose from. `coefficients`, `intercept` : (n_grid, n_features) and
+    (n_grid,), those of the predicted score. `alpha` : the strength of the regularisation. `fitted_on` :
+    the hashes of the training texts, which it refuses to analyse.
     """
 
     grid: FloatArray = field(repr=False)
@@ -194,30 +202,27 @@ class LearnedAnalyser:
     vocabulary: TrigramIndex | None = field(default=None, repr=False)
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
-        """The weights of the highest predicted score, the rules' type; ValueError: a query that it was fitted on."""
+        """The weights with the highest predicted score, and the rules' type.
+
+        ValueError: the analyser was fitted on one of the queries.
+        """
         fitted = [query for query in queries if fingerprint(query) in self.fitted_on]
         if fitted:
             first = f"{len(fitted)} of {len(queries)} queries (first: {fitted[0].id!r}, {fitted[0].text[:60]!r})"
             raise ValueError(
                 f"{first} are among those this analyser was fitted on. Evaluate it on other questions."
             )
+        features = features_of(queries, self.vocabulary)
         # einsum: BLAS may round a batch and a single query differently.
-        predicted = (
-            np.einsum("gf,qf->qg", self.coefficients, features_of(queries, self.vocabulary))
-            + self.intercept
-        )
-        reasons = [
-            f"predicted score {best:.3f}, the highest of the grid"
-            for best in predicted.max(axis=1, initial=0)
-        ]
+        predicted = np.einsum("gf,qf->qg", self.coefficients, features) + self.intercept
+        best_scores = predicted.max(axis=1, initial=0)
+        best_weights = self.grid[predicted.round(9).argmax(axis=1)].tolist()
         rules = RuleAnalyser(self.vocabulary).analyse(queries)
-        columns = zip(
-            rules, self.grid[predicted.round(9).argmax(axis=1)].tolist(), reasons, strict=True
-        )
-        return [
-            analysis_of((rule.query_type, tuple(weights)), reason)
-            for rule, weights, reason in columns
-        ]
+        analyses = []
+        for rule, weights, score in zip(rules, best_weights, best_scores, strict=True):
+            reason = f"predicted score {score:.3f}, the highest of the grid"
+            analyses.append(analysis_of((rule.query_type, tuple(weights)), reason))
+        return analyses
 
     def save(self, path: Path | str) -> None:
         """Write the model as JSON, without the vocabulary."""
@@ -227,7 +232,7 @@ class LearnedAnalyser:
 
     @classmethod
     def load(cls, path: Path | str, vocabulary: TrigramIndex | None = None) -> LearnedAnalyser:
-        """Read what `save` wrote; DataError: the file has other features or shapes than this version."""
+        """Read a file of `save`; DataError: it has other features or shapes than this version."""
         with reading(path, "Fit the analyser anew."):
             record = read_json(Path(path))
             for name, value in MADE_FOR.items():
@@ -247,21 +252,23 @@ class LearnedAnalyser:
 
 
 def features_of(queries: Sequence[Query], vocabulary: TrigramIndex | None) -> FloatArray:
-    """(n_queries, n_features), the `FEATURES` of each query's form."""
+    """(n_queries, n_features) the `FEATURES` of each query."""
     rows = [read(query.text, vocabulary).numbers() for query in queries]
     return np.array(rows, dtype=np.float64).reshape(len(queries), len(FEATURES))
 
 
 def fingerprint(query: Query) -> str:
-    """Of the text with case and spacing folded: a question in capitals is not a new one."""
-    return hashlib.sha256(
-        " ".join(query.text.casefold().split()).encode("utf-8", "surrogatepass")
-    ).hexdigest()[:32]
+    """The hash of a query's text, with case and spacing folded."""
+    text = " ".join(query.text.casefold().split())
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
 class ChainAnalyser:
-    """Analysers in order: a query is left to the next if a language model gives no usable reply."""
+    """Analysers in order: the next one analyses the queries that the previous one cannot.
+
+    An analyser fails if a language model gives no usable reply.
+    """
 
     analysers: tuple[Analyser, ...]
 
@@ -273,19 +280,21 @@ class ChainAnalyser:
         except UnansweredError as error:
             if not following:
                 raise
-            if len(queries) > 1:  # replies that the model gave are kept: none is paid twice
+            if len(queries) > 1:  # the store keeps the model's replies, so none is paid twice
                 return [self.analyse([query])[0] for query in queries]
             (analysis,) = ChainAnalyser(tuple(following)).analyse(queries)
             return [replace(analysis, warning=f"{type(first).__name__}: {error.cause}")]
+
+
+def _learned(_store: object, vocabulary: TrigramIndex | None, file: str) -> LearnedAnalyser:
+    return LearnedAnalyser.load(str(file), vocabulary)
 
 
 ANALYSERS: Registry[Analyser] = Registry(
     "analyser",
     {
         "fixed": lambda _store, _vocabulary: FixedAnalyser(),
-        "learned(FILE)": lambda _store, vocabulary, file: LearnedAnalyser.load(
-            str(file), vocabulary
-        ),
+        "learned(FILE)": _learned,
         "llm(MODEL@BASE_URL)": "kg2rag.llm.analyser:named",
         "rules": lambda _store, vocabulary: RuleAnalyser(vocabulary),
     },
@@ -293,4 +302,4 @@ ANALYSERS: Registry[Analyser] = Registry(
     context=2,
     joined=ChainAnalyser,
 )
-"""How each is made of a store and the corpus's vocabulary, None if it is made only to be checked."""
+"""Name -> builder from a store and the corpus's vocabulary, which is None for a check of the parameters."""

@@ -1,7 +1,7 @@
-"""Query text -> features of its form: question words, names, quoted codes, words the corpus lacks.
+"""Query text -> features of its form: question words, names, quoted codes, unknown words.
 
-Shared by the rules and the learned analyser, which read the query and the corpus's vocabulary,
-never gold. The forms of `asks_relation` are ours: "what uses X", but not "how to use X".
+The rules and the learned analyser share them; they read the query and the corpus's vocabulary, never
+gold. The forms of `asks_relation` are ours: "what uses X", but not "how to use X".
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from kg2rag.text.code_names import (
 )
 from kg2rag.text.normalisation import FUNCTION_WORDS
 
-READ = 2000  # characters of a query that are read; the beginning shows its form
-LIKE = 0.6  # similarity from which an unknown name is a misspelling of a word of the corpus
-TYPO = 0.75  # the same for a word of prose; two neighbouring letters swapped are one edit
-LETTERS = 5  # of a word of prose at least: most shorter ones are like another word
-# words with a meaning, at most, of a query whose prose may be mistyped; a longer one is plain prose
+READ = 2000  # the maximum of characters read; the beginning shows the form of a query
+LIKE = 0.6  # the minimum similarity of a misspelt name to a word of the corpus
+TYPO = 0.75  # the same for a word of prose; a swap of neighbouring letters is one edit
+LETTERS = 5  # the minimum length of a misspelt word of prose: most shorter words resemble others
+# The maximum of content words in a query whose prose is checked for typos.
 LOOKED_UP = 3
 
-_FORMS = {  # what a query says anywhere, or with ^ at its beginning
+_FORMS = {  # patterns anywhere in a query, or with ^ at its beginning
     "how_to": r"^(?:how\s+(?:do|does|can|could|should|would|to|is|are)\b|why\b|explain\b|describe\b"
     r"|what\s+is\s+the\s+best\s+way)",
-    # of something named; of anything else such a question is conceptual without a rule
+    # Used if the query has a name; without one, such a question is conceptual by default.
     "explained": r"^(?:when\s+(?:should|do|would)\b|what\s+(?:is|are)\s+(?:the\s+|a\s+|some\s+)?(?:purpose|idea|point"
     r"|reason|meaning|difference|benefit|advantage|trade-?off|(?:good|best|common|recommended)\s+\w+)"
     r"|what\s+does\b.*\bmean\b|(?:can|should|could)\s+(?:i|we|one)\b|is\s+(?:it|there)\b|best\s+(?:way|practices?)\b"
@@ -62,11 +62,11 @@ _CODE_IN_QUOTES = re.compile(r"[\"'`“‘][^\s\"'`”’]*[\d_\-./*:#$%\\\[\]][
 class Signals:
     """The form of a query.
 
-    `names` are words spelt like names in code; `misspelt` are those of them, or of a query of a few
-    words, that the corpus lacks but has a similar word for. `spelled`: its words together make a
-    name of the corpus. `other_capitals`: the corpus has one of the names as written, and in other
-    capitals too. `asks_relation`: its form asks for related things; `relation`: a word of relation
-    occurs. `phrases`: capitalised and quoted ones after the first word.
+    `names` : the words that are spelt like names in code. `misspelt` : the names, or words of a short
+    query, that the corpus lacks although it has a similar word. `spelled` : the words of the query
+    together are a name of the corpus. `other_capitals` : the corpus has a name in this and in other
+    capitals. `asks_relation` : the form asks for related things. `relation` : a word of relation occurs.
+    `phrases` : the number of capitalised and quoted phrases after the first word.
     """
 
     how_to: bool
@@ -89,11 +89,11 @@ class Signals:
 
     @property
     def asks_how(self) -> bool:
-        """How, why, or what something is for."""
+        """Whether the query asks how, why, or for a purpose."""
         return self.how_to or self.explained
 
     def numbers(self) -> list[float]:
-        """The features of the learned analyser, each of the order of 1."""
+        """The features of the learned analyser, each of order 1."""
         flags = (
             self.how_to,
             self.question,
@@ -118,7 +118,7 @@ FEATURES = (
 
 
 def read(text: str, vocabulary: TrigramIndex | None) -> Signals:
-    """The signals of a query; without a vocabulary no word is known to be missing or misspelt."""
+    """The signals of a query; without a vocabulary, no word counts as unknown or misspelt."""
     text = text[:READ].strip()
     words = [surface for surface, _ in surfaces(text) if key(surface)]
     content = [word for word in words if key(word) not in FUNCTION_WORDS]
@@ -131,7 +131,7 @@ def read(text: str, vocabulary: TrigramIndex | None) -> Signals:
 def _with_vocabulary(
     signals: Signals, words: Sequence[str], content: Sequence[str], vocabulary: TrigramIndex
 ) -> Signals:
-    """The signals, and those that tell what of the words the corpus has."""
+    """The signals with those that depend on the vocabulary."""
     unknown = {word for word in words if not _is_known(word, vocabulary)}
     known_share = 1.0
     if content:
@@ -146,7 +146,7 @@ def _with_vocabulary(
 
 
 def _form(text: str, words: Sequence[str], content: Sequence[str]) -> Signals:
-    """The signals that need no vocabulary; `content` are the words with a meaning."""
+    """The signals that need no vocabulary; `content` are the words without function words."""
     first_word = text.split(maxsplit=1)[:1]
     first_end = len("".join(first_word))
     forms: dict[str, Any] = {name: bool(form.search(text)) for name, form in _FORM_PATTERNS.items()}
@@ -164,7 +164,7 @@ def _form(text: str, words: Sequence[str], content: Sequence[str]) -> Signals:
 
 
 def _is_known(word: str, vocabulary: TrigramIndex) -> bool:
-    """Whether the corpus has the word, or all parts that it is made of."""
+    """Whether the corpus has a word, or all of its parts."""
     if vocabulary.document_frequency(key(word)):
         return True
     parts = [key(part) for part in members(word)]
@@ -174,7 +174,7 @@ def _is_known(word: str, vocabulary: TrigramIndex) -> bool:
 def _misspelt(
     signals: Signals, content: Sequence[str], unknown: set[str], vocabulary: TrigramIndex
 ) -> tuple[str, ...]:
-    """The unknown names that are like a name of the corpus, then the unknown words of prose that are mistyped."""
+    """The unknown names similar to one of the corpus, then the mistyped words of prose."""
     names = [*signals.names]
     prose: Sequence[str] = ()
     if signals.words == 1:
@@ -188,7 +188,7 @@ def _misspelt(
 
 
 def _words_looked_up(signals: Signals) -> int:
-    """The words with a meaning, at most, of a query in which any word may be mistyped."""
+    """The maximum of content words in a query whose prose is checked for typos."""
     if signals.how_to or signals.asks_relation:
         return 0
     if signals.question:
@@ -197,7 +197,7 @@ def _words_looked_up(signals: Signals) -> int:
 
 
 def _spells_a_name(words: Sequence[str], vocabulary: TrigramIndex) -> bool:
-    """Whether two words or more, written together, are a name of the corpus."""
+    """Whether two or more words, joined, are a name of the corpus."""
     joined = "".join(map(key, words))
     if not 2 <= len(words) <= WHOLE or len(joined) > LONGEST:
         return False
@@ -205,37 +205,35 @@ def _spells_a_name(words: Sequence[str], vocabulary: TrigramIndex) -> bool:
 
 
 def _has_other_capitals(name: str, vocabulary: TrigramIndex) -> bool:
-    """Whether the corpus has the name as written, and in other capitals too, as api_key and API_KEY."""
+    """Whether the corpus has a name in this and in other capitals, as api_key and API_KEY."""
     spellings = vocabulary.spellings(key(name))
-    return (
-        name in spellings and [spelling.lower() for spelling in spellings].count(name.lower()) > 1
-    )
+    lowered = [spelling.lower() for spelling in spellings]
+    return name in spellings and lowered.count(name.lower()) > 1
 
 
 def _wildcard(word: str) -> bool:
-    """Whether a word holds a `*` that stands for something: use*Chat, *_by_id, but not *args or **bold**."""
+    """Whether a `*` in a word is a wildcard: use*Chat, *_by_id, but not *args or **bold**."""
     written = word.strip("*")
     at_one_end = word.startswith("*") != word.endswith("*") and "**" not in word
     return "*" in written or (at_one_end and any(mark in written for mark in "_-./"))
 
 
 def _like_a_name(word: str, vocabulary: TrigramIndex) -> bool:
+    if len(vocabulary.similar(key(word), LIKE, 1).keys):
+        return True
     unknown = (part for part in split(word) if not vocabulary.document_frequency(key(part)))
-    return len(vocabulary.similar(key(word), LIKE, 1).keys) > 0 or any(
-        _mistyped(part, vocabulary) for part in unknown
-    )
+    return any(_mistyped(part, vocabulary) for part in unknown)
 
 
 def _mistyped(word: str, vocabulary: TrigramIndex) -> bool:
-    """Whether an unknown word of prose is a known one with a typo, and not another form of it."""
+    """Whether an unknown word is a typo of a known word, and not an inflection of it."""
     from rapidfuzz.distance import OSA
 
     sought = key(word)
     if len(sought) < LETTERS:
         return False
-    nearest = [
-        str(vocabulary.keys[code]) for code in vocabulary.similar(sought, LIKE, 10).keys.tolist()
-    ]
+    similar = vocabulary.similar(sought, LIKE, 10)
+    nearest = [str(vocabulary.keys[code]) for code in similar.keys.tolist()]
     corrections = [name for name in nearest if OSA.normalized_similarity(sought, name) >= TYPO]
     return bool(corrections) and stem(sought) not in map(stem, corrections)
 
@@ -296,11 +294,11 @@ _RELATIONS = (
     rf"{_THINGS}\s+(?:using|calling|importing|extending|implementing|inheriting|overriding|referencing)\b",
 )
 _ANY = tuple(re.compile(form, re.IGNORECASE | re.VERBOSE) for form in _RELATIONS)
-_SHORT = 300  # characters: some forms take time quadratic in what they read
+_SHORT = 300  # characters read: some forms take quadratic time
 
 
 def asks_relation(text: str) -> bool:
-    """Whether one of the forms fits.
+    """Whether the form of a query asks for related things.
 
     >>> [asks_relation(text) for text in ("who invokes parse", "subclasses of Node", "what breaks if I rename it?")]
     [True, True, True]

@@ -1,4 +1,4 @@
-"""Query -> passages by personalised PageRank over phrases: the first HippoRAG [1] and HippoRAG 2 [2].
+"""Query -> passages by personalised PageRank over phrases: HippoRAG [1] and HippoRAG 2 [2].
 
 Of the first, theirs (Sec. 2 of [1]): each name of the query is linked to the phrase nearest by
 embedding; the walk starts there with weight 1 / (passages that have it), its specificity; a passage
@@ -42,13 +42,13 @@ from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Step, step
 from kg2rag.types.parameters import Count, Damping, Threshold, Weight
 
 COLOUR = "#CC79A7"  # in plots
-MAX_NAMES = 20  # of a query that are linked; the first
+MAX_NAMES = 20  # the first names of a query, which are linked
 Fact = tuple[str, str, str]  # head, relation, tail, as phrases
 
 
 @dataclass(frozen=True)
 class NameNotes(Notes):
-    """Each name of the query, the phrase nearest to it and their cosine; phrase -> its weight where the walk starts."""
+    """Notes: each name of the query, its nearest phrase and cosine; restart weights by phrase."""
 
     names: tuple[tuple[str, str, float], ...] | None = None
     restart: Mapping[str, float] | None = None
@@ -56,14 +56,14 @@ class NameNotes(Notes):
 
 @dataclass(frozen=True)
 class FactNotes(Notes):
-    """The linked facts and their scores in [0, 1]; the phrases kept of them and their weights where the walk starts."""
+    """Notes: the linked facts with scores in [0, 1], and their phrases with restart weights."""
 
     facts: tuple[tuple[Fact, float], ...] | None = None
     phrases: tuple[tuple[str, float], ...] | None = None
 
 
 class Start(NamedTuple):
-    """The phrases that the walk of a query starts from, the most important first, their weights, and the evidence."""
+    """The start of a walk: phrases, most important first, their weights, and the notes."""
 
     phrases: IntArray
     weights: FloatArray
@@ -79,7 +79,10 @@ class Start(NamedTuple):
 
 
 class PhraseWalk(WalkOrDense[Start]):
-    """Walks from phrases; `passages` says whether the walk enters passages too, `nothing` why a query has no phrase."""
+    """A walk from phrases.
+
+    `passages` : whether the walk enters passages. `nothing` : the reason why a query has no phrase.
+    """
 
     damping: float
     synonym_threshold: float
@@ -88,7 +91,7 @@ class PhraseWalk(WalkOrDense[Start]):
 
     @property
     def unlinked(self) -> str:
-        """No phrase of the query, or of the graph."""
+        """The reason: no phrase of the query, or none of the graph."""
         return self.nothing if memory.phrases(self.kb).phrases else "the graph has no fact"
 
     @property
@@ -106,7 +109,7 @@ class PhraseWalk(WalkOrDense[Start]):
     def pagerank(
         self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]
     ) -> list[FloatArray]:
-        """(n_nodes,) for each restart; with a mask over its passages and only the phrases they state."""
+        """(n_nodes,) for each restart; a mask allows its passages and their phrases."""
         graph = self.graph.walked(self.passages)
         scopes = [self.graph.scope(mask, self.passages) for mask in masks]
         return [
@@ -123,13 +126,13 @@ class PhraseWalk(WalkOrDense[Start]):
         rows: IntArray,
         **parts: FloatArray,
     ) -> Ranking:
-        """Some passages by `parts`, (n_passages,) each, and how the walk came to them."""
+        """The ranking of some passages by `parts`, (n_passages,) each, with the paths to them."""
         ranking = by_columns(self.kb, query, rows, parts, start.notes, k)
         ways = partial(self.graph.ways, start.phrases, ranking.rows, mask)
         return replace(ranking, paths=LazyPaths(ways, self.graph.triples))
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
-        """Which passages the linked phrases lead to, by however long a walk."""
+        """The step of linking: the passages that the linked phrases lead to."""
         graph = self.graph
         (start,) = self.link([query])
         (mask,) = self.kb.candidates([query])
@@ -145,7 +148,7 @@ class PhraseWalk(WalkOrDense[Start]):
 
 @dataclass(frozen=True)
 class HippoRAG(PhraseWalk):
-    """PageRank over phrases from the query's names; the dense ranking, as the notes say, for a query without any.
+    """PageRank over phrases from the query's names; the dense ranking for a query without names.
 
     Parameters
     ----------
@@ -186,7 +189,10 @@ class HippoRAG(PhraseWalk):
         return Start.of(weights, notes)
 
     def walk(self, queries: Sequence[Query], starts: Sequence[Start], k: int) -> list[Ranking]:
-        """Start at each phrase with its specificity; passages whose phrases the walk does not reach are no hits."""
+        """The rankings of walks that start at each phrase by its specificity.
+
+        Passages whose phrases are not reached are no hits.
+        """
         members = memory.phrases(self.kb).passages
         n_passages = len(self.kb.corpus)
         masks = self.kb.candidates(queries)
@@ -196,29 +202,27 @@ class HippoRAG(PhraseWalk):
         rankings = []
         for query, start, mask, shares in zip(queries, starts, masks, walked, strict=True):
             mass = shares[members.owners]
-            sums = np.bincount(members.others, weights=mass, minlength=n_passages).astype(
-                np.float64
-            )
-            n_phrases = np.bincount(members.others[mass > 0], minlength=n_passages).astype(
-                np.float64
-            )
+            sums = np.bincount(members.others, weights=mass, minlength=n_passages)
+            n_phrases = np.bincount(members.others[mass > 0], minlength=n_passages)
             rows = np.flatnonzero(sums > 0)
             if mask is not None:
                 rows = np.intersect1d(rows, mask)
-            rankings.append(
-                self.ranking(query, k, start, mask, rows, pagerank=sums, phrases=n_phrases)
-            )
+            parts = {
+                "pagerank": sums.astype(np.float64),
+                "phrases": n_phrases.astype(np.float64),
+            }
+            rankings.append(self.ranking(query, k, start, mask, rows, **parts))
         return rankings
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
-        """Which passages the phrases of the query's names lead to, and which the walk reached."""
+        """The steps: linking to a passage's phrases, and the reach of the walk."""
         walked = step("walked", "not expanded", "the walk did not reach it", ranking.rows)
         return (*super().steps(query, ranking), walked)
 
 
 @dataclass(frozen=True)
 class HippoRAG2(PhraseWalk):
-    """Facts nearest the query -> their phrases; PageRank from these and, faintly, from all passages by cosine.
+    """PageRank from the phrases of the facts nearest to the query, and faintly from all passages.
 
     Parameters
     ----------
@@ -269,7 +273,7 @@ class HippoRAG2(PhraseWalk):
         return starts
 
     def _start(self, query: Query, facts: Mapping[int, float]) -> Start:
-        """The facts, best first, that pass the filter, and their phrases by mean score · specificity."""
+        """The start from the facts that pass the filter: phrases by mean score · specificity."""
         table = memory.phrases(self.kb)
         facts = self._filtered(query, facts)
         scores: dict[int, list[float]] = {}
@@ -293,9 +297,8 @@ class HippoRAG2(PhraseWalk):
             return facts
         codes = list(facts)
         table = memory.phrases(self.kb)
-        positions = dict.fromkeys(
-            self.fact_filter(query.text, [table.facts[code] for code in codes])
-        )
+        kept = self.fact_filter(query.text, [table.facts[code] for code in codes])
+        positions = dict.fromkeys(kept)
         for position in positions:
             if not 0 <= position < len(codes):
                 raise ValueError(
@@ -306,12 +309,11 @@ class HippoRAG2(PhraseWalk):
     def restarts(
         self, queries: Sequence[Query], starts: Sequence[Start]
     ) -> tuple[list[NodeWeights], FloatArray]:
-        """Where the walks start, not scaled; every passage's cosine, (n_queries, n_passages)."""
+        """The unscaled restart weights, and every passage's cosine, (n_queries, n_passages)."""
         cosines = all_cosines(self.kb.encode_queries(queries), self.kb.vectors)
         restarts = []
-        for start, similarity, mask in zip(
-            starts, cosines, self.kb.candidates(queries), strict=True
-        ):
+        masks = self.kb.candidates(queries)
+        for start, similarity, mask in zip(starts, cosines, masks, strict=True):
             rows = np.arange(len(similarity)) if mask is None else mask
             faint = self.passage_weight * min_max(similarity[rows])
             nodes = np.append(start.phrases, self.graph.n_phrases + rows)
@@ -319,7 +321,7 @@ class HippoRAG2(PhraseWalk):
         return restarts, cosines
 
     def walk(self, queries: Sequence[Query], starts: Sequence[Start], k: int) -> list[Ranking]:
-        """Start at the linked phrases and, faintly, at every passage by its cosine; all passages are ranked."""
+        """The rankings of all passages by walks from the linked phrases and, faintly, all rows."""
         restarts, cosines = self.restarts(queries, starts)
         masks = self.kb.candidates(queries)
         walked = self.pagerank(restarts, masks)
@@ -336,6 +338,6 @@ class HippoRAG2(PhraseWalk):
 
 
 def _names(query: Query, links: Sequence[Link]) -> list[str]:
-    """The first phrases of a query; the names that it spells out, which are linked, if it has no phrase."""
+    """The first phrases of a query, or its linked names if it has no phrase."""
     spans = phrases(query.text) or sorted(link.span for link in links)
     return list(dict.fromkeys(query.text[start:end] for start, end in spans))[:MAX_NAMES]

@@ -1,4 +1,4 @@
-"""Query -> Ranking as the released KG2RAG would choose it, with every departure from the paper as a switch.
+"""Query -> Ranking as in the released KG2RAG, with a switch for every departure from the paper.
 
 Follows the code of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, at commit 7d626c77,
 written anew. Theirs: the steps. Ours: insertion order where theirs is that of a hash; 1 / place as
@@ -46,12 +46,12 @@ from kg2rag.types import (
 
 COLOUR = "#E69F00"  # in plots
 NO_TRIPLE = "no triple among the passages: ordered by"
-# the rows chosen, in order, and what chose each; and what deviated
+# The selected rows in order, each with its choice; and a warning.
 Selection = tuple[dict[int, TreeChoice], str]
 
 
 class QueryPlan(NamedTuple):
-    """What is known of a query before the reranker scores.
+    """The state of a query before the reranker scores.
 
     `nodes`: corpus row -> score, the `n_seeds` seeds first, then appended passages, each by score.
     `facts`, `rows`: the triples of the graph and the passage of each. `trees`: their facts;
@@ -69,7 +69,7 @@ class QueryPlan(NamedTuple):
 
 @dataclass(frozen=True)
 class OfficialNotes(TreeNotes):
-    """Beside the trees, how many passages were appended, and the entities taken as mentioned by the question."""
+    """Notes of the trees, the number of appended passages, and the mentioned entities."""
 
     expanded: int = 0
     mentioned: tuple[str, ...] = ()
@@ -85,12 +85,12 @@ DEPARTURES = (
     "refill",
     "order",
 )
-"""Of the released code from the paper, as far as they can affect a ranking; see `KG2RAGOfficial`."""
+"""The departures of the released code from the paper that affect rankings; see `KG2RAGOfficial`."""
 
 
 @dataclass(frozen=True)
 class KG2RAGOfficial(VectorRetriever):
-    """KG2RAG as released: title expansion, spanning trees, rerank, and its own way of choosing passages.
+    """KG2RAG as released: title expansion, spanning trees, rerank, and selection of passages.
 
     Over its authors' sub-graphs (`subkgs(FILE)`), sentences and `mode="hotpotqa"` it is their code
     up to the order of Python's sets. Over any other graph it is their method on other triples, and
@@ -160,7 +160,7 @@ class KG2RAGOfficial(VectorRetriever):
 
     @property
     def remark(self) -> str:
-        """A note for tables that its triples are not those that the released code reads; "" if they are."""
+        """A note for tables if the triples are not those of the released code; else ""."""
         if self.kb.extraction.raw is not None:
             return ""
         source = type(self.kb.source).__name__  # only the class: its repr may name folders
@@ -173,11 +173,11 @@ class KG2RAGOfficial(VectorRetriever):
             self.retrieve_batch(queries, 1)
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
-        """The passages, as the released code joins title and text."""
+        """The passages with title and text joined as in the released code."""
         return [self.kb.workload("passages", self.kb.corpus.joined(released.SEPARATOR))]
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """All trees of the batch are scored in one call."""
+        """The rankings of a batch, whose trees are scored in one call."""
         plans = self.plan(queries)
         if self.organisation:
             pairs = [
@@ -187,12 +187,11 @@ class KG2RAGOfficial(VectorRetriever):
             selections = list(map(self.select, queries, plans, score_batches(self.scorer, pairs)))
         else:
             selections = [(dict.fromkeys(plan.nodes, UNCHOSEN), "not organised") for plan in plans]
-        return [
-            self._ranking(*columns, k) for columns in zip(queries, plans, selections, strict=True)
-        ]
+        columns = zip(queries, plans, selections, strict=True)
+        return [self._ranking(*column, k) for column in columns]
 
     def plan(self, queries: Sequence[Query]) -> list[QueryPlan]:
-        """Everything up to the reranker: seeds, appended passages, graph, trees and their strings."""
+        """The plans of some queries: seeds, appended passages, graph, trees and their texts."""
         vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
         nearest = dense_over(self.kb).search(vectors, self.seeds, masks)
         return list(map(self._plan, queries, vectors, masks, nearest))
@@ -213,7 +212,7 @@ class KG2RAGOfficial(VectorRetriever):
         facts = self._facts(nodes, pool, around)
         rows = [self.kb.corpus.row(fact.passage_id) for fact in facts]
         mentioned: list[str] = []
-        # by these passages' titles, not by all that the question may be about
+        # Only the titles of these passages count.
         if "query_edges" not in self.undone:
             mentioned = released.mentioned_names(
                 query.text, [pool.titles[row] for row in nodes], facts
@@ -223,7 +222,7 @@ class KG2RAGOfficial(VectorRetriever):
         return QueryPlan(nodes, len(seeds), facts, rows, trees, texts, mentioned)
 
     def _surroundings(self, seeds: Collection[int], mask: IntArray | None) -> Surroundings | None:
-        """The triples around the seeds, breadth-first; None if the expansion follows titles, or there is none."""
+        """The triples around the seeds, breadth-first; None if titles are followed, or none."""
         if not self.expansion or "expansion" not in self.undone:
             return None
         return surroundings(self.kb.graph, np.array(list(seeds), dtype=np.int64), self.hops, mask)
@@ -281,7 +280,7 @@ class KG2RAGOfficial(VectorRetriever):
         rows: Sequence[int],
         pool: TitlePool,
     ) -> list[str]:
-        """What the reranker reads of each tree."""
+        """The text of each tree for the reranker."""
         if "rerank_on" in self.undone:
             return [triplets([facts[i] for i in tree], self.max_characters) for tree in trees]
         stated = pool.stated if self.mode == "musique" else None
@@ -305,16 +304,15 @@ class KG2RAGOfficial(VectorRetriever):
     def _fill(
         self, query: Query, plan: QueryPlan, chosen: Collection[int]
     ) -> tuple[list[int], str]:
-        """The passages that may take the free places, and the warning about them."""
+        """The passages for the free places, and the warning about them."""
         if "refill" in self.undone:
             return self._without_triples(plan), "" if plan.trees else f"{NO_TRIPLE} similarity"
         if not plan.trees:
             return self._reranked(query, plan, chosen), f"{NO_TRIPLE} the reranker"
         if len(chosen) >= self.context // 2 or len(chosen) == len(plan.nodes):
             return [], ""
-        return self._reranked(
-            query, plan, chosen
-        ), "the trees did not fill the context: the reranker added the others"
+        note = "the trees did not fill the context: the reranker added the others"
+        return self._reranked(query, plan, chosen), note
 
     def _without_triples(self, plan: QueryPlan) -> list[int]:
         """The passages that state no triple between two entities, by score."""
@@ -324,12 +322,12 @@ class KG2RAGOfficial(VectorRetriever):
         return sorted(plan.nodes.keys() - linking, key=lambda row: (-plan.nodes[row], row))
 
     def _reranked(self, query: Query, plan: QueryPlan, chosen: Collection[int]) -> list[int]:
-        """The passages at the places that the reranker's order of the passages not chosen names."""
+        """The passages at the reranker's positions of the unselected ones, as released."""
         nodes = list(plan.nodes)
         texts = joined_texts(self.kb)
         pairs = [(query.text, texts[row]) for row in nodes if row not in chosen]
         best = np.argsort(-score_batches(self.scorer, [pairs])[0], kind="stable")[: self.context]
-        # positions among the others, in the list of all: theirs
+        # Positions among the unselected passages index the list of all passages, as in their code.
         return [nodes[position] for position in best.tolist()]
 
     def _ranking(self, query: Query, plan: QueryPlan, selection: Selection, k: int) -> Ranking:
@@ -353,7 +351,7 @@ class KG2RAGOfficial(VectorRetriever):
         return rank_selected(nodes, {row: chosen[row] for row in rows}, paths, notes).top(k)
 
     def _by_title(self, rows: Sequence[int]) -> list[int]:
-        """By title in order of first appearance; sentences of a title by their number."""
+        """The rows grouped by title in order of appearance, sentences of a title by position."""
         corpus = self.kb.corpus
         titles = list(dict.fromkeys(corpus.titles[row] for row in rows))
         if self.mode == "hotpotqa":
@@ -363,7 +361,7 @@ class KG2RAGOfficial(VectorRetriever):
         return sorted(rows, key=lambda row: titles.index(corpus.titles[row]))
 
     def _nodes(self, query: Query, plan: QueryPlan) -> Ranking:
-        """Seeds and appended passages, by the score by which the code lists them."""
+        """The seeds and appended passages with the scores by which the code lists them."""
         rows = np.array(list(plan.nodes), dtype=np.int64)
         scores = np.array(list(plan.nodes.values()))
         groups = {}
@@ -377,11 +375,11 @@ class KG2RAGOfficial(VectorRetriever):
 
     @property
     def trace_depth(self) -> int:
-        """The context is the last limit."""
+        """The size of the context, the last limit."""
         return self.context
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
-        """Which passages were seeds or appended, which of them a tree holds, and which were chosen."""
+        """The steps: a seed or appended, in a tree, selected."""
         (plan,) = self.plan([query])
         led = "title that was followed"
         if not self.expansion or "expansion" in self.undone:

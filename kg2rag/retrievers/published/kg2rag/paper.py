@@ -1,4 +1,4 @@
-"""Passages -> those that state facts around theirs -> those of the best spanning trees of these facts: KG2RAG's paper.
+"""Passages -> passages of related facts -> those of their best spanning trees: KG2RAG's paper.
 
 Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025. Eq. 3 to 5: breadth-first from every entity of
 the seeds' triples, then all triples between the entities reached, then the passages that state
@@ -50,14 +50,14 @@ from kg2rag.types.passages import Paths, first_of
 from kg2rag.types.rankings import rescored
 
 COLOUR = "#E69F00"  # in plots
-MAX_CHARACTERS = 8000  # of a tree's text; rerankers read a few hundred tokens
+MAX_CHARACTERS = 8000  # the maximum of a tree's text; rerankers read a few hundred tokens
 Arrangement = Literal["depth_first", "similarity"]
-Chosen = dict[int, "TreeChoice"]  # corpus row -> what gave it
+Chosen = dict[int, "TreeChoice"]  # corpus row -> the choice that selected it
 
 
 @dataclass(frozen=True)
 class ExpandNotes(Notes):
-    """How many passages were added; and, for `Organise`, the triples of Eq. 4 as codes of the graph."""
+    """Notes: the number of added passages; for `Organise`, the triples of Eq. 4."""
 
     expanded: int = 0
     subgraph: tuple[int, ...] | None = field(default=None, metadata=INNER)
@@ -65,7 +65,9 @@ class ExpandNotes(Notes):
 
 @dataclass(frozen=True)
 class Expand(Stage):
-    """Adds the passages within `hops` triples of the seeds' entities; drops none. All are scored by their `cosine`.
+    """A stage that adds the passages within `hops` triples of the seeds' entities.
+
+    It drops none. All are scored by their `cosine`.
 
     A passage that was added has the stage "expand", the part `hop` and the path of triples from a
     seed's to its own.
@@ -83,7 +85,7 @@ class Expand(Stage):
 
     @property
     def depth(self) -> int:
-        """The seeds."""
+        """The number of seeds."""
         return self.seeds
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
@@ -92,20 +94,17 @@ class Expand(Stage):
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Expand each ranking within its query's candidates."""
-        return list(
-            map(
-                self._expand, rankings, self.kb.encode_queries(queries), self.kb.candidates(queries)
-            )
-        )
+        vectors = self.kb.encode_queries(queries)
+        return list(map(self._expand, rankings, vectors, self.kb.candidates(queries)))
 
     def _expand(self, ranking: Ranking, vector: Matrix, mask: IntArray | None) -> Ranking:
         graph, table = self.kb.graph, self.kb.graph.triples
         around = surroundings(graph, ranking.rows, self.hops, mask)
         passages = table.passages[around.triples].astype(np.int64)
-        hops = np.minimum(
-            around.hops[table.heads[around.triples]], around.hops[table.tails[around.triples]]
-        )
-        # of every passage the triple nearest to the seeds comes first
+        head_hops = around.hops[table.heads[around.triples]]
+        tail_hops = around.hops[table.tails[around.triples]]
+        hops = np.minimum(head_hops, tail_hops)
+        # The triple of a passage that is nearest to the seeds comes first.
         order = np.lexsort((hops, passages))
         distinct, first = np.unique(passages[order], return_index=True)
         new = order[first[~np.isin(distinct, ranking.rows)]]
@@ -139,7 +138,7 @@ class Expand(Stage):
         )
 
     def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
-        """Which passages state triples, are connected with a seed, and lie within the hops; seeds pass every step."""
+        """The steps: a triple, a connection with a seed, the hops; seeds pass every step."""
         graph, seeds = self.kb.graph, [trace.ranking.top(self.seeds) for trace in traces]
         no_triple = f"states no triple, and is none of the {self.seeds} seeds"
         no_chain = f"no chain of triples, however long, leads from the {self.seeds} seeds to it"
@@ -147,9 +146,8 @@ class Expand(Stage):
         stating = np.flatnonzero(np.diff(graph.stated[0]))
 
         def traced(seed: Ranking, ranking: Ranking, mask: IntArray | None) -> Trace:
-            joined = graph.triples.passages[
-                surroundings(graph, seed.rows, graph.n_entities, mask).triples
-            ]
+            around = surroundings(graph, seed.rows, graph.n_entities, mask)
+            joined = graph.triples.passages[around.triples]
             steps = (
                 step("states a triple", "entity not linked", no_triple, stating, ranking.rows),
                 step("joined to a seed", "entity not linked", no_chain, joined, ranking.rows),
@@ -161,7 +159,7 @@ class Expand(Stage):
 
 
 class TreeChoice(NamedTuple):
-    """What gave a passage: a tree, its rank (from 1) and score; and the position of the passage's first edge in it."""
+    """The choice of a passage: tree, its rank (from 1) and score, position of the first edge."""
 
     tree: int
     rank: float
@@ -172,7 +170,9 @@ class TreeChoice(NamedTuple):
 def select_passages(
     trees: Sequence[Iterable[tuple[int, int]]], scores: FloatArray, context: int, *, whole: bool
 ) -> Chosen:
-    """Corpus row -> what gave it, best tree first, in the order in which a tree lists (position, row); Eq. 8.
+    """Corpus row -> its choice, best tree first, in the order of the trees; Eq. 8.
+
+    `trees` : (position, row) of each edge.
 
     A tree with more passages than there are places gives its first ones; if `whole`, it ends the
     choice.
@@ -190,7 +190,7 @@ def select_passages(
     return chosen
 
 
-UNCHOSEN = TreeChoice(-1, math.nan, math.nan, -1)  # of a passage that no tree gave
+UNCHOSEN = TreeChoice(-1, math.nan, math.nan, -1)  # of a passage without a tree
 
 
 def triplets(facts: Iterable[Triple], limit: int | None) -> str:
@@ -200,7 +200,7 @@ def triplets(facts: Iterable[Triple], limit: int | None) -> str:
 
 @dataclass(frozen=True)
 class TreeNotes(Notes):
-    """How many trees there were, and how many hits none of them gave."""
+    """Notes: the number of trees, and the number of hits without a tree."""
 
     trees: int = 0
     filled: int = 0
@@ -209,7 +209,7 @@ class TreeNotes(Notes):
 def rank_selected(
     ranking: Ranking, chosen: Chosen, paths: Paths, notes: TreeNotes, **parts: FloatArray
 ) -> Ranking:
-    """Some hits of a ranking, in the order of `chosen`, with their place, the tree that gave each, and `parts`."""
+    """Some hits of a ranking in the order of `chosen`, with places, trees, and `parts`."""
     rows = np.array(list(chosen), dtype=np.int64)
     places = np.arange(1, len(chosen) + 1, dtype=np.float64)
     ranks = np.array([choice.rank for choice in chosen.values()], dtype=np.float64)
@@ -227,7 +227,7 @@ def rank_selected(
 
 
 class Forest(NamedTuple):
-    """A query before the reranker scores.
+    """The trees of a query before the reranker scores.
 
     `cosines`: (n_hits,). `edges`: triple codes, heaviest first, to which the trees' edge numbers
     point; `rows`: the passage of each. `texts`: the triplet representation of each tree.
@@ -240,14 +240,14 @@ class Forest(NamedTuple):
     texts: list[str]
 
     def path(self, choice: TreeChoice) -> list[int]:
-        """The triples from the root of a passage's tree to its own."""
+        """The path of triples from the root of a passage's tree to its own."""
         codes: list[int] = self.edges[self.trees[choice.tree].path(choice.position)].tolist()
         return codes
 
 
 @dataclass(frozen=True)
 class Organise(RerankingStage):
-    """Keeps and orders passages by the spanning trees of their triples.
+    """A stage that selects and orders passages by the spanning trees of their triples.
 
     After `Expand` the triples are those it found, elsewhere those that the hits' passages state. A
     hit keeps its stage; its path leads from the heaviest edge of its tree to its own; its parts are
@@ -272,7 +272,7 @@ class Organise(RerankingStage):
     depth: Count = 1000
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
-        """All trees of the batch are scored in one call."""
+        """The organised rankings of a batch, whose trees are scored in one call."""
         forests = self._forests(queries, rankings)
         return [
             self._organised(ranking, *forest)
@@ -282,7 +282,7 @@ class Organise(RerankingStage):
     def _forests(
         self, queries: Sequence[Query], rankings: Sequence[Ranking]
     ) -> list[tuple[Forest, Chosen]]:
-        """The trees of each query, and the passages that they give."""
+        """The trees of each query, and the passages selected by them."""
         forests = list(map(self._forest, rankings, self.kb.encode_queries(queries)))
         pairs = [
             [(query.text, text) for text in forest.texts]
@@ -295,35 +295,34 @@ class Organise(RerankingStage):
         return list(zip(forests, chosen, strict=True))
 
     def _arranged(self, tree: Tree, rows: IntArray) -> list[tuple[int, int]]:
-        """(position, row) of the tree's edges in the order in which it gives its passages."""
+        """The (position, row) of a tree's edges in the order of the arrangement."""
         positions = list(range(len(tree.edges)))
         if self.arrangement == "similarity":
-            # edges are numbered from the heaviest
+            # Edges are numbered from the heaviest.
             positions.sort(key=lambda position: tree.edges[position])
         return [(position, int(rows[tree.edges[position]])) for position in positions]
 
     def _forest(self, ranking: Ranking, vector: Matrix) -> Forest:
-        """From the triples that `Expand` found, or without it from those that the hits' passages state."""
+        """The trees of the triples of `Expand`, or without it of those that the hits state."""
         graph, expanded = self.kb.graph, ranking.notes.find(ExpandNotes)
         if expanded is not None and expanded.subgraph is None:
             raise ValueError(
                 f"query {ranking.query_id!r}: the ranking was kept without its triples. Expand it anew."
             )
-        triples = (
-            stated_by(graph, ranking.rows)
-            if expanded is None
-            else np.array(expanded.subgraph, dtype=np.int64)
-        )
+        if expanded is None:
+            triples = stated_by(graph, ranking.rows)
+        else:
+            triples = np.array(expanded.subgraph, dtype=np.int64)
         cosines = self.kb.dense.cosines(vector, ranking.rows)
         weights = np.full(graph.n_passages, -np.inf)
         weights[ranking.rows] = cosines
         rows = graph.triples.passages[triples].astype(np.int64)
         order = np.lexsort((triples, rows, -weights[rows]))
-        # a stage in between, or `depth`, may have dropped a passage
+        # A stage in between, or `depth`, may have dropped a passage.
         order = order[np.isfinite(weights[rows[order]])]
         edges = triples[order]
         trees = spanning_trees(graph.triples.heads[edges], graph.triples.tails[edges])
-        # A triple takes seven characters or more: none is written that would be cut.
+        # A triple has at least seven characters: later ones would be cut.
         longest = MAX_CHARACTERS // 7 + 1
         texts = [
             triplets(map(graph.triple, edges[tree.edges[:longest]].tolist()), MAX_CHARACTERS)
@@ -338,31 +337,28 @@ class Organise(RerankingStage):
         if not self.whole_trees:
             is_loop = graph.triples.heads[forest.edges] == graph.triples.tails[forest.edges]
             linking = forest.rows[~is_loop].tolist()
-            treeless = sorted(
-                cosine.keys() - {*chosen, *linking}, key=lambda row: (-cosine[row], row)
-            )
-            filled = treeless[: self.context - len(chosen)]
+            treeless = cosine.keys() - {*chosen, *linking}
+            by_cosine = sorted(treeless, key=lambda row: (-cosine[row], row))
+            filled = by_cosine[: self.context - len(chosen)]
         rows = {**chosen, **dict.fromkeys(filled, UNCHOSEN)}
         no_tree = "the passages share no triple between two entities: no tree, ordered by cosine"
         notes = TreeNotes(
             warning="" if forest.trees else no_tree, trees=len(forest.trees), filled=len(filled)
         )
         paths = TriplePaths(graph, chosen, forest.path)
-        return rank_selected(
-            ranking, rows, paths, notes, cosine=np.array([cosine[row] for row in rows])
-        )
+        cosines = np.array([cosine[row] for row in rows])
+        return rank_selected(ranking, rows, paths, notes, cosine=cosines)
 
     def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
-        """Which hits are in a spanning tree, which trees had their turn, and which of their passages found a place."""
+        """The steps: read, in a tree, the tree's turn, a place."""
         full = f"no tree holds it, and the trees left no free place of {self.context} that it could fill"
         unread = f"below the first {self.depth} hits, which Organise reads"
         late = f"better trees took all {self.context} places"
         large = f"its tree has more passages than there were places, {self.context}"
         read = [trace.ranking.top(self.depth) for trace in traces]
         extended = []
-        for trace, hits, (forest, chosen) in zip(
-            traces, read, self._forests(queries, read), strict=True
-        ):
+        forests = self._forests(queries, read)
+        for trace, hits, (forest, chosen) in zip(traces, read, forests, strict=True):
             ranking = self._organised(hits, forest, chosen)
             passages = [forest.rows[tree.edges] for tree in forest.trees]
             used = {choice.tree for choice in chosen.values()}
@@ -395,7 +391,7 @@ def kg2rag(
     organisation: bool = True,
     reranker: str = DEFAULT_RERANKER,
 ) -> Pipeline:
-    """Dense seeds, their surroundings in the triple graph, and the passages of its best spanning trees.
+    """Dense seeds, related passages in the triple graph, those of the best spanning trees.
 
     `reranker` is "bi-encoder" or a cross-encoder; the paper's is BAAI/bge-reranker-large. Its
     ablations: without `expansion` only the seeds are organised; without `organisation` expanded
