@@ -209,7 +209,7 @@ class Ranking:
             frame.insert(2, "title", [hit.title for hit in hits])
             frame.insert(3, "text", [excerpt(hit.text) for hit in hits])
         with pd.option_context("display.max_colwidth", None):
-            return f'<div class="mathjax_ignore">{frame.to_html(index=False, float_format="{:.4g}".format)}</div>'
+            return f'<div class="mathjax_ignore">{_aligned_html(frame)}</div>'
 
     def explain(
         self,
@@ -241,6 +241,18 @@ class Ranking:
             stage_codes=codes,
             score_parts=parts,
         )
+
+
+def _aligned_html(frame: pd.DataFrame) -> str:
+    """A table as HTML, numbers to the right and texts to the left: Jupyter aligns all cells right."""
+    table_class = f"kg2rag-ranking-{len(frame.columns)}"
+    rules = [f".{table_class} :is(th, td) {{ text-align: left !important; }}"]
+    for place, column in enumerate(frame.columns, start=1):
+        if frame[column].dtype.kind in "if":
+            cells = f".{table_class} :is(th, td):nth-child({place})"
+            rules.append(f"{cells} {{ text-align: right !important; }}")
+    table = frame.to_html(index=False, float_format="{:.4g}".format, classes=table_class)
+    return f"<style>{' '.join(rules)}</style>{table}"
 
 
 # The significant bits of a score that order hits, about a millionth: lower bits vary by batch.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
 from copy import deepcopy
 
@@ -69,6 +70,17 @@ def test_a_ranking_is_indexed_as_a_list_of_its_hits(ranking: Ranking) -> None:
         ranking[4]
     with pytest.raises(ValueError, match=r"slice\(None, None, -1\)"):
         ranking[::-1]
+
+
+def test_a_notebook_aligns_the_texts_of_a_ranking_left_and_its_numbers_right() -> None:
+    corpus = Corpus.from_passages([PASSAGE, Passage("p2", "", "Another.", "d2", 0)])
+    found = Ranking.from_scores("q", np.array([1, 0]), np.array([2.0, 1.0]), corpus.ids)
+    html = found._repr_html_()
+    columns = re.findall("<th>(.*?)</th>", html)
+    right = re.findall(r"nth-child\((\d+)\) { text-align: right !important; }", html)
+    assert columns == ["rank", "passage", "title", "text", "score", "path"]
+    assert [columns[int(place) - 1] for place in right] == ["rank", "score"]
+    assert re.search(r":is\(th, td\) { text-align: left !important; }", html)
 
 
 def test_a_hit_has_the_text_of_its_passage_where_its_ranking_was_not_read_from_a_file() -> None:
