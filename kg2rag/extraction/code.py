@@ -283,7 +283,7 @@ class _Names:
                 self.by_last[definition.last].append(definition.name)
 
     def imported(self, dotted: str) -> Meaning:
-        """The meaning of an imported dotted name: a definition of the corpus by full name or ending."""
+        """The meaning of an imported dotted name: a definition by its full name or ending."""
         package, _, path = dotted.partition(".")
         last = path.rpartition(".")[2] or package
         # A name that a package passes on from one of its modules: kg2rag.types.Triple is
@@ -293,7 +293,7 @@ class _Names:
         return Meaning(same[0] if is_passed_on else dotted, SURE)
 
     def only_match(self, last: str, *, method: bool) -> Meaning | None:
-        """The only method, else function or class, with this last name; None for none or several."""
+        """The only method, else function or class, with this last name; None if ambiguous."""
         names = [
             name
             for name in self.by_last.get(last, ())
@@ -314,7 +314,7 @@ class _Reader:
     notes: Counter[str]
 
     def edges(self) -> Iterator[Edge]:
-        """The triples of a module: imports, definitions with bases, calls and uses, then the rest."""
+        """The triples of a module: imports, definitions with bases, calls and uses, the rest."""
         module = self.source.module
         if module:
             for imported in self.source.imported:
@@ -330,7 +330,7 @@ class _Reader:
                 )
 
     def _definition_edges(self, definition: _Definition) -> Iterator[Edge]:
-        """The triples of a definition: its owner, bases, calls and uses, without inner definitions."""
+        """The triples of a definition: owner, bases, calls, uses, without inner definitions."""
         node = definition.node
         if definition.owner:
             yield Edge(definition.owner, "defines", Meaning(definition.name, SURE), node)
@@ -396,7 +396,7 @@ class _Reader:
     def _meaning_of_attribute(
         self, node: ast.Attribute, scope: _Definition, hidden: Collection[str]
     ) -> Meaning | None:
-        """The meaning of an attribute: a method, a name of a module, or of a class: Circle(3).area."""
+        """The meaning of an attribute: a method, or a name of a module or class: Circle(3).area."""
         owner = node.value
         if (
             isinstance(owner, ast.Name)

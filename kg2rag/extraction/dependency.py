@@ -107,7 +107,7 @@ class _Parse:
         return self.subjects(token.head, SUBJECTS) or self.subjects(token.head, PASSIVE_SUBJECTS)
 
     def _described(self, verb: int, labels: frozenset[str]) -> list[str]:
-        """The noun that a clause modifies: "the engine that drives …", "a bridge built by Eiffel"."""
+        """The noun that a clause modifies: "the engine that drives …", "a bridge built by …"."""
         token = self.tokens[verb]
         if token.dep in {"relcl", "acl:relcl"}:
             pronoun = any(self.tokens[child].pos == "PRON" for child in self.hanging(verb, labels))

@@ -143,7 +143,7 @@ class QADataset:
 
     @property
     def unmatched(self) -> int:
-        """How many questions have no gold because no passage holds the texts that were given as gold."""
+        """The number of questions without gold because no passage has the texts given as gold."""
         return sum(bool(self.rows.get(query.id, {}).get("gold")) for query in self.unjudged)
 
     @property

@@ -244,7 +244,7 @@ class Ranking:
 
 
 def _aligned_html(frame: pd.DataFrame) -> str:
-    """A table as HTML, numbers to the right and texts to the left: Jupyter aligns all cells right."""
+    """A table as HTML, numbers right and texts left; Jupyter aligns all cells right."""
     table_class = f"kg2rag-ranking-{len(frame.columns)}"
     rules = [f".{table_class} :is(th, td) {{ text-align: left !important; }}"]
     for place, column in enumerate(frame.columns, start=1):

@@ -43,12 +43,8 @@ class Alignment(NamedTuple):
 def align(chunks: Sequence[str], passages: Sequence[str]) -> Alignment:
     """Which passages lie in which chunks, both by place."""
     words = JoinedTexts([*chunks, *passages]).words()
-    codes = (
-        pa.array(words.strings, pa.string())
-        .dictionary_encode()
-        .indices.to_numpy()
-        .astype(np.uint64)
-    )
+    dictionary = pa.array(words.strings, pa.string()).dictionary_encode()
+    codes = dictionary.indices.to_numpy().astype(np.uint64)
     sizes = np.bincount(words.texts, minlength=len(chunks) + len(passages))
     runs, starts = _runs(codes, words.texts)
     of_chunk = words.texts[starts] < len(chunks)

@@ -70,7 +70,7 @@ class DenseIndex:
     def near(
         self, queries: Matrix, k: int, candidates: Sequence[IntArray | None] | None = None
     ) -> list[IntArray]:
-        """For each query its `k` nearest rows, in any order; arguments as of `search`."""
+        """For each query, its `k` nearest rows, unordered; see `search` for the arguments."""
         import faiss
 
         is_large = len(queries) * self.vectors.size > WORTH_THREADS
@@ -96,14 +96,17 @@ class DenseIndex:
         ]
 
     def _cut(self, query: Matrix, rows: IntArray, similarities: Matrix, k: int) -> IntArray:
-        """The `k` nearest of some rows, which fall by products in float32; float64 decides about the k-th."""
+        """The `k` nearest of some rows, which descend by float32 products.
+
+        float64 decides about the k-th.
+        """
         is_sure = similarities > similarities[k - 1] + ROUNDING
         is_close = ~is_sure & (similarities >= similarities[k - 1] - ROUNDING)
         sure = rows[is_sure]
         return np.append(sure, self._nearest(query, rows[is_close], k - len(sure)))
 
     def _nearest(self, query: Matrix, rows: IntArray, k: int) -> IntArray:
-        """The `k` nearest of some rows; all of them, as they are, where they are not more."""
+        """The `k` nearest of some rows; if there are no more, all in the given order."""
         if len(rows) <= k:
             return rows
         return rows[canonical_order(rows, self.cosines(query, rows))[:k]]
@@ -111,7 +114,7 @@ class DenseIndex:
     def among(
         self, queries: Matrix, rows: IntArray, depths: Sequence[int]
     ) -> tuple[IntArray, FloatArray]:
-        """Those of some rows that are among the nearest of any query, and maybe more: found in float32.
+        """Some rows with the nearest of each query, and perhaps more, found in float32.
 
         Parameters
         ----------

@@ -163,7 +163,7 @@ class Searches:
     bm25: Hits
 
     def candidates(self, walk: int, dense: int, bm25: int) -> tuple[IntArray, NDArray[np.bool_]]:
-        """The rows of the first hits of each search, ascending; (m,) whether only the walk has it."""
+        """The rows of each search's first hits, ascending; (m,) whether only the walk has it."""
         texts = np.concatenate([self.bm25.rows[:bm25], self.dense.rows[:dense]])
         rows = np.unique(np.concatenate([self.walk.rows[:walk], texts]))
         return rows, ~np.isin(rows, texts)

@@ -1,4 +1,4 @@
-"""Query -> passages, ordered by the chains of shared names that cover most of the question. No LLM, no key.
+"""Query -> passages, ordered by chains of shared names that cover the question; no LLM.
 
 The system we recommend.
 
@@ -116,7 +116,7 @@ TUNING = (
 
 @dataclass(frozen=True)
 class ChainPaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> what joins it to the passage that it continues; where nothing does, what the walk followed to it.
+    """Corpus row -> the edges to the passage that it continues, else the path of the walk.
 
     `sources` maps a row to the row that it continues.
     """
@@ -135,7 +135,7 @@ class ChainPaths(Mapping[int, tuple[Triple, ...]]):
         return sum(1 for _ in self)
 
     def _joining(self, source: int, target: int) -> tuple[int, ...]:
-        """The edge between two passages, or the two edges over the rarest name that both have; empty without one."""
+        """The edge between two passages, or the two edges over their rarest common name; or ()."""
         graph = self.walked.graph
         leaving = np.arange(graph.indptr[source], graph.indptr[source + 1])
         direct = leaving[graph.targets[leaving] == target]
@@ -226,13 +226,13 @@ class MentionChains(VectorRetriever):
         return [*self._walker.workloads(queries), token_workload(self.kb)]
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Encode the queries, their phrases and their tokens, then build what is shared by them with the first."""
+        """Encode the queries, their phrases and their tokens, then build the shared parts."""
         if queries:
             self._encoded(queries)
         super().prepare(queries)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """The walks of a batch in parallel, then each query's candidates and chains on their own."""
+        """The rankings of a batch: joint walks, then candidates and chains query by query."""
         return [
             self._ranking(*pair, k) for pair in zip(queries, self.searched(queries), strict=True)
         ]
@@ -302,7 +302,7 @@ class MentionChains(VectorRetriever):
         return max(self.depth, self.dense_seeds, self.walk_depth, self.dense_depth, self.bm25_depth)
 
     def _chains(self, evidence: Evidence) -> tuple[FloatArray, float, Linear, Chains | None]:
-        """The log-odds of the single candidates, how far chains are trusted, the sum that orders, and the chains."""
+        """The log-odds of the candidates, the trust, the order, and the chains."""
         ranker = read_coefficients(self.coefficients).ranker(tokens=evidence.max_sim is not None)
         start = ranker.start(evidence.single)
         if len(evidence.rows) < LEAST:
@@ -314,7 +314,7 @@ class MentionChains(VectorRetriever):
         return start, trust, ranker.order(trust), chains_of(evidence, start, ranker, beam)
 
     def _restarts(self, queries: Sequence[Query], pools: Sequence[Pool]) -> list[NodeWeights]:
-        """Where the walks start: as `mention_ppr`'s, and at the passages nearest to the sub-phrases."""
+        """The restart weights: those of `mention_ppr`, and of passages nearest to the sub-phrases."""
         ids = self.kb.corpus.ids
         seeds = [pool.first(self.dense_seeds) for pool in pools]
         dense = [
@@ -338,7 +338,7 @@ class MentionChains(VectorRetriever):
     def _encoded(
         self, queries: Sequence[Query]
     ) -> tuple[Sequence[QuestionTokens | None], list[Matrix]]:
-        """The tokens of the queries, None without token vectors; and (1 + n_phrases, dim) of each and its phrases.
+        """The tokens of the queries, or None; and (1 + n_phrases, dim) of each with its phrases.
 
         Tokens come first: their passes give the vectors of queries, too.
         """
@@ -349,7 +349,10 @@ class MentionChains(VectorRetriever):
         return tokens, np.split(vectors, np.cumsum(list(map(len, parts)))[:-1])
 
     def _ranking(self, query: Query, searched: Searched | None, k: int) -> Ranking:
-        """Candidates in their order, "walk" if only it found them; below them the nearest other passages."""
+        """The ranking: candidates in their order, then the nearest other passages.
+
+        A candidate that only the walk found has the stage "walk".
+        """
         ids = self.kb.corpus.ids
         if searched is None:
             return Ranking.from_scores(query.id, np.empty(0, np.int64), np.empty(0), ids).top(k)
@@ -372,7 +375,7 @@ class MentionChains(VectorRetriever):
         return Ranking.from_groups(query.id, groups, ids, paths, notes).top(min(k, self.depth))
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """Which passages are candidates, which of them may continue a chain, and which the chains put first."""
+        """The steps: a candidate, a continuation of a chain, the order."""
         depths = f"{self.walk_depth} of the walk, {self.dense_depth} by cosine and {self.bm25_depth} by BM25"
         return [
             Trace(

@@ -330,7 +330,7 @@ def _naming_key(word: str) -> str:
 
 
 def rarity(n_passages: int, frequency: NDArray[np.integer]) -> FloatArray:
-    """ln((1 + N) / (df + 1/2)) / ln(1 + N): 1 for a word of one passage, near 0 for frequent ones."""
+    """ln((1 + N) / (df + 1/2)) / ln(1 + N): 1 for a word of one passage, near 0 for common ones."""
     rarities: FloatArray = np.log((1 + n_passages) / (frequency + 0.5)) / np.log(1 + n_passages)
     return rarities
 

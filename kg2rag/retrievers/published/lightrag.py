@@ -148,12 +148,13 @@ class LightRAG(VectorRetriever):
         stages = MODES[self.mode]
         stage_of = stages_in_turn([rows_of[stage] for stage in stages])
         pairs = zip(entities.rows.tolist(), entities.cosines.tolist(), strict=True)
+        linked = [
+            LinkedEntity(graph.names[entity], "embedding", cosine) for entity, cosine in pairs
+        ]
         notes = LightRAGNotes(
             "1 / place",
             {stage: "dense" if stage == "dense" else "graph" for stage in stages},
-            entities=tuple(
-                LinkedEntity(graph.names[entity], "embedding", cosine) for entity, cosine in pairs
-            ),
+            entities=tuple(linked),
             relations=tuple(str(graph.triple(index)) for index in relations.rows.tolist()),
         )
         places = np.arange(1.0, len(stage_of) + 1)

@@ -73,7 +73,7 @@ class TriGraph:
 
     @cached_property
     def walk(self) -> WalkGraph:
-        """The walk graph; an edge weighs the entity's share of all occurrences in the passage [1]."""
+        """The walk graph; an edge weighs an entity's share of all occurrences in a passage [1]."""
         rows = self.occurrences.others.astype(np.int64)
         counts = self.occurrences.counts
         shares = counts / np.bincount(rows, weights=counts, minlength=self.n_passages)[rows]

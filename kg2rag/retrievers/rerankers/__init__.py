@@ -33,7 +33,7 @@ class PairReranker(Protocol):
     """Anything that scores pairs."""
 
     def scores(self, pairs: Pairs) -> FloatArray:
-        """(n_pairs,) finite scores of (query, text), higher for a better fit; comparable within one query."""
+        """(n_pairs,) finite scores of (query, text) pairs; higher is better, within one query."""
 
 
 @runtime_checkable
