@@ -97,8 +97,8 @@ class RelatedPassages(NamedTuple):
     def numbers_of(self, rows: IntArray) -> dict[int, int]:
         """Row -> the index of its entity, for the reached ones of some rows."""
         is_wanted = np.isin(self.rows, rows)
-        rows_and_numbers = np.stack([self.rows[is_wanted], self.numbers[is_wanted]], axis=1)
-        return dict(rows_and_numbers.tolist())
+        wanted_rows = self.rows[is_wanted].tolist()
+        return dict(zip(wanted_rows, self.numbers[is_wanted].tolist(), strict=True))
 
     def path(self, number: int) -> tuple[int, ...]:
         """The path of triples to the entity with an index."""
