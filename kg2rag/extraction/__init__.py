@@ -50,7 +50,7 @@ class Extraction:
     mentions: tuple[Mention, ...] = ()
     entities: tuple[Entity, ...] = ()
     notes: Mapping[str, int] = field(default_factory=dict)
-    # the graph does not depend on it
+    # Not in the comparison: the graph does not depend on it.
     raw: tuple[Triple, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

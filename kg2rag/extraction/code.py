@@ -286,8 +286,7 @@ class _Names:
         """The meaning of an imported dotted name: a definition by its full name or ending."""
         package, _, path = dotted.partition(".")
         last = path.rpartition(".")[2] or package
-        # A name that a package passes on from one of its modules: kg2rag.types.Triple is
-        # kg2rag.types.passages.Triple.
+        # A package may re-export a name: kg2rag.types.Triple is kg2rag.types.passages.Triple.
         same = [name for name in self.by_last.get(last, ()) if name.partition(".")[0] == package]
         is_passed_on = dotted not in self.definitions and len(same) == 1
         return Meaning(same[0] if is_passed_on else dotted, SURE)

@@ -27,10 +27,10 @@ from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.text.normalisation import normalise, without_brackets
 from kg2rag.types import Corpus, Triple
 
-# of an entity; a pair stays where it is among the strongest of both its ends, of equal ones the
-# first
+# The maximum of pairs per entity; a pair is kept if it is among the strongest of both ends, with ties
+# in order.
 PARTNERS = 50
-# of a window with more, the rarest are joined: lists of names mean little, and pairs are quadratic
+# The maximum of entities per window, the rarest: lists of names mean little, and pairs are quadratic.
 ENTITIES = 20
 
 RELATION = "co-occurs with"
@@ -58,7 +58,7 @@ class Cooccurrence:
         notes = Counter(extraction.notes)
         windows = _windows(extraction.mentions)
         n_windows_of = Counter(entity for entities in windows.values() for entity in entities)
-        # pair -> passage -> windows
+        # Pair -> passage -> windows.
         passages_of: defaultdict[Pair, Counter[str]] = defaultdict(Counter)
         for (passage, _), entities in windows.items():
             notes[f"windows with more than {ENTITIES} entities, the rarest joined"] += (
@@ -128,7 +128,7 @@ def strengths_of(
     strengths: dict[Pair, float] = {}
     for (first, second), count in together.items():
         surprise = log(n_windows * count / (n_windows_of[first] * n_windows_of[second]))
-        # In every window together: no surprise is left to measure, and none to divide by.
+        # Both in every window: their association is undefined.
         npmi = surprise / log(n_windows / count) if count < n_windows else 1.0
         strength = round(10 * npmi * count / (count + 1), 3)
         if strength > 0:

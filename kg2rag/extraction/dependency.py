@@ -26,7 +26,7 @@ SUBJECTS = frozenset({"nsubj", "csubj"})
 PASSIVE_SUBJECTS = frozenset({"nsubjpass", "nsubj:pass"})
 OBJECTS = frozenset({"dobj", "obj", "dative", "iobj"})
 COMPLEMENTS = frozenset({"attr", "oprd"})
-# what belongs to a noun phrase
+# The relations within a noun phrase.
 NAMING = frozenset({"compound", "flat", "amod", "nummod", "nmod:poss", "poss"})
 NOMINAL = frozenset({"NOUN", "PROPN", "NUM"})
 SIDE = frozenset({"prep", "agent"})  # an adposition that heads its noun (CLEAR)
@@ -80,7 +80,7 @@ class _Parse:
     def _phrase_words(self, noun: int) -> list[int]:
         words = [noun]
         if self.tokens[noun].dep in {"poss", "nmod:poss"}:
-            words += self.hanging(noun, {"case"})  # Kepler's
+            words += self.hanging(noun, {"case"})  # "Kepler's"
         for child in self.children[noun]:
             label = self.tokens[child].dep
             if self.tokens[child].pos != "PRON" and (
@@ -123,7 +123,7 @@ class _Parse:
     def clause(self, verb: int) -> Iterator[TripleTexts]:
         """The facts of a verb, or of a noun with a copula, about its subjects and appositions."""
         token = self.tokens[verb]
-        # UD: the noun is the root, "is" depends on it
+        # UD: the noun is the root, and "is" depends on it.
         for copula in self.hanging(verb, {"cop"})[:1]:
             yield from self._copula(verb, self.tokens[copula].lemma)
         if token.pos in NOMINAL:  # "Ada Lovelace, a mathematician"

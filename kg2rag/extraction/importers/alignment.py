@@ -22,7 +22,7 @@ from kg2rag.types import IntArray
 RUN = 4
 LONG = 12
 MOST_CHUNKS = 8
-# odd, of mixed bits: hashes of runs differ where their words do
+# An odd number of mixed bits, so that different runs of words have different hashes.
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -48,7 +48,7 @@ def align(chunks: Sequence[str], passages: Sequence[str]) -> Alignment:
     sizes = np.bincount(words.texts, minlength=len(chunks) + len(passages))
     runs, starts = _runs(codes, words.texts)
     of_chunk = words.texts[starts] < len(chunks)
-    # Runs of chunks in order of their hash, and for each run of a passage where its equals are.
+    # The runs of chunks sorted by hash, and the equal ones of each run of a passage.
     order = np.argsort(runs[of_chunk], kind="stable")
     chunk_runs = runs[of_chunk][order]
     chunk_starts = starts[of_chunk][order]

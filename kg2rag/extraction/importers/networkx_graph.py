@@ -82,7 +82,7 @@ def _mentions(
 ) -> list[Mention]:
     """The count of a mention edge; DataError: its ends are not an entity and a passage."""
     entity, passage = ends
-    if entity in passages:  # an undirected graph may have its passage first
+    if entity in passages:  # an undirected edge may begin with the passage
         passage, entity = ends
     if row.record.get("kind") != "mention" or entity not in names or passage not in passages:
         raise DataError(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import isfinite, log1p
 
 DEFAULT_STRENGTH = 5.0
-LEAST_STRENGTH = 0.1  # of a relation whose weight is 0 or below
+LEAST_STRENGTH = 0.1  # the strength of a relation with a weight of 0 or below
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
 """Texts that stand for no number, as pandas, R and Neo4j write them."""
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,(\d{1,2}|\d{4,})")  # "1,234" may be a thousand

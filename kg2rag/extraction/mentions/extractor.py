@@ -40,7 +40,7 @@ _KNOWN_AS = re.compile(
     r"\b(?:known(?:\s+\w+ly)?\s+(?:as|by)|called|abbreviated(?:\s+(?:as|to))?|referred\s+to\s+as|nicknamed|aka)"
     r"\s+(?:the\s+)?[\"“'‘`]{0,2}"
 )
-# what follows a name that is not part of more
+# The characters after a name that is not part of a longer one.
 _WHOLE = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|or\b)")
 # and where names are in a list
 _LISTED = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|(?:or|and|in|by)\b)")
@@ -295,7 +295,7 @@ class Mentions:
         `notes` counts what the aliases joined and left out, and the passages without a title that
         share nothing.
         """
-        # Compiled, and not needed where a graph is read from the store.
+        # A slow import, which a stored graph does not need.
         from kg2rag.extraction.mentions.finding import find_mentions
 
         table, aliases, notes = find_aliases(corpus, find_mentions(corpus))

@@ -314,7 +314,7 @@ class MentionChains(VectorRetriever):
         return start, trust, ranker.order(trust), chains_of(evidence, start, ranker, beam)
 
     def _restarts(self, queries: Sequence[Query], pools: Sequence[Pool]) -> list[NodeWeights]:
-        """The restart weights: those of `mention_ppr`, and of passages nearest to the sub-phrases."""
+        """The restart weights: those of `mention_ppr`, and passages nearest to the sub-phrases."""
         ids = self.kb.corpus.ids
         seeds = [pool.first(self.dense_seeds) for pool in pools]
         dense = [
