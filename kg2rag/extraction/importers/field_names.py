@@ -26,7 +26,7 @@ tail: tailname taillabel tailentity objectname objectlabel targetname targetlabe
     targetnodeuuid
     ziel cible objet objeto destino
 relation: labellabel plabel proplabel propertylabel predicatelabel predicatename relationlabel displayrelation relation
-    predicate relationship
+    predicate pred relationship
     rel relationtype relationshiptype reltype relationname relationshipname relname edgelabel edgetype property
     interaction sharedinteraction verb r p l label labels type types typer name keywords title link edge beziehung
     relación relacion
@@ -42,7 +42,7 @@ description: description relationdescription relationshipdescription edgedescrip
 node_key: id identity key nodeid entityid elementid uuid name
 element_id: elementid
 name: name fullname displayname sharedname entityname canonicalname preflabel prefname
-caption: label nodelabel title caption
+caption: label nodelabel title caption lbl
 id: entityid entity id
 node_type: type entitytype nodetype labels category class
 node_description: description entitydescription desc summary definition observations

@@ -66,7 +66,7 @@ class GraphFile(FileSource):
         with the nodes in another one beside it: nodes.csv beside edges.csv, city_nodes.tsv beside city_edges.tsv.
     """
 
-    kind: ClassVar[str] = "graphml-8"
+    kind: ClassVar[str] = "graphml-9"
     wanted: ClassVar[str] = (
         "a graph as GraphML, GEXF, GML, SIF or JSON, or tables of edges and nodes"
     )

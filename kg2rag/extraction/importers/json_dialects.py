@@ -2,7 +2,8 @@
 
 Read are the results of a SPARQL query (W3C's JSON, as Wikidata's query service downloads it), trees
 (`children`, of networkx and D3), LlamaIndex's SimpleGraphStore, the pair of nodes and edges that
-Cognee returns, the results of Neo4j's HTTP API, Graphviz's JSON, and Obsidian's canvas.
+Cognee returns, the results of Neo4j's HTTP API, Graphviz's JSON, Kumu's maps, and
+Obsidian's canvas.
 """
 
 from __future__ import annotations
@@ -210,6 +211,14 @@ def _graphviz_graph(value: Mapping[str, Any], _: Path) -> Record:
     return {"nodes": nodes, "edges": edges}
 
 
+def _is_kumu(value: Any) -> bool:
+    return _is_list(_field(value, "elements")) and _is_list(_field(value, "connections"))
+
+
+def _kumu_graph(value: Mapping[str, Any], _: Path) -> Record:
+    return {"nodes": value["elements"], "edges": value["connections"]}
+
+
 def _is_canvas(value: Any) -> bool:
     return _is_list_of(_field(value, "nodes"), _is_card) and _is_list(_field(value, "edges"))
 
@@ -244,6 +253,7 @@ SHAPES: tuple[tuple[Callable[[Any], bool], Callable[[Any, Path], Any]], ...] = (
     (lambda value: _is_list_of(value, _is_tree), _tree_graph),
     (_is_store, _store_graph),
     (_is_graphviz, _graphviz_graph),
+    (_is_kumu, _kumu_graph),
     (_is_canvas, _canvas_graph),
 )
 """Whether a value has a shape, and its graph."""

@@ -8,6 +8,7 @@ entity's name, so that resolved spellings meet.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,7 @@ USUAL_COLUMNS = {
     "tail": "tail, object, target or to",
     "passage_id": "passage_id or chunk_id",
 }
+CYPHER_COLUMNS = re.compile(r"\w+\.\w+ type\(\w+\) \w+\.\w+")
 CYTOSCAPE_COLUMNS = {"shared name": "shared interaction", "name": "interaction"}
 """The name of an edge -> its relation, which is a part of the name."""
 NAMED_RELATIONS = ("relation", "predicate", "relationship", "rel")
@@ -88,7 +90,7 @@ class TriplesFile:
             name: file for name in ("path", "entities") if (file := getattr(self, name)) is not None
         }
         rows = hashlib.sha256(repr(self.rows).encode("utf-8", "surrogatepass")).hexdigest()
-        return file_fingerprint("triples-6", files, {"rows": rows})
+        return file_fingerprint("triples-7", files, {"rows": rows})
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples whose passages the corpus has, in the file's order, and the entities at their ends.
@@ -205,9 +207,16 @@ def _json_record(value: object, file: Path, number: int) -> Record:
 
 
 def _with_ends(record: Record) -> Record:
-    """A row of Cytoscape's table of edges with the ends of an edge named "Ida (steers) Aurora"; others as they are."""
+    """A row of two programs with the ends of its edge; others as they are.
+
+    Cytoscape names an edge "Ida (steers) Aurora". Neo4j's browser calls columns as the query does:
+    n.name, type(r), m.name.
+    """
     if has_ends(record):
         return record
+    columns = tuple(map(str, record))
+    if CYPHER_COLUMNS.fullmatch(" ".join(columns)):
+        return dict(zip(("head", "relation", "tail"), record.values(), strict=True))
     for name, interaction in CYTOSCAPE_COLUMNS.items():
         middle = f" ({record.get(interaction)}) "
         ends = str(record.get(name)).split(middle)

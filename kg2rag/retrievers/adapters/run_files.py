@@ -37,10 +37,14 @@ def load_run(path: Path) -> Any:
     delimiter = _header_delimiter(first_line)
     if delimiter:
         rows = delimited_rows(text.splitlines(keepends=True), path, delimiter)
-        return pd.DataFrame([dict(record) for _, record in rows])
+        return pd.DataFrame([_stripped(record) for _, record in rows])
     if len(first_line.split()) in (3, 4):
         return _ranked_lines(text, path)
     return trec.parse(text, path)
+
+
+def _stripped(record: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(cell).strip() for name, cell in record.items()}
 
 
 def _ranx_run(path: Path) -> Any:

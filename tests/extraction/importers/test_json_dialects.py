@@ -91,6 +91,38 @@ FILES: dict[str, object] = {
             for head, relation, tail in TRIPLES
         ],
     },
+    "Kumu's map": {
+        "elements": [
+            {"_id": f"elem-{NAMES.index(name)}", "label": name, "type": "X"} for name in NAMES
+        ],
+        "connections": [
+            {
+                "_id": "c",
+                "from": f"elem-{NAMES.index(head)}",
+                "to": f"elem-{NAMES.index(tail)}",
+                "type": relation,
+            }
+            for head, relation, tail in TRIPLES
+        ],
+    },
+    "OBO's graphs": {
+        "graphs": [
+            {
+                "nodes": [
+                    {"id": f"http://x/{NAMES.index(name)}", "lbl": name, "type": "CLASS"}
+                    for name in NAMES
+                ],
+                "edges": [
+                    {
+                        "sub": f"http://x/{NAMES.index(head)}",
+                        "pred": relation,
+                        "obj": f"http://x/{NAMES.index(tail)}",
+                    }
+                    for head, relation, tail in TRIPLES
+                ],
+            }
+        ]
+    },
     "Cognee's pair of nodes and edges": [
         [[name, {"name": name}] for name in NAMES],
         [[head, tail, relation, {"weight": 1}] for head, relation, tail in TRIPLES],

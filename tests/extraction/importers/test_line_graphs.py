@@ -81,6 +81,12 @@ def test_cytoscapes_table_of_edges_has_the_ends_in_the_name(tmp_path: Path) -> N
     assert triples(path) == {("Marek", "steers", "Halina")}
 
 
+def test_the_columns_of_a_query_in_neo4js_browser_are_an_edge(tmp_path: Path) -> None:
+    path = tmp_path / "export.csv"
+    path.write_text("n.name,type(r),m.name\nMarek,steers,Halina\n")
+    assert triples(path) == {("Marek", "steers", "Halina")}
+
+
 def test_labels_of_wikidata_come_before_addresses(tmp_path: Path) -> None:
     path = tmp_path / "query.csv"
     path.write_text(

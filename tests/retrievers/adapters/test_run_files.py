@@ -55,6 +55,7 @@ FILES = {
         for query, hits in HITS.items()
     ).encode(),
     "table.csv": b"query_id,doc_id,score\n" + lines("{qid},{docno},{score}"),
+    "blanks.csv": b"qid, docno, score\n" + lines("{qid}, {docno}, {score}"),
     "table.tsv": b"qid\tdocno\trank\n" + lines("{qid}\t{docno}\t{rank}"),
     "beir.json": json.dumps(HITS, indent=1).encode(),
     "ids.json": json.dumps({query: list(hits) for query, hits in HITS.items()}).encode(),
