@@ -20,17 +20,21 @@ _FENCE = re.compile(_CODE, _FLAGS)
 
 _IMPORT = r"""^import\b[^;'"`]{0,1000}?['"][^'"\n]+['"];?[ \t]*$"""
 _EXPORT = r"^export[ \t]+(?:const|default|function|async|let|var)\b.*?(?=^[ \t]*$|\Z)"
-_COMMENT = r"\{/\*.*?\*/\}"
+_COMMENT = r"\{/\*(?:(?!\{/\*|\*/).)*+\*/\}"
 _BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
 _ATTRIBUTES = rf"""(?:[^<>{{}}"']|"[^"]*"|'[^']*'|{_BRACES})*"""
 _COMPONENT = rf"(?P<line>^[ \t]*)?</?[A-Z][\w.]*(?P<attributes>\s{_ATTRIBUTES})?/?>"
 _MDX = re.compile("|".join([_CODE, _IMPORT, _EXPORT, _COMMENT, _COMPONENT]), _FLAGS)
 _IMPORT_LINE = re.compile(r"""(?m)^import\s+[\w{*][^\n]*\sfrom\s+['"][^'"\n]+['"];?[ \t]*$""")
 
-_LIQUID_COMMENT = r"\{%-?[ \t]*comment[ \t]*-?%\}.*?\{%-?[ \t]*endcomment[ \t]*-?%\}"
+# each stops at the next of its kind, so that a search takes a time that grows with the text's length
+_LIQUID_COMMENT = (
+    r"\{%-?[ \t]*comment[ \t]*-?%\}(?:(?!\{%-?[ \t]*(?:end)?comment\b).)*+"
+    r"\{%-?[ \t]*endcomment[ \t]*-?%\}"
+)
 _SHORTCODE = r"(?P<line>^[ \t]*)?(?:\{\{[<%].{0,2000}?[>%]\}\}|\{%.{0,2000}?%\})"
 _ATTRIBUTE_LIST = r"\{:[^{}\n]*\}"
-_NOTE_COMMENT = r"(?<![\w%])%%(?!%).{1,5000}?%%(?![\w%])"
+_NOTE_COMMENT = r"(?<![\w%])%%(?!%).{1,2000}?%%(?![\w%])"
 _BLOCK_NAME = r"(?<=\S)[ \t]+\^[A-Za-z0-9][\w-]{3,}[ \t]*$"
 _SITE = re.compile(
     "|".join([_CODE, _LIQUID_COMMENT, _SHORTCODE, _ATTRIBUTE_LIST, _NOTE_COMMENT, _BLOCK_NAME]),
@@ -38,7 +42,8 @@ _SITE = re.compile(
 )
 _SITE_MARK = re.compile(r"\{%|\{\{[<%]|\{:|%%|[ \t]\^")
 _LISTING = re.compile(
-    r"\{[%{][<%-]?[ \t]*highlight[ \t]+([\w+-]*)[^\n]*?[%>]\}\}?\n?(.*?)\n?[ \t]*"
+    r"\{[%{][<%-]?[ \t]*highlight[ \t]+([\w+-]*)[^\n%>]*[%>]\}\}?\n?"
+    r"((?:(?!\{[%{][<%-]?[ \t]*(?:end|/[ \t]*)?highlight\b).)*+)"
     r"\{[%{][<%-]?[ \t]*(?:endhighlight|/[ \t]*highlight)[ \t]*-?[%>]\}\}?",
     re.DOTALL,
 )
@@ -66,7 +71,7 @@ def plain_markdown(text: str, name: str = "") -> PlainPage:
     if _is_mdx(text, name):
         text = _MDX.sub(_taken_out(left_out), text)
     if _SITE_MARK.search(text):
-        text = _LISTING.sub(r"```\1\n\2\n```\n", text)
+        text = _LISTING.sub(r"\n```\1\n\2\n```\n", text)
         text = _SITE.sub(_taken_out(left_out), text)
     return PlainPage(text, "\n".join(left_out))
 

@@ -17,6 +17,7 @@ from kg2rag.datasets.documents import folder as folder_module
 from kg2rag.datasets.documents import plain, readers
 from kg2rag.datasets.documents.blocks import lost_words
 from kg2rag.datasets.documents.listing import ListedFile
+from kg2rag.datasets.documents.markdown_dialects import plain_markdown
 from kg2rag.datasets.documents.reading import read_bytes
 
 GOOD = {"good.txt": "The ferry Halina leaves."}
@@ -171,6 +172,26 @@ def test_light_markup_is_searched_in_a_time_that_grows_with_its_length(monkeypat
     start = time.process_time()
     [document] = plain.read_markup(text.encode(), name)
     assert document.blocks[0].text == "Halina sails."
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{/* ",
+        "{% comment %} ",
+        "{% highlight a ",
+        "{{< ",
+        "%%a ",
+        "<A '",
+        "<A {{",
+        "```\n~~~\n",
+        "import {a,\n",
+    ],
+)
+def test_instructions_of_site_generators_are_searched_in_a_time_that_grows_with_their_number(text):
+    start = time.process_time()
+    plain_markdown(text * 40_000, "a.mdx")
     assert time.process_time() - start < 10
 
 
