@@ -69,22 +69,25 @@ def read_edge_list(file: Path) -> nx.Graph:
     graph = nx.MultiDiGraph()
     lines = decode(file.read_bytes(), file).splitlines()
     for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        names, brace, attributes = line.partition("{")
-        cells = names.split("\t") if "\t" in names else names.split()
-        cells = [cell.strip() for cell in cells if cell.strip()]
-        data = _edge_attributes(brace + attributes)
-        weight = number_of(cells[2]) if len(cells) == 3 and not brace else None
-        if weight is not None:
-            data = {"weight": weight}
-        if data is None or len(cells) != 2 + (weight is not None):
-            raise DataError(
-                f"{file}, line {number}: {quote(line)} is no edge: two nodes, and perhaps a weight or attributes in "
-                "braces. Do names have blanks? Write the graph as GraphML, or as a table of head, relation and tail."
-            )
-        graph.add_edges_from([(cells[0], cells[1], data)])
+        if line.strip() and not line.startswith("#"):
+            graph.add_edges_from([_listed_edge(line, f"{file}, line {number}")])
     return graph
+
+
+def _listed_edge(line: str, where: str) -> tuple[str, str, dict[str, object]]:
+    """The head, the tail and the attributes in a line of an edge list."""
+    names, brace, rest = line.partition("{")
+    cells = names.strip().split("\t") if "\t" in names.strip() else names.split()
+    attributes = _edge_attributes(brace + rest)
+    if len(cells) == 3 and not brace:
+        weight = number_of(cells.pop())
+        attributes = None if weight is None else {"weight": weight}
+    if attributes is None or len(cells) != 2:
+        raise DataError(
+            f"{where}: {quote(line)} is no edge: two nodes, and perhaps a weight or attributes in braces. Do names "
+            "have blanks? Write the graph as GraphML, or as a table of head, relation and tail."
+        )
+    return cells[0].strip(), cells[1].strip(), attributes
 
 
 def _edge_attributes(text: str) -> dict[str, object] | None:

@@ -258,31 +258,41 @@ def _is_frame(rankings: object) -> bool:
 def _run_frame(rankings: Any, name: str) -> pd.DataFrame:
     """A frame of any library as a pandas frame with the names of `COLUMNS` and numeric columns."""
     frame: pd.DataFrame = nw.from_native(rankings).lazy().collect(backend="pandas").to_native()
+    frame = _with_run_columns(frame, name)
+    for column in {"score", "rank"} & set(frame.columns):
+        frame = frame.assign(**{column: _finite_numbers(frame, column, name)})
+    if "score" not in frame.columns:
+        frame = frame.assign(score=1 / (1 + frame["rank"] - frame["rank"].min()))
+    return frame.assign(query_id=[str(python_value(query)) for query in frame["query_id"]])
+
+
+def _with_run_columns(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The frame with the names of `COLUMNS`; ValueError names a column that it lacks."""
     for column, spellings in COLUMNS.items():
         present = [spelling for spelling in spellings if spelling in frame.columns]
         if present:
             frame = frame.rename(columns={present[0]: column})
-        elif column in ("query_id", "passage_id"):
-            raise ValueError(
-                f"run {name!r} lacks the column {column!r}. Needed: query_id, passage_id, score; it has "
-                f"{', '.join(map(str, frame.columns)) or 'none'}."
-            )
-    if "score" not in frame.columns and "rank" not in frame.columns:
+    lacking = [column for column in ("query_id", "passage_id") if column not in frame.columns]
+    if {"score", "rank"}.isdisjoint(frame.columns):
+        lacking.append("score")
+    if lacking:
         raise ValueError(
-            f"run {name!r} lacks the column 'score'. Needed: query_id, passage_id, and score or rank."
+            f"run {name!r} lacks the column {lacking[0]!r}. Needed: query_id, passage_id, and score or rank; it has "
+            f"{', '.join(map(str, frame.columns)) or 'none'}."
         )
-    for column in {"score", "rank"} & set(frame.columns):
-        cells = pd.to_numeric(frame[column], errors="coerce")
-        numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
-        damaged = frame[~np.isfinite(numbers)]
-        if len(damaged):
-            row = damaged.iloc[0]
-            place = f"query {row['query_id']!r}, passage {row['passage_id']!r}"
-            raise ValueError(f"run {name!r}, {place}: {column} is {row[column]}; give a number.")
-        frame = frame.assign(**{column: numbers})
-    if "score" not in frame.columns:
-        frame = frame.assign(score=1 / (1 + frame["rank"] - frame["rank"].min()))
-    return frame.assign(query_id=[str(python_value(query)) for query in frame["query_id"]])
+    return frame
+
+
+def _finite_numbers(frame: pd.DataFrame, column: str, name: str) -> np.ndarray:
+    """The numbers of a column; ValueError names the hit that has none."""
+    cells = pd.to_numeric(frame[column], errors="coerce")
+    numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
+    damaged = frame[~np.isfinite(numbers)]
+    if len(damaged):
+        row = damaged.iloc[0]
+        place = f"query {row['query_id']!r}, passage {row['passage_id']!r}"
+        raise ValueError(f"run {name!r}, {place}: {column} is {row[column]}; give a number.")
+    return numbers
 
 
 def _frame_hits(rankings: Any, name: str) -> dict[str, list[tuple[Any, Any]]]:

@@ -96,22 +96,28 @@ def _is_rank(text: str, is_first: bool) -> bool:
 
 def _json_run(text: str, path: Path) -> Any:
     """A run as one JSON value, or as a record a line."""
-    lines = [line for line in text.split("\n") if line.strip()]
-    if len(lines) > 1 and lines[0].lstrip().startswith("{") and lines[0].rstrip().endswith("}"):
-        value: Any = [
-            parse_json(line, f"{path}, line {number}") for number, line in enumerate(lines, start=1)
-        ]
-    else:
-        value = parse_json(text, path)
-    if isinstance(value, Mapping) and any(map(_has_objects, value.values())):
-        value = [_query_record(query, ranking) for query, ranking in value.items()]
+    value = _json_value(text, path)
     if isinstance(value, list):
         return pd.DataFrame(list(_hit_records(value, path)))
-    if isinstance(value, Mapping) and value and all(map(_is_ranking, value.values())):
-        return value
-    raise DataError(
-        f"{path}: no run. Needed: {{query: {{passage: score}}}}, or records with query_id, passage_id and score."
-    )
+    rankings = list(value.values()) if isinstance(value, Mapping) else []
+    if any(map(_has_objects, rankings)):
+        records = [_query_record(query, ranking) for query, ranking in value.items()]
+        return pd.DataFrame(list(_hit_records(records, path)))
+    if not rankings or not all(map(_is_ranking, rankings)):
+        raise DataError(
+            f"{path}: no run. Needed: {{query: {{passage: score}}}}, or records with query_id, passage_id and score."
+        )
+    return value
+
+
+def _json_value(text: str, path: Path) -> Any:
+    """The value of a JSON file; of one with an object a line, the list of them."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    if len(lines) > 1 and lines[0].startswith("{") and lines[0].endswith("}"):
+        return [
+            parse_json(line, f"{path}, line {number}") for number, line in enumerate(lines, start=1)
+        ]
+    return parse_json(text, path)
 
 
 def _is_ranking(hits: Any) -> bool:
@@ -147,10 +153,14 @@ def _hit_records(records: list[Any], path: Path) -> Iterator[dict[str, Any]]:
 
 def _hits_of_query(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """The hits in the list of a query's record: objects, or ids, best first; None for the record of one hit."""
-    members = [value for value in record.values() if isinstance(value, list)]
-    objects = [hits for hits in members if hits and all(isinstance(hit, Mapping) for hit in hits)]
-    if objects:
-        return [dict(hit) for hit in objects[0]]
-    if len(members) != 1:
+    lists = [value for value in record.values() if isinstance(value, list)]
+    objects = next(filter(_are_objects, lists), None)
+    if objects is not None:
+        return [dict(hit) for hit in objects]
+    if len(lists) != 1:
         return None
-    return [{"passage_id": id_, "rank": rank} for rank, id_ in enumerate(members[0], start=1)]
+    return [{"passage_id": id_, "rank": rank} for rank, id_ in enumerate(lists[0], start=1)]
+
+
+def _are_objects(values: list[Any]) -> bool:
+    return bool(values) and all(isinstance(value, Mapping) for value in values)
