@@ -39,9 +39,8 @@ VARIANTS = ("atire", "bm25+", "bm25l", "lucene", "robertson")
 STEMMERS = ("none", "porter", "snowball")
 LANGUAGES = ("auto", *ISO_CODES)
 ENGLISH: Mapping[str, str] = {"latin": "english"}
-_WORD = re.compile(rf"[\w{MARKS}]+(?:[+#]++(?!\w))?|[{PICTOGRAPHS}]")
-"""Letters and digits, with the plus and number signs that end them ("C++"); an emoji."""
-_SIGNS = "+#"
+_WORD = re.compile(rf"(?<!\w)[^\W\d_](?:\+\+|#)(?!\w)|[\w{MARKS}]+|[{PICTOGRAPHS}]")
+"""A letter with signs, which names a language ("C++", "C#"); letters and digits; an emoji."""
 _ACCENTED = re.compile("[\u00df-\u024f\u1e00-\u1eff]")
 _RUN = re.compile(rf"([{UNSPACED}][{UNSPACED}{MARKS}]*)|[^{UNSPACED}]+")
 _LETTER = re.compile(rf".[{MARKS}]*", re.DOTALL)
@@ -86,13 +85,16 @@ class LexicalSettings:
                     terms.append(self._stem(word, language))
         return terms
 
-    def without_accents(self, term: str, languages: Mapping[str, str]) -> str:
-        """A term as it would be if its word had neither accents nor strokes.
+    def without_accents(self, term: str, languages: Mapping[str, str]) -> list[str]:
+        """The terms of a word if it had neither accents nor strokes; empty if it has none.
 
-        >>> LexicalSettings().without_accents("beyoncé", ENGLISH), LexicalSettings().terms("Beyonce")
-        ('beyonc', ['beyonc'])
+        >>> LexicalSettings().without_accents("beyoncé", ENGLISH)
+        ['beyonce', 'beyonc']
         """
-        return self._stem(unstroked(plain(term)), languages.get("latin", ""))
+        if not _ACCENTED.search(term):
+            return []
+        bare = unstroked(plain(term))
+        return list(dict.fromkeys((bare, self._stem(bare, languages.get("latin", "")))))
 
     def _stem(self, word: str, language: str) -> str:
         if self.stemmer == "none":
@@ -123,12 +125,7 @@ def _spellings(written: str, languages: Mapping[str, str] = ENGLISH) -> list[str
 
     >>> _spellings("StreamingTextResponse"), _spellings("Word"), _spellings("東京駅2")
     (['streamingtextresponse', 'streaming', 'text', 'response'], ['word'], ['東京', '京駅', '2'])
-    >>> _spellings("C++")
-    ['c++', 'c']
     """
-    word = written.rstrip(_SIGNS)
-    if word != written:
-        return [written.lower(), *_spellings(word, languages)]
     if written.isascii():
         return _word_and_parts(written, languages)
     terms: list[str] = []
@@ -250,17 +247,19 @@ class LexicalIndex:
         return vocabulary
 
     def _spellings_of(self, term: str) -> list[str]:
-        key = self.settings.without_accents(term, self.languages)
-        unaccented = [key] if key in self._vocabulary else []
-        return [*unaccented, *self._accented_terms.get(key, ())]
+        """The terms of texts that differ from a term, which no text has, in accents only."""
+        keys = self.settings.without_accents(term, self.languages) or [term]
+        unaccented = [key for key in keys if key in self._vocabulary]
+        accented = [other for key in keys for other in self._accented_terms.get(key, ())]
+        return list(dict.fromkeys([*unaccented, *accented]))
 
     @cached_property
     def _accented_terms(self) -> Mapping[str, list[str]]:
         """A term without accents -> the terms that have some."""
         accented: defaultdict[str, list[str]] = defaultdict(list)
         for term in self._vocabulary:
-            if _ACCENTED.search(term):
-                accented[self.settings.without_accents(term, self.languages)].append(term)
+            for key in self.settings.without_accents(term, self.languages):
+                accented[key].append(term)
         return accented
 
 
