@@ -76,24 +76,24 @@ class DenseIndex:
         is_large = len(queries) * self.vectors.size > WORTH_THREADS
         faiss.omp_set_num_threads(threads() if is_large else 1)
         candidates = candidates or [None] * len(queries)
-        every = np.arange(len(self.vectors))
         rows_of: list[IntArray | None] = list(candidates)
         unsearched = np.flatnonzero([rows is None for rows in candidates])
         width = k + MARGIN
-        while len(unsearched) and width < len(every):
+        while len(unsearched) and width < len(self.vectors):
             similarities, rows = _inner_product_search(
                 queries[unsearched].astype(np.float32), self.vectors, width
             )
             is_complete = similarities[:, -1] < similarities[:, k - 1] - ROUNDING
             for i in np.flatnonzero(is_complete):
-                query = unsearched[i]
-                rows_of[query] = self._cut(queries[query], rows[i], similarities[i], k)
+                place = unsearched[i]
+                rows_of[place] = self._cut(queries[place], rows[i], similarities[i], k)
             unsearched = unsearched[~is_complete]
             width *= 4
-        return [
-            self._nearest(query, every if rows is None else rows, k)
-            for query, rows in zip(queries, rows_of, strict=True)
-        ]
+        results = []
+        for query, allowed in zip(queries, rows_of, strict=True):
+            searched = np.arange(len(self.vectors)) if allowed is None else allowed
+            results.append(self._nearest(query, searched, k))
+        return results
 
     def _cut(self, query: Matrix, rows: IntArray, similarities: Matrix, k: int) -> IntArray:
         """The `k` nearest of some rows, which descend by float32 products.
