@@ -123,6 +123,7 @@ def index(studies: Mapping[str, Study]) -> str:
         headline(studies, TEXTS["blind"]["sets"]),
         *left_out(),
         *links(),
+        *faq_links(),
         *languages(),
         "## All comparisons",
         comparisons(studies),
@@ -201,6 +202,30 @@ def links() -> list[str | list[str]]:
     cells = (gold.map(percent) + " (" + random.map(percent) + ")").where(gold.notna(), "")
     labels = [LABELS[name.partition("-")[0]] for name in cells.index]
     return [*opening("links", "##"), table("set", cells.set_axis(labels), str)]
+
+
+def faq_links() -> list[str | list[str]]:
+    """Recall of the manual pages that an answer of a FAQ refers to, over the links between the pages."""
+    frame = pd.read_parquet(RESULTS / "domains/faq_links.parquet")
+    interval = frame["ci_low"].mul(100).map("{:+.1f}".format) + " to "
+    interval += frame["ci_high"].mul(100).map("{:+.1f}".format)
+    over_links = frame["graph"].notna()
+    cells = pd.DataFrame(
+        {
+            "system": "`" + frame["system"] + "`",
+            "recall@5": frame["mean"].map(percent),
+            "shuffled links": frame["placebo"].map(percent).where(over_links, ""),
+            "gain": frame["gain"].mul(100).map("{:+.1f}".format).where(over_links, ""),
+            "95 %": interval.where(over_links, ""),
+        }
+    ).set_axis(frame["set"].str.capitalize())
+    counts = "; ".join(
+        f"{row.set.capitalize()}: {row.questions} questions, {row.pages} pages, {row.passages:,} passages, "
+        f"{row.links:,} links, which join {percent(row.gold_pairs)} % of the pairs of gold pages and "
+        f"{percent(row.all_pairs)} % of all pairs"
+        for row in frame.drop_duplicates("set").itertuples()
+    )
+    return [*opening("faq_links", "##"), f"{counts}.", table("set", cells, str)]
 
 
 def languages() -> list[str | list[str]]:

@@ -45,6 +45,7 @@ MADE = {
     "domains/leave_one_out.parquet": "fit.py",
     "domains/links.parquet": "links.py",
     "domains/languages.parquet": "languages.py",
+    "domains/faq_links.parquet": "faq_links.py",
     "costs/2wiki-1000.parquet": "bench/strategies.py",
     "peers/musique-100.parquet": "bench/peers.py",
     "peers/hotpotqa-300.parquet": "bench/peers.py",
