@@ -152,7 +152,7 @@ class ContextFormatter:
         one, strongest first: none if a stronger one of its section was left out.
 
         `entities` : names (or aliases) or codes, the most important first; no entity gives an empty
-            context.
+        context.
         Raises KeyError: a name that the graph lacks.
         """
         codes = self._codes(entities)
@@ -247,10 +247,10 @@ def assemble(
     Entities of queries whose rankings name none are found by the designs' chain of linkers.
 
     tokens : maximum of the whole text. `graph_tokens` : of the graph block, by default a ninth of
-        them; 0: no block.
+    them; 0: no block.
     hops : how far the chains of the graph block lead, see `ContextFormatter`.
     counter : counts tokens, best with the tokenizer of the model that reads; default: that of the
-        embedder.
+    embedder.
 
     Raises ValueError: as many rankings as queries are needed, and a block within the budget.
     """
@@ -311,7 +311,7 @@ def context(
     """The context of one question: the passages among `k` hits of a system that fit.
 
     `kb` : has the graph and the passages; needed if a system has no knowledge base, or more than
-        one. See `assemble`.
+    one. See `assemble`.
     """
     if isinstance(query, str):
         query = Query("q", query)

@@ -85,7 +85,7 @@ def graph_block(
     """The block of a graph context: its text, its tokens, and the omitted pieces.
 
     `limit` : of the relations of each entity, of the entities beside the query's, of the chains and
-        of the facts.
+    of the facts.
     """
     query_entities = [entity for entity in data.entities if not entity.hops]
     lines: list[Line] = []

@@ -101,7 +101,7 @@ def graph_context(
     """The graph around some entities, given by their codes.
 
     `limit` : of the relationships of each entity, strongest first, and of the chains of more than
-        one hop in all.
+    one hop in all.
     """
     graph = kb.graph
     start_of: dict[int, int] = {}  # triple -> the end that is nearer to the query

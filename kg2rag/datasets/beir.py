@@ -216,7 +216,7 @@ def collect(
     """The corpus, the questions with a relevant document, and counts of omitted or changed records.
 
     `ours` : whether an empty document, and a judgement of a query that is not there, are errors, as
-        in a user's files.
+    in a user's files.
     Otherwise they are left out and counted. DataError, too: a judged document that the corpus
     lacks, one that is judged twice and differently, no question.
     """

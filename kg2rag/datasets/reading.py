@@ -144,7 +144,7 @@ class Files:
     """The files that one load reads.
 
     `checksums` : file name -> sha256. Names are short, so that equal files give equal results on
-        any machine.
+    any machine.
     """
 
     def __init__(self) -> None:

@@ -89,7 +89,7 @@ class CodeWalk(ABC):
 
     has_user_code : whether code was met that is neither of this package nor of a library.
     memos : memoised functions of the user's, and knowledge bases: they may hold results of the
-        user's code.
+    user's code.
     """
 
     has_user_code: bool = False

@@ -121,7 +121,7 @@ class _Source:
 
     codes : of every function, class and module in it.
     constants : of the module's body and of each class's, the names that are bound once, to a
-        constant.
+    constant.
     """
 
     file: str

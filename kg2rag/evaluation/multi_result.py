@@ -34,7 +34,7 @@ class Comparisons(report.Tabular):
     table of that set, then the macro-average. `result["musique"]` is the comparison on that set.
 
     sets : name -> comparison. ValueError: none, or two that differ in systems, metrics, baseline or
-        setting.
+    setting.
     """
 
     sets: Mapping[str, Comparison]

@@ -53,7 +53,7 @@ class OracleLadder(HtmlPage):
     """The headroom of each stage of a system.
 
     `frame` : one row per rung: rung, one column per metric (NaN if it was not measured), questions
-        judged, note.
+    judged, note.
     """
 
     system: str

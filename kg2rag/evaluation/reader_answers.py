@@ -54,7 +54,7 @@ class Reading(NamedTuple):
     """How answers are obtained and scored.
 
     reader : answers questions. tokens : the most of a context. rules : whose normalisation and F1,
-        see `score_answer`.
+    see `score_answer`.
     confirm : is given the plan before anything is sent; if it returns False, nothing is.
     """
 

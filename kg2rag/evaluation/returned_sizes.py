@@ -83,7 +83,7 @@ def token_curve(
     A ranking of fewer hits is complete and counts at every budget.
 
     runs : system -> rankings of all questions, in their order; several times over for several
-        seeds.
+    seeds.
     """
     all_counts: list[IntArray] = []
     reach_of = {}

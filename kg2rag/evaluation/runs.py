@@ -79,12 +79,12 @@ class Run:
 
     rankings : one per question, in their order.
     ms_per_query : milliseconds of a warm system. NaN if its rankings were computed elsewhere
-        (`timed = False`), or if something was still built while the clock ran.
+    (`timed = False`), or if something was still built while the clock ran.
     build_seconds : spent before that on indexes, graphs, vectors, and a batch to warm up.
     about : what the run depends on and when it was made, as JSON values: see `provenance.of_run`.
     not_cached : why it is not in the store; "" if it is.
     n_stored : how many of the rankings were read from the store; `about["started"]` says when they
-        were made.
+    were made.
     """
 
     rankings: Sequence[Ranking]
@@ -263,9 +263,9 @@ class _Worker:
     """One system at work on the questions whose rankings are not there.
 
     cache : where its blocks are kept; None if they are not. fresh : write them in place of those
-        that are there.
+    that are there.
     outside : what its code has read from outside so far, in words, so that its rankings cannot be
-        kept; "" for nothing.
+    kept; "" for nothing.
     """
 
     name: str

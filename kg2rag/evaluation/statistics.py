@@ -183,7 +183,7 @@ def p_values(differences: ArrayLike, seed: int = 0, *, tests: int = 1) -> FloatA
     differences : (n_queries,) or (n_queries, n_columns), of two systems' scores.
     seed : of the swaps, if they are drawn.
     tests : in the family; the more there are, the more swaps are drawn, so that the smallest p can
-        be below .001 after correction.
+    be below .001 after correction.
     """
     table, is_single = columns(differences)
     table = np.where(np.abs(table) <= EQUAL, 0.0, table)
@@ -299,7 +299,7 @@ def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int 
     system won them all.
 
     `differences` : (n_queries, n_columns). `tests` : in the family; the level is divided by it, as
-        Holm's smallest.
+    Holm's smallest.
     """
     table = np.abs(columns(differences)[0])
     sums = [_detectable_sum(row[row > EQUAL], LEVEL / max(tests, 1), seed) for row in table]
@@ -415,7 +415,7 @@ def planning_constants(questions: int) -> dict[str, Any]:
     """The constants by which a page computes `questions_needed`, for up to `questions` questions.
 
     z, z_power : the normal quantiles. spread : `spread_factors` by number of questions, None below
-        `MIN_QUESTIONS`.
+    `MIN_QUESTIONS`.
     """
     z, z_power = _normal_quantiles(LEVEL)
     spread = [None if n < MIN_QUESTIONS else spread_factors(n) for n in range(questions + 1)]

@@ -33,7 +33,7 @@ def sheet_of(scored: ScoredRuns, *, with_stored: bool = True) -> report.ScoreShe
     """The content of the printed table.
 
     with_stored : name the runs that were read from the store. A saved page does not, so that the
-        same command writes the same bytes.
+    same command writes the same bytes.
     """
     return report.ScoreSheet(
         scores=scored.scores,

@@ -38,15 +38,15 @@ class Ours(_Strict):
 
     set : the ledger's set with whose numbers it is compared.
     data, folder, setting, passages : the options of `kg2rag.load`; `titles` : False searches texts
-        only.
+    only.
     graph : the graph source; FILE in it is a name in the folder.
     system, parameters : of the catalogue. k : hits per query. dtype : of the encoder, see
-        `SentenceEncoder`.
+    `SentenceEncoder`.
     metrics : the paper's name of each metric that is measured -> ours; "passages" counts hits. If
-        empty, all metrics of the row, which then have the same names here.
+    empty, all metrics of the row, which then have the same names here.
     primary : this run is judged. It was fixed before the numbers were seen, so it is the
-        catalogue's default; of other settings, `as_published` names the place in the paper that
-        they follow.
+    catalogue's default; of other settings, `as_published` names the place in the paper that
+    they follow.
     sample : how our questions relate to the published ones, see `reproduction`; a verdict needs it.
     note : what differs; needed where `comparable` is false, which forbids a verdict.
     """

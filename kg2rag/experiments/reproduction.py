@@ -81,7 +81,7 @@ def tolerance(sd: float, ours: int, theirs: int, sample: Sample, rounding: float
     `rounding` is half a unit of the last digit.
 
     ValueError : one question, which has no standard deviation; a subset of more questions than
-        there are.
+    there are.
     """
     if ours < 2:
         raise ValueError(
@@ -239,7 +239,7 @@ def reproduce(
     data : the folder below which the runs' folders lie.
     only : rows whose "ledger/system/set" contains this, whatever the case; by default all.
     hosts : the hosts of endpoints that the ledgers may name; passages and questions would be sent
-        to them.
+    to them.
 
     ValueError: no row fits `only`, or a run that the catalogue or a data set refuses.
     """

@@ -26,7 +26,7 @@ class ReaderPrompt:
 
     template : contains `{question}` and `{context}`; other braces are doubled.
     labelled : True if the model shall reason first: the answer follows the last "Answer:" at the start of a line, and
-        an output without one is a failure. False: the whole output is the answer, without such a label.
+    an output without one is a failure. False: the whole output is the answer, without such a label.
     answer_tokens : the usual length of an output, for plans.
     """
 

@@ -38,7 +38,7 @@ def document(title: str, body: Markup, data: Mapping[str, str] | None = None) ->
     """A whole page around a body that a template made.
 
     `data` : script -> the JSON that it reads, in the element "kg2rag-NAME" before it, where no HTML
-        can begin or end.
+    can begin or end.
     """
     style = source("fragment.css") + EXPLANATION + source("page.css")
     scripts = []

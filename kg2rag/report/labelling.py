@@ -127,7 +127,7 @@ class Labelling(HtmlPage):
         """The newest file that this page has saved, for `with_questions`.
 
         folders : searched for it; the working folder and ~/Downloads by default. FileNotFoundError:
-            it is in none.
+        it is in none.
         """
         places = [Path(folder) for folder in folders] or [Path(), Path.home() / "Downloads"]
         files = [file for place in places for file in place.glob(f"questions-{self.key}*.jsonl")]

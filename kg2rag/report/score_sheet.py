@@ -28,7 +28,7 @@ def scales(scores: pd.DataFrame, shown_metric: str = "") -> dict[str, float]:
     """Metric -> the factor of its printed numbers: 100 for metrics in [0, 1], 1 for others.
 
     shown_metric : the one metric of all rows, if the column "metric" names data sets; they then
-        share one scale.
+    share one scale.
     """
     numbers = scores[["mean", "ci_low", "ci_high"]]
     numbers = numbers.T.fillna(numbers["mean"]).T  # an unknown end of an interval

@@ -28,7 +28,7 @@ class Split(BaseModel):
     """The division of questions into dev, which selects configurations, and test, which judges.
 
     dev : the share of questions to choose by, the same of each type of question (or number of hops,
-        if types are not known).
+    if types are not known).
     seed : of the draw.
     """
 

@@ -175,7 +175,7 @@ class Sweep:
         """Run what the store does not have, save all results into a folder and return them.
 
         `jobs`, `backend`, `cluster` : who runs configurations, as `kg2rag.compute.workers` takes
-            them.
+        them.
 
         Raises
         ------
@@ -258,10 +258,10 @@ def read_sweep(
     """The sweep of a TOML file; errors name the file, the key, the value and what is allowed.
 
     `path` : file or folder of the data; no sweep file contains it, because those are shared and
-        data are not.
+    data are not.
     `questions` : a file of questions about the user's documents.
     `hosts` : the hosts of endpoints that the file may name; passages and questions would be sent to
-        them.
+    them.
     """
     file = Path(file)
     if not file.is_file():

@@ -162,13 +162,13 @@ def network(
     """Entities as labelled dots, triples as arrows with relations; parallel triples share an arrow.
 
     graph : as `KnowledgeGraph.to_networkx` gives it; edges with a `relation`, and a `strength` for
-        their width.
+    their width.
     highlight : nodes drawn larger, with bold labels.
     relations : whether arrows are labelled.
     size : width and height in inches.
 
     ValueError : a graph of more than 80 nodes, whose picture cannot be read; draw a neighbourhood
-        of it.
+    of it.
     """
     import networkx as nx
 

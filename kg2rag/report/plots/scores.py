@@ -87,8 +87,7 @@ def difference_plot(table: pd.DataFrame) -> Figure:
     A point is filled if the interval leaves out 0.
 
     `table` : columns group, name, difference, low, high in [-1, 1], shown in points; a name that a
-        group lacks has an
-    empty row there.
+    group lacks has an empty row there.
     """
     groups = list(dict.fromkeys(table["group"]))
     names = list(dict.fromkeys(table["name"]))
@@ -125,7 +124,7 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
     best mean of a group is framed, or several if they tie. No significance is marked.
 
     `means` : index group, one column per system, values in [0, 1];
-        `compare_by(…)[metric].unstack("system")`.
+    `compare_by(…)[metric].unstack("system")`.
     Raises ValueError: the baseline is none of the systems.
     """
     from matplotlib.patches import Rectangle
@@ -210,7 +209,7 @@ def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
     """Mean recall against depth or tokens returned, on a log axis; each line is named at its end.
 
     `curve` : index "k" or "tokens" from 1, one column per system, values in [0, 1]; a line ends
-        where they are NaN.
+    where they are NaN.
     """
     drawing = figure(max(4.0, 0.9 + LINE * len(curve.columns)), layout=None)
     axis = drawing.subplots(gridspec_kw={"left": 0.07, "bottom": 0.13, "top": 0.97})

@@ -89,7 +89,7 @@ def to_svg(figure: Figure, name: str) -> Markup:
     Templates insert it as it is: matplotlib has escaped its texts.
 
     `name` : unique on its page: it prefixes the ids inside. The same figure and name give the same
-        bytes.
+    bytes.
     """
     from markupsafe import Markup
     from matplotlib import rc_context

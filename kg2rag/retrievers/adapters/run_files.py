@@ -59,6 +59,8 @@ def _ranx_run(path: Path) -> Any:
 
 def _header_delimiter(line: str) -> str:
     """The separator of a header with a column of queries; "" if the line is no header."""
+    if len(line) > csv.field_size_limit():
+        return ""
     for delimiter in DELIMITERS:
         cells = next(csv.reader([line.strip()], delimiter=delimiter), [])
         if len(cells) > 1 and not set(QUERY_COLUMNS).isdisjoint(map(str.strip, cells)):
