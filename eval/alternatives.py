@@ -30,7 +30,8 @@ def mean_percentile(example: Example) -> list[int]:
     """The mean percentile by walk and by cosine among the candidates, after PhaseGraph (arXiv 2603.28886)."""
     signals = example.evidence.single
     percentiles = [
-        pd.Series(signals[name]).rank(pct=True).to_numpy() for name in ("walk_gap", "cosine")
+        pd.Series(signals[name]).rank(pct=True).to_numpy()
+        for name in ("walk_gap", "cosine")
     ]
     return best_first(example, np.mean(percentiles, axis=0))
 
@@ -61,10 +62,17 @@ def classifiers(sets: Sequence[Questions]) -> dict[str, Scores]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
-    samples = [(signals, gold, len(questions)) for questions in sets for signals, gold in questions]
+    samples = [
+        (signals, gold, len(questions))
+        for questions in sets
+        for signals, gold in questions
+    ]
     gold = np.concatenate([gold for _, gold, _ in samples])
     weights = np.concatenate(
-        [np.full(len(gold), 1 / (len(gold) * set_size)) for _, gold, set_size in samples]
+        [
+            np.full(len(gold), 1 / (len(gold) * set_size))
+            for _, gold, set_size in samples
+        ]
     )
     weights *= len(weights) / weights.sum()
     products = np.concatenate([with_interactions(signals) for signals, _, _ in samples])
@@ -82,12 +90,17 @@ def classifiers(sets: Sequence[Questions]) -> dict[str, Scores]:
     def by_boosting(signals: Signals) -> FloatArray:
         return np.asarray(boosted.predict_proba(with_question(signals))[:, 1])
 
-    return {"logistic regression with interactions": by_logistic, "gradient boosting": by_boosting}
+    return {
+        "logistic regression with interactions": by_logistic,
+        "gradient boosting": by_boosting,
+    }
 
 
 def orders(sets: Sets, chained: Collection[str], left_out: str) -> dict[str, Order]:
     """Name -> a ranking for the questions of the set that is left out."""
-    training_sets = {name: examples for name, examples in sets.items() if name != left_out}
+    training_sets = {
+        name: examples for name, examples in sets.items() if name != left_out
+    }
     chained_others = [name for name in chained if name != left_out]
     ranker = fit(training_sets, chained_others, tokens=True)
     without_tokens = fit(training_sets, chained_others, tokens=False)
@@ -99,7 +112,9 @@ def orders(sets: Sets, chained: Collection[str], left_out: str) -> dict[str, Ord
         return lambda example: best_first(example, score(signals(example)))
 
     def weighted_fusion(example: Example) -> list[int]:
-        trust = ranker.trust(example.evidence.gate(ranker.start(example.evidence.single)))
+        trust = ranker.trust(
+            example.evidence.gate(ranker.start(example.evidence.single))
+        )
         return fused(example, {"bm25": 1 - trust, "dense": 1 - trust, "walk": trust})
 
     questions = []
@@ -121,7 +136,9 @@ def orders(sets: Sets, chained: Collection[str], left_out: str) -> dict[str, Ord
         "chain ranking only": by(ranker.chain),
         "text ranking only": by(ranker.single),
         **{name: by(score) for name, score in classifiers(questions).items()},
-        "mention_chains without token vectors": lambda example: ordered(example, without_tokens),
+        "mention_chains without token vectors": lambda example: ordered(
+            example, without_tokens
+        ),
         "mention_chains": lambda example: ordered(example, ranker),
     }
 

@@ -102,7 +102,9 @@ _QUESTION = re.compile(r"\?[)\"'”’]*$")
 def main(
     packages: Annotated[Path, typer.Argument(help="The folder of the .deb files.")],
     out: Annotated[Path, typer.Argument(help="The folder of the sets.")],
-    only: Annotated[list[str] | None, typer.Argument(help="Sets; by default all.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Argument(help="Sets; by default all.")
+    ] = None,
 ) -> None:
     """Make the sets, and print how much was left out and the checksum of each file."""
     with TemporaryDirectory() as temporary:
@@ -114,7 +116,8 @@ def main(
             collect(SOURCES[name], Path(temporary), folder)
             counts = write(folder, out / name)
             typer.echo(
-                f"{name}: " + ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+                f"{name}: "
+                + ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
             )
             for file in sorted((out / name).rglob("*.*")):
                 typer.echo(f"  {sha256(file)}  {file.relative_to(out)}")
@@ -226,7 +229,9 @@ def write_beir(
 
 def write_lines(file: Path, lines: Iterable[str]) -> None:
     """Write a text file."""
-    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    file.write_text(
+        "".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n"
+    )
 
 
 def headings(file: Path) -> dict[str, str]:
@@ -237,20 +242,32 @@ def headings(file: Path) -> dict[str, str]:
     return {block.text[:100]: block.text for block in blocks if block.level}
 
 
-def divided(passage: Passage, headings_of_page: Mapping[str, str]) -> tuple[list[str], str, str]:
+def divided(
+    passage: Passage, headings_of_page: Mapping[str, str]
+) -> tuple[list[str], str, str]:
     """The questions among the headings of a passage, without numbers; the other headings; the text below them."""
     path: Sequence[str] = passage.metadata.get("headings", ())
     text = passage.text
     if path:
         text = text[len(" > ".join(path)) + 1 :]
-    questions = [heading for heading in path if _QUESTION.search(headings_of_page.get(heading, ""))]
+    questions = [
+        heading
+        for heading in path
+        if _QUESTION.search(headings_of_page.get(heading, ""))
+    ]
     prefix = " > ".join(heading for heading in path if heading not in questions)
-    return [_NUMBER.sub("", headings_of_page[heading]) for heading in questions], prefix, text
+    return (
+        [_NUMBER.sub("", headings_of_page[heading]) for heading in questions],
+        prefix,
+        text,
+    )
 
 
 def normalised(text: str) -> str:
     """A text without differences of blanks, case and quotation marks."""
-    return " ".join(text.casefold().replace("“", '"').replace("”", '"').replace("’", "'").split())
+    return " ".join(
+        text.casefold().replace("“", '"').replace("”", '"').replace("’", "'").split()
+    )
 
 
 if __name__ == "__main__":

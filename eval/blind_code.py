@@ -56,7 +56,9 @@ def main(out: Annotated[Path, typer.Argument(help="The folder of the set.")]) ->
             )
     unique = unique_functions()
     chosen = random.Random(0).sample(unique, PASSAGES)
-    passages = [{"_id": f"f{number}", "text": code} for number, (_, code) in enumerate(chosen)]
+    passages = [
+        {"_id": f"f{number}", "text": code} for number, (_, code) in enumerate(chosen)
+    ]
     queries = [
         {"_id": f"q{number}", "text": question}
         for number, (question, _) in enumerate(chosen[:QUESTIONS])
@@ -64,7 +66,9 @@ def main(out: Annotated[Path, typer.Argument(help="The folder of the set.")]) ->
     with new_folder(out) as partial:
         judgements = [(f"q{number}", f"f{number}") for number in range(QUESTIONS)]
         write_beir(partial, passages, queries, judgements, ensure_ascii=True)
-    typer.echo(f"{QUESTIONS} questions, {PASSAGES:,} passages of {len(unique):,} functions")
+    typer.echo(
+        f"{QUESTIONS} questions, {PASSAGES:,} passages of {len(unique):,} functions"
+    )
     for file in sorted(out.rglob("*.*")):
         typer.echo(f"  {sha256(file)}  {file.relative_to(out)}")
 
@@ -83,7 +87,9 @@ def unique_functions() -> list[tuple[str, str]]:
 
 def functions_of(package: str) -> Iterator[tuple[str, str]]:
     """The question and the code of each function of a package, in the order of files and lines."""
-    files = sorted(str(file) for file in distribution(package).files or () if file.suffix == ".py")
+    files = sorted(
+        str(file) for file in distribution(package).files or () if file.suffix == ".py"
+    )
     if not files:
         raise FileNotFoundError(
             f"The installed {package} lists no Python files. Install it from a wheel."
@@ -99,7 +105,9 @@ def functions_of(package: str) -> Iterator[tuple[str, str]]:
                     yield question, code
 
 
-def question_and_code(function: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, str]:
+def question_and_code(
+    function: ast.FunctionDef | ast.AsyncFunctionDef,
+) -> tuple[str, str]:
     """The first sentence of the docstring, and the rest of the function; empty if either is missing."""
     docstring = ast.get_docstring(function)
     if not docstring or len(function.body) == 1:

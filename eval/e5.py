@@ -28,8 +28,19 @@ import torch
 import typer
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
-from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
+from sentence_transformers.sentence_transformer.modules import (
+    Normalize,
+    Pooling,
+    Transformer,
+)
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+)
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from kg2rag.compute import new_folder
@@ -84,10 +95,14 @@ class PackedFile:
             return np.frombuffer(self.data, "<f4", size // 4, start)
         blocks = np.frombuffer(self.data, BLOCK, size // BLOCK.itemsize, start)
         halves = (
-            np.concatenate([blocks["pairs"] & 15, blocks["pairs"] >> 4], axis=1).astype(np.float32)
+            np.concatenate([blocks["pairs"] & 15, blocks["pairs"] >> 4], axis=1).astype(
+                np.float32
+            )
             - 8
         )
-        weights: NDArray[Any] = (halves * blocks["scale"].astype(np.float32)[:, None]).ravel()
+        weights: NDArray[Any] = (
+            halves * blocks["scale"].astype(np.float32)[:, None]
+        ).ravel()
         return weights
 
 
@@ -119,7 +134,9 @@ def main(
     )
     model = BertModel(config)
     # Zeros stay for the pooler, which the package lacks and nothing reads.
-    weights = {name: torch.zeros_like(tensor) for name, tensor in model.state_dict().items()}
+    weights = {
+        name: torch.zeros_like(tensor) for name, tensor in model.state_dict().items()
+    }
     for _ in range(*packed.read("i")):
         name = transformers_name(packed.read_bytes(*packed.read("H")).decode())
         in_blocks, _, start, size = packed.read("BIQQ")
@@ -135,7 +152,9 @@ def main(
             Normalize(),
         ]
         prompts = {"query": "query: ", "document": "passage: "}
-        SentenceTransformer(modules=modules, prompts=prompts, device="cpu").save(str(partial))
+        SentenceTransformer(modules=modules, prompts=prompts, device="cpu").save(
+            str(partial)
+        )
 
 
 def transformers_name(name: str) -> str:
@@ -143,7 +162,9 @@ def transformers_name(name: str) -> str:
     if name in WHOLE:
         return WHOLE[name]
     layer, part, kind = name.split(".")
-    return f"encoder.layer.{layer[1:]}.{LAYER[part]}.{'weight' if kind == 'w' else 'bias'}"
+    return (
+        f"encoder.layer.{layer[1:]}.{LAYER[part]}.{'weight' if kind == 'w' else 'bias'}"
+    )
 
 
 def tokenizer_of(packed: PackedFile) -> PreTrainedTokenizerFast:
@@ -156,14 +177,17 @@ def tokenizer_of(packed: PackedFile) -> PreTrainedTokenizerFast:
     pieces = [text[start:end].decode() for start, end in pairwise(ends)]
     _, table_size = packed.read("iI")
     packed.read_bytes(table_size)  # the table of characters
-    tokenizer = Tokenizer(models.Unigram(list(zip(pieces, scores, strict=True)), unknown))
+    tokenizer = Tokenizer(
+        models.Unigram(list(zip(pieces, scores, strict=True)), unknown)
+    )
     tokenizer.normalizer = normalizers.Sequence(
         [normalizers.NFKC(), normalizers.Replace("\n", " ")]
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     begin, end, pad = (pieces[number] for number in special)
     tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{begin} $A {end}", special_tokens=[(begin, special[0]), (end, special[1])]
+        single=f"{begin} $A {end}",
+        special_tokens=[(begin, special[0]), (end, special[1])],
     )
     tokenizer.add_special_tokens(
         [AddedToken(piece) for piece in (begin, end, pad, pieces[unknown])]

@@ -51,7 +51,9 @@ def perl_pages(packages: Path, folder: Path) -> tuple[list[Path], list[Path]]:
         if re.match(r"perl5\d+delta|perltoc|perlfaq$", pod.stem):
             continue
         command = ["perl", "-MPod::Simple::XHTML", "-e", TO_HTML, str(pod)]
-        page = subprocess.run(command, check=True, capture_output=True).stdout.decode("utf-8")
+        page = subprocess.run(command, check=True, capture_output=True).stdout.decode(
+            "utf-8"
+        )
         target = folder / f"{pod.stem}.html"
         target.write_text(_POD_NAME.sub(r"<h1>\1</h1>", page), "utf-8")
         (faq if pod.stem.startswith("perlfaq") else pages).append(target)
@@ -124,10 +126,13 @@ def share_joined(data: QADataset) -> pd.Series[float]:
     """The share of pairs of gold pages of a question, and of all pairs of pages, that a link joins."""
     documents = data.corpus.doc_ids
     joined = {
-        frozenset((documents[link.row], documents[link.target])) for link in links_of(data.corpus)
+        frozenset((documents[link.row], documents[link.target]))
+        for link in links_of(data.corpus)
     }
     golds = gold_pages(data).values()
-    pairs = [frozenset(pair) for gold in golds for pair in combinations(sorted(gold), 2)]
+    pairs = [
+        frozenset(pair) for gold in golds for pair in combinations(sorted(gold), 2)
+    ]
     every = [frozenset(pair) for pair in combinations(sorted(set(documents)), 2)]
     shares = {
         kind: sum(pair in joined for pair in group) / len(group)
@@ -159,10 +164,16 @@ def measure(name: str, data: QADataset) -> pd.DataFrame:
 
 
 def main(
-    packages: Annotated[Path, typer.Argument(help="The folder of the unpacked packages.")],
-    folder: Annotated[Path, typer.Argument(help="A new folder, for the pages of each set.")],
+    packages: Annotated[
+        Path, typer.Argument(help="The folder of the unpacked packages.")
+    ],
+    folder: Annotated[
+        Path, typer.Argument(help="A new folder, for the pages of each set.")
+    ],
     out: Annotated[Path, typer.Argument(help="The Parquet file to write.")],
-    only: Annotated[list[str] | None, typer.Option(help="A set; by default all.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A set; by default all.")
+    ] = None,
 ) -> None:
     """Measure the sets, and print a line for each system."""
     frames = []

@@ -105,7 +105,11 @@ def examples_of(
     """The questions of a set with at least `LEAST` candidates; `excluded`: ids of questions to leave out."""
     system = MentionChains(KnowledgeBase.build(data.corpus, embedder=encoder))
     questions = zip(data.questions, data.queries, strict=True)
-    included = [(question, query) for question, query in questions if question.id not in excluded]
+    included = [
+        (question, query)
+        for question, query in questions
+        if question.id not in excluded
+    ]
     examples = []
     with progress_bar(len(included), data.name, "question") as bar:
         for start in range(0, len(included), BLOCK_QUESTIONS):
@@ -121,7 +125,9 @@ def examples_of(
 def example_of(question: Question, searched: Searched, data: QADataset) -> Example:
     """A question with the results of its searches."""
     gold_rows = [sorted(rows) for rows in data.gold_rows(question).values()]
-    is_gold = np.isin(searched.evidence.rows, [row for rows in gold_rows for row in rows])
+    is_gold = np.isin(
+        searched.evidence.rows, [row for rows in gold_rows for row in rows]
+    )
     rankings = {}
     for name in SEARCHES:
         rankings[name] = getattr(searched.searches, name).rows[:SEARCH_DEPTH].tolist()
@@ -136,13 +142,18 @@ def fit_start(sets: Sets, names: Sequence[str]) -> Linear:
     """The model of a candidate where chains start."""
     signals, gold, weights = [], [], []
     for example, set_size in with_set_size(sets):
-        signals.append(np.stack([example.evidence.single[name] for name in names], axis=1))
+        signals.append(
+            np.stack([example.evidence.single[name] for name in names], axis=1)
+        )
         gold.append(example.gold)
         weights.append(np.full(len(example.gold), 1 / (len(example.gold) * set_size)))
     all_signals, all_weights = np.concatenate(signals), np.concatenate(weights)
     mean, deviation = _mean_and_deviation(all_signals, all_weights)
     intercept, standardised = _logistic(
-        (all_signals - mean) / deviation, np.concatenate(gold), all_weights, intercept=True
+        (all_signals - mean) / deviation,
+        np.concatenate(gold),
+        all_weights,
+        intercept=True,
     )
     coefficients = standardised / deviation
     return _linear(names, coefficients, intercept - float(coefficients @ mean))
@@ -178,18 +189,25 @@ def _continuations(
         )
         remaining = np.delete(np.arange(len(start)), chain)
         columns = np.stack([signals[name][0] for name in names], axis=1)
-        yield Continuation(columns[remaining], example.gold[remaining], 1 / len(members))
+        yield Continuation(
+            columns[remaining], example.gold[remaining], 1 / len(members)
+        )
 
 
 def fit_step(sets: Sets, start: Linear, names: Sequence[str]) -> Linear:
     """The model that ranks the remaining gold passages of a chain above other candidates."""
     continuations = []
     for example, set_size in with_set_size(sets):
-        for continuation in _continuations(example, start(example.evidence.single), names):
+        for continuation in _continuations(
+            example, start(example.evidence.single), names
+        ):
             continuations.append((continuation, set_size))
-    signals = np.concatenate([continuation.signals for continuation, _ in continuations])
+    signals = np.concatenate(
+        [continuation.signals for continuation, _ in continuations]
+    )
     weights = [
-        np.full(len(c.gold), c.weight / (len(c.gold) * set_size)) for c, set_size in continuations
+        np.full(len(c.gold), c.weight / (len(c.gold) * set_size))
+        for c, set_size in continuations
     ]
     mean, deviation = _mean_and_deviation(signals, np.concatenate(weights))
     differences, pair_weights = [], []
@@ -205,7 +223,10 @@ def fit_step(sets: Sets, start: Linear, names: Sequence[str]) -> Linear:
     # scikit-learn needs two classes
     sign = np.where(np.arange(len(all_differences)) % 2 == 0, 1, -1)
     _, standardised = _logistic(
-        all_differences * sign[:, None], sign, np.concatenate(pair_weights), intercept=False
+        all_differences * sign[:, None],
+        sign,
+        np.concatenate(pair_weights),
+        intercept=False,
     )
     coefficients = standardised / deviation
     return _linear(names, coefficients, -float(coefficients @ mean))
@@ -219,16 +240,24 @@ def _logistic(
 
     model = LogisticRegression(C=REGULARISATION, max_iter=3000, fit_intercept=intercept)
     model.fit(signals, classes, sample_weight=weights * len(weights) / weights.sum())
-    return float(np.ravel(model.intercept_)[0]), np.asarray(model.coef_[0], dtype=np.float64)
+    return float(np.ravel(model.intercept_)[0]), np.asarray(
+        model.coef_[0], dtype=np.float64
+    )
 
 
-def _mean_and_deviation(signals: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _mean_and_deviation(
+    signals: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Weighted mean and standard deviation of each signal."""
     mean = np.average(signals, axis=0, weights=weights)
-    return mean, np.sqrt(np.average((signals - mean) ** 2, axis=0, weights=weights)) + 1e-9
+    return mean, np.sqrt(
+        np.average((signals - mean) ** 2, axis=0, weights=weights)
+    ) + 1e-9
 
 
-def _linear(names: Sequence[str], coefficients: FloatArray, intercept: float = 0.0) -> Linear:
+def _linear(
+    names: Sequence[str], coefficients: FloatArray, intercept: float = 0.0
+) -> Linear:
     rounded = dict(zip(names, np.round(coefficients, 6).tolist(), strict=True))
     return Linear(rounded, round(intercept, 6))
 
@@ -249,8 +278,13 @@ def signals_of(example: Example, start: Linear, step: Linear) -> dict[str, Float
     )
     evidence = example.evidence
     starts = start(evidence.single)
-    levels = chains_of(evidence, starts, Ranker(start, step, unused, unused, unused), beam).levels
-    gate = {name: np.full(len(starts), value) for name, value in evidence.gate(starts).items()}
+    levels = chains_of(
+        evidence, starts, Ranker(start, step, unused, unused, unused), beam
+    ).levels
+    gate = {
+        name: np.full(len(starts), value)
+        for name, value in evidence.gate(starts).items()
+    }
     return {**evidence.single, "start": starts, **levels, **gate}
 
 
@@ -274,7 +308,8 @@ def _batch(questions: Questions, names: Mapping[str, Sequence[str]]) -> Batch:
 
     shape = (len(questions), max(len(gold) for _, gold in questions))
     signals = {
-        model: torch.zeros((*shape, len(names[model])), dtype=torch.float64) for model in names
+        model: torch.zeros((*shape, len(names[model])), dtype=torch.float64)
+        for model in names
     }
     is_candidate = torch.zeros(shape, dtype=torch.bool)
     is_gold = torch.zeros(shape, dtype=torch.bool)
@@ -297,14 +332,20 @@ def fit_mixture(sets: Sequence[Questions], *, tokens: bool) -> dict[str, Linear]
     deviation = {}
     for model in EXPERTS:
         deviation[model] = (
-            torch.cat([batch.signals[model][batch.is_candidate] for batch in batches]).std(0) + 1e-9
+            torch.cat(
+                [batch.signals[model][batch.is_candidate] for batch in batches]
+            ).std(0)
+            + 1e-9
         )
     # One weight for each expert and three for the gate: on so few sets, equal weights of signals
     # lose nothing.
     scale = torch.full((2,), 0.5, dtype=torch.float64, requires_grad=True)
     gate = torch.zeros(len(names["gate"]) + 1, dtype=torch.float64, requires_grad=True)
     optimiser = torch.optim.LBFGS(
-        [scale, gate], max_iter=ITERATIONS, history_size=20, line_search_fn="strong_wolfe"
+        [scale, gate],
+        max_iter=ITERATIONS,
+        history_size=20,
+        line_search_fn="strong_wolfe",
     )
 
     def loss() -> torch.Tensor:
@@ -315,10 +356,12 @@ def fit_mixture(sets: Sequence[Questions], *, tokens: bool) -> dict[str, Linear]
                 weight * (batch.signals[model] / deviation[model]).sum(-1)
                 for model, weight in zip(EXPERTS, scale, strict=True)
             )
-            trust = torch.sigmoid(gate[0] + batch.signals["gate"][:, 0] @ gate[1:])[:, None]
-            total = total + mean_surprise((1 - trust) * single + trust * chain, batch) / len(
-                batches
-            )
+            trust = torch.sigmoid(gate[0] + batch.signals["gate"][:, 0] @ gate[1:])[
+                :, None
+            ]
+            total = total + mean_surprise(
+                (1 - trust) * single + trust * chain, batch
+            ) / len(batches)
         total.backward()
         return total
 
@@ -346,12 +389,16 @@ def mean_surprise(scores: torch.Tensor, batch: Batch) -> torch.Tensor:
 
 def fit(sets: Sets, chained: Collection[str], *, tokens: bool) -> Ranker:
     """All models; `chained`: the sets whose gold passages lead to each other by names."""
-    chained_sets = {name: examples for name, examples in sets.items() if name in chained}
+    chained_sets = {
+        name: examples for name, examples in sets.items() if name in chained
+    }
     start = fit_start(chained_sets, names_of("start", tokens=tokens))
     step = fit_step(chained_sets, start, names_of("step", tokens=tokens))
     questions = []
     for examples in sets.values():
-        questions.append([(signals_of(example, start, step), example.gold) for example in examples])
+        questions.append(
+            [(signals_of(example, start, step), example.gold) for example in examples]
+        )
     return Ranker(start, step, **fit_mixture(questions, tokens=tokens))
 
 
@@ -373,7 +420,10 @@ def best_first(example: Example, scores: FloatArray) -> list[int]:
 
 
 def coefficients_file(
-    sets: Sets, chained: Collection[str], sources: Mapping[str, QADataset], encoder: SentenceEncoder
+    sets: Sets,
+    chained: Collection[str],
+    sources: Mapping[str, QADataset],
+    encoder: SentenceEncoder,
 ) -> str:
     """The text of a file that `MentionChains(kb, coefficients=FILE)` reads."""
     from sklearn import __version__
@@ -393,7 +443,9 @@ def coefficients_file(
         for file, checksum in dict(data.source.get("files") or {}).items():  # type: ignore[call-overload]
             checksums[f"{name}/{file}"] = checksum
     texts = sorted({digest(example.text) for example, _ in with_set_size(sets)})
-    lines = ["# Written by eval/fit.py: each model is intercept + sum of coefficient · signal."]
+    lines = [
+        "# Written by eval/fit.py: each model is intercept + sum of coefficient · signal."
+    ]
     lines += [f"format = {FORMAT}", f'seen = "{" ".join(texts)}"']
     lines += toml_table("fitted", about)
     lines += toml_table("fitted.questions", questions)
@@ -403,7 +455,8 @@ def coefficients_file(
         for model in MODELS:
             linear: Linear = getattr(ranker, model)
             lines += toml_table(
-                f"{section}.{model}", {"intercept": linear.intercept, **linear.coefficients}
+                f"{section}.{model}",
+                {"intercept": linear.intercept, **linear.coefficients},
             )
     return "\n".join([*lines, ""])
 
@@ -420,18 +473,27 @@ def toml_table(name: str, values: Mapping[str, object]) -> list[str]:
 
 
 def main(
-    data: Annotated[Path, typer.Argument(help="The folder of the sets, see eval/domains.toml.")],
+    data: Annotated[
+        Path, typer.Argument(help="The folder of the sets, see eval/domains.toml.")
+    ],
     out: Annotated[Path | None, typer.Option(help="The TOML file to write.")] = None,
     leave_one_out: Annotated[
         Path | None,
-        typer.Option(help="A Parquet file: recall@5 on each set, fitted on the other sets."),
+        typer.Option(
+            help="A Parquet file: recall@5 on each set, fitted on the other sets."
+        ),
     ] = None,
     encoder: Annotated[
         str, typer.Option(help="The encoder of passages and questions.")
     ] = SentenceEncoder.model,
-    dtype: Annotated[str, typer.Option(help="The number format of the encoder.")] = "float32",
+    dtype: Annotated[
+        str, typer.Option(help="The number format of the encoder.")
+    ] = "float32",
     names: Annotated[
-        str, typer.Option("--sets", help="Training sets, separated by commas; by default all.")
+        str,
+        typer.Option(
+            "--sets", help="Training sets, separated by commas; by default all."
+        ),
     ] = "",
     questions: Annotated[
         int, typer.Option(help="Questions of each set, for a slow encoder; 0: all.")
@@ -442,7 +504,9 @@ def main(
     model = SentenceEncoder(encoder, dtype=dtype)
     excluded = {question.id for question in load_set(data, LEFT_OUT).questions}
     sources = {name: training_set(data, name, questions) for name in entries}
-    sets = {name: examples_of(source, excluded, model) for name, source in sources.items()}
+    sets = {
+        name: examples_of(source, excluded, model) for name, source in sources.items()
+    }
     chained = {name for name, entry in entries.items() if entry.get("chains")}
     if out:
         write(out, coefficients_file(sets, chained, sources, model).encode())

@@ -84,7 +84,9 @@ def recalls(folder: Path, embedder: str) -> pd.DataFrame:
             for question, ranking in zip(data.questions, rankings, strict=True)
         ]
         ids = [question.id for question in data.questions]
-        frames.append(pd.DataFrame({"question": ids, "recall@5": hits}).assign(system=system))
+        frames.append(
+            pd.DataFrame({"question": ids, "recall@5": hits}).assign(system=system)
+        )
     encoder = Path(embedder).name
     return pd.concat(frames).assign(
         language=folder.name, sections=len(data.corpus), encoder=encoder
@@ -94,7 +96,9 @@ def recalls(folder: Path, embedder: str) -> pd.DataFrame:
 def main(
     folders: Annotated[
         list[Path],
-        typer.Argument(help="Folders of unpacked packages, each named after its language."),
+        typer.Argument(
+            help="Folders of unpacked packages, each named after its language."
+        ),
     ],
     embedder: Annotated[list[str], typer.Option(help="An encoder; may be repeated.")],
     out: Annotated[Path, typer.Option(help="The Parquet file to write.")] = Path(

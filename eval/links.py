@@ -18,7 +18,9 @@ import kg2rag
 
 
 def main(
-    data: Annotated[Path, typer.Argument(help="The folder of the sets, see eval/domains.toml.")],
+    data: Annotated[
+        Path, typer.Argument(help="The folder of the sets, see eval/domains.toml.")
+    ],
     out: Annotated[Path, typer.Argument(help="The Parquet file to write.")],
 ) -> None:
     """Write one row per set and kind of link, and print the shares of gold pairs."""
@@ -26,11 +28,18 @@ def main(
     for name in table("reported"):
         dataset = load_set(data, name)
         if any(len(question.gold) > 1 for question in dataset.questions):
-            kinds = kg2rag.link_kinds(kg2rag.KnowledgeBase.build(dataset.corpus), dataset)
+            kinds = kg2rag.link_kinds(
+                kg2rag.KnowledgeBase.build(dataset.corpus), dataset
+            )
             frames.append(kinds.assign(set=name))
     links = pd.concat(frames, ignore_index=True)
     links.to_parquet(out, index=False)
-    typer.echo(links.pivot_table("gold", "set", "kind", sort=False).mul(100).round(1).to_string())
+    typer.echo(
+        links.pivot_table("gold", "set", "kind", sort=False)
+        .mul(100)
+        .round(1)
+        .to_string()
+    )
 
 
 if __name__ == "__main__":

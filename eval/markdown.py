@@ -14,7 +14,9 @@ from kg2rag.report.markup import plain as escaped
 
 def page(*parts: str | list[str]) -> str:
     """Paragraphs, and tables and lists by their lines, separated by blank lines."""
-    return "\n\n".join(part if isinstance(part, str) else "\n".join(part) for part in parts)
+    return "\n\n".join(
+        part if isinstance(part, str) else "\n".join(part) for part in parts
+    )
 
 
 def shell(command: str) -> str:

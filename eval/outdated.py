@@ -28,7 +28,9 @@ def main() -> None:
     comparisons = outdated(studies)
     for name, systems in comparisons.items():
         n_systems = len(studies[name].config["systems"])
-        print(f"eval/results/{name}: the code of {len(systems)} of {n_systems} systems has changed")
+        print(
+            f"eval/results/{name}: the code of {len(systems)} of {n_systems} systems has changed"
+        )
     if comparisons:
         print(f"To remake them: python eval/remake.py DATA {' '.join(comparisons)}")
 

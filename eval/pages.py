@@ -37,7 +37,11 @@ DESIGNS = {
 """Strategy -> its module in `kg2rag.retrievers`, which has the names of its design's parameters."""
 BEGIN, END = "<!-- results: written by eval/pages.py -->", "<!-- end of results -->"
 BASELINE = "hybrid"
-WIKIPEDIA = {"musique-100": "MuSiQue", "hotpotqa-300": "HotpotQA", "2wiki-1000": "2Wiki"}
+WIKIPEDIA = {
+    "musique-100": "MuSiQue",
+    "hotpotqa-300": "HotpotQA",
+    "2wiki-1000": "2Wiki",
+}
 HEADLINE = WIKIPEDIA | TEXTS["elsewhere"]
 LABELS = {name.partition("-")[0]: label for name, label in HEADLINE.items()}
 """First word of the name of a set -> its column in the tables."""
@@ -45,7 +49,11 @@ LINKS = ["title", "name", "term", "neighbour", "any"]
 """Kinds of links between gold passages, in the order of the columns."""
 COSTS = {
     "Seconds to build a part": ("part", "build", "seconds_cpu"),
-    "Milliseconds per query, in a batch of a hundred": ("system", "query", "batch_ms_cpu"),
+    "Milliseconds per query, in a batch of a hundred": (
+        "system",
+        "query",
+        "batch_ms_cpu",
+    ),
     "Milliseconds per query, one at a time": ("system", "query", "alone_ms_cpu"),
     "Peak memory, GB": ("system", "query", "peak_gb"),
 }
@@ -63,9 +71,12 @@ def main() -> None:
     DIFFERENCES.write_text(differences(), encoding="utf-8")
     readme = ROOT / "README.md"
     readme.write_text(
-        with_block(readme.read_text(encoding="utf-8"), headline(studies)), encoding="utf-8"
+        with_block(readme.read_text(encoding="utf-8"), headline(studies)),
+        encoding="utf-8",
     )
-    parts = [studies[name].recall.assign(metric=label) for name, label in WIKIPEDIA.items()]
+    parts = [
+        studies[name].recall.assign(metric=label) for name, label in WIKIPEDIA.items()
+    ]
     figure = plots.bar_chart(pd.concat(parts), BASELINE)
     with rc_context({"svg.hashsalt": "kg2rag"}):  # ids are drawn at random otherwise
         figure.savefig(OUT / "recall.svg", metadata={"Date": None})
@@ -83,13 +94,19 @@ def with_block(text: str, block: str) -> str:
 def pages(studies: Mapping[str, Study]) -> dict[str, str]:
     """File name -> text, of docs/results."""
     sets = TEXTS["pages"]
-    texts = {f"{name}.md": set_page(name, title, studies) for name, title in sets.items()}
+    texts = {
+        f"{name}.md": set_page(name, title, studies) for name, title in sets.items()
+    }
     texts["blind.md"] = page(
-        *opening("blind"), headline(studies, TEXTS["blind"]["sets"]), *sections("blind", studies)
+        *opening("blind"),
+        headline(studies, TEXTS["blind"]["sets"]),
+        *sections("blind", studies),
     )
     texts["ledger.md"] = ledger()
     texts["tuning.md"] = tuning()
-    texts["scale.md"] = page(*opening("scale"), *real_costs(), *invented_costs(), *peers())
+    texts["scale.md"] = page(
+        *opening("scale"), *real_costs(), *invented_costs(), *peers()
+    )
     return {"index.md": index(studies), **texts}
 
 
@@ -109,7 +126,9 @@ def sweep() -> str:
 
 def sections(name: str, studies: Mapping[str, Study]) -> list[str]:
     """The sections of a page, one per comparison."""
-    return [study.section() for study in studies.values() if study.about["page"] == name]
+    return [
+        study.section() for study in studies.values() if study.about["page"] == name
+    ]
 
 
 def index(studies: Mapping[str, Study]) -> str:
@@ -128,7 +147,10 @@ def index(studies: Mapping[str, Study]) -> str:
         "## All comparisons",
         comparisons(studies),
         "## Other pages",
-        [f"- [{TEXTS[name]['title']}]({name}.md)" for name in ("ledger", "tuning", "scale")],
+        [
+            f"- [{TEXTS[name]['title']}]({name}.md)"
+            for name in ("ledger", "tuning", "scale")
+        ],
     )
 
 
@@ -140,14 +162,18 @@ def comparisons(studies: Mapping[str, Study]) -> list[str]:
         best = study.by_recall()[0]
         set_name, title = study.about["page"], study.about["title"]
         link = f"[{titles[set_name]}]({set_name}.md#{anchor(title)})"
-        rows.append([link, title, study.name(best), percent(study.recall["mean"][best])])
+        rows.append(
+            [link, title, study.name(best), percent(study.recall["mean"][best])]
+        )
     head = ["set", "comparison", "best by recall@5", "recall@5"]
     return pipe_table(head, rows, head[3:])
 
 
 def anchor(title: str) -> str:
     """The anchor of a heading, by the rule of Git hosts."""
-    letters = "".join(letter for letter in title.lower() if letter.isalnum() or letter in " -_")
+    letters = "".join(
+        letter for letter in title.lower() if letter.isalnum() or letter in " -_"
+    )
     return letters.replace(" ", "-")
 
 
@@ -162,7 +188,8 @@ def headline(studies: Mapping[str, Study], sets: Mapping[str, str] = HEADLINE) -
         "mean, 500 tokens": list(map(percent, tokens["mean"][systems])),
     }
     cells |= {
-        label: [marked_cell(study, system) for system in systems] for label, study in parts.items()
+        label: [marked_cell(study, system) for system in systems]
+        for label, study in parts.items()
     }
     sizes = "; ".join(f"{label}: {study.size}" for label, study in parts.items())
     return page(table("recall@5", pd.DataFrame(cells, systems)), f"{sizes}.")
@@ -188,18 +215,29 @@ def left_out() -> list[str | list[str]]:
     (tests,) = macro(dict(iter(frame.groupby("set", sort=False))), "recall@5")
     means = frame.pivot_table("recall@5", "system", "set", sort=False)[sizes.index]
     means = means.map(percent).rename(columns=LABELS)
-    means["mean"] = list(map(starred, tests["mean"][means.index], tests["p_holm"][means.index]))
+    means["mean"] = list(
+        map(starred, tests["mean"][means.index], tests["p_holm"][means.index])
+    )
     title, about, command = opening("left_out", "##")
     counts = ", ".join(f"{LABELS[name]} {size}" for name, size in sizes.items())
-    return [title, f"{about} Questions: {counts}.", command, table("ranking", means, str)]
+    return [
+        title,
+        f"{about} Questions: {counts}.",
+        command,
+        table("ranking", means, str),
+    ]
 
 
 def links() -> list[str | list[str]]:
     """The share of gold pairs that the default graph links, by set and kind of link."""
-    frame = pd.read_parquet(RESULTS / "domains" / "links.parquet").query("kind != 'entity'")
+    frame = pd.read_parquet(RESULTS / "domains" / "links.parquet").query(
+        "kind != 'entity'"
+    )
     gold = frame.pivot_table("gold", "set", "kind", sort=False)[LINKS]
     random = frame.pivot_table("random", "set", "kind", sort=False)[LINKS]
-    cells = (gold.map(percent) + " (" + random.map(percent) + ")").where(gold.notna(), "")
+    cells = (gold.map(percent) + " (" + random.map(percent) + ")").where(
+        gold.notna(), ""
+    )
     labels = [LABELS[name.partition("-")[0]] for name in cells.index]
     return [*opening("links", "##"), table("set", cells.set_axis(labels), str)]
 
@@ -231,11 +269,13 @@ def faq_links() -> list[str | list[str]]:
 def languages() -> list[str | list[str]]:
     """Recall@5 in languages other than English, by encoder."""
     frame = pd.read_parquet(RESULTS / "domains/languages.parquet")
-    cells = frame.pivot_table("recall@5", ["language", "encoder"], "system", sort=False).map(
-        percent
-    )
+    cells = frame.pivot_table(
+        "recall@5", ["language", "encoder"], "system", sort=False
+    ).map(percent)
     cells = cells.reset_index("encoder").rename(str.capitalize)
-    sizes = frame.groupby("language", sort=False).agg({"question": "nunique", "sections": "first"})
+    sizes = frame.groupby("language", sort=False).agg(
+        {"question": "nunique", "sections": "first"}
+    )
     counts = "; ".join(
         f"{row.Index.capitalize()}: {row.question} questions, {row.sections} sections"
         for row in sizes.itertuples()
@@ -245,15 +285,23 @@ def languages() -> list[str | list[str]]:
 
 def ledger() -> str:
     """Published numbers beside numbers of this package, and the rows that the ledgers lack."""
-    ledgers = [Ledger.read(path) for path in sorted((ROOT / "eval" / "ledger").glob("*.toml"))]
+    ledgers = [
+        Ledger.read(path) for path in sorted((ROOT / "eval" / "ledger").glob("*.toml"))
+    ]
     missing = []
     for book in ledgers:
         missing += [(book.name, row.table, row.rows, row.why) for row in book.missing]
     parts: list[str | list[str]] = [*opening("ledger"), NOTE]
     for title, rows in Reproduction.load(RESULTS / "ledger.csv").sections():
         joined = by_metric(rows) if "metric" in rows else rows
-        parts += [f"## {title}", pipe_table(list(joined), joined.to_numpy().tolist(), NUMBERS)]
-    parts += ["## Not in the ledger", pipe_table(["ledger", "where", "rows", "why"], missing)]
+        parts += [
+            f"## {title}",
+            pipe_table(list(joined), joined.to_numpy().tolist(), NUMBERS),
+        ]
+    parts += [
+        "## Not in the ledger",
+        pipe_table(["ledger", "where", "rows", "why"], missing),
+    ]
     return page(*parts)
 
 
@@ -261,7 +309,9 @@ def by_metric(rows: pd.DataFrame) -> pd.DataFrame:
     """A table with the metrics of a published system and run in one row, and their numbers in the same order."""
     joined = [name for name in rows if name in ("metric", *NUMBERS)]
     keys = [name for name in rows if name not in joined]
-    return rows.groupby(keys, sort=False)[joined].agg(one_cell).reset_index()[list(rows)]
+    return (
+        rows.groupby(keys, sort=False)[joined].agg(one_cell).reset_index()[list(rows)]
+    )
 
 
 def one_cell(texts: pd.Series) -> str:
@@ -278,7 +328,9 @@ def tuning() -> str:
         training = ", ".join(row.training) or "–"
         reported = ", ".join(row.sets) or "–"
         variants = "not counted" if row.variants is None else f"{row.variants:,}"
-        rows.append((f"`{row.system}`", row.what, row.kind, variants, training, reported))
+        rows.append(
+            (f"`{row.system}`", row.what, row.kind, variants, training, reported)
+        )
     head = [
         "system",
         "parameter",
@@ -293,25 +345,40 @@ def tuning() -> str:
 def real_costs() -> Iterator[str | list[str]]:
     """Costs of systems on a real corpus, from its passages to the first answer."""
     columns = ["build_s", "peak_mb", "ms_batch", "ms_alone"]
-    head = ["build, s", "peak memory, MB", "ms per query in a batch", "ms per query, one at a time"]
+    head = [
+        "build, s",
+        "peak memory, MB",
+        "ms per query in a batch",
+        "ms per query, one at a time",
+    ]
     for path in sorted((RESULTS / "costs").glob("*.parquet")):
         frame = pd.read_parquet(path).set_index("system")
         first = frame.iloc[0]
         yield f"## {path.stem}: {first['passages']:,} passages"
         yield f"From the passages to the first answer; {first['threads']} threads, {first['processor']}."
-        yield shell("python eval/bench/strategies.py DATASET --path FOLDER --systems … --out FILE")
+        yield shell(
+            "python eval/bench/strategies.py DATASET --path FOLDER --systems … --out FILE"
+        )
         yield table("system", frame[columns].map(number).set_axis(head, axis=1))
 
 
 def invented_costs() -> Iterator[str | list[str]]:
     """Processor seconds to build each part and milliseconds per query of each system, by size of the corpus."""
-    lines = (RESULTS / "scale" / "measurements.jsonl").read_text(encoding="utf-8").splitlines()
-    frame = pd.DataFrame(map(json.loads, lines)).query("label == 'now' and triples == 3")
+    lines = (
+        (RESULTS / "scale" / "measurements.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
+    frame = pd.DataFrame(map(json.loads, lines)).query(
+        "label == 'now' and triples == 3"
+    )
     frame = frame.drop_duplicates(["passages", "kind", "name", "step"], keep="last")
     yield from opening("invented", "##")
     for title, (kind, step, cost) in COSTS.items():
         rows = frame[(frame["kind"] == kind) & (frame["step"] == step)]
-        wide = rows.pivot_table(index="name", columns="passages", values=cost, sort=False)
+        wide = rows.pivot_table(
+            index="name", columns="passages", values=cost, sort=False
+        )
         wide = wide[sorted(wide)].map(number).rename(columns="{:,} passages".format)
         yield f"### {title}"
         yield table(kind, wide)
@@ -333,19 +400,37 @@ def peers() -> Iterator[str | list[str]]:
 
 def differences() -> str:
     """The parameter names of the designs, as the strategies declare them; departures from the designs, with reasons."""
-    texts = tomllib.loads((ROOT / "eval" / "differences.toml").read_text(encoding="utf-8"))
+    texts = tomllib.loads(
+        (ROOT / "eval" / "differences.toml").read_text(encoding="utf-8")
+    )
     about = texts.pop("about")
-    names = [row for strategy, module in DESIGNS.items() for row in design_names(strategy, module)]
+    names = [
+        row
+        for strategy, module in DESIGNS.items()
+        for row in design_names(strategy, module)
+    ]
     departures = []
     for strategy, rows in texts.items():
         labels = [f"`{strategy}`", *[""] * (len(rows) - 1)]
         # the fourth names a test
-        departures += [[label, *row[:3]] for label, row in zip(labels, rows, strict=True)]
+        departures += [
+            [label, *row[:3]] for label, row in zip(labels, rows, strict=True)
+        ]
     name_table = pipe_table(["design", "its name", "here", "note"], names)
-    departure_table = pipe_table(["strategy", "the design", "here", "reason"], departures)
+    departure_table = pipe_table(
+        ["strategy", "the design", "here", "reason"], departures
+    )
     title = "# Differences from the designs"
     return (
-        page(title, about.strip(), "## Names", name_table, "## Departures", departure_table) + "\n"
+        page(
+            title,
+            about.strip(),
+            "## Names",
+            name_table,
+            "## Departures",
+            departure_table,
+        )
+        + "\n"
     )
 
 
@@ -354,7 +439,12 @@ def design_names(strategy: str, module: str) -> Iterator[list[str]]:
     words = import_module(f"kg2rag.retrievers.{module}").ALIASES
     label = f"{words.design}: `{strategy}`"
     for theirs, ours, note in words.rows:
-        yield [label, ", ".join(f"`{word}`" for word in theirs.split(", ")), f"`{ours}`", note]
+        yield [
+            label,
+            ", ".join(f"`{word}`" for word in theirs.split(", ")),
+            f"`{ours}`",
+            note,
+        ]
         label = ""
 
 

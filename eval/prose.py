@@ -28,7 +28,10 @@ def faults(file: Path) -> Iterator[str]:
     if file.suffix == ".ipynb":
         cells = json.loads("\n".join(lines))["cells"]
         lines = [
-            line for cell in cells if cell["cell_type"] == "markdown" for line in cell["source"]
+            line
+            for cell in cells
+            if cell["cell_type"] == "markdown"
+            for line in cell["source"]
         ]
     for number, line in enumerate(lines, 1):
         for pattern, advice in AVOID.items():

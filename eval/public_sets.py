@@ -21,7 +21,9 @@ def table(role: str) -> dict[str, dict[str, Any]]:
     return entries
 
 
-def load_set(data: Path, name: str, role: str = "reported", **options: object) -> QADataset:
+def load_set(
+    data: Path, name: str, role: str = "reported", **options: object
+) -> QADataset:
     """A set by its name in `domains.toml`; `options` replace those of the file."""
     entry = table(role)[name]["load"]
     return kg2rag.load(**{**entry, "path": data / entry["path"], **options})
@@ -38,7 +40,13 @@ def training_set(data: Path, name: str, questions: int = 0) -> QADataset:
     if table("train")[name]["load"].get("setting") != "pooled":
         return load_set(data, name, "train").sample(questions)
     sample = load_set(data, name, "train", setting="distractor").sample(questions)
-    ids = {passage_id for question in sample.questions for passage_id in question.candidates or ()}
-    corpus = Corpus.from_passages([passage for passage in sample.corpus if passage.id in ids])
+    ids = {
+        passage_id
+        for question in sample.questions
+        for passage_id in question.candidates or ()
+    }
+    corpus = Corpus.from_passages(
+        [passage for passage in sample.corpus if passage.id in ids]
+    )
     pooled = tuple(replace(question, candidates=None) for question in sample.questions)
     return replace(sample, corpus=corpus, questions=pooled, setting="pooled")

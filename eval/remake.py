@@ -37,12 +37,15 @@ REPRODUCE = "kg2rag reproduce eval/ledger --data DATA"
 def main(
     data: Annotated[Path, typer.Argument(help="The folder of the public sets.")],
     names: Annotated[
-        list[str] | None, typer.Argument(help="Tables of kept.toml; by default all but blind.")
+        list[str] | None,
+        typer.Argument(help="Tables of kept.toml; by default all but blind."),
     ] = None,
-    work: Annotated[Path, typer.Option(help="The folder in which comparisons are made.")] = Path(
-        "reports/remade"
-    ),
-    changed: Annotated[bool, typer.Option(help="Also with files that are not committed.")] = False,
+    work: Annotated[
+        Path, typer.Option(help="The folder in which comparisons are made.")
+    ] = Path("reports/remade"),
+    changed: Annotated[
+        bool, typer.Option(help="Also with files that are not committed.")
+    ] = False,
 ) -> None:
     """Make the comparisons, keep them, and write the pages."""
     commands = commands_of(names)
@@ -70,7 +73,9 @@ def commands_of(names: Sequence[str] | None) -> dict[str, str]:
     for name in names or ():
         if name not in entries:
             raise ValueError(unknown("kept comparison", name, entries))
-    chosen = names or [name for name, entry in entries.items() if entry["page"] != "blind"]
+    chosen = names or [
+        name for name, entry in entries.items() if entry["page"] != "blind"
+    ]
     return {name: entries[name]["command"] for name in chosen}
 
 
@@ -79,7 +84,9 @@ def make(commands: Mapping[str, str], data: Path, work: Path) -> dict[str, str]:
     failures = {}
     for number, (name, command) in enumerate(commands.items(), 1):
         missing = [
-            path for path in re.findall(r"DATA/([\w./-]+)", command) if not (data / path).exists()
+            path
+            for path in re.findall(r"DATA/([\w./-]+)", command)
+            if not (data / path).exists()
         ]
         if (work / name / "config.json").is_file():
             typer.echo(f"{number} of {len(commands)}: {name} is in {work}")
@@ -97,7 +104,10 @@ def make(commands: Mapping[str, str], data: Path, work: Path) -> dict[str, str]:
 def uncommitted() -> list[str]:
     """Tracked files that differ from the commit."""
     diff = subprocess.run(
-        ["git", "diff", "--name-only", "HEAD"], capture_output=True, text=True, check=True
+        ["git", "diff", "--name-only", "HEAD"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return diff.stdout.split()
 

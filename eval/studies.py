@@ -24,7 +24,14 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "eval" / "results"
 KEPT = ROOT / "eval" / "kept.toml"
 TEXTS = tomllib.loads((ROOT / "eval" / "pages.toml").read_text(encoding="utf-8"))
-METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
+METRICS = (
+    "recall@2",
+    "recall@5",
+    "recall@10",
+    "recall@500tokens",
+    "all_recall@5",
+    "mrr@10",
+)
 MARK = "†"
 MIN_QUESTIONS = 20
 """Questions of a number of hops that a table shows."""
@@ -66,7 +73,9 @@ class Study:
                 marked.add(system)
         for system in self.config.get("systems", ()):
             if any(
-                self.is_of(row.sets) for row in register() if row.system == without_graph(system)
+                self.is_of(row.sets)
+                for row in register()
+                if row.system == without_graph(system)
             ):
                 marked.add(system)
         return marked
@@ -83,7 +92,9 @@ class Study:
 
     def cell(self, system: str, metric: str) -> str:
         """A mean with its stars, in bold if it is significantly the best."""
-        rows = self.scores[(self.scores["system"] == system) & (self.scores["metric"] == metric)]
+        rows = self.scores[
+            (self.scores["system"] == system) & (self.scores["metric"] == metric)
+        ]
         if rows.empty:
             return ""
         row = rows.iloc[0]
@@ -117,7 +128,9 @@ class Study:
     def setting(self) -> str:
         """Size, setting, encoders and baseline, in a sentence."""
         encoders = [entry.get("encoder", {}) for entry in self.config["knowledge"]]
-        models = dict.fromkeys(f"{encoder['model']} ({encoder['dtype']})" for encoder in encoders)
+        models = dict.fromkeys(
+            f"{encoder['model']} ({encoder['dtype']})" for encoder in encoders
+        )
         setting, baseline = self.config["data"]["setting"], self.config["baseline"]
         return f"{self.size}, {setting}; {', '.join(models)}; baseline `{baseline}`."
 
@@ -132,8 +145,13 @@ class Study:
     def table(self) -> list[str]:
         """One row per system, ordered by recall@5."""
         systems = self.by_recall()
-        compared = [metric for metric in METRICS if metric in set(self.scores["metric"])]
-        cells = {metric: [self.cell(system, metric) for system in systems] for metric in compared}
+        compared = [
+            metric for metric in METRICS if metric in set(self.scores["metric"])
+        ]
+        cells = {
+            metric: [self.cell(system, metric) for system in systems]
+            for metric in compared
+        }
         return table("system", pd.DataFrame(cells, systems), self.name)
 
     def by_hops(self) -> list[str | list[str]]:
@@ -146,7 +164,9 @@ class Study:
             self.by_recall(), [column for column in means if column[1] in sizes.index]
         ]
         means.columns = [f"{metric}, {hops} hops" for metric, hops in means]
-        counts = "; ".join(f"{size} questions of {hops} hops" for hops, size in sizes.items())
+        counts = "; ".join(
+            f"{size} questions of {hops} hops" for hops, size in sizes.items()
+        )
         about = f"{counts}. Numbers of hops with fewer than {MIN_QUESTIONS} questions are left out."
         return [about, table("system", means.mul(100).map("{:.0f}".format), self.name)]
 
@@ -186,8 +206,14 @@ def read() -> dict[str, Study]:
     folders = {path.parent.name for path in RESULTS.glob("*/scores.csv")}
     unlisted = sorted(folders - set(entries))
     if unlisted:
-        raise ValueError(f"eval/kept.toml does not list {', '.join(unlisted)} of eval/results.")
-    return {name: Study(RESULTS / name, entries[name]) for name in entries if name in folders}
+        raise ValueError(
+            f"eval/kept.toml does not list {', '.join(unlisted)} of eval/results."
+        )
+    return {
+        name: Study(RESULTS / name, entries[name])
+        for name in entries
+        if name in folders
+    }
 
 
 @cache

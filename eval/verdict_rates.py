@@ -16,7 +16,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from kg2rag.evaluation.statistics import LEVEL, RESAMPLES, interval_of_difference, p_values
+from kg2rag.evaluation.statistics import (
+    LEVEL,
+    RESAMPLES,
+    interval_of_difference,
+    p_values,
+)
 
 MIN_GAIN = 0.05
 DRAWS = 1_000
@@ -27,7 +32,12 @@ RESOLUTION = 200_000
 def recalls(rng: np.random.Generator, n: int, levels: np.ndarray) -> np.ndarray:
     """(n, n_systems) recalls of systems with these levels."""
     difficulty = rng.normal(size=(n, 1))
-    return np.digitize(difficulty + rng.normal(size=(n, len(levels))) + levels, [-0.7, 0.7]) / 2
+    return (
+        np.digitize(
+            difficulty + rng.normal(size=(n, len(levels))) + levels, [-0.7, 0.7]
+        )
+        / 2
+    )
 
 
 def level_of_gain(gain: float) -> float:
@@ -37,7 +47,9 @@ def level_of_gain(gain: float) -> float:
     low, high = 0.0, 1.0
     for _ in range(20):
         middle = (low + high) / 2
-        means = recalls(np.random.default_rng(0), RESOLUTION, np.array([0.0, middle])).mean(axis=0)
+        means = recalls(
+            np.random.default_rng(0), RESOLUTION, np.array([0.0, middle])
+        ).mean(axis=0)
         if means[1] - means[0] < gain:
             low = middle
         else:
@@ -51,16 +63,18 @@ def upper_and_lower_ends(
     """`interval_of_difference` of each row of (n_draws, n) differences, with equal random subsets; (n_draws,) each."""
     n = differences.shape[1]
     rng = np.random.default_rng(0)
-    chosen = np.concatenate([rng.integers(0, 2, (RESAMPLES // 20, n)) for _ in range(20)]).astype(
-        np.float32
-    )
+    chosen = np.concatenate(
+        [rng.integers(0, 2, (RESAMPLES // 20, n)) for _ in range(20)]
+    ).astype(np.float32)
     means = (differences.astype(np.float32) @ chosen.T) / chosen.sum(axis=1)
     low = np.quantile(means, low_level / 2, axis=1)
     high = np.quantile(means, 1 - high_level / 2, axis=1)
     mean = differences.mean(axis=1)
     low = np.minimum(low, mean - (1 - (low_level / 2) ** (1 / n)) * (1 + mean))
     high = np.maximum(high, mean + (1 - (high_level / 2) ** (1 / n)) * (1 - mean))
-    expected = interval_of_difference(differences[0], low_level=low_level, high_level=high_level)
+    expected = interval_of_difference(
+        differences[0], low_level=low_level, high_level=high_level
+    )
     assert np.allclose((low[0], high[0]), expected, atol=1e-5)
     return low, high
 
@@ -75,7 +89,9 @@ def rates(n: int, plains: int, graphs: int, gain: float) -> dict[str, float]:
         graph = scores[:, :graphs].mean(axis=0).argmax()
         plain = graphs + scores[:, graphs:].mean(axis=0).argmax()
         differences[draw] = scores[:, graph] - scores[:, plain]
-    _, one_level_high = upper_and_lower_ends(differences, LEVEL / graphs, LEVEL / graphs)
+    _, one_level_high = upper_and_lower_ends(
+        differences, LEVEL / graphs, LEVEL / graphs
+    )
     low, high = upper_and_lower_ends(differences, LEVEL / graphs, LEVEL / plains)
     p = graphs * p_values(differences.T, tests=graphs)
     no = high < MIN_GAIN
@@ -94,9 +110,12 @@ def main() -> None:
         (MIN_GAIN, 0.0), (100, 400), ((1, 1), (3, 1), (5, 1), (3, 3))
     ):
         shares = {
-            name: f"{100 * share:.1f} %" for name, share in rates(n, plains, graphs, gain).items()
+            name: f"{100 * share:.1f} %"
+            for name, share in rates(n, plains, graphs, gain).items()
         }
-        rows.append({"questions": n, "plain": plains, "graph": graphs, "gain": gain, **shares})
+        rows.append(
+            {"questions": n, "plain": plains, "graph": graphs, "gain": gain, **shares}
+        )
     print(pd.DataFrame(rows).to_string(index=False))
 
 

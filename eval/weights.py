@@ -51,7 +51,9 @@ Score = Callable[[Sequence[Ranking]], FloatArray]
 def weight_grid() -> FloatArray:
     """(n_grid, 4) all weights that are multiples of 1 / STEPS and sum to 1, in the order of `SIDES`."""
     multiples = [
-        weights for weights in product(range(STEPS + 1), repeat=len(SIDES)) if sum(weights) == STEPS
+        weights
+        for weights in product(range(STEPS + 1), repeat=len(SIDES))
+        if sum(weights) == STEPS
     ]
     return np.array(multiples, dtype=np.float64) / STEPS
 
@@ -62,7 +64,9 @@ def blended(runs: Runs, weights: Sequence[Mapping[str, float]]) -> list[Ranking]
     for i, weights_of_query in enumerate(weights):
         sides = {}
         for side in SIDES:
-            sides[side] = replace(runs[side][i], stages=(side,), stage_codes=None, score_parts={})
+            sides[side] = replace(
+                runs[side][i], stages=(side,), stage_codes=None, score_parts={}
+            )
         rankings.append(blend(sides, weights_of_query, DEPTH, CONSTANT))
     return rankings
 
@@ -72,7 +76,9 @@ def grid_scores(runs: Runs, score: Score) -> FloatArray:
     n_queries = len(runs[SIDES[0]])
     columns = []
     for row in weight_grid().tolist():
-        columns.append(score(blended(runs, [dict(zip(SIDES, row, strict=True))] * n_queries)))
+        columns.append(
+            score(blended(runs, [dict(zip(SIDES, row, strict=True))] * n_queries))
+        )
     return np.stack(columns, axis=1)
 
 
@@ -103,13 +109,19 @@ def _best_alpha(features: FloatArray, scores: FloatArray, groups: IntArray) -> f
     folds = _folds(groups)
     means = []
     for alpha in ALPHAS:
-        achieved = [_achieved(features, scores, train, test, alpha) for train, test in folds]
+        achieved = [
+            _achieved(features, scores, train, test, alpha) for train, test in folds
+        ]
         means.append(round(float(np.concatenate(achieved).mean()), 9))
     return max(zip(means, ALPHAS, strict=True))[1]
 
 
 def _achieved(
-    features: FloatArray, scores: FloatArray, train: IntArray, test: IntArray, alpha: float
+    features: FloatArray,
+    scores: FloatArray,
+    train: IntArray,
+    test: IntArray,
+    alpha: float,
 ) -> FloatArray:
     """The scores of test queries with the weights that training queries predict to be best."""
     model = Ridge(alpha=alpha).fit(features[train], scores[train])
@@ -152,7 +164,8 @@ def main(
         str, typer.Option(help="The component that reads the graph.")
     ] = kg2rag.DynamicHybrid.graph,
     save: Annotated[
-        Path | None, typer.Option(help="Write the analyser that is fitted on all questions.")
+        Path | None,
+        typer.Option(help="Write the analyser that is fitted on all questions."),
     ] = None,
 ) -> None:
     """Print the table of one set."""
@@ -180,12 +193,14 @@ def main(
     rows["best"] = np.maximum(scores.max(axis=1), rows["rules"])
     low, high = interval_of_mean(np.stack(list(rows.values()), axis=1), seed=0)
     table = pd.DataFrame(
-        {METRIC: [values.mean() for values in rows.values()], "low": low, "high": high}, list(rows)
+        {METRIC: [values.mean() for values in rows.values()], "low": low, "high": high},
+        list(rows),
     )
     typer.echo(table.round(3).to_string())
     fixed_weights = zip(SIDES, weight_grid()[fixed].tolist(), strict=True)
     typer.echo(
-        "Best fixed weights: " + ", ".join(f"{side} {weight:g}" for side, weight in fixed_weights)
+        "Best fixed weights: "
+        + ", ".join(f"{side} {weight:g}" for side, weight in fixed_weights)
     )
     if save is not None:
         fit(data.queries, scores).save(save)

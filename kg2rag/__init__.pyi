@@ -77,7 +77,9 @@ from .retrievers.published.kg2rag.paper import Expand as Expand
 from .retrievers.published.kg2rag.paper import Organise as Organise
 from .retrievers.published.lightrag import LightRAG as LightRAG
 from .retrievers.published.linear_rag import LinearRAG as LinearRAG
-from .retrievers.published.practical_graphrag import PracticalGraphRAG as PracticalGraphRAG
+from .retrievers.published.practical_graphrag import (
+    PracticalGraphRAG as PracticalGraphRAG,
+)
 from .retrievers.published.proprag import PathSearch as PathSearch
 from .retrievers.rerankers import BiEncoder as BiEncoder
 from .retrievers.rerankers import CrossEncoder as CrossEncoder

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
+    None,
 )
 browser = pytest.mark.skipif(
     CHROMIUM is None, reason="no Chromium is installed (apt-get install chromium)"
@@ -74,7 +75,9 @@ class _Noting(BaseHTTPRequestHandler):
 def visited() -> Iterator[Visited]:
     """Such a server, running."""
     with Visited() as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
+        thread = threading.Thread(
+            target=running.serve_forever, kwargs={"poll_interval": 0.02}
+        )
         thread.start()
         yield running
         running.shutdown()
@@ -91,6 +94,9 @@ def dom(address: str, folder: Path) -> str:
     ]
     # a guard
     done = subprocess.run(
-        [str(CHROMIUM), *options, address], capture_output=True, check=True, timeout=1800
+        [str(CHROMIUM), *options, address],
+        capture_output=True,
+        check=True,
+        timeout=1800,
     )
     return done.stdout.decode("utf-8", "replace")

@@ -23,7 +23,9 @@ class GivenCosines:
     def fingerprint(self, store: Store) -> str:
         return "given cosines"
 
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+    def encode(
+        self, texts: Sequence[str], store: Store, role: Role = "passage"
+    ) -> Matrix:
         matrix = np.zeros((len(texts), len(self.contents) + 1), dtype=np.float32)
         for row, text in zip(matrix, texts, strict=True):
             if text in self.contents:

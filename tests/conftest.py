@@ -19,7 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("KG2RAG_SHARED", ROOT.parent / "shared"))
 FULL = os.environ.get("KG2RAG_FULL") == "1"
 """Whether this is `make test-all`."""
-hypothesis.settings.register_profile("kg2rag", max_examples=100 if FULL else 30, deadline=None)
+hypothesis.settings.register_profile(
+    "kg2rag", max_examples=100 if FULL else 30, deadline=None
+)
 hypothesis.settings.load_profile("kg2rag")
 
 
@@ -28,7 +30,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("full") and not FULL:
             item.add_marker(
-                pytest.mark.skip(reason="takes minutes: make test-all, or KG2RAG_FULL=1")
+                pytest.mark.skip(
+                    reason="takes minutes: make test-all, or KG2RAG_FULL=1"
+                )
             )
 
 
@@ -84,6 +88,8 @@ def kb_of(tmp_path: Path) -> Callable[..., KnowledgeBase]:
             [Passage(f"p{i}", *page, f"d{i}", 0) for i, page in enumerate(pages)]
         )
         graph = KnowledgeGraph.build(Extraction(triples=facts), corpus)
-        return KnowledgeBase.build(corpus, graph, embedder=WordEmbedder(), store=Store(tmp_path))
+        return KnowledgeBase.build(
+            corpus, graph, embedder=WordEmbedder(), store=Store(tmp_path)
+        )
 
     return make

@@ -17,8 +17,12 @@ _NAME = re.compile(r"(?:Ann|Bob|Cairo)\d+")
 
 
 def passages(count: int) -> list[Passage]:
-    texts = [f"Ann{i} knows Bob{i}. Bob{i} lives in Cairo{i + 1}." for i in range(count)]
-    return [Passage(f"p{i}", f"Note {i}", text, f"p{i}", 0) for i, text in enumerate(texts)]
+    texts = [
+        f"Ann{i} knows Bob{i}. Bob{i} lives in Cairo{i + 1}." for i in range(count)
+    ]
+    return [
+        Passage(f"p{i}", f"Note {i}", text, f"p{i}", 0) for i, text in enumerate(texts)
+    ]
 
 
 def corpus(count: int) -> Corpus:
@@ -53,10 +57,15 @@ def reply(question: str) -> str:
 
 def write_beir(folder: Path, count: int) -> Path:
     """The passages as a folder of the set "beir", with one question."""
-    documents = [{"_id": p.id, "title": p.title, "text": p.text} for p in passages(count)]
+    documents = [
+        {"_id": p.id, "title": p.title, "text": p.text} for p in passages(count)
+    ]
     (folder / "qrels").mkdir(parents=True)
     _write(folder / "corpus.jsonl", documents)
-    _write(folder / "queries.jsonl", [{"_id": "q", "text": "Where does the friend of Ann1 live?"}])
+    _write(
+        folder / "queries.jsonl",
+        [{"_id": "q", "text": "Where does the friend of Ann1 live?"}],
+    )
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\tp1\t1\n")
     return folder
 

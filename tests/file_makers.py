@@ -43,7 +43,9 @@ def paragraph(text: str, style: str = "") -> str:
 
 def notebook_of(*cells: Mapping[str, object]) -> str:
     """A notebook of version 4."""
-    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": list(cells)})
+    return json.dumps(
+        {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": list(cells)}
+    )
 
 
 def pdf_of(*pages: list[str]) -> bytes:
@@ -66,6 +68,7 @@ def pdf_of(*pages: list[str]) -> bytes:
         )
         objects.append(b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream))
     body = b"".join(
-        b"%d 0 obj%s\nendobj\n" % (number, each) for number, each in enumerate(objects, start=1)
+        b"%d 0 obj%s\nendobj\n" % (number, each)
+        for number, each in enumerate(objects, start=1)
     )
     return b"%PDF-1.4\n" + body + b"trailer<</Root 1 0 R>>\n%%EOF"

@@ -80,10 +80,19 @@ class ChatServer(ThreadingHTTPServer):
     request_queue_size = 64
 
     def __init__(
-        self, reply: Callable[[str], str], fault: Fault, delay: float, prompt_of: PromptOf
+        self,
+        reply: Callable[[str], str],
+        fault: Fault,
+        delay: float,
+        prompt_of: PromptOf,
     ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.reply, self.fault, self.delay, self.prompt_of = reply, fault, delay, prompt_of
+        self.reply, self.fault, self.delay, self.prompt_of = (
+            reply,
+            fault,
+            delay,
+            prompt_of,
+        )
         self.lock = threading.Lock()
         self.requests: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
@@ -153,7 +162,11 @@ class _Handler(BaseHTTPRequestHandler):
                 server.wait_for_gate()
             if not self._alone():
                 self.as_events = server.streams and body.get("stream", False)
-                self._answer(prompt, server.fault(prompt, before), json.dumps(body, sort_keys=True))
+                self._answer(
+                    prompt,
+                    server.fault(prompt, before),
+                    json.dumps(body, sort_keys=True),
+                )
         finally:
             with server.lock:
                 server.in_flight -= 1
@@ -186,7 +199,9 @@ class _Handler(BaseHTTPRequestHandler):
                 "": {"retry-after-ms": "20"},
                 "dated": {"retry-after": formatdate(time.time() + 1, usegmt=True)},
             }
-            self._send(json.dumps(error), status=int(status), headers=later.get(rest, {}))
+            self._send(
+                json.dumps(error), status=int(status), headers=later.get(rest, {})
+            )
         elif fault in ("slow", "reset", "half"):
             self._break_off(fault)
         elif fault in STREAM_FAULTS and self.as_events:
@@ -219,7 +234,9 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "slow":
             self.server.wait_for_gate()
         elif fault == "reset":
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )
             self.connection.close()
         else:
             self._send(self._completion("never seen"), promised=10_000)
@@ -306,10 +323,18 @@ def as_events(completion: str) -> str:
         for delta in deltas
     ]
     events.append(
-        {**about, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]}
+        {
+            **about,
+            "choices": [
+                {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
+            ],
+        }
     )
     events.append({**about, "choices": [], "usage": usage})
-    return "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+    return (
+        "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+        + "data: [DONE]\n\n"
+    )
 
 
 def kept_answers(store: Path) -> list[dict[str, Any]]:
@@ -317,13 +342,18 @@ def kept_answers(store: Path) -> list[dict[str, Any]]:
     file = store / "answers.sqlite"
     if not file.exists():
         return []
-    with closing(sqlite3.connect(file, timeout=60)) as opened, suppress(sqlite3.OperationalError):
+    with (
+        closing(sqlite3.connect(file, timeout=60)) as opened,
+        suppress(sqlite3.OperationalError),
+    ):
         rows = opened.execute("SELECT value FROM entries ORDER BY rowid").fetchall()
         return [json.loads(value) for (value,) in rows]
     return []
 
 
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+def wait_until(
+    condition: Callable[[], bool], process: subprocess.Popen[str] | None = None
+) -> None:
     """Return once the condition holds, however long it takes; fail where the process that should bring it has ended."""
     while not condition():
         ended = process is not None and process.poll() is not None

@@ -17,7 +17,9 @@ from kg2rag.text.normalisation import (
 )
 from kg2rag.types import Corpus
 
-Table = tuple[list[str], list[str], int, list[tuple[int, int]], list[tuple[int, int, int]]]
+Table = tuple[
+    list[str], list[str], int, list[tuple[int, int]], list[tuple[int, int, int]]
+]
 
 
 def found_one_by_one(corpus: Corpus) -> Table:
@@ -34,10 +36,16 @@ def found_one_by_one(corpus: Corpus) -> Table:
                 covered.append(span)
                 if (code, row) not in pages:
                     found.add((row, number, code))
-            lower_case.update(word for word in re.findall(r"\w+", sentence) if word.islower())
-            phrases += [(key, name, row, number) for key, name in _phrases(sentence, covered)]
+            lower_case.update(
+                word for word in re.findall(r"\w+", sentence) if word.islower()
+            )
+            phrases += [
+                (key, name, row, number) for key, name in _phrases(sentence, covered)
+            ]
     names = _shared_names(phrases, lower_case, written)
-    found |= {(row, number, names[key][0]) for key, _, row, number in phrases if key in names}
+    found |= {
+        (row, number, names[key][0]) for key, _, row, number in phrases if key in names
+    }
     surfaces = [*written.values(), *(name for _, name in names.values())]
     return [*written, *names], surfaces, len(written), sorted(pages), sorted(found)
 
@@ -46,7 +54,8 @@ def as_reference(table: MentionTable) -> Table:
     """A table in the form of `found_one_by_one`."""
     columns = (table.page_key, table.page_row), (table.row, table.sentence, table.key)
     pages, mentions = (
-        list(zip(*(column.tolist() for column in each), strict=True)) for each in columns
+        list(zip(*(column.tolist() for column in each), strict=True))
+        for each in columns
     )
     return list(table.keys), list(table.names), table.n_titles, pages, mentions  # type: ignore[return-value]
 
@@ -64,7 +73,9 @@ def _titles(corpus: Corpus) -> tuple[dict[str, str], set[tuple[int, int]]]:
     return written, pages
 
 
-def _phrases(sentence: str, covered: Sequence[tuple[int, int]]) -> Iterator[tuple[str, str]]:
+def _phrases(
+    sentence: str, covered: Sequence[tuple[int, int]]
+) -> Iterator[tuple[str, str]]:
     for match in NAME.finditer(sentence):
         start, end = match.span()
         if any(start < right and left < end for left, right in covered):
@@ -79,7 +90,9 @@ def _phrases(sentence: str, covered: Sequence[tuple[int, int]]) -> Iterator[tupl
 
 
 def _shared_names(
-    phrases: Sequence[tuple[str, str, int, int]], lower_case: Counter[str], titles: dict[str, str]
+    phrases: Sequence[tuple[str, str, int, int]],
+    lower_case: Counter[str],
+    titles: dict[str, str],
 ) -> dict[str, tuple[int, str]]:
     rows: defaultdict[str, set[int]] = defaultdict(set)
     count: Counter[str] = Counter()

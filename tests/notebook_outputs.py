@@ -43,7 +43,9 @@ def differences(committed: Sequence[Cell], run: Sequence[Cell]) -> list[str]:
 
 
 def changed_lines(before: Cell, after: Cell) -> Iterator[str]:
-    lines = unified_diff(shown(before), shown(after), "committed", "run", lineterm="", n=0)
+    lines = unified_diff(
+        shown(before), shown(after), "committed", "run", lineterm="", n=0
+    )
     return (line for line in lines if not line.startswith("@@"))
 
 
@@ -77,10 +79,15 @@ def html_text(html: str) -> str:
 
 
 def table_text(table: Tag) -> str:
-    rows = [[cell.get_text(" ", strip=True) for cell in row(["th", "td"])] for row in table("tr")]
+    rows = [
+        [cell.get_text(" ", strip=True) for cell in row(["th", "td"])]
+        for row in table("tr")
+    ]
     header = rows[0] if rows else []
     timed = {column for column, name in enumerate(header) if TIME_COLUMN.search(name)}
-    kept = ([cell for column, cell in enumerate(row) if column not in timed] for row in rows)
+    kept = (
+        [cell for column, cell in enumerate(row) if column not in timed] for row in rows
+    )
     return "\n" + "\n".join(map(" | ".join, kept)) + "\n"
 
 
@@ -96,5 +103,7 @@ def changed_pictures(before: Cell, after: Cell) -> Iterator[str]:
 def pictures(cell: Cell) -> list[Any]:
     encoded = (output.get("data", {}).get("image/png") for output in cell["outputs"])
     return [
-        image.imread(BytesIO(base64.b64decode("".join(content)))) for content in encoded if content
+        image.imread(BytesIO(base64.b64decode("".join(content))))
+        for content in encoded
+        if content
     ]

@@ -53,7 +53,10 @@ def test_what_it_copies_is_there_and_is_not_ignored(source: str) -> None:
 
 
 def test_it_copies_all_that_the_wheel_is_made_of() -> None:
-    project, wheel = PROJECT["project"], PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+    project, wheel = (
+        PROJECT["project"],
+        PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"],
+    )
     needed = [
         *wheel["packages"],
         *wheel["force-include"],
@@ -61,7 +64,10 @@ def test_it_copies_all_that_the_wheel_is_made_of() -> None:
         *project["license-files"],
     ]
     assert {*needed, "pyproject.toml", "constraints.txt"} == set(SOURCES)
-    for *sources, target in COPIES:  # a file keeps its name in a folder, a folder is named in full
+    for (
+        *sources,
+        target,
+    ) in COPIES:  # a file keeps its name in a folder, a folder is named in full
         for source in sources:
             place = target + source if target.endswith("/") else target
             assert place == f"/opt/kg2rag/{source}"
@@ -79,7 +85,8 @@ def test_the_extras_exist_and_versions_are_those_tested_together() -> None:
     assert set(extras.split(",")) <= set(PROJECT["project"]["optional-dependencies"])
     assert "--constraint /opt/kg2rag/constraints.txt" in install
     assert any(
-        line.startswith("torch==") for line in (ROOT / "constraints.txt").read_text().splitlines()
+        line.startswith("torch==")
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
     )
 
 

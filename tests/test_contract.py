@@ -48,11 +48,15 @@ def test_the_system_keeps_the_contract(name: str) -> None:
 def test_only_known_systems_are_excused_and_each_says_why() -> None:
     assert set(EXCUSED) <= set(systems.names())
     assert all(
-        len(reason.split()) >= 4 for excuses in EXCUSED.values() for reason in excuses.values()
+        len(reason.split()) >= 4
+        for excuses in EXCUSED.values()
+        for reason in excuses.values()
     )
 
 
 def test_another_process_with_another_hash_seed_ranks_alike() -> None:
     built = systems.build_all(knowledge_bases()[FIRST])
-    found = {name: system.retrieve_batch(queries(), K) for name, system in built.items()}
+    found = {
+        name: system.retrieve_batch(queries(), K) for name, system in built.items()
+    }
     assert list(differing(built, found, queries(), K)) == []

@@ -51,7 +51,9 @@ class Example:
     ) -> str:
         """The name under which the page's line enters its class."""
         ((name, place),) = eval(f"{{{self.line}}}").items()
-        monkeypatch.setitem(sys.modules, place.partition(":")[0], self.loaded(folder, monkeypatch))
+        monkeypatch.setitem(
+            sys.modules, place.partition(":")[0], self.loaded(folder, monkeypatch)
+        )
         monkeypatch.setitem(registry.entries, name, place)
         return str(name)
 
@@ -94,13 +96,19 @@ def test_the_strategy_finds_pages_by_title_and_explains_their_scores(
     assert "= 1 (share)" in str(found.explain())
 
 
-def test_the_strategy_is_compared_like_any_other(strategy: str, kb: KnowledgeBase) -> None:
+def test_the_strategy_is_compared_like_any_other(
+    strategy: str, kb: KnowledgeBase
+) -> None:
     data = kg2rag.load("bundled", limit=20)
-    result = kg2rag.compare(systems.build_all(kb, ["bm25", strategy]), data, metrics=["recall@5"])
+    result = kg2rag.compare(
+        systems.build_all(kb, ["bm25", strategy]), data, metrics=["recall@5"]
+    )
     assert list(result.scores["system"]) == ["bm25", "title_match"]
 
 
-def test_the_strategy_refuses_impossible_settings(strategy: str, kb: KnowledgeBase) -> None:
+def test_the_strategy_refuses_impossible_settings(
+    strategy: str, kb: KnowledgeBase
+) -> None:
     with pytest.raises(ValueError, match="min_share"):
         systems.build(strategy, kb, min_share=0.0)
 
@@ -113,7 +121,9 @@ def test_the_reranker_is_known_by_its_line(
     assert repr(system).endswith("Rerank(reranker=LongWords(length=5), depth=100)")
     # "framework" and "fastapi" count, 9 + 7 letters; fastapi-1's text has both or its title has the
     # second
-    assert system.retrieve("is fastapi a web framework", k=1).hit(1).score_parts["reranker"] in (
+    assert system.retrieve("is fastapi a web framework", k=1).hit(1).score_parts[
+        "reranker"
+    ] in (
         1.0,
         9 / 16,
         7 / 16,
@@ -124,7 +134,9 @@ def test_the_linker_is_known_by_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kb: KnowledgeBase
 ) -> None:
     LINKER.registered(linking.LINKERS, tmp_path, monkeypatch)
-    two_words = next(name for name in kb.graph.names if re.fullmatch(r"[A-Z]\w+ [A-Z]\w+", name))
+    two_words = next(
+        name for name in kb.graph.names if re.fullmatch(r"[A-Z]\w+ [A-Z]\w+", name)
+    )
     first, second = two_words.split()
     text = f"Who is {first[0]}. {second}?"
     [[link]] = linking.of("initials", kb).link_batch([Query("1", text)])

@@ -28,7 +28,9 @@ TESTED_APART = {"docs/documents.md", "docs/extending.md"}
 
 
 def examples(page: str) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    return re.findall(
+        r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL
+    )
 
 
 def test_every_page_with_an_example_is_run() -> None:
@@ -38,7 +40,9 @@ def test_every_page_with_an_example_is_run() -> None:
         ROOT / "data" / "bundled" / "README.md",
     ]
     with_examples = {
-        page.relative_to(ROOT).as_posix() for page in pages if examples(str(page.relative_to(ROOT)))
+        page.relative_to(ROOT).as_posix()
+        for page in pages
+        if examples(str(page.relative_to(ROOT)))
     }
     assert with_examples == {*PAGES, *TESTED_APART}
 
@@ -75,7 +79,9 @@ def test_no_command_or_page_names_a_file_of_data_that_a_clone_lacks() -> None:
         *ROOT.glob("docs/**/*.md"),
         *ROOT.glob("docs/site/*.py"),
     ]:
-        for place in re.findall(r"(?<![\w/])data/[\w./-]+\w", page.read_text(encoding="utf-8")):
+        for place in re.findall(
+            r"(?<![\w/])data/[\w./-]+\w", page.read_text(encoding="utf-8")
+        ):
             ours = (
                 place.startswith(("data/bundled", "data/docs_questions.csv"))
                 and (ROOT / place).exists()

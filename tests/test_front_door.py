@@ -18,7 +18,10 @@ TEXTS = {
 
 def letters(texts):
     return np.array(
-        [[text.lower().count(chr(97 + at)) + 0.01 for at in range(26)] for text in texts]
+        [
+            [text.lower().count(chr(97 + at)) + 0.01 for at in range(26)]
+            for text in texts
+        ]
     )
 
 
@@ -31,7 +34,10 @@ def _store(tmp_path, monkeypatch):
 def data():
     return kg2rag.from_frames(
         TEXTS,
-        [{"question": "Who wrote notes?", "gold": "a"}, {"question": "Which river?", "gold": "c"}],
+        [
+            {"question": "Who wrote notes?", "gold": "a"},
+            {"question": "Which river?", "gold": "c"},
+        ],
     )
 
 
@@ -50,7 +56,13 @@ def test_systems_may_be_a_list_names_or_one(kb, data):
         fuse(Dense(kb), BM25(kb)),
         "low=bm25(k1=0.1)",
     ]
-    assert compare(names, data).systems == ["bm25", "dense", "bm25-Rerank", "dense+bm25", "low"]
+    assert compare(names, data).systems == [
+        "bm25",
+        "dense",
+        "bm25-Rerank",
+        "dense+bm25",
+        "low",
+    ]
     with pytest.raises(ValueError, match="'bm25'"):
         compare([BM25(kb), BM25(kb, k1=0.5)], data)
     with pytest.raises(TypeError, match="data"):
@@ -58,7 +70,9 @@ def test_systems_may_be_a_list_names_or_one(kb, data):
 
 
 def test_results_are_indexed_by_metric_or_system(kb, data):
-    result = compare(["bm25", BM25(kb) >> BiEncoder(kb)], data, metrics=["recall@1", "mrr@5"])
+    result = compare(
+        ["bm25", BM25(kb) >> BiEncoder(kb)], data, metrics=["recall@1", "mrr@5"]
+    )
     assert result["recall@1"].index.tolist() == ["bm25", "bm25-Rerank"]
     assert result["bm25"]["mrr@5"] == result["mrr@5"]["bm25"]
     with pytest.raises(KeyError, match=r"recall@1, mrr@5"):
@@ -77,10 +91,12 @@ def test_a_function_or_a_model_reranks(kb, reranker):
 
 
 def test_a_reranker_follows_by_itself_and_by_name(kb):
-    assert repr(Dense(kb) >> BiEncoder(kb)) == repr(Dense(kb) >> Rerank(kb, reranker=BiEncoder(kb)))
-    assert (fuse(Dense(kb), BM25(kb)) >> Rerank(kb) >> BiEncoder(kb)).stages[1] == Rerank(
-        kb, BiEncoder(kb)
+    assert repr(Dense(kb) >> BiEncoder(kb)) == repr(
+        Dense(kb) >> Rerank(kb, reranker=BiEncoder(kb))
     )
+    assert (fuse(Dense(kb), BM25(kb)) >> Rerank(kb) >> BiEncoder(kb)).stages[
+        1
+    ] == Rerank(kb, BiEncoder(kb))
     assert Rerank(kb, reranker="bi-encoder") == Rerank(kb, BiEncoder(kb))
     with pytest.raises(TypeError, match=r"Rerank\(kb, reranker="):
         Dense(kb) >> Predicting()
@@ -104,7 +120,8 @@ def test_a_passage_needs_an_id_and_a_text_and_a_hit_has_them():
 
 
 @pytest.mark.parametrize(
-    "corpus", [["Ada wrote.", "Bells ring."], [{"text": "Ada wrote."}, {"text": "Bells ring."}]]
+    "corpus",
+    [["Ada wrote.", "Bells ring."], [{"text": "Ada wrote."}, {"text": "Bells ring."}]],
 )
 def test_a_question_needs_no_data_set(corpus):
     kb = KnowledgeBase.build(corpus, embedder=letters)
@@ -117,14 +134,21 @@ def test_a_question_needs_no_data_set(corpus):
 
 def test_metadata_filter_a_question():
     frame = pd.DataFrame(
-        {"text": ["Ada wrote.", "Ada schrieb.", "Ada sang."], "lang": ["en", "de", "en"]}
+        {
+            "text": ["Ada wrote.", "Ada schrieb.", "Ada sang."],
+            "lang": ["en", "de", "en"],
+        }
     )
     kb = KnowledgeBase.build(frame, embedder=letters)
     assert set(kb.retrieve("Ada", where={"lang": "en"}).passage_ids) == {"0", "2"}
-    assert kb.retrieve("Ada", where={"lang": "de"}, system="hybrid").passage_ids == ["1"]
+    assert kb.retrieve("Ada", where={"lang": "de"}, system="hybrid").passage_ids == [
+        "1"
+    ]
 
 
 def test_a_graph_of_ones_own_is_used_by_the_recommended_system():
-    kb = KnowledgeBase.build(TEXTS, embedder=letters, graph=[("Ada", "worked with", "Charles")])
+    kb = KnowledgeBase.build(
+        TEXTS, embedder=letters, graph=[("Ada", "worked with", "Charles")]
+    )
     assert len(kb.retrieve("Who worked with Ada?")) == 3
     assert kb.counts["graph reads"] > 0

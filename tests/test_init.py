@@ -52,9 +52,7 @@ def test_building_a_knowledge_base_object_loads_no_torch() -> None:
 
 
 def test_a_comparison_by_words_loads_no_torch() -> None:
-    code = (
-        "import kg2rag; data = kg2rag.load('bundled'); kb = kg2rag.KnowledgeBase.build(data.corpus)"
-    )
+    code = "import kg2rag; data = kg2rag.load('bundled'); kb = kg2rag.KnowledgeBase.build(data.corpus)"
     code += "; kg2rag.compare({'bm25': kg2rag.BM25(kb)}, data)"
     assert loaded_after(code).isdisjoint({"torch", "transformers"})
 
@@ -65,7 +63,9 @@ def test_the_public_names_are_sorted_and_each_stands_once() -> None:
 
 @pytest.mark.parametrize("name", kg2rag.__all__)
 def test_every_public_name_can_be_imported(name: str) -> None:
-    named = "from_texts" if name == "from_frame" else name  # one function under two names
+    named = (
+        "from_texts" if name == "from_frame" else name
+    )  # one function under two names
     assert getattr(kg2rag, name).__name__.rpartition(".")[2] == named
 
 

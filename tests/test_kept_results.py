@@ -70,7 +70,14 @@ FEW = ("musique-100", "placebo-musique-100", "docs", "e5-musique-100")
 
 @pytest.mark.parametrize(
     "name",
-    [*FEW, *(pytest.param(name, marks=pytest.mark.full) for name in KEPT if name not in FEW)],
+    [
+        *FEW,
+        *(
+            pytest.param(name, marks=pytest.mark.full)
+            for name in KEPT
+            if name not in FEW
+        ),
+    ],
 )
 def test_the_table_follows_from_the_scores_of_the_questions(name: str) -> None:
     config, per_query = config_of(name), per_query_of(name)
@@ -80,7 +87,8 @@ def test_the_table_follows_from_the_scores_of_the_questions(name: str) -> None:
     table = score_table(per_query, metrics, str(config["baseline"]), per_seed=per_seed)
     made = StringIO(table.to_csv(index=False, float_format="%.6f"))
     found, kept = (
-        pd.read_csv(source, dtype=str) for source in (made, RESULTS / name / "scores.csv")
+        pd.read_csv(source, dtype=str)
+        for source in (made, RESULTS / name / "scores.csv")
     )
     # Scores of several seeds are kept to six decimals, so their deviation may differ in the sixth.
     assert found.pop("seed_sd").astype(float).tolist() == pytest.approx(
@@ -90,7 +98,9 @@ def test_the_table_follows_from_the_scores_of_the_questions(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_each_system_has_its_run_and_the_configuration_says_what_it_depends_on(name: str) -> None:
+def test_each_system_has_its_run_and_the_configuration_says_what_it_depends_on(
+    name: str,
+) -> None:
     config = config_of(name)
     runs = {name_of(file) for file in (RESULTS / name / "runs").iterdir()}
     assert runs == set(config["systems"])  # type: ignore[call-overload]
@@ -101,7 +111,9 @@ def test_each_system_has_its_run_and_the_configuration_says_what_it_depends_on(n
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_what_is_kept_was_made_from_a_commit_and_has_the_run_of_every_question(name: str) -> None:
+def test_what_is_kept_was_made_from_a_commit_and_has_the_run_of_every_question(
+    name: str,
+) -> None:
     commit, kept = config_of(name)["commit"], kg2rag.Comparison.load(RESULTS / name)
     assert isinstance(commit, dict)
     assert (len(commit["id"]), commit["changed"]) == (40, False)
@@ -111,7 +123,9 @@ def test_what_is_kept_was_made_from_a_commit_and_has_the_run_of_every_question(n
         assert any(len(one) for one in run)
 
 
-def test_nothing_is_kept_but_comparisons_with_their_runs_and_what_one_command_writes() -> None:
+def test_nothing_is_kept_but_comparisons_with_their_runs_and_what_one_command_writes() -> (
+    None
+):
     written = {"ledger.csv", "costs", "domains", "peers", "scale", "sweep-kg2rag-train"}
     assert {file.name for file in RESULTS.iterdir()} <= {*KEPT, *written}
     tables = [
@@ -133,13 +147,24 @@ def test_headline_numbers_are_of_float32(name: str) -> None:
 @pytest.mark.realdata
 @pytest.mark.parametrize(
     "name",
-    [*IN_CI, *(pytest.param(name, marks=pytest.mark.full) for name in KEPT if name not in IN_CI)],
+    [
+        *IN_CI,
+        *(
+            pytest.param(name, marks=pytest.mark.full)
+            for name in KEPT
+            if name not in IN_CI
+        ),
+    ],
 )
-def test_the_scores_follow_from_the_runs_and_the_gold(name: str, shared_data: Path) -> None:
+def test_the_scores_follow_from_the_runs_and_the_gold(
+    name: str, shared_data: Path
+) -> None:
     config, per_query = config_of(name), per_query_of(name)
     data = loaded(config, name, shared_data)
     once = set(per_query["system"]) - set(config["seeds"])  # type: ignore[call-overload]
-    for system, rows in per_query[per_query["system"].isin(once)].groupby("system", sort=False):
+    for system, rows in per_query[per_query["system"].isin(once)].groupby(
+        "system", sort=False
+    ):
         (file,) = (RESULTS / name / "runs").glob(f"{system}.trec.*")
         run = Recorded.of(file, data.corpus)
         answered = frozenset(query.id for query in data.queries) - set(run.run)
@@ -151,7 +176,9 @@ def test_the_scores_follow_from_the_runs_and_the_gold(name: str, shared_data: Pa
             for name in rows.columns
             if name not in ABOUT and (counted or not name.endswith("tokens"))
         ]
-        scores = evaluate(run.retrieve_batch(data.queries, 20), data, metrics, name=str(system))
+        scores = evaluate(
+            run.retrieve_batch(data.queries, 20), data, metrics, name=str(system)
+        )
         kept = rows.set_index("query_id")[metrics]
         pd.testing.assert_frame_equal(
             scores, kept, check_index_type=False, check_dtype=False, rtol=0, atol=1e-12
@@ -162,14 +189,16 @@ def loaded(config: dict[str, object], name: str, shared_data: Path) -> QADataset
     about = config["data"]
     assert isinstance(about, dict)
     source = about["source"]
-    command = tomllib.loads((RESULTS.parent / "kept.toml").read_text(encoding="utf-8"))[name][
-        "command"
-    ]
+    command = tomllib.loads((RESULTS.parent / "kept.toml").read_text(encoding="utf-8"))[
+        name
+    ]["command"]
     folder = shared_data / command.split("--path DATA/")[1].split()[0]
     if name.startswith("blind-") and not folder.exists():
         pytest.skip("eval/blind.py and eval/blind_code.py make these sets")
     chosen = {
-        option: source[option] for option in ("split", "setting", "passages") if source.get(option)
+        option: source[option]
+        for option in ("split", "setting", "passages")
+        if source.get(option)
     }
     data = kg2rag.load(source["loader"], path=folder, **chosen)
     assert data.corpus.fingerprint == about["corpus_fingerprint"]

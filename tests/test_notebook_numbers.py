@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
-NO_PROSE = re.compile(r"`[^`]*`|\]\([^)]*\)|\b(?:19|20)\d\d\b", re.DOTALL)  # code, addresses, years
+NO_PROSE = re.compile(
+    r"`[^`]*`|\]\([^)]*\)|\b(?:19|20)\d\d\b", re.DOTALL
+)  # code, addresses, years
 NUMBER = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d*\.\d+|\d+)(?![\w]|\.\d)")
 SHOWN = ("text/plain", "text/html", "text/markdown")
 SMALL = 20
@@ -20,7 +22,9 @@ SMALL = 20
 def unseen(cells: list[dict[str, Any]]) -> list[str]:
     """The numbers of the text that no code or output holds, in fractions or per cent."""
     seen = {value(found) for cell in cells for found in NUMBER.findall(shown(cell))}
-    prose = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    prose = "\n".join(
+        "".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"
+    )
     wanted = NUMBER.findall(NO_PROSE.sub(" ", prose))
     return [
         number
@@ -36,7 +40,8 @@ def shown(cell: dict[str, Any]) -> str:
     for output in cell["outputs"]:
         texts += ["".join(output.get("text", ""))]
         texts += [
-            re.sub("<[^>]+>", " ", "".join(output.get("data", {}).get(kind, ""))) for kind in SHOWN
+            re.sub("<[^>]+>", " ", "".join(output.get("data", {}).get(kind, "")))
+            for kind in SHOWN
         ]
     return "\n".join(texts)
 
@@ -51,7 +56,9 @@ def small(number: str) -> bool:
 
 def equal(number: str, other: float) -> bool:
     decimals = len(number.partition(".")[2])
-    return any(abs(round(one, decimals) - value(number)) < 1e-9 for one in (other, 100 * other))
+    return any(
+        abs(round(one, decimals) - value(number)) < 1e-9 for one in (other, 100 * other)
+    )
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)

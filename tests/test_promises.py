@@ -19,7 +19,9 @@ ROOT = Path(__file__).parents[1]
 PAGES: dict[str, dict[str, list[str] | str]] = tomllib.loads(
     (ROOT / "tests" / "promises.toml").read_text()
 )["pages"]
-DEPARTURES = tomllib.loads((ROOT / "eval" / "differences.toml").read_text(encoding="utf-8"))
+DEPARTURES = tomllib.loads(
+    (ROOT / "eval" / "differences.toml").read_text(encoding="utf-8")
+)
 OF_NUMBERS = "## Numbers\n"  # prose, whose numbers have tests of their own
 PICKLING = {"kg2rag/testing/promises.py", "kg2rag/testing/trial.py"}
 
@@ -27,9 +29,14 @@ PICKLING = {"kg2rag/testing/promises.py", "kg2rag/testing/trial.py"}
 @cache
 def known_tests() -> frozenset[str]:
     """The tests of `make test`: those without the mark `full`."""
-    trees = [ast.parse(path.read_bytes()) for path in (ROOT / "tests").rglob("test_*.py")]
+    trees = [
+        ast.parse(path.read_bytes()) for path in (ROOT / "tests").rglob("test_*.py")
+    ]
     functions = (
-        node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
+        node
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
     )
     return frozenset(
         function.name
@@ -55,8 +62,12 @@ def test_every_item_is_held_by_tests_that_exist(page: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", [name for name in DEPARTURES if name != "about"])
-def test_every_departure_from_a_design_is_held_by_a_test_that_exists(strategy: str) -> None:
-    assert [test for *_, test in DEPARTURES[strategy] if test not in known_tests()] == []
+def test_every_departure_from_a_design_is_held_by_a_test_that_exists(
+    strategy: str,
+) -> None:
+    assert [
+        test for *_, test in DEPARTURES[strategy] if test not in known_tests()
+    ] == []
 
 
 def test_pickle_is_used_only_between_our_processes() -> None:
@@ -65,10 +76,14 @@ def test_pickle_is_used_only_between_our_processes() -> None:
         for path in (ROOT / "kg2rag").rglob("*.py")
     }
     assert {
-        name for name, text in files.items() if re.search(r"\bpickle\b\.load|import pickle", text)
+        name
+        for name, text in files.items()
+        if re.search(r"\bpickle\b\.load|import pickle", text)
     } <= PICKLING
     assert [
-        name for name, text in files.items() if "allow_pickle=True" in text or "joblib.load" in text
+        name
+        for name, text in files.items()
+        if "allow_pickle=True" in text or "joblib.load" in text
     ] == []
 
 
@@ -101,7 +116,9 @@ def test_unreadable_files_do_not_end_a_folder_and_are_listed(folder: Path) -> No
     (folder / "paper.pdf").write_bytes(b"%PDF-1.4 no PDF")
     (folder / "gone.md").symlink_to("nowhere")
     (folder / "table.csv").write_text('id,text\n1,"never closed\n')
-    Path(os.fsdecode(bytes(folder) + b"/na\xffme.md")).write_text("Grace Hopper wrote a compiler.")
+    Path(os.fsdecode(bytes(folder) + b"/na\xffme.md")).write_text(
+        "Grace Hopper wrote a compiler."
+    )
     os.mkfifo(folder / "pipe.md")
     documents = kg2rag.from_folder(folder)
     assert "Ada Lovelace wrote the first program." in " ".join(
@@ -114,7 +131,9 @@ def test_unreadable_files_do_not_end_a_folder_and_are_listed(folder: Path) -> No
 def test_links_out_of_a_folder_are_not_followed(folder: Path) -> None:
     (folder.parent / "secret.md").write_text("The engine is hidden in the cellar.")
     (folder.parent / "elsewhere").mkdir()
-    (folder.parent / "elsewhere" / "deep.md").write_text("The engine is hidden in the cellar.")
+    (folder.parent / "elsewhere" / "deep.md").write_text(
+        "The engine is hidden in the cellar."
+    )
     (folder / "link.md").symlink_to(folder.parent / "secret.md")
     (folder / "environment.txt").symlink_to("/proc/self/environ")
     (folder / "inner").symlink_to(folder.parent / "elsewhere")
@@ -122,7 +141,9 @@ def test_links_out_of_a_folder_are_not_followed(folder: Path) -> None:
 
 
 def test_files_that_kg2rag_wrote_are_no_documents(folder: Path) -> None:
-    write_output(folder / "questions.jsonl", "questions", b'{"question": "Who wrote?"}\n')
+    write_output(
+        folder / "questions.jsonl", "questions", b'{"question": "Who wrote?"}\n'
+    )
     write_output(
         folder / "reports" / "report.html",
         "comparison",

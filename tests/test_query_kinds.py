@@ -21,11 +21,18 @@ def test_the_rules_recognise_nine_of_ten_queries_of_each_kind_also_of_those_held
         labelled["kind"].isin(["conceptual", "identifier", "relationship"])
     ]
     meant = labelled["means"][labelled["means"] != ""]  # of those that are misspelt
-    TrigramIndex.write(tmp_path, [*kg2rag.load("bundled").corpus.contents, *spelt_well, *meant])
+    TrigramIndex.write(
+        tmp_path, [*kg2rag.load("bundled").corpus.contents, *spelt_well, *meant]
+    )
     queries = [kg2rag.Query(str(at), text) for at, text in enumerate(labelled["query"])]
     found = [
-        analysis.query_type for analysis in RuleAnalyser(TrigramIndex(tmp_path)).analyse(queries)
+        analysis.query_type
+        for analysis in RuleAnalyser(TrigramIndex(tmp_path)).analyse(queries)
     ]
-    right = (labelled["kind"] == found).groupby([labelled["split"], labelled["kind"]]).mean()
+    right = (
+        (labelled["kind"] == found)
+        .groupby([labelled["split"], labelled["kind"]])
+        .mean()
+    )
     assert len(right) == 10
     assert right.min() > 0.9

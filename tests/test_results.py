@@ -28,8 +28,12 @@ def kept() -> dict[str, studies.Study]:
 
 def test_a_kept_comparison_has_the_command_that_makes_it(tmp_path: Path) -> None:
     data = kg2rag.load("bundled", limit=2)
-    options = kg2rag.evaluation.CompareOptions(command="kg2rag DATA bundled", progress=False)
-    kg2rag.compare(["bm25"], data, metrics=["recall@5"], folder=tmp_path / "made", options=options)
+    options = kg2rag.evaluation.CompareOptions(
+        command="kg2rag DATA bundled", progress=False
+    )
+    kg2rag.compare(
+        ["bm25"], data, metrics=["recall@5"], folder=tmp_path / "made", options=options
+    )
     command = "kg2rag compare bundled \\\n  --systems bm25"
     remake.keep(tmp_path / "made", tmp_path / "kept", tmp_path, command)
     assert (
@@ -50,8 +54,12 @@ def test_a_comparison_without_its_data_is_named_and_the_others_are_made_once(
     assert set(failures) == {"absent", "wrong"}
     assert "nowhere" in failures["absent"]
     assert "nothing" in failures["wrong"]
-    monkeypatch.setattr(remake, "run", None)  # a comparison that was made is not made again
-    assert remake.make({"bundled": commands["bundled"]}, tmp_path, tmp_path / "work") == {}
+    monkeypatch.setattr(
+        remake, "run", None
+    )  # a comparison that was made is not made again
+    assert (
+        remake.make({"bundled": commands["bundled"]}, tmp_path, tmp_path / "work") == {}
+    )
 
 
 def test_blind_sets_are_remade_only_by_name() -> None:
@@ -64,7 +72,8 @@ def test_a_comparison_that_older_code_made_is_named_with_its_systems(
 ) -> None:
     older = kept["musique-100"]
     code = {
-        name: system_code(parameters) for name, parameters in older.config["parameters"].items()
+        name: system_code(parameters)
+        for name, parameters in older.config["parameters"].items()
     }
     today = SimpleNamespace(config={**older.config, CODE: code}, about=older.about)
     changed = SimpleNamespace(
@@ -76,9 +85,13 @@ def test_a_comparison_that_older_code_made_is_named_with_its_systems(
     }
 
 
-def test_every_page_of_the_results_is_as_it_is_written(kept: dict[str, studies.Study]) -> None:
+def test_every_page_of_the_results_is_as_it_is_written(
+    kept: dict[str, studies.Study],
+) -> None:
     made = {name: text.rstrip("\n") + "\n" for name, text in pages.pages(kept).items()}
-    there = {file.name: file.read_text(encoding="utf-8") for file in pages.OUT.glob("*.md")}
+    there = {
+        file.name: file.read_text(encoding="utf-8") for file in pages.OUT.glob("*.md")
+    }
     assert there.keys() == made.keys()
     # otherwise: python eval/pages.py
     assert [name for name in made if made[name] != there[name]] == []
@@ -86,7 +99,9 @@ def test_every_page_of_the_results_is_as_it_is_written(kept: dict[str, studies.S
 
 def test_the_readme_has_the_headline_table(kept: dict[str, studies.Study]) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert pages.with_block(text, pages.headline(kept)) == text  # otherwise: python eval/pages.py
+    assert (
+        pages.with_block(text, pages.headline(kept)) == text
+    )  # otherwise: python eval/pages.py
     with pytest.raises(ValueError, match="README"):
         pages.with_block("no comments", "")
 
@@ -115,10 +130,14 @@ def test_every_name_of_ours_on_that_page_exists(strategy: str) -> None:
         "kb",
         "kg2rag",
     }
-    assert [ours for _, ours, _ in words.rows if re.split(r"[.(]", ours)[0] not in known] == []
+    assert [
+        ours for _, ours, _ in words.rows if re.split(r"[.(]", ours)[0] not in known
+    ] == []
 
 
-def test_every_kept_comparison_says_what_made_it(kept: dict[str, studies.Study]) -> None:
+def test_every_kept_comparison_says_what_made_it(
+    kept: dict[str, studies.Study],
+) -> None:
     for name, study in kept.items():
         assert study.about["command"].lstrip().startswith("kg2rag compare"), name
         assert not {

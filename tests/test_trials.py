@@ -35,7 +35,9 @@ def test_a_few_trials_run_and_find_nothing() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_trial_tells_what_it_found_and_what_it_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_tells_what_it_found_and_what_it_cost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.syspath_prepend(PROGRAM)
     harness = importlib.import_module("harness")
 
@@ -51,6 +53,7 @@ def test_a_trial_tells_what_it_found_and_what_it_cost(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(harness, "SECONDS", 1)
     found = [
-        harness.judge(harness.Trial("", "", run))[0] for run in (touch, spin, fail, lambda: None)
+        harness.judge(harness.Trial("", "", run))[0]
+        for run in (touch, spin, fail, lambda: None)
     ]
     assert found == [harness.TOUCHED, harness.HEAVY, harness.CRASH, ""]

@@ -32,17 +32,22 @@ def test_what_was_chosen_names_a_system_its_questions_and_the_variants() -> None
 
 
 @pytest.mark.parametrize(
-    ("system", "number"), [("graph_augmented", "depth"), ("confidence_gated", "passage_score")]
+    ("system", "number"),
+    [("graph_augmented", "depth"), ("confidence_gated", "passage_score")],
 )
 def test_numbers_that_were_chosen_while_scores_on_reported_sets_were_known_carry_their_mark(
     system: str, number: str
 ) -> None:
     (row,) = (
-        row for row in studies.register() if row.system == system and row.what.startswith(number)
+        row
+        for row in studies.register()
+        if row.system == system and row.what.startswith(number)
     )
     assert (row.kind, row.variants) == ("known", 10)
     declared = [
-        study for study in studies.read().values() if study.folder.name.endswith(tuple(row.sets))
+        study
+        for study in studies.read().values()
+        if study.folder.name.endswith(tuple(row.sets))
     ]
     compared = [study for study in declared if system in study.config["systems"]]
     assert compared

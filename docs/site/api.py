@@ -11,7 +11,9 @@ from pkgutil import resolve_name
 
 import kg2rag
 
-_NAME = re.compile(r"^from \.(?P<module>[\w.]*) import (\w+) as (?P<name>\w+)$", re.MULTILINE)
+_NAME = re.compile(
+    r"^from \.(?P<module>[\w.]*) import (\w+) as (?P<name>\w+)$", re.MULTILINE
+)
 ROOMS: Mapping[str, str] = {
     "retrievers": "Strategies, stages, fusion, linkers and rerankers",
     "evaluation": "Comparisons, diagnosis and graphs against their questions",
@@ -37,15 +39,22 @@ def pages() -> dict[str, str]:
         rooms[found["module"].split(".")[0]].append(found["name"])
     rooms["testing"] = ["testing.check_retriever"]
     if set(rooms) != set(ROOMS):
-        raise ValueError(f"A room has no title here: {', '.join(set(rooms) ^ set(ROOMS))}.")
-    made = {f"api/{room}.md": page(room, sorted(rooms[room], key=str.lower)) for room in ROOMS}
+        raise ValueError(
+            f"A room has no title here: {', '.join(set(rooms) ^ set(ROOMS))}."
+        )
+    made = {
+        f"api/{room}.md": page(room, sorted(rooms[room], key=str.lower))
+        for room in ROOMS
+    }
     return made | {"api/index.md": index()}
 
 
 def page(room: str, names: list[str]) -> str:
     """The reference of one room."""
     head = [f"# {room}", "", f"{ROOMS[room]}.", "", "```{eval-rst}"]
-    return "\n".join([*head, *(line for name in names for line in directive(name)), "```", ""])
+    return "\n".join(
+        [*head, *(line for name in names for line in directive(name)), "```", ""]
+    )
 
 
 def directive(name: str) -> list[str]:
@@ -55,9 +64,19 @@ def directive(name: str) -> list[str]:
         options = ["   :members:"]
         if name == "plots":
             options += ["   :imported-members:", "   :no-index:"]
-        return [f".. rubric:: kg2rag.{name}", "", f".. automodule:: {thing.__name__}", *options, ""]
+        return [
+            f".. rubric:: kg2rag.{name}",
+            "",
+            f".. automodule:: {thing.__name__}",
+            *options,
+            "",
+        ]
     kind = "class" if isclass(thing) else "function"
-    return [f".. auto{kind}:: kg2rag.{name}", *(["   :members:"] if kind == "class" else []), ""]
+    return [
+        f".. auto{kind}:: kg2rag.{name}",
+        *(["   :members:"] if kind == "class" else []),
+        "",
+    ]
 
 
 def index() -> str:
@@ -69,6 +88,7 @@ def index() -> str:
         "",
     ]
     lines += [
-        f"- [{room}]({room}.md): {title[0].lower()}{title[1:]}." for room, title in ROOMS.items()
+        f"- [{room}]({room}.md): {title[0].lower()}{title[1:]}."
+        for room, title in ROOMS.items()
     ]
     return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *ROOMS, "```", ""])

@@ -14,7 +14,14 @@ from pathlib import Path
 
 SITE = Path(__file__).resolve().parent
 ROOT = SITE.parent.parent
-PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff", "LICENSE")
+PAGES = (
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CITATION.cff",
+    "LICENSE",
+)
 FOLDERS = {
     "docs": ("*.md", "*.png"),
     "docs/decisions": ("*.md",),
@@ -51,7 +58,9 @@ def assemble(source: Path) -> Path:
 
     made = {**api.pages(), **strategies.pages()}
     wanted = {source / name: text.encode() for name, text in made.items()}
-    wanted |= {source / file.relative_to(base): file.read_bytes() for base, file in files()}
+    wanted |= {
+        source / file.relative_to(base): file.read_bytes() for base, file in files()
+    }
     for file in source.rglob("*"):
         if file.is_file() and file not in wanted:
             file.unlink()
@@ -66,10 +75,16 @@ def files() -> Iterator[tuple[Path, Path]]:
     """The files that are taken as they are, each with the folder that its place is relative to."""
     yield from ((ROOT, ROOT / name) for name in PAGES)
     yield from (
-        (SITE, file) for pattern in ("*.md", "*.svg", "*.png") for file in SITE.glob(pattern)
+        (SITE, file)
+        for pattern in ("*.md", "*.svg", "*.png")
+        for file in SITE.glob(pattern)
     )
     for folder, patterns in FOLDERS.items():
-        yield from ((ROOT, file) for pattern in patterns for file in (ROOT / folder).glob(pattern))
+        yield from (
+            (ROOT, file)
+            for pattern in patterns
+            for file in (ROOT / folder).glob(pattern)
+        )
 
 
 if __name__ == "__main__":

@@ -25,7 +25,9 @@ suppress_warnings = [
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
-nb_execution_mode = "off"  # notebooks are committed with their outputs, which `make test` compares
+nb_execution_mode = (
+    "off"  # notebooks are committed with their outputs, which `make test` compares
+)
 nb_merge_streams = True
 
 autodoc_member_order = "bysource"
@@ -42,13 +44,16 @@ html_static_path = [str(Path(__file__).parent / "_static")]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars: dict[str, list[str]] = {page: [] for page in ("index", "quickstart", "concepts")}
+html_sidebars: dict[str, list[str]] = {
+    page: [] for page in ("index", "quickstart", "concepts")
+}
 html_theme_options = {
     "show_prev_next": False,
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "secondary_sidebar_items": {
-        page: ["page-toc"] for page in ("docs/*", "api/*", "README", "quickstart", "concepts")
+        page: ["page-toc"]
+        for page in ("docs/*", "api/*", "README", "quickstart", "concepts")
     },
     "header_links_before_dropdown": 8,
     "footer_start": ["copyright"],

@@ -42,7 +42,9 @@ def meaning(entry: Parameter) -> tuple[str, str]:
 def prose(text: str) -> str:
     """Paragraphs, lists and references of a docstring as Markdown."""
     lines = list(_separated(cleandoc(text).splitlines()))
-    return "\n".join(line if line.startswith(">>>") else _escaped(line) for line in lines)
+    return "\n".join(
+        line if line.startswith(">>>") else _escaped(line) for line in lines
+    )
 
 
 def restructured(lines: list[str]) -> list[str]:
@@ -71,7 +73,8 @@ def _fields(section: str, entries: dict[str, str]) -> Iterator[str]:
     yield ""
     if section in ("Returns", "Yields"):
         texts = [
-            f"`{name}`: {text}" if name and text else name or text for name, text in entries.items()
+            f"`{name}`: {text}" if name and text else name or text
+            for name, text in entries.items()
         ]
         yield f":returns: {_escaped(' '.join(texts))}"
     elif section == "Raises":
@@ -86,7 +89,8 @@ def _fields(section: str, entries: dict[str, str]) -> Iterator[str]:
 
 def _prose(lines: list[str]) -> list[str]:
     return [
-        line if line.lstrip().startswith(">>>") else _escaped(line) for line in _separated(lines)
+        line if line.lstrip().startswith(">>>") else _escaped(line)
+        for line in _separated(lines)
     ]
 
 
@@ -104,4 +108,6 @@ def _separated(lines: Iterable[str]) -> Iterator[str]:
 def _escaped(line: str) -> str:
     """Stars, bars and trailing underscores outside of code mean themselves."""
     parts = _CODE.split(line)
-    return "".join(part if part.startswith("`") else _MARKS.sub(r"\\\1", part) for part in parts)
+    return "".join(
+        part if part.startswith("`") else _MARKS.sub(r"\\\1", part) for part in parts
+    )

@@ -38,7 +38,11 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Try first": ("hybrid", "mention_chains", "mention_ppr", "graph_augmented"),
     "Without a graph": ("bm25", "dense", "pattern", "rerank"),
     "Graph additions to a text ranking": ("vector_first", "confidence_gated"),
-    "Query expansion and fusion": ("expansion_queries", "dynamic_hybrid", "practical_graphrag"),
+    "Query expansion and fusion": (
+        "expansion_queries",
+        "dynamic_hybrid",
+        "practical_graphrag",
+    ),
     "Walks": ("linearrag", "hippo1", "hippo2"),
     "Paths and trees": ("proprag", "kg2rag", "kg2rag_official"),
     "Described entities and relations": ("lightrag", "graphrag_local"),
@@ -114,7 +118,9 @@ def parameters(name: str, builder: Callable[..., Any]) -> Iterator[str]:
     meanings: dict[str, str] = {}
     for component in (*reversed(PARTS.get(name, ())), builder):
         meanings |= listed(parsed(inspect.getdoc(component) or ""), "Parameters")
-    meaning_of = {part: text for names, text in meanings.items() for part in names.split(", ")}
+    meaning_of = {
+        part: text for names, text in meanings.items() for part in names.split(", ")
+    }
     defaults = systems.parameters(name)
     if not defaults:
         yield "None."
@@ -129,7 +135,9 @@ def parameters(name: str, builder: Callable[..., Any]) -> Iterator[str]:
 
 def measured(name: str, comparisons: Iterable[studies.Study]) -> Iterator[str]:
     """One row per kept comparison with the system under its catalogue name."""
-    rows = [result_row(name, study) for study in comparisons if name in study.recall.index]
+    rows = [
+        result_row(name, study) for study in comparisons if name in study.recall.index
+    ]
     if not rows:
         yield "No kept comparison contains this system."
         return

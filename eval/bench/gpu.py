@@ -32,7 +32,9 @@ WORDS = "river bridge castle engine canal abbey novel film director writer born 
 def main(
     device: Annotated[str, typer.Option(help="One device.")] = "cuda",
     passages: Annotated[int, typer.Option(min=1)] = 50_000,
-    batch_sizes: Annotated[str, typer.Option(help="Of sentence-transformers.")] = "32,128,512,2048",
+    batch_sizes: Annotated[
+        str, typer.Option(help="Of sentence-transformers.")
+    ] = "32,128,512,2048",
     model: Annotated[str, typer.Option()] = DEFAULT_MODEL,
 ) -> None:
     """Measure on one device."""
@@ -51,7 +53,9 @@ def main(
         network = encoder._loaded(precision)
         for size in map(int, batch_sizes.split(",")):
             network.encode(texts[:size], batch_size=size)
-            work = partial(network.encode, texts, batch_size=size, normalize_embeddings=True)
+            work = partial(
+                network.encode, texts, batch_size=size, normalize_embeddings=True
+            )
             rates = measured(work, passages, where)
             rows.append(("sentence-transformers", precision, str(size), *rates))
     best = max(rate for name, *_, rate, _ in rows if name != "kg2rag")
@@ -77,7 +81,9 @@ def main(
     Console().print(table)
 
 
-def measured(work: Callable[[], object], passages: int, device: str) -> tuple[float, float]:
+def measured(
+    work: Callable[[], object], passages: int, device: str
+) -> tuple[float, float]:
     """Passages a second, and the most gigabytes that torch held on the device (0 on a CPU)."""
     if device != CPU:
         torch.cuda.reset_peak_memory_stats(device)

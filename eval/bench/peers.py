@@ -75,11 +75,18 @@ class Hubmesh(VectorRetriever):
     @cached_property
     def planner(self) -> Planner:
         """Its graph of spaCy's names, and its store."""
-        corpus, language = self.kb.corpus, spacy.load(DependencyTriples.model, exclude=BESIDE_NAMES)
+        corpus, language = (
+            self.kb.corpus,
+            spacy.load(DependencyTriples.model, exclude=BESIDE_NAMES),
+        )
         columns = zip(corpus.ids, corpus.contents, self.kb.vectors, strict=True)
-        documents = [Document(id=id_, text=text, vector=vector) for id_, text, vector in columns]
+        documents = [
+            Document(id=id_, text=text, vector=vector) for id_, text, vector in columns
+        ]
         kg = build_entity_kg(documents, nlp=language)
-        return Planner(store=InMemoryStore.from_documents(documents), kg=kg, nlp=language)
+        return Planner(
+            store=InMemoryStore.from_documents(documents), kg=kg, nlp=language
+        )
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One query after another, as hubmesh does."""
@@ -89,12 +96,16 @@ class Hubmesh(VectorRetriever):
             for query, vector in zip(queries, vectors, strict=True)
         ]
 
-    def _ranking(self, query: Query, vector: FloatArray, k: int, ids: Sequence[str]) -> Ranking:
+    def _ranking(
+        self, query: Query, vector: FloatArray, k: int, ids: Sequence[str]
+    ) -> Ranking:
         hits = self.planner.retrieve(
             query.text, top_k=k, budget_tokens=NO_LIMIT, query_vec=vector
         ).sources
         rows = np.array([self.rows[hit.doc.id] for hit in hits], dtype=np.int64)
-        return Ranking.from_scores(query.id, rows, 1.0 / np.arange(1, len(rows) + 1), ids)
+        return Ranking.from_scores(
+            query.id, rows, 1.0 / np.arange(1, len(rows) + 1), ids
+        )
 
     @cached_property
     def rows(self) -> dict[str, int]:
@@ -128,27 +139,38 @@ class ByIgraph(HippoRAG2):
             implementation="prpack",
         )
         nodes = np.arange(self.network.vcount())
-        return [np.array(search(reset=restart.at(nodes).tolist())) for restart in restarts]
+        return [
+            np.array(search(reset=restart.at(nodes).tolist())) for restart in restarts
+        ]
 
 
 def main(
     dataset: Annotated[str, typer.Argument(help="A data set, or invented.")],
     path: Annotated[Path | None, typer.Option()] = None,
     graph: Annotated[
-        str, typer.Option(help="The source of the triples that HippoRAG 2 walks; of a data set.")
+        str,
+        typer.Option(
+            help="The source of the triples that HippoRAG 2 walks; of a data set."
+        ),
     ] = "",
     setting: Annotated[str | None, typer.Option()] = None,
     passages: Annotated[int, typer.Option(help="Of an invented corpus.")] = 10_000,
     work: Annotated[Path, typer.Option(help="Where invented corpora are kept.")] = Path(
         "data/cache/scale"
     ),
-    systems: Annotated[str, typer.Option(help="Names separated by commas.")] = ",".join(SYSTEMS),
-    out: Annotated[Path | None, typer.Option(help="A Parquet file: a row a system.")] = None,
+    systems: Annotated[str, typer.Option(help="Names separated by commas.")] = ",".join(
+        SYSTEMS
+    ),
+    out: Annotated[
+        Path | None, typer.Option(help="A Parquet file: a row a system.")
+    ] = None,
     worker: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Compare on one set, each system in a separate process."""
     if dataset != "invented" and not graph:
-        raise typer.BadParameter("A data set needs --graph, the triples that HippoRAG 2 walks.")
+        raise typer.BadParameter(
+            "A data set needs --graph, the triples that HippoRAG 2 walks."
+        )
     if worker:
         if dataset == "invented":
             data, kb = invented(work, passages)
@@ -169,10 +191,14 @@ def main(
         table.to_parquet(out, index=False)
 
 
-def loaded(dataset: str, graph: str, **options: Any) -> tuple[kg2rag.QADataset, KnowledgeBase]:
+def loaded(
+    dataset: str, graph: str, **options: Any
+) -> tuple[kg2rag.QADataset, KnowledgeBase]:
     """A data set and its knowledge base."""
     data = kg2rag.load(dataset, **options)
-    return data, KnowledgeBase.build(data.corpus, graph, embedder=SentenceEncoder(dtype="float32"))
+    return data, KnowledgeBase.build(
+        data.corpus, graph, embedder=SentenceEncoder(dtype="float32")
+    )
 
 
 def invented(work: Path, passages: int) -> tuple[kg2rag.QADataset, KnowledgeBase]:
@@ -180,7 +206,8 @@ def invented(work: Path, passages: int) -> tuple[kg2rag.QADataset, KnowledgeBase
     folder = world(work, passages, 3)
     corpus = kg2rag.Corpus.open(folder / "corpus.arrow")
     asked = tuple(
-        Question(query.id, query.text, {corpus.ids[0]: 1}) for query in questions(folder)[:ASKED]
+        Question(query.id, query.text, {corpus.ids[0]: 1})
+        for query in questions(folder)[:ASKED]
     )
     source = f"triples({folder / 'triples-3.jsonl'})"
     store = kg2rag.Store(work / f"peers-{passages}")
@@ -188,7 +215,9 @@ def invented(work: Path, passages: int) -> tuple[kg2rag.QADataset, KnowledgeBase
     return kg2rag.QADataset("invented", corpus, asked, "pooled"), kb
 
 
-def measured(name: str, kb: KnowledgeBase, data: kg2rag.QADataset) -> dict[Hashable, object]:
+def measured(
+    name: str, kb: KnowledgeBase, data: kg2rag.QADataset
+) -> dict[Hashable, object]:
     """Each question by itself, after a first one that builds: recall in per cent, median milliseconds, memory in MB."""
     kb.vectors, kb.encode_queries(data.queries)  # the same for all, and not timed
     peers = {"hubmesh": Hubmesh, "hippo2 by igraph": ByIgraph}

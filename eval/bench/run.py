@@ -56,15 +56,22 @@ class Comparison(NamedTuple):
 def main(
     dataset: Annotated[str, typer.Argument()] = "bundled",
     path: Annotated[Path | None, typer.Option()] = None,
-    passages: Annotated[int, typer.Option(help="Passages of the invented corpus.")] = 10_000,
+    passages: Annotated[
+        int, typer.Option(help="Passages of the invented corpus.")
+    ] = 10_000,
 ) -> None:
     """Run every benchmark on one data set."""
     data = kg2rag.load(dataset, path=path)
     kb = kg2rag.KnowledgeBase.build(data.corpus)
     table = Table("work", "kg2rag", "library", "ratio", "agreement", title=repr(data))
     with tempfile.TemporaryDirectory() as folder:
-        for comparison in comparisons(kb, data.queries[:QUESTIONS], Path(folder), passages):
-            package, library = fastest_ms(comparison.package), fastest_ms(comparison.library)
+        for comparison in comparisons(
+            kb, data.queries[:QUESTIONS], Path(folder), passages
+        ):
+            package, library = (
+                fastest_ms(comparison.package),
+                fastest_ms(comparison.library),
+            )
             ratio = f"{library / package:.2g}"
             table.add_row(
                 comparison.work,
@@ -80,7 +87,10 @@ def main(
 
 
 def comparisons(
-    kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query], folder: Path, passages: int
+    kb: kg2rag.KnowledgeBase,
+    queries: Sequence[kg2rag.Query],
+    folder: Path,
+    passages: int,
 ) -> Iterator[Comparison]:
     """All of them; the invented corpus and the files are written to `folder`."""
     yield encoding(kb, folder)
@@ -92,7 +102,8 @@ def comparisons(
     corpus = kg2rag.Corpus.open(files / "corpus.arrow")
     store = kg2rag.Store(folder / "store")
     yield from chains(
-        kg2rag.KnowledgeBase.build(corpus, embedder=HashingEncoder(), store=store), questions(files)
+        kg2rag.KnowledgeBase.build(corpus, embedder=HashingEncoder(), store=store),
+        questions(files),
     )
     yield documents(folder)
 
@@ -109,10 +120,15 @@ def encoding(kb: kg2rag.KnowledgeBase, folder: Path) -> Comparison:
             return cache.of(texts, partial(encoder.forward, dtype=description["dtype"]))
 
     library = partial(
-        encoder.network.encode, texts, normalize_embeddings=True, show_progress_bar=False
+        encoder.network.encode,
+        texts,
+        normalize_embeddings=True,
+        show_progress_bar=False,
     )
     cosine = float(np.einsum("ij,ij->i", package(), library()).min())
-    return Comparison(f"encode {len(texts)} passages", package, library, f"cosine ≥ {cosine:.5f}")
+    return Comparison(
+        f"encode {len(texts)} passages", package, library, f"cosine ≥ {cosine:.5f}"
+    )
 
 
 def dense(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query]) -> Comparison:
@@ -126,7 +142,10 @@ def dense(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query]) -> Comparis
 
     package = partial(ranked_rows, kg2rag.Dense(kb), queries)
     return Comparison(
-        f"dense, {len(queries)} questions", package, library, overlap(package(), library())
+        f"dense, {len(queries)} questions",
+        package,
+        library,
+        overlap(package(), library()),
     )
 
 
@@ -138,12 +157,17 @@ def bm25(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query]) -> Compariso
 
     def library() -> list[list[int]]:
         terms = [settings.terms(query.text) for query in queries]
-        rows: list[list[int]] = index.retrieve(terms, k=K, show_progress=False)[0].tolist()
+        rows: list[list[int]] = index.retrieve(terms, k=K, show_progress=False)[
+            0
+        ].tolist()
         return rows
 
     package = partial(ranked_rows, kg2rag.BM25(kb), queries)
     return Comparison(
-        f"bm25, {len(queries)} questions", package, library, overlap(package(), library())
+        f"bm25, {len(queries)} questions",
+        package,
+        library,
+        overlap(package(), library()),
     )
 
 
@@ -156,9 +180,13 @@ def pagerank(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query]) -> Compa
     ]
     resets = [start.at(np.arange(graph.n_nodes)).tolist() for start in starts]
     network = igraph.Graph(
-        graph.n_nodes, np.stack([graph.sources, graph.targets], axis=1).tolist(), directed=True
+        graph.n_nodes,
+        np.stack([graph.sources, graph.targets], axis=1).tolist(),
+        directed=True,
     )
-    solve = partial(network.personalized_pagerank, damping=DAMPING, weights=graph.weights.tolist())
+    solve = partial(
+        network.personalized_pagerank, damping=DAMPING, weights=graph.weights.tolist()
+    )
 
     def package() -> np.ndarray:
         return np.stack([walk.shares for walk in walks(graph.walked, starts, DAMPING)])
@@ -171,7 +199,9 @@ def pagerank(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query]) -> Compa
     return Comparison(work, package, library, f"within {difference:.0e}")
 
 
-def chains(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query]) -> Iterator[Comparison]:
+def chains(
+    kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query]
+) -> Iterator[Comparison]:
     """`mention_chains` in a batch and one by one, beside one exact dense search of the same questions."""
     system, search = kg2rag.MentionChains(kb), kg2rag.Dense(kb)
     for retriever in (system, search):
@@ -187,7 +217,10 @@ def chains(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query]) -> Iterato
     few = queries[::10]
     work = f"mention_chains, {len(few)} one by one, {corpus}"
     yield Comparison(
-        work, partial(one_by_one, system, few), partial(one_by_one, search, few), "not compared"
+        work,
+        partial(one_by_one, system, few),
+        partial(one_by_one, search, few),
+        "not compared",
     )
 
 
@@ -205,19 +238,28 @@ def documents(folder: Path) -> Comparison:
             return len(kg2rag.from_folder(texts, store=kg2rag.Store(store)).corpus)
 
     def library() -> int:
-        return len([path.read_text(encoding="utf-8") for path in sorted(texts.iterdir())])
+        return len(
+            [path.read_text(encoding="utf-8") for path in sorted(texts.iterdir())]
+        )
 
     return Comparison(
-        f"from_folder, {FILES:,} files", package, library, f"{package():,} and {library():,} texts"
+        f"from_folder, {FILES:,} files",
+        package,
+        library,
+        f"{package():,} and {library():,} texts",
     )
 
 
-def ranked_rows(system: kg2rag.Retriever, queries: Sequence[kg2rag.Query]) -> list[list[int]]:
+def ranked_rows(
+    system: kg2rag.Retriever, queries: Sequence[kg2rag.Query]
+) -> list[list[int]]:
     """The rows that a system ranks first, for each query of a batch."""
     return [ranking.rows.tolist() for ranking in system.retrieve_batch(queries, K)]
 
 
-def one_by_one(system: kg2rag.Retriever, queries: Sequence[kg2rag.Query]) -> list[kg2rag.Ranking]:
+def one_by_one(
+    system: kg2rag.Retriever, queries: Sequence[kg2rag.Query]
+) -> list[kg2rag.Ranking]:
     """The rankings of queries that are asked one after another."""
     return [system.retrieve(query, K) for query in queries]
 

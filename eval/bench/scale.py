@@ -83,22 +83,34 @@ class Job:
 
 
 def main(
-    passages: Annotated[str, typer.Option(help="Sizes, separated by commas.")] = "10000",
-    parts: Annotated[str, typer.Option(help="Parts of the knowledge base, all, or none.")] = "all",
+    passages: Annotated[
+        str, typer.Option(help="Sizes, separated by commas.")
+    ] = "10000",
+    parts: Annotated[
+        str, typer.Option(help="Parts of the knowledge base, all, or none.")
+    ] = "all",
     systems: Annotated[
         str, typer.Option(help="Systems, also as 'NAME PARAMETER=VALUE', or none.")
     ] = SYSTEMS,
     out: Annotated[Path, typer.Option(help="Where measurements.jsonl goes.")] = Path(
         "reports/scale"
     ),
-    work: Annotated[Path, typer.Option(help="Where corpora and stores are kept.")] = Path(
-        "data/cache/scale"
-    ),
-    encoder: Annotated[str, typer.Option(help="hashing, or what --embedder takes.")] = "hashing",
+    work: Annotated[
+        Path, typer.Option(help="Where corpora and stores are kept.")
+    ] = Path("data/cache/scale"),
+    encoder: Annotated[
+        str, typer.Option(help="hashing, or what --embedder takes.")
+    ] = "hashing",
     triples: Annotated[int, typer.Option(help="Triples a passage.", min=1, max=5)] = 3,
-    label: Annotated[str, typer.Option(help="What the rows are called, such as before.")] = "now",
-    limit: Annotated[float, typer.Option(help="Seconds that a measurement may take.")] = 7200,
-    memory: Annotated[float, typer.Option(help="Gigabytes that a measurement may hold.")] = 16,
+    label: Annotated[
+        str, typer.Option(help="What the rows are called, such as before.")
+    ] = "now",
+    limit: Annotated[
+        float, typer.Option(help="Seconds that a measurement may take.")
+    ] = 7200,
+    memory: Annotated[
+        float, typer.Option(help="Gigabytes that a measurement may hold.")
+    ] = 16,
     worker: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
     """Measure what is not measured yet."""
@@ -112,10 +124,14 @@ def main(
     out.mkdir(parents=True, exist_ok=True)
     lines = out / "measurements.jsonl"
     measured = (
-        {Job.of_line(line) for line in lines.read_text().splitlines()} if lines.exists() else set()
+        {Job.of_line(line) for line in lines.read_text().splitlines()}
+        if lines.exists()
+        else set()
     )
     for size in map(int, _names(passages)):
-        steps = [("part", name, step) for name in part_names for step in ("build", "open")]
+        steps = [
+            ("part", name, step) for name in part_names for step in ("build", "open")
+        ]
         steps += [("system", name, "query") for name in _names(systems)]
         for step in steps:
             job = Job(label, size, triples, encoder, *step)
@@ -125,7 +141,9 @@ def main(
             with lines.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
             print(
-                json.dumps({name: value for name, value in row.items() if name != "machine"}),
+                json.dumps(
+                    {name: value for name, value in row.items() if name != "machine"}
+                ),
                 flush=True,
             )
 
@@ -155,7 +173,10 @@ def run(job: Job, work: Path, limit: float, memory: float) -> dict[str, object]:
                 # Shared pages once: a process that has just forked would count double.
                 peak = max(
                     peak,
-                    sum(status(member, "Pss", "smaps_rollup") for member in family(process.pid)),
+                    sum(
+                        status(member, "Pss", "smaps_rollup")
+                        for member in family(process.pid)
+                    ),
                 )
                 reason = reason or _excess(time.time() - begin, limit, peak, memory)
                 if reason:
@@ -169,7 +190,11 @@ def run(job: Job, work: Path, limit: float, memory: float) -> dict[str, object]:
         }
     costs = json.loads(output.splitlines()[-1])
     peak = round(max(peak, costs["peak_gb"]), 3)
-    return {**costs, "peak_gb": peak, "disk_bytes": size_of(job.store(work)) - disk_bytes}
+    return {
+        **costs,
+        "peak_gb": peak,
+        "disk_bytes": size_of(job.store(work)) - disk_bytes,
+    }
 
 
 def _excess(seconds: float, limit: float, peak: float, memory: float) -> str:
@@ -195,7 +220,10 @@ def status(process: int | str, name: str, file: str = "status") -> float:
         lines = Path(f"/proc/{process}/{file}").read_text().splitlines()
     except OSError:
         return 0.0
-    return next((int(line.split()[1]) / 1e6 for line in lines if line.startswith(f"{name}:")), 0.0)
+    return next(
+        (int(line.split()[1]) / 1e6 for line in lines if line.startswith(f"{name}:")),
+        0.0,
+    )
 
 
 def size_of(folder: Path) -> int:
@@ -216,7 +244,9 @@ def measure(job: Mapping[str, object], work: str, begin: float) -> dict[str, obj
     kb = kg2rag.KnowledgeBase.build(
         kg2rag.Corpus.open(folder / "corpus.arrow"),
         f"triples({folder / f'triples-{measured.triples}.jsonl'})",
-        embedder=HashingEncoder() if measured.encoder == "hashing" else measured.encoder,
+        embedder=HashingEncoder()
+        if measured.encoder == "hashing"
+        else measured.encoder,
         store=kg2rag.Store(measured.store(Path(work))),
     )
     costs = (
@@ -279,7 +309,9 @@ def part(kb: KnowledgeBase, name: str) -> dict[str, object]:
     }
 
 
-def system(kb: KnowledgeBase, call: str, folder: Path, begin: float) -> dict[str, object]:
+def system(
+    kb: KnowledgeBase, call: str, folder: Path, begin: float
+) -> dict[str, object]:
     """The first answer of a system ("NAME PARAMETER=VALUE …"), and its milliseconds a query when it is prepared."""
     from scale_inputs import questions
 
@@ -288,7 +320,9 @@ def system(kb: KnowledgeBase, call: str, folder: Path, begin: float) -> dict[str
     queries = questions(folder)
     input_gb = status("self", "VmHWM")
     name, *settings = call.split()
-    parameters = {key: _value(text) for key, text in (setting.split("=") for setting in settings)}
+    parameters = {
+        key: _value(text) for key, text in (setting.split("=") for setting in settings)
+    }
     retriever = build(name, kb, **parameters)
     retriever.retrieve(queries[-1], DEPTH)
     times = {"first_answer_s": time.time() - begin, "first_answer_s_cpu": Clock.busy()}
@@ -297,7 +331,10 @@ def system(kb: KnowledgeBase, call: str, folder: Path, begin: float) -> dict[str
     times["prepare_s"], times["prepare_s_cpu"] = clock.spent()
     retriever.retrieve_batch(queries, DEPTH)
     batches: list[tuple[float, float]] = []
-    while len(batches) < REPEATS and sum(seconds for seconds, _ in batches) < ENOUGH_SECONDS:
+    while (
+        len(batches) < REPEATS
+        and sum(seconds for seconds, _ in batches) < ENOUGH_SECONDS
+    ):
         clock = Clock()
         retriever.retrieve_batch(queries, DEPTH)
         batches.append(clock.spent())
@@ -307,7 +344,9 @@ def system(kb: KnowledgeBase, call: str, folder: Path, begin: float) -> dict[str
         retriever.retrieve(query, DEPTH)
     seconds, processor = clock.spent()
     times["batch_ms"] = 1000 * min(seconds for seconds, _ in batches) / len(queries)
-    times["batch_ms_cpu"] = 1000 * min(processor for _, processor in batches) / len(queries)
+    times["batch_ms_cpu"] = (
+        1000 * min(processor for _, processor in batches) / len(queries)
+    )
     times["alone_ms"] = 1000 * seconds / len(single_queries)
     times["alone_ms_cpu"] = 1000 * processor / len(single_queries)
     rounded = {name: round(value, 3) for name, value in times.items()}
@@ -337,7 +376,8 @@ class Clock:
     def busy() -> float:
         """Seconds of the processors so far."""
         usages = [
-            resource.getrusage(which) for which in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+            resource.getrusage(which)
+            for which in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
         ]
         return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 

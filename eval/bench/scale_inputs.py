@@ -31,21 +31,34 @@ def world(work: Path, passages: int, triples: int) -> Path:
         tails = np.random.default_rng(0).integers(0, passages, (passages, triples))
         with new_folder(folder) as partial:
             kg2rag.Corpus.from_passages(pages(tails)).save(partial / "corpus.arrow")
-            with (partial / f"triples-{triples}.jsonl").open("w", encoding="utf-8") as file:
+            with (partial / f"triples-{triples}.jsonl").open(
+                "w", encoding="utf-8"
+            ) as file:
                 for number, row in enumerate(tails.tolist()):
                     for relation, tail in zip(RELATIONS, row, strict=False):
-                        triple = {"head": name(number), "relation": relation, "tail": name(tail)}
-                        file.write(json.dumps({**triple, "passage_id": f"p{number}"}) + "\n")
+                        triple = {
+                            "head": name(number),
+                            "relation": relation,
+                            "tail": name(tail),
+                        }
+                        file.write(
+                            json.dumps({**triple, "passage_id": f"p{number}"}) + "\n"
+                        )
             with (partial / "questions.jsonl").open("w", encoding="utf-8") as file:
                 for number in range(QUESTIONS):
                     text = f"Who praised the one who taught {name(number * passages // QUESTIONS)}?"
-                    file.write(json.dumps({"id": f"q{number}", "question": text}) + "\n")
+                    file.write(
+                        json.dumps({"id": f"q{number}", "question": text}) + "\n"
+                    )
     return folder
 
 
 def questions(folder: Path) -> list[Query]:
     """The questions of an invented corpus."""
-    records = map(json.loads, (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines())
+    records = map(
+        json.loads,
+        (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines(),
+    )
     return [Query(record["id"], record["question"]) for record in records]
 
 
@@ -68,7 +81,8 @@ def word(number: int) -> str:
     """An invented word of three syllables; different numbers below 512,000 have different ones."""
     syllables = [number // 80**place % 80 for place in range(3)]
     return "".join(
-        "bdfghklmnprstvwz"[syllable // 5] + "aeiou"[syllable % 5] for syllable in syllables
+        "bdfghklmnprstvwz"[syllable // 5] + "aeiou"[syllable % 5]
+        for syllable in syllables
     )
 
 
@@ -89,7 +103,11 @@ class HashingEncoder:
         """The name of its vectors in a store."""
         return f"hashing{HASHED_DIMENSIONS}"
 
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+    def encode(
+        self, texts: Sequence[str], store: Store, role: Role = "passage"
+    ) -> Matrix:
         """(n_texts, dim) rows of norm 1, or of zeros."""
         cache = VectorCache(store, self.fingerprint(store), HASHED_DIMENSIONS, role)
-        return cache.of(list(texts), lambda batch: self.hasher.transform(batch).toarray())
+        return cache.of(
+            list(texts), lambda batch: self.hasher.transform(batch).toarray()
+        )

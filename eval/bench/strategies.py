@@ -71,7 +71,9 @@ def measured(name: str, dataset: str, path: Path) -> dict[str, object]:
         spent = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
         system.prepare(queries)
-        batches = [queries[start : start + BATCH] for start in range(0, len(queries), BATCH)]
+        batches = [
+            queries[start : start + BATCH] for start in range(0, len(queries), BATCH)
+        ]
         of_all = min(milliseconds(system, batches) for _ in range(REPEATS))
         single = [milliseconds(system, [[query]]) for query in queries[:ONE_BY_ONE]]
         return {
@@ -88,7 +90,9 @@ def measured(name: str, dataset: str, path: Path) -> dict[str, object]:
         }
 
 
-def milliseconds(system: kg2rag.Retriever, batches: Sequence[Sequence[kg2rag.Query]]) -> float:
+def milliseconds(
+    system: kg2rag.Retriever, batches: Sequence[Sequence[kg2rag.Query]]
+) -> float:
     """How long a system takes for some batches of questions."""
     start = time.perf_counter()
     for batch in batches:

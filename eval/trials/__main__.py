@@ -37,13 +37,20 @@ def main() -> int:
         "--only", action="append", default=[], help="points or names that contain this"
     )
     parser.add_argument(
-        "--code", type=Path, default=FOLDER.parents[1], help="checkout whose kg2rag is tried"
+        "--code",
+        type=Path,
+        default=FOLDER.parents[1],
+        help="checkout whose kg2rag is tried",
     )
-    parser.add_argument("--list", action="store_true", help="name the trials and run none")
+    parser.add_argument(
+        "--list", action="store_true", help="name the trials and run none"
+    )
     options = parser.parse_args()
     sys.path[:0] = [str(options.code.resolve()), str(FOLDER.parents[1] / "tests")]
     os.environ.update(
-        TQDM_DISABLE="1", NUMBA_THREADING_LAYER="workqueue", TOKENIZERS_PARALLELISM="false"
+        TQDM_DISABLE="1",
+        NUMBA_THREADING_LAYER="workqueue",
+        TOKENIZERS_PARALLELISM="false",
     )
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads do not survive a fork
     for name in MODULES:
@@ -62,7 +69,11 @@ def main() -> int:
         kind, evidence = harness.judge(trial)
         rows.append((trial.point, kind))
         if kind:
-            print(f"{trial.point}: {trial.name}: {kind}: {evidence}", file=sys.stderr, flush=True)
+            print(
+                f"{trial.point}: {trial.name}: {kind}: {evidence}",
+                file=sys.stderr,
+                flush=True,
+            )
     print_table(rows, harness.KINDS)
     return int(any(kind for _, kind in rows))
 

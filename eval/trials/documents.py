@@ -45,7 +45,8 @@ def words_of(folder: str = "documents") -> str:
 
 
 LINES = [
-    f"A line number {word} of some length about engines" for word in ("one", "two", "three", "four")
+    f"A line number {word} of some length about engines"
+    for word in ("one", "two", "three", "four")
 ]
 PDFS: dict[str, list[list[str]]] = {
     "totals at the foot": [[*LINES, "Total 12.5"], [*LINES[::-1], "Total 99.9"]],
@@ -96,16 +97,19 @@ def the_document_of_a_passage(kind: str) -> None:
     rows_read = step(read)
     expect([position for _, position in rows_read], [0, 1, 2], about=str(rows_read))
     expect(
-        [str(document).endswith("d") for document, _ in rows_read], [True] * 3, about=str(rows_read)
+        [str(document).endswith("d") for document, _ in rows_read],
+        [True] * 3,
+        about=str(rows_read),
     )
 
 
 @trial(WORDS, "a column twice", "a column named file", "a column named headings")
 def columns_of_a_table(kind: str) -> None:
     """A column is neither lost nor read as a column of kg2rag."""
-    head = {"a column twice": "id,text,text", "a column named file": "id,text,file"}.get(
-        kind, "id,text,headings"
-    )
+    head = {
+        "a column twice": "id,text,text",
+        "a column named file": "id,text,file",
+    }.get(kind, "id,text,headings")
     write(
         {
             "documents/rows.csv": f"{head}\n1,Ada wrote much.,mine of old\n2,Charles built much.,mine of new\n"
@@ -116,7 +120,9 @@ def columns_of_a_table(kind: str) -> None:
         import kg2rag
 
         data = kg2rag.load("documents")
-        return [f"{p.text} {dict(p.metadata)}" for p in data.corpus] + [repr(data.report.to_dict())]
+        return [f"{p.text} {dict(p.metadata)}" for p in data.corpus] + [
+            repr(data.report.to_dict())
+        ]
 
     try:
         text = " ".join(step(read))
@@ -134,7 +140,10 @@ def columns_of_a_table(kind: str) -> None:
 @trial(WORDS, "first", "second")
 def a_file_that_changes_while_it_is_read(last: str) -> None:
     """A store has no text under the checksum of another."""
-    texts = {"first": "Ada wrote the first text.", "second": "Ada wrote the second text."}
+    texts = {
+        "first": "Ada wrote the first text.",
+        "second": "Ada wrote the second text.",
+    }
     documents()
     path = Path("documents", "changing.md")
     path.write_text(texts["first"])
@@ -194,7 +203,15 @@ def the_tool_in_its_own_folder(what: str) -> None:
             )
             succeed("sweep", "../s.toml", "--run", "--out", "sweeps", kind=SILENT)
         if what == "graph":
-            succeed("build", ".", "--extractor", "cooccurrence", "--out", "graph", kind=SILENT)
+            succeed(
+                "build",
+                ".",
+                "--extractor",
+                "cooccurrence",
+                "--out",
+                "graph",
+                kind=SILENT,
+            )
     expect(len(passages(".")), len(before), about="passages")
 
 
@@ -203,17 +220,24 @@ def odd_files(folder: Path) -> dict[str, Callable[[], object]]:
     return {
         "a FIFO": lambda: os.mkfifo(folder / "pipe.md"),
         "a FIFO that is a page": lambda: os.mkfifo(folder / "pipe.html"),
-        "a socket": lambda: socket.socket(socket.AF_UNIX).bind(str(folder / "sock.txt")),
+        "a socket": lambda: socket.socket(socket.AF_UNIX).bind(
+            str(folder / "sock.txt")
+        ),
         "a link to nowhere": lambda: (folder / "dangling.md").symlink_to("nowhere"),
-        "a page that leads to nowhere": lambda: (folder / "dangling.html").symlink_to("nowhere"),
+        "a page that leads to nowhere": lambda: (folder / "dangling.html").symlink_to(
+            "nowhere"
+        ),
         "a link to itself": lambda: (folder / "loop.md").symlink_to("loop.md"),
         "a link to a folder above": lambda: (folder / "up").symlink_to(".."),
         "a name that is not UTF-8": lambda: Path(
             os.fsdecode(bytes(folder) + b"/na\xffme.md")
         ).write_text("Text of it."),
-        "a name with a line feed": lambda: (folder / "two\nlines.md").write_text("Text of it."),
+        "a name with a line feed": lambda: (folder / "two\nlines.md").write_text(
+            "Text of it."
+        ),
         "no permission": lambda: (
-            (folder / "closed.md").write_text("secret") and (folder / "closed.md").chmod(0)
+            (folder / "closed.md").write_text("secret")
+            and (folder / "closed.md").chmod(0)
         ),
         "a folder without permission": lambda: (folder / "closed").mkdir(0),
         "two gigabytes of text": lambda: sparse(folder / "large.txt", (2 << 30) + 9),
@@ -321,13 +345,19 @@ LARGE: dict[str, tuple[str, Callable[[], str | bytes]]] = {
         lambda: "Ada wrote a letter about engines to Charles.\n\n" * 1_100_000,
     ),
     "a line of ten megabytes": ("line.txt", lambda: "Ada wrote a letter. " * 500_000),
-    "a Word document of 8 MB in 34 kB": ("small.docx", lambda: docx_of(paragraph("a") * 240_000)),
+    "a Word document of 8 MB in 34 kB": (
+        "small.docx",
+        lambda: docx_of(paragraph("a") * 240_000),
+    ),
     "a Word document of a gigabyte": (
         "bomb.docx",
         lambda: zip_of({"word/document.xml": b"<w:document>".ljust(1 << 30)}),
     ),
     "a PDF that unpacks": ("bomb.pdf", bomb_pdf),
-    "front matter of blanks": ("front.md", lambda: "---\n" + " " * 200_000 + "\nAda wrote.\n"),
+    "front matter of blanks": (
+        "front.md",
+        lambda: "---\n" + " " * 200_000 + "\nAda wrote.\n",
+    ),
     "front matter of colons": (
         "front.md",
         lambda: "---\n" + "a: " * 100_000 + "\n---\nAda wrote.\n",
@@ -335,14 +365,20 @@ LARGE: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     "brackets": ("links.md", lambda: "[" * 100_000 + "Ada wrote."),
     "emphasis": ("stars.md", lambda: "*a **b " * 30_000),
     "quotes": ("quotes.md", lambda: ">" * 50_000 + " Ada"),
-    "a list that is deep": ("list.md", lambda: "\n".join(" " * i + "- a" for i in range(2_000))),
+    "a list that is deep": (
+        "list.md",
+        lambda: "\n".join(" " * i + "- a" for i in range(2_000)),
+    ),
     "a table of many columns": (
         "table.md",
         lambda: f"{'|a' * 20_000}\n{'|-' * 20_000}\n{'|b' * 20_000}",
     ),
     "elements that nest": ("deep.html", lambda: "<div>" * 50_000 + "Ada wrote."),
     "elements that never close": ("open.html", lambda: "<p><b><i>" * 50_000),
-    "attributes": ("attributes.html", lambda: "<p " + "a=b " * 300_000 + ">Ada wrote.</p>"),
+    "attributes": (
+        "attributes.html",
+        lambda: "<p " + "a=b " * 300_000 + ">Ada wrote.</p>",
+    ),
     "entities": ("entities.html", lambda: "<p>" + "&amp;" * 1_000_000),
     "a cell of fifty megabytes": (
         "cell.csv",
@@ -360,7 +396,10 @@ LARGE: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     "blanks": ("blanks.txt", lambda: "Ada" + " " * 5_000_000 + "wrote"),
     "line feeds": ("feeds.md", lambda: "Ada" + "\n" * 3_000_000 + "wrote"),
     "combining accents": ("zalgo.txt", lambda: "a" + "\u0301" * 500_000),
-    "backticks": ("ticks.md", lambda: "".join("`" * (i % 900) + "a" for i in range(9_000))),
+    "backticks": (
+        "ticks.md",
+        lambda: "".join("`" * (i % 900) + "a" for i in range(9_000)),
+    ),
 }
 
 
@@ -412,7 +451,9 @@ def near_duplicates_of_51_equal_passages() -> None:
 @trial(STORE)
 def many_small_files_make_few_files_in_the_store() -> None:
     """A store has fewer than one file for ten documents."""
-    write({f"documents/f{i}.md": f"# Title {i}\n\nText number {i}." for i in range(1_000)})
+    write(
+        {f"documents/f{i}.md": f"# Title {i}\n\nText number {i}." for i in range(1_000)}
+    )
     words_of()
     inodes = sum(1 for _ in Path(".store").rglob("*"))
     if inodes > 100:
@@ -482,7 +523,9 @@ def a_link_out_of_the_folder(kind: str) -> None:
         "the environment": "/proc/self/environ",
     }
     place = Path(target.get(kind, "outside/secret.md")).absolute()
-    Path("documents", "link" if kind == "a folder outside" else "link.txt").symlink_to(place)
+    Path("documents", "link" if kind == "a folder outside" else "link.txt").symlink_to(
+        place
+    )
     text = words_of()
     stored = b"".join(contents(".store").values())
     for word in ("secret of Ada", "root:x", "sk-SECRET"):

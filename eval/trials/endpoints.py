@@ -42,7 +42,9 @@ def asked(url: str, kind: str, prompts: int = 1, timeout: float = 30) -> str:
     limits = {"timeout": timeout} if "timeout" in options else {}  # older code has none
     try:
         encoder = kg2rag.EndpointEncoder(url, "m", **limits)
-        return repr(encoder.encode([f"text {i}" for i in range(prompts)], kg2rag.Store()).shape)
+        return repr(
+            encoder.encode([f"text {i}" for i in range(prompts)], kg2rag.Store()).shape
+        )
     except (OSError, ValueError, RuntimeError) as error:
         return f"{type(error).__name__}: {error}"[:500]
 
@@ -98,7 +100,8 @@ def a_drip_of_bytes(case: tuple[str, str]) -> None:
         step(lambda: asked(server.url, case[0], timeout=2))
         if time.monotonic() - begin > 60:
             raise Finding(
-                HEAVY, f"held for {time.monotonic() - begin:.0f} seconds with a timeout of 2"
+                HEAVY,
+                f"held for {time.monotonic() - begin:.0f} seconds with a timeout of 2",
             )
 
 
@@ -116,7 +119,9 @@ def two_builds_at_once() -> None:
     with serving(answer) as server:
         more = ("--base-url", server.url, "--model", "m", "--api-key-env", "none")
         started = [
-            start("build", "documents", "--extractor", "openie", "--out", f"g{i}", *more)
+            start(
+                "build", "documents", "--extractor", "openie", "--out", f"g{i}", *more
+            )
             for i in range(2)
         ]
         codes = [end(process).code for process in started]
@@ -137,7 +142,9 @@ def six_threads_and_one_prompt() -> None:
         import kg2rag
 
         model = kg2rag.ChatModel(server.url, "m", api_key_env=None)
-        threads = [Thread(target=model.complete_many, args=(["Say it."],)) for _ in range(6)]
+        threads = [
+            Thread(target=model.complete_many, args=(["Say it."],)) for _ in range(6)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -9,7 +9,18 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from harness import CRASH, LOST, SILENT, Finding, answer_all, chat, documents, serving, step, trial
+from harness import (
+    CRASH,
+    LOST,
+    SILENT,
+    Finding,
+    answer_all,
+    chat,
+    documents,
+    serving,
+    step,
+    trial,
+)
 
 POINT = "3 flips"
 FLIPS_OF_SQLITE, FLIPS = 8, 2  # of an SQLite file, and of any other
@@ -26,15 +37,20 @@ def work(url: str, texts: str = "documents") -> list[Any]:
         lambda texts: [[len(text), text.count("e")] for text in texts],
         kg2rag.EndpointEncoder(url, "m"),
     ]
-    results: list[Any] = [[(passage.id, passage.title, passage.text) for passage in data.corpus]]
+    results: list[Any] = [
+        [(passage.id, passage.title, passage.text) for passage in data.corpus]
+    ]
     queries = [
-        kg2rag.Query(str(i), f"{name} wrote a letter") for i, name in enumerate(("Ada", "Grace"))
+        kg2rag.Query(str(i), f"{name} wrote a letter")
+        for i, name in enumerate(("Ada", "Grace"))
     ]
     for encoder in encoders:
         kb = kg2rag.KnowledgeBase.build(data.corpus, embedder=encoder)
         for system in (kg2rag.Dense(kb), kg2rag.BM25(kb), kg2rag.MentionPPR(kb)):
             rankings = system.retrieve_batch(queries, 5)
-            results.append([(ranking.passage_ids, ranking.scores.tolist()) for ranking in rankings])
+            results.append(
+                [(ranking.passage_ids, ranking.scores.tolist()) for ranking in rankings]
+            )
     model = kg2rag.ChatModel(url, "m", api_key_env=None)
     replies = model.complete_many([f"Say {i}" for i in range(9)])
     results.append([repr(getattr(reply, "text", reply)) for reply in replies])
@@ -42,7 +58,9 @@ def work(url: str, texts: str = "documents") -> list[Any]:
         [{"id": "q", "question": "Ada wrote", "gold": data.corpus.ids[0]}]
     )
     result = kg2rag.compare(
-        {"bm25": kg2rag.BM25(kb), "dense": kg2rag.Dense(kb)}, with_question, metrics=["recall@1"]
+        {"bm25": kg2rag.BM25(kb), "dense": kg2rag.Dense(kb)},
+        with_question,
+        metrics=["recall@1"],
     )
     result.save("out")
     results.append(Path("out", "scores.csv").read_text())
@@ -69,13 +87,17 @@ def a_bit_of_the_store(part: int) -> None:
             if path.is_file() and path.stat().st_size:
                 cases += [
                     (path.relative_to("kept"), i)
-                    for i in range(FLIPS_OF_SQLITE if path.suffix == ".sqlite" else FLIPS)
+                    for i in range(
+                        FLIPS_OF_SQLITE if path.suffix == ".sqlite" else FLIPS
+                    )
                 ]
         for name, number in cases[part::PARTS]:
             _flip(name, Random(f"{name.name} {number} {part}"))
             result = _repeated(server.url, name)
             if result != undamaged:
-                raise Finding(SILENT, f"{name}: another result: {_difference(result, undamaged)}")
+                raise Finding(
+                    SILENT, f"{name}: another result: {_difference(result, undamaged)}"
+                )
 
 
 def _repeated(url: str, name: Path) -> list[Any]:
@@ -104,7 +126,9 @@ def _flip(name: Path, random: Random) -> None:
 
 def _difference(result: list[Any], undamaged: list[Any]) -> str:
     """The first part in which two results differ."""
-    for number, (part, undamaged_part) in enumerate(zip(result, undamaged, strict=True)):
+    for number, (part, undamaged_part) in enumerate(
+        zip(result, undamaged, strict=True)
+    ):
         if part != undamaged_part:
             return f"part {number}: {part!r:.80}, {undamaged_part!r:.80}"
     return ""

@@ -57,7 +57,9 @@ class Trial:
 TRIALS: list[Trial] = []
 
 
-def trial(point: str, *cases: Any) -> Callable[[Callable[..., object]], Callable[..., object]]:
+def trial(
+    point: str, *cases: Any
+) -> Callable[[Callable[..., object]], Callable[..., object]]:
     """Add a function to the trials, once for each case, its argument."""
 
     def add(function: Callable[..., object]) -> Callable[..., object]:
@@ -73,7 +75,10 @@ def trial(point: str, *cases: Any) -> Callable[[Callable[..., object]], Callable
 
 def judge(trial: Trial) -> tuple[str, str]:
     """Run a trial; the kind of its finding, "" for none, and the evidence."""
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as report:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryFile("w+") as report,
+    ):
         child = os.fork()
         if not child:
             _run(trial, Path(folder), report)
@@ -83,7 +88,10 @@ def judge(trial: Trial) -> tuple[str, str]:
     if not text:
         name = signal.Signals(os.WTERMSIG(status)).name
         if name in ("SIGXCPU", "SIGKILL"):
-            return HEAVY, f"the process was ended by {name} after its limit of time or memory"
+            return (
+                HEAVY,
+                f"the process was ended by {name} after its limit of time or memory",
+            )
         return CRASH, f"the process was ended by {name}"
     kind, evidence = json.loads(text)
     seconds, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
@@ -213,7 +221,9 @@ def succeed(*words: object, kind: str = LOST, **environment: str) -> str:
     return done.output
 
 
-def expect(value: object, expected: object, kind: str = SILENT, about: str = "") -> None:
+def expect(
+    value: object, expected: object, kind: str = SILENT, about: str = ""
+) -> None:
     """A finding if two values differ."""
     if value != expected:
         raise Finding(kind, f"{about} {value!r:.150} in place of {expected!r:.150}")
@@ -260,7 +270,10 @@ def passages(folder: str | Path) -> list[str]:
     def read() -> list[str]:
         import kg2rag
 
-        return [f"{passage.title}\n{passage.text}" for passage in kg2rag.load(str(folder)).corpus]
+        return [
+            f"{passage.title}\n{passage.text}"
+            for passage in kg2rag.load(str(folder)).corpus
+        ]
 
     return list(step(read))
 

@@ -33,9 +33,9 @@ def ask_chat(url: str) -> object:
     import kg2rag
 
     return repr(
-        kg2rag.ChatModel(url, "m", api_key_env="OPENAI_API_KEY", retries=0).complete_many(
-            ["Say it."]
-        )
+        kg2rag.ChatModel(
+            url, "m", api_key_env="OPENAI_API_KEY", retries=0
+        ).complete_many(["Say it."])
     )
 
 
@@ -48,13 +48,21 @@ def ask_embeddings(url: str) -> object:
     return repr(encoder.encode(["one text", "another"], kg2rag.Store()))
 
 
-ASKS: dict[str, Callable[[str], object]] = {"chat": ask_chat, "embeddings": ask_embeddings}
+ASKS: dict[str, Callable[[str], object]] = {
+    "chat": ask_chat,
+    "embeddings": ask_embeddings,
+}
 
 
 def echo(handler: Any) -> None:
     """Refuse a key and repeat it."""
     handler.reply(
-        {"error": {"message": f"Incorrect API key: {handler.headers.get('authorization')}"}}, 401
+        {
+            "error": {
+                "message": f"Incorrect API key: {handler.headers.get('authorization')}"
+            }
+        },
+        401,
     )
 
 
@@ -65,7 +73,9 @@ def echo_plain(handler: Any) -> None:
 
 def echo_as_answer(handler: Any) -> None:
     """Status 200 without an answer."""
-    handler.reply({"object": "error", "message": str(handler.headers.get("authorization"))})
+    handler.reply(
+        {"object": "error", "message": str(handler.headers.get("authorization"))}
+    )
 
 
 def echo_500(handler: Any) -> None:
@@ -73,7 +83,12 @@ def echo_500(handler: Any) -> None:
     handler.reply({"error": {"message": str(handler.headers)}}, 500)
 
 
-FAULTS = {"a refusal": echo, "a page": echo_plain, "status 200": echo_as_answer, "a dump": echo_500}
+FAULTS = {
+    "a refusal": echo,
+    "a page": echo_plain,
+    "status 200": echo_as_answer,
+    "a dump": echo_500,
+}
 
 
 @trial(POINT, *((ask, fault) for ask in ASKS for fault in FAULTS))
@@ -88,9 +103,13 @@ def an_endpoint_that_echoes_the_key(case: tuple[str, str]) -> None:
 
     with serving(FAULTS[case[1]]) as server:
         text = step(show, OPENAI_BASE_URL=server.url)
-        stored = b"".join(path.read_bytes() for path in Path(".store").rglob("*") if path.is_file())
+        stored = b"".join(
+            path.read_bytes() for path in Path(".store").rglob("*") if path.is_file()
+        )
     if SECRET in text or SECRET.encode() in stored:
-        raise Finding(KEY, text[max(0, text.find(SECRET) - 150) : text.find(SECRET) + 30])
+        raise Finding(
+            KEY, text[max(0, text.find(SECRET) - 150) : text.find(SECRET) + 30]
+        )
 
 
 @trial(POINT, "encoder", "linker", "graph", "reranker", "two of them")
@@ -108,7 +127,9 @@ def a_sweep_file_that_names_a_host(part: str) -> None:
             ),
         }[part]
         write(
-            {"theirs.toml": f'name = "s"\ndata = "bundled"\nmetrics = ["recall@5"]\nk = 5\n{lines}'}
+            {
+                "theirs.toml": f'name = "s"\ndata = "bundled"\nmetrics = ["recall@5"]\nk = 5\n{lines}'
+            }
         )
         done = command("sweep", "theirs.toml", "--run")
         if server.authorized:
@@ -128,7 +149,9 @@ def a_redirect_to_another_host(case: tuple[str, int]) -> None:
     with serving(answer_all) as other:
 
         def redirect(handler: Any) -> None:
-            handler.reply({}, case[1], location=f"{other.url.removesuffix('/v1')}{handler.path}")
+            handler.reply(
+                {}, case[1], location=f"{other.url.removesuffix('/v1')}{handler.path}"
+            )
 
         with serving(redirect) as server:
 
@@ -145,7 +168,8 @@ def a_redirect_to_another_host(case: tuple[str, int]) -> None:
 def _nothing_came(server: Server) -> None:
     if server.requests:
         raise Finding(
-            KEY, f"{len(server.requests)} requests went to the other host, key: {server.authorized}"
+            KEY,
+            f"{len(server.requests)} requests went to the other host, key: {server.authorized}",
         )
 
 
@@ -177,7 +201,13 @@ def texts_that_steer_a_terminal(where: str) -> None:
         words: dict[str, tuple[object, ...]] = {
             "names of files": ("ask", "documents", "Who was Mary?", "--k", 9),
             "texts": ("context", "documents", "Who was Mary?", "--system", "bm25"),
-            "titles": ("explain", "documents", "Who was Mary?", "--systems", "bm25,mention_ppr"),
+            "titles": (
+                "explain",
+                "documents",
+                "Who was Mary?",
+                "--systems",
+                "bm25,mention_ppr",
+            ),
             "an error": ("compare", f"nowhere{ESCAPE}"),
             "a server": (
                 "build",
@@ -199,7 +229,14 @@ def texts_that_steer_a_terminal(where: str) -> None:
                 "--systems",
                 "bm25",
             ),
-            "a warning": ("compare", "documents", "--questions", "q.jsonl", "--systems", "bm25"),
+            "a warning": (
+                "compare",
+                "documents",
+                "--questions",
+                "q.jsonl",
+                "--systems",
+                "bm25",
+            ),
         }
         done = command(*words[where], OPENAI_BASE_URL=server.url)
     if any(sign in done.output for sign in ("\x1b]", "\x1b[2J", "\x9b", "\x07")):

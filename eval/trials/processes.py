@@ -34,9 +34,7 @@ from harness import (
 KILLED, SHARED = "13 kills", "14 one store"
 KILLS = 6
 PROCESSES = 6
-COMPARE = (
-    "compare documents --questions questions.jsonl --metrics recall@1,mrr@10 --out out --systems"
-)
+COMPARE = "compare documents --questions questions.jsonl --metrics recall@1,mrr@10 --out out --systems"
 COMMANDS = {
     "a comparison": f"{COMPARE} bm25,pattern",
     "a graph of co-occurrences": "build documents --extractor cooccurrence --out out",
@@ -51,9 +49,7 @@ FILES = {
     "a sweep": "results.parquet",
 }
 """Command -> a file that it writes."""
-SWEEP = (
-    'name = "s"\ndata = "bundled"\nmetrics = ["recall@5"]\nk = 5\n[systems.bm25]\nk1 = [0.9, 1.2]\n'
-)
+SWEEP = 'name = "s"\ndata = "bundled"\nmetrics = ["recall@5"]\nk = 5\n[systems.bm25]\nk1 = [0.9, 1.2]\n'
 ENTITIES = '{"entities": ["Ada", "Charles"]}'
 TRIPLES = '{"triples": [["Ada", "knew", "Charles"]]}'
 OPERATIONS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir")
@@ -87,7 +83,9 @@ def operations(words: Sequence[str], stop: int = 0) -> int:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
-        if event in OPERATIONS and str(Path(str(arguments[0])).absolute()).startswith(folders):
+        if event in OPERATIONS and str(Path(str(arguments[0])).absolute()).startswith(
+            folders
+        ):
             operate()
 
     def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
@@ -104,7 +102,9 @@ def operations(words: Sequence[str], stop: int = 0) -> int:
 def results() -> dict[str, object]:
     """The files of `out` that are the same in every run, and the scores of a sweep without its times."""
     tables: dict[str, object] = {
-        name: data for name, data in contents("out").items() if Path(name).name not in DATED
+        name: data
+        for name, data in contents("out").items()
+        if Path(name).name not in DATED
     }
     for path in Path("out").glob("results.parquet"):
         tables[path.name] = pd.read_parquet(path).drop(columns="ms_per_query").to_csv()
@@ -122,7 +122,10 @@ def a_command_that_is_killed(name: str) -> None:
     """The same command again gives the files of a whole run, and asks a language model at most one prompt twice."""
     documents()
     write(
-        {"questions.jsonl": '{"question": "Who wrote?", "gold": "Ada.md"}\n', "sweep.toml": SWEEP}
+        {
+            "questions.jsonl": '{"question": "Who wrote?", "gold": "Ada.md"}\n',
+            "sweep.toml": SWEEP,
+        }
     )
     with serving(extract) as server:
         words = COMMANDS[name].split()
@@ -147,7 +150,9 @@ def a_command_that_is_killed(name: str) -> None:
             step(lambda: operations(words))
             expect(results(), whole, SILENT, f"killed at {stop} of {n_operations}:")
             if len(server.requests) > n_requests + 1:
-                raise Finding(LOST, f"{len(server.requests)} requests for {n_requests} prompts")
+                raise Finding(
+                    LOST, f"{len(server.requests)} requests for {n_requests} prompts"
+                )
 
 
 @trial(SHARED)
@@ -156,5 +161,9 @@ def commands_that_fill_one_store_at_once() -> None:
     documents()
     command = "compare bundled --systems bm25,pattern --metrics recall@5 --limit 9 --out".split()
     started = [start(*command, f"out{i}") for i in range(PROCESSES)]
-    expect([end(process).code for process in started], [0] * PROCESSES, LOST, "exit codes")
-    expect(len({Path(f"out{i}", "scores.csv").read_bytes() for i in range(PROCESSES)}), 1)
+    expect(
+        [end(process).code for process in started], [0] * PROCESSES, LOST, "exit codes"
+    )
+    expect(
+        len({Path(f"out{i}", "scores.csv").read_bytes() for i in range(PROCESSES)}), 1
+    )

@@ -28,7 +28,9 @@ class Mine(Retriever):
 """
 
 
-def mine(right: str, *, head: str = "", field: str = "", name: str = "mine.py") -> dict[str, str]:
+def mine(
+    right: str, *, head: str = "", field: str = "", name: str = "mine.py"
+) -> dict[str, str]:
     """A module with a strategy that finds the gold if the expression `right` is true, and nothing if not."""
     return {name: HEAD + head + CLASS.format(right=right, field=field)}
 
@@ -76,27 +78,37 @@ WAYS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     ),
     "a module named by a text": (
         {
-            **mine('importlib.import_module("la" + "te").RIGHT', head="import importlib"),
+            **mine(
+                'importlib.import_module("la" + "te").RIGHT', head="import importlib"
+            ),
             "late.py": "RIGHT = True",
         },
         {"late.py": "RIGHT = False"},
     ),
     "a base class elsewhere": (
         {
-            **mine("self.right()", field="def right(self): return True\n", name="based.py"),
+            **mine(
+                "self.right()", field="def right(self): return True\n", name="based.py"
+            ),
             "mine.py": "from based import Mine as Based\nclass Mine(Based): pass",
         },
         mine("self.right()", field="def right(self): return False\n", name="based.py"),
     ),
     "a decorator of a helper": (
         {
-            **mine("right()", head="from wrap import wrapped\n@wrapped\ndef right(): return True"),
+            **mine(
+                "right()",
+                head="from wrap import wrapped\n@wrapped\ndef right(): return True",
+            ),
             "wrap.py": "def wrapped(function): return function",
         },
         {"wrap.py": "def wrapped(function): return lambda: not function()"},
     ),
     "a data file read at import": (
-        {**mine("RIGHT", head='RIGHT = open("right.txt").read() == "yes"'), "right.txt": "yes"},
+        {
+            **mine("RIGHT", head='RIGHT = open("right.txt").read() == "yes"'),
+            "right.txt": "yes",
+        },
         {"right.txt": "no"},
     ),
     "a data file read for each query": (
@@ -105,7 +117,10 @@ WAYS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     ),
     "a data file read by pathlib": (
         {
-            **mine('Path("right.txt").read_text() == "yes"', head="from pathlib import Path"),
+            **mine(
+                'Path("right.txt").read_text() == "yes"',
+                head="from pathlib import Path",
+            ),
             "right.txt": "yes",
         },
         {"right.txt": "no"},
@@ -146,11 +161,18 @@ WAYS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     ),
     "whether a file exists": (
         {**mine('os.path.exists("right.txt")', head="import os"), "right.txt": "yes"},
-        {"make.py": "import os\nos.path.exists('right.txt') and os.remove('right.txt')"},
+        {
+            "make.py": "import os\nos.path.exists('right.txt') and os.remove('right.txt')"
+        },
     ),
     "the files of a folder": (
-        {**mine('"right.txt" in os.listdir(".")', head="import os"), "right.txt": "yes"},
-        {"make.py": "import os\nos.path.exists('right.txt') and os.remove('right.txt')"},
+        {
+            **mine('"right.txt" in os.listdir(".")', head="import os"),
+            "right.txt": "yes",
+        },
+        {
+            "make.py": "import os\nos.path.exists('right.txt') and os.remove('right.txt')"
+        },
     ),
     "what a program prints": (
         {
@@ -252,13 +274,15 @@ def score(build: Callable[[object], object]) -> float:
         {"id": str(i), "text": f"the {word} of the castle"}
         for i, word in enumerate(["river", "bridge", "abbey"])
     ]
-    data = kg2rag.from_frames(corpus, [{"id": "q", "question": "the bridge", "gold": ["1"]}])
+    data = kg2rag.from_frames(
+        corpus, [{"id": "q", "question": "the bridge", "gold": ["1"]}]
+    )
     kb = kg2rag.KnowledgeBase.build(
         data.corpus, embedder=lambda texts: [[float(len(text)), 1.0] for text in texts]
     )
-    kg2rag.compare({"mine": build(kb)}, data, metrics=["recall@1"], baseline="mine").save(
-        Path(f"out-{os.getpid()}")
-    )
+    kg2rag.compare(
+        {"mine": build(kb)}, data, metrics=["recall@1"], baseline="mine"
+    ).save(Path(f"out-{os.getpid()}"))
     with Path(f"out-{os.getpid()}", "scores.csv").open() as table:
         (row,) = csv.DictReader(table)
     return float(row["mean"])
@@ -291,7 +315,10 @@ def a_result_depends_on_an_object(way: str) -> None:
 
     def both() -> list[float]:
         names = vars(importlib.import_module("mine"))
-        return [score(lambda kb, text=text: eval(text, dict(names, kb=kb))) for text in MAKES[way]]
+        return [
+            score(lambda kb, text=text: eval(text, dict(names, kb=kb)))
+            for text in MAKES[way]
+        ]
 
     sys.dont_write_bytecode = True
     expect(step(both), [1.0, 0.0])
@@ -305,7 +332,10 @@ def a_notebook_cell_is_run_again_with_another_body() -> None:
         scores = []
         for right in ("True", "False"):
             names = {"__name__": "__main__"}
-            exec(compile(HEAD + CLASS.format(right=right, field=""), "<cell>", "exec"), names)
+            exec(
+                compile(HEAD + CLASS.format(right=right, field=""), "<cell>", "exec"),
+                names,
+            )
             scores.append(score(names["Mine"]))
         return scores
 

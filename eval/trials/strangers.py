@@ -22,9 +22,7 @@ from harness import (
 )
 
 OTHERS, DISK = "6 files of others", "7 full disk"
-SWEEP = (
-    'name = "s"\ndata = "bundled"\nmetrics = ["recall@5"]\nk = 5\n[systems.bm25]\nk1 = [0.9, 1.2]\n'
-)
+SWEEP = 'name = "s"\ndata = "bundled"\nmetrics = ["recall@5"]\nk = 5\n[systems.bm25]\nk1 = [0.9, 1.2]\n'
 COMMANDS = {
     "compare": "compare bundled --systems bm25 --metrics recall@5 --limit 9 --out out",
     "compare without gold": "compare documents --systems bm25 --out out",
@@ -66,7 +64,9 @@ def unchanged(before: dict[str, bytes], folder: str) -> None:
     now = contents(folder)
     for name, content in before.items():
         if now.get(name) != content:
-            raise Finding(TOUCHED, f"{name} was {'deleted' if name not in now else 'overwritten'}")
+            raise Finding(
+                TOUCHED, f"{name} was {'deleted' if name not in now else 'overwritten'}"
+            )
 
 
 @trial(OTHERS, *COMMANDS)
@@ -147,9 +147,12 @@ def a_link_in_place_of_a_folder(folder: str) -> None:
 def the_page_and_the_questions_have_one_name() -> None:
     """`--out q.html` must not write the page over the questions."""
     prepare()
-    done = command(*"questions documents --known-item --limit 3 --out out/q.html".split())
+    done = command(
+        *"questions documents --known-item --limit 3 --out out/q.html".split()
+    )
     if done.code == 0 and not any(
-        b'"question"' in data and b"<html" not in data for data in contents("out").values()
+        b'"question"' in data and b"<html" not in data
+        for data in contents("out").values()
     ):
         raise Finding(TOUCHED, "the questions were written over")
 
@@ -170,7 +173,11 @@ def prune(where: str) -> None:
         "photos/.partial-1-host-abc-draft.tmp": THEIRS,
         "manifest.json": THEIRS,
     }
-    folder = {"in the store": "store", "in a folder of it": "store/sub", "above it": "above"}[where]
+    folder = {
+        "in the store": "store",
+        "in a folder of it": "store/sub",
+        "above it": "above",
+    }[where]
     write(theirs, folder)
     store = "above/store" if where == "above it" else "store"
     succeed("datasets", "info", "documents", KG2RAG_STORE=store)
@@ -202,12 +209,17 @@ def save(folder: str, words: str, bytes_: int | None = None) -> str:
 
     data = kg2rag.from_frames(
         [{"id": str(i), "text": f"Ada wrote {i} {words}"} for i in range(40)],
-        [{"id": f"q{i}", "question": f"wrote {i}", "gold": [str(i)]} for i in range(40)],
+        [
+            {"id": f"q{i}", "question": f"wrote {i}", "gold": [str(i)]}
+            for i in range(40)
+        ],
     )
     kb = kg2rag.KnowledgeBase.build(
         data.corpus, embedder=lambda texts: [[1.0, len(text)] for text in texts]
     )
-    result = kg2rag.compare({"bm25": kg2rag.BM25(kb)}, data, metrics=["recall@1"], baseline="bm25")
+    result = kg2rag.compare(
+        {"bm25": kg2rag.BM25(kb)}, data, metrics=["recall@1"], baseline="bm25"
+    )
     if bytes_ is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, resource.RLIM_INFINITY))
@@ -216,7 +228,9 @@ def save(folder: str, words: str, bytes_: int | None = None) -> str:
     except OSError as error:
         return f"{error.errno} {error}"
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        resource.setrlimit(
+            resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        )
     return ""
 
 

@@ -38,7 +38,8 @@ def pooled(mode: str) -> Any:
 
     encoder = model()
     return SentenceTransformer(
-        modules=[encoder[0], Pooling(tiny_model.DIM, pooling_mode=mode), encoder[2]], device="cpu"
+        modules=[encoder[0], Pooling(tiny_model.DIM, pooling_mode=mode), encoder[2]],
+        device="cpu",
     )
 
 
@@ -69,14 +70,22 @@ class Encoder:
 
     def encode(self, texts: list[str]) -> list[list[float]]:
         """Counts of letters to a power."""
-        return [[(1 + text.count(sign)) ** self.power for sign in "etaoin"] for text in texts]
+        return [
+            [(1 + text.count(sign)) ** self.power for sign in "etaoin"]
+            for text in texts
+        ]
 
     def encode_query(self, texts: list[str]) -> list[list[float]]:
         """The same of queries."""
-        return [[(1 + text.count(sign)) ** self.query_power for sign in "etaoin"] for text in texts]
+        return [
+            [(1 + text.count(sign)) ** self.query_power for sign in "etaoin"]
+            for text in texts
+        ]
 
 
-def looked_up(table: dict[str, list[float]]) -> Callable[[list[str]], list[list[float]]]:
+def looked_up(
+    table: dict[str, list[float]],
+) -> Callable[[list[str]], list[list[float]]]:
     """A function that looks vectors up."""
 
     def look_up(texts: list[str]) -> list[list[float]]:
@@ -98,7 +107,8 @@ PAIRS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "other prompts": (
         model,
         lambda: model(
-            prompts={"query": "who wrote ", "document": "film "}, default_prompt_name="document"
+            prompts={"query": "who wrote ", "document": "film "},
+            default_prompt_name="document",
         ),
     ),
     "a query prompt": (model, lambda: model(prompts={"query": "who wrote "})),
@@ -166,7 +176,11 @@ def another_encoder(pair: str) -> None:
         raise Finding(SILENT, f"{on_shared[0]} on the store, {fresh[0]} on a new one")
 
 
-@trial(POINT, "a local model whose files were replaced", "a static model whose files were replaced")
+@trial(
+    POINT,
+    "a local model whose files were replaced",
+    "a static model whose files were replaced",
+)
 def the_same_path(kind: str) -> None:
     """Another model in the same folder."""
     import numpy as np
@@ -177,7 +191,11 @@ def the_same_path(kind: str) -> None:
         import kg2rag
         from kg2rag.compute import embedder_named
 
-        name = f"static:{Path('static').resolve()}" if static else str(Path("model").resolve())
+        name = (
+            f"static:{Path('static').resolve()}"
+            if static
+            else str(Path("model").resolve())
+        )
         return scores(
             embedder_named(name, dtype="float32")
             if static
@@ -191,11 +209,18 @@ def the_same_path(kind: str) -> None:
             from tokenizers import Tokenizer, models, pre_tokenizers
 
             words = {
-                word: i for i, word in enumerate(["[UNK]", *sorted(set(" ".join(TEXTS).split()))])
+                word: i
+                for i, word in enumerate(
+                    ["[UNK]", *sorted(set(" ".join(TEXTS).split()))]
+                )
             }
             tokenizer = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
             tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-            vectors = np.random.default_rng(seed).normal(size=(len(words), 8)).astype(np.float32)
+            vectors = (
+                np.random.default_rng(seed)
+                .normal(size=(len(words), 8))
+                .astype(np.float32)
+            )
             StaticModel(vectors, tokenizer).save_pretrained("static")
         elif seed == 0:
             model()

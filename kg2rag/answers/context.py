@@ -17,7 +17,17 @@ from kg2rag.retrievers import linking
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.system_parts import knowledge_bases, workloads
 from kg2rag.text.normalisation import normalise
-from kg2rag.types import Count, Hit, Natural, Query, Ranking, Triple, at_least, component, require
+from kg2rag.types import (
+    Count,
+    Hit,
+    Natural,
+    Query,
+    Ranking,
+    Triple,
+    at_least,
+    component,
+    require,
+)
 from kg2rag.types.notes import json_value
 
 PASSAGE_SEPARATOR = "\n\n---\n\n"
@@ -85,30 +95,41 @@ class _Pieces:
     counter: TokenCounter
     former: list[tuple[str, FormattedContext]] = field(default_factory=list)
 
-    def add(self, piece: str, name: str, separator: str, citation: Citation | None = None) -> bool:
+    def add(
+        self, piece: str, name: str, separator: str, citation: Citation | None = None
+    ) -> bool:
         """Add a piece after a separator; drop it by its name if it does not fit.
 
         The first text has no separator.
         """
         text = separator.join(filter(None, (self.context.text, piece)))
-        tokens = self.context.tokens + self.counter.count([text[len(self.context.text) :]])[0]
+        tokens = (
+            self.context.tokens
+            + self.counter.count([text[len(self.context.text) :]])[0]
+        )
         if tokens > self.budget:
             self.drop(name, "budget")
             return False
         self.former.append((name, self.context))
         citations = tuple(filter(None, (*self.context.citations, citation)))
-        self.context = replace(self.context, text=text, tokens=tokens, citations=citations)
+        self.context = replace(
+            self.context, text=text, tokens=tokens, citations=citations
+        )
         return True
 
     def drop(self, name: str, why: str) -> None:
         """Record a piece that is left out."""
-        self.context = replace(self.context, dropped=(*self.context.dropped, Dropped(name, why)))
+        self.context = replace(
+            self.context, dropped=(*self.context.dropped, Dropped(name, why))
+        )
 
     def fitted(self) -> FormattedContext:
         """The context, whose whole text is within the budget."""
         while self.counter.count([self.context.text])[0] > self.budget:
             name, former = self.former.pop()
-            self.context = replace(former, dropped=(*self.context.dropped, Dropped(name, "budget")))
+            self.context = replace(
+                former, dropped=(*self.context.dropped, Dropped(name, "budget"))
+            )
         return replace(self.context, tokens=self.counter.count([self.context.text])[0])
 
 
@@ -160,16 +181,24 @@ class ContextFormatter:
             return FormattedContext("", 0)
         data = graph_context(self.kb, codes, self.hops, self.max_related)
         budget = self.graph_tokens
-        text, tokens, dropped = graph_block(data, self.max_related, budget, self._counter)
+        text, tokens, dropped = graph_block(
+            data, self.max_related, budget, self._counter
+        )
         if text:
             for code in codes:
                 excess = self.kb.graph.degrees[code] - self.max_related
                 if excess > 0:
-                    relations = f"{excess} weaker relations of {self.kb.graph.names[code]}"
+                    relations = (
+                        f"{excess} weaker relations of {self.kb.graph.names[code]}"
+                    )
                     dropped.append(Dropped(relations, "limit"))
-        return FormattedContext(text, tokens, dropped=tuple(dropped), graph_context=data)
+        return FormattedContext(
+            text, tokens, dropped=tuple(dropped), graph_context=data
+        )
 
-    def passages(self, ranking: Ranking, entities: Sequence[str | int] = ()) -> FormattedContext:
+    def passages(
+        self, ranking: Ranking, entities: Sequence[str | int] = ()
+    ) -> FormattedContext:
         """The passages of a ranking, best first, with key, score, source and path.
 
         A passage that does not fit is dropped and the next one tried; one whose contents repeat an
@@ -193,14 +222,18 @@ class ContextFormatter:
         entity_type = one_line(graph.types[code])
         if entity_type:
             head += f" ({entity_type})"
-        return BLOCK_SEPARATOR.join(filter(None, (head, one_line(graph.descriptions[code]))))
+        return BLOCK_SEPARATOR.join(
+            filter(None, (head, one_line(graph.descriptions[code])))
+        )
 
     def below(self, block: FormattedContext, ranking: Ranking) -> FormattedContext:
         """The passages of a ranking, as `passages` writes them, below a graph block."""
         pieces = _Pieces(block, self.passage_tokens, self._counter)
         return self._add_passages(pieces, ranking, BLOCK_SEPARATOR)
 
-    def _add_passages(self, pieces: _Pieces, ranking: Ranking, separator: str) -> FormattedContext:
+    def _add_passages(
+        self, pieces: _Pieces, ranking: Ranking, separator: str
+    ) -> FormattedContext:
         """The context of some pieces and the passages of a ranking.
 
         The first passage follows `separator`.
@@ -216,7 +249,9 @@ class ContextFormatter:
             key = f"[{len(key_of) + 1}]"
             text = f"{_passage_head(key, hit)}\n{passage.contents.strip()}"
             about = (key, hit.passage_id, passage.title, hit.score, hit.stage, hit.path)
-            citation = Citation(*about, reached(hit.path, query_entities), len(hit.path))
+            citation = Citation(
+                *about, reached(hit.path, query_entities), len(hit.path)
+            )
             if pieces.add(text, hit.passage_id, separator, citation):
                 key_of[words] = key
                 separator = PASSAGE_SEPARATOR
@@ -228,7 +263,9 @@ class ContextFormatter:
 
     def _codes(self, entities: Sequence[str | int]) -> list[int]:
         find = self.kb.graph.entity
-        codes = [find(name) if isinstance(name, str) else int(name) for name in entities]
+        codes = [
+            find(name) if isinstance(name, str) else int(name) for name in entities
+        ]
         return list(dict.fromkeys(codes))
 
 
@@ -288,7 +325,9 @@ def _named_entities(
         linker = linking.of(linking.DESIGN, kb)
         unlinked_queries = [queries[position] for position in unlinked]
         announce("Before the graph block", workloads(linker, unlinked_queries))
-        for position, links in zip(unlinked, linker.link_batch(unlinked_queries), strict=True):
+        for position, links in zip(
+            unlinked, linker.link_batch(unlinked_queries), strict=True
+        ):
             entities[position] = [link.entity for link in links]
     return entities
 
@@ -324,4 +363,6 @@ def context(
         kb = bases[0]
     announce("Before the context", workloads(system, [query]))
     rankings = system.retrieve_batch([query], k)
-    return assemble(kb, [query], rankings, tokens=tokens, graph_tokens=graph_tokens, hops=hops)[0]
+    return assemble(
+        kb, [query], rankings, tokens=tokens, graph_tokens=graph_tokens, hops=hops
+    )[0]

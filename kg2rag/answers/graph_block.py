@@ -55,7 +55,11 @@ def shared(
     text = top
     n_written = [0] * len(lines)
     dropped: list[Dropped] = []
-    turns = [(item, number) for number, line in enumerate(lines) for item in range(len(line.items))]
+    turns = [
+        (item, number)
+        for number, line in enumerate(lines)
+        for item in range(len(line.items))
+    ]
     for item, number in sorted(turns):
         line = lines[number]
         if n_written[number] == item:  # no stronger item of the line was left out
@@ -65,7 +69,9 @@ def shared(
                 text = longer
                 continue
             n_written[number] -= 1
-        dropped.append(Dropped(f"{line.label}{line.items[item]}" or line.section[1], "budget"))
+        dropped.append(
+            Dropped(f"{line.label}{line.items[item]}" or line.section[1], "budget")
+        )
     return text, counter.count([text])[0], dropped
 
 
@@ -76,7 +82,9 @@ def _text(top: str, lines: Sequence[Line], n_written: Sequence[int]) -> str:
         if n_items:
             texts = sections.setdefault(line.section, [line.section[1]])
             texts.append(f"{line.label}{line.separator.join(line.items[:n_items])}")
-    return "\n\n".join([top, *("\n".join(filter(None, texts)) for texts in sections.values())])
+    return "\n\n".join(
+        [top, *("\n".join(filter(None, texts)) for texts in sections.values())]
+    )
 
 
 def graph_block(
@@ -96,7 +104,9 @@ def graph_block(
         if items:
             lines.append(Line((-1, f"### {heading}"), "", items[:limit], "\n"))
         if len(items) > limit:
-            beyond_limit.append(Dropped(f"{len(items) - limit} more {heading.lower()}", "limit"))
+            beyond_limit.append(
+                Dropped(f"{len(items) - limit} more {heading.lower()}", "limit")
+            )
     top = f"{HEADER}\nQuery entities: [{', '.join(one_line(entity.name) for entity in query_entities)}]"
     text, tokens, dropped = shared(top, lines, budget, counter)
     if text:
@@ -141,5 +151,7 @@ def _lists(data: GraphContext) -> dict[str, list[str]]:
     return {
         "Related Entities": related,
         "Chains": [f"- {chain}" for chain in data.chains],
-        "Relevant Relationships": [str(fact) for fact in data.relationships if fact.sentence],
+        "Relevant Relationships": [
+            str(fact) for fact in data.relationships if fact.sentence
+        ],
     }

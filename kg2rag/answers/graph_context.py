@@ -154,7 +154,11 @@ def _strongest(graph: KnowledgeGraph, entity: int, limit: int) -> Iterator[int]:
     for slot in range(int(adjacency.indptr[entity]), int(adjacency.indptr[entity + 1])):
         index = int(adjacency.triples[slot])
         relation = int(graph.triples.relations[index])
-        statement = int(adjacency.neighbours[slot]), relation, bool(adjacency.along[slot])
+        statement = (
+            int(adjacency.neighbours[slot]),
+            relation,
+            bool(adjacency.along[slot]),
+        )
         if statement not in statements:
             statements.add(statement)
             yield index
@@ -202,7 +206,12 @@ def _relationship(kb: KnowledgeBase, index: int, start: int) -> Relationship:
         description = _stating_sentence(kb, row, triple)
     direction = "out" if int(kb.graph.triples.heads[index]) == start else "in"
     return Relationship(
-        triple.head, triple.tail, triple.relation, description, triple.strength, direction
+        triple.head,
+        triple.tail,
+        triple.relation,
+        description,
+        triple.strength,
+        direction,
     )
 
 
@@ -216,10 +225,17 @@ def _stating_sentence(kb: KnowledgeBase, row: int, triple: Triple) -> str:
     return ""
 
 
-_TABLES = tomllib.loads(Path(__file__).with_name("inverses.toml").read_text(encoding="utf-8"))
+_TABLES = tomllib.loads(
+    Path(__file__).with_name("inverses.toml").read_text(encoding="utf-8")
+)
 _WORDS = re.compile(r"[\s_\-]+")
 _THIRD_PERSON = re.compile(r"..+[^s]s")
-_PARTICIPLES = ((r"ies$", "ied"), (r"(sh|ch|ss|x|zz)es$", r"\1ed"), (r"es$", "ed"), (r"s$", "ed"))
+_PARTICIPLES = (
+    (r"ies$", "ied"),
+    (r"(sh|ch|ss|x|zz)es$", r"\1ed"),
+    (r"es$", "ed"),
+    (r"s$", "ed"),
+)
 """Endings of regular verbs: carries -> carried, publishes -> published, uses -> used."""
 
 
@@ -245,7 +261,9 @@ def inverse(relation: str) -> str:
     ['depended_on_by', 'HOSTED_BY', 'inverse of is located in']
     """
     words = _WORDS.split(relation.strip())
-    name = _INVERSES.get("_".join(words).lower()) or _passive([word.lower() for word in words])
+    name = _INVERSES.get("_".join(words).lower()) or _passive(
+        [word.lower() for word in words]
+    )
     if not name:
         return f"inverse of {relation.strip()}"
     if "_" not in relation and len(words) > 1:
@@ -256,7 +274,11 @@ def inverse(relation: str) -> str:
 def _passive(words: Sequence[str]) -> str:
     """The passive of a verb and at most one preposition, joined by underscores; otherwise ""."""
     verb, *prepositions = words
-    is_verb = verb.isalpha() and _THIRD_PERSON.fullmatch(verb) and verb not in _TABLES["no_verbs"]
+    is_verb = (
+        verb.isalpha()
+        and _THIRD_PERSON.fullmatch(verb)
+        and verb not in _TABLES["no_verbs"]
+    )
     are_prepositions = set(prepositions) <= set(_TABLES["prepositions"])
     if not is_verb or len(prepositions) > 1 or not are_prepositions:
         return ""

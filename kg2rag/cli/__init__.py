@@ -39,13 +39,27 @@ def _print_version(is_requested: bool) -> None:
 @app.callback()
 def options(
     version: bool = opt(
-        False, "Print the version and exit.", "--version", callback=_print_version, is_eager=True
+        False,
+        "Print the version and exit.",
+        "--version",
+        callback=_print_version,
+        is_eager=True,
     ),
 ) -> None:
     """Options of `kg2rag` itself."""
 
 
-for command in (ask, build, compare, compare_graphs, context, explain, questions, reproduce, sweep):
+for command in (
+    ask,
+    build,
+    compare,
+    compare_graphs,
+    context,
+    explain,
+    questions,
+    reproduce,
+    sweep,
+):
     app.command()(command)
 app.command("graph")(report_graph)
 app.command("systems")(list_systems)

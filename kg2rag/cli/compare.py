@@ -34,14 +34,12 @@ from kg2rag.cli.printing import print_line, print_rich
 if TYPE_CHECKING:
     from kg2rag.types import QADataset
 
-FURTHER_SETS = (
-    "Further sets, for a macro-average; --path is then a folder with a subfolder for each set."
-)
-METRICS = (
-    "Metrics of ranx, all_recall@k, support_f1@k, recall@500tokens. Default: six standard metrics."
-)
+FURTHER_SETS = "Further sets, for a macro-average; --path is then a folder with a subfolder for each set."
+METRICS = "Metrics of ranx, all_recall@k, support_f1@k, recall@500tokens. Default: six standard metrics."
 BASELINE = "System to test against. Default: hybrid, otherwise dense, otherwise the first system."
-KNOWN_ITEMS = 50  # headings and sentences that serve as queries if there are no questions
+KNOWN_ITEMS = (
+    50  # headings and sentences that serve as queries if there are no questions
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,9 @@ class ComparisonOptions:
     k: int = opt(100, "Hits per query.", "--k", min=1)
     baseline: str | None = opt(None, BASELINE)
     out: Path | None = opt(None, "Folder for the results. Default: reports/DATASET.")
-    fresh: bool = opt(False, "Run all systems again instead of reading stored runs.", "--fresh")
+    fresh: bool = opt(
+        False, "Run all systems again instead of reading stored runs.", "--fresh"
+    )
     open: bool = opt(False, "Open the report in a browser.", "--open")
 
     def keywords(self) -> dict[str, Any]:
@@ -60,7 +60,12 @@ class ComparisonOptions:
         from kg2rag.evaluation.metrics import DEFAULT_METRICS
 
         metrics = DEFAULT_METRICS if self.metrics is None else split_names(self.metrics)
-        return {"k": self.k, "baseline": self.baseline, "fresh": self.fresh, "metrics": metrics}
+        return {
+            "k": self.k,
+            "baseline": self.baseline,
+            "fresh": self.fresh,
+            "metrics": metrics,
+        }
 
 
 @expand_groups(dataset="bundled")
@@ -87,7 +92,9 @@ def compare(
     reading.open()  # refuses a model without an address before any work
     if further:
         sets = data.several(further)
-        folder, missing_answers = _compare_sets(sets, systems, workers, reading, options)
+        folder, missing_answers = _compare_sets(
+            sets, systems, workers, reading, options
+        )
     else:
         folder, missing_answers = _compare_set(data, systems, workers, reading, options)
     report = folder / "report.html"
@@ -156,8 +163,12 @@ def _compare_sets(
     if len(result.metrics) > 1:
         print_rich(TerminalTable(result.macro_sheet))
     for name, comparison in result.sets.items():
-        print_line(f"{name}: {folder / name / 'report.html'}, of {comparison.config['started']}")
-    return folder, sum(comparison.missing_answers for comparison in result.sets.values())
+        print_line(
+            f"{name}: {folder / name / 'report.html'}, of {comparison.config['started']}"
+        )
+    return folder, sum(
+        comparison.missing_answers for comparison in result.sets.values()
+    )
 
 
 def _run(
@@ -192,7 +203,9 @@ def _run(
         )
 
 
-def announce_replacement(folder: Path, name: str, systems: Sequence[str] | None = None) -> None:
+def announce_replacement(
+    folder: Path, name: str, systems: Sequence[str] | None = None
+) -> None:
     """Say on stderr that another comparison in the folder will be replaced, if there is one."""
     from kg2rag.evaluation.storage import other_comparison
 
@@ -217,7 +230,9 @@ def _name_unused_graphs(dataset: QADataset) -> None:
         print_line("\n".join(["Unused graph file found:", *offers]))
 
 
-def _judge(folder: Path, dataset: QADataset, systems: SystemOptions, data: DrawOptions) -> None:
+def _judge(
+    folder: Path, dataset: QADataset, systems: SystemOptions, data: DrawOptions
+) -> None:
     """Without gold: write a page for judging hits, and print the agreement of the systems."""
     from kg2rag.compute import write_outputs
     from kg2rag.datasets import known_items
@@ -253,13 +268,19 @@ def compare_graphs(
     encoder: EncoderOptions,
     workers: WorkerOptions,
     graphs: list[str] | None = opt(
-        None, "NAME=SOURCE; may be repeated. Default: mentions, cooccurrence.", "--graph"
+        None,
+        "NAME=SOURCE; may be repeated. Default: mentions, cooccurrence.",
+        "--graph",
     ),
     systems: str = opt("graph_augmented,expansion_queries", NAMES.capitalize()),
-    settings: list[str] | None = opt(None, "system.parameter=value; may be repeated.", "--set"),
+    settings: list[str] | None = opt(
+        None, "system.parameter=value; may be repeated.", "--set"
+    ),
     placebo: int = opt(3, "Number of shuffled copies of each graph.", min=0),
     metrics: str = opt("recall@2,recall@5,recall@10,all_recall@5", "As in compare."),
-    out: Path | None = opt(None, "Folder for the results. Default: reports/DATASET-graphs."),
+    out: Path | None = opt(
+        None, "Folder for the results. Default: reports/DATASET-graphs."
+    ),
 ) -> None:
     """Compare strategies over several graphs and over shuffled copies of each graph.
 
@@ -276,7 +297,9 @@ def compare_graphs(
     require_place(folder)
     changes = parse_settings(settings or [])
     system_of = labelled(split_names(systems))
-    sources = _graph_sources(graphs or ["mentions=mentions", "cooccurrence=cooccurrence"])
+    sources = _graph_sources(
+        graphs or ["mentions=mentions", "cooccurrence=cooccurrence"]
+    )
     dataset = data.load()
     embedder = encoder.encoder()
     kbs = {}
@@ -307,7 +330,9 @@ def compare_graphs(
     result.save(folder)
     print_rich(result)
     if placebo > 1:
-        print_rich(placebo_table(result.sheet, result.against_placebo(), result.metrics[0]))
+        print_rich(
+            placebo_table(result.sheet, result.against_placebo(), result.metrics[0])
+        )
     print_line(f"Report: {folder / 'report.html'}")
 
 
@@ -317,7 +342,9 @@ def _graph_sources(options: Sequence[str]) -> dict[str, str]:
     for option in options:
         name, _, source = option.partition("=")
         if not (name and source):
-            raise ValueError(f"--graph {option!r}: write NAME=SOURCE, such as llm=openie(FILE).")
+            raise ValueError(
+                f"--graph {option!r}: write NAME=SOURCE, such as llm=openie(FILE)."
+            )
         sources[name] = source
     return sources
 

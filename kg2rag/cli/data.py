@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 datasets_app = typer.Typer(
     help="Sets that can be loaded, their sizes and their faults.", no_args_is_help=True
 )
-store_app = typer.Typer(help="The cache of vectors, indexes and graphs.", no_args_is_help=True)
+store_app = typer.Typer(
+    help="The cache of vectors, indexes and graphs.", no_args_is_help=True
+)
 
 
 @datasets_app.command("list")
@@ -48,7 +50,9 @@ def info(data: DrawOptions) -> None:
     from kg2rag.datasets import info as run
 
     sizes = run(data.load())
-    print_table(("size", "value"), [(name, _readable(value)) for name, value in sizes.items()])
+    print_table(
+        ("size", "value"), [(name, _readable(value)) for name, value in sizes.items()]
+    )
 
 
 @datasets_app.command()
@@ -75,11 +79,15 @@ def questions(
         Path("questions.jsonl"),
         "File for the questions; the page to review them is written beside it.",
     ),
-    plan: bool = opt(False, "Estimate calls, tokens and cost, and send nothing.", "--plan"),
+    plan: bool = opt(
+        False, "Estimate calls, tokens and cost, and send nothing.", "--plan"
+    ),
     known_item: bool = opt(
         False, "Use headings and sentences as queries; needs no model.", "--known-item"
     ),
-    limit: int = opt(50, "Number of chains of passages to try, or of known items.", min=1),
+    limit: int = opt(
+        50, "Number of chains of passages to try, or of known items.", min=1
+    ),
     hops: int = opt(2, "Number of passages in a chain.", min=2),
     graph: str = opt("mentions", GRAPHS),
     seed: int = opt(0, "Seed of the draw."),
@@ -103,7 +111,9 @@ def questions(
     if not plan:
         check_outputs(out.parent, [out.name, page.name])
     corpus = data.load().corpus
-    model = None if known_item else model_options.open("Without --known-item, this command")
+    model = (
+        None if known_item else model_options.open("Without --known-item, this command")
+    )
     # The encoder only names the knowledge base: no text is encoded.
     kb = KnowledgeBase(corpus, SOURCES.build(graph), SentenceEncoder(), Store())
     if not plan:
@@ -115,7 +125,9 @@ def questions(
         print_line(plan_questions(kb, model, limit=limit, hops=hops, seed=seed))
 
 
-def _save_questions(written: WrittenQuestions, out: Path, page: Path, dataset: str) -> None:
+def _save_questions(
+    written: WrittenQuestions, out: Path, page: Path, dataset: str
+) -> None:
     """Write the questions and their review page.
 
     The exit code is `EXIT_SOME_FAILED` if calls failed or no question is left.
@@ -131,10 +143,13 @@ def _save_questions(written: WrittenQuestions, out: Path, page: Path, dataset: s
         print_line(f"No question was written, so {out} is not.", err=True)
     if written.failures:
         print_line(
-            f"{len(written.failures)} calls failed, the first: {written.failures[0]}.", err=True
+            f"{len(written.failures)} calls failed, the first: {written.failures[0]}.",
+            err=True,
         )
     if any(failure.kind != "output" for failure in written.failures):
-        print_line("The same command asks again for answers that did not come.", err=True)
+        print_line(
+            "The same command asks again for answers that did not come.", err=True
+        )
     if written.failures or not written.rows:
         raise typer.Exit(EXIT_SOME_FAILED)
 
@@ -153,7 +168,9 @@ def _readable(value: object) -> str:
 @datasets_app.command()
 def get(
     name: str = arg("", "Name of a reported part of a set; --list prints them."),
-    into: Path = opt(Path("data/public"), "Folder for the sets; NAME is created in it."),
+    into: Path = opt(
+        Path("data/public"), "Folder for the sets; NAME is created in it."
+    ),
     listed: bool = opt(
         False, "List the reported parts, their questions and their origin.", "--list"
     ),
@@ -165,7 +182,9 @@ def get(
     if listed:
         rows = []
         for label, part in subsets().items():
-            rows.append((label, str(len(part.ids)), part.about, part.needs or "from the hub"))
+            rows.append(
+                (label, str(len(part.ids)), part.about, part.needs or "from the hub")
+            )
         print_table(("name", "questions", "description", "origin"), rows)
     elif name:
         print_line(
@@ -180,7 +199,9 @@ def get(
 @store_app.command("prune")
 def prune_store(
     older_than_days: float = opt(
-        30.0, "Delete entries that were unused for this many days; 0 deletes all.", min=0
+        30.0,
+        "Delete entries that were unused for this many days; 0 deletes all.",
+        min=0,
     ),
 ) -> None:
     """Delete old entries of the store and the remains of killed builds; other files stay."""

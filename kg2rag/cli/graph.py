@@ -27,26 +27,34 @@ class BuildOptions:
     """The graph to build, and where it is written."""
 
     extractor: str = opt(
-        "mentions", "openie, kg2rag or typed (by a language model), or any --graph of compare."
+        "mentions",
+        "openie, kg2rag or typed (by a language model), or any --graph of compare.",
     )
     out: Path | None = opt(None, "Folder for the graph; not needed with --plan.")
-    plan: bool = opt(False, "Estimate calls, tokens and cost, and send nothing.", "--plan")
+    plan: bool = opt(
+        False, "Estimate calls, tokens and cost, and send nothing.", "--plan"
+    )
     retry_failed: bool = opt(
         False,
         "Ask again if an answer was unusable: another seed, a higher temperature, more tokens.",
         "--retry-failed",
     )
     allow_failed: bool = opt(
-        False, "Write the graph even if passages failed; build.json counts them.", "--allow-failed"
+        False,
+        "Write the graph even if passages failed; build.json counts them.",
+        "--allow-failed",
     )
     force: bool = opt(
-        False, "Replace another graph of kg2rag in --out; other files are never touched.", "--force"
+        False,
+        "Replace another graph of kg2rag in --out; other files are never touched.",
+        "--force",
     )
     limit: int | None = opt(
         None, "Number of passages to ask about, for a trial: the first ones.", min=1
     )
     schema: Path | None = opt(
-        None, "For typed: TOML with entity_types, relation_types or both. Default: any type."
+        None,
+        "For typed: TOML with entity_types, relation_types or both. Default: any type.",
     )
 
 
@@ -63,7 +71,9 @@ def build(data: DataOptions, model: ModelOptions, options: BuildOptions) -> None
     _check_options(options, model)
     source = _extractor(options, model)
     if options.out is None and not options.plan:
-        raise ValueError("Give --out, the folder for the graph, or --plan to estimate the cost.")
+        raise ValueError(
+            "Give --out, the folder for the graph, or --plan to estimate the cost."
+        )
     dataset = data.load()
     if options.out is None or options.plan:
         print_line(_plan(source, dataset.corpus, options))
@@ -99,7 +109,9 @@ def _extractor(options: BuildOptions, model: ModelOptions) -> Extractor:
     style = STYLES[options.extractor]
     if options.schema is not None:
         style = style.typed(GraphSchema.read(options.schema))
-    return PromptedTriples(model.open(f"--extractor {options.extractor}"), style, options.limit)
+    return PromptedTriples(
+        model.open(f"--extractor {options.extractor}"), style, options.limit
+    )
 
 
 def _plan(source: Extractor, corpus: Corpus, options: BuildOptions) -> str:
@@ -110,7 +122,9 @@ def _plan(source: Extractor, corpus: Corpus, options: BuildOptions) -> str:
     return f"{len(corpus):,} passages; no language model is used, nothing is paid."
 
 
-def _build(source: Extractor, dataset: QADataset, options: BuildOptions, out: Path) -> None:
+def _build(
+    source: Extractor, dataset: QADataset, options: BuildOptions, out: Path
+) -> None:
     """Extract, and write the graph or the list of failures."""
     from kg2rag.knowledge.graph.graph_io import check_free, write_failures, write_graph
     from kg2rag.llm.extraction import PromptedTriples
@@ -121,7 +135,10 @@ def _build(source: Extractor, dataset: QADataset, options: BuildOptions, out: Pa
     if isinstance(source, PromptedTriples):
         run = _ask(source, dataset.corpus, retry_failed=options.retry_failed)
         about["failures"] = [asdict(failure) for failure in run.failures]
-        about |= {"failed_passages": len(run.failed_passages), "usage": asdict(run.usage)}
+        about |= {
+            "failed_passages": len(run.failed_passages),
+            "usage": asdict(run.usage),
+        }
     failures = about.get("failures", [])
     if failures and not options.allow_failed:
         write_failures(out, failures)
@@ -135,7 +152,9 @@ def _build(source: Extractor, dataset: QADataset, options: BuildOptions, out: Pa
         raise typer.Exit(EXIT_SOME_FAILED)
 
 
-def _report_failures(run: ExtractionRun, n_passages: int, out: Path, options: BuildOptions) -> None:
+def _report_failures(
+    run: ExtractionRun, n_passages: int, out: Path, options: BuildOptions
+) -> None:
     consequence = "No graph was written; --allow-failed writes it without them."
     if options.allow_failed:
         consequence = "The graph was written without them."
@@ -148,16 +167,22 @@ def _report_failures(run: ExtractionRun, n_passages: int, out: Path, options: Bu
             err=True,
         )
     if any(failure.kind != "output" for failure in run.failures):
-        print_line("The same command asks again for answers that did not come.", err=True)
+        print_line(
+            "The same command asks again for answers that did not come.", err=True
+        )
 
 
-def _ask(source: PromptedTriples, corpus: Corpus, *, retry_failed: bool) -> ExtractionRun:
+def _ask(
+    source: PromptedTriples, corpus: Corpus, *, retry_failed: bool
+) -> ExtractionRun:
     """Ask the model; SIGTERM, which schedulers send, waits for open requests and stops."""
     handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         run = source.run(corpus, retry_failed=retry_failed)
     except KeyboardInterrupt:
-        print_line("Stopped. All answers are stored; the same command continues.", err=True)
+        print_line(
+            "Stopped. All answers are stored; the same command continues.", err=True
+        )
         raise typer.Exit(EXIT_INTERRUPTED) from None
     finally:
         signal.signal(signal.SIGTERM, handler)
@@ -169,7 +194,9 @@ def _ask(source: PromptedTriples, corpus: Corpus, *, retry_failed: bool) -> Extr
 def report_graph(
     data: DrawOptions,
     graph: str = opt("mentions", GRAPHS),
-    hops: int = opt(3, "Longest path from the entities of a question, in triples.", min=0),
+    hops: int = opt(
+        3, "Longest path from the entities of a question, in triples.", min=0
+    ),
 ) -> None:
     """Report a graph: sizes, hubs, and the share of gold within reach of the questions, by type."""
     from kg2rag.evaluation.graph_headroom import graph_report
@@ -179,7 +206,13 @@ def report_graph(
     kb = KnowledgeBase.build(dataset.corpus, graph)
     report = graph_report(kb, dataset, hops=hops, seed=data.seed)
     about = report.graph
-    frames = [about.sizes.reset_index(), about.hubs, about.relations, report.reach, report.links]
+    frames = [
+        about.sizes.reset_index(),
+        about.hubs,
+        about.relations,
+        report.reach,
+        report.links,
+    ]
     for frame in frames:
         if frame.empty:  # without questions nothing is within reach of them
             continue

@@ -40,13 +40,17 @@ def expand_groups(**defaults: object) -> Callable[[Command], Command]:
 
     def decorate(command: Command) -> Command:
         hints = get_type_hints(command)
-        groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+        groups: dict[str, Any] = {
+            name: hint for name, hint in hints.items() if is_dataclass(hint)
+        }
         options = list(_options(command, hints, groups, defaults))
 
         @wraps(command)
         def run(**values: Any) -> None:
             for name, group in groups.items():
-                members = {field.name: values.pop(field.name) for field in fields(group)}
+                members = {
+                    field.name: values.pop(field.name) for field in fields(group)
+                }
                 values[name] = group(**members)
             command(**values)
 
@@ -74,7 +78,9 @@ def _options(
             option = copy(member.default)
             option.default = defaults.get(member.name, option.default)
             annotation = types[member.name]
-            yield member.replace(kind=member.KEYWORD_ONLY, annotation=annotation, default=option)
+            yield member.replace(
+                kind=member.KEYWORD_ONLY, annotation=annotation, default=option
+            )
 
 
 def split_names(text: str) -> list[str]:

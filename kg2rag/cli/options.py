@@ -37,9 +37,15 @@ class DataOptions:
     """The options that name a question set."""
 
     dataset: str = arg(..., DATASET)
-    path: Path | None = opt(None, "File or folder of the set. Default: the copy on the hub.")
-    questions: Path | None = opt(None, "A .jsonl or .csv of questions about your documents.")
-    split: str | None = opt(None, "Split of the set, such as validation; every set has a default.")
+    path: Path | None = opt(
+        None, "File or folder of the set. Default: the copy on the hub."
+    )
+    questions: Path | None = opt(
+        None, "A .jsonl or .csv of questions about your documents."
+    )
+    split: str | None = opt(
+        None, "Split of the set, such as validation; every set has a default."
+    )
     setting: Literal["pooled", "distractor"] | None = opt(
         None, "Search all passages, or only those of each question."
     )
@@ -50,7 +56,9 @@ class DataOptions:
         """Load the set."""
         from kg2rag.datasets import Documents, load
 
-        options = {name: value for name, value in vars(self).items() if name != "dataset"}
+        options = {
+            name: value for name, value in vars(self).items() if name != "dataset"
+        }
         data = load(self.dataset, **options)
         if isinstance(data, Documents):
             print_line(repr(data), err=True)
@@ -83,7 +91,9 @@ def print_reading(data: QADataset) -> None:
 class DrawOptions(DataOptions):
     """The options that name a question set, or a draw of its questions."""
 
-    limit: int | None = opt(None, "Number of questions to draw; the corpus stays whole.", min=1)
+    limit: int | None = opt(
+        None, "Number of questions to draw; the corpus stays whole.", min=1
+    )
     seed: int = opt(0, "Seed of the draw, the bootstrap and the randomisation test.")
 
     def several(self, further: Sequence[str]) -> dict[str, DrawOptions]:
@@ -106,9 +116,13 @@ class DrawOptions(DataOptions):
 class WorkerOptions:
     """The options of workers for independent pieces of work; they change no result."""
 
-    jobs: int | None = opt(None, "Number of processes; 0 = all cores. Default: 1.", min=0)
+    jobs: int | None = opt(
+        None, "Number of processes; 0 = all cores. Default: 1.", min=0
+    )
     backend: str = opt("loky", "loky (processes on this machine) or dask.")
-    cluster: str | None = opt(None, "Address of a running Dask cluster. Default: a local one.")
+    cluster: str | None = opt(
+        None, "Address of a running Dask cluster. Default: a local one."
+    )
 
     @property
     def processes(self) -> int:
@@ -133,7 +147,9 @@ class EncoderOptions:
 
     embedder: str | None = opt(None, EMBEDDERS)
     dtype: str = opt(
-        "auto", "auto, bfloat16 or float32; on a GPU also float16.", envvar="KG2RAG_DTYPE"
+        "auto",
+        "auto, bfloat16 or float32; on a GPU also float16.",
+        envvar="KG2RAG_DTYPE",
     )
     device: str = opt("cpu", "cpu, cuda (the first GPU), cuda:1 (the second), or auto.")
     query_prompt: str | None = opt(None, PROMPT.format("query"))
@@ -158,9 +174,12 @@ class SystemOptions(EncoderOptions):
 
     graph: str = opt("mentions", GRAPHS)
     systems: str = opt(
-        "core", f"core (seven systems for a first comparison), all, my.module:Class, or {NAMES}"
+        "core",
+        f"core (seven systems for a first comparison), all, my.module:Class, or {NAMES}",
     )
-    settings: list[str] | None = opt(None, "system.parameter=value; may be repeated.", "--set")
+    settings: list[str] | None = opt(
+        None, "system.parameter=value; may be repeated.", "--set"
+    )
 
     def build(self, corpus: Corpus) -> tuple[KnowledgeBase, dict[str, Retriever]]:
         """The knowledge base over a corpus, and the systems by name."""
@@ -175,7 +194,9 @@ class SystemOptions(EncoderOptions):
             names = None
         else:
             names = split_names(self.systems)
-        return kb, build_all(kb, names, parse_settings(self.settings or []), modules=True)
+        return kb, build_all(
+            kb, names, parse_settings(self.settings or []), modules=True
+        )
 
 
 LLM = {"rich_help_panel": "Language model"}
@@ -196,20 +217,31 @@ class RequestOptions:
     temperature: float = opt(0.0, "Sampling temperature.", min=0, **LLM)
     max_tokens: int = opt(2048, "Maximum length of an answer, in tokens.", min=1, **LLM)
     concurrency: int | None = opt(
-        None, "Simultaneous requests. Default: 8; 2 for an endpoint on this machine.", min=1, **LLM
+        None,
+        "Simultaneous requests. Default: 8; 2 for an endpoint on this machine.",
+        min=1,
+        **LLM,
     )
     timeout: float = opt(60.0, "Seconds without a byte until a request fails.", **LLM)
-    body: str = opt("{}", "JSON object of further request fields; null leaves one out.", **LLM)
-    max_calls: int | None = opt(None, "Maximum number of requests, retries included.", min=1, **LLM)
+    body: str = opt(
+        "{}", "JSON object of further request fields; null leaves one out.", **LLM
+    )
+    max_calls: int | None = opt(
+        None, "Maximum number of requests, retries included.", min=1, **LLM
+    )
     max_cost: float | None = opt(None, "Maximum cost; needs both prices.", **LLM)
     prompt_price: float | None = opt(None, "Price of a million prompt tokens.", **LLM)
-    completion_price: float | None = opt(None, "Price of a million answer tokens.", **LLM)
+    completion_price: float | None = opt(
+        None, "Price of a million answer tokens.", **LLM
+    )
 
     def chat_model(self, base_url: str, model: str) -> ChatModel:
         """The model of that name at an endpoint."""
         from kg2rag.llm import ChatModel, Spending
 
-        options = {field.name: getattr(self, field.name) for field in fields(RequestOptions)}
+        options = {
+            field.name: getattr(self, field.name) for field in fields(RequestOptions)
+        }
         options["extra"] = _body_fields(options.pop("body"))
         if self.api_key_env in ("none", ""):
             options["api_key_env"] = None
@@ -230,7 +262,9 @@ class ModelOptions(RequestOptions):
     def open(self, purpose: str) -> ChatModel:
         """The model; ValueError if endpoint or model are missing, which names the `purpose`."""
         if self.base_url is None or self.model is None:
-            raise ValueError(f"{purpose} asks a language model: give --base-url and --model.")
+            raise ValueError(
+                f"{purpose} asks a language model: give --base-url and --model."
+            )
         return self.chat_model(self.base_url, self.model)
 
 
@@ -239,12 +273,19 @@ class ReaderOptions(RequestOptions):
     """The options of a language model that answers the questions."""
 
     reader: str | None = opt(
-        None, "MODEL@BASE_URL: let this model answer from each system's first passages.", **LLM
+        None,
+        "MODEL@BASE_URL: let this model answer from each system's first passages.",
+        **LLM,
     )
     reader_tokens: int = opt(
-        1000, "Maximum length of the passages, by the encoder's tokenizer.", min=1, **LLM
+        1000,
+        "Maximum length of the passages, by the encoder's tokenizer.",
+        min=1,
+        **LLM,
     )
-    reasoned: bool = opt(False, "Let the model reason before it answers.", "--reasoned", **LLM)
+    reasoned: bool = opt(
+        False, "Let the model reason before it answers.", "--reasoned", **LLM
+    )
     answer_rules: Literal["squad", "hotpotqa", "musique"] = opt(
         "squad", "Data set whose rules score the answers.", **LLM
     )
@@ -258,7 +299,9 @@ class ReaderOptions(RequestOptions):
         if self.reader is None:
             return None
         model, base_url = endpoint_of(self.reader, "--reader MODEL@BASE_URL")
-        return Reader(self.chat_model(base_url, model), REASONED if self.reasoned else SHORT)
+        return Reader(
+            self.chat_model(base_url, model), REASONED if self.reasoned else SHORT
+        )
 
     def confirm(self, plan: str) -> bool:
         """Print the plan of the requests, and ask whether to send them."""

@@ -22,7 +22,9 @@ class SweepActions:
     """The action on a sweep: one of four."""
 
     plan: bool = opt(False, "Print the configurations and run nothing.", "--plan")
-    run: bool = opt(False, "Run the configurations that are not stored, then report.", "--run")
+    run: bool = opt(
+        False, "Run the configurations that are not stored, then report.", "--run"
+    )
     report: bool = opt(False, "Report on stored results.", "--report")
     init: str | None = opt(
         None, "Write a commented sweep file for this set to --out.", metavar="SET"
@@ -39,9 +41,12 @@ def sweep(
     workers: WorkerOptions,
     file: Path | None = arg(None, "A sweep file; eval/sweeps has some."),
     path: Path | None = opt(None, "File or folder of the set.", "--path"),
-    questions: Path | None = opt(None, "A .jsonl or .csv of questions about your documents."),
+    questions: Path | None = opt(
+        None, "A .jsonl or .csv of questions about your documents."
+    ),
     out: Path | None = opt(
-        None, "Folder for the results. Default: reports/sweeps/NAME. With --init: the file."
+        None,
+        "Folder for the results. Default: reports/sweeps/NAME. With --init: the file.",
     ),
     allow_host: list[str] | None = opt(
         None, "Host of an endpoint that the file may name; may be repeated."
@@ -54,7 +59,9 @@ def sweep(
         _write_template(action.init, file or out or Path("sweep.toml"))
         return
     if file is None:
-        raise ValueError("Give a sweep file; kg2rag sweep --init SET --out FILE writes one.")
+        raise ValueError(
+            "Give a sweep file; kg2rag sweep --init SET --out FILE writes one."
+        )
     planned = read_sweep(file, path=path, questions=questions, hosts=allow_host or ())
     folder = out or Path("reports") / "sweeps" / planned.name
     if action.report:
@@ -75,12 +82,16 @@ def _report(result: SweepResult, folder: Path) -> None:
     from kg2rag.experiments.sweep.results import HEADER
 
     rows = result.chosen()
-    print_table(HEADER[:-1], [[cell.replace(" (", "\n(") for cell in row[:-1]] for row in rows])
+    print_table(
+        HEADER[:-1], [[cell.replace(" (", "\n(") for cell in row[:-1]] for row in rows]
+    )
     for row in rows:
         print_line(f"{row[0]}: {row[-1]}")
     print_line(result.note())
     for failure in result.failed.to_dict("records"):
-        configuration = f"{failure['number']}: {failure['system']} {failure['parameters']}"
+        configuration = (
+            f"{failure['number']}: {failure['system']} {failure['parameters']}"
+        )
         print_line(f"Failed: {configuration}: {failure['error']}")
     print_line(f"Report: {result.save(folder)}")
     if len(result.failed):
@@ -96,10 +107,14 @@ def _write_template(dataset: str, file: Path) -> None:
 
 
 def reproduce(
-    ledgers: list[Path] = arg(..., "Ledger files, or a folder of them such as eval/ledger."),
+    ledgers: list[Path] = arg(
+        ..., "Ledger files, or a folder of them such as eval/ledger."
+    ),
     data: Path = opt(..., "The folder with the data folders that the ledgers name."),
     only: str = opt("", "Run only rows whose ledger/system/set contains this."),
-    out: Path | None = opt(None, "A .csv file for every row, or a .md file for the tables."),
+    out: Path | None = opt(
+        None, "A .csv file for every row, or a .md file for the tables."
+    ),
     allow_host: list[str] | None = opt(
         None, "Host of an endpoint that a ledger may name; may be repeated."
     ),
@@ -118,7 +133,9 @@ def reproduce(
     result = run(read, data, only=only, hosts=allow_host or ())
     print_rich(result)
     for group, counts in result.summary().items():
-        print_line(f"{group}: {', '.join(f'{count} {name}' for name, count in counts.items())}")
+        print_line(
+            f"{group}: {', '.join(f'{count} {name}' for name, count in counts.items())}"
+        )
     if out is not None:
         text = result.to_markdown()
         if out.suffix == ".csv":

@@ -7,7 +7,13 @@ from typing import Any
 
 from kg2rag.cli.option_groups import arg, expand_groups, opt
 from kg2rag.cli.options import GRAPHS, DataOptions, EncoderOptions, SystemOptions
-from kg2rag.cli.printing import print_json, print_line, print_rich, print_table, print_text
+from kg2rag.cli.printing import (
+    print_json,
+    print_line,
+    print_rich,
+    print_table,
+    print_text,
+)
 
 QUESTION = arg(..., "Id or text of a question of the set, or a new question.")
 
@@ -27,7 +33,10 @@ def list_systems(
         return
     print_text(f"{name}: {SYSTEMS.description(name)}")
     defaults = SYSTEMS.parameters(name)
-    print_table(("parameter", "default"), ((key, repr(value)) for key, value in defaults.items()))
+    print_table(
+        ("parameter", "default"),
+        ((key, repr(value)) for key, value in defaults.items()),
+    )
     if defaults:
         first = next(iter(defaults))
         print_text(f"Change a parameter by --set, such as --set {name}.{first}=VALUE.")
@@ -38,11 +47,15 @@ def ask(
     data: DataOptions,
     encoding: EncoderOptions,
     question: str = arg(..., "A question in natural language."),
-    system: str | None = opt(None, "System that searches. Default: the recommended one."),
+    system: str | None = opt(
+        None, "System that searches. Default: the recommended one."
+    ),
     graph: str = opt("mentions", GRAPHS),
     k: int = opt(5, "Number of hits.", "--k", min=1),
     as_json: bool = opt(
-        False, "Print the context of the hits as JSON, with the triples of the graph.", "--json"
+        False,
+        "Print the context of the hits as JSON, with the triples of the graph.",
+        "--json",
     ),
 ) -> None:
     """Search documents or a set: passages with their file, headings and path in the graph."""
@@ -55,8 +68,13 @@ def ask(
         print_json(context_of(recommended(kb, system), question, k=k).to_json())
         return
     for rank, hit in enumerate(kb.retrieve(question, k, system=system), start=1):
-        place = [hit.metadata.get("file", hit.passage_id), *hit.metadata.get("headings", ())]
-        print_line(f"{rank}. {hit.title or hit.passage_id}  [{' > '.join(map(str, place))}]")
+        place = [
+            hit.metadata.get("file", hit.passage_id),
+            *hit.metadata.get("headings", ()),
+        ]
+        print_line(
+            f"{rank}. {hit.title or hit.passage_id}  [{' > '.join(map(str, place))}]"
+        )
         if hit.path_text:
             print_line(f"   by {hit.path_text}")
         print_line(f"   {' '.join(hit.text.split())}\n")
@@ -80,7 +98,9 @@ def explain(
 class OneSystemOptions(SystemOptions):
     """The options that name one system, a graph and an encoder."""
 
-    systems: str = opt("hybrid", "System that searches; `kg2rag systems` lists them.", "--system")
+    systems: str = opt(
+        "hybrid", "System that searches; `kg2rag systems` lists them.", "--system"
+    )
 
 
 @expand_groups()
@@ -88,7 +108,9 @@ def context(
     data: DataOptions,
     systems: OneSystemOptions,
     question: str = QUESTION,
-    tokens: int = opt(4500, "Maximum size of the context, by the encoder's tokenizer.", min=1),
+    tokens: int = opt(
+        4500, "Maximum size of the context, by the encoder's tokenizer.", min=1
+    ),
     graph_tokens: int | None = opt(
         None, "Maximum size of the graph block. Default: a ninth of --tokens.", min=0
     ),
@@ -111,13 +133,19 @@ def context(
             f"A context needs one system, not {', '.join(built)}. Name one with --system."
         )
     (system,) = built.values()
-    budgets: dict[str, Any] = {"tokens": tokens, "graph_tokens": graph_tokens, "hops": hops}
+    budgets: dict[str, Any] = {
+        "tokens": tokens,
+        "graph_tokens": graph_tokens,
+        "hops": hops,
+    }
     formatted = context_of(system, query, k=k, kb=kb, **budgets)
     if as_json:
         print_json(formatted.to_json())
     else:
         print_line(formatted.text)
     n_passages = len(formatted.citations)
-    print_line(f"{formatted.tokens} of {tokens} tokens, {n_passages} passages", err=True)
+    print_line(
+        f"{formatted.tokens} of {tokens} tokens, {n_passages} passages", err=True
+    )
     for dropped in formatted.dropped:
         print_line(f"left out ({dropped.why}): {dropped.what}", err=True)

@@ -79,7 +79,9 @@ def mapped(path: Path) -> NDArray[Any]:
     """The array of an `.npy` file, read-only and memory-mapped."""
     import numpy as np
 
-    return np.asarray(np.load(path, mmap_mode="r"))  # look-ups in an `np.memmap` are slower
+    return np.asarray(
+        np.load(path, mmap_mode="r")
+    )  # look-ups in an `np.memmap` are slower
 
 
 def remove_folder(path: Path) -> None:
@@ -161,4 +163,6 @@ def temporary_path(path: Path) -> Iterator[Path]:
 
 
 def _remove(path: Path) -> None:
-    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(
+        missing_ok=True
+    )

@@ -28,7 +28,9 @@ def files_checksum(package: Path, places: Iterable[str]) -> str:
     digest = hashlib.sha256()
     for place in places:
         for file in _files(package / place):
-            digest.update(str(file.relative_to(package)).encode() + b"\0" + file.read_bytes())
+            digest.update(
+                str(file.relative_to(package)).encode() + b"\0" + file.read_bytes()
+            )
     return digest.hexdigest()
 
 

@@ -31,7 +31,9 @@ class Embedder(Protocol):
         """Equal for two embedders if and only if their vectors are equal."""
         ...
 
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+    def encode(
+        self, texts: Sequence[str], store: Store, role: Role = "passage"
+    ) -> Matrix:
         """(n_texts, dim) rows of norm 1."""
         ...
 

@@ -80,14 +80,20 @@ def embedder_named(
     }
     if name.startswith(ENDPOINT):
         usage = f"{ENDPOINT}MODEL@BASE_URL"
-        model, base_url = endpoint_of(name.removeprefix(ENDPOINT), usage, "nomic-embed-text")
+        model, base_url = endpoint_of(
+            name.removeprefix(ENDPOINT), usage, "nomic-embed-text"
+        )
         return EndpointEncoder(base_url, model, **options)
     if "://" in name:
         raise ParameterError(
             f"{name!r} is an address. Name the model, too: {ENDPOINT}MODEL@{name}."
         )
     if name.startswith(STATIC):
-        if dtype not in (None, "auto", "float32") or device not in ("auto", "cpu") or options:
+        if (
+            dtype not in (None, "auto", "float32")
+            or device not in ("auto", "cpu")
+            or options
+        ):
             raise ParameterError(
                 f"{name!r}: static vectors have no dtype, device or prompts. Leave them out."
             )

@@ -22,7 +22,9 @@ import numpy as np
 MAX_OBJECTS = 100_000  # the maximum of an encoder's objects
 _ATOMS = (bool, int, float, complex, str, bytes, type(None), type(...))
 _DATA = (*_ATOMS, list, tuple, set, frozenset, dict, np.ndarray, np.generic)
-_LIBRARY_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+_LIBRARY_FOLDERS = tuple(
+    {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
+)
 # Attributes without effect on the vectors.
 _VOLATILE = {"training", "name_or_path", "_name_or_path", "transformers_version"}
 
@@ -43,14 +45,22 @@ def configuration_checksum(network: Any) -> str:
         settings: dict[str, Any] = {}
         if hasattr(getattr(module, "config", None), "to_dict"):
             settings |= module.config.to_dict()
-        settings |= {key: value for key, value in vars(module).items() if not key.startswith("_")}
+        settings |= {
+            key: value for key, value in vars(module).items() if not key.startswith("_")
+        }
         modules.append(
-            [name, f"{type(module).__module__}.{type(module).__qualname__}", _plain(settings)]
+            [
+                name,
+                f"{type(module).__module__}.{type(module).__qualname__}",
+                _plain(settings),
+            ]
         )
     types = {name: str(tensor.dtype) for name, tensor in network.state_dict().items()}
     limit = getattr(network, "max_seq_length", None)
     content = [modules, types, limit, _tokenizer_of(network)]
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(content, sort_keys=True, default=str).encode()
+    ).hexdigest()
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,7 +81,11 @@ def _tokenizer_of(network: Any) -> Any:
         content = json.loads(network.tokenizer.backend_tokenizer.to_str())
     except AttributeError:  # no tokenizer, or a slow one
         return None
-    return {name: value for name, value in content.items() if name not in ("padding", "truncation")}
+    return {
+        name: value
+        for name, value in content.items()
+        if name not in ("padding", "truncation")
+    }
 
 
 def state_checksum(encoder: object) -> str:
@@ -87,7 +101,9 @@ def state_checksum(encoder: object) -> str:
     while pending:
         value = pending.pop()
         if isinstance(value, _ATOMS):
-            digest.update(f"{type(value).__name__} {value!r}\0".encode("utf-8", "surrogatepass"))
+            digest.update(
+                f"{type(value).__name__} {value!r}\0".encode("utf-8", "surrogatepass")
+            )
         elif id(value) in numbers:
             digest.update(f"object {numbers[id(value)]}\0".encode())
         elif len(numbers) >= MAX_OBJECTS:
@@ -145,8 +161,12 @@ def _attributes(value: Any) -> dict[str, object]:
     """
     attributes = dict(getattr(value, "__dict__", {}))
     if _is_library(type(value).__module__):
-        public = {name: part for name, part in attributes.items() if not name.startswith("_")}
-        attributes = {name: part for name, part in public.items() if isinstance(part, _DATA)}
+        public = {
+            name: part for name, part in attributes.items() if not name.startswith("_")
+        }
+        attributes = {
+            name: part for name, part in public.items() if isinstance(part, _DATA)
+        }
     return attributes
 
 
@@ -173,12 +193,22 @@ def _parts_of_function(function: FunctionType) -> list[object]:
             continue
     names = sorted(_names_of(function.__code__) & function.__globals__.keys())
     variables = {name: function.__globals__[name] for name in names}
-    return [function.__code__, function.__defaults__, function.__kwdefaults__, closure, variables]
+    return [
+        function.__code__,
+        function.__defaults__,
+        function.__kwdefaults__,
+        closure,
+        variables,
+    ]
 
 
 def _names_of(code: CodeType) -> set[str]:
     """The names of the globals that a code object and the functions within it read."""
-    names = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+    names = {
+        step.argval
+        for step in dis.get_instructions(code)
+        if step.opname == "LOAD_GLOBAL"
+    }
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             names |= _names_of(constant)

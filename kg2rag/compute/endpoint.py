@@ -45,7 +45,9 @@ MAX_REPLY_BYTES = 64 << 20
 TIMEOUT_SECONDS = 60.0
 TOTAL_FACTOR = 10
 """A whole request may take so many times the time-out between two bytes."""
-_ALLOWED_HOSTS: ContextVar[frozenset[str] | None] = ContextVar("allowed_hosts", default=None)
+_ALLOWED_HOSTS: ContextVar[frozenset[str] | None] = ContextVar(
+    "allowed_hosts", default=None
+)
 
 
 class EndpointError(RuntimeError):
@@ -61,7 +63,12 @@ class EndpointError(RuntimeError):
     """
 
     def __init__(
-        self, address: str, kind: FailureKind, reason: str, attempts: int = 1, status: int = 0
+        self,
+        address: str,
+        kind: FailureKind,
+        reason: str,
+        attempts: int = 1,
+        status: int = 0,
     ) -> None:
         super().__init__(f"{address}: {reason}")
         self.kind, self.reason = kind, reason
@@ -127,7 +134,9 @@ class Endpoint:
         self.base_url, self.api_key_env = base_url, api_key_env
         self.timeout, self.retries = timeout, retries
 
-    def send(self, path: str, body: dict[str, Any], exchange: Exchange[Parsed]) -> Parsed:
+    def send(
+        self, path: str, body: dict[str, Any], exchange: Exchange[Parsed]
+    ) -> Parsed:
         """The reply to a request; EndpointError where there is none."""
         return self.client.exchange(path, body, exchange)
 
@@ -148,7 +157,10 @@ class Endpoint:
                 "A model behind an endpoint needs the openai client: pip install 'kg2rag[llm]'."
             ) from error
         return GuardedClient(
-            self.base_url, api_key(self.base_url, self.api_key_env), self.timeout, self.retries
+            self.base_url,
+            api_key(self.base_url, self.api_key_env),
+            self.timeout,
+            self.retries,
         )
 
 
@@ -159,7 +171,9 @@ def checked_address(base_url: str) -> SplitResult:
         raise ParameterError(
             "base_url holds a user, password, query or fragment; keys belong in environment variables."
         )
-    is_address = url.scheme in ("http", "https") and url.hostname and base_url.isprintable()
+    is_address = (
+        url.scheme in ("http", "https") and url.hostname and base_url.isprintable()
+    )
     if not is_address or set("\\%") & set(base_url):
         raise ParameterError(
             f"base_url {base_url!r} is no address. Give one such as http://localhost:8000/v1."
@@ -195,7 +209,9 @@ def api_key(base_url: str, variable: str | None = None) -> str:
         raise ValueError(
             f"The environment variable {variable} is not set. Put the API key for {base_url} there."
         )
-    if not all("!" <= character <= "~" for character in key):  # not quoted: it is a secret
+    if not all(
+        "!" <= character <= "~" for character in key
+    ):  # not quoted: it is a secret
         raise ValueError(
             f"The API key in the environment variable {variable} holds a blank, a line break or a character that is "
             "not ASCII, which an HTTP header cannot carry. Copy only the key."
@@ -226,13 +242,17 @@ def allowed_hosts(hosts: Collection[str]) -> Iterator[None]:
         _ALLOWED_HOSTS.reset(token)
 
 
-def endpoint_of(name: str, usage: str, example_model: str = "qwen3:8b") -> tuple[str, str]:
+def endpoint_of(
+    name: str, usage: str, example_model: str = "qwen3:8b"
+) -> tuple[str, str]:
     """Model and address of "qwen3:8b@http://localhost:11434/v1".
 
     ParameterError says how to write it (`usage`, with `example_model` in it) if the model or the
     address is missing, and names a host that `allowed_hosts` does not allow.
     """
-    example = usage.replace("MODEL@BASE_URL", f"{example_model}@http://localhost:11434/v1")
+    example = usage.replace(
+        "MODEL@BASE_URL", f"{example_model}@http://localhost:11434/v1"
+    )
     model, _, base_url = name.rpartition("@")
     if not (model and base_url):
         raise ParameterError(
@@ -254,7 +274,11 @@ def shown(text: str, key: str) -> str:
     """A server's text as a message has it: one line without the key and control characters, cut when it is long."""
     # before cutting: half a key is a secret too
     line = " ".join(visible(hidden(text, key)).split())
-    return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}…"
+    return (
+        line
+        if len(line) <= MAX_MESSAGE_CHARACTERS
+        else f"{line[:MAX_MESSAGE_CHARACTERS]}…"
+    )
 
 
 def hidden(text: str, key: str) -> str:

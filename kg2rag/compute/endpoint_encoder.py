@@ -13,15 +13,27 @@ import numpy as np
 from pydantic import BaseModel, ValidationError, model_validator
 
 from kg2rag.compute.embedder import Role, checked_vectors, hash_of, well_formed
-from kg2rag.compute.endpoint import Endpoint, EndpointError, Exchange, checked_address, is_local
+from kg2rag.compute.endpoint import (
+    Endpoint,
+    EndpointError,
+    Exchange,
+    checked_address,
+    is_local,
+)
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.types import Matrix, Natural, above, component
 
 REQUEST_TEXTS, LOCAL_REQUEST_TEXTS = 128, 16
 """Texts of a request to a hosted endpoint, and to one of this machine, which is slow and near."""
-MAX_VECTOR_BYTES = 512 << 10  # of one vector in a reply: 8,192 numbers as text take 200 kB
-TOO_MANY = (400, 413, 422)  # HTTP statuses by which endpoints refuse a request with too many texts
+MAX_VECTOR_BYTES = (
+    512 << 10
+)  # of one vector in a reply: 8,192 numbers as text take 200 kB
+TOO_MANY = (
+    400,
+    413,
+    422,
+)  # HTTP statuses by which endpoints refuse a request with too many texts
 TIMEOUT_DIVISOR = 8  # of the texts of a request that timed out
 
 
@@ -61,9 +73,13 @@ class EndpointEncoder:
 
     def fingerprint(self, store: Store) -> str:
         """A hash of address, model and prompts: an endpoint shows no weights."""
-        return hash_of(self.base_url, self.model, self.query_prompt, self.passage_prompt)
+        return hash_of(
+            self.base_url, self.model, self.query_prompt, self.passage_prompt
+        )
 
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+    def encode(
+        self, texts: Sequence[str], store: Store, role: Role = "passage"
+    ) -> Matrix:
         """(n_texts, dim) rows of norm 1; only texts that the store lacks are sent.
 
         EndpointError, which names the address and the cause, if the endpoint gives no vectors.
@@ -83,7 +99,12 @@ class EndpointEncoder:
         lacking = self.lacking(texts, store)
         tokens = sum(len(self.passage_prompt + text) for text in lacking) // 4
         cost = None if self.price is None else tokens * self.price / 1e6
-        return {"texts": len(texts), "lacking": len(lacking), "tokens": tokens, "cost": cost}
+        return {
+            "texts": len(texts),
+            "lacking": len(lacking),
+            "tokens": tokens,
+            "cost": cost,
+        }
 
     def lacking(self, texts: Sequence[str], store: Store) -> list[str]:
         """The passages, each once, whose vectors the store lacks."""
@@ -97,7 +118,9 @@ class EndpointEncoder:
         if not file.find([name]):
             with file.claim(name):
                 if not file.find([name]):
-                    file.keep([(name, str(self._vectors(["dimensions"]).shape[1]).encode())])
+                    file.keep(
+                        [(name, str(self._vectors(["dimensions"]).shape[1]).encode())]
+                    )
         return int(file.find([name])[name])
 
     def _vectors(self, texts: list[str]) -> Matrix:
@@ -108,7 +131,9 @@ class EndpointEncoder:
             try:
                 return self._request(texts[:count])
             except EndpointError as error:
-                if count == 1 or not (error.kind == "timeout" or error.status in TOO_MANY):
+                if count == 1 or not (
+                    error.kind == "timeout" or error.status in TOO_MANY
+                ):
                     raise
                 has_timed_out = error.kind == "timeout"
             if has_timed_out:
@@ -122,17 +147,24 @@ class EndpointEncoder:
     def _request(self, texts: list[str]) -> Matrix:
         """The vectors of texts by one request."""
         exchange = Exchange(
-            lambda content, _: read_vectors(content, len(texts)), MAX_VECTOR_BYTES * len(texts)
+            lambda content, _: read_vectors(content, len(texts)),
+            MAX_VECTOR_BYTES * len(texts),
         )
-        vectors = self._endpoint.send("embeddings", {"model": self.model, "input": texts}, exchange)
+        vectors = self._endpoint.send(
+            "embeddings", {"model": self.model, "input": texts}, exchange
+        )
         return checked_vectors(vectors, len(texts), f"{self.model} at {self.base_url}")
 
     @cached_property
     def _endpoint(self) -> Endpoint:
-        return Endpoint(self.base_url, self.api_key_env, timeout=self.timeout, retries=self.retries)
+        return Endpoint(
+            self.base_url, self.api_key_env, timeout=self.timeout, retries=self.retries
+        )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_endpoint"}
+        return {
+            name: value for name, value in self.__dict__.items() if name != "_endpoint"
+        }
 
 
 class _Item(BaseModel):
@@ -188,7 +220,9 @@ def _numbers(embedding: list[float] | list[list[float]] | str) -> Matrix:
     """The numbers of one embedding: a list, a list in a list, or float32 in base64."""
     if isinstance(embedding, str):
         try:
-            return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
+            return np.frombuffer(
+                base64.b64decode(embedding, validate=True), dtype="<f4"
+            )
         except ValueError:
             raise ValueError(
                 f"the text {embedding[:20]!r} for numbers, which is no float32 in base64"

@@ -9,7 +9,15 @@ from functools import cache
 from pathlib import Path
 
 CPU = "cpu"
-RECORDED_FLAGS = ("avx2", "avx512f", "avx512_bf16", "avx_vnni", "amx_bf16", "bf16", "sve")
+RECORDED_FLAGS = (
+    "avx2",
+    "avx512f",
+    "avx512_bf16",
+    "avx_vnni",
+    "amx_bf16",
+    "bf16",
+    "sve",
+)
 
 
 @cache
@@ -21,7 +29,9 @@ def threads() -> int:
     variable = os.environ.get("KG2RAG_THREADS")
     if variable is not None:
         if not variable.isdigit() or int(variable) < 1:
-            raise ValueError(f"KG2RAG_THREADS={variable!r}: a positive whole number is needed.")
+            raise ValueError(
+                f"KG2RAG_THREADS={variable!r}: a positive whole number is needed."
+            )
         return int(variable)
     affinity = getattr(os, "sched_getaffinity", None)  # missing on macOS and Windows
     return len(affinity(0)) if affinity else os.cpu_count() or 1
@@ -36,9 +46,13 @@ def processor() -> str:
     cpuinfo = Path("/proc/cpuinfo")
     flags: list[str] = []
     if cpuinfo.is_file():
-        line = re.search(r"^(?:flags|Features).*?:(.*)", cpuinfo.read_text(), re.MULTILINE)
+        line = re.search(
+            r"^(?:flags|Features).*?:(.*)", cpuinfo.read_text(), re.MULTILINE
+        )
         flags = line[1].split() if line else []
-    return " ".join([platform.machine(), *(flag for flag in RECORDED_FLAGS if flag in flags)])
+    return " ".join(
+        [platform.machine(), *(flag for flag in RECORDED_FLAGS if flag in flags)]
+    )
 
 
 def device_of(name: str) -> str:

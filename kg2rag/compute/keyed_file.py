@@ -134,7 +134,9 @@ class KeyedFile:
     def is_ours(self) -> bool:
         """Whether the file has this package's header."""
         header = self._first_page()
-        return header.startswith(_MAGIC) and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
+        return header.startswith(_MAGIC) and header[68:72] == APPLICATION_ID.to_bytes(
+            4, "big"
+        )
 
     def is_foreign(self) -> bool:
         """Whether the file is a SQLite file of another program."""
@@ -153,7 +155,9 @@ class KeyedFile:
     def set_aside(self) -> Path:
         """Rename the file, so that a new one is begun; the new path."""
         number = 1
-        while (aside := self.path.with_name(f"{self.path.name}.damaged{number}")).exists():
+        while (
+            aside := self.path.with_name(f"{self.path.name}.damaged{number}")
+        ).exists():
             number += 1
         for ending in _COMPANIONS:
             with suppress(FileNotFoundError):
@@ -194,7 +198,10 @@ class KeyedFile:
         """The open file; its changes are committed at the end of the block."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self.path, timeout=TIMEOUT_SECONDS)) as file, file:
+            with (
+                closing(sqlite3.connect(self.path, timeout=TIMEOUT_SECONDS)) as file,
+                file,
+            ):
                 file.text_factory = bytes  # damaged text cannot be decoded
                 file.create_function("is_sound", 3, is_sound, deterministic=True)
                 (application,) = file.execute("PRAGMA application_id").fetchone()
@@ -220,7 +227,9 @@ class KeyedFile:
         """Whether an error means damaged bytes, not a full disk, permissions or another process."""
         name = getattr(error, "sqlite_errorname", "")
         if name.startswith("SQLITE_READONLY"):
-            return os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
+            return os.access(self.path, os.W_OK) and os.access(
+                self.path.parent, os.W_OK
+            )
         return not isinstance(error, sqlite3.OperationalError) or name == "SQLITE_ERROR"
 
     def _damaged(self, reason: str) -> DamagedFileError:
@@ -236,7 +245,11 @@ class KeyedFile:
 
 def is_sound(key: Any, value: Any, digest: Any) -> bool:
     """Whether a row is unchanged: key and value are bytes that match the digest."""
-    return isinstance(key, bytes) and isinstance(value, bytes) and _digest(key, value) == digest
+    return (
+        isinstance(key, bytes)
+        and isinstance(value, bytes)
+        and _digest(key, value) == digest
+    )
 
 
 def _digest(key: bytes, value: bytes) -> bytes:
@@ -245,7 +258,9 @@ def _digest(key: bytes, value: bytes) -> bytes:
 
 def _sound_rows(path: Path) -> Iterator[Row]:
     """The readable rows of a malformed file that match their digests."""
-    query = "SELECT rowid, key, value, digest FROM entries WHERE rowid > ? ORDER BY rowid"
+    query = (
+        "SELECT rowid, key, value, digest FROM entries WHERE rowid > ? ORDER BY rowid"
+    )
     last, step = -1, 1
     with closing(sqlite3.connect(path, timeout=TIMEOUT_SECONDS)) as file:
         file.text_factory = bytes

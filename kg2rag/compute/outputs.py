@@ -69,8 +69,14 @@ def read_record(folder: Path) -> Record:
         ) from None
     for name in record.outputs:
         path_in_folder = PurePosixPath(name)
-        if path_in_folder.is_absolute() or ".." in path_in_folder.parts or not path_in_folder.parts:
-            raise DataError(f"{path} lists {name!r}, which is outside its folder. Delete {RECORD}.")
+        if (
+            path_in_folder.is_absolute()
+            or ".." in path_in_folder.parts
+            or not path_in_folder.parts
+        ):
+            raise DataError(
+                f"{path} lists {name!r}, which is outside its folder. Delete {RECORD}."
+            )
     return record
 
 
@@ -90,7 +96,10 @@ def is_output(path: Path) -> bool:
     for folder in path.absolute().parents:
         if (folder / RECORD).is_file():
             with suppress(DataError, OSError):
-                if path.absolute().relative_to(folder).as_posix() in read_record(folder).outputs:
+                if (
+                    path.absolute().relative_to(folder).as_posix()
+                    in read_record(folder).outputs
+                ):
                     return True
     return False
 
@@ -158,7 +167,9 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = f"The folder for the results cannot be made ({error.strerror})"
-        raise OSError(error.errno, f"{reason}. Name another folder (--out)", str(folder)) from error
+        raise OSError(
+            error.errno, f"{reason}. Name another folder (--out)", str(folder)
+        ) from error
 
 
 def write_outputs(
@@ -185,9 +196,15 @@ def write_output(path: Path, kind: str, content: bytes) -> None:
         (partial / path.name).write_bytes(content)
 
 
-def _replace(folder: Path, kind: str, partial: Path, last: str, keep_former: bool) -> None:
+def _replace(
+    folder: Path, kind: str, partial: Path, last: str, keep_former: bool
+) -> None:
     """Move the files of a complete folder into place, and delete the former outputs of the kind."""
-    names = [path.relative_to(partial).as_posix() for path in partial.rglob("*") if path.is_file()]
+    names = [
+        path.relative_to(partial).as_posix()
+        for path in partial.rglob("*")
+        if path.is_file()
+    ]
     names.sort(key=lambda name: (name == last, name))
     checksums = {name: sha256(partial / name) for name in names}
     record = read_record(folder)
@@ -195,7 +212,8 @@ def _replace(folder: Path, kind: str, partial: Path, last: str, keep_former: boo
         _require_replaceable(folder, name, [*record.checksums(name), checksum])
         flush(partial / name)
     replaced = {
-        name: Output(kind=kind, sha256=[*record.checksums(name), checksums[name]]) for name in names
+        name: Output(kind=kind, sha256=[*record.checksums(name), checksums[name]])
+        for name in names
     }
     # A process that is killed from here on leaves files that the record lists.
     _write_record(folder, Record(outputs=record.outputs | replaced))
@@ -204,7 +222,10 @@ def _replace(folder: Path, kind: str, partial: Path, last: str, keep_former: boo
         (partial / name).replace(folder / name)
     if not keep_former:
         _delete_former(folder, kind, record, names)
-    written = {name: Output(kind=kind, sha256=[checksum]) for name, checksum in checksums.items()}
+    written = {
+        name: Output(kind=kind, sha256=[checksum])
+        for name, checksum in checksums.items()
+    }
     _write_record(folder, Record(outputs=record.outputs | written))
 
 
@@ -232,7 +253,9 @@ def _has_checksum(path: Path, checksums: Collection[str]) -> bool:
     return path.is_file() and not path.is_symlink() and sha256(path) in checksums
 
 
-def _delete_former(folder: Path, kind: str, record: Record, names: Collection[str]) -> None:
+def _delete_former(
+    folder: Path, kind: str, record: Record, names: Collection[str]
+) -> None:
     """Remove the other outputs of a kind from the record.
 
     Unedited files are deleted, and then empty subfolders.

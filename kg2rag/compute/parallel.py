@@ -24,9 +24,7 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 BACKENDS = {"dask": "distributed", "loky": "joblib"}  # name -> the module that it needs
-LINE_SECONDS = (
-    10.0  # interval of progress lines where no bar can be drawn; shorter work prints none
-)
+LINE_SECONDS = 10.0  # interval of progress lines where no bar can be drawn; shorter work prints none
 _LIMITS = (
     "KG2RAG_THREADS",
     "MKL_NUM_THREADS",
@@ -38,7 +36,9 @@ _ELSEWHERE: ContextVar[bool] = ContextVar("elsewhere", default=False)
 
 
 @contextmanager
-def workers(jobs: int = 0, backend: str = "loky", cluster: str | None = None) -> Iterator[int]:
+def workers(
+    jobs: int = 0, backend: str = "loky", cluster: str | None = None
+) -> Iterator[int]:
     """Run all pieces of work in this block in other processes; yields their number.
 
     Parameters
@@ -71,7 +71,9 @@ def workers(jobs: int = 0, backend: str = "loky", cluster: str | None = None) ->
         if backend == "loky":
             from joblib.externals.loky import get_reusable_executor
 
-            stack.callback(lambda: get_reusable_executor().shutdown(wait=True, kill_workers=True))
+            stack.callback(
+                lambda: get_reusable_executor().shutdown(wait=True, kill_workers=True)
+            )
         else:
             client = stack.enter_context(_dask_client(cluster, slots))
             options["client"] = client
@@ -124,7 +126,9 @@ def _dask_client(cluster: str | None, slots: int) -> Iterator[Any]:
                 "memory_limit": None,
                 "silence_logs": 50,
             }
-            address = stack.enter_context(LocalCluster(slots, host="127.0.0.1", **options))
+            address = stack.enter_context(
+                LocalCluster(slots, host="127.0.0.1", **options)
+            )
         yield stack.enter_context(Client(address, set_as_default=False))
 
 
@@ -161,7 +165,9 @@ def map_pieces(
             yield result
 
 
-def progress_bar(total: int | None, label: str, unit: str, *, shown: bool = True) -> tqdm[Any]:
+def progress_bar(
+    total: int | None, label: str, unit: str, *, shown: bool = True
+) -> tqdm[Any]:
     """A progress bar on stderr, or lines if stderr is a file; TQDM_DISABLE=1 hides both."""
     from tqdm import tqdm
 

@@ -130,12 +130,16 @@ class SentenceEncoder:
             json.dumps(self.describe(store), sort_keys=True).encode()
         ).hexdigest()[:16]
 
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+    def encode(
+        self, texts: Sequence[str], store: Store, role: Role = "passage"
+    ) -> Matrix:
         """(n_texts, dim) float32, rows of norm 1, in the given order; stored vectors are reused."""
         cache = self._cache(store, role)
         dtype = self.describe(store)["dtype"]
         readable = [well_formed(text) for text in texts]
-        return cache.of(readable, lambda shard: self.forward(shard, dtype, cache.prompt))
+        return cache.of(
+            readable, lambda shard: self.forward(shard, dtype, cache.prompt)
+        )
 
     def lacking(self, texts: Sequence[str], store: Store) -> list[str]:
         """The distinct passages whose vectors the store lacks."""
@@ -171,7 +175,10 @@ class SentenceEncoder:
                 block = [readable[row] for row in rows]
                 outputs = self._passes(block, dtype, cache.prompt, output_value=None)
                 results |= zip(rows, self._reduced(outputs, reduce), strict=True)
-                vectors = [output["sentence_embedding"].float().cpu().numpy() for output in outputs]
+                vectors = [
+                    output["sentence_embedding"].float().cpu().numpy()
+                    for output in outputs
+                ]
                 cache.keep(block, unit(np.stack(vectors)))
                 bar.update(len(rows))
         return [results[row] for row in range(len(readable))]
@@ -181,7 +188,11 @@ class SentenceEncoder:
     ) -> Iterator[tuple[IntArray, Reduced]]:
         """The token ids of each network output without special ones, and their reduced vectors."""
         tokenizer = self.network.tokenizer
-        special = [token for token in tokenizer.all_special_ids if token != tokenizer.unk_token_id]
+        special = [
+            token
+            for token in tokenizer.all_special_ids
+            if token != tokenizer.unk_token_id
+        ]
         # One BLAS thread: small products would wait for the network's threads.
         with _threadpools().limit(limits=1, user_api="blas"):
             for output in outputs:
@@ -196,40 +207,67 @@ class SentenceEncoder:
         tokenizer = self.network.tokenizer
         windows_of_texts = []
         with _TURNS:
-            prompt_tokens = len(tokenizer(self._cache(store, "passage").prompt)["input_ids"])
-            room = max((self.network.max_seq_length or UNLIMITED_TOKENS) - prompt_tokens, 1)
+            prompt_tokens = len(
+                tokenizer(self._cache(store, "passage").prompt)["input_ids"]
+            )
+            room = max(
+                (self.network.max_seq_length or UNLIMITED_TOKENS) - prompt_tokens, 1
+            )
             for text in map(well_formed, texts):
                 windows = [text]
                 if len(text) > room:  # a token has at least one character
                     encoding = tokenizer(
-                        text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+                        text,
+                        add_special_tokens=False,
+                        return_offsets_mapping=True,
+                        verbose=False,
                     )
-                    starts = [start for start, _ in encoding["offset_mapping"][room::room]]
-                    windows += [text[start:stop] for start, stop in pairwise([*starts, None])]
+                    starts = [
+                        start for start, _ in encoding["offset_mapping"][room::room]
+                    ]
+                    windows += [
+                        text[start:stop] for start, stop in pairwise([*starts, None])
+                    ]
                 windows_of_texts.append(windows)
         return windows_of_texts
 
-    def forward(self, texts: Sequence[str], dtype: str = "float32", prompt: str = "") -> Matrix:
+    def forward(
+        self, texts: Sequence[str], dtype: str = "float32", prompt: str = ""
+    ) -> Matrix:
         """(n_texts, dim) unit vectors of texts after a prompt; nothing is stored."""
         return unit(
-            self._passes(texts, dtype, prompt, convert_to_tensor=True).float().cpu().numpy()
+            self._passes(texts, dtype, prompt, convert_to_tensor=True)
+            .float()
+            .cpu()
+            .numpy()
         )
 
-    def _passes(self, texts: Sequence[str], dtype: str, prompt: str, **options: Any) -> Any:
+    def _passes(
+        self, texts: Sequence[str], dtype: str, prompt: str, **options: Any
+    ) -> Any:
         import torch
 
         on_cpu = self._device == CPU
         # On a CPU only the products are in half precision, which is more exact; on a GPU the weights
         # are, too.
         network = self.network if on_cpu else self._loaded(dtype)
-        options |= {"prompt": prompt, "batch_size": CPU_BATCH_TEXTS if on_cpu else GPU_BATCH_TEXTS}
-        with _TURNS, torch.autocast(CPU, torch.bfloat16, enabled=on_cpu and dtype == "bfloat16"):
+        options |= {
+            "prompt": prompt,
+            "batch_size": CPU_BATCH_TEXTS if on_cpu else GPU_BATCH_TEXTS,
+        }
+        with (
+            _TURNS,
+            torch.autocast(CPU, torch.bfloat16, enabled=on_cpu and dtype == "bfloat16"),
+        ):
             return network.encode(list(texts), show_progress_bar=False, **options)
 
     def _cache(self, store: Store, role: Role) -> VectorCache:
         description = self.describe(store)
         return VectorCache(
-            store, self.fingerprint(store), description["dim"], description["prompts"][role]
+            store,
+            self.fingerprint(store),
+            description["dim"],
+            description["prompts"][role],
         )
 
     @cached_property
@@ -250,7 +288,9 @@ class SentenceEncoder:
 
     def _loaded(self, dtype: str) -> SentenceTransformer:
         folder, files = self._source
-        return _network(folder, self.revision, self._device, self.max_tokens, dtype, files)
+        return _network(
+            folder, self.revision, self._device, self.max_tokens, dtype, files
+        )
 
     @cached_property
     def _source(self) -> tuple[str, tuple[object, ...]]:
@@ -265,8 +305,12 @@ class SentenceEncoder:
             dtype = self._fastest_dtype()
         if dtype == "float32":
             return "float32", 1.0
-        cosine = float(np.einsum("ij,ij->i", self.forward(PROBE), self.forward(PROBE, dtype)).min())
-        if self.dtype == "auto" and not cosine >= MIN_COSINE:  # nor if it is not a number
+        cosine = float(
+            np.einsum("ij,ij->i", self.forward(PROBE), self.forward(PROBE, dtype)).min()
+        )
+        if (
+            self.dtype == "auto" and not cosine >= MIN_COSINE
+        ):  # nor if it is not a number
             return "float32", 1.0
         return dtype, cosine
 
@@ -288,7 +332,9 @@ class SentenceEncoder:
         description = {
             "model": self.model,
             "revision": self.revision,
-            "source": f"package {OFFLINE_PACKAGE}" if self._offline else "hub or local folder",
+            "source": f"package {OFFLINE_PACKAGE}"
+            if self._offline
+            else "hub or local folder",
             "configuration_sha256": configuration_checksum(network),
             "weights_sha256": weights_checksum(network),
             "dim": network.get_embedding_dimension(),

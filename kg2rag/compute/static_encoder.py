@@ -39,7 +39,9 @@ class StaticEncoder:
             folder = self.model
             if not Path(folder).is_dir():
                 files = ["*.json", "*.safetensors", "README.md"]
-                folder = snapshot_download(self.model, allow_patterns=files, local_files_only=local)
+                folder = snapshot_download(
+                    self.model, allow_patterns=files, local_files_only=local
+                )
             return StaticModel.from_pretrained(folder)
 
     def describe(self, store: Store) -> dict[str, Any]:
@@ -48,17 +50,25 @@ class StaticEncoder:
         for part in (table.embedding, table.weights, table.token_mapping):
             digest.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
         digest.update(f"{table.tokenizer.to_str()}{table.max_length}".encode())
-        return {"model": self.model, "dim": int(table.dim), "sha256": digest.hexdigest()}
+        return {
+            "model": self.model,
+            "dim": int(table.dim),
+            "sha256": digest.hexdigest(),
+        }
 
     def fingerprint(self, store: Store) -> str:
         """The first digits of the checksum."""
         return str(self.describe(store)["sha256"][:16])
 
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+    def encode(
+        self, texts: Sequence[str], store: Store, role: Role = "passage"
+    ) -> Matrix:
         """(n_texts, dim) float32, rows of norm 1, in the given order; nothing is stored."""
         if not texts:
             return np.empty((0, self.table.dim), dtype=np.float32)
-        vectors = self.table.encode(list(map(well_formed, texts)), use_multiprocessing=False)
+        vectors = self.table.encode(
+            list(map(well_formed, texts)), use_multiprocessing=False
+        )
         return unit(vectors.astype(np.float32))
 
     def __getstate__(self) -> dict[str, Any]:

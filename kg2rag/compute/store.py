@@ -95,7 +95,9 @@ class Store:
                 if damage is None:  # another process has built it
                     return path
                 warnings.warn(
-                    f"{path}: {damage}; rebuilding it.", DamagedEntryWarning, stacklevel=2
+                    f"{path}: {damage}; rebuilding it.",
+                    DamagedEntryWarning,
+                    stacklevel=2,
                 )
                 remove_folder(path)
             self._build(path, _full_key(stage, key, libraries), build)
@@ -118,7 +120,9 @@ class Store:
         """The path of an entry, which need not exist."""
         return self.root / stage / entry_name(_full_key(stage, key, libraries))
 
-    def _build(self, path: Path, key: Mapping[str, object], build: Callable[[Path], None]) -> None:
+    def _build(
+        self, path: Path, key: Mapping[str, object], build: Callable[[Path], None]
+    ) -> None:
         if path.parent not in self._cleaned:
             self._cleaned.add(path.parent)
             remove_leftovers(path.parent)
@@ -170,10 +174,20 @@ class Store:
         """Every entry and keyed file, damaged ones too, by stage and name; no other files."""
         for path in sorted(self.root.glob("*/[!.]*")):
             if _NAME.fullmatch(path.name) and (path / MANIFEST).is_file():
-                with suppress(FileNotFoundError):  # another process has deleted the entry
-                    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-                    yield Entry(path, path.parent.name, size, (path / MANIFEST).stat().st_mtime)
-        for path in sorted([*self.root.glob("*.sqlite"), *self.root.glob("vectors/*.sqlite")]):
+                with suppress(
+                    FileNotFoundError
+                ):  # another process has deleted the entry
+                    size = sum(
+                        file.stat().st_size
+                        for file in path.rglob("*")
+                        if file.is_file()
+                    )
+                    yield Entry(
+                        path, path.parent.name, size, (path / MANIFEST).stat().st_mtime
+                    )
+        for path in sorted(
+            [*self.root.glob("*.sqlite"), *self.root.glob("vectors/*.sqlite")]
+        ):
             if KeyedFile(path).is_foreign():
                 continue
             stage = path.stem if path.parent == self.root else path.parent.name
@@ -233,7 +247,11 @@ def _is_ours(path: Path) -> bool:
 def _full_key(
     stage: str, key: Mapping[str, object], libraries: tuple[str, ...]
 ) -> dict[str, object]:
-    return {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
+    return {
+        "stage": stage,
+        **key,
+        "libraries": {name: version(name) for name in libraries},
+    }
 
 
 def entry_name(key: Mapping[str, object]) -> str:
@@ -260,7 +278,9 @@ def _file_damage(path: Path, record: _File, *, thorough: bool) -> str:
     status = path.stat()
     if status.st_size != record.size:
         return f"has {status.st_size} bytes instead of {record.size}"
-    is_untouched = record.size >= LARGE_BYTES and status.st_mtime_ns == record.modified_ns
+    is_untouched = (
+        record.size >= LARGE_BYTES and status.st_mtime_ns == record.modified_ns
+    )
     if (thorough or not is_untouched) and sha256(path) != record.sha256:
         return "does not match its checksum"
     return ""

@@ -57,7 +57,9 @@ class EncoderTokens:
         tokenizer = _read_tokenizer(model, self.encoder.revision, folder_state(model))
         return [
             len(encoding)
-            for encoding in tokenizer.encode_batch_fast(readable, add_special_tokens=False)
+            for encoding in tokenizer.encode_batch_fast(
+                readable, add_special_tokens=False
+            )
         ]
 
 
@@ -77,7 +79,9 @@ def _read_tokenizer(model: str, revision: str | None, _files: object) -> Tokeniz
             path = Path(model) / FILE
             if not Path(model).is_dir():
                 path = Path(
-                    hf_hub_download(model, FILE, revision=revision, local_files_only=is_offline)
+                    hf_hub_download(
+                        model, FILE, revision=revision, local_files_only=is_offline
+                    )
                 )
             if not path.is_file():
                 raise OSError(
@@ -99,15 +103,22 @@ def counter_of(embedder: Embedder) -> TokenCounter:
 
 
 def cut(
-    rankings: Sequence[Ranking], contents: Sequence[str], counter: TokenCounter, limit: int
+    rankings: Sequence[Ranking],
+    contents: Sequence[str],
+    counter: TokenCounter,
+    limit: int,
 ) -> list[Ranking]:
     """The rankings within a budget of `limit` tokens: best first, without passages that do not fit.
 
     `contents` : the texts by corpus row. The notes of each ranking have `tokens`, the number used,
     and `left_out`, the ids of the passages that did not fit.
     """
-    rows = list(dict.fromkeys(row for ranking in rankings for row in ranking.rows.tolist()))
-    tokens = dict(zip(rows, counter.count([contents[row] for row in rows]), strict=True))
+    rows = list(
+        dict.fromkeys(row for ranking in rankings for row in ranking.rows.tolist())
+    )
+    tokens = dict(
+        zip(rows, counter.count([contents[row] for row in rows]), strict=True)
+    )
     cut_rankings = []
     for ranking in rankings:
         fits = np.ones(len(ranking), dtype=bool)
@@ -117,7 +128,9 @@ def cut(
             if fits[position]:
                 used += tokens[row]
         notes = replace(
-            ranking.notes, tokens=used, left_out=tuple(ranking.select(~fits).passage_ids)
+            ranking.notes,
+            tokens=used,
+            left_out=tuple(ranking.select(~fits).passage_ids),
         )
         cut_rankings.append(replace(ranking.select(fits), notes=notes))
     return cut_rankings

@@ -111,7 +111,9 @@ class _TimedStream(httpcore2.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
-        stream = self.stream.start_tls(ssl_context, server_hostname, self._seconds(timeout))
+        stream = self.stream.start_tls(
+            ssl_context, server_hostname, self._seconds(timeout)
+        )
         return _TimedStream(stream, self.deadline)
 
     def close(self) -> None:
@@ -176,7 +178,9 @@ class _HttpClient(openai.DefaultHttpxClient):
                 reason = f"HTTP {response.status_code}: {response.text}"
                 raise _NotRepeatedError("server", reason, response.status_code)
             return
-        events = response.headers.get("content-type", "").startswith("text/event-stream")
+        events = response.headers.get("content-type", "").startswith(
+            "text/event-stream"
+        )
         try:
             exchange.reply = exchange.read(bytes(body.content), events)
         except (ValueError, LookupError, TypeError):  # a body of another form
@@ -191,14 +195,22 @@ class GuardedClient:
     def __init__(self, base_url: str, key: str, timeout: float, retries: int) -> None:
         self.base_url, self.key = base_url, key
         self.http = _HttpClient(base_url, key, timeout)
-        options: dict[str, Any] = {"base_url": base_url, "api_key": key, "timeout": timeout}
-        self.openai = openai.OpenAI(**options, max_retries=retries, http_client=self.http)
+        options: dict[str, Any] = {
+            "base_url": base_url,
+            "api_key": key,
+            "timeout": timeout,
+        }
+        self.openai = openai.OpenAI(
+            **options, max_retries=retries, http_client=self.http
+        )
 
     def close(self) -> None:
         """Close the connections."""
         self.openai.close()
 
-    def exchange(self, path: str, body: dict[str, Any], exchange: Exchange[Parsed]) -> Parsed:
+    def exchange(
+        self, path: str, body: dict[str, Any], exchange: Exchange[Parsed]
+    ) -> Parsed:
         """The reply to a request; EndpointError where there is none.
 
         The errors of the openai client, which quote the server and hold its headers, are not
@@ -208,14 +220,18 @@ class GuardedClient:
         try:
             self.openai.post(f"/{path}", cast_to=httpx2.Response, body=body)
         except _NotRepeatedError as error:
-            failure = self._error(path, error.kind, error.reason, exchange, error.status)
+            failure = self._error(
+                path, error.kind, error.reason, exchange, error.status
+            )
         except openai.APIStatusError as error:
             failure = self._refusal(path, error, exchange)
         except openai.APITimeoutError:
             reason = f"no connection within {self.http.timeout.connect:g} seconds"
             failure = self._error(path, "timeout", reason, exchange)
         except openai.APIConnectionError as error:
-            failure = self._error(path, "connection", f"{error.__cause__ or error}", exchange)
+            failure = self._error(
+                path, "connection", f"{error.__cause__ or error}", exchange
+            )
         else:
             assert exchange.reply is not None
             return exchange.reply
@@ -233,10 +249,17 @@ class GuardedClient:
         status = error.response.status_code
         if exchange.damage and status == _BAD_GATEWAY:
             return self._error(
-                path, "response", f"the reply has another form: {exchange.damage}", exchange, status
+                path,
+                "response",
+                f"the reply has another form: {exchange.damage}",
+                exchange,
+                status,
             )
         if 300 <= status < 400:
-            host = httpx2.URL(error.response.headers.get("location", "")).host or "another path"
+            host = (
+                httpx2.URL(error.response.headers.get("location", "")).host
+                or "another path"
+            )
             reason = f"HTTP {status}: it redirects to {host}, which is not followed. Give the final address as base_url"
             return self._error(path, "access", reason, exchange, status)
         kind: FailureKind = "server" if status >= 500 else "request"
@@ -244,10 +267,17 @@ class GuardedClient:
         return self._error(path, _KINDS.get(status, kind), reason, exchange, status)
 
     def _error(
-        self, path: str, kind: FailureKind, reason: str, exchange: Exchange[Any], status: int = 0
+        self,
+        path: str,
+        kind: FailureKind,
+        reason: str,
+        exchange: Exchange[Any],
+        status: int = 0,
     ) -> EndpointError:
         address = f"{self.base_url.rstrip('/')}/{path}"
-        return EndpointError(address, kind, shown(reason, self.key), exchange.attempts, status)
+        return EndpointError(
+            address, kind, shown(reason, self.key), exchange.attempts, status
+        )
 
 
 def _message_of(error: openai.APIStatusError) -> str:

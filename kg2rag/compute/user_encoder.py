@@ -33,7 +33,9 @@ from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.types import Corpus, Matrix, ParameterError, component
 
-LONG = " ".join(f"word {number}" for number in range(3000))  # reveals an encoder's token limit
+LONG = " ".join(
+    f"word {number}" for number in range(3000)
+)  # reveals an encoder's token limit
 PROBES = (*PROBE, LONG)
 COMPARED_TEXTS = 8  # texts per call whose stored vectors are compared with new ones
 
@@ -83,14 +85,22 @@ class GivenEncoder:
     )
 
     def __post_init__(self) -> None:
-        named = self.encoder if hasattr(self.encoder, "__qualname__") else type(self.encoder)
-        object.__setattr__(self, "name", self.name or f"{named.__module__}.{named.__qualname__}")
+        named = (
+            self.encoder
+            if hasattr(self.encoder, "__qualname__")
+            else type(self.encoder)
+        )
+        object.__setattr__(
+            self, "name", self.name or f"{named.__module__}.{named.__qualname__}"
+        )
 
     def fingerprint(self, store: Store) -> str:
         """A hash of the name, the prompts, the state and the vectors of the probes."""
         return self._identity(store, self.sample).fingerprint
 
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+    def encode(
+        self, texts: Sequence[str], store: Store, role: Role = "passage"
+    ) -> Matrix:
         """(n_texts, dim) rows of norm 1; only texts that the store lacks are encoded.
 
         ChangedEncoderError if the encoder gives other vectors than it gave for the same texts
@@ -116,7 +126,9 @@ class GivenEncoder:
         """The passages, each once, whose vectors the store lacks."""
         readable = list(map(well_formed, texts))
         identity = self._identity(store, self.sample or readable)
-        return self._cache(store, identity.fingerprint, identity.dim, "passage").lacking(readable)
+        return self._cache(
+            store, identity.fingerprint, identity.dim, "passage"
+        ).lacking(readable)
 
     def _identity(self, store: Store, sample: Sequence[str]) -> Identity:
         """The present identity of the encoder: a stored one if everything comparable is equal."""
@@ -126,18 +138,26 @@ class GivenEncoder:
                 role: self._vectors(PROBES, role) for role in get_args(Role)
             }
             if probes["query"].shape != probes["passage"].shape:
-                dims = " and ".join(str(probes[role].shape[1]) for role in get_args(Role))
+                dims = " and ".join(
+                    str(probes[role].shape[1]) for role in get_args(Role)
+                )
                 raise ValueError(
                     f"{self.name}: passages and queries have vectors of {dims} numbers; needed: equally many."
                 )
             if state_checksum(self.encoder) != state:
                 state = ""  # each call changes the state, so that it identifies nothing
             key = hash_of(self.name, self.query_prompt, self.passage_prompt, state)
-            self._identities[store.root] = self._stored_identity(store, key, probes, sample)
+            self._identities[store.root] = self._stored_identity(
+                store, key, probes, sample
+            )
         return self._identities[store.root]
 
     def _stored_identity(
-        self, store: Store, key: str, probes: Mapping[Role, Matrix], sample: Sequence[str]
+        self,
+        store: Store,
+        key: str,
+        probes: Mapping[Role, Matrix],
+        sample: Sequence[str],
     ) -> Identity:
         file = store.keyed_file("encoders")
         content = io.BytesIO()
@@ -150,10 +170,16 @@ class GivenEncoder:
                 stored = file.find([name])
             with np.load(io.BytesIO(stored[name]), allow_pickle=False) as arrays:
                 identity = Identity(
-                    hash_of(name, hashlib.sha256(stored[name]).hexdigest()), dict(arrays)
+                    hash_of(name, hashlib.sha256(stored[name]).hexdigest()),
+                    dict(arrays),
                 )
-            if all(are_near(vectors, identity.probes[role]) for role, vectors in probes.items()):
-                cache = self._cache(store, identity.fingerprint, identity.dim, "passage")
+            if all(
+                are_near(vectors, identity.probes[role])
+                for role, vectors in probes.items()
+            ):
+                cache = self._cache(
+                    store, identity.fingerprint, identity.dim, "passage"
+                )
                 if self._agrees(cache, sample, "passage"):
                     return identity
         raise AssertionError
@@ -162,14 +188,18 @@ class GivenEncoder:
         """Whether the encoder gives the stored vectors of some texts."""
         stored = cache.find(texts)
         names = list(stored)
-        rows = np.linspace(0, len(names) - 1, min(COMPARED_TEXTS, len(names)), dtype=int)
+        rows = np.linspace(
+            0, len(names) - 1, min(COMPARED_TEXTS, len(names)), dtype=int
+        )
         compared = [names[row] for row in rows.tolist()]
         if not compared:
             return True
         stored_vectors = np.stack([stored[name] for name in compared])
         return are_near(self._vectors(compared, role), stored_vectors)
 
-    def _cache(self, store: Store, fingerprint: str, dim: int, role: Role) -> VectorCache:
+    def _cache(
+        self, store: Store, fingerprint: str, dim: int, role: Role
+    ) -> VectorCache:
         return VectorCache(store, fingerprint, dim, f"{role}\0{self._prompt(role)}")
 
     def _prompt(self, role: Role) -> str:
@@ -184,7 +214,10 @@ class GivenEncoder:
 
     def _method(self, role: Role) -> Any:
         """The method of the encoder for a role, or the function itself."""
-        for name in ("encode_query" if role == "query" else "encode_document", "encode"):
+        for name in (
+            "encode_query" if role == "query" else "encode_document",
+            "encode",
+        ):
             if hasattr(self.encoder, name):
                 return getattr(self.encoder, name)
         return self.encoder
@@ -207,7 +240,11 @@ class GivenVectors:
 
     @classmethod
     def of(
-        cls, ids: Sequence[object], matrix: Any, corpus: Corpus, other: Embedder | None = None
+        cls,
+        ids: Sequence[object],
+        matrix: Any,
+        corpus: Corpus,
+        other: Embedder | None = None,
     ) -> GivenVectors:
         """The vectors (n, dim) of passages, by id, and of other texts, by the text."""
         vectors = checked_vectors(matrix, len(ids), "the matrix")
@@ -230,7 +267,9 @@ class GivenVectors:
         digest.update(self.other.fingerprint(store).encode() if self.other else b"")
         return digest.hexdigest()[:16]
 
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+    def encode(
+        self, texts: Sequence[str], store: Store, role: Role = "passage"
+    ) -> Matrix:
         """(n_texts, dim); ValueError for a text without a vector if `other` is None."""
         rows = np.array([self.rows.get(text, -1) for text in texts], dtype=np.int64)
         vectors = self.matrix[rows]

@@ -23,7 +23,9 @@ from kg2rag.types import Matrix
 if TYPE_CHECKING:
     from kg2rag.compute.embedder import Embedder
 
-SHARD_TEXTS = 2048  # texts that are stored together, and lost at most by an interruption
+SHARD_TEXTS = (
+    2048  # texts that are stored together, and lost at most by an interruption
+)
 LARGE_TEXTS = 20_000  # fewer vectors are looked up within a second
 BLOCK_TEXTS = 65_536  # texts that are encoded together into an array
 FILE = "vectors.npy"
@@ -58,13 +60,22 @@ class VectorCache:
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         lacking = self._fill(vectors, row_of)
         rows = deque(sorted(lacking.values(), key=lambda row: (-len(texts[row]), row)))
-        with progress_bar(len(rows), "encoding", "text", shown=len(rows) > SHARD_TEXTS // 2) as bar:
+        with progress_bar(
+            len(rows), "encoding", "text", shown=len(rows) > SHARD_TEXTS // 2
+        ) as bar:
             while rows:
                 count = len(rows)
-                shard = [rows.popleft() for _ in range(min(shard_texts or SHARD_TEXTS, len(rows)))]
+                shard = [
+                    rows.popleft()
+                    for _ in range(min(shard_texts or SHARD_TEXTS, len(rows)))
+                ]
                 with self.file.claim("vectors") if is_paid else nullcontext():
-                    if is_paid:  # another process may have paid for some texts meanwhile
-                        missing = self._fill(vectors, {texts[row]: row for row in shard})
+                    if (
+                        is_paid
+                    ):  # another process may have paid for some texts meanwhile
+                        missing = self._fill(
+                            vectors, {texts[row]: row for row in shard}
+                        )
                         shard = list(missing.values())
                     encoded_rows = self._encode(shard, texts, vectors, encode)
                 rows.extendleft(reversed(shard[encoded_rows:]))
@@ -126,10 +137,14 @@ def encoded(
     if len(texts) < LARGE_TEXTS:
         return embedder.encode(list(texts), store)
     starts = range(0, len(texts), BLOCK_TEXTS)
-    blocks = (embedder.encode(texts[start : start + BLOCK_TEXTS], store) for start in starts)
+    blocks = (
+        embedder.encode(texts[start : start + BLOCK_TEXTS], store) for start in starts
+    )
     matrices = (np.asarray(block, dtype=np.float32) for block in blocks)
     full_key = {**key, "encoder": embedder.fingerprint(store)}
-    path = store.entry("matrix", full_key, lambda folder: save_rows(folder / FILE, matrices))
+    path = store.entry(
+        "matrix", full_key, lambda folder: save_rows(folder / FILE, matrices)
+    )
     return mapped(path / FILE)
 
 
@@ -149,7 +164,9 @@ def save_rows(path: Path, blocks: Iterable[NDArray[Any]]) -> None:
             block_kind = (block.dtype, block.shape[1:])
             if kind is None:
                 kind = block_kind
-                np.lib.format.write_array_header_1_0(file, {**header, "shape": (0, *kind[1])})
+                np.lib.format.write_array_header_1_0(
+                    file, {**header, "shape": (0, *kind[1])}
+                )
             elif block_kind != kind:
                 raise ValueError(
                     f"{path.name}: a block of {block.dtype} {block.shape} after rows of {kind}."
@@ -157,6 +174,10 @@ def save_rows(path: Path, blocks: Iterable[NDArray[Any]]) -> None:
             file.write(block.tobytes())
             rows += len(block)
         if kind is None:
-            raise ValueError(f"{path.name}: no rows. Give one block at least, if an empty one.")
+            raise ValueError(
+                f"{path.name}: no rows. Give one block at least, if an empty one."
+            )
         file.seek(0)  # numpy leaves room for a longer number of rows
-        np.lib.format.write_array_header_1_0(file, {**header, "shape": (rows, *kind[1])})
+        np.lib.format.write_array_header_1_0(
+            file, {**header, "shape": (rows, *kind[1])}
+        )

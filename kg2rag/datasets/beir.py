@@ -110,7 +110,9 @@ def load(options: LoadOptions) -> QADataset:
         tables, judgement_files, origin = _from_hub(options)
     else:
         if not options.path.is_dir():
-            advice = "Unpack it, and give the" if options.path.suffix == ".zip" else "Give a"
+            advice = (
+                "Unpack it, and give the" if options.path.suffix == ".zip" else "Give a"
+            )
             raise FileNotFoundError(
                 f"{options.path} is no folder. {advice} folder with corpus.jsonl, queries.jsonl, qrels."
             )
@@ -139,9 +141,13 @@ def _from_hub(options: LoadOptions) -> tuple[list[Path], list[Path], dict[str, o
     """
     assert options.spec.hub is not None
     repo = options.spec.hub.repo
-    revision, _, qrels_revision = (options.revision or options.spec.hub.revision).partition("+")
+    revision, _, qrels_revision = (
+        options.revision or options.spec.hub.revision
+    ).partition("+")
     tables, commit = options.fetch(repo, revision, "corpus*", "queries*")
-    judgements, qrels_commit = options.fetch(f"{repo}-qrels", qrels_revision or revision, "*.tsv")
+    judgements, qrels_commit = options.fetch(
+        f"{repo}-qrels", qrels_revision or revision, "*.tsv"
+    )
     origin: dict[str, object] = {
         "hub": repo,
         "judgements": f"{repo}-qrels",
@@ -152,13 +158,18 @@ def _from_hub(options: LoadOptions) -> tuple[list[Path], list[Path], dict[str, o
 
 def _judgements(files: Files, path: Path) -> Iterator[Judgement]:
     """The judgements of a file."""
-    rows = [(f"{path.name}, line {number}", row) for number, row in _judgement_rows(files, path)]
+    rows = [
+        (f"{path.name}, line {number}", row)
+        for number, row in _judgement_rows(files, path)
+    ]
     scores = checked(rows, Score, path.name)
     for (place, _), score in zip(rows, scores, strict=True):
         yield place, score.query, score.document, score.score
 
 
-def _judgement_rows(files: Files, path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+def _judgement_rows(
+    files: Files, path: Path
+) -> Iterator[tuple[int, Mapping[str, object]]]:
     """The lines of judgements by the names in their header.
 
     Without a header, the columns are those of BEIR, or the four of TREC.
@@ -176,10 +187,16 @@ def _judgement_rows(files: Files, path: Path) -> Iterator[tuple[int, Mapping[str
 
 def _named(files: Sequence[Path], table: str, name: str) -> list[Path]:
     """The file of lines, packed or not, or the parts of a Parquet table."""
-    lines = [path for path in files if path.name in (f"{table}.jsonl", f"{table}.jsonl.gz")]
+    lines = [
+        path for path in files if path.name in (f"{table}.jsonl", f"{table}.jsonl.gz")
+    ]
     if lines:
         return lines[:1]
-    parts = [path for path in files if path.parent.name == table and path.suffix == ".parquet"]
+    parts = [
+        path
+        for path in files
+        if path.parent.name == table and path.suffix == ".parquet"
+    ]
     if not parts:
         raise FileNotFoundError(
             f"{name} holds no BEIR {table}. Looked for: {table}.jsonl, .jsonl.gz, {table}/*.parquet."
@@ -187,7 +204,9 @@ def _named(files: Sequence[Path], table: str, name: str) -> list[Path]:
     return parts
 
 
-def _of_split(judgement_files: Sequence[Path], split: str | None, name: str) -> tuple[str, Path]:
+def _of_split(
+    judgement_files: Sequence[Path], split: str | None, name: str
+) -> tuple[str, Path]:
     """The judgements of a split; the default is "test" or the only split.
 
     The hub calls BEIR's "dev" "validation".
@@ -240,10 +259,12 @@ def collect(
         Question(id_, text, gold[id_]) for id_, text in texts.items() if gold.get(id_)
     )
     if not questions:
-        raise DataError(f"{where}: none of its {len(texts)} queries has a relevant document.")
-    notes["queries without a relevant document in this split left out"] = len(texts) - len(
-        questions
-    )
+        raise DataError(
+            f"{where}: none of its {len(texts)} queries has a relevant document."
+        )
+    notes["queries without a relevant document in this split left out"] = len(
+        texts
+    ) - len(questions)
     return corpus, questions, {note: count for note, count in notes.items() if count}
 
 

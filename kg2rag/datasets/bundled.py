@@ -49,10 +49,13 @@ class FolderQuestion(Record):
     id: Identifier
     question: Text
     answers: Annotated[
-        list[Text], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+        list[Text],
+        BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
     ] = Field(default_factory=list, validation_alias=AliasChoices("answers", "answer"))
     type: str = Field("", validation_alias=AliasChoices("type", "hop_type"))
-    hops: StrictInt | None = Field(None, validation_alias=AliasChoices("hops", "hop_count"))
+    hops: StrictInt | None = Field(
+        None, validation_alias=AliasChoices("hops", "hop_count")
+    )
     gold: list[Text] = Field(
         min_length=1, validation_alias=AliasChoices("gold", "gold_support_chunk_ids")
     )
@@ -65,7 +68,9 @@ class FolderQuestion(Record):
 def folder() -> Path:
     """The folder of the bundled files: `data/bundled` of a checkout, or inside the package."""
     root = _HERE.parents[1]
-    is_checkout = (root / "pyproject.toml").is_file() and (root / "data" / "bundled").is_dir()
+    is_checkout = (root / "pyproject.toml").is_file() and (
+        root / "data" / "bundled"
+    ).is_dir()
     return root / "data" / "bundled" if is_checkout else _HERE / "bundled_files"
 
 
@@ -77,7 +82,9 @@ def load(options: LoadOptions) -> QADataset:
     passages = list[Passage]()
     positions = Counter[str]()
     for row in rows:
-        passages.append(Passage(row.id, row.title, row.text, row.doc_id, positions[row.doc_id]))
+        passages.append(
+            Passage(row.id, row.title, row.text, row.doc_id, positions[row.doc_id])
+        )
         positions[row.doc_id] += 1
     # `supporting` counts sentences by our split, so the corpus stores that split.
     corpus = Corpus.from_passages(passages, [split_sentences(row.text) for row in rows])
@@ -86,7 +93,11 @@ def load(options: LoadOptions) -> QADataset:
     )
     source = {"files": files.checksums, "notes": {}}
     return QADataset(
-        "bundled", corpus, tuple(questions), source=source, graph_files=find_graph_files(root)
+        "bundled",
+        corpus,
+        tuple(questions),
+        source=source,
+        graph_files=find_graph_files(root),
     )
 
 
@@ -117,7 +128,9 @@ def read_questions(
         )
 
 
-def _require_passages(record: FolderQuestion, passage_ids: Container[str], where: str) -> None:
+def _require_passages(
+    record: FolderQuestion, passage_ids: Container[str], where: str
+) -> None:
     """DataError: the question names a passage that the corpus lacks."""
     references = {
         "gold": record.gold,
@@ -138,7 +151,9 @@ class _SentenceNumbers:
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
         self._counts = [len(corpus.sentences(row)) for row in range(len(corpus))]
-        self._first = list[int]()  # the index in its document of each passage's first sentence
+        self._first = list[
+            int
+        ]()  # the index in its document of each passage's first sentence
         n_before = Counter[str]()
         for document, count in zip(corpus.doc_ids, self._counts, strict=True):
             self._first.append(n_before[document])

@@ -39,8 +39,12 @@ def load(options: LoadOptions) -> QADataset:
     """Read the map of functions and the questions."""
     files = Files()
     path = locate(options.path or Path(), options.patterns, "CoSQA questions")
-    codes = _read_functions(files, locate(path.parent, [MAP], "map of CoSQA's functions"))
-    corpus = Corpus.from_passages(Passage(str(number), code) for number, code in codes.items())
+    codes = _read_functions(
+        files, locate(path.parent, [MAP], "map of CoSQA's functions")
+    )
+    corpus = Corpus.from_passages(
+        Passage(str(number), code) for number, code in codes.items()
+    )
     questions = list[Question]()
     for number, record in enumerate(files.records(CosqaRecord, path), start=1):
         function = record.retrieval_idx
@@ -51,7 +55,10 @@ def load(options: LoadOptions) -> QADataset:
             )
         questions.append(Question(record.id, record.doc, {str(function): 1}))
     return QADataset(
-        "cosqa", corpus, tuple(questions), source={"files": files.checksums, "notes": {}}
+        "cosqa",
+        corpus,
+        tuple(questions),
+        source={"files": files.checksums, "notes": {}},
     )
 
 
@@ -61,7 +68,9 @@ def _read_functions(files: Files, path: Path) -> dict[int, str]:
     pairs = parse_json(files.text(path), MAP, pairs=list)
     if not (isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs)):
         raise DataError(f"{MAP}: must hold one object, from functions to numbers.")
-    rows = ((f"{MAP}, {code!r}", {"id": number, "code": code}) for code, number in pairs)
+    rows = (
+        (f"{MAP}, {code!r}", {"id": number, "code": code}) for code, number in pairs
+    )
     return {function.id: function.code for function in checked(rows, Function, MAP)}
 
 
@@ -73,5 +82,8 @@ DATASET = DatasetSpec(
     citation="Huang et al., CoSQA: 20,000+ Web Queries for Code Search and Question Answering, ACL 2021",
     homepage="https://github.com/microsoft/CodeXGLUE",
     splits=("validation", "test"),
-    files={"validation": ("cosqa-retrieval-dev*.json",), "test": ("cosqa-retrieval-test*.json",)},
+    files={
+        "validation": ("cosqa-retrieval-dev*.json",),
+        "test": ("cosqa-retrieval-test*.json",),
+    },
 )

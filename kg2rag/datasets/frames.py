@@ -91,7 +91,9 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     index = GoldIndex(table)
     fields = records(_question_rows(questions, index), where, QUESTION)
     notes = _unused_columns(fields)
-    completed = (_completed(row, where, number) for number, row in enumerate(fields, start=1))
+    completed = (
+        _completed(row, where, number) for number, row in enumerate(fields, start=1)
+    )
     rows = [_separated(row, index) for row in check(completed, FrameQuestion, where)]
     unit, gold = _resolve(rows, index, where, notes)
     unjudged = tuple(Query(row.id, row.text) for row in rows if not gold[row.id])
@@ -103,7 +105,11 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
         tuple(_question(row, gold[row.id]) for row in rows if gold[row.id]),
         unit=unit,
         # A frame has no file; the corpus's fingerprint says which data a result is about.
-        source={"loader": "from_frames", "corpus": table.fingerprint, "notes": dict(notes)},
+        source={
+            "loader": "from_frames",
+            "corpus": table.fingerprint,
+            "notes": dict(notes),
+        },
         unjudged=unjudged,
         rows={row.id: _labelling_row(row, gold[row.id]) for row in rows},
     )
@@ -111,16 +117,24 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
 
 def _question(row: FrameQuestion, gold: Mapping[str, int]) -> Question:
     answers, triples = tuple(row.answers), tuple(row.triples)
-    return Question(row.id, row.text, gold, answers, row.type, row.hops, triples=triples)
+    return Question(
+        row.id, row.text, gold, answers, row.type, row.hops, triples=triples
+    )
 
 
 def _unused_columns(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
     """A note for each column that no field of a question reads, and its number of values."""
     columns = Counter(
-        column for row in rows for column in row if column not in FrameQuestion.model_fields
+        column
+        for row in rows
+        for column in row
+        if column not in FrameQuestion.model_fields
     )
     return Counter(
-        {f"values of the questions' column {column!r} left out": n for column, n in columns.items()}
+        {
+            f"values of the questions' column {column!r} left out": n
+            for column, n in columns.items()
+        }
     )
 
 
@@ -139,9 +153,14 @@ def _question_rows(questions: Any, index: GoldIndex) -> Any:
         )
     if isinstance(queries, Mapping) and isinstance(relevant, Mapping):
         return [
-            {"id": id_, "text": text, "gold": relevant.get(id_)} for id_, text in queries.items()
+            {"id": id_, "text": text, "gold": relevant.get(id_)}
+            for id_, text in queries.items()
         ]
-    if isinstance(questions, Mapping) and questions and _are_gold(list(questions.values()), index):
+    if (
+        isinstance(questions, Mapping)
+        and questions
+        and _are_gold(list(questions.values()), index)
+    ):
         return [{"text": text, "gold": gold} for text, gold in questions.items()]
     return questions
 
@@ -151,13 +170,16 @@ def _are_gold(values: Sequence[object], index: GoldIndex) -> bool:
     if all(isinstance(value, str) for value in values):
         return all(index.find(str(value)) for value in values[:GOLD_SAMPLE])
     return all(
-        isinstance(value, list | tuple | set) or _is_grades(value, index) for value in values
+        isinstance(value, list | tuple | set) or _is_grades(value, index)
+        for value in values
     )
 
 
 def _is_grades(value: object, index: GoldIndex) -> bool:
     return (
-        isinstance(value, Mapping) and bool(value) and all(index.find(str(name)) for name in value)
+        isinstance(value, Mapping)
+        and bool(value)
+        and all(index.find(str(name)) for name in value)
     )
 
 
@@ -176,8 +198,14 @@ def _completed(row: Mapping[str, Any], where: str, number: int) -> dict[str, Any
         if not isinstance(grades, Mapping):
             grades = dict.fromkeys(_flat(grades), 1)
         # A column of mappings in an Arrow table has every name in every row, most of them null.
-        numbers = {name: python_value(grade) for name, grade in grades.items() if grade is not None}
-        fields["gold"] = {identifier(name, where, number): grade for name, grade in numbers.items()}
+        numbers = {
+            name: python_value(grade)
+            for name, grade in grades.items()
+            if grade is not None
+        }
+        fields["gold"] = {
+            identifier(name, where, number): grade for name, grade in numbers.items()
+        }
     return fields
 
 
@@ -186,7 +214,8 @@ def _are_pairs(gold: object) -> bool:
     if not isinstance(gold, list) or not gold:
         return False
     return all(
-        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], int) for pair in gold
+        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], int)
+        for pair in gold
     )
 
 
@@ -195,7 +224,9 @@ def _parsed(value: object) -> object:
 
     Any other value is returned as it is.
     """
-    if not isinstance(value, str) or not re.fullmatch(r"\s*(\[.*\]|\{.*\})\s*", value, re.DOTALL):
+    if not isinstance(value, str) or not re.fullmatch(
+        r"\s*(\[.*\]|\{.*\})\s*", value, re.DOTALL
+    ):
         return value
     return read_value(_NUMPY_GAP.sub(r"\1,\2", value.strip()))
 
@@ -253,7 +284,9 @@ def _targets(
     Texts that no passage contains are noted; other unknown names are errors.
     """
     every_target = index.find_all(name for row in rows for name in row.gold)
-    targets = {name: target for name, target in every_target.items() if target is not None}
+    targets = {
+        name: target for name, target in every_target.items() if target is not None
+    }
     for row in rows:
         for name in row.gold:
             if name not in targets:
@@ -283,7 +316,9 @@ def _report_missing(
             f"{where}, question {row.id!r}: gold {quote(name)} is no passage, document, title or heading of the corpus."
             f"{index.suggestion(name)} Ids are such as {index.corpus.ids[0]!r}."
         )
-    notes[f"gold texts of question {row.id!r} that no passage holds: {quote(name)}"] += 1
+    notes[
+        f"gold texts of question {row.id!r} that no passage holds: {quote(name)}"
+    ] += 1
 
 
 def _ids(

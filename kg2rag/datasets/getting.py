@@ -39,7 +39,9 @@ class Subset:
 
     def check(self, folder: Path) -> None:
         """DataError: the folder does not hold this part; the message names the difference."""
-        from kg2rag.evaluation import provenance  # slow to import, and `load` needs none of it
+        from kg2rag.evaluation import (
+            provenance,
+        )  # slow to import, and `load` needs none of it
 
         data = load(self.dataset, path=folder, **self.options)
         missing = set(self.ids) - {question.id for question in data.questions}
@@ -89,8 +91,12 @@ def get(name: str, folder: str | Path) -> Path:
         raise ValueError(f"{name!r} is not on the hub: put into {place} {part.needs}.")
     paths, _ = DATASETS[part.dataset].options(split=part.split).from_hub()
     rows = {str(row.get("id", row.get("_id"))): row for _, row in Files().rows(*paths)}
-    texts = (json.dumps(rows[id_], ensure_ascii=False) for id_ in part.ids if id_ in rows)
+    texts = (
+        json.dumps(rows[id_], ensure_ascii=False) for id_ in part.ids if id_ in rows
+    )
     with new_folder(place) as new_place:
-        (new_place / part.file).write_text("[" + ",\n".join(texts) + "]\n", encoding="utf-8")
+        (new_place / part.file).write_text(
+            "[" + ",\n".join(texts) + "]\n", encoding="utf-8"
+        )
         part.check(new_place)
     return place

@@ -67,7 +67,11 @@ class GoldIndex:
         most part.
         """
         targets = {name: self._by_name(name) for name in names}
-        texts = [name for name, target in targets.items() if target is None and _has_blanks(name)]
+        texts = [
+            name
+            for name, target in targets.items()
+            if target is None and _has_blanks(name)
+        ]
         return {**targets, **self._by_text(texts)}
 
     def _by_name(self, name: str) -> GoldTarget | None:
@@ -88,7 +92,11 @@ class GoldIndex:
         """The names that `;`, `|`, `,` or line ends join in a cell; none if it joins no names."""
         for separator in _SEPARATORS:
             names = [name.strip() for name in cell.split(separator) if name.strip()]
-            if len(names) > 1 and all(map(self._by_name, names)) and not self._by_name(cell):
+            if (
+                len(names) > 1
+                and all(map(self._by_name, names))
+                and not self._by_name(cell)
+            ):
                 return names
         return []
 
@@ -114,12 +122,16 @@ class GoldIndex:
             ending = key[start:]
             if "/" in ending and ending in self._documents_by_path:
                 return GoldTarget(self._documents_by_path[ending])
-        return _only_document(self._documents_by_ending.get(key, [])) or self._by_address(name)
+        return _only_document(
+            self._documents_by_ending.get(key, [])
+        ) or self._by_address(name)
 
     def _by_address(self, name: str) -> GoldTarget | None:
         """The document of a path in other capitals, of a file URL, or of a page address."""
         key = address_key(name)
-        for start in (0, *_starts(key)) if "/" in name or key != name.casefold() else ():
+        for start in (
+            (0, *_starts(key)) if "/" in name or key != name.casefold() else ()
+        ):
             ending = key[start:]
             if start == 0 or "/" in ending:
                 target = _only_document(self._documents_by_address.get(ending, []))
@@ -155,7 +167,9 @@ class GoldIndex:
         rows = self._rows.get(self._document_of(place), [])
         page = _PAGE.fullmatch(fragment.strip())
         if page:
-            return self._passages_in([row for row in rows if self._has_page(row, int(page[1]))])
+            return self._passages_in(
+                [row for row in rows if self._has_page(row, int(page[1]))]
+            )
         with_heading = self._rows_by_heading.get(_heading_key(fragment), [])
         return self._passages_in(sorted(set(rows) & set(with_heading)))
 
@@ -210,7 +224,9 @@ class GoldIndex:
             return {}
         windows = {text: _windows(text) for text in texts}
         rows_of = {
-            window: list[int]() for text_windows in windows.values() for window in text_windows
+            window: list[int]()
+            for text_windows in windows.values()
+            for window in text_windows
         }
         lengths = list[int]()
         for row, passage in enumerate(self.corpus.table["text"].to_pylist()):
@@ -275,7 +291,10 @@ def _runs(passage_words: Sequence[str]) -> set[tuple[str, ...]]:
     whole = tuple(passage_words)
     if len(whole) < WINDOW_WORDS:
         return {whole}
-    return {whole, *zip(*(whole[start:] for start in range(WINDOW_WORDS)), strict=False)}
+    return {
+        whole,
+        *zip(*(whole[start:] for start in range(WINDOW_WORDS)), strict=False),
+    }
 
 
 def path_key(path: str) -> str:

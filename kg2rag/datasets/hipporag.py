@@ -16,7 +16,13 @@ from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.types import QADataset
 
 # 2WikiMultihopQA is HotpotQA with evidences, so it is tried first.
-SCHEMAS = (musique.SCHEMA, musique.CONTEXTS, twowiki.TITLED, twowiki.SCHEMA, hotpotqa.SCHEMA)
+SCHEMAS = (
+    musique.SCHEMA,
+    musique.CONTEXTS,
+    twowiki.TITLED,
+    twowiki.SCHEMA,
+    hotpotqa.SCHEMA,
+)
 
 
 def load(options: LoadOptions) -> QADataset:

@@ -16,14 +16,19 @@ from typing import Annotated
 from pydantic import Field
 
 from kg2rag.datasets.pool import Paragraph, Pool, Schema, pooled
-from kg2rag.datasets.reading import Fact, Identifier, Record, SentenceName, Text, tuples_of
+from kg2rag.datasets.reading import (
+    Fact,
+    Identifier,
+    Record,
+    SentenceName,
+    Text,
+    tuples_of,
+)
 from kg2rag.datasets.spec import DatasetSpec, HubCopy
 from kg2rag.text.records import DataError
 from kg2rag.types import Question
 
-DISTRACTOR = (
-    "Contexts of a fullwiki file were retrieved and often lack the gold: take the distractor file."
-)
+DISTRACTOR = "Contexts of a fullwiki file were retrieved and often lack the gold: take the distractor file."
 FACTS = tuples_of("title", "sent_id|sent_idx")
 CONTEXT = tuples_of("title", "sentences|content")
 
@@ -125,11 +130,16 @@ def _grades(paragraph: Paragraph, index: int, pool: Pool) -> dict[str, int]:
 def _missing_title(title: str, pool: Pool, in_context: bool, where: str) -> DataError:
     place = pool.closed_by if in_context else "its context"
     advice = "" if pool.closed_by else f" {DISTRACTOR}"
-    return DataError(f"{where}: supporting_facts names {title!r}, which is not in {place}.{advice}")
+    return DataError(
+        f"{where}: supporting_facts names {title!r}, which is not in {place}.{advice}"
+    )
 
 
 SCHEMA = Schema(
-    "context", HotpotRecord, partial(question_over_contexts, hops=2), counted={"levels": "level"}
+    "context",
+    HotpotRecord,
+    partial(question_over_contexts, hops=2),
+    counted={"levels": "level"},
 )
 
 

@@ -26,7 +26,9 @@ PREFIX = "irds:"
 def spec_of(name: str) -> DatasetSpec:
     """The spec of "irds:NAME"; the package is asked when the set is loaded."""
     if not name.removeprefix(PREFIX):
-        raise ValueError(f"{name!r} names no set. Write irds:NAME, such as irds:beir/scifact/test.")
+        raise ValueError(
+            f"{name!r} names no set. Write irds:NAME, such as irds:beir/scifact/test."
+        )
     return replace(DATASET, name=name)
 
 
@@ -87,7 +89,13 @@ def _open(name: str, where: str) -> tuple[Any, str]:
 def _queries(dataset: Any, where: str) -> Iterator[tuple[str, dict[str, str]]]:
     for number, query in enumerate(dataset.queries_iter(), start=1):
         place = f"{where}, query {number}"
-        yield place, {"id": query.query_id, "text": _text(query, f"{place} ({query.query_id!r})")}
+        yield (
+            place,
+            {
+                "id": query.query_id,
+                "text": _text(query, f"{place} ({query.query_id!r})"),
+            },
+        )
 
 
 def _judgements(dataset: Any, where: str) -> Iterator[Judgement]:
@@ -103,8 +111,17 @@ def _reading(where: str) -> Iterator[None]:
         yield
     except DataError:
         raise
-    except (AssertionError, LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
-        message = f"{where}: ir_datasets says {type(error).__name__}: {quote(str(error))}."
+    except (
+        AssertionError,
+        LookupError,
+        OSError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
+        message = (
+            f"{where}: ir_datasets says {type(error).__name__}: {quote(str(error))}."
+        )
         # it raises RuntimeError for both
         if isinstance(error, OSError) or "download" in str(error).lower():
             advice = "Some sets must be got from their owners, see https://ir-datasets.com; 'bundled' needs no network."

@@ -55,10 +55,13 @@ class WrittenQuestions:
 
     def label(self) -> Labelling:
         """The page in which somebody says of each gold passage whether the question needs it."""
-        from kg2rag.report import Labelling  # with pandas, which reading a set does not need
+        from kg2rag.report import (
+            Labelling,
+        )  # with pandas, which reading a set does not need
 
         questions = [
-            {name: value for name, value in row.items() if name != "gold"} for row in self.rows
+            {name: value for name, value in row.items() if name != "gold"}
+            for row in self.rows
         ]
         return Labelling(
             questions, {row["id"]: list(row["gold"]) for row in self.rows}, self.corpus
@@ -68,7 +71,10 @@ class WrittenQuestions:
         counts = Counter(row["origin"] for row in self.rows)
         kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
         lines = [f"{len(self.rows)} questions: {kinds or 'none'}"]
-        lines += [f"  {count} chains dropped: {reason}" for reason, count in self.dropped.items()]
+        lines += [
+            f"  {count} chains dropped: {reason}"
+            for reason, count in self.dropped.items()
+        ]
         if self.usage:
             lines.append(f"  {self.usage}")
         return "\n".join(lines)
@@ -77,7 +83,9 @@ class WrittenQuestions:
 def known_items(corpus: Corpus, limit: int = 50, seed: int = 0) -> WrittenQuestions:
     """Headings of a single passage, and sentences without the title, as queries."""
     n_passages = Counter(
-        heading for headings in corpus.metadata.get("headings", ()) for heading in _listed(headings)
+        heading
+        for headings in corpus.metadata.get("headings", ())
+        for heading in _listed(headings)
     )
     rows = list[dict[str, Any]]()
     for row in np.random.default_rng(seed).permutation(len(corpus)).tolist():
@@ -90,7 +98,12 @@ def known_items(corpus: Corpus, limit: int = 50, seed: int = 0) -> WrittenQuesti
             origin = "known item: a sentence of the passage, without its title"
             query = _sentence_query(passage, corpus.sentences(row))
         if query:
-            fields = {"gold": [passage.id], "type": "known item", "hops": 1, "origin": origin}
+            fields = {
+                "gold": [passage.id],
+                "type": "known item",
+                "hops": 1,
+                "origin": origin,
+            }
             rows.append({"id": f"k{len(rows) + 1}", "question": query, **fields})
     return WrittenQuestions(corpus, rows)
 

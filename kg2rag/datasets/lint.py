@@ -38,7 +38,10 @@ def lint(data: QADataset) -> pd.DataFrame:
             rows.append((severity, check, len(listed), listed[:3]))
     notes = data.source.get("notes")
     if isinstance(notes, Mapping):
-        rows += [("note", f"loading: {note}", count, ()) for note, count in sorted(notes.items())]
+        rows += [
+            ("note", f"loading: {note}", count, ())
+            for note, count in sorted(notes.items())
+        ]
     return pd.DataFrame(rows, columns=["severity", "check", "count", "examples"])
 
 
@@ -47,7 +50,9 @@ def info(data: QADataset) -> dict[str, object]:
     corpus = data.corpus
     questions = data.questions
     candidates = [
-        len(question.candidates) for question in questions if question.candidates is not None
+        len(question.candidates)
+        for question in questions
+        if question.candidates is not None
     ]
     types = sorted(question.type or "unknown" for question in questions)
     hops = sorted(str(question.hops or "unknown") for question in questions)
@@ -62,7 +67,9 @@ def info(data: QADataset) -> dict[str, object]:
         "gold per question": _mean([len(question.gold) for question in questions], 2),
         "candidates per question": _mean(candidates),
         "words per passage": _mean(_lengths(data)),
-        "words per question": _mean([len(question.text.split()) for question in questions]),
+        "words per question": _mean(
+            [len(question.text.split()) for question in questions]
+        ),
         "questions with answers": _n_with("answers", questions),
         "questions with supporting sentences": _n_with("supporting", questions),
         "questions with gold triples": _n_with("triples", questions),
@@ -78,9 +85,13 @@ def _n_with(field: str, questions: Sequence[Question]) -> int:
 def _reference(data: QADataset) -> dict[str, object]:
     """Licence, citation and homepage of a set that `load` knows; empty for others."""
     loader = str(data.source.get("loader", data.name))
-    reference: dict[str, object] = dict.fromkeys(("licence", "citation", "homepage"), "")
+    reference: dict[str, object] = dict.fromkeys(
+        ("licence", "citation", "homepage"), ""
+    )
     if loader in names() or loader.startswith(tuple(FAMILIES)):
-        reference = {name: value for name, value in describe(loader).items() if name in reference}
+        reference = {
+            name: value for name, value in describe(loader).items() if name in reference
+        }
     return reference
 
 
@@ -90,9 +101,17 @@ Check = tuple[str, str, Iterable[str]]
 
 def _passage_checks(data: QADataset) -> Iterator[Check]:
     corpus = data.corpus
-    pairs = (f"{pair.passage} ~ {pair.of}" for pair in near_duplicates(corpus).itertuples())
-    yield f"passages that nearly repeat an earlier one (Jaccard >= {ALIKE})", "warning", pairs
-    if data.source.get("passages") != "sentence":  # all sentences of a paragraph have its title
+    pairs = (
+        f"{pair.passage} ~ {pair.of}" for pair in near_duplicates(corpus).itertuples()
+    )
+    yield (
+        f"passages that nearly repeat an earlier one (Jaccard >= {ALIKE})",
+        "warning",
+        pairs,
+    )
+    if (
+        data.source.get("passages") != "sentence"
+    ):  # all sentences of a paragraph have its title
         repeated = _repeated(corpus.titles, corpus.ids)
         yield "passages whose title an earlier one has too", "note", repeated
     lengths = list(zip(corpus.ids, _lengths(data), strict=True))
@@ -152,7 +171,8 @@ def _lengths(data: QADataset) -> list[int]:
 def _has_answer(text: str, question: Question) -> bool:
     """Whether a normalised text has one of the question's answers in it, at word boundaries."""
     return any(
-        answer and f" {answer} " in f" {text} " for answer in map(normalise, question.answers)
+        answer and f" {answer} " in f" {text} "
+        for answer in map(normalise, question.answers)
     )
 
 

@@ -15,7 +15,14 @@ from typing import Annotated
 from pydantic import AliasChoices, Field
 
 from kg2rag.datasets.pool import Pool, Schema, pooled
-from kg2rag.datasets.reading import AS_LIST, AS_RECORDS, FROM_JSON, Identifier, Record, Text
+from kg2rag.datasets.reading import (
+    AS_LIST,
+    AS_RECORDS,
+    FROM_JSON,
+    Identifier,
+    Record,
+    Text,
+)
 from kg2rag.datasets.spec import DatasetSpec, HubCopy
 from kg2rag.text.records import DataError
 from kg2rag.types import Question
@@ -54,7 +61,9 @@ class MusiqueRecord(Record):
     paragraphs: Annotated[list[Paragraph], AS_RECORDS] = Field(
         validation_alias=AliasChoices("paragraphs", "contexts"), min_length=1
     )
-    question_decomposition: Annotated[list[Hop], AS_RECORDS] = Field(default_factory=list)
+    question_decomposition: Annotated[list[Hop], AS_RECORDS] = Field(
+        default_factory=list
+    )
 
     @property
     def key(self) -> object:
@@ -123,7 +132,9 @@ def _placed_id(paragraph: Paragraph, pool: Pool, where: str) -> str | None:
         return pooled_paragraph.passage.id
     if paragraph.is_supporting:
         place = pool.closed_by or "the pool, since it has no text"
-        raise DataError(f"{where}: the supporting paragraph {paragraph.title!r} is not in {place}.")
+        raise DataError(
+            f"{where}: the supporting paragraph {paragraph.title!r} is not in {place}."
+        )
     return None
 
 
@@ -140,7 +151,11 @@ def _chain(
 ) -> tuple[str, ...]:
     """The gold in the order of the hops; empty if hops and gold do not match."""
     hops = record.question_decomposition
-    numbers = [hop.paragraph_support_idx for hop in hops if hop.paragraph_support_idx is not None]
+    numbers = [
+        hop.paragraph_support_idx
+        for hop in hops
+        if hop.paragraph_support_idx is not None
+    ]
     chain = tuple(passage_of.get(number, "") for number in numbers)
     return chain if len(chain) == len(hops) and set(chain) == set(gold) else ()
 
@@ -167,7 +182,10 @@ DATASET = DatasetSpec(
     # Re-uploaded by a user of the hub: the authors publish no copy there.
     hub=HubCopy(
         "dgslibisey/MuSiQue",
-        {"validation": "musique_ans_v1.0_dev.jsonl", "train": "musique_ans_v1.0_train.jsonl"},
+        {
+            "validation": "musique_ans_v1.0_dev.jsonl",
+            "train": "musique_ans_v1.0_train.jsonl",
+        },
         "c8f4f8c9465fb69d31a8eae894c3fd509c4ca321",
     ),
 )

@@ -119,7 +119,9 @@ class Pool:
         if self.passages == "sentence":
             return _sentence_corpus(paragraphs)
         splits = [_stripped(paragraph.sentences) for paragraph in paragraphs]
-        return Corpus.from_passages((paragraph.passage for paragraph in paragraphs), splits)
+        return Corpus.from_passages(
+            (paragraph.passage for paragraph in paragraphs), splits
+        )
 
     def _add(self, title: str, text: str, sentences: Sequence[str] | None) -> Paragraph:
         same_title = self._by_title.setdefault(title, [])
@@ -158,10 +160,14 @@ def _sentence_corpus(paragraphs: Sequence[Paragraph]) -> Corpus:
             source = (paragraph.sentences or ())[index]
             text = source.strip()
             passages.append(
-                Passage(id_, paragraph.passage.title, text, paragraph.passage.doc_id, index)
+                Passage(
+                    id_, paragraph.passage.title, text, paragraph.passage.doc_id, index
+                )
             )
             exact.append(None if source == text else source)
-    return Corpus.from_passages(passages, [[passage.text] for passage in passages], exact)
+    return Corpus.from_passages(
+        passages, [[passage.text] for passage in passages], exact
+    )
 
 
 @dataclass(frozen=True)
@@ -197,9 +203,14 @@ def pooled(*schemas: Schema[Any]) -> Callable[[LoadOptions], QADataset]:
         if parts:
             return read_pooled(options, schemas, parts, None)
         name = options.spec.name
-        folder = saved_split(options.path, options.split, next(iter(options.spec.files), ""))
+        folder = saved_split(
+            options.path, options.split, next(iter(options.spec.files), "")
+        )
         path = locate(folder, options.patterns, f"{name} questions")
-        if name == "hotpotqa" and "fullwiki" in f"{path.parent.name}/{path.name}".lower():
+        if (
+            name == "hotpotqa"
+            and "fullwiki" in f"{path.parent.name}/{path.name}".lower()
+        ):
             advice = "whose contexts lack gold. Take the distractor file"
             raise ValueError(f"{path.name} is HotpotQA's fullwiki file, {advice}.")
         return read_pooled(options, schemas, [path], corpus_beside(path, name))
@@ -238,7 +249,9 @@ def read_pooled(
         )
     source = dict[str, object](origin or {"files": files.checksums})
     for entry, field_name in schema.counted.items():
-        source[entry] = Counter(sorted(getattr(record, field_name) for record in records))
+        source[entry] = Counter(
+            sorted(getattr(record, field_name) for record in records)
+        )
     source["notes"] = dict(pool.notes)
     return QADataset(
         _set_name(options.spec, corpus),
@@ -270,7 +283,9 @@ def _check_choice(
     """Raise for options that the files cannot serve, and for a corpus file that is missing."""
     if schema.names_corpus and corpus is None:
         name = f"{_set_name(options.spec, corpus)}{CORPUS}"
-        raise FileNotFoundError(f"{where} names its gold by title: {name} must lie beside it.")
+        raise FileNotFoundError(
+            f"{where} names its gold by title: {name} must lie beside it."
+        )
     if schema.names_corpus and options.setting == "distractor":
         raise ValueError(
             f"{where} has no paragraphs of each question: only setting 'pooled' is possible."
@@ -283,7 +298,9 @@ def _check_choice(
 
 def _set_name(spec: DatasetSpec, corpus: Path | None) -> str:
     """The name of a set; a layout of several sets takes the name of its corpus file."""
-    return spec.name if corpus is None or spec.files else corpus.name.removesuffix(CORPUS)
+    return (
+        spec.name if corpus is None or spec.files else corpus.name.removesuffix(CORPUS)
+    )
 
 
 def corpus_beside(questions: Path, name: str) -> Path | None:
@@ -317,9 +334,16 @@ def _read_corpus(files: Files, path: Path, pool: Pool) -> None:
     """
     contents = parse_json(files.text(path), path.name)
     if isinstance(contents, dict):
-        rows = [{"title": title, "sentences": sentences} for title, sentences in contents.items()]
+        rows = [
+            {"title": title, "sentences": sentences}
+            for title, sentences in contents.items()
+        ]
         for record in check(rows, TitledSentences, path.name):
-            pool.place(record.title, "".join(record.sentences).strip(), _stripped(record.sentences))
+            pool.place(
+                record.title,
+                "".join(record.sentences).strip(),
+                _stripped(record.sentences),
+            )
     elif isinstance(contents, list):
         for paragraph in check(contents, TitledText, path.name):
             pool.place(paragraph.title, paragraph.text)

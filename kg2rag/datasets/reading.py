@@ -69,7 +69,9 @@ def _as_records(value: Any) -> Any:
         return value
     if len({len(column) for column in value.values()}) != 1:
         return value
-    return [dict(zip(value, row, strict=True)) for row in zip(*value.values(), strict=True)]
+    return [
+        dict(zip(value, row, strict=True)) for row in zip(*value.values(), strict=True)
+    ]
 
 
 def tuples_of(*fields: str) -> BeforeValidator:
@@ -128,8 +130,14 @@ class Record(BaseModel):
     def _without_nulls(cls, row: Any) -> Any:
         if not isinstance(row, dict) or None not in row.values():
             return row
-        required = {name for name, field in cls.model_fields.items() if field.is_required()}
-        return {name: value for name, value in row.items() if value is not None or name in required}
+        required = {
+            name for name, field in cls.model_fields.items() if field.is_required()
+        }
+        return {
+            name: value
+            for name, value in row.items()
+            if value is not None or name in required
+        }
 
     @property
     def key(self) -> object:
@@ -175,8 +183,12 @@ class Files:
             kind = path.name.removesuffix(".gz").rpartition(".")[2]
             if kind in ("tsv", "csv"):
                 self.add_checksum(path)
-                lines = read_delimited(path, delimiter_of(path) if kind == "csv" else "\t")
-                yield from ((f"{path.name}, line {number}", row) for number, row in lines)
+                lines = read_delimited(
+                    path, delimiter_of(path) if kind == "csv" else "\t"
+                )
+                yield from (
+                    (f"{path.name}, line {number}", row) for number, row in lines
+                )
             elif kind == "parquet":
                 self.add_checksum(path)
                 yield from _numbered(path, read_parquet(path).to_pylist())
@@ -203,7 +215,10 @@ class Files:
 def check(rows: Iterable[object], model: type[R], where: str) -> list[R]:
     """Rows that are Python objects already, such as those of a DataFrame, as records."""
     return checked(
-        ((f"{where}, record {number}", row) for number, row in enumerate(rows, start=1)),
+        (
+            (f"{where}, record {number}", row)
+            for number, row in enumerate(rows, start=1)
+        ),
         model,
         where,
     )
@@ -249,9 +264,13 @@ def locate(path: Path, patterns: Iterable[str], contents: str) -> Path:
         raise FileNotFoundError(
             f"{path} does not exist. Give the file, or a folder with {' or '.join(names)}."
         )
-    files = sorted({file for pattern in names for file in path.glob(pattern) if file.is_file()})
+    files = sorted(
+        {file for pattern in names for file in path.glob(pattern) if file.is_file()}
+    )
     if not files:
-        raise FileNotFoundError(f"{path} holds no {contents}. Looked for: {', '.join(names)}.")
+        raise FileNotFoundError(
+            f"{path} holds no {contents}. Looked for: {', '.join(names)}."
+        )
     if len(files) > 1:
         listed = ", ".join(file.name for file in files)
         raise ValueError(
@@ -272,7 +291,10 @@ def find_graph_files(path: Path) -> dict[str, Path]:
 
 
 def _numbered(path: Path, rows: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    return ((f"{path.name}, record {number}", row) for number, row in enumerate(rows, start=1))
+    return (
+        (f"{path.name}, record {number}", row)
+        for number, row in enumerate(rows, start=1)
+    )
 
 
 def _json_rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
@@ -287,7 +309,9 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
     rows = parse_json(text, path.name)
     rows = viewer_rows(rows, path.name) or rows
     if not isinstance(rows, list):
-        raise DataError(f"{path.name}: must hold a list of records, not {type(rows).__name__}.")
+        raise DataError(
+            f"{path.name}: must hold a list of records, not {type(rows).__name__}."
+        )
     yield from _numbered(path, rows)
 
 
@@ -308,7 +332,9 @@ def saved_split(path: Path, split: str | None, default: str) -> Path:
     splits = parse_json(listing.read_text(encoding="utf-8"), listing)["splits"]
     name = split or (splits[0] if len(splits) == 1 else default)
     if name not in splits:
-        raise ValueError(f"{path} has no split {name!r}. It offers: {', '.join(splits)}.")
+        raise ValueError(
+            f"{path} has no split {name!r}. It offers: {', '.join(splits)}."
+        )
     return path / name
 
 
@@ -337,9 +363,9 @@ def fault(error: ValidationError) -> str:
         return f"{subject} is missing."
     if first["type"] == "string_pattern_mismatch":
         return f"{subject} is empty."
-    message = f"{subject}: {first['msg']}".replace(": Input should be", " must be").replace(
-        "Value error, ", ""
-    )
+    message = f"{subject}: {first['msg']}".replace(
+        ": Input should be", " must be"
+    ).replace("Value error, ", "")
     if first["type"] == "value_error":
         return f"{message}."
     return f"{message}, not {quote(first['input'])}."

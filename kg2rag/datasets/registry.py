@@ -11,7 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from kg2rag.datasets import beir, bundled, cosqa, hipporag, hotpotqa, irds, musique, twowiki
+from kg2rag.datasets import (
+    beir,
+    bundled,
+    cosqa,
+    hipporag,
+    hotpotqa,
+    irds,
+    musique,
+    twowiki,
+)
 from kg2rag.datasets.documents import ENDINGS, from_folder
 from kg2rag.datasets.spec import DatasetSpec
 from kg2rag.text.records import reading
@@ -87,7 +96,12 @@ def load(
             "load reads a set by its name, or files. Texts, dicts and frames: kg2rag.from_texts(…)."
         )
     name = str(name)
-    choices = {"split": split, "setting": setting, "passages": passages, "revision": revision}
+    choices = {
+        "split": split,
+        "setting": setting,
+        "passages": passages,
+        "revision": revision,
+    }
     if path is None and _is_path(name):
         data: QADataset = _load_documents(name, questions, choices)
     else:
@@ -115,7 +129,9 @@ def _load_documents(
     return documents.with_questions(questions)
 
 
-def _load_set(name: str, path: str | Path | None, choices: Mapping[str, str | None]) -> QADataset:
+def _load_set(
+    name: str, path: str | Path | None, choices: Mapping[str, str | None]
+) -> QADataset:
     spec = resolve(name)
     if path is None and name not in (spec.name, *spec.aliases):
         # Without its folder, "musique-100" would silently become all of MuSiQue.
@@ -124,11 +140,18 @@ def _load_set(name: str, path: str | Path | None, choices: Mapping[str, str | No
             "`kg2rag datasets get --list` names the parts that it brings."
         )
     options = spec.options(path, **choices)
-    with reading(options.path or name, "Are these files of the set, and whole?", ValueError):
+    with reading(
+        options.path or name, "Are these files of the set, and whole?", ValueError
+    ):
         data = spec.load(options)
-    used = {"split": options.split, "setting": options.setting, "passages": options.passages}
+    used = {
+        "split": options.split,
+        "setting": options.setting,
+        "passages": options.passages,
+    }
     return replace(
-        data, source={"loader": spec.name, **used, **data.source, "licence": spec.licence}
+        data,
+        source={"loader": spec.name, **used, **data.source, "licence": spec.licence},
     )
 
 
@@ -160,7 +183,9 @@ def resolve(name: str) -> DatasetSpec:
     entry = name if name in registry else _SIZE.sub("", name)
     if entry not in registry:
         problem = unknown("dataset", name, (*registry.names(), *beir.names()))
-        raise ValueError(f"{problem} There is no folder or file of documents of that name either.")
+        raise ValueError(
+            f"{problem} There is no folder or file of documents of that name either."
+        )
     spec: DatasetSpec = registry.entry(entry)
     if not isinstance(spec, DatasetSpec) or entry not in (spec.name, *spec.aliases):
         raise RuntimeError(
@@ -170,14 +195,20 @@ def resolve(name: str) -> DatasetSpec:
 
 
 def _registry() -> Registry[DatasetSpec]:
-    ours = {alias: spec for spec in DATASETS.values() for alias in (spec.name, *spec.aliases)}
+    ours = {
+        alias: spec
+        for spec in DATASETS.values()
+        for alias in (spec.name, *spec.aliases)
+    }
     return Registry("dataset", ours, group=GROUP)
 
 
 def describe(name: str) -> Mapping[str, object]:
     """The description of a set and the choices of its options, the default first."""
     spec = resolve(name)
-    fields = "name aliases summary settings passages splits hub licence citation homepage"
+    fields = (
+        "name aliases summary settings passages splits hub licence citation homepage"
+    )
     description = {field: getattr(spec, field) for field in fields.split()}
     if spec.splits is None:
         description["splits"] = ("the files decide",)

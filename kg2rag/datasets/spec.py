@@ -91,15 +91,21 @@ class DatasetSpec:
             path=None if path is None else Path(path).expanduser(),
             split=split,
             setting=cast("Setting", self._offered("setting", setting, self.settings)),
-            passages=cast("Granularity", self._offered("passages", passages, self.passages)),
+            passages=cast(
+                "Granularity", self._offered("passages", passages, self.passages)
+            ),
             revision=revision,
         )
 
-    def _offered(self, option: str, value: str | None, offered: tuple[str, ...]) -> str | None:
+    def _offered(
+        self, option: str, value: str | None, offered: tuple[str, ...]
+    ) -> str | None:
         if value is None or value in offered:
             return value or next(iter(offered), None)
         listed = ", ".join(offered) or "none, leave the option out"
-        raise ValueError(f"Dataset {self.name!r} has no {option} {value!r}. It offers: {listed}.")
+        raise ValueError(
+            f"Dataset {self.name!r} has no {option} {value!r}. It offers: {listed}."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +137,9 @@ class LoadOptions:
         assert self.spec.hub is not None
         hub = self.spec.hub
         split = self.split or next(iter(hub.files))
-        files, commit = self.fetch(hub.repo, self.revision or hub.revision, hub.files[split])
+        files, commit = self.fetch(
+            hub.repo, self.revision or hub.revision, hub.files[split]
+        )
         return files, {"hub": hub.repo, "split": split, "revision": commit}
 
     def hub_files(self, folder: Path) -> list[Path]:
@@ -140,7 +148,9 @@ class LoadOptions:
         pattern = hub.files.get(self.split or next(iter(hub.files), ""), "")
         if "/" not in pattern:
             return []
-        return sorted(folder.glob(pattern)) or sorted(folder.glob(f"{Path(pattern).name}.parquet"))
+        return sorted(folder.glob(pattern)) or sorted(
+            folder.glob(f"{Path(pattern).name}.parquet")
+        )
 
     def fetch(self, repo: str, revision: str, *patterns: str) -> tuple[list[Path], str]:
         """The files of a repository of the hub or its cache that match a pattern, and their commit.
@@ -152,20 +162,31 @@ class LoadOptions:
 
         try:
             folder = snapshot_download(
-                repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns)
+                repo,
+                repo_type="dataset",
+                revision=revision,
+                allow_patterns=list(patterns),
             )
         except OSError as error:
-            cause = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+            cause = next(iter(str(error).splitlines()), type(error).__name__).rstrip(
+                "."
+            )
             raise self._unreachable(repo, revision, cause) from error
         copy = Path(folder)
         paths = [path for path in sorted(copy.rglob("*")) if path.is_file()]
         files = [path for path in paths if _fits(path.relative_to(copy), patterns)]
         if not files:
-            raise self._unreachable(repo, revision, f"it has no {' or '.join(patterns)}")
+            raise self._unreachable(
+                repo, revision, f"it has no {' or '.join(patterns)}"
+            )
         return files, copy.name
 
     def _unreachable(self, repo: str, revision: str, cause: str) -> ConnectionError:
-        official = f" (--path; see {self.spec.homepage})" if self.spec.homepage else " (--path)"
+        official = (
+            f" (--path; see {self.spec.homepage})"
+            if self.spec.homepage
+            else " (--path)"
+        )
         return ConnectionError(
             f"Dataset {self.spec.name!r}: {repo!r} (revision {revision!r}) could not be read from the hub: {cause}. "
             f"Without a network, give the official files by `path`{official}, or load 'bundled'."

@@ -60,7 +60,12 @@ class TitledRecord(Record):
 def to_question(record: TwoWikiRecord, pool: Pool, where: str) -> Question | None:
     """An official record as a question."""
     return question_over_contexts(
-        record, pool, where, hops=HOPS.get(record.type), blank=" ", triples=record.evidences
+        record,
+        pool,
+        where,
+        hops=HOPS.get(record.type),
+        blank=" ",
+        triples=record.evidences,
     )
 
 
@@ -72,7 +77,9 @@ def to_titled_question(record: TitledRecord, pool: Pool, where: str) -> Question
         paragraphs = pool.titled(title)
         if len(paragraphs) != 1:
             fault = f"occurs {len(paragraphs)} times in" if paragraphs else "is not in"
-            raise DataError(f"{where}: the gold title {title!r} {fault} {pool.closed_by}.")
+            raise DataError(
+                f"{where}: the gold title {title!r} {fault} {pool.closed_by}."
+            )
         passage_of[title] = paragraphs[0].passage
     return Question(
         record.id,
@@ -88,7 +95,9 @@ def to_titled_question(record: TitledRecord, pool: Pool, where: str) -> Question
 
 SCHEMA = Schema("evidences", TwoWikiRecord, to_question)
 COUNTED = {"gold_status": "gold_status"}
-TITLED = Schema("gold_titles", TitledRecord, to_titled_question, names_corpus=True, counted=COUNTED)
+TITLED = Schema(
+    "gold_titles", TitledRecord, to_titled_question, names_corpus=True, counted=COUNTED
+)
 
 
 DATASET = DatasetSpec(
@@ -134,7 +143,9 @@ def _select_listed(chunks: Sequence[Chunk], ids: Sequence[str]) -> list[Chunk]:
 
     Raises DataError: an id without a chunk.
     """
-    _require_listed(CHUNK_LIST, ids, "corpus.jsonl", {chunk.chunk_id for chunk in chunks})
+    _require_listed(
+        CHUNK_LIST, ids, "corpus.jsonl", {chunk.chunk_id for chunk in chunks}
+    )
     listed = set(ids)
     return [chunk for chunk in chunks if chunk.chunk_id in listed]
 
@@ -160,7 +171,9 @@ def load_with_graph(options: LoadOptions) -> QADataset:
         chunks = _select_listed(chunks, covered)
     else:
         of_part = ("triples", "entities")
-        graphs = {kind: file for kind, file in graphs.items() if not kind.startswith(of_part)}
+        graphs = {
+            kind: file for kind, file in graphs.items() if not kind.startswith(of_part)
+        }
     corpus = Corpus.from_passages(map(_passage, chunks))
     questions = tuple(read_questions(files, path, corpus, question_ids))
     if question_ids is not None:
@@ -172,7 +185,9 @@ def load_with_graph(options: LoadOptions) -> QADataset:
 
 def _passage(chunk: Chunk) -> Passage:
     document = chunk.source_title or chunk.chunk_id
-    return Passage(chunk.chunk_id, chunk.source_title, chunk.text, document, chunk.source_para_idx)
+    return Passage(
+        chunk.chunk_id, chunk.source_title, chunk.text, document, chunk.source_para_idx
+    )
 
 
 def _require_listed(

@@ -61,10 +61,14 @@ def normalise_answer(text: str) -> str:
     >>> normalise_answer("The  U.S. Army, a history")
     'us army history'
     """
-    return " ".join(_ARTICLE.sub(" ", text.lower().translate(_WITHOUT_PUNCTUATION)).split())
+    return " ".join(
+        _ARTICLE.sub(" ", text.lower().translate(_WITHOUT_PUNCTUATION)).split()
+    )
 
 
-def score_answer(prediction: str, golds: Sequence[str], rules: Rules = "squad") -> AnswerScore:
+def score_answer(
+    prediction: str, golds: Sequence[str], rules: Rules = "squad"
+) -> AnswerScore:
     """The best agreement of an answer with any of the gold answers.
 
     Exact match and F1 are each the maximum over gold answers, not necessarily the same one;
@@ -116,4 +120,6 @@ def check_answers(data: QADataset) -> None:
     without = [question.id for question in data.questions if not question.answers]
     if without:
         share = f"{len(without)} of {len(data.questions)} questions have no gold answer (first: {without[0]!r})"
-        raise ValueError(f"{data.name}: {share}. Answers can be scored for sets that have them.")
+        raise ValueError(
+            f"{data.name}: {share}. Answers can be scored for sets that have them."
+        )

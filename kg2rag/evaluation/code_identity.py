@@ -111,10 +111,18 @@ class CodeWalk(ABC):
         self.has_user_code = True
         members = {name: self.of(value) for name, value in sorted(_code_members(kind))}
         defaults = [
-            [attribute.name, self.of(attribute.default), self.of(attribute.default_factory)]
+            [
+                attribute.name,
+                self.of(attribute.default),
+                self.of(attribute.default_factory),
+            ]
             for attribute in getattr(kind, "__dataclass_fields__", {}).values()
         ]
-        bases = [self.of(base) for base in (*kind.__bases__, type(kind)) if base is not object]
+        bases = [
+            self.of(base)
+            for base in (*kind.__bases__, type(kind))
+            if base is not object
+        ]
         return [name, digest([members, defaults, bases, self._files(kind.__module__)])]
 
     def is_library(self, kind: type) -> bool:
@@ -126,7 +134,9 @@ class CodeWalk(ABC):
             return False
         if place_of(kind) is kind:
             return True
-        return not any(isinstance(member, types.FunctionType) for member in vars(kind).values())
+        return not any(
+            isinstance(member, types.FunctionType) for member in vars(kind).values()
+        )
 
     def callable_identity(self, value: Any) -> Any:
         """The identity of a function or of a wrapper of one; None for a callable object."""
@@ -162,16 +172,23 @@ class CodeWalk(ABC):
         contents = [self.of(content) for content in closure(function)]
         origin = file_origin(code.co_filename)
         if origin != "user" or is_generated(function):
-            version = library_version(function.__module__) if origin == "library" else ""
+            version = (
+                library_version(function.__module__) if origin == "library" else ""
+            )
             return [name, version, digest(contents)]
         self.has_user_code = True
         settings = (function.__defaults__, function.__kwdefaults__, vars(function))
         defaults = [self.of(setting) for setting in settings]
         references = self._references(function)
         files = self._files(function.__module__)
-        return [name, digest([_instructions(code), defaults, contents, *references, files])]
+        return [
+            name,
+            digest([_instructions(code), defaults, contents, *references, files]),
+        ]
 
-    def _references(self, function: types.FunctionType) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _references(
+        self, function: types.FunctionType
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """The identities of the globals that a function looks up, and of the modules it imports."""
         code = function.__code__
         names = frozenset(name for part in nested_codes(code) for name in part.co_names)
@@ -179,7 +196,9 @@ class CodeWalk(ABC):
         looked_up = {}
         for name in _operands(code, *_LOOKUPS):
             looked_up[name] = self._member(scope.get(name), names)
-        imports = {name: self._imported(name, names) for name in _operands(code, "IMPORT_NAME")}
+        imports = {
+            name: self._imported(name, names) for name in _operands(code, "IMPORT_NAME")
+        }
         return looked_up, imports
 
     def _imported(self, name: str, names: Iterable[str]) -> Any:
@@ -198,16 +217,22 @@ class CodeWalk(ABC):
         """The identity of a module, and of those values in it that have one of some names."""
         if id(module) in self._open[:-1]:
             return ["inside", module.__name__]
-        attributes = {name: vars(module)[name] for name in sorted(names) if name in vars(module)}
+        attributes = {
+            name: vars(module)[name] for name in sorted(names) if name in vars(module)
+        }
         if module_origin(module.__name__) == "user":
             self._open.append(id(module))
-            values = {name: self._member(value, names) for name, value in attributes.items()}
+            values = {
+                name: self._member(value, names) for name, value in attributes.items()
+            }
             self._open.pop()
             return [module.__name__, self._files(module.__name__), values]
         for value in attributes.values():
             require_visible(value)
         changing = {
-            name: self.of(value) for name, value in attributes.items() if _may_change(value)
+            name: self.of(value)
+            for name, value in attributes.items()
+            if _may_change(value)
         }
         return [module.__name__, library_version(module.__name__), changing]
 
@@ -275,9 +300,20 @@ def _operands(code: types.CodeType, *operations: str) -> list[str]:
 def _instructions(code: types.CodeType) -> Any:
     """The content of a code object, without file name and line numbers."""
     names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
-    arguments = [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags]
+    arguments = [
+        code.co_argcount,
+        code.co_posonlyargcount,
+        code.co_kwonlyargcount,
+        code.co_flags,
+    ]
     constants = [_constant(value) for value in code.co_consts]
-    return [code.co_code.hex(), code.co_exceptiontable.hex(), names, arguments, constants]
+    return [
+        code.co_code.hex(),
+        code.co_exceptiontable.hex(),
+        names,
+        arguments,
+        constants,
+    ]
 
 
 def _constant(value: object) -> Any:

@@ -28,7 +28,12 @@ from kg2rag.evaluation.named_systems import (
 )
 from kg2rag.evaluation.overlap import POOL_DEPTH, agreement
 from kg2rag.evaluation.passage_tokens import PassageTokens
-from kg2rag.evaluation.reader_answers import AnswerReader, Reading, read_answers, require_reader
+from kg2rag.evaluation.reader_answers import (
+    AnswerReader,
+    Reading,
+    read_answers,
+    require_reader,
+)
 from kg2rag.evaluation.result import Comparison
 from kg2rag.evaluation.runs import Run, announce_work, run
 from kg2rag.evaluation.scored_runs import CompareInputs, Scoring, score_runs
@@ -36,7 +41,14 @@ from kg2rag.evaluation.storage import require_place
 from kg2rag.report.score_sheet import MACRO
 from kg2rag.text.registry import unknown
 from kg2rag.text.suggestions import suggest_parameters
-from kg2rag.types import GoldUnit, QADataset, at_least, require, require_dataset, require_k
+from kg2rag.types import (
+    GoldUnit,
+    QADataset,
+    at_least,
+    require,
+    require_dataset,
+    require_k,
+)
 
 Sets = list[QADataset] | tuple[QADataset, ...] | Mapping[str, QADataset]
 """Data sets, called by their names, or name -> data set."""
@@ -111,7 +123,10 @@ def compare(
     options: CompareOptions = DEFAULT_OPTIONS,
 ) -> Comparisons: ...
 @suggest_parameters(
-    **{name: f"options=CompareOptions({name}=…)" for name in CompareOptions.__dataclass_fields__},
+    **{
+        name: f"options=CompareOptions({name}=…)"
+        for name in CompareOptions.__dataclass_fields__
+    },
 )
 def compare(
     systems: Systems | SystemsOfSets,
@@ -212,7 +227,9 @@ def compare(
         require_place(place, systems=list(seeded_systems))
     runs = _run_all(seeded_systems, data, k, fresh=fresh, options=options)
     tokens = PassageTokens(data.corpus, options.counter)
-    scoring = Scoring(parsed, k, baseline, options.unit or data.unit, tokens, options.seed)
+    scoring = Scoring(
+        parsed, k, baseline, options.unit or data.unit, tokens, options.seed
+    )
     result = _score_all(seeded_systems, runs, data, scoring, reader, options)
     if place is not None:
         result.save(place)
@@ -232,13 +249,19 @@ def _score_all(
     rankings = {name: seeds[0].rankings for name, seeds in runs.items()}
     answers, usage = None, ""
     if reader is not None:
-        reading = Reading(reader, options.reader_tokens, options.answer_rules, options.confirm)
+        reading = Reading(
+            reader, options.reader_tokens, options.answer_rules, options.confirm
+        )
         answers, usage = read_answers(reading, rankings, data, scoring.tokens)
     return Comparison(
         rankings=rankings,
-        config=record_comparison(seeded_systems, runs, data, scoring, reader, vars(options)),
+        config=record_comparison(
+            seeded_systems, runs, data, scoring, reader, vars(options)
+        ),
         inputs=CompareInputs(first, data),
-        unjudged=agreement(first, data, min(scoring.k, POOL_DEPTH)) if data.unjudged else None,
+        unjudged=agreement(first, data, min(scoring.k, POOL_DEPTH))
+        if data.unjudged
+        else None,
         stored=_stored(runs),
         usage=usage,
         **score_runs(runs, data, scoring, answers),
@@ -255,7 +278,12 @@ def _run_all(
 ) -> dict[str, list[Run]]:
     """Name -> a run per seed, in the order of the systems."""
     run_system = partial(
-        run, data=data, k=k, batch_size=options.batch_size, fresh=fresh, progress=options.progress
+        run,
+        data=data,
+        k=k,
+        batch_size=options.batch_size,
+        fresh=fresh,
+        progress=options.progress,
     )
     announce_work(chain.from_iterable(seeded_systems.values()), data, k, fresh=fresh)
     # Systems that encode tokens run first: those passes give the vectors of whole texts as well,
@@ -290,7 +318,10 @@ def _choose_baseline(baseline: str | None, systems: Sequence[str]) -> str:
 
 
 def _compare_on_sets(
-    systems: Any, sets: Sets, folder: Path | None, compare_on_set: Callable[..., Comparison]
+    systems: Any,
+    sets: Sets,
+    folder: Path | None,
+    compare_on_set: Callable[..., Comparison],
 ) -> Comparisons:
     """Compare on each data set and bring the comparisons together."""
     datasets = _name_sets(sets)
@@ -324,6 +355,8 @@ def _name_sets(sets: Sets) -> dict[str, QADataset]:
     require_names("Set", [name for name, _ in pairs])
     datasets = dict(pairs)
     if MACRO in datasets:
-        raise ValueError(f"A set cannot be called {MACRO!r}, which heads a column of the table.")
+        raise ValueError(
+            f"A set cannot be called {MACRO!r}, which heads a column of the table."
+        )
     require_one_setting({name: data.setting for name, data in datasets.items()})
     return datasets

@@ -63,7 +63,9 @@ def _metric_functions(metrics: Sequence[Metric]) -> dict[str, str]:
     return functions
 
 
-def _record_systems(systems: Mapping[str, Sequence[Any]], data: QADataset) -> dict[str, Any]:
+def _record_systems(
+    systems: Mapping[str, Sequence[Any]], data: QADataset
+) -> dict[str, Any]:
     """The parameters, tuning record and remark of each system; of several seeds, the first."""
     record: dict[str, Any] = {
         "systems": {},
@@ -90,7 +92,9 @@ def _record_systems(systems: Mapping[str, Sequence[Any]], data: QADataset) -> di
 
 
 def _record_runs(
-    systems: Mapping[str, Sequence[Any]], runs: Mapping[str, Sequence[Run]], questions: int
+    systems: Mapping[str, Sequence[Any]],
+    runs: Mapping[str, Sequence[Run]],
+    questions: int,
 ) -> dict[str, Any]:
     """The graph use, times and inputs of each system.
 

@@ -60,7 +60,10 @@ def gold_of(data: QADataset, unit: GoldUnit) -> Gold:
 def _by_number(
     gold: Sequence[Mapping[str, int]], number_of: Callable[[str], int]
 ) -> list[dict[int, int]]:
-    return [{number_of(gold_id): grade for gold_id, grade in grades.items()} for grades in gold]
+    return [
+        {number_of(gold_id): grade for gold_id, grade in grades.items()}
+        for grades in gold
+    ]
 
 
 def _document_grades(grades: Mapping[str, int], data: QADataset) -> Mapping[str, int]:
@@ -86,7 +89,9 @@ def judged_hits(
     for ranking in rankings:
         documents = document[ranking.rows]
         first = np.sort(np.unique(documents, return_index=True)[1])
-        judged.append(Ranking(ranking.query_id, documents[first], ranking.scores[first], ids))
+        judged.append(
+            Ranking(ranking.query_id, documents[first], ranking.scores[first], ids)
+        )
     return judged, gold
 
 
@@ -103,7 +108,9 @@ def supporting_sentences(
     Raises ValueError: a question without supporting sentences, or a corpus without a sentence
     split.
     """
-    unsupported = [question.id for question in data.questions if not question.supporting]
+    unsupported = [
+        question.id for question in data.questions if not question.supporting
+    ]
     if unsupported:
         raise ValueError(
             f"{data.name}: {len(unsupported)} of {len(data)} questions have no supporting sentences (first: "
@@ -115,7 +122,8 @@ def supporting_sentences(
         return numbers.setdefault(sentence, len(numbers))
 
     gold = [
-        {number_of(sentence): 1 for sentence in question.supporting} for question in data.questions
+        {number_of(sentence): 1 for sentence in question.supporting}
+        for question in data.questions
     ]
     first, count = sentence_spans(data)
     doc_ids = data.corpus.doc_ids
@@ -198,7 +206,9 @@ def check_rankings(
             raise ValueError(f"{run}, query {ranking.query_id!r}: {problem}")
 
 
-def _require_query_ids(run: str, query_ids: Sequence[str], expected: Sequence[str]) -> None:
+def _require_query_ids(
+    run: str, query_ids: Sequence[str], expected: Sequence[str]
+) -> None:
     """Raise ValueError unless the rankings are those of the queries, in their order."""
     present = set(query_ids)
     missing = [query_id for query_id in expected if query_id not in present]
@@ -221,7 +231,9 @@ def _fault_of_rows(ranking: Ranking, data: QADataset, k: int | None) -> str:
     outside = rows[(rows < 0) | (rows >= len(ids))]
     if len(outside):
         return f"a hit at row {outside[0]}, but the corpus has {len(ids)} passages."
-    if ranking.ids is not ids and ranking.passage_ids != [ids[row] for row in rows.tolist()]:
+    if ranking.ids is not ids and ranking.passage_ids != [
+        ids[row] for row in rows.tolist()
+    ]:
         return f"its passage ids are not those of {data.name}'s corpus. Was it built on another corpus?"
     return ""
 

@@ -20,7 +20,12 @@ from kg2rag.knowledge.announcement import announce
 from kg2rag.knowledge.graph.paths import entity_hops, passage_hops
 from kg2rag.knowledge.graph.report import GraphReport
 from kg2rag.report import plots
-from kg2rag.retrievers.linking.linkers import ChainLinker, EmbeddingLinker, Linker, NGramLinker
+from kg2rag.retrievers.linking.linkers import (
+    ChainLinker,
+    EmbeddingLinker,
+    Linker,
+    NGramLinker,
+)
 from kg2rag.retrievers.system_parts import workloads
 from kg2rag.text.cells import visible
 from kg2rag.types import IntArray, QADataset, Question
@@ -51,13 +56,16 @@ class GraphCeiling:
         return plots.graph_reach(self.reach)
 
     def __repr__(self) -> str:
-        tables = (table.round(3).to_string(index=False) for table in (self.reach, self.links))
+        tables = (
+            table.round(3).to_string(index=False) for table in (self.reach, self.links)
+        )
         return visible("\n\n".join((repr(self.graph), *tables)))
 
     def _repr_html_(self) -> str:
         digits = "{:.3f}".format
         tables = [
-            frame.to_html(index=False, float_format=digits) for frame in (self.reach, self.links)
+            frame.to_html(index=False, float_format=digits)
+            for frame in (self.reach, self.links)
         ]
         return "".join((self.graph._repr_html_(), *tables))
 
@@ -108,12 +116,22 @@ def graph_reach(
     rows = []
     links_of_queries = linker.link_batch(data.queries)
     masks = kb.candidates(data.queries)
-    for question, links, mask in zip(data.questions, links_of_queries, masks, strict=True):
+    for question, links, mask in zip(
+        data.questions, links_of_queries, masks, strict=True
+    ):
         entities = [link.entity for link in links]
         is_linked = float(bool(entities))
         shares = _reach_of_question(kb, data, question, entities, mask, hops)
         for hop, (gold, passages) in enumerate(shares):
-            row = (question.type or ALL_TYPES, hop, 1, is_linked, gold, float(gold == 1), passages)
+            row = (
+                question.type or ALL_TYPES,
+                hop,
+                1,
+                is_linked,
+                gold,
+                float(gold == 1),
+                passages,
+            )
             rows.append(row)
     table = pd.DataFrame(rows, columns=list(REACH_COLUMNS))
     table = table.sort_values(["type", "hops"], kind="stable")
@@ -134,8 +152,12 @@ def _reach_of_question(
     """The shares of gold and of candidates within 0, 1, … `hops` triples of some entities."""
     candidates = np.arange(len(kb.corpus)) if mask is None else np.unique(mask)
     allowed = None if mask is None else np.isin(np.arange(len(kb.corpus)), mask)
-    gold = [np.intersect1d(rows, candidates) for rows in data.gold_rows(question).values()]
-    distances = passage_hops(kb.graph, entity_hops(kb.graph, entities, hops, allowed), allowed)
+    gold = [
+        np.intersect1d(rows, candidates) for rows in data.gold_rows(question).values()
+    ]
+    distances = passage_hops(
+        kb.graph, entity_hops(kb.graph, entities, hops, allowed), allowed
+    )
     shares = []
     for hop in range(hops + 1):
         in_reach = (distances >= 0) & (distances <= hop)
@@ -186,13 +208,17 @@ def _gold_pairs(data: QADataset) -> IntArray:
 def _linked_by_entities(kb: KnowledgeBase, pairs: IntArray) -> dict[str, np.ndarray]:
     """Type of entity -> (n_pairs,) whether both passages of a pair name one of that type."""
     mentions = kb.graph.mentions
-    types = np.array([type_ or "entity" for type_ in kb.graph.types], dtype=object)[mentions.owners]
+    types = np.array([type_ or "entity" for type_ in kb.graph.types], dtype=object)[
+        mentions.owners
+    ]
     linked = {}
     for kind in dict.fromkeys(types.tolist()):
         of_kind = types == kind
         indices = mentions.others[of_kind], mentions.owners[of_kind]
         values = np.ones(len(indices[0]), np.int32)
-        names = csr_array((values, indices), shape=(len(kb.corpus), kb.graph.n_entities))
+        names = csr_array(
+            (values, indices), shape=(len(kb.corpus), kb.graph.n_entities)
+        )
         linked[kind] = (names[pairs[:, 0]] * names[pairs[:, 1]]).sum(axis=1) > 0
     return linked
 

@@ -28,10 +28,15 @@ def graph_use(rankings: Mapping[str, Sequence[Ranking]]) -> dict[str, dict[str, 
     use: dict[str, dict[str, Any]] = {}
     for name, run in rankings.items():
         joins = any(_joins_text_and_graph(ranking) for ranking in run)
-        warnings = {warning: round(count / len(run), 6) for warning, count in _warnings(run)}
+        warnings = {
+            warning: round(count / len(run), 6) for warning, count in _warnings(run)
+        }
         if joins:
             brought = [_brought_passage(ranking) for ranking in run]
-            use[name] = {"brought": round(sum(brought) / len(run), 6), "warnings": warnings}
+            use[name] = {
+                "brought": round(sum(brought) / len(run), 6),
+                "warnings": warnings,
+            }
         elif warnings and reads_graph(run):
             use[name] = {"warnings": warnings}
     return use

@@ -47,7 +47,15 @@ MANY = 100
 """Items of a list from which it is hashed at once, where all of them are numbers or texts."""
 _REGISTRIES: tuple[Registry[Any], ...] = (LINKERS, RERANKERS, SOURCES, SYSTEMS)
 _PLAIN = (type(None), bool, int, float, str)
-_WRITTEN = (complex, range, slice, type(Ellipsis), type(NotImplemented), bytes, bytearray)
+_WRITTEN = (
+    complex,
+    range,
+    slice,
+    type(Ellipsis),
+    type(NotImplemented),
+    bytes,
+    bytearray,
+)
 _HEAP_TYPE = 1 << 9
 """The flag of classes that are written in Python; others have state that is no attribute."""
 
@@ -223,7 +231,9 @@ class Walk(CodeWalk):
         """The identity of an object: the function and arguments that `copy` and `pickle` use."""
         kind = type(value)
         try:
-            reduce: Any = copyreg.dispatch_table.get(kind, lambda copied: copied.__reduce_ex__(4))
+            reduce: Any = copyreg.dispatch_table.get(
+                kind, lambda copied: copied.__reduce_ex__(4)
+            )
             parts = reduce(value)
         except Exception as error:
             raise NoKeyError(
@@ -231,9 +241,13 @@ class Walk(CodeWalk):
             ) from error
         if isinstance(parts, str):
             return [full_name(kind), library_version(kind.__module__), parts]
-        described = [list(part) if isinstance(part, Iterator) else part for part in parts]
+        described = [
+            list(part) if isinstance(part, Iterator) else part for part in parts
+        ]
         if any(argument is value for argument in described[1]):
-            raise NoKeyError(f"it holds {called(value)}, which cannot be compared by content")
+            raise NoKeyError(
+                f"it holds {called(value)}, which cannot be compared by content"
+            )
         return [full_name(kind), digest([self.of(part) for part in described])]
 
 
@@ -264,7 +278,9 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
         declared = getattr(kind, "__dataclass_fields__", {}).values()
         unused = {attribute.name for attribute in declared if not attribute.compare}
     for name, attribute in attributes.items():
-        if name not in unused and not isinstance(getattr(kind, name, None), cached_property):
+        if name not in unused and not isinstance(
+            getattr(kind, name, None), cached_property
+        ):
             yield name, attribute
 
 

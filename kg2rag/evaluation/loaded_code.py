@@ -60,7 +60,10 @@ def replaced_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
     for value in list(vars(module).values()):
         if isinstance(value, type) and value.__module__ == module.__name__:
             yield from _replaced(
-                value, f"{module.__name__}.{value.__qualname__}", value.__qualname__, source
+                value,
+                f"{module.__name__}.{value.__qualname__}",
+                value.__qualname__,
+                source,
             )
 
 
@@ -96,7 +99,9 @@ def functions_of(value: object) -> Iterator[FunctionType]:
         elif isinstance(part, classmethod | staticmethod | property | cached_property):
             waiting += wrapped_functions(part)
         elif callable(part) and not isinstance(part, type):
-            waiting += [getattr(part, name, None) for name in ("__wrapped__", "py_func")]
+            waiting += [
+                getattr(part, name, None) for name in ("__wrapped__", "py_func")
+            ]
 
 
 def wrapped_functions(member: Any) -> list[Any]:
@@ -199,6 +204,8 @@ def _constants(body: CodeType) -> Iterator[tuple[str, object]]:
     for previous, instruction in pairwise(instructions):
         name = str(instruction.argval)
         operations = (previous.opname, instruction.opname)
-        is_constant = operations == ("LOAD_CONST", "STORE_NAME") and n_bindings[name] == 1
+        is_constant = (
+            operations == ("LOAD_CONST", "STORE_NAME") and n_bindings[name] == 1
+        )
         if is_constant and not name.startswith("__"):
             yield name, previous.argval

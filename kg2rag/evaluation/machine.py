@@ -34,9 +34,17 @@ def environment() -> dict[str, Any]:
     from threadpoolctl import threadpool_info
 
     torch = sys.modules.get("torch")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cores = (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count()
+    )
     # The instruction set of a BLAS library changes the last bits of products.
-    blas = {_blas_text(library) for library in threadpool_info() if library["user_api"] == "blas"}
+    blas = {
+        _blas_text(library)
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
+    }
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -92,6 +100,10 @@ def commit() -> dict[str, object] | None:
 def _git(*arguments: str) -> str:
     command = ["git", "-C", str(PACKAGE.parent), *arguments]
     answer = subprocess.run(  # noqa: S603 - no shell
-        command, capture_output=True, text=True, check=False, timeout=GIT_TIMEOUT_SECONDS
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=GIT_TIMEOUT_SECONDS,
     )
     return answer.stdout.strip()

@@ -20,7 +20,12 @@ from numbers import Real
 import numpy as np
 import pandas as pd
 
-from kg2rag.evaluation.gold import check_rankings, judged_hits, noted, supporting_sentences
+from kg2rag.evaluation.gold import (
+    check_rankings,
+    judged_hits,
+    noted,
+    supporting_sentences,
+)
 from kg2rag.evaluation.passage_tokens import PassageTokens
 from kg2rag.evaluation.ranx_scores import score
 from kg2rag.report.score_sheet import UNBOUNDED
@@ -101,7 +106,10 @@ class Metric:
     @classmethod
     def parse(cls, name: str) -> Metric:
         """The metric of that name. ValueError: unknown name; the message lists the known ones."""
-        if _RANK_BIASED_PRECISION.fullmatch(name) and float(name.removeprefix("rbp")) > 0:
+        if (
+            _RANK_BIASED_PRECISION.fullmatch(name)
+            and float(name.removeprefix("rbp")) > 0
+        ):
             return cls(name, name)
         match = _BASE_AND_DEPTH.fullmatch(name)
         if match is None or match[1] not in (*CUT, *WHOLE, *SUPPORT):
@@ -123,7 +131,9 @@ class Metric:
 def _unknown_metric(name: str) -> str:
     base = name.partition("@")[0]
     near = nearest(base, (*CUT, *WHOLE, *SUPPORT))
-    suggestion = "" if near is None else f" Did you mean {name.replace(base, near, 1)!r}?"
+    suggestion = (
+        "" if near is None else f" Did you mean {name.replace(base, near, 1)!r}?"
+    )
     return f"Unknown metric {name!r}. Known: {known_metrics()}; k and N count from 1.{suggestion}"
 
 
@@ -142,9 +152,7 @@ def known_metrics() -> str:
     """The names of all metrics, for messages and help texts."""
     cut = ", ".join(f"{base}[@k]" for base in sorted(CUT + SUPPORT))
     whole_lists = ", ".join((*WHOLE, *FUNCTIONS.names()))
-    return (
-        f"{cut}, each also @Ntokens (as recall@500tokens), {whole_lists}, rbp.NN (persistence 0.NN)"
-    )
+    return f"{cut}, each also @Ntokens (as recall@500tokens), {whole_lists}, rbp.NN (persistence 0.NN)"
 
 
 def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:
@@ -201,7 +209,11 @@ def _named_metric(name: str, metric: str | MetricFunction) -> Metric:
         return Metric.parse(metric)
     if not isinstance(metric, str):
         _require_function(metric)
-    if not isinstance(name, str) or not _COLUMN_NAME.fullmatch(name) or name in _RESERVED:
+    if (
+        not isinstance(name, str)
+        or not _COLUMN_NAME.fullmatch(name)
+        or name in _RESERVED
+    ):
         raise ValueError(
             f"Metric name {name!r} cannot head a column. Use a letter, then letters, digits and '_.@+-', and none of: "
             f"{', '.join(_RESERVED)}."
@@ -278,17 +290,26 @@ def checked_scores(
             read = tokens.cut(rankings, budget)
         of_budget = [metric for metric in metrics if metric.tokens == budget]
         columns |= _scores_of_budget(read, data, of_budget, unit)
-    index = pd.Index([question.id for question in data.questions], name="query_id", dtype=object)
-    return pd.DataFrame({metric.name: columns[metric.name] for metric in metrics}, index=index)
+    index = pd.Index(
+        [question.id for question in data.questions], name="query_id", dtype=object
+    )
+    return pd.DataFrame(
+        {metric.name: columns[metric.name] for metric in metrics}, index=index
+    )
 
 
 def _scores_of_budget(
-    rankings: Sequence[Ranking], data: QADataset, metrics: Sequence[Metric], unit: GoldUnit
+    rankings: Sequence[Ranking],
+    data: QADataset,
+    metrics: Sequence[Metric],
+    unit: GoldUnit,
 ) -> dict[str, FloatArray]:
     """Column name -> (n_queries,) scores of rankings in which tokens are cut already."""
     judged, gold = judged_hits(rankings, data, unit)
     hits = [ranking.rows.tolist() for ranking in judged]
-    formulas = dict.fromkeys(metric.formula for metric in metrics if _reads_gold_directly(metric))
+    formulas = dict.fromkeys(
+        metric.formula for metric in metrics if _reads_gold_directly(metric)
+    )
     scores = score(gold.by_number, hits, formulas)
     columns = {}
     for metric in metrics:

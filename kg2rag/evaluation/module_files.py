@@ -67,7 +67,9 @@ def module_origin(name: str) -> Origin:
     if spec.has_location and spec.origin is not None:
         return file_origin(spec.origin)
     # A namespace package has folders, but no file.
-    folders = [Path(folder).resolve() for folder in spec.submodule_search_locations or ()]
+    folders = [
+        Path(folder).resolve() for folder in spec.submodule_search_locations or ()
+    ]
     return "library" if folders and all(map(_is_installed, folders)) else "user"
 
 
@@ -98,7 +100,9 @@ def find_spec(name: str) -> ModuleSpec | None:
         return frozen
     try:
         return PathFinder.find_spec(name, folders)
-    except KeyError:  # Python finds a package without `__init__.py` only below a loaded package
+    except (
+        KeyError
+    ):  # Python finds a package without `__init__.py` only below a loaded package
         return _namespace_spec(name, folders or [])
 
 
@@ -117,7 +121,9 @@ def _namespace_spec(name: str, parent_folders: Sequence[str]) -> ModuleSpec | No
     """The place of a package without `__init__.py`; None if there is none."""
     folders = [Path(folder, name.rpartition(".")[2]) for folder in parent_folders]
     spec = ModuleSpec(name, None, is_package=True)
-    spec.submodule_search_locations = [str(folder) for folder in folders if folder.is_dir()]
+    spec.submodule_search_locations = [
+        str(folder) for folder in folders if folder.is_dir()
+    ]
     if not spec.submodule_search_locations:
         return None
     return spec
@@ -214,7 +220,9 @@ def _lazy_names(package: str) -> dict[str, str]:
     names: dict[str, str] = {}
     for node in ast.parse(stub.read_bytes()).body:
         if isinstance(node, ast.ImportFrom) and node.module and node.level:
-            module = importlib.util.resolve_name("." * node.level + node.module, package)
+            module = importlib.util.resolve_name(
+                "." * node.level + node.module, package
+            )
             names |= {alias.asname or alias.name: module for alias in node.names}
     return names
 
@@ -225,9 +233,15 @@ def library_version(module: str) -> str:
     top = module.partition(".")[0]
     if top in sys.stdlib_module_names:
         return f"python {sys.version_info.major}.{sys.version_info.minor}"
-    names = [top] if _is_distribution(top) else metadata.packages_distributions().get(top, ())
+    names = (
+        [top]
+        if _is_distribution(top)
+        else metadata.packages_distributions().get(top, ())
+    )
     versions = [
-        f"{name} {metadata.version(name)}" for name in sorted(set(names)) if _is_distribution(name)
+        f"{name} {metadata.version(name)}"
+        for name in sorted(set(names))
+        if _is_distribution(name)
     ]
     return ", ".join(versions) or f"{top} of an unknown version"
 

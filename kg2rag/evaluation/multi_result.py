@@ -41,7 +41,9 @@ class Comparisons(report.Tabular):
 
     def __post_init__(self) -> None:
         if not self.sets:
-            raise ValueError("No comparison to bring together. Pass name -> Comparison.")
+            raise ValueError(
+                "No comparison to bring together. Pass name -> Comparison."
+            )
         first = next(iter(self.sets))
         for attribute in ("systems", "metrics", "baseline"):
             expected = getattr(self.sets[first], attribute)
@@ -52,7 +54,9 @@ class Comparisons(report.Tabular):
                         f"The {attribute} on {name!r} are {value}, those on {first!r} {expected}: "
                         "no macro-average."
                     )
-        settings = {name: result.config["data"]["setting"] for name, result in self.sets.items()}
+        settings = {
+            name: result.config["data"]["setting"] for name, result in self.sets.items()
+        }
         require_one_setting(settings)
 
     def __getitem__(self, name: str) -> Comparison:
@@ -86,7 +90,9 @@ class Comparisons(report.Tabular):
         See `significance.score_table`.
         """
         per_query = {name: result.per_query for name, result in self.sets.items()}
-        table = score_table(per_query, self.metrics, self.baseline, seed=self._first.seed)
+        table = score_table(
+            per_query, self.metrics, self.baseline, seed=self._first.seed
+        )
         for metric in self.metrics:
             if any(result.is_untested(metric) for result in self.sets.values()):
                 table.loc[table["metric"] == metric, ["p_holm", "p_best"]] = np.nan
@@ -95,8 +101,12 @@ class Comparisons(report.Tabular):
     def to_frame(self, metric: str | None = None) -> pd.DataFrame:
         """Means of a metric, by default the first: a row per system, a column per set, the mean."""
         scores = self.sheet_of(metric).scores
-        frame = scores.pivot_table(index="system", columns="metric", values="mean", sort=False)
-        return frame.reindex(self.systems)[[*self.sets, MACRO]].rename_axis(columns=None)
+        frame = scores.pivot_table(
+            index="system", columns="metric", values="mean", sort=False
+        )
+        return frame.reindex(self.systems)[[*self.sets, MACRO]].rename_axis(
+            columns=None
+        )
 
     def __repr__(self) -> str:
         means = self.to_frame().round(4).to_string()
@@ -116,10 +126,17 @@ class Comparisons(report.Tabular):
             table = result.scores.assign(detectable=np.nan)
             columns.append(_column(table, metric, name))
         columns.append(_column(self.macro, metric, MACRO))
-        scores = pd.concat(columns, ignore_index=True).astype(dict.fromkeys(COUNTS, "Int64"))
+        scores = pd.concat(columns, ignore_index=True).astype(
+            dict.fromkeys(COUNTS, "Int64")
+        )
         config = self._config(f"{metric} on {', '.join(self.sets)}")
         return report.ScoreSheet(
-            scores, self._mean_ms(), self.baseline, config, self._larger_sets(), metric=metric
+            scores,
+            self._mean_ms(),
+            self.baseline,
+            config,
+            self._larger_sets(),
+            metric=metric,
         )
 
     @property
@@ -131,7 +148,9 @@ class Comparisons(report.Tabular):
     def _mean_ms(self) -> dict[str, float]:
         """System -> milliseconds per query, the mean over the sets."""
         times = [result.ms_per_query for result in self.sets.values()]
-        return {name: float(np.mean([ms[name] for ms in times])) for name in self.systems}
+        return {
+            name: float(np.mean([ms[name] for ms in times])) for name in self.systems
+        }
 
     def _larger_sets(self) -> dict[str, str]:
         """System -> where it returns more than the others, in words, on all sets."""
@@ -152,13 +171,17 @@ class Comparisons(report.Tabular):
         knowledge: list[Any] = []
         for result in self.sets.values():
             knowledge += result.config.get("knowledge", [])
-        headlines = {name: report.headline(result.config) for name, result in self.sets.items()}
+        headlines = {
+            name: report.headline(result.config) for name, result in self.sets.items()
+        }
         seeds = self._first.config.get("seeds", {})
         return {"data": data, "sets": headlines, "knowledge": knowledge, "seeds": seeds}
 
     def to_html(self) -> str:
         """The summary as one self-contained page, with links to the saved reports of the sets."""
-        return report.page(self.sheet, second=self.macro_sheet if len(self.metrics) > 1 else None)
+        return report.page(
+            self.sheet, second=self.macro_sheet if len(self.metrics) > 1 else None
+        )
 
     def save(self, directory: Path | str) -> Path:
         """Save each comparison in `directory`/NAME, then the summary; returns the path of its page.
@@ -181,7 +204,9 @@ def require_one_setting(settings: Mapping[str, str]) -> None:
     if len(set(settings.values())) > 1:
         listed = ", ".join(f"{name} ({setting})" for name, setting in settings.items())
         remedy = "Load all in one, such as setting='pooled' (--setting pooled), or compare on each by itself."
-        raise ValueError(f"No macro-average over different settings: {listed}. {remedy}")
+        raise ValueError(
+            f"No macro-average over different settings: {listed}. {remedy}"
+        )
 
 
 def _column(table: pd.DataFrame, metric: str, heading: str) -> pd.DataFrame:

@@ -22,7 +22,9 @@ SystemsOfSets = Callable[[QADataset], Systems] | Mapping[str, Systems] | Sequenc
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
-def name_systems(systems: Any, graphs: Graphs | None, data: QADataset) -> dict[str, list[Any]]:
+def name_systems(
+    systems: Any, graphs: Graphs | None, data: QADataset
+) -> dict[str, list[Any]]:
     """Name -> the systems of that name: one, or one per seed.
 
     A name of the catalogue is built over the knowledge base of another system, or over
@@ -36,23 +38,31 @@ def name_systems(systems: Any, graphs: Graphs | None, data: QADataset) -> dict[s
     """
     pairs = _name_each(systems)
     if not pairs:
-        raise ValueError("No system to compare. Pass at least one, such as {'bm25': BM25(kb)}.")
+        raise ValueError(
+            "No system to compare. Pass at least one, such as {'bm25': BM25(kb)}."
+        )
     pairs = _over_corpus(pairs, data) if graphs is None else _over_graphs(pairs, graphs)
     require_names("System", [name for name, _ in pairs])
     return {name: _seeds(name, system) for name, system in pairs}
 
 
-def systems_of_set(systems: Any, name: str, data: QADataset, sets: Sequence[str]) -> Any:
+def systems_of_set(
+    systems: Any, name: str, data: QADataset, sets: Sequence[str]
+) -> Any:
     """The systems of one set out of those passed for several.
 
     Raises TypeError: they are built over one corpus; ValueError: they are for other sets.
     """
     if callable(systems):
         return systems(data)
-    if isinstance(systems, list | tuple) and all(isinstance(system, str) for system in systems):
+    if isinstance(systems, list | tuple) and all(
+        isinstance(system, str) for system in systems
+    ):
         return systems
     is_mapping = isinstance(systems, Mapping)
-    if not is_mapping or not all(isinstance(part, Mapping) for part in systems.values()):
+    if not is_mapping or not all(
+        isinstance(part, Mapping) for part in systems.values()
+    ):
         raise TypeError(
             "A system searches one corpus, so each set needs systems of its corpus: pass a function of a data set, "
             "such as lambda data: kg2rag.systems.build_all(KnowledgeBase.build(data.corpus), ['bm25', 'dense']), or "
@@ -76,7 +86,9 @@ def require_names(kind: str, names: Sequence[object]) -> None:
         if earlier is not None:
             problem = f"are both called {name!r}"
             if earlier != name:
-                problem = f"are called {earlier!r} and {name!r}, which name the same file"
+                problem = (
+                    f"are called {earlier!r} and {name!r}, which name the same file"
+                )
             raise ValueError(
                 f"Two {kind.lower()}s {problem}. Give them names: {{'a': ..., 'b': ...}}."
             )
@@ -111,11 +123,15 @@ def _label(system: Any) -> str:
         return label(system)
     name = getattr(system, "__name__", None) or getattr(system, "name", None)
     if not isinstance(name, str):
-        raise TypeError(f"A system is {called(system)} and has no name. Write {{'its_name': …}}.")
+        raise TypeError(
+            f"A system is {called(system)} and has no name. Write {{'its_name': …}}."
+        )
     return name
 
 
-def _over_corpus(pairs: Sequence[tuple[str, Any]], data: QADataset) -> list[tuple[str, Any]]:
+def _over_corpus(
+    pairs: Sequence[tuple[str, Any]], data: QADataset
+) -> list[tuple[str, Any]]:
     """Names of the catalogue built over one knowledge base, and everything else as a system."""
     kb = _shared_base([system for _, system in pairs], data)
     systems = []
@@ -137,7 +153,9 @@ def _shared_base(systems: Sequence[Any], data: QADataset) -> KnowledgeBase | Non
     return None
 
 
-def _over_graphs(pairs: Sequence[tuple[str, Any]], graphs: Graphs) -> list[tuple[str, Any]]:
+def _over_graphs(
+    pairs: Sequence[tuple[str, Any]], graphs: Graphs
+) -> list[tuple[str, Any]]:
     """Each strategy over each graph; a list of systems if the graph has several knowledge bases."""
     if not graphs:
         raise ValueError(
@@ -147,7 +165,9 @@ def _over_graphs(pairs: Sequence[tuple[str, Any]], graphs: Graphs) -> list[tuple
         raise ValueError(
             "Every system is built already. Pass strategies, such as {'hippo2': HippoRAG2}."
         )
-    bases_of = {graph: _knowledge_bases(graph, bases) for graph, bases in graphs.items()}
+    bases_of = {
+        graph: _knowledge_bases(graph, bases) for graph, bases in graphs.items()
+    }
     systems: list[tuple[str, Any]] = []
     for name, system in pairs:
         if _is_system(system):
@@ -162,7 +182,9 @@ def _over_graphs(pairs: Sequence[tuple[str, Any]], graphs: Graphs) -> list[tuple
 def _knowledge_bases(graph: str, bases: Any) -> Sequence[KnowledgeBase]:
     """The knowledge bases of a graph: one, or a placebo's under several seeds."""
     kbs = [bases] if isinstance(bases, KnowledgeBase) else bases
-    if not isinstance(kbs, list | tuple) or not all(isinstance(kb, KnowledgeBase) for kb in kbs):
+    if not isinstance(kbs, list | tuple) or not all(
+        isinstance(kb, KnowledgeBase) for kb in kbs
+    ):
         raise TypeError(
             f"Graph {graph!r} is {bases!r}, no KnowledgeBase. Make one with KnowledgeBase.build."
         )
@@ -185,7 +207,9 @@ def _seeds(name: str, value: Any) -> list[Any]:
     """A system, or the same one under several seeds, as a list of systems that differ."""
     systems = list(value) if isinstance(value, list | tuple) else [value]
     if not systems:
-        raise ValueError(f"System {name!r} is an empty list. Pass a system, or one for every seed.")
+        raise ValueError(
+            f"System {name!r} is an empty list. Pass a system, or one for every seed."
+        )
     for i, system in enumerate(systems):
         _require_system(name, system)
         if system in systems[:i]:

@@ -29,7 +29,15 @@ from kg2rag.retrievers.contract import Pipeline, Retriever
 from kg2rag.retrievers.dense import dense_fallback
 from kg2rag.text.cells import visible
 from kg2rag.text.normalisation import normalise
-from kg2rag.types import FloatArray, IntArray, QADataset, Query, Question, Ranking, require_dataset
+from kg2rag.types import (
+    FloatArray,
+    IntArray,
+    QADataset,
+    Query,
+    Question,
+    Ranking,
+    require_dataset,
+)
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -74,7 +82,13 @@ class OracleLadder(HtmlPage):
     def body(self) -> Markup:
         """The table and the figure."""
         means = self.frame.drop(columns=["rung", "questions", "note"])
-        texts = (100 * means).map("{:.1f}".format).where(means.notna(), "").to_numpy().tolist()
+        texts = (
+            (100 * means)
+            .map("{:.1f}".format)
+            .where(means.notna(), "")
+            .to_numpy()
+            .tolist()
+        )
         return render(
             "ladder.html.j2",
             title=self.title,
@@ -114,11 +128,15 @@ def oracle_ladder(
     """
     require_dataset(data)
     if data.unit != "passage":
-        raise ValueError(f"{data.name}: the gold names documents; oracles need passages.")
+        raise ValueError(
+            f"{data.name}: the gold names documents; oracles need passages."
+        )
     metric_names = [metric.name for metric in parse_metrics(metrics, depth)]
     plain = system.retrieve_batch(data.queries, depth)
     golds = [np.sort(data.corpus.rows(question.gold)) for question in data.questions]
-    reranked = [gold_first(ranking, gold) for ranking, gold in zip(plain, golds, strict=True)]
+    reranked = [
+        gold_first(ranking, gold) for ranking, gold in zip(plain, golds, strict=True)
+    ]
     rungs = {
         "as it is": Rung(plain, ""),
         "gold seeds": _gold_seeds_rung(system, plain, data, golds, depth),
@@ -132,14 +150,18 @@ def oracle_ladder(
         if rankings is not None:
             scores = evaluate(rankings, data, metrics, name=f"{system_name} {label}")
             means = scores[metric_names].mean().to_dict()
-        rows.append({"rung": label, **means, "questions": len(rankings or ()), "note": note})
+        rows.append(
+            {"rung": label, **means, "questions": len(rankings or ()), "note": note}
+        )
     return OracleLadder(system_name, pd.DataFrame(rows), data.name)
 
 
 def gold_first(ranking: Ranking, gold: IntArray) -> Ranking:
     """The hits of a ranking with the gold first, otherwise in their order; scored 1 / rank."""
     rows = ranking.rows[np.argsort(~np.isin(ranking.rows, gold), kind="stable")]
-    return Ranking.from_scores(ranking.query_id, rows, 1 / np.arange(1, len(rows) + 1), ranking.ids)
+    return Ranking.from_scores(
+        ranking.query_id, rows, 1 / np.arange(1, len(rows) + 1), ranking.ids
+    )
 
 
 def _gold_seeds_rung(
@@ -165,19 +187,26 @@ def _gold_entities_rung(kb: KnowledgeBase, data: QADataset, depth: int) -> Rung:
         return Rung(None, f"{n_missing} of {len(data)} questions have no gold triples")
     entities = [_gold_entities(question) for question in data.questions]
     rankings = from_gold_entities(kb, data.queries, entities, depth)
-    note = "PageRank over the graph from the ends of the gold triples, without the answer"
+    note = (
+        "PageRank over the graph from the ends of the gold triples, without the answer"
+    )
     return Rung(rankings, note)
 
 
 def _gold_entities(question: Question) -> list[str]:
     """The ends of the gold triples of a question, each once, without its answers."""
     answers = {normalise(answer) for answer in question.answers}
-    ends = dict.fromkeys(end for head, _, tail in question.triples for end in (head, tail))
+    ends = dict.fromkeys(
+        end for head, _, tail in question.triples for end in (head, tail)
+    )
     return [end for end in ends if normalise(end) not in answers]
 
 
 def from_gold_entities(
-    kb: KnowledgeBase, queries: Sequence[Query], entities: Sequence[Sequence[str]], k: int
+    kb: KnowledgeBase,
+    queries: Sequence[Query],
+    entities: Sequence[Sequence[str]],
+    k: int,
 ) -> list[Ranking]:
     """PageRank over entities and passages, started at each query's gold entities in equal parts.
 
@@ -196,7 +225,9 @@ def from_gold_entities(
         shares = walk.shares[graph.n_entities :]
         if walk.shares.any():
             rows = np.flatnonzero(shares) if mask is None else mask[shares[mask] > 0]
-            rankings.append(Ranking.from_scores(query.id, rows, shares[rows], kb.corpus.ids).top(k))
+            rankings.append(
+                Ranking.from_scores(query.id, rows, shares[rows], kb.corpus.ids).top(k)
+            )
         else:
             rankings += dense_fallback(kb, [query], k, "no gold entity is in the graph")
     return rankings
@@ -207,9 +238,13 @@ def _entity_passage_graph(kb: KnowledgeBase) -> WalkGraph:
     graph = kb.graph
     triples, mentions = graph.triples, graph.mentions
     sources = np.concatenate([triples.heads, mentions.owners]).astype(np.int64)
-    targets = np.concatenate([triples.tails, graph.n_entities + mentions.others]).astype(np.int64)
+    targets = np.concatenate(
+        [triples.tails, graph.n_entities + mentions.others]
+    ).astype(np.int64)
     weights = np.ones(len(sources))
-    return WalkGraph.undirected(sources, targets, weights, graph.n_entities + graph.n_passages)
+    return WalkGraph.undirected(
+        sources, targets, weights, graph.n_entities + graph.n_passages
+    )
 
 
 def _expand_seeds(
@@ -218,17 +253,26 @@ def _expand_seeds(
     """The stages of a pipeline on the seeds, followed by the retriever's hits; scored 1 / rank."""
     depth = system.stages[0].depth
     rankings: list[Ranking] = []
-    for seed_rows, hits in zip(seeds, system.retriever.retrieve_batch(queries, depth), strict=True):
-        rows = np.concatenate([seed_rows, hits.rows[~np.isin(hits.rows, seed_rows)]])[:depth]
+    for seed_rows, hits in zip(
+        seeds, system.retriever.retrieve_batch(queries, depth), strict=True
+    ):
+        rows = np.concatenate([seed_rows, hits.rows[~np.isin(hits.rows, seed_rows)]])[
+            :depth
+        ]
         scores = 1 / np.arange(1, len(rows) + 1)
         rankings.append(Ranking.from_scores(hits.query_id, rows, scores, hits.ids))
     for stage in system.stages:
-        rankings = stage.apply(queries, [ranking.top(stage.depth) for ranking in rankings])
+        rankings = stage.apply(
+            queries, [ranking.top(stage.depth) for ranking in rankings]
+        )
     return rankings
 
 
 def from_gold_seeds(
-    search: FromSeeds, plain: Sequence[Ranking], queries: Sequence[Query], golds: Sequence[IntArray]
+    search: FromSeeds,
+    plain: Sequence[Ranking],
+    queries: Sequence[Query],
+    golds: Sequence[IntArray],
 ) -> list[Ranking]:
     """A search for each gold passage, started at the *other* gold passages and its own seeds.
 

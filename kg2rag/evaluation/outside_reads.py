@@ -30,10 +30,21 @@ from kg2rag.knowledge import KnowledgeBase
 
 BUILT_BY = "built by "
 """Prefix of the counts of parts that a module built; see `KnowledgeBase.counts`."""
-_QUERIES: dict[str, Callable[..., Any]] = {"stat": os.stat, "lstat": os.lstat, "access": os.access}
+_QUERIES: dict[str, Callable[..., Any]] = {
+    "stat": os.stat,
+    "lstat": os.lstat,
+    "access": os.access,
+}
 """The functions by which Python asks whether a file exists, how large and how old it is."""
 _FOLDERS = ("os.listdir", "os.scandir")
-_PROCESSES = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork")
+_PROCESSES = (
+    "subprocess.Popen",
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "os.spawn",
+    "os.fork",
+)
 _CONNECTIONS = ("socket.connect", "socket.getaddrinfo", "urllib.Request")
 _thread = threading.local()
 _watches: list[Watch] = []
@@ -83,7 +94,9 @@ def watched(known_files: Collection[Path]) -> Iterator[Watch]:
                 setattr(os, name, function)
         for name, state in _random_states().items():
             if state != former_states[name]:
-                reason = f"it draws from {name}, whose state other code may have changed"
+                reason = (
+                    f"it draws from {name}, whose state other code may have changed"
+                )
                 watch.unknown[reason] = None
 
 
@@ -150,7 +163,9 @@ def _is_read(mode: str | None, flags: int) -> bool:
 
 def _is_by_user() -> bool:
     """Whether the innermost frame that is not a library's is of the user's code."""
-    if getattr(_thread, "is_asking", False):  # the question whose code it is reads files, too
+    if getattr(
+        _thread, "is_asking", False
+    ):  # the question whose code it is reads files, too
         return False
     _thread.is_asking = True
     try:
@@ -167,7 +182,9 @@ def _innermost_origin(frame: FrameType | None) -> Origin:
             return "library"  # an import, or a warning that quotes a line of code
         origin = _frame_origin(frame)
         if file != __file__ and origin != "library":
-            if PACKAGE in Path(file).parents:  # rooms above the rankings read their files
+            if (
+                PACKAGE in Path(file).parents
+            ):  # rooms above the rankings read their files
                 return "package"
             return origin
         frame = frame.f_back
@@ -212,7 +229,9 @@ def _user_modules(memo: Any) -> list[str]:
     """The user's modules whose functions have built parts of a knowledge base."""
     if not isinstance(memo, KnowledgeBase):
         return []
-    modules = [name.removeprefix(BUILT_BY) for name in memo.counts if name.startswith(BUILT_BY)]
+    modules = [
+        name.removeprefix(BUILT_BY) for name in memo.counts if name.startswith(BUILT_BY)
+    ]
     return [module for module in modules if module_origin(module) == "user"]
 
 

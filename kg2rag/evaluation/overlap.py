@@ -37,7 +37,9 @@ POOL_DEPTH = 5
 """Hits of each system that the page of a comparison has to be judged."""
 
 
-def rank_biased_overlap(a: Sequence[str], b: Sequence[str], p: float = PERSISTENCE) -> float:
+def rank_biased_overlap(
+    a: Sequence[str], b: Sequence[str], p: float = PERSISTENCE
+) -> float:
     """The overlap of two rankings, extrapolated beyond the shorter: 0 for disjoint, 1 for equal.
 
     >>> [round(rank_biased_overlap(*both), 3) for both in (("abc", "abc"), ("ab", "cd"), ("ab", "ac"))]
@@ -85,7 +87,9 @@ class Agreement(HtmlPage):
         """
         by_question = self.per_query.groupby(["query_id", "question"], sort=False)
         means = by_question[["overlap", "rbo"]].mean().reset_index()
-        return means.sort_values("rbo", kind="stable").head(limit).reset_index(drop=True)
+        return (
+            means.sort_values("rbo", kind="stable").head(limit).reset_index(drop=True)
+        )
 
     def pool(self) -> dict[str, list[str]]:
         """Question -> the hits of all systems, each once, in the order of a checksum.
@@ -119,9 +123,13 @@ class Agreement(HtmlPage):
         tables = []
         for frame in (self.pairs, self.differences()):
             if len(frame):
-                shown = frame.map(lambda cell: f"{cell:.3f}" if isinstance(cell, float) else cell)
+                shown = frame.map(
+                    lambda cell: f"{cell:.3f}" if isinstance(cell, float) else cell
+                )
                 tables.append((list(shown), shown.to_numpy().tolist()))
-        return render("agreement.html.j2", title=self.title, k=self.k, tables=tables, hits=heading)
+        return render(
+            "agreement.html.j2", title=self.title, k=self.k, tables=tables, hits=heading
+        )
 
     def label(
         self, scores: Sequence[Sequence[float]] = (), baseline: str | None = None
@@ -156,7 +164,9 @@ class Agreement(HtmlPage):
     def _rows(self) -> dict[str, Mapping[str, Any]]:
         """Question -> its row in the file of questions; with data, all rows of the data."""
         rows: dict[str, Mapping[str, Any]] = {}
-        rows |= {query.id: {"id": query.id, "question": query.text} for query in self.queries}
+        rows |= {
+            query.id: {"id": query.id, "question": query.text} for query in self.queries
+        }
         if self.data is not None:
             rows.update(self.data.rows)
         return rows
@@ -165,7 +175,9 @@ class Agreement(HtmlPage):
         """The pool without judged hits, and without questions that have no other hit."""
         pool = {}
         for query_id, hits in self.pool().items():
-            open_hits = [hit for hit in hits if hit not in rows[query_id].get("judged", ())]
+            open_hits = [
+                hit for hit in hits if hit not in rows[query_id].get("judged", ())
+            ]
             if open_hits:
                 pool[query_id] = open_hits
         return pool
@@ -180,7 +192,9 @@ class Agreement(HtmlPage):
 
     def to_html(self) -> str:
         """A self-contained page: the tables, and the hits of all systems to be judged."""
-        return document(self.title, self.body("Hits to judge"), {"label.js": self.label().data()})
+        return document(
+            self.title, self.body("Hits to judge"), {"label.js": self.label().data()}
+        )
 
     def __repr__(self) -> str:
         frames = (self.pairs, self.differences())
@@ -189,7 +203,9 @@ class Agreement(HtmlPage):
 
 
 def _checksum(query_id: str, passage_id: str) -> bytes:
-    return hashlib.sha256(f"{query_id}\0{passage_id}".encode("utf-8", "surrogatepass")).digest()
+    return hashlib.sha256(
+        f"{query_id}\0{passage_id}".encode("utf-8", "surrogatepass")
+    ).digest()
 
 
 def agreement(
@@ -216,12 +232,22 @@ def agreement(
             )
         systems = build_all(kb, systems)
     if not systems:
-        raise ValueError("No system to ask. Pass at least one, such as {'bm25': BM25(kb)}.")
+        raise ValueError(
+            "No system to ask. Pass at least one, such as {'bm25': BM25(kb)}."
+        )
     data = questions if isinstance(questions, QADataset) else None
-    queries = _queries(questions.unjudged if isinstance(questions, QADataset) else questions)
-    announce("These questions" if data is None else data.name, workloads(systems, queries))
-    rankings = {name: system.retrieve_batch(queries, k) for name, system in systems.items()}
-    return Agreement(queries, rankings, k, _agreement_per_query(queries, rankings), data)
+    queries = _queries(
+        questions.unjudged if isinstance(questions, QADataset) else questions
+    )
+    announce(
+        "These questions" if data is None else data.name, workloads(systems, queries)
+    )
+    rankings = {
+        name: system.retrieve_batch(queries, k) for name, system in systems.items()
+    }
+    return Agreement(
+        queries, rankings, k, _agreement_per_query(queries, rankings), data
+    )
 
 
 def _queries(questions: Sequence[str | Query]) -> list[Query]:
@@ -230,7 +256,9 @@ def _queries(questions: Sequence[str | Query]) -> list[Query]:
         for number, question in enumerate(questions, start=1)
     ]
     if not queries or len({query.id for query in queries}) < len(queries):
-        raise ValueError("No question, or two with one id. Pass texts, or queries with an id each.")
+        raise ValueError(
+            "No question, or two with one id. Pass texts, or queries with an id each."
+        )
     return queries
 
 
@@ -240,9 +268,15 @@ def _agreement_per_query(
     """One row per pair of systems and question; see `Agreement.per_query`."""
     rows = []
     for a, b in combinations(rankings, 2):
-        for query, ranking_a, ranking_b in zip(queries, rankings[a], rankings[b], strict=True):
+        for query, ranking_a, ranking_b in zip(
+            queries, rankings[a], rankings[b], strict=True
+        ):
             ids_a, ids_b = ranking_a.passage_ids, ranking_b.passage_ids
             longer = max(len(ids_a), len(ids_b))
             overlap = len(set(ids_a) & set(ids_b)) / longer if longer else 1.0
-            rows.append((a, b, query.id, query.text, overlap, rank_biased_overlap(ids_a, ids_b)))
-    return pd.DataFrame(rows, columns=["a", "b", "query_id", "question", "overlap", "rbo"])
+            rows.append(
+                (a, b, query.id, query.text, overlap, rank_biased_overlap(ids_a, ids_b))
+            )
+    return pd.DataFrame(
+        rows, columns=["a", "b", "query_id", "question", "overlap", "rbo"]
+    )

@@ -29,7 +29,9 @@ class PassageTokens:
         rows = np.flatnonzero(is_needed & (self._counts < 0))
         if len(rows):
             contents = self.corpus.contents
-            self._counts[rows] = self.counter.count([contents[row] for row in rows.tolist()])
+            self._counts[rows] = self.counter.count(
+                [contents[row] for row in rows.tolist()]
+            )
         return [self._counts[ranking.rows] for ranking in rankings]
 
     def cut(self, rankings: Sequence[Ranking], budget: int) -> list[Ranking]:
@@ -43,6 +45,8 @@ class PassageTokens:
         cut_rankings = []
         for ranking, counts in zip(rankings, self.count(rankings), strict=True):
             n = int(np.searchsorted(np.cumsum(counts), budget, side="right"))
-            cut = Ranking(ranking.query_id, ranking.rows[:n], ranking.scores[:n], ranking.ids)
+            cut = Ranking(
+                ranking.query_id, ranking.rows[:n], ranking.scores[:n], ranking.ids
+            )
             cut_rankings.append(cut)
         return cut_rankings

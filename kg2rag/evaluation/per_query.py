@@ -35,17 +35,23 @@ def per_query_table(
         (question.id, question.type, question.hops, len(question.gold), question.text)
         for question in data.questions
     ]
-    questions = pd.DataFrame(rows, columns=["query_id", "type", "hops", "gold", "question"])
+    questions = pd.DataFrame(
+        rows, columns=["query_id", "type", "hops", "gold", "question"]
+    )
     questions = questions.astype({"hops": "Int64", "gold": "Int64"})
     parts = []
     for name, frame in frames.items():
         notes = [notes_json(ranking) for ranking in rankings[name]]
         about = questions.assign(system=name, notes=notes)[list(ABOUT)]
-        parts.append(pd.concat([about, frame[list(metrics)].reset_index(drop=True)], axis=1))
+        parts.append(
+            pd.concat([about, frame[list(metrics)].reset_index(drop=True)], axis=1)
+        )
     return pd.concat(parts, ignore_index=True)
 
 
-def grouped_means(per_query: pd.DataFrame, column: Group, metrics: Sequence[str]) -> pd.DataFrame:
+def grouped_means(
+    per_query: pd.DataFrame, column: Group, metrics: Sequence[str]
+) -> pd.DataFrame:
     """Means by value of a column: index (group, system), columns `n` and the metrics.
 
     A blank group is called "unknown".
@@ -54,14 +60,27 @@ def grouped_means(per_query: pd.DataFrame, column: Group, metrics: Sequence[str]
         raise ValueError(
             f"Questions are grouped by {', '.join(map(repr, GROUPS))}, not by {column!r}."
         )
-    names = per_query[column].astype("string").fillna("").replace("", "unknown").astype(object)
-    grouped = per_query.assign(**{column: names}).groupby([column, "system"], sort=False)
+    names = (
+        per_query[column]
+        .astype("string")
+        .fillna("")
+        .replace("", "unknown")
+        .astype(object)
+    )
+    grouped = per_query.assign(**{column: names}).groupby(
+        [column, "system"], sort=False
+    )
     frame = grouped[list(metrics)].mean()
     frame.insert(0, "n", grouped.size())
-    levels = [sorted(names.unique(), key=_numbers_first), list(dict.fromkeys(per_query["system"]))]
+    levels = [
+        sorted(names.unique(), key=_numbers_first),
+        list(dict.fromkeys(per_query["system"])),
+    ]
     # An index of codes keeps this order when a caller unstacks it.
     codes = [range(len(level)) for level in levels]
-    index = pd.MultiIndex.from_product(codes, names=[column, "system"]).set_levels(levels)
+    index = pd.MultiIndex.from_product(codes, names=[column, "system"]).set_levels(
+        levels
+    )
     return frame.loc[index].set_axis(index)
 
 
@@ -79,11 +98,15 @@ def differences_between(
 
     Columns query_id, question, system, score, baseline, difference, in the order of the questions.
     """
-    frame = per_query[["query_id", "question", "system"]].assign(score=per_query[metric])
+    frame = per_query[["query_id", "question", "system"]].assign(
+        score=per_query[metric]
+    )
     reference = frame[frame["system"] == baseline].set_index("query_id")["score"]
     frame = frame[frame["system"].isin(systems)]
     frame = frame.assign(baseline=frame["query_id"].map(reference).astype(float))
-    return frame.assign(difference=frame["score"] - frame["baseline"]).reset_index(drop=True)
+    return frame.assign(difference=frame["score"] - frame["baseline"]).reset_index(
+        drop=True
+    )
 
 
 def largest_first(differences: pd.DataFrame, limit: int | None) -> pd.DataFrame:
@@ -101,7 +124,9 @@ def largest_first(differences: pd.DataFrame, limit: int | None) -> pd.DataFrame:
 
 def notes_json(ranking: Ranking) -> str:
     """The notes as JSON, "{}" for none; lists of over 20 members as {"count": …, "first": […]}."""
-    return json.dumps(_shortened(json_value(ranking.notes.display_fields())), ensure_ascii=False)
+    return json.dumps(
+        _shortened(json_value(ranking.notes.display_fields())), ensure_ascii=False
+    )
 
 
 def _shortened(value: Any) -> Any:

@@ -33,13 +33,17 @@ _MACHINE = ("python", "platform", "processor", "versions", "threads", "blas", "c
 
 def without_folders(value: object) -> str:
     """The `repr` of a source or encoder with the last names of files: equal on all machines."""
-    if isinstance(value, Path) or (isinstance(value, str) and Path(value).is_absolute()):
+    if isinstance(value, Path) or (
+        isinstance(value, str) and Path(value).is_absolute()
+    ):
         return repr(Path(value).name)
     if isinstance(value, list | tuple):
         return f"({', '.join(map(without_folders, value))})"
     if is_component(value) and type(value).__dataclass_params__.repr:  # type: ignore[attr-defined]
         shown = [field.name for field in fields(value) if field.repr]  # type: ignore[arg-type]
-        parameters = [f"{name}={without_folders(getattr(value, name))}" for name in shown]
+        parameters = [
+            f"{name}={without_folders(getattr(value, name))}" for name in shown
+        ]
         return f"{type(value).__name__}({', '.join(parameters)})"
     return repr(value)
 
@@ -165,14 +169,20 @@ def of_blocks(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def of_runs(runs: Mapping[str, Mapping[str, Any]], systems: Mapping[str, object]) -> dict[str, Any]:
+def of_runs(
+    runs: Mapping[str, Mapping[str, Any]], systems: Mapping[str, object]
+) -> dict[str, Any]:
     """The part of a configuration about inputs, machine and date; `runs` are `Run.about`.
 
     Machine and versions are those of the first run; `runs` has what others were made by.
     """
     first = next(iter(runs.values()))
-    unread = {name: _unread_graphs(about, systems[name]) for name, about in runs.items()}
-    graphs = {json.dumps(graph): graph for about in runs.values() for graph in about["graphs"]}
+    unread = {
+        name: _unread_graphs(about, systems[name]) for name, about in runs.items()
+    }
+    graphs = {
+        json.dumps(graph): graph for about in runs.values() for graph in about["graphs"]
+    }
     return {
         "knowledge": _knowledge_of(runs),
         "graphs": list(graphs.values()),
@@ -194,7 +204,9 @@ def _unread_graphs(about: Mapping[str, Any], system: object) -> list[str]:
     if about["read_graph"]:
         return []
     default = Mentions().fingerprint
-    sources = [kb.source for kb in knowledge_bases(system) if kb.source.fingerprint != default]
+    sources = [
+        kb.source for kb in knowledge_bases(system) if kb.source.fingerprint != default
+    ]
     return list(dict.fromkeys(map(source_label, sources)))
 
 
@@ -206,7 +218,9 @@ def _knowledge_of(runs: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]
     knowledge: dict[str, dict[str, Any]] = {}
     for name, about in runs.items():
         for kb in about["knowledge"]:
-            key = json.dumps([kb["corpus"], kb["shuffled"], kb["graph"], kb["encoder"]["encoder"]])
+            key = json.dumps(
+                [kb["corpus"], kb["shuffled"], kb["graph"], kb["encoder"]["encoder"]]
+            )
             entry = knowledge.setdefault(key, {"systems": [], **kb})
             entry["systems"].append(name)
             entry["encoder"] = max(entry["encoder"], kb["encoder"], key=len)
@@ -247,7 +261,9 @@ def _gold_out_of_reach(dataset: QADataset) -> int:
             continue
         reachable = set(question.candidates)
         if dataset.unit == "document":
-            reachable = {corpus.doc_ids[corpus.row(candidate)] for candidate in reachable}
+            reachable = {
+                corpus.doc_ids[corpus.row(candidate)] for candidate in reachable
+            }
         count += not set(question.gold) <= reachable
     return count
 
@@ -260,6 +276,8 @@ def questions(data: QADataset) -> str:
 
 def fingerprint(config: Mapping[str, Any]) -> str:
     """A checksum of the entries that determine the numbers; time, load and speed do not count."""
-    compared = {name: value for name, value in config.items() if name not in _NO_DIFFERENCE}
+    compared = {
+        name: value for name, value in config.items() if name not in _NO_DIFFERENCE
+    }
     text = json.dumps(compared, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -23,7 +23,9 @@ _IMPORT = Lock()
 
 
 def score(
-    gold: Sequence[Mapping[int, int]], ranked: Sequence[Sequence[int]], metrics: Iterable[str]
+    gold: Sequence[Mapping[int, int]],
+    ranked: Sequence[Sequence[int]],
+    metrics: Iterable[str],
 ) -> dict[str, FloatArray]:
     """Scores of ranked numbers: metric -> (n_queries,), in the order given.
 
@@ -38,11 +40,15 @@ def score(
     try:
         with warnings.catch_warnings():
             # numba warns of this cast in ranx's code.
-            warnings.filterwarnings("ignore", message="unsafe cast from uint64 to int64")
+            warnings.filterwarnings(
+                "ignore", message="unsafe cast from uint64 to int64"
+            )
             for queries, qrels, run in _groups_of_one_shape(gold, ranked):
                 # One thread is fastest: starting others takes longer than a thousand queries.
                 # The metric "hits" is added because ranx raises KeyError for a single metric "@k".
-                by_metric = evaluate(qrels, run, [*scores, "hits"], return_mean=False, threads=1)
+                by_metric = evaluate(
+                    qrels, run, [*scores, "hits"], return_mean=False, threads=1
+                )
                 for name, column in scores.items():
                     column[queries] = by_metric[name]
     finally:
@@ -59,7 +65,9 @@ def run_of(rankings: Iterable[Ranking], name: str) -> Any:
     for ranking in rankings:
         if len(ranking):
             ranked = enumerate(ranking.passage_ids, start=1)
-            hits[ranking.query_id] = {passage_id: 1.0 / rank for rank, passage_id in ranked}
+            hits[ranking.query_id] = {
+                passage_id: 1.0 / rank for rank, passage_id in ranked
+            }
     return _ranx().Run(hits, name=name)
 
 
@@ -94,7 +102,9 @@ def _groups_of_one_shape(
         if hits:
             groups.setdefault((len(relevant), len(hits)), []).append(query)
     for (_, length), queries in groups.items():
-        grades = [sorted(gold[query].items(), key=_by_falling_grade) for query in queries]
+        grades = [
+            sorted(gold[query].items(), key=_by_falling_grade) for query in queries
+        ]
         run = np.empty((len(queries), length, 2))
         run[:, :, 0] = [ranked[query] for query in queries]
         run[:, :, 1] = 1 / np.arange(1, length + 1)

@@ -23,7 +23,12 @@ from kg2rag.evaluation.answer_scores import (
 )
 from kg2rag.evaluation.metrics import ANSWER_METRICS
 from kg2rag.evaluation.passage_tokens import PassageTokens
-from kg2rag.evaluation.statistics import LEVEL, interval_of_mean, p_values, questions_needed
+from kg2rag.evaluation.statistics import (
+    LEVEL,
+    interval_of_mean,
+    p_values,
+    questions_needed,
+)
 from kg2rag.types import FloatArray, QADataset, Query, Question, Ranking
 
 CLOSED_BOOK, GOLD_PASSAGES = "closed book", "gold passages"
@@ -93,7 +98,8 @@ def read_answers(
         raise RuntimeError(f"The plan was not confirmed, so nothing was sent: {plan}")
     answers = reading.reader.read(queries, texts)
     frames = [
-        _scored(name, context, data, answers, reading.rules) for name, context in contexts.items()
+        _scored(name, context, data, answers, reading.rules)
+        for name, context in contexts.items()
     ]
     table = pd.concat(frames, ignore_index=True)
     _require_answers(table, data)
@@ -105,7 +111,10 @@ def _key(system: str, query_id: str) -> str:
 
 
 def contexts_of(
-    rankings: Mapping[str, Sequence[Ranking]], data: QADataset, tokens: PassageTokens, budget: int
+    rankings: Mapping[str, Sequence[Ranking]],
+    data: QADataset,
+    tokens: PassageTokens,
+    budget: int,
 ) -> dict[str, list[str]]:
     """System, then bound -> the context of each question."""
     gold = [_gold_ranking(data, question) for question in data.questions]
@@ -129,7 +138,9 @@ def _passage_texts(rankings: Sequence[Ranking], data: QADataset) -> list[str]:
     texts = []
     for ranking in rankings:
         passages = [contents[row].strip() for row in ranking.rows.tolist()]
-        numbered = [f"[{rank}] {passage}" for rank, passage in enumerate(passages, start=1)]
+        numbered = [
+            f"[{rank}] {passage}" for rank, passage in enumerate(passages, start=1)
+        ]
         texts.append("\n\n".join(numbered))
     return texts
 
@@ -169,7 +180,10 @@ def _require_answers(answers: pd.DataFrame, data: QADataset) -> None:
 
 def require_reader(reader: object, data: QADataset) -> None:
     """Raise TypeError or ValueError if a reader cannot answer the questions of a data set."""
-    if not (callable(getattr(reader, "read", None)) and callable(getattr(reader, "plan", None))):
+    if not (
+        callable(getattr(reader, "read", None))
+        and callable(getattr(reader, "plan", None))
+    ):
         raise TypeError(
             f"reader must have the methods plan and read, as kg2rag.Reader(model) has, not {reader!r}."
         )
@@ -191,7 +205,9 @@ def bounds_table(answers: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 def passage_gains(answers: pd.DataFrame) -> FloatArray:
     """The gain in F1 by the gold passages, of each question answered with and without them."""
-    with_passages = answers[answers["system"] == GOLD_PASSAGES].set_index("query_id")[F1]
+    with_passages = answers[answers["system"] == GOLD_PASSAGES].set_index("query_id")[
+        F1
+    ]
     without = answers[answers["system"] == CLOSED_BOOK].set_index("query_id")[F1]
     return (with_passages - without).dropna().to_numpy(dtype=float)
 
@@ -214,7 +230,9 @@ def questions_for(
 
     None if there are too few questions to tell; see `questions_needed`.
     """
-    gains = [values - scores[baseline] for name, values in scores.items() if name != baseline]
+    gains = [
+        values - scores[baseline] for name, values in scores.items() if name != baseline
+    ]
     ranges = [questions_needed(differences, min_gain) for differences in gains]
     spans = [span for span in ranges if span is not None]
     if not spans:

@@ -13,7 +13,12 @@ from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import returned_sizes, significance, storage, views
 from kg2rag.evaluation.metrics import Metrics
 from kg2rag.evaluation.oracle_ladder import OracleLadder, oracle_ladder
-from kg2rag.evaluation.per_query import Group, differences_between, grouped_means, largest_first
+from kg2rag.evaluation.per_query import (
+    Group,
+    differences_between,
+    grouped_means,
+    largest_first,
+)
 from kg2rag.evaluation.ranx_scores import run_of
 from kg2rag.evaluation.scored_runs import ScoredRuns
 from kg2rag.evaluation.verdict import MIN_GAIN, Verdict, sides, verdict
@@ -56,7 +61,9 @@ class Comparison(report.Tabular, ScoredRuns):
             return frame[name]
         if name in frame.index:
             return frame.T[name]
-        raise KeyError(f"{name!r} is no metric and no system. Metrics: {', '.join(self.metrics)}.")
+        raise KeyError(
+            f"{name!r} is no metric and no system. Metrics: {', '.join(self.metrics)}."
+        )
 
     @property
     def sheet(self) -> report.ScoreSheet:
@@ -69,13 +76,19 @@ class Comparison(report.Tabular, ScoredRuns):
         If a metric reads hits, also `tokens_per_query` within the greatest depth, and `larger_set`:
         whether the system returns more than the others, see `returned_sizes.larger_sets`.
         """
-        frame = self.scores.pivot_table(index="system", columns="metric", values="mean", sort=False)
+        frame = self.scores.pivot_table(
+            index="system", columns="metric", values="mean", sort=False
+        )
         frame = frame.loc[self.systems, self.metrics]
         frame = frame.assign(ms_per_query=pd.Series(self.ms_per_query))
         if len(self.sizes):
-            deepest = self.sizes[self.sizes["k"] == self.sizes["k"].max()].set_index("system")
+            deepest = self.sizes[self.sizes["k"] == self.sizes["k"].max()].set_index(
+                "system"
+            )
             frame["tokens_per_query"] = deepest["tokens"]
-            frame["larger_set"] = frame.index.isin(list(returned_sizes.larger_sets(self.sizes)))
+            frame["larger_set"] = frame.index.isin(
+                list(returned_sizes.larger_sets(self.sizes))
+            )
         return frame.rename_axis(columns=None)
 
     def to_html(
@@ -96,7 +109,9 @@ class Comparison(report.Tabular, ScoredRuns):
         if data is None and self.inputs is not None:
             data = self.inputs.data
         judged = self.verdict() if all(sides(self)) else None
-        return views.page_of(self, data=data, verdict=judged, further=further, megabytes=megabytes)
+        return views.page_of(
+            self, data=data, verdict=judged, further=further, megabytes=megabytes
+        )
 
     def browse(
         self,
@@ -106,10 +121,14 @@ class Comparison(report.Tabular, ScoredRuns):
         height: int = 900,
     ) -> report.Frame:
         """The page of `to_html` in a frame of a notebook's cell, `height` pixels high."""
-        return report.Frame(self.to_html(*further, data=data, megabytes=megabytes), height)
+        return report.Frame(
+            self.to_html(*further, data=data, megabytes=megabytes), height
+        )
 
     @suggest_parameters(worth="min_gain=…")
-    def verdict(self, metric: str | None = None, *, min_gain: float = MIN_GAIN) -> Verdict:
+    def verdict(
+        self, metric: str | None = None, *, min_gain: float = MIN_GAIN
+    ) -> Verdict:
         """Whether a graph helps: yes, no or inconclusive, and which system to take.
 
         Parameters
@@ -125,7 +144,9 @@ class Comparison(report.Tabular, ScoredRuns):
         return verdict(self, self.require_metric(metric), min_gain)
 
     @suggest_parameters(least="min_gain=…")
-    def more_questions(self, min_gain: float = MIN_GAIN, metric: str | None = None) -> pd.DataFrame:
+    def more_questions(
+        self, min_gain: float = MIN_GAIN, metric: str | None = None
+    ) -> pd.DataFrame:
         """How many more questions show a difference of `min_gain` to the baseline, as a range.
 
         One row per other system; see `views.questions_needed_table`.
@@ -145,7 +166,9 @@ class Comparison(report.Tabular, ScoredRuns):
 
         See `significance.pair_table`.
         """
-        return significance.pair_table(self.scores_of(self.require_metric(metric)), self.seed)
+        return significance.pair_table(
+            self.scores_of(self.require_metric(metric)), self.seed
+        )
 
     def against_placebo(self, metric: str | None = None) -> pd.DataFrame:
         """The gain of each graph over its shuffled copies, called "graph-shuffled".
@@ -187,11 +210,15 @@ class Comparison(report.Tabular, ScoredRuns):
         difference.
         """
         if system in self.metrics and system not in self.systems:
-            raise ValueError(f"{system!r} is a metric: write differences(metric={system!r}).")
+            raise ValueError(
+                f"{system!r} is a metric: write differences(metric={system!r})."
+            )
         reference = self.require_system(self.baseline if baseline is None else baseline)
         other_systems = [name for name in self.systems if name != reference]
         chosen = other_systems if system is None else [self.require_system(system)]
-        table = differences_between(self.per_query, self.require_metric(metric), chosen, reference)
+        table = differences_between(
+            self.per_query, self.require_metric(metric), chosen, reference
+        )
         return largest_first(table, limit)
 
     def to_ranx(self, system: str) -> Any:
@@ -257,5 +284,7 @@ class Comparison(report.Tabular, ScoredRuns):
         Scores come back as the csv has them, to six decimals; rankings have ids and scores, no
         paths or stages.
         """
-        with reading(directory, "Compare again, or restore the files that `save` wrote."):
+        with reading(
+            directory, "Compare again, or restore the files that `save` wrote."
+        ):
             return cls(**storage.load(Path(directory)))

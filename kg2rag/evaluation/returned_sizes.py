@@ -13,7 +13,14 @@ from kg2rag.evaluation.ranx_scores import score
 from kg2rag.types import FloatArray, GoldUnit, IntArray, QADataset, Ranking
 
 _STEPS = (1, 1.5, 2, 3, 5, 7)
-TOKEN_BUDGETS = (1, 2, 3, 5, 7, *(int(step * 10**n) for n in range(1, 6) for step in _STEPS))
+TOKEN_BUDGETS = (
+    1,
+    2,
+    3,
+    5,
+    7,
+    *(int(step * 10**n) for n in range(1, 6) for step in _STEPS),
+)
 """Numbers of tokens at which the token curve may be measured: about evenly spaced on a log axis."""
 LARGER_RATIO = 1.10
 """Ratio of hits or tokens to the median of the other systems, above which a system is larger."""
@@ -52,7 +59,9 @@ def against_others(sizes: pd.DataFrame) -> pd.DataFrame:
 
 
 def _medians_of_others(values: pd.Series) -> pd.Series:
-    return pd.Series([values.drop(label).median() for label in values.index], values.index)
+    return pd.Series(
+        [values.drop(label).median() for label in values.index], values.index
+    )
 
 
 def larger_sets(sizes: pd.DataFrame) -> dict[str, str]:
@@ -60,13 +69,19 @@ def larger_sets(sizes: pd.DataFrame) -> dict[str, str]:
     ratios = ["tokens_ratio", "hits_ratio"]
     frame = against_others(sizes).melt(["system", "k"], ratios, ignore_index=False)
     # Rounded ratios give the same words for a table that was saved with six decimals.
-    larger = frame[frame["value"] > LARGER_RATIO].round({"value": 4}).sort_index(kind="stable")
+    larger = (
+        frame[frame["value"] > LARGER_RATIO]
+        .round({"value": 4})
+        .sort_index(kind="stable")
+    )
     by_ratio = larger.sort_values("value", ascending=False, kind="stable")
     largest = by_ratio.drop_duplicates("system").sort_index()
     words = {}
     for system, k, variable, ratio in largest.itertuples(index=False):
         unit = variable.removesuffix("_ratio")
-        words[system] = f"{ratio:.2f} times the {unit} of the others (median) within the first {k}"
+        words[system] = (
+            f"{ratio:.2f} times the {unit} of the others (median) within the first {k}"
+        )
     return words
 
 
@@ -101,7 +116,9 @@ def token_curve(
 
 def _token_reach(counts: Sequence[IntArray], k: int) -> float:
     """The tokens that every ranking of `k` hits has; infinite if no ranking has so many hits."""
-    return min((float(count.sum()) for count in counts if len(count) >= k), default=np.inf)
+    return min(
+        (float(count.sum()) for count in counts if len(count) >= k), default=np.inf
+    )
 
 
 def _budgets(counts: Sequence[IntArray], reach: float) -> IntArray:

@@ -158,7 +158,9 @@ def run(
     )
 
 
-def announce_work(systems: Iterable[Any], data: QADataset, k: int, *, fresh: bool = False) -> None:
+def announce_work(
+    systems: Iterable[Any], data: QADataset, k: int, *, fresh: bool = False
+) -> None:
     """Print on stderr the texts that the models of some systems will encode.
 
     See `announcement.announce`.
@@ -168,7 +170,9 @@ def announce_work(systems: Iterable[Any], data: QADataset, k: int, *, fresh: boo
     with suppress(Exception):  # raised again by the run of the system, which names it
         replaced = list(replaced_names())
         waiting = [
-            system for system in systems if fresh or not _is_stored(system, data, k, replaced)
+            system
+            for system in systems
+            if fresh or not _is_stored(system, data, k, replaced)
         ]
         announce(data.name, workloads(waiting, data.queries))
 
@@ -183,10 +187,15 @@ def _is_stored(
 
 def _blocks(data: QADataset) -> list[Sequence[Query]]:
     """The questions of each entry of the store."""
-    return [data.queries[start : start + BLOCK] for start in range(0, len(data.queries), BLOCK)]
+    return [
+        data.queries[start : start + BLOCK]
+        for start in range(0, len(data.queries), BLOCK)
+    ]
 
 
-def _ms_per_query(system: object, abouts: Sequence[Mapping[str, Any]], n_queries: int) -> float:
+def _ms_per_query(
+    system: object, abouts: Sequence[Mapping[str, Any]], n_queries: int
+) -> float:
     """Milliseconds per query of all blocks; NaN where one was not timed."""
     seconds: list[Any] = [about["seconds"] for about in abouts]
     if None in seconds or not getattr(system, "timed", True):
@@ -230,15 +239,24 @@ class _Cache:
         entry = self.store.find(STAGE, self._key(queries), libraries=LIBRARIES)
         if entry is None:
             return None
-        for about, kb in zip(read_json(entry / ABOUT)["knowledge"], self.kbs, strict=True):
+        for about, kb in zip(
+            read_json(entry / ABOUT)["knowledge"], self.kbs, strict=True
+        ):
             fingerprint = about["encoder"].get("fingerprint")
-            if fingerprint is not None and fingerprint != kb.embedder.fingerprint(kb.store):
+            if fingerprint is not None and fingerprint != kb.embedder.fingerprint(
+                kb.store
+            ):
                 self.store.remove(entry)
                 return None
         return entry
 
     def write(
-        self, queries: Sequence[Query], rankings: Sequence[Ranking], about: object, *, fresh: bool
+        self,
+        queries: Sequence[Query],
+        rankings: Sequence[Ranking],
+        about: object,
+        *,
+        fresh: bool,
     ) -> Path:
         """Write the entry of a block; `fresh`: in place of one that is there."""
         key = self._key(queries)
@@ -246,9 +264,13 @@ class _Cache:
             self.store.remove(self.store.place(STAGE, key, libraries=LIBRARIES))
 
         def fill(folder: Path) -> None:
-            table = pa.Table.from_pylist([_row(ranking) for ranking in rankings], schema=SCHEMA)
+            table = pa.Table.from_pylist(
+                [_row(ranking) for ranking in rankings], schema=SCHEMA
+            )
             (folder / RANKINGS).write_bytes(as_parquet(table))
-            (folder / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
+            (folder / ABOUT).write_text(
+                json.dumps(about, ensure_ascii=False), encoding="utf-8"
+            )
 
         return self.store.entry(STAGE, key, fill, libraries=LIBRARIES)
 
@@ -310,7 +332,9 @@ class _Worker:
             # A stored block is read back, so that the first run equals all later ones.
             entry = self.cache.write(queries, rankings, about, fresh=self.fresh)
         rows = read_parquet(entry / RANKINGS).to_pylist()
-        return [_ranking(row, self.data.corpus.ids) for row in rows], read_json(entry / ABOUT)
+        return [_ranking(row, self.data.corpus.ids) for row in rows], read_json(
+            entry / ABOUT
+        )
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Build indexes and vectors; the first batch, which compiles, is not timed either."""
@@ -318,7 +342,9 @@ class _Worker:
         started = time.perf_counter()
         if self.walk is not None:
             empty_unwatched(self.walk.memos)
-        with noted(f"System {self.name!r} failed while its indexes and vectors were built."):
+        with noted(
+            f"System {self.name!r} failed while its indexes and vectors were built."
+        ):
             if hasattr(self.system, "prepare"):
                 # `retrieve` reports a query without an answer.
                 with self._watched(), suppress(UnansweredError):
@@ -341,7 +367,12 @@ class _Worker:
 
     def finish(self) -> None:
         """Mark memos for reuse by later runs if they were filled without reading from outside."""
-        if self.environment and self.walk is not None and not self.outside and not self.read_known:
+        if (
+            self.environment
+            and self.walk is not None
+            and not self.outside
+            and not self.read_known
+        ):
             note_watched(self.walk.memos)
 
     def retrieve(self, queries: Sequence[Query]) -> list[Ranking]:
@@ -356,7 +387,9 @@ class _Worker:
         for start in range(0, len(queries), self.batch_size):
             batch = queries[start : start + self.batch_size]
             first = f"{batch[0].id!r}: {batch[0].text!r}"
-            with noted(f"System {self.name!r} failed in the batch that begins with query {first}"):
+            with noted(
+                f"System {self.name!r} failed in the batch that begins with query {first}"
+            ):
                 rankings += self._batch(batch)
                 self.has_answers |= len(self.unanswered) < len(rankings)
                 if len(self.unanswered) == len(queries) and not self.has_answers:
@@ -370,9 +403,15 @@ class _Worker:
             if len(batch) > 1:  # answers that came are stored: none is paid twice
                 return [ranking for query in batch for ranking in self._batch([query])]
             self.unanswered.append(error)
-            self.outside = self.outside or f"some queries have no ranking: {error.cause}"
+            self.outside = (
+                self.outside or f"some queries have no ranking: {error.cause}"
+            )
             notes = Notes(warning=f"no ranking: {error.cause}")
-            return [Ranking.from_scores(batch[0].id, [], [], self.data.corpus.ids, notes=notes)]
+            return [
+                Ranking.from_scores(
+                    batch[0].id, [], [], self.data.corpus.ids, notes=notes
+                )
+            ]
 
     def block(self, queries: Sequence[Query]) -> tuple[list[Ranking], dict[str, Any]]:
         """The rankings of a block, checked, and what it depends on.
@@ -395,7 +434,12 @@ class _Worker:
         times = {"seconds": seconds, "build_seconds": self.build_seconds}
         self.build_seconds = 0.0
         about = provenance.of_run(self.kbs, self.before)
-        return rankings, {"started": started, **times, **about, "environment": self.environment}
+        return rankings, {
+            "started": started,
+            **times,
+            **about,
+            "environment": self.environment,
+        }
 
     def _n_builds(self) -> int:
         return sum(kb.counts["builds"] for kb in self.kbs)
@@ -407,7 +451,9 @@ def _row(ranking: Ranking) -> dict[str, Any]:
     for row in ranking.rows[:WITH_PATHS].tolist():
         path = ranking.paths.get(row, ())
         if path:
-            triples = [{name: getattr(triple, name) for name in _NAMES} for triple in path]
+            triples = [
+                {name: getattr(triple, name) for name in _NAMES} for triple in path
+            ]
             paths.append({"row": row, "triples": triples})
     return {
         "query_id": ranking.query_id,
@@ -415,7 +461,10 @@ def _row(ranking: Ranking) -> dict[str, Any]:
         "scores": ranking.scores,
         "stages": ranking.stages,
         "stage_codes": ranking.stage_codes,
-        "parts": [{"name": name, "values": values} for name, values in ranking.score_parts.items()],
+        "parts": [
+            {"name": name, "values": values}
+            for name, values in ranking.score_parts.items()
+        ],
         "paths": paths,
         "notes": json.dumps(ranking.notes.to_json(), ensure_ascii=False),
     }

@@ -141,7 +141,9 @@ class ScoredRuns:
 
     def is_untested(self, metric: str) -> bool:
         """Whether a metric has no test, as with a reader that does not use passages."""
-        return bool(self.scores.loc[self.scores["metric"] == metric, "p_holm"].isna().all())
+        return bool(
+            self.scores.loc[self.scores["metric"] == metric, "p_holm"].isna().all()
+        )
 
     def scores_of(self, metric: str) -> dict[str, FloatArray]:
         """System -> (n_questions,) scores in a metric.
@@ -149,8 +151,12 @@ class ScoredRuns:
         A question without a score for some system is left out.
         """
         groups = self.per_query.groupby("system", sort=False)[metric]
-        scores = np.stack([groups.get_group(name).to_numpy(dtype=float) for name in self.systems])
-        return dict(zip(self.systems, scores[:, ~np.isnan(scores).any(axis=0)], strict=True))
+        scores = np.stack(
+            [groups.get_group(name).to_numpy(dtype=float) for name in self.systems]
+        )
+        return dict(
+            zip(self.systems, scores[:, ~np.isnan(scores).any(axis=0)], strict=True)
+        )
 
     def require_metric(self, metric: str | None) -> str:
         """The metric, the first if None. ValueError: it was not measured."""
@@ -181,15 +187,26 @@ def score_runs(
     metrics, k, baseline, unit, tokens, seed = scoring
     depths = _curve_depths(k)
     measured = _with_recalls(metrics, depths)
-    score = partial(checked_scores, data=data, metrics=measured, unit=unit, tokens=tokens)
-    seed_frames = {name: [score(run.rankings) for run in seeds] for name, seeds in runs.items()}
+    score = partial(
+        checked_scores, data=data, metrics=measured, unit=unit, tokens=tokens
+    )
+    seed_frames = {
+        name: [score(run.rankings) for run in seeds] for name, seeds in runs.items()
+    }
     frames = {name: mean_frame(seeds) for name, seeds in seed_frames.items()}
     names = [metric.name for metric in metrics]
     per_seed = _means_per_seed(seed_frames, names)
     untested: list[str] = []
     if answers is not None:
-        names += answers[list(ANSWER_METRICS)].dropna(axis="columns", how="all").columns.tolist()
-        frames = {name: frame.join(_answer_scores(answers, name)) for name, frame in frames.items()}
+        names += (
+            answers[list(ANSWER_METRICS)]
+            .dropna(axis="columns", how="all")
+            .columns.tolist()
+        )
+        frames = {
+            name: frame.join(_answer_scores(answers, name))
+            for name, frame in frames.items()
+        }
         if not uses_passages(answers, seed):
             untested = [EM, F1]
     first_rankings = {name: seeds[0].rankings for name, seeds in runs.items()}
@@ -215,7 +232,9 @@ def _depths_read(metrics: Sequence[Metric], k: int) -> list[int]:
 
 def _answer_scores(answers: pd.DataFrame, system: str) -> pd.DataFrame:
     """The metrics of a system's answers, by question."""
-    return answers[answers["system"] == system].set_index("query_id")[list(ANSWER_METRICS)]
+    return answers[answers["system"] == system].set_index("query_id")[
+        list(ANSWER_METRICS)
+    ]
 
 
 def _curve_depths(k: int) -> list[int]:
@@ -227,7 +246,10 @@ def _with_recalls(metrics: Sequence[Metric], depths: Sequence[int]) -> list[Metr
     """The metrics, and recall at each depth that is not among them."""
     names = [metric.name for metric in metrics]
     recalls = [f"recall@{depth}" for depth in depths]
-    return [*metrics, *(Metric.parse(recall) for recall in recalls if recall not in names)]
+    return [
+        *metrics,
+        *(Metric.parse(recall) for recall in recalls if recall not in names),
+    ]
 
 
 def _all_rankings(runs: Sequence[Run]) -> list[Ranking]:
@@ -255,7 +277,9 @@ def _means_per_seed(
     return pd.DataFrame(rows) if rows else None
 
 
-def _recall_curve(frames: Mapping[str, pd.DataFrame], depths: Sequence[int]) -> pd.DataFrame:
+def _recall_curve(
+    frames: Mapping[str, pd.DataFrame], depths: Sequence[int]
+) -> pd.DataFrame:
     columns = {}
     for system, frame in frames.items():
         columns[system] = [float(frame[f"recall@{depth}"].mean()) for depth in depths]

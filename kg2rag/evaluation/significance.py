@@ -29,7 +29,9 @@ COLUMNS = ("system", "metric", "mean", "ci_low", "ci_high", "p_holm", *COUNTS, *
 PAIR_COLUMNS = tuple(
     "a b difference p p_holm p_t p_t_holm effect_size detectable wins ties losses".split()
 )
-PLACEBO_COLUMNS = tuple("strategy graph mean placebo gain ci_low ci_high p p_holm".split())
+PLACEBO_COLUMNS = tuple(
+    "strategy graph mean placebo gain ci_low ci_high p p_holm".split()
+)
 SHUFFLED = "-shuffled"
 """The placebo of a graph is called by the graph's name and this suffix."""
 
@@ -77,13 +79,19 @@ def score_table(
         deviations = per_seed.drop(columns="run").groupby("system").std(ddof=1)
         deviations = deviations.reindex(systems, columns=list(metrics))
         table["seed_sd"] = deviations.to_numpy(dtype=np.float64).ravel()
-    return table.astype(dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(("p_holm", *TESTS), float))
+    return table.astype(
+        dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(("p_holm", *TESTS), float)
+    )
 
 
-def _scored_together(frames: Sequence[pd.DataFrame], metrics: Sequence[str]) -> Iterator[list[str]]:
+def _scored_together(
+    frames: Sequence[pd.DataFrame], metrics: Sequence[str]
+) -> Iterator[list[str]]:
     """The metrics in which every question has a score, then each other metric by itself."""
     complete = [
-        metric for metric in metrics if not any(frame[metric].isna().any() for frame in frames)
+        metric
+        for metric in metrics
+        if not any(frame[metric].isna().any() for frame in frames)
     ]
     if complete:
         yield complete
@@ -105,7 +113,9 @@ def _table_of(
     if len(systems) > 1:
         weighted = _weighted_scores(arrays, systems)
         pairs, p = _test_pairs(weighted, baseline, seed)
-        tests = _tests_against(weighted, baseline, names, p[[baseline in pair for pair in pairs]])
+        tests = _tests_against(
+            weighted, baseline, names, p[[baseline in pair for pair in pairs]]
+        )
         if len(arrays) == 1:
             tests = _add_tests_of_one_set(tests, weighted, baseline)
         table = table.merge(tests, on=["system", "metric"], how="left", sort=False)
@@ -114,22 +124,33 @@ def _table_of(
     return table
 
 
-def _score_array(frame: pd.DataFrame, systems: Sequence[str], metrics: list[str]) -> FloatArray:
+def _score_array(
+    frame: pd.DataFrame, systems: Sequence[str], metrics: list[str]
+) -> FloatArray:
     """(n_systems, n_questions, n_metrics), of the questions that have a score for every system."""
     blank = frame.loc[frame[metrics].isna().any(axis=1), "query_id"]
-    parts = dict(iter(frame[~frame["query_id"].isin(blank)].groupby("system", sort=False)))
-    return np.stack([parts[name][metrics].to_numpy(dtype=np.float64) for name in systems])
+    parts = dict(
+        iter(frame[~frame["query_id"].isin(blank)].groupby("system", sort=False))
+    )
+    return np.stack(
+        [parts[name][metrics].to_numpy(dtype=np.float64) for name in systems]
+    )
 
 
 def _means_and_intervals(
-    arrays: Sequence[FloatArray], systems: Sequence[str], metrics: Sequence[str], seed: int
+    arrays: Sequence[FloatArray],
+    systems: Sequence[str],
+    metrics: Sequence[str],
+    seed: int,
 ) -> pd.DataFrame:
     """One row per system and metric: mean over the sets, and its interval."""
     columns = [
         _macro_interval([array[:, :, i] for array in arrays], bounds(metric), seed)
         for i, metric in enumerate(metrics)
     ]
-    mean, low, high = (np.stack(part, axis=1).ravel() for part in zip(*columns, strict=True))
+    mean, low, high = (
+        np.stack(part, axis=1).ravel() for part in zip(*columns, strict=True)
+    )
     table = pd.DataFrame(product(systems, metrics), columns=["system", "metric"])
     return table.assign(mean=mean, ci_low=low, ci_high=high)
 
@@ -141,7 +162,9 @@ def _macro_interval(
 
     `scores` has an array (n_systems, n_questions) per set.
     """
-    intervals = [interval_of_mean(array.T, bounds=limits, seed=seed) for array in scores]
+    intervals = [
+        interval_of_mean(array.T, bounds=limits, seed=seed) for array in scores
+    ]
     means = np.stack([array.mean(axis=1) for array in scores])
     low, high = (np.stack(side) for side in zip(*intervals, strict=True))
     if len(scores) == 1:
@@ -150,10 +173,14 @@ def _macro_interval(
     return weights @ means, *interval_of_sum(means, low, high, weights)
 
 
-def _weighted_scores(arrays: Sequence[FloatArray], systems: Sequence[str]) -> dict[str, FloatArray]:
+def _weighted_scores(
+    arrays: Sequence[FloatArray], systems: Sequence[str]
+) -> dict[str, FloatArray]:
     """System -> (n_questions of all sets, n_metrics); the plain mean is the macro-average."""
     mean_size = sum(array.shape[1] for array in arrays) / len(arrays)
-    together = np.concatenate([array * (mean_size / array.shape[1]) for array in arrays], axis=1)
+    together = np.concatenate(
+        [array * (mean_size / array.shape[1]) for array in arrays], axis=1
+    )
     return dict(zip(systems, together, strict=True))
 
 
@@ -173,7 +200,10 @@ def _test_pairs(
 
 
 def _tests_against(
-    scores: Mapping[str, FloatArray], baseline: str, metrics: Sequence[str], p: FloatArray
+    scores: Mapping[str, FloatArray],
+    baseline: str,
+    metrics: Sequence[str],
+    p: FloatArray,
 ) -> pd.DataFrame:
     """The tests of the other systems with the baseline: system, metric, p_holm and counts.
 
@@ -195,12 +225,16 @@ def _add_tests_of_one_set(
     p_t, effect_size = t_test(differences)
     p_t_holm = corrected(p_t.reshape(n_others, -1))
     detectable = detectable_difference(differences, n_others)
-    return tests.assign(effect_size=effect_size, p_t_holm=p_t_holm, detectable=detectable)
+    return tests.assign(
+        effect_size=effect_size, p_t_holm=p_t_holm, detectable=detectable
+    )
 
 
 def _differences(scores: Mapping[str, FloatArray], baseline: str) -> FloatArray:
     """(n_queries, n_others * n_metrics): each other system less the baseline."""
-    differences = [scores[name] - scores[baseline] for name in scores if name != baseline]
+    differences = [
+        scores[name] - scores[baseline] for name in scores if name != baseline
+    ]
     return np.concatenate(differences, axis=1)
 
 
@@ -210,7 +244,9 @@ def _mark_best(
     """The table with `p_best` in the row of the best system of each metric."""
     table = table.assign(p_best=np.nan)
     for metric, (name, p_best) in zip(metrics, best, strict=True):
-        table.loc[(table["system"] == name) & (table["metric"] == metric), "p_best"] = p_best
+        table.loc[(table["system"] == name) & (table["metric"] == metric), "p_best"] = (
+            p_best
+        )
     return table
 
 
@@ -300,7 +336,9 @@ def against_placebo(
     Raises ValueError: a placebo was shuffled only once, so that its variance is unknown.
     """
     rows = []
-    wide = per_query.pivot_table(index="query_id", columns="system", values=metric, sort=False)
+    wide = per_query.pivot_table(
+        index="query_id", columns="system", values=metric, sort=False
+    )
     wide = wide.astype(float)
     for system in wide.columns:
         shuffled = f"{system}{SHUFFLED}"
@@ -309,12 +347,16 @@ def against_placebo(
         means = _means_of_shufflings(per_seed, shuffled, metric)
         gain = _gain_over((wide[system] - wide[shuffled]).to_numpy(), means)
         strategy, graph = system.split(".", 1)
-        rows.append((strategy, graph, wide[system].mean(), wide[shuffled].mean(), *gain, np.nan))
+        rows.append(
+            (strategy, graph, wide[system].mean(), wide[shuffled].mean(), *gain, np.nan)
+        )
     table = pd.DataFrame(rows, columns=list(PLACEBO_COLUMNS))
     return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
 
 
-def _means_of_shufflings(per_seed: pd.DataFrame | None, system: str, metric: str) -> FloatArray:
+def _means_of_shufflings(
+    per_seed: pd.DataFrame | None, system: str, metric: str
+) -> FloatArray:
     """(n_shufflings,) the mean of each run over a shuffled graph."""
     means = np.empty(0)
     if per_seed is not None:
@@ -337,7 +379,9 @@ def _gain_over(
     from scipy.stats import t
 
     gain = float(differences.mean())
-    variances = np.array([part.var(ddof=1) / len(part) for part in (differences, shufflings)])
+    variances = np.array(
+        [part.var(ddof=1) / len(part) for part in (differences, shufflings)]
+    )
     degrees = np.array([len(differences) - 1, len(shufflings) - 1])
     variance = float(variances.sum())
     if variance <= EQUAL**2:

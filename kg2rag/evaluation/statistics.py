@@ -56,7 +56,9 @@ def columns(values: ArrayLike) -> tuple[FloatArray, bool]:
         )
     if not np.isfinite(table).all():
         raise ValueError("Scores must be finite: a missing score is no score of 0.")
-    return np.ascontiguousarray(table[None, :] if table.ndim == 1 else table.T), table.ndim == 1
+    return np.ascontiguousarray(
+        table[None, :] if table.ndim == 1 else table.T
+    ), table.ndim == 1
 
 
 def interval_of_mean(
@@ -132,7 +134,9 @@ def _means_of_rows(table: FloatArray) -> Callable[..., FloatArray]:
         resamples = queries.reshape(-1, size)
         cells = resamples + n * np.arange(len(resamples))[:, None]
         counts = np.bincount(cells.ravel(), minlength=n * len(resamples)).reshape(-1, n)
-        return np.asarray(np.round(table @ counts.T / size, DIGITS).reshape(len(table), *shape))
+        return np.asarray(
+            np.round(table @ counts.T / size, DIGITS).reshape(len(table), *shape)
+        )
 
     return means
 
@@ -169,7 +173,9 @@ def interval_of_sum(
     downwards = np.where(factors < 0, above, below)
     upwards = np.where(factors < 0, below, above)
     total = (factors * means).sum(axis=0)
-    return total - np.sqrt((downwards**2).sum(axis=0)), total + np.sqrt((upwards**2).sum(axis=0))
+    return total - np.sqrt((downwards**2).sum(axis=0)), total + np.sqrt(
+        (upwards**2).sum(axis=0)
+    )
 
 
 def p_values(differences: ArrayLike, seed: int = 0, *, tests: int = 1) -> FloatArray:
@@ -260,7 +266,9 @@ def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:
         raise ValueError(f"p-values must be in [0, 1], not {p.tolist()}.")
     order = np.argsort(p, kind="stable")
     corrected = np.empty_like(p)
-    corrected[order] = np.minimum(1, np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order]))
+    corrected[order] = np.minimum(
+        1, np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
+    )
     return corrected
 
 
@@ -289,7 +297,9 @@ def t_test(differences: FloatArray) -> tuple[FloatArray, FloatArray]:
     return p, effect
 
 
-def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int = 0) -> FloatArray:
+def detectable_difference(
+    differences: FloatArray, tests: int = 1, *, seed: int = 0
+) -> FloatArray:
     """The minimum detectable difference of means at 80 % power, found by simulation.
 
     By how much the two systems differ on each question stays; which of the two is ahead is drawn
@@ -302,7 +312,9 @@ def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int 
     Holm's smallest.
     """
     table = np.abs(columns(differences)[0])
-    sums = [_detectable_sum(row[row > EQUAL], LEVEL / max(tests, 1), seed) for row in table]
+    sums = [
+        _detectable_sum(row[row > EQUAL], LEVEL / max(tests, 1), seed) for row in table
+    ]
     return np.asarray(np.array(sums, dtype=np.float64) / table.shape[1])
 
 
@@ -315,10 +327,15 @@ def _detectable_sum(sizes: FloatArray, level: float, seed: int) -> float:
         return float("nan")
     critical = total - 2 * int(significant[-1])
     drawn = np.random.default_rng(seed).random((SIMULATIONS, len(counts)))
-    low, high = 0.5, 1.0  # the share of questions that one system wins, of those that differ
+    low, high = (
+        0.5,
+        1.0,
+    )  # the share of questions that one system wins, of those that differ
     for _ in range(12):  # halvings: to .0002
         share = (low + high) / 2
-        seen = (2 * ((drawn < share) @ counts) - total >= critical).mean()  # wins less losses
+        seen = (
+            2 * ((drawn < share) @ counts) - total >= critical
+        ).mean()  # wins less losses
         if seen < POWER:
             low = share
         else:
@@ -340,7 +357,11 @@ def _counts_and_tail(sizes: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def interval_of_difference(
-    differences: ArrayLike, *, low_level: float = LEVEL, high_level: float = LEVEL, seed: int = 0
+    differences: ArrayLike,
+    *,
+    low_level: float = LEVEL,
+    high_level: float = LEVEL,
+    seed: int = 0,
 ) -> tuple[float, float]:
     """An interval of the mean difference of two systems, also for few differing questions.
 
@@ -401,7 +422,9 @@ def questions_needed(
     z, z_power = _normal_quantiles(level)
     by_ties = z**2 * max(1 - min_gain, 0) / min_gain
     by_power = ((z + z_power) * values.std(ddof=1) / min_gain) ** 2
-    low, high = (max(by_power * factor**2, by_ties) for factor in spread_factors(len(values)))
+    low, high = (
+        max(by_power * factor**2, by_ties) for factor in spread_factors(len(values))
+    )
     return math.ceil(low), math.ceil(high)
 
 
@@ -418,8 +441,15 @@ def planning_constants(questions: int) -> dict[str, Any]:
     `MIN_QUESTIONS`.
     """
     z, z_power = _normal_quantiles(LEVEL)
-    spread = [None if n < MIN_QUESTIONS else spread_factors(n) for n in range(questions + 1)]
-    return {"z": z, "z_power": z_power, "spread": spread, "min_questions": MIN_QUESTIONS}
+    spread = [
+        None if n < MIN_QUESTIONS else spread_factors(n) for n in range(questions + 1)
+    ]
+    return {
+        "z": z,
+        "z_power": z_power,
+        "spread": spread,
+        "min_questions": MIN_QUESTIONS,
+    }
 
 
 def spread_factors(n: int) -> tuple[float, float]:

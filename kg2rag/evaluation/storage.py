@@ -31,14 +31,23 @@ COMPARED_SETS = "sets.json"
 """The file that names the sets of a summary, in the folder of their comparisons."""
 ANSWERS = "answers.parquet"
 _TABLE_NAMES = tuple(f"{name}.csv" for name in _TABLES)
-_NAMES = (CONFIG, ANSWERS, "scores.csv", "per_query.parquet", "qrels.trec", "report.html")
+_NAMES = (
+    CONFIG,
+    ANSWERS,
+    "scores.csv",
+    "per_query.parquet",
+    "qrels.trec",
+    "report.html",
+)
 _SUMMARY_NAMES = (COMPARED_SETS, "macro.csv", "report.html")
 FILES, CHECKSUM = "files", "sha256"
 """Keys of config.json for the checksums of the other files, and for its own checksum."""
 AGAIN = "Run the comparison again."
 
 
-def require_place(directory: Path, *, several: bool = False, systems: Iterable[str] = ()) -> None:
+def require_place(
+    directory: Path, *, several: bool = False, systems: Iterable[str] = ()
+) -> None:
     """Check that a folder can hold a comparison of some systems, or on `several` sets.
 
     Raises
@@ -87,7 +96,9 @@ def _run_name(system: str) -> str:
     return f"runs/{system}.trec.gz"
 
 
-def other_comparison(directory: Path, data: str, systems: Collection[str] | None = None) -> str:
+def other_comparison(
+    directory: Path, data: str, systems: Collection[str] | None = None
+) -> str:
     """A description of another comparison in a folder; "" if there is none.
 
     Another one has other data, or systems beyond `systems`.
@@ -98,15 +109,23 @@ def other_comparison(directory: Path, data: str, systems: Collection[str] | None
     config = read_json(path)
     former_systems = config.get("systems", {})
     former_data = config.get("data", {}).get("name", data)
-    is_same = former_data == data and (systems is None or set(former_systems) <= set(systems))
+    is_same = former_data == data and (
+        systems is None or set(former_systems) <= set(systems)
+    )
     if is_same or not former_systems:
         return ""
     started = config.get("started", "an unknown time")
-    return f"the comparison of {', '.join(former_systems)} on {former_data} from {started}"
+    return (
+        f"the comparison of {', '.join(former_systems)} on {former_data} from {started}"
+    )
 
 
 def save(
-    values: Mapping[str, Any], directory: Path, *, page: str | None, data: QADataset | None
+    values: Mapping[str, Any],
+    directory: Path,
+    *,
+    page: str | None,
+    data: QADataset | None,
 ) -> None:
     """Write a comparison, its page and the qrels of `data`; equal values give equal bytes.
 
@@ -122,7 +141,9 @@ def save(
     if values["answers"] is not None:
         files[ANSWERS] = values["answers"].to_parquet(index=False)
     for name, rankings in values["rankings"].items():
-        files[_run_name(name)] = gzip.compress(trec.dump(rankings, name).encode(), mtime=0)
+        files[_run_name(name)] = gzip.compress(
+            trec.dump(rankings, name).encode(), mtime=0
+        )
     if data is not None:
         files["qrels.trec"] = trec.dump_qrels(data.qrels).encode()
     if page is not None:
@@ -134,12 +155,18 @@ def save(
 def _config(config: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
     """The content of config.json: configuration and checksums of all files."""
     about = json.loads(json.dumps(dict(config), default=str))
-    about[FILES] = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
-    text = json.dumps({**about, CHECKSUM: checksum_of(about)}, indent=1, ensure_ascii=False)
+    about[FILES] = {
+        name: hashlib.sha256(content).hexdigest() for name, content in contents.items()
+    }
+    text = json.dumps(
+        {**about, CHECKSUM: checksum_of(about)}, indent=1, ensure_ascii=False
+    )
     return f"{text}\n".encode()
 
 
-def save_summary(directory: Path, sets: Collection[str], table: pd.DataFrame, page: str) -> None:
+def save_summary(
+    directory: Path, sets: Collection[str], table: pd.DataFrame, page: str
+) -> None:
     """Write the summary of comparisons on several sets, which lie in folders of these names."""
     require_place(directory, several=True)
     names = json.dumps({"sets": list(sets)}, ensure_ascii=False)
@@ -157,7 +184,9 @@ def without_texts(values: Mapping[str, Any]) -> dict[str, Any]:
     Kept results beside the code have this form.
     """
     depth = int(values["sizes"]["k"].max()) if len(values["sizes"]) else 1
-    per_query = values["per_query"].assign(question="").drop(columns="notes", errors="ignore")
+    per_query = (
+        values["per_query"].assign(question="").drop(columns="notes", errors="ignore")
+    )
     rankings = {}
     for name, run in values["rankings"].items():
         rankings[name] = [ranking.top(depth) for ranking in run]
@@ -170,13 +199,17 @@ def without_texts(values: Mapping[str, Any]) -> dict[str, Any]:
 def load(directory: Path) -> dict[str, Any]:
     """The attributes of a saved comparison. DataError names a file that was changed."""
     if not (directory / CONFIG).is_file():
-        raise FileNotFoundError(f"{directory} has no finished comparison: {CONFIG} is missing.")
+        raise FileNotFoundError(
+            f"{directory} has no finished comparison: {CONFIG} is missing."
+        )
     config = configuration(directory)
     per_query = pd.read_parquet(directory / "per_query.parquet")
     queries = list(dict.fromkeys(per_query["query_id"]))
     rankings = {}
     for name in config["systems"]:
-        rankings[name] = trec.as_rankings(trec.load(directory / _run_name(name)), queries)
+        rankings[name] = trec.as_rankings(
+            trec.load(directory / _run_name(name)), queries
+        )
     answers = None
     if (directory / ANSWERS).is_file():
         answers = pd.read_parquet(directory / ANSWERS)
@@ -186,7 +219,10 @@ def load(directory: Path) -> dict[str, Any]:
         "config": config,
         "scores": _read_scores(directory / "scores.csv"),
         "answers": answers,
-        **{name: _read_table(directory / f"{name}.csv", index) for name, index in _TABLES.items()},
+        **{
+            name: _read_table(directory / f"{name}.csv", index)
+            for name, index in _TABLES.items()
+        },
     }
 
 
@@ -194,7 +230,10 @@ def _read_scores(path: Path) -> pd.DataFrame:
     # Blank is the only missing value: a system may be called "NA" or "nan".
     blank = {name: [""] for name in ("p_holm", *COUNTS, *TESTS)}
     table = pd.read_csv(
-        path, dtype=dict.fromkeys(COUNTS, "Int64"), keep_default_na=False, na_values=blank
+        path,
+        dtype=dict.fromkeys(COUNTS, "Int64"),
+        keep_default_na=False,
+        na_values=blank,
     )
     return frame_of_csv(table)
 
@@ -207,7 +246,9 @@ def _read_table(path: Path, index: str | None) -> pd.DataFrame | None:
     if not path.is_file():
         return None
     blank = None if index is None else [""]
-    return frame_of_csv(pd.read_csv(path, index_col=index, keep_default_na=False, na_values=blank))
+    return frame_of_csv(
+        pd.read_csv(path, index_col=index, keep_default_na=False, na_values=blank)
+    )
 
 
 def configuration(directory: Path) -> Mapping[str, Any]:
@@ -215,10 +256,14 @@ def configuration(directory: Path) -> Mapping[str, Any]:
     path = directory / CONFIG
     config = read_json(path)
     if not _is_configuration(config) or "baseline" not in config:
-        raise DataError(f"{path}: no configuration of a comparison. Was another file put there?")
+        raise DataError(
+            f"{path}: no configuration of a comparison. Was another file put there?"
+        )
     checksum = config.pop(CHECKSUM, "missing")
     if checksum != checksum_of(config):
-        raise DataError(f"{path} is not as it was saved: its checksum is {checksum}. {AGAIN}")
+        raise DataError(
+            f"{path} is not as it was saved: its checksum is {checksum}. {AGAIN}"
+        )
     for name, saved in config.pop(FILES).items():
         file = directory / name
         if not file.is_file():

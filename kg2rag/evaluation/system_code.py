@@ -16,7 +16,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kg2rag.evaluation.module_files import PACKAGE, imported_modules, is_in_rooms, module_file
+from kg2rag.evaluation.module_files import (
+    PACKAGE,
+    imported_modules,
+    is_in_rooms,
+    module_file,
+)
 
 CATALOGUES = (
     "kg2rag.retrievers.systems",

@@ -134,9 +134,16 @@ class Verdict(HtmlPage):
 
     def lines(self) -> list[str]:
         """The reasons, a sentence or two each, and the system to take."""
-        reasons = [self._gain_line(), self._answer_line(), self._placebo_line(), self._reach_line()]
+        reasons = [
+            self._gain_line(),
+            self._answer_line(),
+            self._placebo_line(),
+            self._reach_line(),
+        ]
         costs = [self._cost_line(name) for name in (self.graph, self.plain)]
-        omitted = f"{self.left_out[:1].upper()}{self.left_out[1:]}." if self.left_out else ""
+        omitted = (
+            f"{self.left_out[:1].upper()}{self.left_out[1:]}." if self.left_out else ""
+        )
         return [line for line in (*reasons, *costs, omitted, self._take_line()) if line]
 
     def _gain_line(self) -> str:
@@ -146,9 +153,7 @@ class Verdict(HtmlPage):
         if self.plain_systems > 1:
             plain = f"{self.plain}, the best of {self.plain_systems} systems without a graph"
         gain = self._gain_text(Gain(self.gain, self.low, self.high, self.p))
-        return (
-            f"{graph} against {plain}: {self.metric} {gain}, over {questions_text(self.questions)}."
-        )
+        return f"{graph} against {plain}: {self.metric} {gain}, over {questions_text(self.questions)}."
 
     def _answer_line(self) -> str:
         points = self._points(self.min_gain)[1:]
@@ -176,7 +181,9 @@ class Verdict(HtmlPage):
     def _reach_line(self) -> str:
         if not self.reach:
             return ""
-        gold, passages = (f"{100 * self.reach[name]:.0f} %" for name in ("gold", "passages"))
+        gold, passages = (
+            f"{100 * self.reach[name]:.0f} %" for name in ("gold", "passages")
+        )
         shares = f"{gold} of its gold and {passages} of all passages"
         return f"Within one triple of the names in a question lie {shares}."
 
@@ -306,14 +313,19 @@ def _best(systems: Sequence[str], scores: Mapping[str, FloatArray]) -> str:
     return max(systems, key=lambda name: float(scores[name].mean()))
 
 
-def _gain(differences: FloatArray, graph_systems: int, plain_systems: int, seed: int) -> Gain:
+def _gain(
+    differences: FloatArray, graph_systems: int, plain_systems: int, seed: int
+) -> Gain:
     """The gain with interval and p, corrected for the choice of both systems.
 
     The module's docstring describes the correction.
     """
     p = graph_systems * float(p_values(differences, seed, tests=graph_systems))
     low, high = interval_of_difference(
-        differences, low_level=LEVEL / graph_systems, high_level=LEVEL / plain_systems, seed=seed
+        differences,
+        low_level=LEVEL / graph_systems,
+        high_level=LEVEL / plain_systems,
+        seed=seed,
     )
     return Gain(float(differences.mean()), low, high, min(1.0, p))
 
@@ -367,7 +379,11 @@ def _kinds(scored: ScoredRuns, metric: str, graph: str, plain: str) -> pd.DataFr
     kinds = of_plain.index.astype(str)
     if group != "type":
         kinds += f" {group}"
-    columns = {"questions": of_plain["n"], "plain": of_plain[metric], "graph": of_graph[metric]}
+    columns = {
+        "questions": of_plain["n"],
+        "plain": of_plain[metric],
+        "graph": of_graph[metric],
+    }
     table = pd.DataFrame(columns)
     table.insert(0, "kind", kinds)
     return table.assign(gain=table["graph"] - table["plain"]).reset_index(drop=True)

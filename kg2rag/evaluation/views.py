@@ -43,7 +43,9 @@ def sheet_of(scored: ScoredRuns, *, with_stored: bool = True) -> report.ScoreShe
         larger=larger_sets(scored.sizes),
         build_seconds=scored.build_seconds,
         stored=scored.stored if with_stored else {},
-        bounds=None if scored.answers is None else bounds_table(scored.answers, scored.seed),
+        bounds=None
+        if scored.answers is None
+        else bounds_table(scored.answers, scored.seed),
         reader_notes=reader_notes(scored, with_usage=with_stored),
     )
 
@@ -65,8 +67,13 @@ def _reader_note(scored: ScoredRuns) -> str:
     """How many questions separate the systems by their answers, and how many by recall."""
     assert scored.answers is not None
     metric = "recall@5" if "recall@5" in scored.metrics else scored.metrics[0]
-    recall = _questions_text(questions_for(scored.scores_of(metric), scored.baseline, MIN_GAIN))
-    means = [scored.answers.loc[scored.answers["system"] == bound, F1].mean() for bound in BOUNDS]
+    recall = _questions_text(
+        questions_for(scored.scores_of(metric), scored.baseline, MIN_GAIN)
+    )
+    means = [
+        scored.answers.loc[scored.answers["system"] == bound, F1].mean()
+        for bound in BOUNDS
+    ]
     closed_book, gold = (f"{100 * mean:.1f}" for mean in means)
     points = f"{100 * MIN_GAIN:.0f} points of {metric}"
     if not uses_passages(scored.answers, scored.seed):
@@ -76,7 +83,9 @@ def _reader_note(scored: ScoredRuns) -> str:
             f"tested. A difference of {points} needs {recall}."
         )
     gain = MIN_GAIN * float(passage_gains(scored.answers).mean())
-    answers = _questions_text(questions_for(scored.scores_of(F1), scored.baseline, gain))
+    answers = _questions_text(
+        questions_for(scored.scores_of(F1), scored.baseline, gain)
+    )
     return (
         f"Gold passages raise {F1} of this reader from {closed_book} to {gold}, so {points} "
         f"correspond to about {100 * gain:.1f} points of {F1}. Such a difference needs {answers} "
@@ -112,7 +121,9 @@ def page_of(
 ) -> str:
     """The page of a comparison; see `Comparison.to_html`."""
     sheet = sheet_of(scored, with_stored=False)
-    questions = report.questions_json(scored.rankings, scored.per_query, sheet, data, megabytes)
+    questions = report.questions_json(
+        scored.rankings, scored.per_query, sheet, data, megabytes
+    )
     scripts = {"page.js": questions}
     if scored.unjudged is not None:
         scripts["label.js"] = labelling_of(scored).data()
@@ -121,7 +132,10 @@ def page_of(
         sheet,
         data=scripts,
         curves={"k": scored.curve, "tokens": scored.token_curve},
-        groups={name: grouped_means(scored.per_query, name, scored.metrics) for name in varied},
+        groups={
+            name: grouped_means(scored.per_query, name, scored.metrics)
+            for name in varied
+        },
         tests=_tests_of_page(scored),
         verdict=verdict,
         further=further,
@@ -139,7 +153,9 @@ def _tests_of_page(scored: ScoredRuns) -> dict[str, pd.DataFrame]:
     return tests
 
 
-def questions_needed_table(scored: ScoredRuns, metric: str, min_gain: float) -> pd.DataFrame:
+def questions_needed_table(
+    scored: ScoredRuns, metric: str, min_gain: float
+) -> pd.DataFrame:
     """One row per other system: how many questions show a difference of `min_gain` to the baseline.
 
     Columns system, difference, spread (standard deviation over the questions), needed_low,

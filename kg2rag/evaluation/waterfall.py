@@ -65,11 +65,15 @@ class Waterfall(HtmlPage):
             table.loc["all"] = table.sum()
         else:
             table.index = pd.Index(["all"])
-        return table.rename_axis(index="type", columns=None).assign(gold=table.sum(axis=1))
+        return table.rename_axis(index="type", columns=None).assign(
+            gold=table.sum(axis=1)
+        )
 
     def figure(self) -> Figure:
         """All gold minus the losses of each stage; below, the shares by question type."""
-        return plots.waterfall(self.totals(), f"{self.system}: where the gold went, k = {self.k}")
+        return plots.waterfall(
+            self.totals(), f"{self.system}: where the gold went, k = {self.k}"
+        )
 
     @property
     def title(self) -> str:
@@ -107,7 +111,9 @@ class Waterfall(HtmlPage):
         """A lost passage as shown: title unless it is the id, rank, and the returned hits."""
         title = "" if passage["title"] == passage["gold"] else passage["title"]
         rank = "" if pd.isna(passage["rank"]) else int(passage["rank"])
-        returned = [(hit, hit in gold_names) for hit in self.returned[passage["query_id"]]]
+        returned = [
+            (hit, hit in gold_names) for hit in self.returned[passage["query_id"]]
+        ]
         return {**passage, "title": title, "rank": rank, "returned": returned}
 
     def _shown(self) -> pd.DataFrame:
@@ -124,7 +130,17 @@ class Waterfall(HtmlPage):
 
 MAX_DEPTH = 10_000
 """Hits requested to find a rank: in larger corpora, gold below counts as "not retrieved"."""
-COLUMNS = ("query_id", "type", "question", "gold", "title", "lost_at", "step", "why", "rank")
+COLUMNS = (
+    "query_id",
+    "type",
+    "question",
+    "gold",
+    "title",
+    "lost_at",
+    "step",
+    "why",
+    "rank",
+)
 
 
 def waterfall(
@@ -163,7 +179,10 @@ def waterfall(
         queries = data.queries[start : start + batch_size]
         for i, trace in enumerate(system.trace_batch(queries, depth), start=start):
             question, query = data.questions[i], data.queries[i]
-            if run is not None and trace.ranking.top(k).passage_ids != run[i].top(k).passage_ids:
+            if (
+                run is not None
+                and trace.ranking.top(k).passage_ids != run[i].top(k).passage_ids
+            ):
                 raise ValueError(
                     f"System {name!r}, query {query.id!r}: its trace returns other passages than the comparison has. "
                     "Was the system, its graph or its corpus changed since? Compare again."
@@ -183,7 +202,9 @@ def _records(
     ids = data.corpus.ids if data.unit == "passage" else data.corpus.doc_ids
     ranked = dict.fromkeys(ids[row] for row in trace.ranking.rows.tolist())
     rank_of = {unit_id: rank for rank, unit_id in enumerate(ranked, start=1)}
-    candidates = range(len(data.corpus)) if query.candidates is None else _rows_of(query, data)
+    candidates = (
+        range(len(data.corpus)) if query.candidates is None else _rows_of(query, data)
+    )
     records: list[tuple[object, ...]] = []
     for gold, rows in data.gold_rows(question).items():
         allowed = [row for row in rows if row in candidates]
@@ -192,7 +213,17 @@ def _records(
         title = data.corpus.titles[rows[0]]
         shown_rank = None if lost_at == "not a candidate" else rank
         records.append(
-            (question.id, question.type, question.text, gold, title, lost_at, step, why, shown_rank)
+            (
+                question.id,
+                question.type,
+                question.text,
+                gold,
+                title,
+                lost_at,
+                step,
+                why,
+                shown_rank,
+            )
         )
     return records
 
@@ -202,7 +233,9 @@ def _rows_of(query: Query, data: QADataset) -> Collection[int]:
     return frozenset(data.corpus.rows(query.candidates or ()).tolist())
 
 
-def _fate(rows: Sequence[int], trace: Trace, rank: int | None, k: int) -> tuple[LostAt, str, str]:
+def _fate(
+    rows: Sequence[int], trace: Trace, rank: int | None, k: int
+) -> tuple[LostAt, str, str]:
     """The stage and reason of the loss of a gold unit, by its passage that came farthest."""
     if not rows:
         return "not a candidate", "candidates", "the question may not return it"

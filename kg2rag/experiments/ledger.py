@@ -78,8 +78,14 @@ class Ours(_Strict):
     @model_validator(mode="after")
     def _says_why(self) -> Ours:
         if not self.comparable and not self.note:
-            raise ValueError("comparable is false, so note must say what forbids a verdict")
-        if self.primary and (self.parameters or not self.titles) and not self.as_published:
+            raise ValueError(
+                "comparable is false, so note must say what forbids a verdict"
+            )
+        if (
+            self.primary
+            and (self.parameters or not self.titles)
+            and not self.as_published
+        ):
             raise ValueError(
                 "a primary run has the catalogue's defaults; as_published names the place in the paper that sets others"
             )
@@ -105,7 +111,9 @@ class Published(_Strict):
 
     def runs(self, name: str) -> list[Ours]:
         """Our runs on one set; `metrics` maps each measured metric of the paper to our name."""
-        equal_names: Mapping[str, str] = {metric: metric for metric in self.values[name]}
+        equal_names: Mapping[str, str] = {
+            metric: metric for metric in self.values[name]
+        }
         runs = []
         for ours in self.ours:
             if ours.set == name:

@@ -75,7 +75,9 @@ def half_unit(value: float, decimals: int) -> float:
     return 0.5 * 10.0 ** -max(decimals, -int(exponent))
 
 
-def tolerance(sd: float, ours: int, theirs: int, sample: Sample, rounding: float) -> float:
+def tolerance(
+    sd: float, ours: int, theirs: int, sample: Sample, rounding: float
+) -> float:
     """The difference of means that chance and rounding explain, see `NOTE`.
 
     `rounding` is half a unit of the last digit.
@@ -91,7 +93,10 @@ def tolerance(sd: float, ours: int, theirs: int, sample: Sample, rounding: float
         raise ValueError(
             f"{ours} questions cannot be a subset of the {theirs} that were published."
         )
-    return 1.96 * sd * math.sqrt(1 / ours + (1 if sample == "other" else -1) / theirs) + rounding
+    return (
+        1.96 * sd * math.sqrt(1 / ours + (1 if sample == "other" else -1) / theirs)
+        + rounding
+    )
 
 
 def verdict(difference: float, allowed: float, words: Sequence[str] = PUBLISHED) -> str:
@@ -141,7 +146,10 @@ class Reproduction:
         keys = ["ledger", "set", "metric"]
         runs = self.frame[self.frame["primary"] & self.frame["ours"].notna()]
         is_comparable = runs["verdict"] != "not comparable"
-        tau_of = {key: _rank_correlation(part) for key, part in runs[is_comparable].groupby(keys)}
+        tau_of = {
+            key: _rank_correlation(part)
+            for key, part in runs[is_comparable].groupby(keys)
+        }
         reasons = runs["published"] + " is not comparable: " + runs["why"]
         runs = runs.assign(why=reasons.mask(is_comparable, ""))
         baselines = runs[runs["published"] == runs["baseline"]]
@@ -175,7 +183,9 @@ class Reproduction:
             counts[kind] = ", ".join(f"{name} {n}" for name, n in n_rows.items())
         published = self.of(*PUBLISHED)[list(SHOWN)]
         released = self.of(*RELEASED)[list(SHOWN)]
-        unjudged = self.of("sensitivity", "not comparable")[list(SHOWN)].drop(columns="tolerance")
+        unjudged = self.of("sensitivity", "not comparable")[list(SHOWN)].drop(
+            columns="tolerance"
+        )
         tables = (
             (f"Against published numbers ({counts['published']})", published, 1),
             (f"Our runs of released code ({counts['released']})", released, 2),
@@ -185,7 +195,12 @@ class Reproduction:
         )
         for title, table, decimals in tables:
             if len(table):
-                yield title, pd.DataFrame({name: texts(table[name], decimals) for name in table})
+                yield (
+                    title,
+                    pd.DataFrame(
+                        {name: texts(table[name], decimals) for name in table}
+                    ),
+                )
 
     def to_markdown(self) -> str:
         """The tables of `sections`, each under its title."""
@@ -199,7 +214,9 @@ class Reproduction:
         left = {*COLUMNS, "needs", "ledgers"} - set(NUMBERS)
         tables = []
         for title, part in self.sections():
-            tables.append(text_table(title, part.columns, part.to_numpy().tolist(), left))
+            tables.append(
+                text_table(title, part.columns, part.to_numpy().tolist(), left)
+            )
         return Group(*tables, NOTE)
 
 
@@ -220,10 +237,15 @@ def texts(column: pd.Series, decimals: int) -> list[str]:
     if not pd.api.types.is_float_dtype(column):
         return [str(value) for value in column]
     name = str(column.name)
-    digits = {"tolerance": decimals + 1, "effect ratio": 2, "tau": 2}.get(name, decimals)
+    digits = {"tolerance": decimals + 1, "effect ratio": 2, "tau": 2}.get(
+        name, decimals
+    )
     missing = {"effect ratio": "–"}.get(name, "")
     sign = "+" if name in SIGNED else ""
-    return [missing if math.isnan(value) else f"{value:{sign}z.{digits}f}" for value in column]
+    return [
+        missing if math.isnan(value) else f"{value:{sign}z.{digits}f}"
+        for value in column
+    ]
 
 
 def reproduce(
@@ -255,10 +277,14 @@ def reproduce(
         rows += _rows(ledger, row, name, scores)
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"questions": "Int64"})
     texts_of_rows = frame[list(TEXTS)].astype(object).fillna("")
-    return Reproduction(frame.assign(primary=frame["primary"].eq(True), **texts_of_rows))
+    return Reproduction(
+        frame.assign(primary=frame["primary"].eq(True), **texts_of_rows)
+    )
 
 
-def _rows_to_run(ledgers: Sequence[Ledger], only: str) -> list[tuple[Ledger, Published, str]]:
+def _rows_to_run(
+    ledgers: Sequence[Ledger], only: str
+) -> list[tuple[Ledger, Published, str]]:
     """The pairs of published row and set whose "ledger/system/set" contains `only`."""
     selected = []
     known = set()
@@ -285,20 +311,43 @@ def _rows(
     """
     runs = row.runs(name)
     only = f"{ledger.name}/{row.system}/{name}"
-    command = f'kg2rag reproduce eval/ledger/{ledger.name}.toml --only "{only}" --data DATA'
-    about = {"ledger": ledger.name, "against": ledger.against, "baseline": ledger.baseline}
-    about |= {"published": row.system, "source": row.source, "set": ledger.sets[name].name}
+    command = (
+        f'kg2rag reproduce eval/ledger/{ledger.name}.toml --only "{only}" --data DATA'
+    )
+    about = {
+        "ledger": ledger.name,
+        "against": ledger.against,
+        "baseline": ledger.baseline,
+    }
+    about |= {
+        "published": row.system,
+        "source": row.source,
+        "set": ledger.sets[name].name,
+    }
     for metric, theirs in row.values[name].items():
         line = {**about, "metric": metric, "theirs": theirs}
         measuring = [ours for ours in runs if metric in ours.metrics]
         if not measuring:
             needed = [ledger.needs.get(metric, ""), "" if runs else row.needs]
-            yield {**line, "verdict": "not run", "why": f"needs {'; '.join(filter(None, needed))}"}
+            yield {
+                **line,
+                "verdict": "not run",
+                "why": f"needs {'; '.join(filter(None, needed))}",
+            }
         for ours in measuring:
-            ran = {**line, "system": ours.name, "primary": ours.primary, "command": command}
+            ran = {
+                **line,
+                "system": ours.name,
+                "primary": ours.primary,
+                "command": command,
+            }
             run_scores = scores.get(_key(ours))
             if run_scores is None:
-                yield {**ran, "verdict": "not run", "why": f"needs the folder {ours.folder}"}
+                yield {
+                    **ran,
+                    "verdict": "not run",
+                    "why": f"needs the folder {ours.folder}",
+                }
             else:
                 yield {**ran, **_compared(ledger, ours, metric, theirs, run_scores)}
 
@@ -313,7 +362,13 @@ def _compared(
     value = float(per_question.mean())
     sd = float(per_question.std())
     n = len(per_question)
-    line = {"ours": value, "difference": value - theirs, "sd": sd, "questions": n, "why": ours.note}
+    line = {
+        "ours": value,
+        "difference": value - theirs,
+        "sd": sd,
+        "questions": n,
+        "why": ours.note,
+    }
     if not ours.primary:
         return {**line, "verdict": "sensitivity"}
     if not ours.comparable:
@@ -325,24 +380,34 @@ def _compared(
             raise ValueError(
                 f"{ledger.name}: {ours.name!r} ran {n} questions, the released code {published}."
             )
-        return {**line, "tolerance": allowed, "verdict": verdict(value - theirs, allowed, RELEASED)}
+        return {
+            **line,
+            "tolerance": allowed,
+            "verdict": verdict(value - theirs, allowed, RELEASED),
+        }
     assert published is not None and ours.sample is not None  # noqa: PT018 (the ledger has checked both)
     allowed = tolerance(sd, n, published, ours.sample, allowed)
     return {**line, "tolerance": allowed, "verdict": verdict(value - theirs, allowed)}
 
 
-def _scores(runs: Sequence[Ours], root: Path, *, progress: bool) -> dict[str, pd.DataFrame]:
+def _scores(
+    runs: Sequence[Ours], root: Path, *, progress: bool
+) -> dict[str, pd.DataFrame]:
     """Key of each distinct run -> its scores, one row per question and one column per metric."""
     scores_of: dict[str, pd.DataFrame] = {}
     with progress_bar(len(runs), "reproducing", "run", shown=progress) as bar:
         for _, group in groupby(sorted(runs, key=_base), key=_base):
             runs_of_base = list(group)
             data, kb = _open(runs_of_base[0], root)
-            systems = [build(ours.system, kb, **ours.parameters) for ours in runs_of_base]
+            systems = [
+                build(ours.system, kb, **ours.parameters) for ours in runs_of_base
+            ]
             announce_work(systems, data, max(ours.k for ours in runs_of_base))
             for ours, system in zip(runs_of_base, systems, strict=True):
                 if _key(ours) not in scores_of:
-                    rankings = run(system, data, ours.k, name=ours.name, progress=False).rankings
+                    rankings = run(
+                        system, data, ours.k, name=ours.name, progress=False
+                    ).rankings
                     metrics = sorted(set(ours.metrics.values()) - {SIZE})
                     scores = evaluate(rankings, data, metrics, name=ours.name)
                     scores[SIZE] = [len(ranking) for ranking in rankings]
@@ -360,7 +425,9 @@ def _open(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
         data = replace(data, corpus=Corpus.from_passages(untitled))
     kind, bracket, file = ours.graph.removesuffix(")").partition("(")
     graph = f"{kind}({json.dumps(str(folder / file))})" if bracket else kind
-    return data, KnowledgeBase.build(data.corpus, graph, embedder=SentenceEncoder(dtype=ours.dtype))
+    return data, KnowledgeBase.build(
+        data.corpus, graph, embedder=SentenceEncoder(dtype=ours.dtype)
+    )
 
 
 def _base(ours: Ours) -> str:

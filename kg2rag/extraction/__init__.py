@@ -55,7 +55,9 @@ class Extraction:
 
     def __post_init__(self) -> None:
         object.__setattr__(
-            self, "notes", {cause: count for cause, count in self.notes.items() if count}
+            self,
+            "notes",
+            {cause: count for cause, count in self.notes.items() if count},
         )
 
 

@@ -89,17 +89,25 @@ class PythonCode:
         for row, source in sources.items():
             imports[corpus.doc_ids[row]] |= source.imports
         names = _Names(
-            definition for source in sources.values() for definition in source.definitions
+            definition
+            for source in sources.values()
+            for definition in source.definitions
         )
         triples: list[Triple] = []
         mentions: list[Mention] = []
         for row, source in sources.items():
             passage_id = corpus.ids[row]
-            mentions += (Mention(definition.name, passage_id) for definition in source.definitions)
+            mentions += (
+                Mention(definition.name, passage_id)
+                for definition in source.definitions
+            )
             reader = _Reader(source, imports[corpus.doc_ids[row]], names, notes)
             triples += _triples(reader.edges(), source, passage_id)
         return Extraction(
-            tuple(triples), tuple(mentions), tuple(map(_entity, names.definitions.values())), notes
+            tuple(triples),
+            tuple(mentions),
+            tuple(map(_entity, names.definitions.values())),
+            notes,
         )
 
 
@@ -132,7 +140,9 @@ def _triples(edges: Iterable[Edge], source: _Source, passage_id: str) -> list[Tr
 def _entity(definition: _Definition) -> Entity:
     """The record of a definition: first line of its docstring, and name endings as aliases."""
     parts = definition.name.split(".")
-    aliases = tuple(".".join(parts[-length:]) for length in (1, 2) if length < len(parts))
+    aliases = tuple(
+        ".".join(parts[-length:]) for length in (1, 2) if length < len(parts)
+    )
     summary = (ast.get_docstring(definition.node) or "").partition("\n")[0]
     return Entity(definition.name, definition.kind, summary, aliases)
 
@@ -168,7 +178,9 @@ class _Definition:
         if isinstance(self.node, ast.ClassDef):
             return frozenset()
         parameters = {
-            node.arg for node in ast.iter_child_nodes(self.node.args) if isinstance(node, ast.arg)
+            node.arg
+            for node in ast.iter_child_nodes(self.node.args)
+            if isinstance(node, ast.arg)
         }
         names = (node for node in ast.walk(self.node) if isinstance(node, ast.Name))
         return frozenset(
@@ -218,7 +230,9 @@ class _Source:
     @property
     def module(self) -> str:
         """The dotted name of the passage, or else its first definition; "" where it has neither."""
-        outermost = [definition.name for definition in self.definitions if not definition.owner]
+        outermost = [
+            definition.name for definition in self.definitions if not definition.owner
+        ]
         return self.outer or next(iter(outermost), "")
 
 
@@ -239,7 +253,9 @@ def _definitions(node: ast.AST, owner: str, in_class: str) -> Iterator[_Definiti
             yield _Definition(name, "class", owner, child)
             yield from _definitions(child, name, name)
         else:
-            yield _Definition(name, "method" if in_class else "function", owner, child, in_class)
+            yield _Definition(
+                name, "method" if in_class else "function", owner, child, in_class
+            )
             yield from _definitions(child, name, "")
 
 
@@ -258,7 +274,10 @@ def _imports(node: ast.AST, outer: str) -> Iterator[_Import]:
             for alias in child.names:
                 if alias.name != "*":
                     yield _Import(
-                        child, alias.asname or alias.name, ".".join((*module, alias.name)), ""
+                        child,
+                        alias.asname or alias.name,
+                        ".".join((*module, alias.name)),
+                        "",
                     )
         yield from _imports(child, outer)
 
@@ -287,7 +306,11 @@ class _Names:
         package, _, path = dotted.partition(".")
         last = path.rpartition(".")[2] or package
         # A package may re-export a name: kg2rag.types.Triple is kg2rag.types.passages.Triple.
-        same = [name for name in self.by_last.get(last, ()) if name.partition(".")[0] == package]
+        same = [
+            name
+            for name in self.by_last.get(last, ())
+            if name.partition(".")[0] == package
+        ]
         is_passed_on = dotted not in self.definitions and len(same) == 1
         return Meaning(same[0] if is_passed_on else dotted, SURE)
 
@@ -317,12 +340,16 @@ class _Reader:
         module = self.source.module
         if module:
             for imported in self.source.imported:
-                meaning = self.names.imported(imported.module or self.source.imports[imported.name])
+                meaning = self.names.imported(
+                    imported.module or self.source.imports[imported.name]
+                )
                 yield Edge(module, "imports", meaning, imported.statement)
         for definition in self.source.definitions:
             yield from self._definition_edges(definition)
         if module:
-            nowhere = ast.ClassDef(name="", bases=[], keywords=[], body=[], decorator_list=[])
+            nowhere = ast.ClassDef(
+                name="", bases=[], keywords=[], body=[], decorator_list=[]
+            )
             for statement in self.source.tree.body:
                 yield from self._edges_within(
                     statement, _Definition(module, "module", "", nowhere), frozenset()
@@ -332,7 +359,9 @@ class _Reader:
         """The triples of a definition: owner, bases, calls, uses, without inner definitions."""
         node = definition.node
         if definition.owner:
-            yield Edge(definition.owner, "defines", Meaning(definition.name, SURE), node)
+            yield Edge(
+                definition.owner, "defines", Meaning(definition.name, SURE), node
+            )
         if isinstance(node, ast.ClassDef):
             for base in node.bases:
                 yield from self._edge(definition, "inherits from", base, frozenset())
@@ -351,7 +380,9 @@ class _Reader:
             yield from self._edge(scope, "calls", node.func, hidden)
             owners = [node.func.value] if isinstance(node.func, ast.Attribute) else []
             children = [*owners, *node.args, *node.keywords]
-        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(
+            node.ctx, ast.Load
+        ):
             meaning = self._meaning(node, scope, hidden)
             if meaning is not None and meaning.name in self.names.definitions:
                 yield Edge(scope.name, "uses", meaning, node)
@@ -408,7 +439,8 @@ class _Reader:
             return None
         attribute = f"{meaning.name}.{node.attr}"
         is_possible = (
-            attribute in self.names.definitions or meaning.name not in self.names.definitions
+            attribute in self.names.definitions
+            or meaning.name not in self.names.definitions
         )
         return Meaning(attribute, meaning.confidence) if is_possible else None
 

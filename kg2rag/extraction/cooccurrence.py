@@ -57,7 +57,9 @@ class Cooccurrence:
         extraction = Mentions(terms=False).extract(corpus)
         notes = Counter(extraction.notes)
         windows = _windows(extraction.mentions)
-        n_windows_of = Counter(entity for entities in windows.values() for entity in entities)
+        n_windows_of = Counter(
+            entity for entities in windows.values() for entity in entities
+        )
         # Pair -> passage -> windows.
         passages_of: defaultdict[Pair, Counter[str]] = defaultdict(Counter)
         for (passage, _), entities in windows.items():
@@ -69,10 +71,12 @@ class Cooccurrence:
         together = {pair: passages.total() for pair, passages in passages_of.items()}
         strengths = strengths_of(together, n_windows_of, len(windows))
         strongest = _strongest_pairs(strengths)
-        notes["pairs no more frequent than chance left out"] = len(together) - len(strengths)
-        notes[f"pairs beyond the {PARTNERS} strongest of an end left out"] = len(strengths) - len(
-            strongest
+        notes["pairs no more frequent than chance left out"] = len(together) - len(
+            strengths
         )
+        notes[f"pairs beyond the {PARTNERS} strongest of an end left out"] = len(
+            strengths
+        ) - len(strongest)
         triples: list[Triple] = []
         for pair, strength in strengths.items():
             if pair in strongest:
@@ -80,12 +84,18 @@ class Cooccurrence:
                     Triple(pair[0], RELATION, pair[1], passage, strength)
                     for passage in passages_of[pair]
                 )
-        return Extraction(tuple(triples), extraction.mentions, extraction.entities, notes)
+        return Extraction(
+            tuple(triples), extraction.mentions, extraction.entities, notes
+        )
 
 
 def _windows(mentions: Sequence[Mention]) -> dict[tuple[str, int], dict[str, None]]:
     """The entities of each window, by passage and sentence, the passage's own title first."""
-    titles = {mention.passage_id: mention.entity for mention in mentions if mention.sentence < 0}
+    titles = {
+        mention.passage_id: mention.entity
+        for mention in mentions
+        if mention.sentence < 0
+    }
     windows: dict[tuple[str, int], dict[str, None]] = {}
     for mention in mentions:
         if mention.sentence < 0:
@@ -99,11 +109,12 @@ def _windows(mentions: Sequence[Mention]) -> dict[tuple[str, int], dict[str, Non
 
 def _pairs(entities: Sequence[str], n_windows_of: Mapping[str, int]) -> Iterator[Pair]:
     """The pairs of a window; two pages that one name may mean ("Rebecca") are none."""
-    rarest = sorted(range(len(entities)), key=lambda place: (n_windows_of[entities[place]], place))[
-        :ENTITIES
-    ]
+    rarest = sorted(
+        range(len(entities)), key=lambda place: (n_windows_of[entities[place]], place)
+    )[:ENTITIES]
     names_and_keys = [
-        (entities[place], normalise(without_brackets(entities[place]))) for place in sorted(rarest)
+        (entities[place], normalise(without_brackets(entities[place])))
+        for place in sorted(rarest)
     ]
     for (first, first_key), (second, second_key) in combinations(names_and_keys, 2):
         if first_key != second_key:

@@ -30,7 +30,9 @@ COMPLEMENTS = frozenset({"attr", "oprd"})
 NAMING = frozenset({"compound", "flat", "amod", "nummod", "nmod:poss", "poss"})
 NOMINAL = frozenset({"NOUN", "PROPN", "NUM"})
 SIDE = frozenset({"prep", "agent"})  # an adposition that heads its noun (CLEAR)
-OBLIQUE = frozenset({"obl", "nmod", "obl:agent"})  # a noun that its adposition depends on (UD)
+OBLIQUE = frozenset(
+    {"obl", "nmod", "obl:agent"}
+)  # a noun that its adposition depends on (UD)
 
 
 class Token(NamedTuple):
@@ -46,9 +48,13 @@ class Token(NamedTuple):
 def facts(sentence: Sequence[Token]) -> list[TripleTexts]:
     """The facts that a parsed sentence states, each once, in the order of their verbs and nouns."""
     parse = _Parse(sentence)
-    stated = dict.fromkeys(fact for word in range(len(sentence)) for fact in parse.clause(word))
+    stated = dict.fromkeys(
+        fact for word in range(len(sentence)) for fact in parse.clause(word)
+    )
     return [
-        (head, relation, tail) for head, relation, tail in stated if head.lower() != tail.lower()
+        (head, relation, tail)
+        for head, relation, tail in stated
+        if head.lower() != tail.lower()
     ]
 
 
@@ -64,7 +70,9 @@ class _Parse:
 
     def hanging(self, word: int, labels: Iterable[str]) -> list[int]:
         """The words that depend on a word with one of these labels."""
-        return [child for child in self.children[word] if self.tokens[child].dep in labels]
+        return [
+            child for child in self.children[word] if self.tokens[child].dep in labels
+        ]
 
     def joined(self, word: int) -> list[int]:
         """A word and its coordinated words: "A, B and C" depend on each other or on the first."""
@@ -75,7 +83,9 @@ class _Parse:
 
     def phrase(self, noun: int) -> str:
         """The noun phrase of a noun: compounds, adjectives and numbers, no article or clause."""
-        return " ".join(self.tokens[word].text for word in sorted(self._phrase_words(noun)))
+        return " ".join(
+            self.tokens[word].text for word in sorted(self._phrase_words(noun))
+        )
 
     def _phrase_words(self, noun: int) -> list[int]:
         words = [noun]
@@ -92,25 +102,35 @@ class _Parse:
     def nouns(self, words: Iterable[int]) -> list[str]:
         """The phrases of the nouns among some words and their coordinated words; no pronouns."""
         coordinated = [noun for word in words for noun in self.joined(word)]
-        return [self.phrase(noun) for noun in coordinated if self.tokens[noun].pos in NOMINAL]
+        return [
+            self.phrase(noun)
+            for noun in coordinated
+            if self.tokens[noun].pos in NOMINAL
+        ]
 
     def subjects(self, verb: int, labels: frozenset[str]) -> list[str]:
         """The subjects of a verb, or those of the verb that it is coordinated with."""
         token = self.tokens[verb]
         if token.dep != "conj" or self.hanging(verb, SUBJECTS | PASSIVE_SUBJECTS):
-            return self.nouns(self.hanging(verb, labels)) or self._described(verb, labels)
+            return self.nouns(self.hanging(verb, labels)) or self._described(
+                verb, labels
+            )
         # A coordinated passive may share its auxiliary, but then it has an agent.
         if bool(self.hanging(verb, {"auxpass", "aux:pass"}) or self._agents(verb)) != (
             labels is PASSIVE_SUBJECTS
         ):
             return []
-        return self.subjects(token.head, SUBJECTS) or self.subjects(token.head, PASSIVE_SUBJECTS)
+        return self.subjects(token.head, SUBJECTS) or self.subjects(
+            token.head, PASSIVE_SUBJECTS
+        )
 
     def _described(self, verb: int, labels: frozenset[str]) -> list[str]:
         """The noun that a clause modifies: "the engine that drives …", "a bridge built by …"."""
         token = self.tokens[verb]
         if token.dep in {"relcl", "acl:relcl"}:
-            pronoun = any(self.tokens[child].pos == "PRON" for child in self.hanging(verb, labels))
+            pronoun = any(
+                self.tokens[child].pos == "PRON" for child in self.hanging(verb, labels)
+            )
             return self.nouns([token.head])[:1] if pronoun else []
         if token.dep == "acl" and token.pos == "VERB":
             return (
@@ -141,11 +161,15 @@ class _Parse:
             )
             yield from self._sided(subject, name, verb)
             for noun in self.hanging(verb, COMPLEMENTS):  # "is the capital of France"
-                yield from self._sided(subject, f"{name} {self.tokens[noun].text}", noun)
+                yield from self._sided(
+                    subject, f"{name} {self.tokens[noun].text}", noun
+                )
         for subject in self.subjects(verb, PASSIVE_SUBJECTS):
             for maker in self._agents(verb):
                 yield maker, name, subject
-            yield from self._sided(subject, f"be {self.tokens[verb].text}", verb, passive=True)
+            yield from self._sided(
+                subject, f"be {self.tokens[verb].text}", verb, passive=True
+            )
 
     def _copula(self, noun: int, lemma: str) -> Iterator[TripleTexts]:
         """The facts of "A is a noun of B"."""
@@ -178,7 +202,9 @@ class _Parse:
             )
 
     def _agents(self, verb: int) -> list[str]:
-        return self.nouns(noun for adposition, noun in self._sides(verb) if adposition == "by")
+        return self.nouns(
+            noun for adposition, noun in self._sides(verb) if adposition == "by"
+        )
 
     def _sided(
         self, subject: str, relation: str, word: int, *, passive: bool = False
@@ -186,7 +212,8 @@ class _Parse:
         for adposition, noun in self._sides(word):
             if not (passive and adposition == "by"):
                 yield from (
-                    (subject, f"{relation} {adposition}", end) for end in self.nouns([noun])
+                    (subject, f"{relation} {adposition}", end)
+                    for end in self.nouns([noun])
                 )
 
 
@@ -232,7 +259,8 @@ class DependencyTriples:
             for sentence in document.sents:
                 # Heads are counted from the sentence's first word.
                 words = (
-                    (w.text, w.lemma_, w.pos_, w.dep_, w.head.i - sentence.start) for w in sentence
+                    (w.text, w.lemma_, w.pos_, w.dep_, w.head.i - sentence.start)
+                    for w in sentence
                 )
                 stated += facts([Token(*word) for word in words])
             notes["passages without a triple"] += not stated

@@ -21,8 +21,18 @@ from scipy.sparse import csr_array
 
 from kg2rag.extraction import Extraction, Extractor, Mention
 from kg2rag.extraction.importers import nearest_file, triple_record
-from kg2rag.extraction.importers.graph_files import READERS, GraphFile, is_graph_file, nodes_file
-from kg2rag.extraction.importers.graphrag import CHUNKS, GRAPH, LightRAG, MicrosoftGraphRAG
+from kg2rag.extraction.importers.graph_files import (
+    READERS,
+    GraphFile,
+    is_graph_file,
+    nodes_file,
+)
+from kg2rag.extraction.importers.graphrag import (
+    CHUNKS,
+    GRAPH,
+    LightRAG,
+    MicrosoftGraphRAG,
+)
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE, is_openie
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
 from kg2rag.extraction.importers.saved import ABOUT, SavedGraph
@@ -77,12 +87,18 @@ class EntityMatching:
         }
         mentions = [*extraction.mentions, *mentions]
         triples = _place_triples(extraction.triples, mentions, corpus)
-        return Extraction(triples, tuple(mentions), extraction.entities, notes, extraction.raw)
+        return Extraction(
+            triples, tuple(mentions), extraction.entities, notes, extraction.raw
+        )
 
 
 def _spellings(extraction: Extraction) -> dict[str, str]:
     """Every spelling of an entity, aliases included, and the entity's name; a name is no alias of another."""
-    spellings = {name: name for triple in extraction.triples for name in (triple.head, triple.tail)}
+    spellings = {
+        name: name
+        for triple in extraction.triples
+        for name in (triple.head, triple.tail)
+    }
     spellings |= {entity.name: entity.name for entity in extraction.entities}
     for entity in extraction.entities:
         for alias in entity.aliases:
@@ -92,7 +108,9 @@ def _spellings(extraction: Extraction) -> dict[str, str]:
 
 def _placed_keys(extraction: Extraction) -> set[str]:
     """The keys of the entities whose passages the source names."""
-    names = {mention.entity for mention in extraction.mentions}  # names repeat by the thousand
+    names = {
+        mention.entity for mention in extraction.mentions
+    }  # names repeat by the thousand
     for triple in extraction.triples:
         if triple.passage_id:
             names |= {triple.head, triple.tail}
@@ -107,7 +125,9 @@ def _find_mentions(names: Mapping[str, str], corpus: Corpus) -> list[Mention]:
     mentions: list[Mention] = []
     for start in range(0, len(corpus), BLOCK_PASSAGES):
         matches = lexicon.matches(JoinedTexts(contents[start : start + BLOCK_PASSAGES]))
-        for code, row in zip(matches.codes.tolist(), matches.texts.tolist(), strict=True):
+        for code, row in zip(
+            matches.codes.tolist(), matches.texts.tolist(), strict=True
+        ):
             mentions.append(Mention(names[spellings[code]], corpus.ids[start + row]))
     return mentions
 
@@ -121,8 +141,12 @@ def _place_triples(
         return tuple(triples)
     naming, code_of = _naming_matrix(mentions, corpus)
     nothing = len(code_of)  # the last row of the matrix, which names nothing
-    heads = np.array([code_of.get(entity_key(triples[index].head), nothing) for index in unplaced])
-    tails = np.array([code_of.get(entity_key(triples[index].tail), nothing) for index in unplaced])
+    heads = np.array(
+        [code_of.get(entity_key(triples[index].head), nothing) for index in unplaced]
+    )
+    tails = np.array(
+        [code_of.get(entity_key(triples[index].tail), nothing) for index in unplaced]
+    )
     both = naming[heads].multiply(naming[tails]).tocsr()
     both.sort_indices()
     placed_triples = list(triples)
@@ -134,14 +158,22 @@ def _place_triples(
     return tuple(placed_triples)
 
 
-def _naming_matrix(mentions: Sequence[Mention], corpus: Corpus) -> tuple[csr_array, dict[str, int]]:
+def _naming_matrix(
+    mentions: Sequence[Mention], corpus: Corpus
+) -> tuple[csr_array, dict[str, int]]:
     """(n_keys + 1, n_passages) which passages name an entity, and the row of each entity's key; the last is blank."""
-    names = pa.array((mention.entity for mention in mentions), pa.string()).dictionary_encode()
-    keys = pa.array(map(entity_key, names.dictionary.to_pylist()), pa.string()).dictionary_encode()
+    names = pa.array(
+        (mention.entity for mention in mentions), pa.string()
+    ).dictionary_encode()
+    keys = pa.array(
+        map(entity_key, names.dictionary.to_pylist()), pa.string()
+    ).dictionary_encode()
     code_of = {key: code for code, key in enumerate(keys.dictionary.to_pylist())}
     ids = pa.array((mention.passage_id for mention in mentions), pa.string())
     # A passage that the corpus lacks is refused where the graph is built.
-    rows = pc.fill_null(pc.index_in(ids, value_set=pa.array(corpus.ids, pa.string())), 0).to_numpy()
+    rows = pc.fill_null(
+        pc.index_in(ids, value_set=pa.array(corpus.ids, pa.string())), 0
+    ).to_numpy()
     cells = keys.indices.to_numpy()[names.indices.to_numpy()], rows
     shape = (len(code_of) + 1, len(corpus))
     return csr_array((np.ones(len(rows), dtype=bool), cells), shape=shape), code_of
@@ -156,7 +188,9 @@ def graph_of(value: object) -> Extractor | None:
     """
     if isinstance(value, str | Path):
         return _path_source(Path(value).expanduser())
-    networkx = sys.modules.get("networkx")  # which is loaded where somebody has such a graph
+    networkx = sys.modules.get(
+        "networkx"
+    )  # which is loaded where somebody has such a graph
     if networkx is not None and isinstance(value, networkx.Graph):
         return EntityMatching(GivenExtraction(extraction_of_networkx(value)))
     if (
@@ -168,7 +202,11 @@ def graph_of(value: object) -> Extractor | None:
     if isinstance(value, Extraction):
         return EntityMatching(GivenExtraction(value))
     rows = _rows(value)
-    return None if rows is None else EntityMatching(TriplesFile(rows=rows, needs_passages=False))
+    return (
+        None
+        if rows is None
+        else EntityMatching(TriplesFile(rows=rows, needs_passages=False))
+    )
 
 
 def _path_source(path: Path) -> Extractor | None:
@@ -226,7 +264,9 @@ _ADJACENCY = (
     "GraphML, for example by networkx or igraph."
 )
 REFUSED: Mapping[str, str] = {
-    **dict.fromkeys((".nt", ".nq", ".ttl", ".trig", ".n3", ".rdf", ".owl", ".jsonld"), _RDF),
+    **dict.fromkeys(
+        (".nt", ".nq", ".ttl", ".trig", ".n3", ".rdf", ".owl", ".jsonld"), _RDF
+    ),
     **dict.fromkeys((".adjlist", ".multiline_adjlist", ".lgl"), _ADJACENCY),
 }
 """Suffix -> why a graph is not read from it, and what to do."""

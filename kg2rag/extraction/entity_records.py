@@ -29,7 +29,9 @@ def entities_of(value: Any) -> tuple[Entity, ...]:
         value = [_named_record(name, content) for name, content in value.items()]
     if not isinstance(value, list | tuple):
         raise refused("entities", value, ALLOWED)
-    return tuple(_entity(record, number) for number, record in enumerate(value, start=1))
+    return tuple(
+        _entity(record, number) for number, record in enumerate(value, start=1)
+    )
 
 
 def _named_record(name: object, content: object) -> dict[str, Any]:
@@ -44,14 +46,18 @@ def _entity(record: object, number: int) -> Entity:
         return record
     if not isinstance(record, Mapping):
         raise refused("entities", record, ALLOWED)
-    fields = {str(field): value for field, value in record.items() if not _is_blank(value)}
+    fields = {
+        str(field): value for field, value in record.items() if not _is_blank(value)
+    }
     unknown = sorted(fields.keys() - set(FIELDS))
     if unknown:
         raise DataError(
             f"entities: record {number} has the field {unknown[0]!r}. Allowed: {', '.join(FIELDS)}."
         )
     if not fields.get("name"):
-        raise DataError(f"entities: record {number} has no name. Allowed: {', '.join(FIELDS)}.")
+        raise DataError(
+            f"entities: record {number} has no name. Allowed: {', '.join(FIELDS)}."
+        )
     aliases = fields.pop("aliases", ())
     if isinstance(aliases, str):
         aliases = (aliases,)

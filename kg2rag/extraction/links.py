@@ -59,7 +59,9 @@ def _checked(link: Any, corpus: Corpus, row: int) -> tuple[str, str]:
         raise DataError(f"{where} is no pair of its words and the id of a passage.")
     words, target = link
     if target not in corpus:
-        raise DataError(f"{where} leads to {target!r}, which is no passage of the corpus.")
+        raise DataError(
+            f"{where} leads to {target!r}, which is no passage of the corpus."
+        )
     return words, target
 
 
@@ -84,7 +86,8 @@ class Links:
         is malformed.
         """
         titles = [
-            title or doc_id for title, doc_id in zip(corpus.titles, corpus.doc_ids, strict=True)
+            title or doc_id
+            for title, doc_id in zip(corpus.titles, corpus.doc_ids, strict=True)
         ]
         notes: Counter[str] = Counter()
         stated: dict[tuple[int, str], None] = {}
@@ -102,10 +105,16 @@ class Links:
         triples = []
         for row, target in stated:
             strength = round(10 * log(1 + size / linking[target]) / log(1 + size), 3)
-            triples.append(Triple(titles[row], RELATION, target, corpus.ids[row], strength))
+            triples.append(
+                Triple(titles[row], RELATION, target, corpus.ids[row], strength)
+            )
         notes["passages without a link"] = size - len({row for row, _ in stated})
-        mentions = [Mention(title, id_) for title, id_ in zip(titles, corpus.ids, strict=True)]
-        return Extraction(tuple(triples), tuple(mentions), tuple(_entities(titles, names)), notes)
+        mentions = [
+            Mention(title, id_) for title, id_ in zip(titles, corpus.ids, strict=True)
+        ]
+        return Extraction(
+            tuple(triples), tuple(mentions), tuple(_entities(titles, names)), notes
+        )
 
 
 def _entities(titles: list[str], names: dict[str, set[str]]) -> Iterator[Entity]:

@@ -31,7 +31,10 @@ class GivenExtraction:
     def fingerprint(self) -> str:
         """sha256 over the extraction."""
         written = repr((self.extraction, self.extraction.raw))
-        return "given-" + hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
+        return (
+            "given-"
+            + hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
+        )
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The extraction as it is; building the graph refuses passages that the corpus lacks."""
@@ -72,11 +75,19 @@ class CombinedExtractor:
         extractions = [source.extract(corpus) for source in self.sources]
         notes: dict[str, int] = {}
         for label, extraction in zip(self._labels(), extractions, strict=True):
-            notes |= {f"{label}: {cause}": count for cause, count in extraction.notes.items()}
+            notes |= {
+                f"{label}: {cause}": count for cause, count in extraction.notes.items()
+            }
         return Extraction(
-            tuple(triple for extraction in extractions for triple in extraction.triples),
-            tuple(mention for extraction in extractions for mention in extraction.mentions),
-            tuple(entity for extraction in extractions for entity in extraction.entities),
+            tuple(
+                triple for extraction in extractions for triple in extraction.triples
+            ),
+            tuple(
+                mention for extraction in extractions for mention in extraction.mentions
+            ),
+            tuple(
+                entity for extraction in extractions for entity in extraction.entities
+            ),
             notes,
             _raw_triples(extractions),
         )
@@ -85,7 +96,8 @@ class CombinedExtractor:
         """The kind of each source, with a number where several are of one kind."""
         kinds = [type(source).__name__ for source in self.sources]
         numbered = [
-            f"{kind} {kinds[:position].count(kind)}" for position, kind in enumerate(kinds, start=1)
+            f"{kind} {kinds[:position].count(kind)}"
+            for position, kind in enumerate(kinds, start=1)
         ]
         return [
             label if kinds.count(kind) > 1 else kind

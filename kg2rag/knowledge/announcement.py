@@ -22,7 +22,9 @@ from kg2rag.compute.parallel import LINE_SECONDS
 
 MIN_TEXTS = 32  # fewer texts are read faster than estimated
 TIMED_TEXTS = 16  # texts that are read to estimate the total time
-SAMPLE_TEXTS = 256  # texts that are looked up to estimate the share missing from the store
+SAMPLE_TEXTS = (
+    256  # texts that are looked up to estimate the share missing from the store
+)
 MINUTES_FROM_SECONDS = 90
 CHARACTERS_PER_TOKEN = 4
 
@@ -66,7 +68,9 @@ class Workload:
         if isinstance(embedder, EndpointEncoder):
             return replace(work, endpoint=embedder.model)
         if isinstance(embedder, SentenceEncoder):
-            return replace(work, remark=partial(_cut_texts, embedder=embedder, store=store))
+            return replace(
+                work, remark=partial(_cut_texts, embedder=embedder, store=store)
+            )
         return work
 
     def estimate(self) -> Estimate:
@@ -78,8 +82,12 @@ class Workload:
             return Estimate()
         texts = f"{count:,} {self.name}"
         if self.endpoint:
-            tokens = sum(map(len, lacking)) / CHARACTERS_PER_TOKEN / len(lacking) * count
-            return Estimate(sent=f"{texts} are sent to {self.endpoint}, about {tokens:,.0f} tokens")
+            tokens = (
+                sum(map(len, lacking)) / CHARACTERS_PER_TOKEN / len(lacking) * count
+            )
+            return Estimate(
+                sent=f"{texts} are sent to {self.endpoint}, about {tokens:,.0f} tokens"
+            )
         timed = lacking[:: max(1, len(lacking) // TIMED_TEXTS)]
         self.read(timed[:1])  # loads the model
         start = time.perf_counter()
@@ -116,7 +124,9 @@ def announce(title: str, workloads: Iterable[Workload]) -> None:
 
 def _distinct(workloads: Iterable[Workload]) -> list[Workload]:
     """The distinct workloads, by name and size, without those that another one includes."""
-    work_of = {(work.name, len(work.texts)): work for work in workloads if len(work.texts)}
+    work_of = {
+        (work.name, len(work.texts)): work for work in workloads if len(work.texts)
+    }
     included = {(work.includes, len(work.texts)) for work in work_of.values()}
     return [work for key, work in work_of.items() if key not in included]
 
@@ -125,4 +135,8 @@ def _cut_texts(sample: Sequence[str], embedder: SentenceEncoder, store: Store) -
     """A remark on the texts of a sample that exceed the model's limit; "" for none."""
     limit = embedder.describe(store)["max_tokens"] or math.inf
     n_cut = sum(count > limit for count in counter_of(embedder).count(sample))
-    return f" ({n_cut} of a sample of {len(sample)} are cut at {limit} tokens)" if n_cut else ""
+    return (
+        f" ({n_cut} of a sample of {len(sample)} are cut at {limit} tokens)"
+        if n_cut
+        else ""
+    )

@@ -132,7 +132,9 @@ class KnowledgeBase:
         `system` : one of `kg2rag.systems.names()`, such as "hybrid" or "bm25(k1=1.2)"; the recommended one otherwise.
         `where` : metadata that a passage must have, such as {"lang": "en"}; see `Corpus.where`.
         """
-        retriever: Any = self.cached(("system", system), lambda: _RECOMMENDED.load()(self, system))
+        retriever: Any = self.cached(
+            ("system", system), lambda: _RECOMMENDED.load()(self, system)
+        )
         candidates = None if where is None else self.corpus.where(**where)
         ranking: Ranking = retriever.retrieve(Query("q", query, candidates), k)
         return ranking
@@ -141,7 +143,9 @@ class KnowledgeBase:
         """The same passages with a shuffled graph and shuffled mentions; see `perturb`."""
         graph = self.graph.perturb(shuffle=True, seed=seed)
         mentions = shuffled_mentions(self.mentions, seed)
-        return KnowledgeBase(self.corpus, graph, self.embedder, self.store, mention_table=mentions)
+        return KnowledgeBase(
+            self.corpus, graph, self.embedder, self.store, mention_table=mentions
+        )
 
     @property
     def graph(self) -> KnowledgeGraph:
@@ -163,7 +167,9 @@ class KnowledgeBase:
         }
 
         def build(folder: Path) -> None:
-            graph_io.write_files(KnowledgeGraph.build(source.extract(corpus), corpus), folder)
+            graph_io.write_files(
+                KnowledgeGraph.build(source.extract(corpus), corpus), folder
+            )
 
         entry = self.store.entry("graph", key, build)
         return _announce_empty(KnowledgeGraph.load(entry, corpus), source)
@@ -179,7 +185,9 @@ class KnowledgeBase:
     @cached_property
     def vectors(self) -> Matrix:
         """(n_passages, dim): the contents of every passage, encoded; read-only."""
-        return self._encoded(self.corpus.streamed_contents, {"contents": self.corpus.fingerprint})
+        return self._encoded(
+            self.corpus.streamed_contents, {"contents": self.corpus.fingerprint}
+        )
 
     @property
     def dense(self) -> DenseIndex:
@@ -194,7 +202,9 @@ class KnowledgeBase:
     @property
     def triple_vectors(self) -> DenseIndex:
         """Exact cosine search over the triples as "head relation tail: description"."""
-        return self.cached("triple vectors", lambda: self._over("triples", self.triple_texts()))
+        return self.cached(
+            "triple vectors", lambda: self._over("triples", self.triple_texts())
+        )
 
     def triple_texts(self) -> list[str]:
         """The triples as `triple_vectors` encodes them."""
@@ -204,7 +214,9 @@ class KnowledgeBase:
         texts = []
         rows = zip(*(column.tolist() for column in columns), strict=True)
         for head, relation, tail, number in rows:
-            text = f"{graph.names[head]} {graph.relations[relation]} {graph.names[tail]}"
+            text = (
+                f"{graph.names[head]} {graph.relations[relation]} {graph.names[tail]}"
+            )
             description = graph.triple_descriptions[number]
             texts.append(f"{text}: {description}" if description else text)
         return texts
@@ -225,7 +237,9 @@ class KnowledgeBase:
 
         def built() -> tuple[Lexicon, list[int]]:
             codes = {
-                key: code for key, code in self.graph.code_of.items() if key not in FUNCTION_WORDS
+                key: code
+                for key, code in self.graph.code_of.items()
+                if key not in FUNCTION_WORDS
             }
             return Lexicon(list(codes)), list(codes.values())
 
@@ -236,7 +250,9 @@ class KnowledgeBase:
         """The titles and names in passages, and rare terms of untitled ones, whatever the graph."""
 
         def read() -> MentionTable:
-            def find(folder: Path) -> None:  # slow imports, not needed for a stored table
+            def find(
+                folder: Path,
+            ) -> None:  # slow imports, not needed for a stored table
                 from kg2rag.extraction.mentions.finding import find_mentions
                 from kg2rag.extraction.mentions.terms import needs_terms, with_terms
 
@@ -260,29 +276,42 @@ class KnowledgeBase:
         rules = code_version("text", "knowledge/indexes/trigram.py")
         key = {"corpus": self.corpus.fingerprint, "rules": rules}
         write = partial(TrigramIndex.write, contents=self.corpus.streamed_contents)
-        return self.cached("trigram", lambda: TrigramIndex(self.store.entry("trigram", key, write)))
+        return self.cached(
+            "trigram", lambda: TrigramIndex(self.store.entry("trigram", key, write))
+        )
 
     def lexical(self, settings: LexicalSettings) -> LexicalIndex:
         """BM25 over the passages, one index per setting."""
         return self._lexical(
-            "bm25", {"corpus": self.corpus.fingerprint}, self.corpus.streamed_contents, settings
+            "bm25",
+            {"corpus": self.corpus.fingerprint},
+            self.corpus.streamed_contents,
+            settings,
         )
 
     def entity_names(self, settings: LexicalSettings) -> LexicalIndex:
         """BM25 over the names of the graph's entities."""
         return self._lexical(
-            "bm25-entities", {"graph": self.graph.fingerprint}, self.graph.names, settings
+            "bm25-entities",
+            {"graph": self.graph.fingerprint},
+            self.graph.names,
+            settings,
         )
 
     def _lexical(
-        self, stage: str, source: Mapping[str, str], texts: Sequence[str], settings: LexicalSettings
+        self,
+        stage: str,
+        source: Mapping[str, str],
+        texts: Sequence[str],
+        settings: LexicalSettings,
     ) -> LexicalIndex:
         def opened() -> LexicalIndex:
             rules = code_version("text", "knowledge/indexes/lexical.py")
             key = {**source, "rules": rules, **dataclasses.asdict(settings)}
             build = partial(LexicalIndex.write, contents=texts, settings=settings)
             return LexicalIndex(
-                self.store.entry(stage, key, build, libraries=("bm25s", "pystemmer")), settings
+                self.store.entry(stage, key, build, libraries=("bm25s", "pystemmer")),
+                settings,
             )
 
         return self.cached((stage, settings), opened)
@@ -304,7 +333,10 @@ class KnowledgeBase:
             self.counts.update(("builds", f"built by {module}"))
             self._builders[key] = module
             built = build()
-            self._memory[key] = built, from_graph or self.counts["graph reads"] > n_reads
+            self._memory[key] = (
+                built,
+                from_graph or self.counts["graph reads"] > n_reads,
+            )
         part: Built
         part, reads_graph = self._memory[key]
         self.counts["graph reads"] += reads_graph
@@ -324,7 +356,11 @@ class KnowledgeBase:
     def graph_sizes(self) -> dict[str, int] | None:
         """The numbers of entities and triples of the graph; None if it was never read."""
         graph: KnowledgeGraph | None = vars(self).get("_graph")
-        return None if graph is None else {"entities": graph.n_entities, "triples": graph.n_triples}
+        return (
+            None
+            if graph is None
+            else {"entities": graph.n_entities, "triples": graph.n_triples}
+        )
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -393,7 +429,9 @@ def _described(source: Extractor | KnowledgeGraph, entities: object) -> Extracto
         raise ParameterError(
             "entities are added to triples or a source, not to a KnowledgeGraph, which has its own."
         )
-    return CombinedExtractor((GivenExtraction(Extraction(entities=entities_of(entities))), source))
+    return CombinedExtractor(
+        (GivenExtraction(Extraction(entities=entities_of(entities))), source)
+    )
 
 
 def _source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:

@@ -25,7 +25,11 @@ MAX_REASONING_CHARACTERS = 200
 SUM_TOLERANCE = 1e-6
 """The deviation of the sum of the weights from 1 that is not reported."""
 WEIGHT_DIGITS = 9
-_PROMPT = (files(__package__) / "analyser_prompt.txt").read_text(encoding="utf-8").rstrip("\n")
+_PROMPT = (
+    (files(__package__) / "analyser_prompt.txt")
+    .read_text(encoding="utf-8")
+    .rstrip("\n")
+)
 
 
 Share = Annotated[
@@ -47,7 +51,9 @@ class Weighing(BaseModel):
 
     query_type: Literal["conceptual", "identifier", "relationship", "fuzzy", "mixed"]
     weights: _Weights
-    reasoning: str = Field("", json_schema_extra={"maxLength": MAX_REASONING_CHARACTERS})
+    reasoning: str = Field(
+        "", json_schema_extra={"maxLength": MAX_REASONING_CHARACTERS}
+    )
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,9 @@ class LLMAnalyser:
         names = [name_of(query) for query in queries]
         prompts = [_PROMPT.replace("{query}", quoted(query.text)) for query in queries]
         answers = ask_each(self.model, names, prompts, Weighing, "weighing")
-        return [_analysis(name, answer) for name, answer in zip(names, answers, strict=True)]
+        return [
+            _analysis(name, answer) for name, answer in zip(names, answers, strict=True)
+        ]
 
 
 def _analysis(name: str, answer: Completion[Weighing]) -> QueryAnalysis:
@@ -72,10 +80,10 @@ def _analysis(name: str, answer: Completion[Weighing]) -> QueryAnalysis:
         raise unusable(name, answer, "its weights are all 0")
     reasoning = answer.parsed.reasoning
     if abs(total - 1) > SUM_TOLERANCE:
-        reasoning = (
-            f"{reasoning} (its weights summed to {total:g} and were divided by that)".strip()
-        )
-    weights = {side: round(share / total, WEIGHT_DIGITS) for side, share in shares.items()}
+        reasoning = f"{reasoning} (its weights summed to {total:g} and were divided by that)".strip()
+    weights = {
+        side: round(share / total, WEIGHT_DIGITS) for side, share in shares.items()
+    }
     return QueryAnalysis(answer.parsed.query_type, weights, reasoning)
 
 

@@ -71,7 +71,9 @@ class Batch:
 
     def _send(self, names: Sequence[str]) -> None:
         arrived: list[Outcome] = []
-        with ThreadPoolExecutor(self.concurrency, thread_name_prefix="kg2rag-llm") as pool:
+        with ThreadPoolExecutor(
+            self.concurrency, thread_name_prefix="kg2rag-llm"
+        ) as pool:
             futures = {pool.submit(self.ask, name): name for name in names}
             try:
                 for future in as_completed(futures):
@@ -119,7 +121,9 @@ class Batch:
 
     def _end(self, failure: Failure) -> CompletionError:
         """The error that ends a batch."""
-        answered = sum(not isinstance(outcome, Failure) for outcome in self.outcomes.values())
+        answered = sum(
+            not isinstance(outcome, Failure) for outcome in self.outcomes.values()
+        )
         reason = (
             f"Requests in a row failed alike, so nothing more is sent: {failure.reason}. The {answered} answers that "
             "came are stored; the same call goes on from there"

@@ -109,7 +109,8 @@ class ChatModel:
         if self.spending is not None and self.spending.max_cost is not None:
             # ValueError if the limit cannot be kept.
             most_of(
-                json.dumps(self.request("")).encode(), (self.prompt_price, self.completion_price)
+                json.dumps(self.request("")).encode(),
+                (self.prompt_price, self.completion_price),
             )
 
     @property
@@ -118,7 +119,9 @@ class ChatModel:
         default = LOCAL_CONCURRENCY if is_local(self.base_url) else CONCURRENCY
         return self.concurrency or default
 
-    def complete(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Completion[Any]:
+    def complete(
+        self, prompt: Prompt, schema: type[BaseModel] | None = None
+    ) -> Completion[Any]:
         """The completion of a text (a user message) or of messages; else CompletionError.
 
         Messages have `role` and `content`.
@@ -145,9 +148,14 @@ class ChatModel:
         first ten replies are unusable, `UnusableRepliesWarning` shows three of them before the
         others are sent.
         """
-        schemas = [schema] * len(prompts) if schema is None or isinstance(schema, type) else schema
+        schemas = (
+            [schema] * len(prompts)
+            if schema is None or isinstance(schema, type)
+            else schema
+        )
         requests = [
-            self._request(prompt, form) for prompt, form in zip(prompts, schemas, strict=True)
+            self._request(prompt, form)
+            for prompt, form in zip(prompts, schemas, strict=True)
         ]
         distinct = {request.key: request for request in requests}
         outcomes = self._stored(list(distinct.values()))
@@ -170,10 +178,13 @@ class ChatModel:
         fresh = dict(outcomes)  # an answer counts once, for the first of equal prompts
         keys = [request.key for request in requests]
         return [
-            fresh.pop(key) if key in fresh else replace(outcomes[key], cached=True) for key in keys
+            fresh.pop(key) if key in fresh else replace(outcomes[key], cached=True)
+            for key in keys
         ]
 
-    def stored(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Outcome | None:
+    def stored(
+        self, prompt: Prompt, schema: type[BaseModel] | None = None
+    ) -> Outcome | None:
         """The stored outcome of a prompt, perhaps a `Failure`; None if it was never answered."""
         request = self._request(prompt, schema)
         return self._stored([request]).get(request.key)
@@ -195,16 +206,22 @@ class ChatModel:
             for request in (self._request(prompt, schema) for prompt in prompts)
         }
         stored = self._stored(list(requests.values()))
-        unsent = [request.body for key, request in requests.items() if key not in stored]
+        unsent = [
+            request.body for key, request in requests.items() if key not in stored
+        ]
         answers = list(stored.values())
         planned = _prompt_tokens(unsent), answer_tokens * len(unsent)
         planned_before = (
             _prompt_tokens([requests[key].body for key in stored]),
             answer_tokens * len(stored),
         )
-        return self.call_plan(len(unsent), answers, corrected(planned, planned_before, answers))
+        return self.call_plan(
+            len(unsent), answers, corrected(planned, planned_before, answers)
+        )
 
-    def call_plan(self, calls: int, stored: Collection[Outcome], tokens: Pair) -> CallPlan:
+    def call_plan(
+        self, calls: int, stored: Collection[Outcome], tokens: Pair
+    ) -> CallPlan:
         """The plan of `calls` requests: cost, and duration by the seconds of stored outcomes."""
         times = [outcome.seconds for outcome in stored if outcome.seconds is not None]
         seconds = None
@@ -254,7 +271,11 @@ class ChatModel:
 
     def request(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Body:
         """The request body: everything that the answer depends on, except the endpoint."""
-        body: Body = {"model": self.model, "messages": messages_of(prompt), **self._sampling()}
+        body: Body = {
+            "model": self.model,
+            "messages": messages_of(prompt),
+            **self._sampling(),
+        }
         if schema is not None:
             wanted = {"name": schema.__name__, "schema": schema.model_json_schema()}
             body["response_format"] = {"type": "json_schema", "json_schema": wanted}
@@ -273,7 +294,10 @@ class ChatModel:
         }
         if not self.again:
             return sampling
-        again = {"temperature": RETRY_TEMPERATURE, "seed": sampling.get("seed", 0) + self.again}
+        again = {
+            "temperature": RETRY_TEMPERATURE,
+            "seed": sampling.get("seed", 0) + self.again,
+        }
         again["max_tokens"] = 2 * sampling.get("max_tokens", 0)
         return {name: max(value, again[name]) for name, value in sampling.items()}
 
@@ -289,9 +313,13 @@ class ChatModel:
         outcomes: dict[str, Outcome] = {}
         for request in requests:
             for key in (request.cut_key, request.key):
-                reply = Reply.model_validate_json(values[key]) if key in values else None
+                reply = (
+                    Reply.model_validate_json(values[key]) if key in values else None
+                )
                 if reply is not None and reply.is_valid(token_limit(request.body)):
-                    outcomes[request.key] = read_reply(reply, request.schema, cached=True)
+                    outcomes[request.key] = read_reply(
+                        reply, request.schema, cached=True
+                    )
         return outcomes
 
     @property
@@ -303,11 +331,19 @@ class ChatModel:
         endpoint = Endpoint(
             self.base_url, self.api_key_env, timeout=self.timeout, retries=self.retries
         )
-        weakref.finalize(self, endpoint.close)  # kept-alive connections end with the model
-        return Connection(endpoint, self.spending, (self.prompt_price, self.completion_price))
+        weakref.finalize(
+            self, endpoint.close
+        )  # kept-alive connections end with the model
+        return Connection(
+            endpoint, self.spending, (self.prompt_price, self.completion_price)
+        )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_connection"}
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if name != "_connection"
+        }
 
 
 class _Request(NamedTuple):
@@ -325,7 +361,9 @@ def request_key(body: Body, again: int = 0, *, cut_at: int | None = None) -> str
     Only the key of a cut answer includes the token limit: a complete answer is valid under others.
     """
     content: dict[str, Any] = {
-        "body": {name: value for name, value in body.items() if name not in TOKEN_LIMITS}
+        "body": {
+            name: value for name, value in body.items() if name not in TOKEN_LIMITS
+        }
     }
     if again:
         content["again"] = again
@@ -338,7 +376,9 @@ def request_key(body: Body, again: int = 0, *, cut_at: int | None = None) -> str
 def _prompt_tokens(bodies: Sequence[Body]) -> int:
     """The approximate number of tokens in the prompts of some requests."""
     texts = [message["content"] for body in bodies for message in body["messages"]]
-    return sum(EncoderTokens().count(texts)) + TEMPLATE_TOKENS * (len(texts) + len(bodies))
+    return sum(EncoderTokens().count(texts)) + TEMPLATE_TOKENS * (
+        len(texts) + len(bodies)
+    )
 
 
 def corrected(
@@ -363,8 +403,12 @@ def messages_of(prompt: Prompt) -> list[dict[str, str]]:
         messages = [{"role": "user", "content": prompt}]
     else:
         messages = [dict(message) for message in prompt]
-    if not messages or any(not {"role", "content"} <= message.keys() for message in messages):
-        raise ValueError("A prompt is a text, or at least one message with 'role' and 'content'.")
+    if not messages or any(
+        not {"role", "content"} <= message.keys() for message in messages
+    ):
+        raise ValueError(
+            "A prompt is a text, or at least one message with 'role' and 'content'."
+        )
     for message in messages:
         text = message["content"]
         try:
@@ -416,17 +460,26 @@ def ask_each(
     outcomes = model.complete_many(prompts, schema, progress=progress)
     for name, outcome in zip(names, outcomes, strict=True):
         if isinstance(outcome, Failure):
-            raise UnansweredQueryError(replace(outcome, reason=f"{name}: {outcome.reason}"))
+            raise UnansweredQueryError(
+                replace(outcome, reason=f"{name}: {outcome.reason}")
+            )
         completions.append(outcome)
     return completions
 
 
-def unusable(name: str, completion: Completion[Any], cause: str) -> UnansweredQueryError:
+def unusable(
+    name: str, completion: Completion[Any], cause: str
+) -> UnansweredQueryError:
     """The error for an answer that fits its schema but cannot be used."""
     reason = f"{name}: {cause}; the model wrote {completion.text[:200]!r}"
     counts = (completion.prompt_tokens, completion.completion_tokens)
     failure = Failure(
-        "output", reason, completion.attempts, *counts, cached=completion.cached, cause=cause
+        "output",
+        reason,
+        completion.attempts,
+        *counts,
+        cached=completion.cached,
+        cause=cause,
     )
     return UnansweredQueryError(failure)
 

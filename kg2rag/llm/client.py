@@ -57,7 +57,9 @@ class Spending:
         """Count a request at the most that it can cost; SpendingLimitError if that could go beyond a limit."""
         with self._lock:
             if self.max_calls is not None and self.calls >= self.max_calls:
-                raise SpendingLimitError(f"the limit of {self.max_calls:,} calls is reached")
+                raise SpendingLimitError(
+                    f"the limit of {self.max_calls:,} calls is reached"
+                )
             if self.max_cost is not None and self.cost + most > self.max_cost:
                 raise SpendingLimitError(
                     f"a call of up to {most:.6g} could go beyond the cost limit of {self.max_cost:g}: "
@@ -98,7 +100,9 @@ class _ChatExchange(Exchange[Answer]):
         limit = token_limit(body)
         max_bytes = MAX_REPLY_BYTES
         if limit is not None:
-            max_bytes = min(max_bytes, BASE_BYTES + BYTES_PER_TOKEN * limit * body.get("n", 1))
+            max_bytes = min(
+                max_bytes, BASE_BYTES + BYTES_PER_TOKEN * limit * body.get("n", 1)
+            )
         super().__init__(read_answer, max_bytes)
         self.spending, self.prices = spending or Spending(), prices
         self.most = 0.0
@@ -130,7 +134,9 @@ _DIALECTS: dict[tuple[str, str], Dialect] = {}
 class Connection:
     """A client of one model; `spending` is asked before each request, retries included."""
 
-    def __init__(self, endpoint: Endpoint, spending: Spending | None, prices: Prices) -> None:
+    def __init__(
+        self, endpoint: Endpoint, spending: Spending | None, prices: Prices
+    ) -> None:
         self.endpoint, self.spending, self.prices = endpoint, spending, prices
 
     def ask(self, body: Body) -> Reply:
@@ -158,7 +164,9 @@ class Connection:
                 dialect = changed
             else:
                 _remember(name, former, dialect)
-                return reply.model_copy(update={"attempts": attempts + exchange.attempts})
+                return reply.model_copy(
+                    update={"attempts": attempts + exchange.attempts}
+                )
         if dialect.has_guessed:
             _DIALECTS[name] = replace(former, has_guessed=True)
         assert failure is not None
@@ -186,7 +194,9 @@ def _remember(name: tuple[str, str], former: Dialect, dialect: Dialect) -> None:
     if replace(former, is_proved=True, has_guessed=proved.has_guessed) != proved:
         address, model = name
         warnings.warn(
-            f"{model} at {address}: {dialect.described()}.", AdaptedRequestWarning, stacklevel=2
+            f"{model} at {address}: {dialect.described()}.",
+            AdaptedRequestWarning,
+            stacklevel=2,
         )
     _DIALECTS[name] = proved
 

@@ -80,15 +80,23 @@ def joined_events(stream: str) -> dict[str, Any]:
         raise ValueError("the stream holds an error, or was cut off")
     if not finish_reason:
         raise InterruptedStreamError
-    message = {"content": _joined(events, "content"), "refusal": _joined(events, "refusal") or None}
+    message = {
+        "content": _joined(events, "content"),
+        "refusal": _joined(events, "refusal") or None,
+    }
     usage = _last(events, "usage") or {}
-    return {"choices": [{"message": message, "finish_reason": finish_reason}], "usage": usage}
+    return {
+        "choices": [{"message": message, "finish_reason": finish_reason}],
+        "usage": usage,
+    }
 
 
 def _events_in(stream: str) -> tuple[list[_Event], bool]:
     """The events of a stream, and whether it has its end mark."""
     lines = re.split(r"\r\n|\n|\r", stream)
-    parts = [line.removeprefix("data:").strip() for line in lines if line.startswith("data:")]
+    parts = [
+        line.removeprefix("data:").strip() for line in lines if line.startswith("data:")
+    ]
     return [
         _Event.model_validate_json(part) for part in parts if part != END_MARK
     ], END_MARK in parts
@@ -101,4 +109,7 @@ def _joined(events: list[_Event], name: str) -> str:
 
 def _last(events: list[_Event], name: str) -> Any:
     """The last value that a field has in an event; None if it has none."""
-    return next((getattr(event, name) for event in reversed(events) if getattr(event, name)), None)
+    return next(
+        (getattr(event, name) for event in reversed(events) if getattr(event, name)),
+        None,
+    )

@@ -24,10 +24,12 @@ TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 _OPTIONAL = ("temperature", "seed", "stream_options")
 """What is left out of a request where an endpoint refuses it by name."""
 _FORMAT_WORDS = re.compile(
-    r"response_format|json_schema|json_object|json mode|grammar|guided|schema", re.IGNORECASE
+    r"response_format|json_schema|json_object|json mode|grammar|guided|schema",
+    re.IGNORECASE,
 )
 _SYSTEM_WORDS = re.compile(
-    r"system role|system message|roles must alternate|only user and assistant", re.IGNORECASE
+    r"system role|system message|roles must alternate|only user and assistant",
+    re.IGNORECASE,
 )
 
 
@@ -61,7 +63,9 @@ class Dialect:
             sent["max_completion_tokens"] = sent.pop("max_tokens")
         if self.merges_system:
             sent["messages"] = without_system(sent["messages"])
-        return {name: value for name, value in sent.items() if name not in self.left_out}
+        return {
+            name: value for name, value in sent.items() if name not in self.left_out
+        }
 
     def changed(self, error: EndpointError, sent: Body) -> Dialect | None:
         """The dialect to try after a refusal; None if there is no other."""
@@ -131,11 +135,15 @@ def in_form(body: Body, form: str) -> Body:
         if form == "json_object with schema":
             body["response_format"]["schema"] = schema
     if form == "prompt":
-        return {name: value for name, value in body.items() if name != "response_format"}
+        return {
+            name: value for name, value in body.items() if name != "response_format"
+        }
     return body
 
 
-def with_schema(messages: list[dict[str, str]], schema: dict[str, Any]) -> list[dict[str, str]]:
+def with_schema(
+    messages: list[dict[str, str]], schema: dict[str, Any]
+) -> list[dict[str, str]]:
     """The messages with a schema at the end of the last one; two messages of the user in a row are often refused."""
     fit = f"Answer with one JSON object and nothing else. It must fit this JSON schema: {json.dumps(schema)}"
     *earlier, last = messages
@@ -149,4 +157,7 @@ def without_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:
     if not others or others[0]["role"] != "user":
         others.insert(0, {"role": "user", "content": ""})
     first, *rest = others
-    return [{**first, "content": "\n\n".join(filter(None, [*system, first["content"]]))}, *rest]
+    return [
+        {**first, "content": "\n\n".join(filter(None, [*system, first["content"]]))},
+        *rest,
+    ]

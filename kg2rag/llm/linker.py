@@ -24,7 +24,9 @@ from kg2rag.retrievers.linking.linkers import Link
 from kg2rag.text.normalisation import Lexicon, entity_key, normalise
 from kg2rag.types import Count, Query, Threshold, component
 
-_PROMPT = (files(__package__) / "linker_prompt.txt").read_text(encoding="utf-8").rstrip("\n")
+_PROMPT = (
+    (files(__package__) / "linker_prompt.txt").read_text(encoding="utf-8").rstrip("\n")
+)
 MAX_NAME_CHARACTERS = 100
 NAME_FIELD = '"name", its usual full name'
 
@@ -58,7 +60,9 @@ class LLMLinker:
         or of another form.
         """
         graph = self.kb.graph
-        sent = [query for query in queries if normalise(query.text) and graph.n_entities]
+        sent = [
+            query for query in queries if normalise(query.text) and graph.n_entities
+        ]
         names_of = dict(zip(sent, self._named(sent), strict=True))
         unknown = [
             (name, query)
@@ -68,15 +72,15 @@ class LLMLinker:
         ]
         if unknown:
             name, query = unknown[0]
-            message = (
-                f"The model named {len(unknown)} entities that the graph lacks, which are not used"
-            )
+            message = f"The model named {len(unknown)} entities that the graph lacks, which are not used"
             warnings.warn(
                 f"{message} (first: {name!r}, of {name_of(query)}).",
                 UnknownNameWarning,
                 stacklevel=2,
             )
-        links = {query.text: self._links(query, names) for query, names in names_of.items()}
+        links = {
+            query.text: self._links(query, names) for query, names in names_of.items()
+        }
         return [links.get(query.text, []) for query in queries]
 
     def _named(self, queries: Sequence[Query]) -> list[list[str]]:
@@ -133,7 +137,10 @@ def _names_of_types(entities: Sequence[Any], types: Sequence[str]) -> list[str]:
 def _schema(types: Sequence[str], limit: int) -> type[BaseModel]:
     """The form of an answer; its schema allows `types` only, but other types are read, too."""
     name = Annotated[
-        str, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS})
+        str,
+        WithJsonSchema(
+            {"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS}
+        ),
     ]
     fields: dict[str, Any] = {"name": (name, ...)}
     if types:
@@ -160,4 +167,6 @@ def named(
 ) -> LLMLinker:
     """The linker of "MODEL@BASE_URL", whose answers the knowledge base's store keeps."""
     options = (max_tokens, concurrency, timeout, structured, body)
-    return LLMLinker(kb, chat_model(model, kb.store, *options), limit=limit, confidence=confidence)
+    return LLMLinker(
+        kb, chat_model(model, kb.store, *options), limit=limit, confidence=confidence
+    )

@@ -72,13 +72,17 @@ class Chain(NamedTuple):
     bridges: tuple[str, ...]
 
 
-def chains(kb: KnowledgeBase, limit: int = 50, hops: int = 2, seed: int = 0) -> list[Chain]:
+def chains(
+    kb: KnowledgeBase, limit: int = 50, hops: int = 2, seed: int = 0
+) -> list[Chain]:
     """At most `limit` random chains of `hops` passages with different bridges.
 
     The passages are of different documents, or far apart in one.
     """
     if limit < 1 or hops < 2:
-        raise ValueError(f"limit must be at least 1 and hops at least 2, not {limit} and {hops}.")
+        raise ValueError(
+            f"limit must be at least 1 and hops at least 2, not {limit} and {hops}."
+        )
     walk = _ChainWalk(kb, np.random.default_rng(seed))
     chain_of: dict[tuple[int, ...], Chain] = {}
     for entity in walk.rng.permutation(np.flatnonzero(walk.is_bridge)).tolist():
@@ -110,9 +114,13 @@ class _ChainWalk:
                 return None
             rows.append(self._draw(passages))
             if len(rows) == hops:
-                return Chain(tuple(rows), tuple(self.graph.names[bridge] for bridge in bridges))
+                return Chain(
+                    tuple(rows), tuple(self.graph.names[bridge] for bridge in bridges)
+                )
             nodes = self.graph.mentioned.of(rows[-1])[0].tolist()
-            onwards = [node for node in nodes if self.is_bridge[node] and node not in bridges]
+            onwards = [
+                node for node in nodes if self.is_bridge[node] and node not in bridges
+            ]
             if not onwards:
                 return None
             bridges.append(self._draw(onwards))
@@ -123,7 +131,9 @@ class _ChainWalk:
     def _not_near(self, passages: IntArray, rows: Sequence[int]) -> IntArray:
         """The passages of other documents, or far from `rows` in the same document."""
         is_same = self.document[passages, None] == self.document[rows]
-        is_near = abs(self.position[passages, None] - self.position[rows]) < MIN_DISTANCE
+        is_near = (
+            abs(self.position[passages, None] - self.position[rows]) < MIN_DISTANCE
+        )
         free: IntArray = passages[~(is_same & is_near).any(axis=1)]
         return free
 
@@ -132,7 +142,12 @@ class _ChainWalk:
 
 
 def plan_questions(
-    kb: KnowledgeBase, model: ChatModel, *, limit: int = 50, hops: int = 2, seed: int = 0
+    kb: KnowledgeBase,
+    model: ChatModel,
+    *,
+    limit: int = 50,
+    hops: int = 2,
+    seed: int = 0,
 ) -> str:
     """The estimated calls, tokens, time and cost of `questions_from`, as text."""
     paths = chains(kb, limit, hops, seed)
@@ -141,7 +156,9 @@ def plan_questions(
     for number, (chain, prompt) in enumerate(zip(paths, prompts, strict=True)):
         written = model.stored(prompt, Written)
         if written is None:
-            checks += _checking_prompts(kb.corpus, chain, f"{UNWRITTEN_QUESTION}{number}")
+            checks += _checking_prompts(
+                kb.corpus, chain, f"{UNWRITTEN_QUESTION}{number}"
+            )
         elif isinstance(written, Completion) and not _fault_of_question(written.parsed):
             checks += _checking_prompts(kb.corpus, chain, written.parsed.question)
     writing = model.plan(prompts, Written, answer_tokens=ANSWER_TOKENS)
@@ -192,7 +209,9 @@ def questions_from(
             dropped[fault] += 1
         else:
             rows.append(_row(f"w{len(rows) + 1}", kb.corpus, chain, draft, model.model))
-    failures = [outcome for outcome in [*outcomes, *checks] if isinstance(outcome, Failure)]
+    failures = [
+        outcome for outcome in [*outcomes, *checks] if isinstance(outcome, Failure)
+    ]
     return WrittenQuestions(
         kb.corpus, rows, dict(dropped), failures, model.usage([*outcomes, *checks])
     )
@@ -214,7 +233,9 @@ def _drafts(
     return drafts
 
 
-def _row(id_: str, corpus: Corpus, chain: Chain, draft: Written, model: str) -> dict[str, Any]:
+def _row(
+    id_: str, corpus: Corpus, chain: Chain, draft: Written, model: str
+) -> dict[str, Any]:
     """The record of a question in a test set."""
     return {
         "id": id_,
@@ -235,7 +256,8 @@ def _passage_list(corpus: Corpus, rows: Sequence[int]) -> str:
 
 def _writing_prompt(corpus: Corpus, chain: Chain) -> str:
     return WRITE.format(
-        bridges=", ".join(map(quoted, chain.bridges)), passages=_passage_list(corpus, chain.rows)
+        bridges=", ".join(map(quoted, chain.bridges)),
+        passages=_passage_list(corpus, chain.rows),
     )
 
 
@@ -260,7 +282,9 @@ def _fault_of_question(written: Written) -> str:
 
 def _fault_of_answers(draft: Written, outcomes: Sequence[Outcome]) -> str:
     """The fault of a question by the answers from all passages and from single ones, or ""."""
-    answers = [outcome.parsed.answer for outcome in outcomes if isinstance(outcome, Completion)]
+    answers = [
+        outcome.parsed.answer for outcome in outcomes if isinstance(outcome, Completion)
+    ]
     if len(answers) < len(outcomes):
         return "a check failed"
     if not _agree(answers[0], draft.answer):

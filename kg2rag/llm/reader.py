@@ -35,9 +35,15 @@ class ReaderPrompt:
     answer_tokens: int = 10
 
     def __post_init__(self) -> None:
-        fields = {name for _, name, _, _ in Formatter().parse(self.template) if name is not None}
+        fields = {
+            name
+            for _, name, _, _ in Formatter().parse(self.template)
+            if name is not None
+        }
         if fields != _FIELDS:
-            placeholders = ", ".join(f"{{{name}}}" for name in sorted(fields)) or "neither"
+            placeholders = (
+                ", ".join(f"{{{name}}}" for name in sorted(fields)) or "neither"
+            )
             raise ValueError(
                 f"A prompt has the fields {{question}} and {{context}}, no other; this one has {placeholders}."
             )
@@ -70,13 +76,19 @@ class Answers:
     @property
     def texts(self) -> dict[str, str]:
         """The answers, without the failed questions."""
-        return {id_: outcome for id_, outcome in self.outcomes.items() if isinstance(outcome, str)}
+        return {
+            id_: outcome
+            for id_, outcome in self.outcomes.items()
+            if isinstance(outcome, str)
+        }
 
     @property
     def failed(self) -> dict[str, Failure]:
         """The failures of the questions without an answer."""
         return {
-            id_: outcome for id_, outcome in self.outcomes.items() if isinstance(outcome, Failure)
+            id_: outcome
+            for id_, outcome in self.outcomes.items()
+            if isinstance(outcome, Failure)
         }
 
 
@@ -104,7 +116,9 @@ class Reader:
             for outcome in self.model.complete_many(prompts, progress="reading")
         ]
         answers = {
-            question.id: outcome if isinstance(outcome, Failure) else self._answer(outcome.text)
+            question.id: outcome
+            if isinstance(outcome, Failure)
+            else self._answer(outcome.text)
             for question, outcome in zip(questions, outcomes, strict=True)
         }
         return Answers(answers, self.model.usage(outcomes), repr(self))
@@ -115,7 +129,9 @@ class Reader:
             self._prompts(questions, contexts), answer_tokens=self.prompt.answer_tokens
         )
 
-    def _prompts(self, questions: Sequence[Query], contexts: Sequence[str]) -> list[str]:
+    def _prompts(
+        self, questions: Sequence[Query], contexts: Sequence[str]
+    ) -> list[str]:
         ids = {question.id for question in questions}
         if len(contexts) != len(questions) or len(ids) < len(questions):
             raise ValueError(
@@ -124,7 +140,9 @@ class Reader:
         pairs = zip(questions, contexts, strict=True)
         return [self.prompt.fill(question.text, context) for question, context in pairs]
 
-    def _checked(self, outcome: Completion[None] | Failure) -> Completion[None] | Failure:
+    def _checked(
+        self, outcome: Completion[None] | Failure
+    ) -> Completion[None] | Failure:
         """An outcome, or the failure of a completion without an answer."""
         if isinstance(outcome, Failure) or self._answer(outcome.text):
             return outcome

@@ -144,7 +144,9 @@ class Reply(BaseModel):
         )
 
 
-def read_reply(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) -> Outcome:
+def read_reply(
+    reply: Reply, schema: type[BaseModel] | None, *, cached: bool
+) -> Outcome:
     """The outcome of a reply: a completion, or a failure to give the requested form."""
     text = without_reasoning(reply.text)
     counts = (reply.prompt_tokens, reply.completion_tokens)
@@ -159,10 +161,21 @@ def read_reply(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) ->
         reason = cut_reason(reply.max_tokens)
     if reason:
         return Failure(
-            "output", reason, reply.attempts, *counts, cached=cached, seconds=reply.seconds
+            "output",
+            reason,
+            reply.attempts,
+            *counts,
+            cached=cached,
+            seconds=reply.seconds,
         )
     return Completion(
-        text, parsed, *counts, cached, reply.attempts, cut=reply.is_cut, seconds=reply.seconds
+        text,
+        parsed,
+        *counts,
+        cached,
+        reply.attempts,
+        cut=reply.is_cut,
+        seconds=reply.seconds,
     )
 
 
@@ -195,11 +208,16 @@ def parsed_reply(text: str, schema: type[BaseModel], *, cut: bool) -> BaseModel:
     try:
         return schema.model_validate_json(json.dumps(value))
     except ValidationError as error:
-        faults = error.errors(include_input=False, include_url=False, include_context=False)[:3]
+        faults = error.errors(
+            include_input=False, include_url=False, include_context=False
+        )[:3]
         told = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'all'}: {fault['msg']}" for fault in faults
+            f"{'.'.join(map(str, fault['loc'])) or 'all'}: {fault['msg']}"
+            for fault in faults
         )
-        raise ValueError(f"the output does not fit {schema.__name__} ({told})") from None
+        raise ValueError(
+            f"the output does not fit {schema.__name__} ({told})"
+        ) from None
 
 
 def whole_items(text: str, schema: type[BaseModel]) -> Any:
@@ -218,7 +236,9 @@ def whole_items(text: str, schema: type[BaseModel]) -> Any:
         }
         value = value | lists if any(lists.values()) else None
     if not value:
-        raise ValueError("it was cut off at its limit of tokens before its first whole item")
+        raise ValueError(
+            "it was cut off at its limit of tokens before its first whole item"
+        )
     return value
 
 
@@ -234,7 +254,8 @@ def _whole_part(text: str) -> tuple[str, str]:
     An item is a string, a list or an object.
     """
     start = end = min(
-        (text.index(bracket) for bracket in _CLOSING if bracket in text), default=len(text)
+        (text.index(bracket) for bracket in _CLOSING if bracket in text),
+        default=len(text),
     )
     closing = closing_at_end = ""
     for part in _STRING_OR_BRACKET.finditer(text, start):
@@ -270,7 +291,12 @@ def json_in(text: str) -> Any:
             return json.loads(text)
         except ValueError:
             unclosed = text.count("{") - text.count("}")
-            within = unclosed == 1 and text.rstrip("` \n,")[-1:] not in ('"', "'", "]", "}")
+            within = unclosed == 1 and text.rstrip("` \n,")[-1:] not in (
+                '"',
+                "'",
+                "]",
+                "}",
+            )
             if text.count("[") > text.count("]") or unclosed > 1 or within:
                 raise ValueError("its JSON is cut off") from None
             import json_repair
@@ -317,7 +343,11 @@ class Usage:
 
     def __str__(self) -> str:
         tokens = _in_words((self.prompt_tokens, self.completion_tokens))
-        cost = "" if self.cost is None else f", cost {self.cost:.4f} ({self.new_cost:.4f} new)"
+        cost = (
+            ""
+            if self.cost is None
+            else f", cost {self.cost:.4f} ({self.new_cost:.4f} new)"
+        )
         return f"{self.calls} calls ({self.cached} cached, {self.failed} failed), {tokens}{cost}"
 
 
@@ -383,7 +413,11 @@ class CallPlan:
 
     def __str__(self) -> str:
         tokens = _in_words((self.prompt_tokens, self.completion_tokens))
-        cost = "unknown (no prices given)" if self.cost is None else f"about {self.cost:.2f}"
+        cost = (
+            "unknown (no prices given)"
+            if self.cost is None
+            else f"about {self.cost:.2f}"
+        )
         calls = f"{self.calls:,} call{'' if self.calls == 1 else 's'}"
         return f"{calls}, about {tokens}, {duration(self.seconds)}, cost {cost}; {self.stored:,} answers are stored"
 

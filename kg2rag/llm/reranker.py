@@ -30,7 +30,11 @@ from kg2rag.text.normalisation import normalise
 from kg2rag.types import FloatArray, IntArray, at_least, component
 
 MAX_WORDS = 300  # the maximum of a text in the prompt
-_PROMPT = (files(__package__) / "reranker_prompt.txt").read_text(encoding="utf-8").rstrip("\n")
+_PROMPT = (
+    (files(__package__) / "reranker_prompt.txt")
+    .read_text(encoding="utf-8")
+    .rstrip("\n")
+)
 
 
 class Order(BaseModel):
@@ -92,7 +96,10 @@ class LLMReranker(ChainedReranker):
         return [slice(start, min(start + self.window, len(pairs))) for start in starts]
 
     def _reorder(
-        self, lists: Sequence[Pairs], orders: Sequence[IntArray], window_of: Mapping[int, slice]
+        self,
+        lists: Sequence[Pairs],
+        orders: Sequence[IntArray],
+        window_of: Mapping[int, slice],
     ) -> None:
         """Order a window of each list (by its number) by the model's answer."""
         names = [f"query {lists[number][0][0][:80]!r}" for number in window_of]
@@ -103,7 +110,9 @@ class LLMReranker(ChainedReranker):
         prompts = [_prompt(pairs) for pairs in compared]
         forms = [order_of(len(pairs)) for pairs in compared]
         answers = ask_each(self.model, names, prompts, forms, "reranking")
-        for (number, window), name, answer in zip(window_of.items(), names, answers, strict=True):
+        for (number, window), name, answer in zip(
+            window_of.items(), names, answers, strict=True
+        ):
             try:
                 places = read_order(answer.parsed.order, window.stop - window.start)
             except ValueError as error:
@@ -113,7 +122,9 @@ class LLMReranker(ChainedReranker):
 
 def _prompt(pairs: Pairs) -> str:
     texts = [" ".join(text.split()[:MAX_WORDS]) for _, text in pairs]
-    lines = "\n".join(f"[{number}] {text}" for number, text in enumerate(texts, start=1))
+    lines = "\n".join(
+        f"[{number}] {text}" for number, text in enumerate(texts, start=1)
+    )
     return _PROMPT.format(query=quoted(pairs[0][0]), passages=lines, n=len(pairs))
 
 

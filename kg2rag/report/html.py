@@ -43,13 +43,21 @@ def document(title: str, body: Markup, data: Mapping[str, str] | None = None) ->
     style = source("fragment.css") + EXPLANATION + source("page.css")
     scripts = []
     for name, text in (data or {}).items():
-        scripts.append((name.removesuffix(".js"), text.translate(_UNSAFE), source(name)))
+        scripts.append(
+            (name.removesuffix(".js"), text.translate(_UNSAFE), source(name))
+        )
     allowed = " ".join(_hash(script) for _, _, script in scripts) or "'none'"
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {allowed}; base-uri 'none'; "
         "form-action 'none'"
     )
-    content = {"title": title, "body": body, "policy": policy, "style": style, "scripts": scripts}
+    content = {
+        "title": title,
+        "body": body,
+        "policy": policy,
+        "style": style,
+        "scripts": scripts,
+    }
     return str(render("page.html.j2", **content))
 
 
@@ -100,7 +108,9 @@ def source(name: str) -> str:
     """The text of a style sheet or script of this room."""
     from importlib.resources import files
 
-    return files("kg2rag.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return (
+        files("kg2rag.report").joinpath("templates", name).read_text(encoding="utf-8")
+    )
 
 
 def _hash(text: str) -> str:

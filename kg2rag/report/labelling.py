@@ -86,7 +86,10 @@ class Labelling(HtmlPage):
         if self.corpus is None:
             return dict.fromkeys(ids, ("", ""))
         passages = [self.corpus[self.corpus.row(passage_id)] for passage_id in ids]
-        return {passage.id: (passage.title, passage.text[:MAX_CHARACTERS]) for passage in passages}
+        return {
+            passage.id: (passage.title, passage.text[:MAX_CHARACTERS])
+            for passage in passages
+        }
 
     def data(self) -> str:
         """The input of the page's script, as JSON."""
@@ -129,8 +132,15 @@ class Labelling(HtmlPage):
         folders : searched for it; the working folder and ~/Downloads by default. FileNotFoundError:
         it is in none.
         """
-        places = [Path(folder) for folder in folders] or [Path(), Path.home() / "Downloads"]
-        files = [file for place in places for file in place.glob(f"questions-{self.key}*.jsonl")]
+        places = [Path(folder) for folder in folders] or [
+            Path(),
+            Path.home() / "Downloads",
+        ]
+        files = [
+            file
+            for place in places
+            for file in place.glob(f"questions-{self.key}*.jsonl")
+        ]
         if not files:
             searched = " or ".join(map(str, places))
             raise FileNotFoundError(

@@ -37,7 +37,10 @@ _LATEX = str.maketrans(
 def markdown(sheet: ScoreSheet) -> str:
     """A pipe table and its notes; what Markdown would read as markup is escaped."""
     header = ["system", *sheet.metrics, "ms/query"]
-    lines = [f"| {' | '.join(map(plain, header))} |", f"|---|{'---:|' * (len(header) - 1)}"]
+    lines = [
+        f"| {' | '.join(map(plain, header))} |",
+        f"|---|{'---:|' * (len(header) - 1)}",
+    ]
     for row in rows(sheet):
         cells = [plain(row.label), *map(_markdown_cell, row.cells), row.ms]
         lines.append(f"| {' | '.join(cells)} |")
@@ -54,7 +57,9 @@ def _markdown_cell(cell: Cell) -> str:
 
 def latex(sheet: ScoreSheet) -> str:
     """A booktabs table with a caption, and the notes as comments below it."""
-    header = " & ".join(escape_latex(name) for name in ("system", *sheet.metrics, "ms/query"))
+    header = " & ".join(
+        escape_latex(name) for name in ("system", *sheet.metrics, "ms/query")
+    )
     lines = [
         r"\begin{table}",
         r"\centering",
@@ -104,7 +109,9 @@ def pipe_table(
 
 def plain(text: str) -> str:
     """A text on one line, in which Markdown reads no markup."""
-    return "".join(f"\\{char}" if char in "\\`*_|<>[]" else char for char in _one_line(text))
+    return "".join(
+        f"\\{char}" if char in "\\`*_|<>[]" else char for char in _one_line(text)
+    )
 
 
 def _one_line(text: str) -> str:

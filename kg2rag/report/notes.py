@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kg2rag.report.score_sheet import LARGER, LEVEL, MACRO, TUNED, ScoreSheet, questions_text
+from kg2rag.report.score_sheet import (
+    LARGER,
+    LEVEL,
+    MACRO,
+    TUNED,
+    ScoreSheet,
+    questions_text,
+)
 from kg2rag.text.cells import excerpt
 
 
@@ -14,7 +21,11 @@ def notes(sheet: ScoreSheet) -> list[str]:
     how_to_read = " ".join(["Means in per cent with 95 % intervals.", *_signs(sheet)])
     about_data = [*_data_notes(sheet.config), _detectable_note(sheet)]
     about_runs = [*sheet.reader_notes, *_run_notes(sheet)]
-    return [note for note in (how_to_read, *about_data, *about_runs, *_system_notes(sheet)) if note]
+    return [
+        note
+        for note in (how_to_read, *about_data, *about_runs, *_system_notes(sheet))
+        if note
+    ]
 
 
 def _system_notes(sheet: ScoreSheet) -> Iterator[str]:
@@ -55,7 +66,9 @@ def _vectors_note(config: Mapping[str, Any]) -> str:
         encoder = kb["encoder"]
         if "dtype" in encoder:
             text = f"{encoder['model'].split('/')[-1]}, {encoder['dtype']} on {encoder['device']}"
-        elif "fingerprint" in encoder:  # it was asked for vectors, and does not describe itself
+        elif (
+            "fingerprint" in encoder
+        ):  # it was asked for vectors, and does not describe itself
             text = excerpt(str(encoder["encoder"]))
         else:
             continue
@@ -65,13 +78,17 @@ def _vectors_note(config: Mapping[str, Any]) -> str:
     texts = list(systems_of)
     if len(texts) > 1:
         names = [", ".join(dict.fromkeys(systems)) for systems in systems_of.values()]
-        texts = [f"{text} ({systems})" for text, systems in zip(texts, names, strict=True)]
+        texts = [
+            f"{text} ({systems})" for text, systems in zip(texts, names, strict=True)
+        ]
     return f"Vectors: {'; '.join(texts)}."
 
 
 def _run_notes(sheet: ScoreSheet) -> Iterator[str]:
     """Notes on systems with several seeds, runs read from the store, and runs not kept."""
-    seeds = [f"{name} ({len(runs)})" for name, runs in sheet.config.get("seeds", {}).items()]
+    seeds = [
+        f"{name} ({len(runs)})" for name, runs in sheet.config.get("seeds", {}).items()
+    ]
     if seeds:
         yield (
             f"Systems with several seeds: {', '.join(seeds)}. The score of a question is its mean "
@@ -81,7 +98,9 @@ def _run_notes(sheet: ScoreSheet) -> Iterator[str]:
     systems_of: dict[str, list[str]] = {}
     for name, when in sheet.stored.items():
         systems_of.setdefault(when[:16].replace("T", " "), []).append(name)
-    runs = [f"{', '.join(names)} (computed {when})" for when, names in systems_of.items()]
+    runs = [
+        f"{', '.join(names)} (computed {when})" for when, names in systems_of.items()
+    ]
     if runs:
         yield f"Read from the store: {'; '.join(runs)}. fresh=True or --fresh computes them again."
     not_cached = sheet.config.get("not_cached", {})
@@ -134,11 +153,15 @@ def _detectable_note(sheet: ScoreSheet) -> str:
     """The minimum detectable differences by metric, each the median over the systems."""
     tested = sheet.scores.dropna(subset=["p_holm"])
     least = tested.groupby("metric", sort=False)["detectable"].median()
-    if least.empty or sheet.config.get("sets"):  # of several sets it is known for each of them only
+    if least.empty or sheet.config.get(
+        "sets"
+    ):  # of several sets it is known for each of them only
         return ""
     questions = questions_text(int(tested[["wins", "ties", "losses"]].iloc[0].sum()))
     if least.isna().all():
-        no_difference = f"no difference from {sheet.baseline}, however large, in any metric"
+        no_difference = (
+            f"no difference from {sheet.baseline}, however large, in any metric"
+        )
         return f"{questions} detect {no_difference}."
     texts = []
     for metric in map(str, least.index):

@@ -13,7 +13,13 @@ from kg2rag.report import plots
 from kg2rag.report.html import HtmlPage, document, fragment, render
 from kg2rag.report.markup import latex, markdown
 from kg2rag.report.notes import notes
-from kg2rag.report.score_sheet import ScoreSheet, headline, pair_rows, placebo_rows, rows
+from kg2rag.report.score_sheet import (
+    ScoreSheet,
+    headline,
+    pair_rows,
+    placebo_rows,
+    rows,
+)
 from kg2rag.report.terminal import TerminalTable
 
 
@@ -75,7 +81,9 @@ def page(
         config=config,
         scripts=list(scripts),
         figures=_figures(sheet, curves or {}),
-        groups={name: _breakdown(sheet, frame) for name, frame in (groups or {}).items()},
+        groups={
+            name: _breakdown(sheet, frame) for name, frame in (groups or {}).items()
+        },
         **_tests(sheet, tests or {}),
         second=second and _table(second),
         verdict=verdict and verdict.body(),
@@ -124,6 +132,8 @@ def _breakdown(sheet: ScoreSheet, frame: pd.DataFrame) -> list[dict[str, Any]]:
         means: Any = part.drop(columns="n").droplevel(0).iterrows()
         systems = []
         for name, row in means:
-            systems.append((name, [sheet.text(metric, mean) for metric, mean in row.items()]))
+            systems.append(
+                (name, [sheet.text(metric, mean) for metric, mean in row.items()])
+            )
         groups.append({"name": group, "n": int(part["n"].iloc[0]), "systems": systems})
     return groups

@@ -35,7 +35,11 @@ class QuestionExplanation(HtmlPage):
         """The known facts of the question: id, answer and gold."""
         if not self.id:
             return {"gold": "unknown: the question is new to the set"}
-        facts = {"id": self.id, "answer": " / ".join(self.answers), "gold": ", ".join(self.gold)}
+        facts = {
+            "id": self.id,
+            "answer": " / ".join(self.answers),
+            "gold": ", ".join(self.gold),
+        }
         return {name: value for name, value in facts.items() if value}
 
     @property
@@ -91,7 +95,9 @@ def explain(
         shown = ranking.passage_ids[:k]
         texts = {passage_id: _shown_text(data, passage_id) for passage_id in shown}
         explanations[name] = Explanation(ranking, k, texts, "", gold)
-    return QuestionExplanation(asked.text, explanations, tuple(asked.gold), asked.answers, asked.id)
+    return QuestionExplanation(
+        asked.text, explanations, tuple(asked.gold), asked.answers, asked.id
+    )
 
 
 def _shown_text(data: QADataset, passage_id: str) -> str:

@@ -71,7 +71,9 @@ class QuestionWriter:
     data: QADataset | None
     shared: SharedValues = field(default_factory=SharedValues)
 
-    def hits_of_question(self, rankings: Sequence[Ranking], index: int) -> dict[str, Any]:
+    def hits_of_question(
+        self, rankings: Sequence[Ranking], index: int
+    ) -> dict[str, Any]:
         """The hits of the systems for a question, and the ranks of its gold."""
         answers: Sequence[str] = ()
         gold: dict[str, list[str]] = {}
@@ -84,9 +86,14 @@ class QuestionWriter:
         systems = [self._ranking(ranking, gold) for ranking in rankings]
         return {"answers": answers, "gold": gold_passages, "systems": systems}
 
-    def _ranking(self, ranking: Ranking, gold: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    def _ranking(
+        self, ranking: Ranking, gold: Mapping[str, Sequence[str]]
+    ) -> dict[str, Any]:
         top = ranking.top(MAX_HITS)
-        notes = [(name, text[:MAX_NOTE_CHARACTERS]) for name, text in notes_of(ranking).items()]
+        notes = [
+            (name, text[:MAX_NOTE_CHARACTERS])
+            for name, text in notes_of(ranking).items()
+        ]
         return {
             "passages": [self._passage(passage_id) for passage_id in top.passage_ids],
             "scores": [_short_number(score) for score in top.scores],
@@ -101,7 +108,10 @@ class QuestionWriter:
     def _stages(self, top: Ranking) -> dict[str, Any]:
         """The numbers of the label and of the formula of each hit's stage."""
         codes = np.zeros(len(top), int) if top.stage_codes is None else top.stage_codes
-        labels = [self.shared.number_of("labels", stage_label(top, stage)) for stage in top.stages]
+        labels = [
+            self.shared.number_of("labels", stage_label(top, stage))
+            for stage in top.stages
+        ]
         formulas = [self._formula(top, stage) for stage in top.stages]
         return {
             "stages": [labels[code] for code in codes],
@@ -110,7 +120,11 @@ class QuestionWriter:
 
     def _score_parts(self, top: Ranking) -> dict[str, Any]:
         """The number of the names of the score's parts, and their values for each hit."""
-        names = [name for name, column in top.score_parts.items() if not np.isnan(column).all()]
+        names = [
+            name
+            for name, column in top.score_parts.items()
+            if not np.isnan(column).all()
+        ]
         values = []
         for i in range(len(top)):
             values.append([_short_number(top.score_parts[name][i]) for name in names])
@@ -127,12 +141,20 @@ class QuestionWriter:
         numbers = []
         for triple in ranking.paths.get(row, ()):
             strength = _short_number(triple.strength)
-            value = (triple.head, triple.relation, triple.tail, strength, triple.description)
+            value = (
+                triple.head,
+                triple.relation,
+                triple.tail,
+                strength,
+                triple.description,
+            )
             numbers.append(self.shared.number_of("triples", value))
         return numbers
 
     def _passage(self, passage_id: str) -> int:
-        return self.shared.number("passages", passage_id, lambda: self._passage_texts(passage_id))
+        return self.shared.number(
+            "passages", passage_id, lambda: self._passage_texts(passage_id)
+        )
 
     def _passage_texts(self, passage_id: str) -> list[str]:
         """Id, title ("" if equal to the id) and first part of the text; without data, the id."""
@@ -142,7 +164,11 @@ class QuestionWriter:
         text = passage.text
         if len(text) > MAX_PASSAGE_CHARACTERS:
             text = f"{text[: MAX_PASSAGE_CHARACTERS - 1]}…"
-        title = "" if passage.title == passage_id else passage.title[:MAX_PASSAGE_CHARACTERS]
+        title = (
+            ""
+            if passage.title == passage_id
+            else passage.title[:MAX_PASSAGE_CHARACTERS]
+        )
         return [passage_id, title, text]
 
 
@@ -189,7 +215,9 @@ def questions_json(
     return "{" + ",".join(f'"{name}":{text}' for name, text in parts.items()) + "}"
 
 
-def _require_questions(rankings: Mapping[str, Sequence[Ranking]], data: QADataset) -> None:
+def _require_questions(
+    rankings: Mapping[str, Sequence[Ranking]], data: QADataset
+) -> None:
     """Raise ValueError if the rankings are of other questions than those of `data`."""
     expected = [question.id for question in data.questions]
     for name, run in rankings.items():
@@ -217,20 +245,26 @@ def _question_rows(
     """
     scale = np.array([sheet.scales[metric] for metric in sheet.metrics])
     frame_of = dict(iter(per_query.groupby("system", sort=False)))
-    arrays = [frame_of[name][sheet.metrics].to_numpy(dtype=float) * scale for name in systems]
+    arrays = [
+        frame_of[name][sheet.metrics].to_numpy(dtype=float) * scale for name in systems
+    ]
     # (n_questions, n_systems, n_metrics), None for a missing score
     scores = np.stack(arrays, axis=1).round(4)
     shown = scores.astype(object)
     shown[np.isnan(scores)] = None
     about = frame_of[systems[0]][["query_id", "question", "type", "hops"]]
     about = about.astype("string").fillna("")
-    for row, question_scores in zip(about.itertuples(index=False), shown.tolist(), strict=True):
+    for row, question_scores in zip(
+        about.itertuples(index=False), shown.tolist(), strict=True
+    ):
         yield *row, question_scores
 
 
 def _first_pair(systems: Sequence[str], sheet: ScoreSheet) -> tuple[int, int]:
     """The two systems that the page opens with: the baseline, and the best other one."""
-    means = sheet.scores[sheet.scores["metric"] == sheet.metrics[0]].set_index("system")["mean"]
+    means = sheet.scores[sheet.scores["metric"] == sheet.metrics[0]].set_index(
+        "system"
+    )["mean"]
     others = means.drop(sheet.baseline).dropna()
     best = sheet.baseline
     if len(others):
@@ -242,10 +276,14 @@ def _gold_ranks(ranking: Ranking, gold: Mapping[str, Sequence[str]]) -> list[int
     """The rank of the best passage of each gold unit, from 1; 0 if none is in the ranking."""
     if not gold:
         return []
-    rank_of = {passage_id: rank for rank, passage_id in enumerate(ranking.passage_ids, start=1)}
+    rank_of = {
+        passage_id: rank for rank, passage_id in enumerate(ranking.passage_ids, start=1)
+    }
     best_ranks = []
     for passage_ids in gold.values():
-        ranks = [rank_of[passage_id] for passage_id in passage_ids if passage_id in rank_of]
+        ranks = [
+            rank_of[passage_id] for passage_id in passage_ids if passage_id in rank_of
+        ]
         best_ranks.append(min(ranks, default=0))
     return best_ranks
 

@@ -100,7 +100,9 @@ class ScoreSheet:
         name = data.get("name", "")
         tuned = {}
         for system, numbers in self.config.get("tuning", {}).items():
-            parameters = [number["what"] for number in numbers if _is_among(name, number["sets"])]
+            parameters = [
+                number["what"] for number in numbers if _is_among(name, number["sets"])
+            ]
             if parameters and system in self.systems:
                 tuned[system] = parameters
         return tuned
@@ -235,17 +237,23 @@ def _cell(sheet: ScoreSheet, record: Any) -> Cell:
         low=sheet.text(record.metric, record.ci_low) or "?",
         high=sheet.text(record.metric, record.ci_high) or "?",
         stars=stars(record.p_holm),
-        counts="" if pd.isna(record.p_holm) else f"{record.wins}/{record.ties}/{record.losses}",
+        counts=""
+        if pd.isna(record.p_holm)
+        else f"{record.wins}/{record.ties}/{record.losses}",
         p=p_text(record.p_holm),
         spread=f"± {spread}" if spread else "",
         bold=bool(record.p_best < LEVEL),
     )
 
 
-def pair_rows(sheet: ScoreSheet, pairs: pd.DataFrame, metric: str) -> Iterator[tuple[str, ...]]:
+def pair_rows(
+    sheet: ScoreSheet, pairs: pd.DataFrame, metric: str
+) -> Iterator[tuple[str, ...]]:
     """Pairs as printed: a, b, difference and stars, corrected p, effect size, wins/ties/losses."""
     for record in cast(Any, pairs.itertuples(index=False)):
-        difference = f"{sheet.text(metric, record.difference, '+')}{stars(record.p_holm):<3}"
+        difference = (
+            f"{sheet.text(metric, record.difference, '+')}{stars(record.p_holm):<3}"
+        )
         texts = (difference, p_text(record.p_holm), f"{record.effect_size:+z.2f}")
         counts = f"{record.wins}/{record.ties}/{record.losses}"
         yield record.a, record.b, *map(_with_minus, texts), counts
@@ -260,7 +268,11 @@ def placebo_rows(
         gain = sheet.text(metric, record.gain, "+")
         low = sheet.text(metric, record.ci_low, "+")
         high = sheet.text(metric, record.ci_high, "+")
-        texts = (f"{gain}{stars(record.p_holm):<3}", f"{low} to {high}", p_text(record.p_holm))
+        texts = (
+            f"{gain}{stars(record.p_holm):<3}",
+            f"{low} to {high}",
+            p_text(record.p_holm),
+        )
         yield record.strategy, record.graph, *means, *map(_with_minus, texts)
 
 

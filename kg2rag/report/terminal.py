@@ -18,7 +18,14 @@ from rich.table import Table
 from rich.text import Text
 
 from kg2rag.report.notes import notes
-from kg2rag.report.score_sheet import Cell, Row, ScoreSheet, headline, placebo_rows, rows
+from kg2rag.report.score_sheet import (
+    Cell,
+    Row,
+    ScoreSheet,
+    headline,
+    placebo_rows,
+    rows,
+)
 from kg2rag.text.cells import visible
 
 if TYPE_CHECKING:
@@ -33,7 +40,9 @@ class TerminalTable:
 
     sheet: ScoreSheet
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> RenderResult:
         def fits(table: Table) -> bool:
             wide = options.update(width=UNBOUNDED_WIDTH, max_width=UNBOUNDED_WIDTH)
             return Measurement.get(console, wide, table).maximum <= options.max_width
@@ -53,7 +62,9 @@ class TerminalTable:
         """Tables without intervals and counts, each with as many metrics as fit in a row."""
         blocks: list[list[int]] = [[]]
         for column in range(len(self.sheet.metrics)):
-            if blocks[-1] and not fits(_table(self.sheet, [*blocks[-1], column], full=False)):
+            if blocks[-1] and not fits(
+                _table(self.sheet, [*blocks[-1], column], full=False)
+            ):
                 blocks.append([])
             blocks[-1].append(column)
         return [_table(self.sheet, block, full=False) for block in blocks]
@@ -66,7 +77,9 @@ def _text(text: str, style: str = "") -> Text:
 
 def _table(sheet: ScoreSheet, columns: Sequence[int], *, full: bool) -> Table:
     """The table of some metrics; `full` adds intervals and counts."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False)
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False
+    )
     table.add_column("system", no_wrap=True)
     for column in columns:
         # Line breaks keep the header as narrow as the numbers.
@@ -105,20 +118,29 @@ def _cell_text(cell: Cell, *, full: bool) -> Text:
 def placebo_table(sheet: ScoreSheet, placebos: pd.DataFrame, metric: str) -> Table:
     """Graphs against their shufflings, from the columns of `Comparison.against_placebo`."""
     lines = []
-    for strategy, graph, mean, placebo, gain, interval, p in placebo_rows(sheet, placebos, metric):
+    for strategy, graph, mean, placebo, gain, interval, p in placebo_rows(
+        sheet, placebos, metric
+    ):
         lines.append((f"{strategy}.{graph}", mean, placebo, f"{gain}\n{interval}", p))
     columns = ("system", "graph", "shuffled", "gain", "p")
     return text_table(f"Graphs against their placebos in {metric}", columns, lines)
 
 
 def text_table(
-    title: str, columns: Iterable[str], rows: Iterable[Iterable[str]], left: Collection[str] = ()
+    title: str,
+    columns: Iterable[str],
+    rows: Iterable[Iterable[str]],
+    left: Collection[str] = (),
 ) -> Table:
     """A table of plain texts; the first column and those of `left` are aligned to the left."""
-    table = Table(title=_text(title), box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
+    table = Table(
+        title=_text(title), box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left"
+    )
     for i, column in enumerate(columns):
         is_left = i == 0 or column in left
-        table.add_column(_text(column), justify="left" if is_left else "right", no_wrap=not left)
+        table.add_column(
+            _text(column), justify="left" if is_left else "right", no_wrap=not left
+        )
     for row in rows:
         table.add_row(*map(_text, row))
     return table

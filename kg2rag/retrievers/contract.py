@@ -16,7 +16,16 @@ from functools import wraps
 from typing import Any, Literal, NamedTuple, Self, TypeVar, cast
 
 from kg2rag.text.suggestions import require_parameters
-from kg2rag.types import ParameterError, Query, Ranking, Step, Trace, called, check, require_k
+from kg2rag.types import (
+    ParameterError,
+    Query,
+    Ranking,
+    Step,
+    Trace,
+    called,
+    check,
+    require_k,
+)
 
 Builder = TypeVar("Builder")
 # The maximum of characters read from a query: encoders read a few hundred words, some searches more.
@@ -101,7 +110,9 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(method)
-    def guarded(self: Retriever, queries: Sequence[Query], *k: int, **named_k: int) -> Any:
+    def guarded(
+        self: Retriever, queries: Sequence[Query], *k: int, **named_k: int
+    ) -> Any:
         require_queries(queries)
         for value in (*k, *named_k.values()):
             require_k(value)
@@ -109,7 +120,9 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
             return []
         if all(len(query.text) <= MAX_CHARACTERS for query in queries):
             return method(self, queries, *k, **named_k)
-        cut_queries = [replace(query, text=query.text[:MAX_CHARACTERS]) for query in queries]
+        cut_queries = [
+            replace(query, text=query.text[:MAX_CHARACTERS]) for query in queries
+        ]
         results = method(self, cut_queries, *k, **named_k)
         # `prepare` returns None; `check_retriever` reports a wrong number of results.
         if results is None or len(results) != len(queries):
@@ -128,7 +141,9 @@ def require_queries(queries: object) -> None:
     for position, query in enumerate(queries):
         if not isinstance(query, Query):
             example = f"write Query('q{position}', 'Who?')"
-            raise TypeError(f"queries[{position}] must be a Query, not {called(query)}: {example}.")
+            raise TypeError(
+                f"queries[{position}] must be a Query, not {called(query)}: {example}."
+            )
 
 
 def _with_cut_noted(result: Ranking | Trace, query: Query) -> Ranking | Trace:
@@ -136,7 +151,9 @@ def _with_cut_noted(result: Ranking | Trace, query: Query) -> Ranking | Trace:
     if len(query.text) <= MAX_CHARACTERS:
         return result
     if isinstance(result, Trace):
-        return replace(result, ranking=cast("Ranking", _with_cut_noted(result.ranking, query)))
+        return replace(
+            result, ranking=cast("Ranking", _with_cut_noted(result.ranking, query))
+        )
     query_cut = f"to {MAX_CHARACTERS:,} of {len(query.text):,} characters"
     return replace(result, notes=replace(result.notes, query_cut=query_cut))
 
@@ -237,12 +254,16 @@ class Stage(Component, ABC):
     """Whether `apply` searches from the input hits as seeds."""
 
     @abstractmethod
-    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
+    def apply(
+        self, queries: Sequence[Query], rankings: Sequence[Ranking]
+    ) -> list[Ranking]:
         """A new ranking for each query; the input rankings have at most `depth` hits."""
 
     def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
         """The traces after this stage, which reads the first `depth` hits."""
-        rankings = self.apply(queries, [trace.ranking.top(self.depth) for trace in traces])
+        rankings = self.apply(
+            queries, [trace.ranking.top(self.depth) for trace in traces]
+        )
         name = type(self).__name__
         return [
             trace.then(name, self.depth, ranking)
@@ -251,7 +272,9 @@ class Stage(Component, ABC):
 
     def __rrshift__(self, first: object) -> Pipeline:
         example = f"Dense(kb) >> {type(self).__name__}(...)"
-        raise TypeError(f"{called(first)} is no Retriever; a pipeline begins with one: {example}.")
+        raise TypeError(
+            f"{called(first)} is no Retriever; a pipeline begins with one: {example}."
+        )
 
 
 @dataclass(frozen=True)
@@ -266,7 +289,9 @@ class Pipeline(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The output of the last stage; each stage reads the first `depth` hits before it."""
-        return self.finish(queries, self.before.retrieve_batch(queries, self.stages[-1].depth), k)
+        return self.finish(
+            queries, self.before.retrieve_batch(queries, self.stages[-1].depth), k
+        )
 
     @property
     def before(self) -> Retriever:

@@ -15,7 +15,9 @@ from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Triple
 
 COLOUR = "#44546A"  # in plots
 
-BLOCK = 64  # queries that are walked together, which limits the (n_queries, n_nodes) arrays
+BLOCK = (
+    64  # queries that are walked together, which limits the (n_queries, n_nodes) arrays
+)
 Start = TypeVar("Start")
 
 
@@ -69,7 +71,9 @@ class WalkOrDense(VectorRetriever, Generic[Start]):
         """The start of each query's walk; a false value for a query without links."""
 
     @abstractmethod
-    def walk(self, queries: Sequence[Query], starts: Sequence[Start], k: int) -> list[Ranking]:
+    def walk(
+        self, queries: Sequence[Query], starts: Sequence[Start], k: int
+    ) -> list[Ranking]:
         """The rankings of one or more queries that have a start."""
 
     def prepare(self, queries: Sequence[Query]) -> None:
@@ -86,12 +90,16 @@ class WalkOrDense(VectorRetriever, Generic[Start]):
 
     def _rank_block(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         starts = self.link(queries)
-        unlinked = [query for query, start in zip(queries, starts, strict=True) if not start]
+        unlinked = [
+            query for query, start in zip(queries, starts, strict=True) if not start
+        ]
         fallbacks = iter(dense_fallback(self.kb, unlinked, k, self.unlinked))
         walked: Iterator[Ranking] = iter(())
         if any(starts):
             walked = iter(
-                self.walk(list(compress(queries, starts)), list(compress(starts, starts)), k)
+                self.walk(
+                    list(compress(queries, starts)), list(compress(starts, starts)), k
+                )
             )
         return [next(walked if start else fallbacks) for start in starts]
 
@@ -122,7 +130,9 @@ def dense_fallback(
 ) -> list[Ranking]:
     """The dense rankings of queries without a start, with the reason as a warning."""
     rankings = []
-    for query, ranking in zip(queries, Dense(kb).retrieve_batch(queries, k), strict=True):
+    for query, ranking in zip(
+        queries, Dense(kb).retrieve_batch(queries, k), strict=True
+    ):
         warning = f"{reason if query.text.strip() else 'empty query'}: dense ranking"
         rankings.append(replace(ranking, notes=replace(ranking.notes, warning=warning)))
     return rankings
@@ -140,14 +150,17 @@ def nearest_names(
     `scopes` : the allowed rows of each query; None for all.
     """
     nearest: list[list[tuple[str, int, float]]] = [[] for _ in names]
-    searches = [(i, name) for i, query_names in enumerate(names) for name in query_names]
+    searches = [
+        (i, name) for i, query_names in enumerate(names) for name in query_names
+    ]
     if not searches:
         return nearest
     vectors = kb.encode_queries([Query("", name) for _, name in searches])
     results = index().search(vectors, k, [scopes[i] for i, _ in searches])
     for (i, name), (rows, cosines) in zip(searches, results, strict=True):
         nearest[i] += [
-            (name, row, cosine) for row, cosine in zip(rows.tolist(), cosines.tolist(), strict=True)
+            (name, row, cosine)
+            for row, cosine in zip(rows.tolist(), cosines.tolist(), strict=True)
         ]
     return nearest
 

@@ -29,12 +29,32 @@ from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.fusion import RRF_CONSTANT, BoolArray, fuse_rankings
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.retrievers.neighbour_passages import LinksEntities
-from kg2rag.types import Count, IntArray, Natural, Notes, Query, Ranking, Share, Trace, Weight, step
+from kg2rag.types import (
+    Count,
+    IntArray,
+    Natural,
+    Notes,
+    Query,
+    Ranking,
+    Share,
+    Trace,
+    Weight,
+    step,
+)
 
 COLOUR = "#B15928"  # in plots
 _SETS = ("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500")
 _HUB_SETS = ("musique-100", "hotpotqa-300", "docs", "medical", "news")
-_TRAINING = ("musique", "hotpotqa", "2wiki", "docs", "news", "medical", "scifact", "obliqa")
+_TRAINING = (
+    "musique",
+    "hotpotqa",
+    "2wiki",
+    "docs",
+    "news",
+    "medical",
+    "scifact",
+    "obliqa",
+)
 _LINKING = ("musique (without musique-100)", "hotpotqa", "2wiki")
 TUNING = (
     Tuned(
@@ -53,7 +73,14 @@ TUNING = (
         _HUB_SETS,
         ("docs", "medical", "news"),
     ),
-    Tuned("expansion_queries", "min_cosine = 0.55 of its linker", "chosen", None, (), _LINKING),
+    Tuned(
+        "expansion_queries",
+        "min_cosine = 0.55 of its linker",
+        "chosen",
+        None,
+        (),
+        _LINKING,
+    ),
 )
 ALIASES = DesignAliases(
     "guided expansion",
@@ -140,7 +167,9 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         dense_rankings = dense.retrieve_batch(queries, max(k, self.dense_depth))
         searches = []
         for query, written in zip(queries, expansions, strict=True):
-            searches += [Query("", expansion.text, query.candidates) for expansion in written]
+            searches += [
+                Query("", expansion.text, query.candidates) for expansion in written
+            ]
         hits = iter(dense.retrieve_batch(searches, self.hits))
         rankings = []
         for i, written in enumerate(expansions):
@@ -149,7 +178,9 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
             if written:
                 of_hub = any(map(self._is_hub, seeds[i]))
                 ranking = self._fuse(dense_rankings[i], written, finds, of_hub, k)
-            rankings.append(replace(ranking, notes=self._notes(ranking, links[i], written, finds)))
+            rankings.append(
+                replace(ranking, notes=self._notes(ranking, links[i], written, finds))
+            )
         return rankings
 
     def prepare(self, queries: Sequence[Query]) -> None:
@@ -168,15 +199,22 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
 
     def _expansions(self, seeds: Sequence[int]) -> list[Expansion]:
         """The expansions of some seeds, taken from each in turn, each pair of entities once."""
-        candidates = [self._nearest(seed, self.max_queries + len(seeds)) for seed in seeds]
+        candidates = [
+            self._nearest(seed, self.max_queries + len(seeds)) for seed in seeds
+        ]
         chosen = _take_in_turn(candidates, self.max_queries)
         names_only = [Expansion(self.kb.graph.names[seed], 1.0, ()) for seed in seeds]
-        return [*sorted(chosen, key=lambda expansion: -expansion.proximity), *names_only]
+        return [
+            *sorted(chosen, key=lambda expansion: -expansion.proximity),
+            *names_only,
+        ]
 
     def _seeds(self, links: Sequence[Link]) -> list[int]:
         """The linked entities that are no hubs; of hubs only, the one that fewest passages name."""
         allowed = [
-            link.entity for link in links if self.kb.graph.types[link.entity] not in self.no_seeds
+            link.entity
+            for link in links
+            if self.kb.graph.types[link.entity] not in self.no_seeds
         ]
         seeds = [entity for entity in allowed if not self._is_hub(entity)]
         if allowed and not seeds:
@@ -190,10 +228,14 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         limit = max(MIN_HUB_PASSAGES, self.hub_share * len(self.kb.corpus))
         return self._n_passages(entity) > limit
 
-    def _nearest(self, seed: int, limit: int) -> Iterator[tuple[frozenset[int], Expansion]]:
+    def _nearest(
+        self, seed: int, limit: int
+    ) -> Iterator[tuple[frozenset[int], Expansion]]:
         """The pairs of a seed and a neighbour with their expansions, nearest first."""
         graph = self.kb.graph
-        neighbourhood = graph.neighbourhood([seed], hops=self.hops, min_weight=self.min_weight)
+        neighbourhood = graph.neighbourhood(
+            [seed], hops=self.hops, min_weight=self.min_weight
+        )
         proximity = neighbourhood.weights / (10 * neighbourhood.hops)
         for position in np.argsort(-proximity, kind="stable")[:limit].tolist():
             neighbour = neighbourhood.neighbour(position)
@@ -243,7 +285,9 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         self, dense_rows: IntArray, graph_rows: IntArray, weight: float, depth: int
     ) -> tuple[BoolArray, BoolArray]:
         """Masks of the counted hits: beyond `depth`, a common passage counts by its better rank."""
-        _, dense_places, graph_places = np.intersect1d(dense_rows, graph_rows, return_indices=True)
+        _, dense_places, graph_places = np.intersect1d(
+            dense_rows, graph_rows, return_indices=True
+        )
         deep = dense_places >= depth
         dense_places = dense_places[deep]
         graph_places = graph_places[deep]
@@ -265,7 +309,9 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         warning = ""
         if not written:
             unnamed = (
-                "no entity of the graph that may be a seed" if links else "no entity of the graph"
+                "no entity of the graph that may be a seed"
+                if links
+                else "no entity of the graph"
             )
             warning = f"{unnamed} was recognised: dense ranking"
         return ExpansionNotes(
@@ -276,7 +322,8 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
             inputs=ranking.notes.inputs,
             expansions=tuple(expansion.text for expansion in written),
             found_by={
-                ranking.ids[row]: written[number - 1].text for row, (number, _) in finds.items()
+                ranking.ids[row]: written[number - 1].text
+                for row, (number, _) in finds.items()
             },
         )
 
@@ -296,7 +343,12 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
             if not notes.expansions:
                 linked = expanded = ranking.rows
             steps = (
-                step("linked", "entity not linked", f"{unread}no seed was recognised", linked),
+                step(
+                    "linked",
+                    "entity not linked",
+                    f"{unread}no seed was recognised",
+                    linked,
+                ),
                 step("expanded", "not expanded", unfound, expanded),
             )
             traces.append(Trace(ranking.top(k), steps))

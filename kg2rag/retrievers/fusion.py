@@ -70,15 +70,22 @@ class Fusion(Retriever):
                 f"{len(self.retrievers)} retrievers need as many weights, not {len(self.weights)}."
             )
         if min(self.weights) < 0 or not any(self.weights):
-            raise ValueError(f"Weights {self.weights} must be at least 0, and one of them above 0.")
+            raise ValueError(
+                f"Weights {self.weights} must be at least 0, and one of them above 0."
+            )
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Fuse the first `depth` hits of every retriever."""
-        runs = [retriever.retrieve_batch(queries, self.depth) for retriever in self.retrievers]
+        runs = [
+            retriever.retrieve_batch(queries, self.depth)
+            for retriever in self.retrievers
+        ]
         return [self._fused(rankings, k) for rankings in zip(*runs, strict=True)]
 
     def _fused(self, rankings: Sequence[Ranking], k: int) -> Ranking:
-        return fuse_rankings(rankings, self.weights, k, method=self.method, constant=self.constant)
+        return fuse_rankings(
+            rankings, self.weights, k, method=self.method, constant=self.constant
+        )
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Prepare every retriever."""
@@ -88,7 +95,8 @@ class Fusion(Retriever):
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """The steps: the union of the members' rankings, and the hits read from them."""
         member_traces = [
-            member.trace_batch(queries, max(k, self.depth)) for member in self.retrievers
+            member.trace_batch(queries, max(k, self.depth))
+            for member in self.retrievers
         ]
         beyond_depth = f"below the first {self.depth} hits of every member"
         traces = []
@@ -97,8 +105,12 @@ class Fusion(Retriever):
             read = [ranking.top(self.depth) for ranking in rankings]
             retrieved = [ranking.rows for ranking in rankings]
             steps = (
-                step("retrieved", "not retrieved", "in no member's ranking", *retrieved),
-                step("read", "pruned", beyond_depth, *(ranking.rows for ranking in read)),
+                step(
+                    "retrieved", "not retrieved", "in no member's ranking", *retrieved
+                ),
+                step(
+                    "read", "pruned", beyond_depth, *(ranking.rows for ranking in read)
+                ),
             )
             traces.append(Trace(self._fused(read, k), steps))
         return traces
@@ -173,7 +185,9 @@ class ReciprocalRank(Method):
         return f"{number(weight)} / ({number(self.constant)} + {name} rank)"
 
 
-def min_max(values: FloatArray, low: float | None = None, high: float | None = None) -> FloatArray:
+def min_max(
+    values: FloatArray, low: float | None = None, high: float | None = None
+) -> FloatArray:
     """The values scaled to [0, 1] by their minimum and maximum, or by `low` and `high`.
 
     All are 1 if minimum and maximum are equal.
@@ -240,7 +254,9 @@ def _fused_ranking(
     rows: IntArray,
 ) -> FusedRanking:
     positions = np.searchsorted(rows, ranking.rows)
-    values, scores = np.full((2, len(rows)), np.nan)  # NaN, since 0 is the scaled last hit
+    values, scores = np.full(
+        (2, len(rows)), np.nan
+    )  # NaN, since 0 is the scaled last hit
     stage_codes = np.zeros(len(rows), dtype=np.int64)
     if ranking.stage_codes is not None:
         stage_codes[positions] = ranking.stage_codes
@@ -251,8 +267,14 @@ def _fused_ranking(
         scores[positions[~counted]] = np.nan
     contributions = method.contributions(values, weight)
     labels = (name, *(f"{name}: {stage}" for stage in ranking.stages[1:]))
-    parts = {name: contributions, f"{name} {method.part}": values, f"{name} score": scores}
-    return FusedRanking(method.term(name, weight), labels, contributions, parts, stage_codes)
+    parts = {
+        name: contributions,
+        f"{name} {method.part}": values,
+        f"{name} score": scores,
+    }
+    return FusedRanking(
+        method.term(name, weight), labels, contributions, parts, stage_codes
+    )
 
 
 def _unique_names(rankings: Sequence[Ranking]) -> list[str]:
@@ -284,7 +306,11 @@ def fuse_rankings(
     `counted` : for each ranking, (n_hits,) whether a hit contributes; by default all do. Every passage
     needs a contribution. A hit has no score parts from a ranking in which it does not count.
     """
-    methods = {"max": ScaledMaximum(), "rrf": ReciprocalRank(constant), "sum": ScaledSum()}
+    methods = {
+        "max": ScaledMaximum(),
+        "rrf": ReciprocalRank(constant),
+        "sum": ScaledSum(),
+    }
     fusion_method = methods[method]
     rows = np.unique(np.concatenate([ranking.rows for ranking in rankings]))
     masks = counted or (None,) * len(rankings)
@@ -298,7 +324,10 @@ def fuse_rankings(
         parts |= ranking.score_parts
     inputs = tuple(ranking.notes for ranking in rankings)
     notes = FusionNotes(
-        fusion_method.formula(fused), _sources(fused, rankings), method=method, inputs=inputs
+        fusion_method.formula(fused),
+        _sources(fused, rankings),
+        method=method,
+        inputs=inputs,
     )
     return Ranking.from_scores(
         rankings[0].query_id,
@@ -313,7 +342,9 @@ def fuse_rankings(
     ).top(k)
 
 
-def _sources(fused: Sequence[FusedRanking], rankings: Sequence[Ranking]) -> dict[str, str]:
+def _sources(
+    fused: Sequence[FusedRanking], rankings: Sequence[Ranking]
+) -> dict[str, str]:
     """Label of a fused ranking -> the source of its hits."""
     source_of: dict[str, str] = {}
     for fused_ranking, ranking in zip(fused, rankings, strict=True):
@@ -338,4 +369,6 @@ def _stage_codes(fused: Sequence[FusedRanking], contributions: FloatArray) -> In
     for ranking in fused:
         codes.append(ranking.stage_codes + n_stages)
         n_stages += len(ranking.labels)
-    return np.asarray(np.array(codes)[np.nanargmax(contributions, axis=0), np.arange(n_rows)])
+    return np.asarray(
+        np.array(codes)[np.nanargmax(contributions, axis=0), np.arange(n_rows)]
+    )

@@ -72,7 +72,9 @@ def related_entities(
     for link in links:
         neighbours = kb.graph.neighbours([link.entity], hops=hops, **options)
         for near in neighbours[: options.get("limit")]:
-            path_confidence = min(kb.graph.triple(index).confidence for index in near.path)
+            path_confidence = min(
+                kb.graph.triple(index).confidence for index in near.path
+            )
             confidence = link.confidence * path_confidence
             related = Related(near.entity, near.weight / 10, confidence, near.path)
             if near.entity not in best or by(related) > by(best[near.entity]):
@@ -82,7 +84,9 @@ def related_entities(
 
 def described_entities(kb: KnowledgeBase) -> DenseIndex:
     """Cosine search over the entities by `entity_descriptions`."""
-    return kb.cached("described entities", lambda: DenseIndex(kb.encode(entity_descriptions(kb))))
+    return kb.cached(
+        "described entities", lambda: DenseIndex(kb.encode(entity_descriptions(kb)))
+    )
 
 
 def entity_descriptions(kb: KnowledgeBase) -> list[str]:

@@ -22,7 +22,13 @@ import pyarrow as pa
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever
-from kg2rag.text.code_names import WHOLE, format_by_example, key, looks_like_name, surfaces
+from kg2rag.text.code_names import (
+    WHOLE,
+    format_by_example,
+    key,
+    looks_like_name,
+    surfaces,
+)
 from kg2rag.text.normalisation import FUNCTION_WORDS
 from kg2rag.types import (
     Count,
@@ -146,7 +152,9 @@ class Pattern(Retriever):
             terms.setdefault(term.key, term)
         ordered = sorted(terms.values(), key=lambda term: term.priority)
         left_out = max(len(ordered) - self.max_terms, 0) + len(words) - len(first_words)
-        return {term.text: term.min_similarity for term in ordered[: self.max_terms]}, left_out
+        return {
+            term.text: term.min_similarity for term in ordered[: self.max_terms]
+        }, left_out
 
     def _single_words(self, words: Sequence[str]) -> Iterator[Term]:
         """The words spelt like names, and other words of no passage or of few."""
@@ -155,7 +163,11 @@ class Pattern(Retriever):
             frequency = self.kb.trigram.document_frequency(key(word))
             if looks_like_name(word):
                 yield Term(key(word), word, (0, frequency), self.min_similarity)
-            elif key(word) not in FUNCTION_WORDS and len(key(word)) > 1 and frequency <= most:
+            elif (
+                key(word) not in FUNCTION_WORDS
+                and len(key(word)) > 1
+                and frequency <= most
+            ):
                 min_similarity = NEAR_SIMILARITY if frequency else self.min_similarity
                 yield Term(key(word), word, (2, frequency), min_similarity)
 
@@ -176,7 +188,9 @@ class Pattern(Retriever):
 
     def _alike(self, term: str, min_similarity: float) -> TermMatches | None:
         index = self.kb.trigram
-        similar = index.similar("".join(map(key, term.split())), min_similarity, self.limit)
+        similar = index.similar(
+            "".join(map(key, term.split())), min_similarity, self.limit
+        )
         names, key_of = gather(index.key_ptr, similar.keys)
         strengths = similar.strengths[key_of]
         for position in np.flatnonzero(strengths == 2):
@@ -190,7 +204,9 @@ class Pattern(Retriever):
         """The names that match a wildcard; shorter names are more similar."""
         index = self.kb.trigram
         names = index.matching(wildcard)
-        lengths = np.array([len(name) for name in index.terms.take(pa.array(names)).to_pylist()])
+        lengths = np.array(
+            [len(name) for name in index.terms.take(pa.array(names)).to_pylist()]
+        )
         share = len(wildcard.replace("*", "")) / lengths
         keys = np.searchsorted(index.key_ptr, names, side="right") - 1
         return self._matches(wildcard, names, 1 + share, share, index.key_df[keys])
@@ -213,7 +229,12 @@ class Pattern(Retriever):
         best = order[first]
         rarity = float(np.log1p(len(self.kb.corpus) / int(frequencies.min())))
         return TermMatches(
-            term, rarity, rows, names[name_of[best]], values[best], similarities[name_of[best]]
+            term,
+            rarity,
+            rows,
+            names[name_of[best]],
+            values[best],
+            similarities[name_of[best]],
         )
 
     def _ranking(
@@ -240,7 +261,9 @@ class Pattern(Retriever):
         ).top(k)
         terms = [f"{number(match.rarity)} · {part}" for part, match in matches.items()]
         matched = self._matched(ranking, matches.values())
-        notes = replace(notes, formula=" + ".join(terms), source="pattern", matched=matched)
+        notes = replace(
+            notes, formula=" + ".join(terms), source="pattern", matched=matched
+        )
         return replace(ranking, notes=notes)
 
     def _matched(
@@ -252,10 +275,14 @@ class Pattern(Retriever):
             positions = term_matches.positions(ranking.rows).tolist()
             for passage_id, position in zip(matched, positions, strict=True):
                 if position >= 0:
-                    name = self.kb.trigram.terms[int(term_matches.names[position])].as_py()
+                    name = self.kb.trigram.terms[
+                        int(term_matches.names[position])
+                    ].as_py()
                     strength = float(term_matches.strengths[position])
                     similarity = float(term_matches.similarities[position])
-                    matched[passage_id] += (Match(term_matches.term, name, strength, similarity),)
+                    matched[passage_id] += (
+                        Match(term_matches.term, name, strength, similarity),
+                    )
         return matched
 
     def _by_regex(
@@ -282,7 +309,9 @@ class Pattern(Retriever):
         ).top(k)
 
 
-def _score_parts(rows: IntArray, matches: Mapping[str, TermMatches]) -> dict[str, FloatArray]:
+def _score_parts(
+    rows: IntArray, matches: Mapping[str, TermMatches]
+) -> dict[str, FloatArray]:
     """The score parts of some passages: strength per term, the best ones, number of matches.
 
     The strength of a term that does not match is NaN.
@@ -292,7 +321,9 @@ def _score_parts(rows: IntArray, matches: Mapping[str, TermMatches]) -> dict[str
     for part, term_matches in matches.items():
         positions = term_matches.positions(rows)
         parts[part] = np.where(positions < 0, np.nan, term_matches.strengths[positions])
-        similarities.append(np.where(positions < 0, 0.0, term_matches.similarities[positions]))
+        similarities.append(
+            np.where(positions < 0, 0.0, term_matches.similarities[positions])
+        )
     if len(rows):
         strengths = np.array(list(parts.values()))
         parts["similarity"] = np.max(similarities, axis=0)
@@ -317,7 +348,9 @@ def _expression(text: str) -> tuple[str, str] | None:
 def _wildcards(text: str) -> tuple[list[str], str]:
     """The first `MAX_WILDCARDS` words with a `*` beside letters; the text without `*` words."""
     words = text.split()
-    wildcards = [word.strip(_EDGES) for word in words if "*" in word and word.strip(_EDGES + "*")]
+    wildcards = [
+        word.strip(_EDGES) for word in words if "*" in word and word.strip(_EDGES + "*")
+    ]
     text_without = " ".join(word for word in words if "*" not in word)
     return list(dict.fromkeys(wildcards))[:MAX_WILDCARDS], text_without
 
@@ -359,7 +392,10 @@ def _compiled(pattern: str, flag: str) -> tuple[re.Pattern[str] | None, str]:
     import re2
 
     if len(pattern) > MAX_REGEX_CHARACTERS:
-        return None, f"it has {len(pattern)} characters, of at most {MAX_REGEX_CHARACTERS}"
+        return (
+            None,
+            f"it has {len(pattern)} characters, of at most {MAX_REGEX_CHARACTERS}",
+        )
     options = re2.Options()
     options.log_errors = False
     options.case_sensitive = not flag
@@ -368,4 +404,6 @@ def _compiled(pattern: str, flag: str) -> tuple[re.Pattern[str] | None, str]:
     try:
         return re2.compile(pattern, options), ""
     except re2.error as error:
-        return None, error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
+        return None, error.args[0].decode() if isinstance(
+            error.args[0], bytes
+        ) else str(error)

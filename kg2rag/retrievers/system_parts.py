@@ -35,13 +35,17 @@ def is_component(value: object) -> bool:
 def knowledge_bases(system: object) -> list[KnowledgeBase]:
     """The knowledge bases of a system and of the systems in it, each once."""
     return list(
-        {id(part): part for part in parts(system) if isinstance(part, KnowledgeBase)}.values()
+        {
+            id(part): part for part in parts(system) if isinstance(part, KnowledgeBase)
+        }.values()
     )
 
 
 def workloads(systems: object, queries: Sequence[Query]) -> list[Workload]:
     """The workloads of some systems' models before they rank the queries."""
-    components: list[Any] = [part for part in parts(systems) if hasattr(part, "workloads")]
+    components: list[Any] = [
+        part for part in parts(systems) if hasattr(part, "workloads")
+    ]
     return [work for component in components for work in component.workloads(queries)]
 
 
@@ -65,7 +69,13 @@ def tuning(system: object, data: QADataset | None = None) -> list[dict[str, Any]
     rows: list[dict[str, Any]] = []
     for module in dict.fromkeys(type(component).__module__ for component in components):
         for row in getattr(sys.modules.get(module), "TUNING", ()):
-            rows.append({**row._asdict(), "sets": list(row.sets), "training": list(row.training)})
+            rows.append(
+                {
+                    **row._asdict(),
+                    "sets": list(row.sets),
+                    "training": list(row.training),
+                }
+            )
     for component in components:
         if data is not None and hasattr(component, "seen"):
             rows += _fitted(component, data)

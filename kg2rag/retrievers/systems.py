@@ -32,13 +32,21 @@ def hybrid(
 ) -> Fusion:
     """Dense and BM25 by reciprocal rank fusion."""
     return fuse(
-        Dense(kb), BM25(kb), weights=(dense_weight, bm25_weight), constant=constant, depth=depth
+        Dense(kb),
+        BM25(kb),
+        weights=(dense_weight, bm25_weight),
+        constant=constant,
+        depth=depth,
     )
 
 
 @checked
 def rerank(
-    kb: KnowledgeBase, *, retriever: str = "bm25", reranker: str = "bi-encoder", depth: int = 100
+    kb: KnowledgeBase,
+    *,
+    retriever: str = "bm25",
+    reranker: str = "bi-encoder",
+    depth: int = 100,
 ) -> Pipeline:
     """Another system's hits, reranked by a name of `rerankers.RERANKERS` or a cross-encoder."""
     return build(retriever, kb) >> Rerank(kb, reranker=named(reranker, kb), depth=depth)
@@ -133,7 +141,9 @@ def label(system: object) -> str:
     if isinstance(system, Pipeline):
         return "-".join(map(label, (system.retriever, *system.stages)))
     kind = type(system)
-    name_of = {entry: name for name, entry in SYSTEMS.entries.items() if isinstance(entry, str)}
+    name_of = {
+        entry: name for name, entry in SYSTEMS.entries.items() if isinstance(entry, str)
+    }
     return name_of.get(f"{kind.__module__}:{kind.__name__}", kind.__name__)
 
 
@@ -196,5 +206,7 @@ def build_all(
             )
     built = {}
     for name, system in system_of.items():
-        built[name] = SYSTEMS.build(system, kb, settings=parameters_of.get(name), modules=modules)
+        built[name] = SYSTEMS.build(
+            system, kb, settings=parameters_of.get(name), modules=modules
+        )
     return built

@@ -27,8 +27,12 @@ class ContractError(AssertionError):
 
     def __init__(self, name: str, broken: Mapping[str, str]) -> None:
         self.broken = dict(broken)
-        listed = "".join(f"\n- {promise}: {sentence}." for promise, sentence in broken.items())
-        super().__init__(f"{name} breaks {len(broken)} of the contract's promises:{listed}")
+        listed = "".join(
+            f"\n- {promise}: {sentence}." for promise, sentence in broken.items()
+        )
+        super().__init__(
+            f"{name} breaks {len(broken)} of the contract's promises:{listed}"
+        )
 
 
 def check_retriever(
@@ -76,7 +80,9 @@ def check_retriever(
         raise ContractError(getattr(system, "__name__", type(system).__name__), faults)
 
 
-def _faults(violations: Mapping[str, str], excuses: Mapping[str, str]) -> dict[str, str]:
+def _faults(
+    violations: Mapping[str, str], excuses: Mapping[str, str]
+) -> dict[str, str]:
     """The violations without an excuse, and the excuses without a violation."""
     faults = {}
     for promise, sentence in violations.items():
@@ -88,12 +94,16 @@ def _faults(violations: Mapping[str, str], excuses: Mapping[str, str]) -> dict[s
     return faults
 
 
-def _trials(system: Retriever | Builder, queries: Sequence[Query] | None, k: int) -> list[Trial]:
+def _trials(
+    system: Retriever | Builder, queries: Sequence[Query] | None, k: int
+) -> list[Trial]:
     """The system with the queries of the user, or built in every world."""
     if not isinstance(system, Retriever):
         trials = []
         for world, kb in knowledge_bases().items():
-            trials.append(Trial(system(kb), queries or queries_for(kb, world), k, world, kb))
+            trials.append(
+                Trial(system(kb), queries or queries_for(kb, world), k, world, kb)
+            )
         return trials
     if not queries:
         raise ValueError(
@@ -111,7 +121,9 @@ def _violations(
     """The promises that are broken, each with a violation, in the order in which they are tried."""
     first = trials[0]
     for trial in trials:
-        promises = {**IN_EVERY_WORLD, **IN_THE_FIRST} if trial is first else IN_EVERY_WORLD
+        promises = (
+            {**IN_EVERY_WORLD, **IN_THE_FIRST} if trial is first else IN_EVERY_WORLD
+        )
         violations = dict(broken(trial, promises))
         for promise, sentence in violations.items():
             yield promise, f"on {trial.world}, {sentence}" if trial.world else sentence
@@ -120,11 +132,15 @@ def _violations(
     yield from _parameter_violations(system, first)
     if other_process:
         systems = {"": first.system}
-        for _, sentence in differing(systems, {"": first.rankings}, first.queries, first.k):
+        for _, sentence in differing(
+            systems, {"": first.rankings}, first.queries, first.k
+        ):
             yield HASH_SEED, sentence
 
 
-def _parameter_violations(system: Retriever | Builder, trial: Trial) -> Iterator[tuple[str, str]]:
+def _parameter_violations(
+    system: Retriever | Builder, trial: Trial
+) -> Iterator[tuple[str, str]]:
     tested: list[Parameter] = []
     if not isinstance(system, Retriever):
         tested = parameters.parameters_of_builder(system, trial.kb)

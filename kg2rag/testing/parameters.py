@@ -66,7 +66,9 @@ def parameters_of_builder(
         if parameter.default is not parameter.empty:
             name = parameter.name
             make = partial(_with_parameter, partial(builder, kb), name)
-            parameters.append(Parameter(name, parameter.default, annotations.get(name), make))
+            parameters.append(
+                Parameter(name, parameter.default, annotations.get(name), make)
+            )
     return parameters
 
 
@@ -104,7 +106,9 @@ def _put_field(put: Callable[[Any], Any], part: Any, name: str, new: object) -> 
     return put(replace(part, **{name: new}))
 
 
-def _put_member(put_value: Callable[[Any], Any], value: Any, position: int, new: object) -> Any:
+def _put_member(
+    put_value: Callable[[Any], Any], value: Any, position: int, new: object
+) -> Any:
     """The system in which one member of a field's value is replaced."""
     if isinstance(value, tuple):
         return put_value((*value[:position], new, *value[position + 1 :]))
@@ -142,7 +146,11 @@ def _other_values(parameter: Parameter) -> Sequence[object]:
         return list(dict.fromkeys((1, 2, 3, whole // 2, 2 * whole, 0)))
     if float in parameter.types:
         number = value or 1.0
-        return list(dict.fromkeys((number / 2, number * 2, 0.0, 0.01, 0.1, 0.9, 0.999, 1.0, 10.0)))
+        return list(
+            dict.fromkeys(
+                (number / 2, number * 2, 0.0, 0.01, 0.1, 0.9, 0.999, 1.0, 10.0)
+            )
+        )
     if isinstance(value, str):
         return _other_names(parameter)
     return []
@@ -161,7 +169,11 @@ def _other_names(parameter: Parameter) -> list[str]:
 def shallow(parameter: Parameter, trial: Trial) -> Iterator[str]:
     """A `depth` counts the hits that are read: doubling it must change the full rankings."""
     value, n_passages = parameter.value, len(trial.ids)
-    if parameter.name != "depth" or not isinstance(value, int) or 2 * value > n_passages:
+    if (
+        parameter.name != "depth"
+        or not isinstance(value, int)
+        or 2 * value > n_passages
+    ):
         return
     rankings = trial.system.retrieve_batch(trial.queries, n_passages)
     deeper = parameter.make(2 * value).retrieve_batch(trial.queries, n_passages)
@@ -177,7 +189,9 @@ def unchecked(parameter: Parameter, trial: Trial) -> Iterator[str]:
     for value in _wrong_values(parameter):
         fault, system = _make(parameter, value)
         if system is not None:
-            fault = "is accepted; call `check` (kg2rag.types.parameters) when it is made"
+            fault = (
+                "is accepted; call `check` (kg2rag.types.parameters) when it is made"
+            )
         if fault:
             yield f"{parameter.name} = {value!r} {fault}"
     for value in _extreme_values(parameter):
@@ -213,7 +227,10 @@ def _make(parameter: Parameter, value: object) -> tuple[str, Retriever | None]:
             return "", None
         return f"is refused by an error that names neither: {error}", None
     except Exception as error:  # noqa: BLE001
-        return f"raises {type(error).__name__} ({error}); refuse it with a ValueError", None
+        return (
+            f"raises {type(error).__name__} ({error}); refuse it with a ValueError",
+            None,
+        )
 
 
 def _failure(system: Retriever, trial: Trial) -> str:

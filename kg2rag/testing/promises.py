@@ -37,12 +37,17 @@ OF_RANKINGS = (
 SHALLOW = 7
 
 
-def of_ranking(trial: Trial, query: Query, ranking: Ranking) -> Iterator[tuple[str, str]]:
+def of_ranking(
+    trial: Trial, query: Query, ranking: Ranking
+) -> Iterator[tuple[str, str]]:
     """The promises that a ranking breaks by itself, each with a violation."""
     ids = ranking.ids if trial.kb is None else trial.kb.corpus.ids
     outside = [row for row in ranking.rows.tolist() if not 0 <= row < len(ids)]
     if outside:
-        yield "known passages", f"a hit at row {outside[0]}, but the corpus has {len(ids)} passages"
+        yield (
+            "known passages",
+            f"a hit at row {outside[0]}, but the corpus has {len(ids)} passages",
+        )
         return
     yield from _of_rows(ranking, ids)
     if len(ranking) > trial.k:
@@ -60,7 +65,10 @@ def _of_rows(ranking: Ranking, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
     rows = ranking.rows.tolist()
     if ranking.passage_ids != [ids[row] for row in rows]:
         remedy = "pass `kb.corpus.ids` to `Ranking.from_scores`"
-        yield "known passages", f"the ids of the hits are not those of the corpus; {remedy}"
+        yield (
+            "known passages",
+            f"the ids of the hits are not those of the corpus; {remedy}",
+        )
     if len(set(rows)) < len(rows):
         yield "known passages", f"a passage is a hit twice, of {ranking.passage_ids}"
 
@@ -73,21 +81,28 @@ def _order(ranking: Ranking) -> Iterator[tuple[str, str]]:
     order = canonical_order(ranking.rows, scores)
     for i in np.flatnonzero(order != np.arange(len(ids))).tolist():
         place = f"hit {i + 1} in place of {ids[order[i]]} ({float(scores[order[i]])!r})"
-        sentence = (
-            f"{ids[i]} ({float(scores[i])!r}) is {place}; order hits with `Ranking.from_scores`"
-        )
+        sentence = f"{ids[i]} ({float(scores[i])!r}) is {place}; order hits with `Ranking.from_scores`"
         yield "canonical order", sentence
 
 
 def _of_hit(trial: Trial, query: Query, hit: Hit) -> Iterator[tuple[str, str]]:
     if query.candidates is not None and hit.passage_id not in query.candidates:
-        yield "candidates", f"{hit.passage_id!r} is none of its {len(query.candidates)} candidates"
+        yield (
+            "candidates",
+            f"{hit.passage_id!r} is none of its {len(query.candidates)} candidates",
+        )
     promise = "stages and paths"
     if not hit.stage:
-        yield promise, f"{hit.passage_id} has no stage; pass stages=(…,) to `Ranking.from_scores`"
+        yield (
+            promise,
+            f"{hit.passage_id} has no stage; pass stages=(…,) to `Ranking.from_scores`",
+        )
     cited = {triple.passage_id for triple in hit.path if triple.passage_id}
     if trial.ids and not trial.ids.issuperset(cited):
-        yield promise, f"the path of {hit.passage_id} cites a passage that the corpus lacks"
+        yield (
+            promise,
+            f"the path of {hit.passage_id} cites a passage that the corpus lacks",
+        )
 
 
 def _formula(ranking: Ranking) -> Iterator[tuple[str, str]]:
@@ -97,7 +112,9 @@ def _formula(ranking: Ranking) -> Iterator[tuple[str, str]]:
     except Exception as error:  # noqa: BLE001
         yield "formula", f"{ranking.notes.formula!r} cannot be worked out: {error}"
         return
-    for i in np.flatnonzero(~np.isclose(scores, ranking.scores, rtol=1e-6, atol=1e-12)).tolist():
+    for i in np.flatnonzero(
+        ~np.isclose(scores, ranking.scores, rtol=1e-6, atol=1e-12)
+    ).tolist():
         hit = ranking[i]
         formula = f"{hit.passage_id}: {for_stage(ranking.notes.formula, hit.stage)!r}"
         score = f"the score is {hit.score!r} with the parts {dict(hit.score_parts)}"
@@ -111,13 +128,21 @@ def worked_out(ranking: Ranking) -> FloatArray:
     """
     import pandas as pd
 
-    columns = {f"part{i}": column for i, column in enumerate(ranking.score_parts.values())}
+    columns = {
+        f"part{i}": column for i, column in enumerate(ranking.score_parts.values())
+    }
     symbols = dict(zip(ranking.score_parts, columns, strict=True))
-    codes = np.zeros(len(ranking), np.int8) if ranking.stage_codes is None else ranking.stage_codes
+    codes = (
+        np.zeros(len(ranking), np.int8)
+        if ranking.stage_codes is None
+        else ranking.stage_codes
+    )
     scores = np.full(len(ranking), np.nan)
     for code in np.unique(codes).tolist():
         for term in terms_of(ranking, ranking.stages[code]):
-            expression = "".join(symbols.get(piece, piece) for piece in term).replace("·", "*")
+            expression = "".join(symbols.get(piece, piece) for piece in term).replace(
+                "·", "*"
+            )
             result = pd.eval(expression, engine="python", local_dict=columns)
             values = np.broadcast_to(np.asarray(result, dtype=np.float64), scores.shape)
             has_term = (codes == code) & ~np.isnan(values)
@@ -144,7 +169,9 @@ def prefixes(trial: Trial) -> Iterator[str]:
     for k in (1, SHALLOW, 10 * max(trial.k, 1000)):
         small, large = sorted((k, trial.k))
         rankings = trial.system.retrieve_batch(trial.queries, k)
-        for query, ranking, other in zip(trial.queries, trial.rankings, rankings, strict=True):
+        for query, ranking, other in zip(
+            trial.queries, trial.rankings, rankings, strict=True
+        ):
             fault = difference(ranking.top(small), other.top(small), notes=False)
             if fault:
                 yield f"{describe_query(query)}, at k = {small} and k = {large}: {fault}"
@@ -215,7 +242,9 @@ def _component_faults(component: Any) -> Iterator[str]:
     if type(component).__dataclass_params__.frozen is False:
         yield f"{name} can be changed: declare it @dataclass(frozen=True)"
     for field in dataclasses.fields(component):
-        is_parameter = isinstance(getattr(component, field.name), bool | int | float | str | None)
+        is_parameter = isinstance(
+            getattr(component, field.name), bool | int | float | str | None
+        )
         if is_parameter and not field.repr and field.default is not dataclasses.MISSING:
             yield f"{name}.{field.name} is not in the repr, which is part of the cache key"
 
@@ -225,7 +254,9 @@ def equal_to(*ways: tuple[str, Callable[[Trial], Sequence[Ranking]]]) -> Promise
 
     def promise(trial: Trial) -> Iterator[str]:
         for description, retrieve in ways:
-            for query, *pair in zip(trial.queries, trial.rankings, retrieve(trial), strict=True):
+            for query, *pair in zip(
+                trial.queries, trial.rankings, retrieve(trial), strict=True
+            ):
                 fault = difference(*pair)
                 if fault:
                     yield f"{describe_query(query)}, {description}: {fault}"
@@ -261,7 +292,9 @@ IN_EVERY_WORLD: Mapping[str, Promise] = {
         ("in a batch and by itself", _one_by_one), ("in another order", _reversed)
     ),
     "a smaller k is a prefix": prefixes,
-    "a trace is a retrieval": equal_to(("in `retrieve_batch` and in `trace_batch`", _traced)),
+    "a trace is a retrieval": equal_to(
+        ("in `retrieve_batch` and in `trace_batch`", _traced)
+    ),
     "no silent fall-back": no_silent_fallback,
 }
 IN_THE_FIRST: Mapping[str, Promise] = {

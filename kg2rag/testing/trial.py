@@ -49,7 +49,9 @@ class Trial:
         blocks = [self.queries[start : start + BLOCK_QUERIES] for start in starts]
         return [(block, self.facts_of(self.system, block)) for block in blocks]
 
-    def facts_of(self, system: Retriever, queries: Sequence[Query]) -> list[list[object]]:
+    def facts_of(
+        self, system: Retriever, queries: Sequence[Query]
+    ) -> list[list[object]]:
         """The facts of a system's rankings at `k`."""
         return list(map(facts, system.retrieve_batch(queries, self.k)))
 
@@ -87,7 +89,9 @@ def difference(ranking: Ranking, other: Ranking, *, notes: bool = True) -> str:
         return f"there are {len(ranking)} and {len(other)} hits"
     hit_of = {hit.passage_id: hit for hit in other}
     for rank, (hit, opposite) in enumerate(zip(ranking, other, strict=True), start=1):
-        fault = _hit_difference(hit, opposite, hit_of.get(hit.passage_id), float(other.scores[-1]))
+        fault = _hit_difference(
+            hit, opposite, hit_of.get(hit.passage_id), float(other.scores[-1])
+        )
         if fault:
             return f"hit {rank}, {hit.passage_id} ({hit.score!r}): {fault}"
     if notes and repr(ranking.notes) != repr(other.notes):
@@ -95,7 +99,9 @@ def difference(ranking: Ranking, other: Ranking, *, notes: bool = True) -> str:
     return ""
 
 
-def _hit_difference(hit: Hit, opposite: Hit, match: Hit | None, last_score: float) -> str:
+def _hit_difference(
+    hit: Hit, opposite: Hit, match: Hit | None, last_score: float
+) -> str:
     """A description of how a hit differs from its match in another ranking.
 
     `opposite` is the hit of the same rank there, `last_score` the score of the last one, with which
@@ -118,7 +124,9 @@ def _tied(score: float, other: float) -> bool:
     return abs(score - other) <= TIE * max(1.0, abs(score))
 
 
-def _have_equal_parts(parts: Mapping[str, float], match_parts: Mapping[str, float]) -> bool:
+def _have_equal_parts(
+    parts: Mapping[str, float], match_parts: Mapping[str, float]
+) -> bool:
     if parts.keys() != match_parts.keys():
         return False
     return all(_tied(value, match_parts[name]) for name, value in parts.items())
@@ -139,12 +147,20 @@ def differing(
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path}
     work = pickle.dumps((dict(systems), list(queries), k))
     command = [sys.executable, "-m", "kg2rag.testing.trial"]
-    run = subprocess.run(command, env=environment, input=work, capture_output=True, check=False)  # noqa: S603
+    run = subprocess.run(  # noqa: S603 - its own interpreter
+        command, env=environment, input=work, capture_output=True, check=False
+    )
     if run.returncode:
-        raise RuntimeError(f"Another process cannot retrieve:\n{run.stderr.decode()[-2000:]}")
+        raise RuntimeError(
+            f"Another process cannot retrieve:\n{run.stderr.decode()[-2000:]}"
+        )
     for name, actual_facts in json.loads(run.stdout.splitlines()[-1]).items():
-        expected_facts = json.loads(json.dumps([facts(ranking) for ranking in rankings[name]]))
-        for query, expected, actual in zip(queries, expected_facts, actual_facts, strict=True):
+        expected_facts = json.loads(
+            json.dumps([facts(ranking) for ranking in rankings[name]])
+        )
+        for query, expected, actual in zip(
+            queries, expected_facts, actual_facts, strict=True
+        ):
             if actual != expected:
                 fault = "another PYTHONHASHSEED gives another ranking. Does it iterate over a set?"
                 yield name, f"{describe_query(query)}: {fault}"

@@ -22,7 +22,11 @@ FIRST = "random facts"
 
 _TEXTS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 WORDS: list[str] = " ".join(_TEXTS["words"]).split()
-NAMES = tuple(f"{first} {last}" for last in _TEXTS["last names"] for first in _TEXTS["first names"])
+NAMES = tuple(
+    f"{first} {last}"
+    for last in _TEXTS["last names"]
+    for first in _TEXTS["first names"]
+)
 """80 names; the first 60 are titles too."""
 
 
@@ -56,7 +60,9 @@ def graph(passages: Corpus, seed: int = 1) -> KnowledgeGraph:
         strength = float(random.integers(1, 11))
         relation = str(random.choice(_TEXTS["relations"]))
         triples.append(Triple(NAMES[head], relation, NAMES[tail], passage, strength))
-    mentions = tuple(Mention(name, f"p{random.integers(N_PASSAGES)}", 0) for name in NAMES)
+    mentions = tuple(
+        Mention(name, f"p{random.integers(N_PASSAGES)}", 0) for name in NAMES
+    )
     return KnowledgeGraph.build(Extraction(tuple(triples), mentions), passages)
 
 
@@ -122,7 +128,9 @@ class HashedWords:
         """The rules and the number of axes."""
         return f"hashing vectorizer, {DIM}"
 
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+    def encode(
+        self, texts: Sequence[str], store: Store, role: Role = "passage"
+    ) -> Matrix:
         """(n_texts, DIM) rows of norm 1; 0 for a text without a word."""
         from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -135,7 +143,9 @@ class HashedWords:
 def build(store: Store, embedder: Embedder | None = None) -> KnowledgeBase:
     """The knowledge base of the first world."""
     passages = corpus()
-    return KnowledgeBase.build(passages, graph(passages), store=store, embedder=embedder)
+    return KnowledgeBase.build(
+        passages, graph(passages), store=store, embedder=embedder
+    )
 
 
 @cache
@@ -144,9 +154,14 @@ def knowledge_bases() -> Mapping[str, KnowledgeBase]:
     store = Store(Path(_folder().name))
     whole = corpus()
     half_titled = Corpus.from_passages(
-        [replace(passage, title="") if i % 2 else passage for i, passage in enumerate(whole)]
+        [
+            replace(passage, title="") if i % 2 else passage
+            for i, passage in enumerate(whole)
+        ]
     )
-    single = Corpus.from_passages([Passage("p5", "", "Anna Abbott built the bridge.", "d", 0)])
+    single = Corpus.from_passages(
+        [Passage("p5", "", "Anna Abbott built the bridge.", "d", 0)]
+    )
     worlds: dict[str, tuple[Corpus, KnowledgeGraph | str]] = {
         FIRST: (whole, graph(whole)),
         "passages without titles": (half_titled, graph(half_titled)),
@@ -156,7 +171,9 @@ def knowledge_bases() -> Mapping[str, KnowledgeBase]:
     worlds["one passage"] = (single, "mentions")
     bases = {}
     for name, (passages, source) in worlds.items():
-        bases[name] = KnowledgeBase.build(passages, source, store=store, embedder=HashedWords())
+        bases[name] = KnowledgeBase.build(
+            passages, source, store=store, embedder=HashedWords()
+        )
     return bases
 
 

@@ -41,7 +41,9 @@ def unguarded(cell: Any) -> Any:
     return cell
 
 
-def csv_of(frame: pd.DataFrame, *, index: bool = False, float_format: str | None = None) -> str:
+def csv_of(
+    frame: pd.DataFrame, *, index: bool = False, float_format: str | None = None
+) -> str:
     """A table as CSV: texts in columns, headings and index are `guarded`."""
     return str(
         frame_of_csv(frame, guarded).to_csv(
@@ -50,10 +52,14 @@ def csv_of(frame: pd.DataFrame, *, index: bool = False, float_format: str | None
     )
 
 
-def frame_of_csv(frame: pd.DataFrame, change: Callable[[Any], Any] = unguarded) -> pd.DataFrame:
+def frame_of_csv(
+    frame: pd.DataFrame, change: Callable[[Any], Any] = unguarded
+) -> pd.DataFrame:
     """The inverse of `csv_of`: a table read from its output, with the original texts."""
     texts = {
-        name: frame[name].map(change) for name in frame.columns if frame[name].dtype.kind == "O"
+        name: frame[name].map(change)
+        for name in frame.columns
+        if frame[name].dtype.kind == "O"
     }
     frame = frame.assign(**texts).rename(columns=change, index=change)
     return frame.rename_axis(index=change(frame.index.name))
@@ -66,7 +72,8 @@ MAX_CHARACTERS = 10_000
 _STEERING = {
     code: INSTEAD
     for code in (*range(0x20), *range(0x7F, 0xA0), 0xAD, *range(0x200B, 0x2070), 0xFEFF)
-    if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cn") and chr(code) not in "\n\t\u200c\u200d"
+    if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cn")
+    and chr(code) not in "\n\t\u200c\u200d"
 }
 
 

@@ -22,7 +22,9 @@ from kg2rag.text.normalisation import normalise
 
 # The maximum of characters of an indexed key: names are shorter, encoded blobs are longer.
 LONGEST = 100
-WHOLE = 8  # the maximum of words of a name in code: a longer query is not tried as one name
+WHOLE = (
+    8  # the maximum of words of a name in code: a longer query is not tried as one name
+)
 # Word characters, with single separators between them: os.path.join, ai-sdk/openai, std::vector.
 _SURFACE = re.compile(r"\w+(?:(?:::|[.\-/:])\w+)*")
 _SEPARATOR = re.compile(r"::|[.\-/:]")
@@ -98,7 +100,9 @@ def variants(surface: str) -> tuple[str, ...]:
     """
     path = members(surface)
     parts = [part for member in path for part in split(member)]
-    return tuple(name for name in dict.fromkeys([surface, *path, *parts]) if name.strip("_"))
+    return tuple(
+        name for name in dict.fromkeys([surface, *path, *parts]) if name.strip("_")
+    )
 
 
 def looks_like_name(surface: str) -> bool:
@@ -118,14 +122,18 @@ def looks_like_name(surface: str) -> bool:
     if "/" in surface or "::" in surface:
         return any(map(str.isalpha, surface))
     path = members(surface)
-    if "." in surface and all(len(member) > 1 and member[0].isalpha() for member in path):
+    if "." in surface and all(
+        len(member) > 1 and member[0].isalpha() for member in path
+    ):
         return True
     return any(map(_is_coined, path))
 
 
 def _is_coined(word: str) -> bool:
     """Whether a word that is not in capitals has an inner capital, or letters before digits."""
-    return not word.isupper() and bool(_word_starts(word) or _LETTERS_DIGITS.fullmatch(word))
+    return not word.isupper() and bool(
+        _word_starts(word) or _LETTERS_DIGITS.fullmatch(word)
+    )
 
 
 def definitions(text: str) -> Iterator[str]:
@@ -173,7 +181,11 @@ def format_by_example(text: str) -> Format | None:
             return Format(example, rf"{_edge(example)}{re.escape(example)}\w+")
         if introduction["ends"]:
             return Format(example, rf"\w+{re.escape(example)}\b")
-        if introduction["announced"] or _has_blanks(example) or _COLOUR.fullmatch(example):
+        if (
+            introduction["announced"]
+            or _has_blanks(example)
+            or _COLOUR.fullmatch(example)
+        ):
             return Format(example, _regex(example))
     return None
 
@@ -191,7 +203,10 @@ def _is_coded(example: str) -> bool:
     """Whether a text is a code: it has blanks to fill in, a digit, or an inner or final sign."""
     if "*" in example:
         return False
-    return bool(re.search(r"[\d_@#$%:/+]|\w[-.]\w", example) or {"any", "number"} & _kinds(example))
+    return bool(
+        re.search(r"[\d_@#$%:/+]|\w[-.]\w", example)
+        or {"any", "number"} & _kinds(example)
+    )
 
 
 def _has_blanks(example: str) -> bool:
@@ -211,7 +226,8 @@ def _regex(example: str) -> str:
     has_blanks = bool({"any", "number"} & kinds)
     letters_vary = not has_blanks and not {"digits", "zeros", "count"} & kinds
     pieces = [
-        _piece_regex(piece, not has_blanks, letters_vary) for piece in _PIECE.finditer(example)
+        _piece_regex(piece, not has_blanks, letters_vary)
+        for piece in _PIECE.finditer(example)
     ]
     return f"{_edge(example)}{''.join(pieces)}"
 

@@ -57,7 +57,9 @@ def script_of(word: str) -> str:
     """
     if word.isascii():
         return "latin"
-    return next((name for name, letters in _SCRIPT_OF.items() if letters.match(word)), "latin")
+    return next(
+        (name for name, letters in _SCRIPT_OF.items() if letters.match(word)), "latin"
+    )
 
 
 def guess_languages(texts: Sequence[str], language: str = "auto") -> dict[str, str]:
@@ -72,7 +74,10 @@ def guess_languages(texts: Sequence[str], language: str = "auto") -> dict[str, s
     languages: dict[str, str] = {}
     for script, by_language in counts.items():
         best = max(sorted(by_language), key=lambda name: by_language[name])
-        if by_language[best] >= LEAST_SHARE * words[script] and n_distinct[best] >= LEAST_WORDS:
+        if (
+            by_language[best] >= LEAST_SHARE * words[script]
+            and n_distinct[best] >= LEAST_WORDS
+        ):
             languages[script] = best
     for script in OF_ONE_LANGUAGE:
         if words[script] > LEAST_SHARE * words.total():
@@ -98,8 +103,12 @@ def _count_stop_words(
     """
     step = max(len(texts) // SAMPLE_TEXTS, 1)
     sample = (texts[place][:SAMPLE_CHARACTERS] for place in range(0, len(texts), step))
-    frequency = Counter(plain(word) for text in sample for word in _WORD.findall(search_text(text)))
-    counts: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+    frequency = Counter(
+        plain(word) for text in sample for word in _WORD.findall(search_text(text))
+    )
+    counts: defaultdict[str, defaultdict[str, float]] = defaultdict(
+        lambda: defaultdict(float)
+    )
     words: Counter[str] = Counter()
     n_distinct: Counter[str] = Counter()
     for word, count in frequency.items():
@@ -151,7 +160,10 @@ def _languages_by_word() -> Mapping[str, tuple[str, ...]]:
 def function_words(script: str) -> frozenset[str]:
     """The stop words of all languages of a script."""
     return frozenset(
-        word for language in ISO_CODES for word in stop_words(language) if script_of(word) == script
+        word
+        for language in ISO_CODES
+        for word in stop_words(language)
+        if script_of(word) == script
     )
 
 

@@ -64,7 +64,11 @@ def plain(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    return _UNREAD.sub("", unicodedata.normalize("NFKD", text)).casefold().translate(_SAME_LETTERS)
+    return (
+        _UNREAD.sub("", unicodedata.normalize("NFKD", text))
+        .casefold()
+        .translate(_SAME_LETTERS)
+    )
 
 
 _UNREAD = re.compile(f"[{INVISIBLE}{OPTIONAL_MARKS}]")
@@ -135,10 +139,13 @@ FUNCTION_WORDS = frozenset(
 )
 _LINK_WORDS = "of|the|de|da|di|del|der|des|du|van|von|la|le|al|el|bin|ibn|y"
 _HYPHENS = "\\-\u2010\u2011"
-_REST = (
-    rf"[\w'’{_HYPHENS}{MARKS}{INVISIBLE}]*(?:[+#]++(?!\w))?"  # a word after its capital; see `WORD`
+_REST = rf"[\w'’{_HYPHENS}{MARKS}{INVISIBLE}]*(?:[+#]++(?!\w))?"  # a word after its capital; see `WORD`
+_CAPITAL = (
+    "["
+    + "".join(chr(code) for code in range(0x250) if chr(code).isupper())
+    + CAPITALS
+    + "]"
 )
-_CAPITAL = "[" + "".join(chr(code) for code in range(0x250) if chr(code).isupper()) + CAPITALS + "]"
 # of Arabic, which belongs to the name: "al-Khwarizmi"
 _ARTICLE = rf"(?:(?:al|el|ad|an|ar|as|ash|at|az)[{_HYPHENS}])?"
 _NAME_WORD = f"{_ARTICLE}{_CAPITAL}{_REST}"
@@ -184,7 +191,9 @@ class JoinedTexts:
     def words(self) -> Words:
         """The words of the normalised texts, with their spans in the original texts."""
         pieces = {char: plain(char) for char in self._characters}
-        folded = self.text.translate({ord(char): piece for char, piece in pieces.items()})
+        folded = self.text.translate(
+            {ord(char): piece for char, piece in pieces.items()}
+        )
         spans = [match.span() for match in WORD.finditer(folded)]
         starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
         if any(len(piece) != 1 for piece in pieces.values()):
@@ -192,7 +201,9 @@ class JoinedTexts:
             origins = np.repeat(np.arange(len(self.text)), lengths)
             starts = origins[starts]
             # A combining accent belongs to the word before it.
-            ends = np.maximum(origins[ends - 1] + 1, np.append(origins, len(self.text))[ends])
+            ends = np.maximum(
+                origins[ends - 1] + 1, np.append(origins, len(self.text))[ends]
+            )
         torn = np.append(False, starts[1:] < ends[:-1])[: len(starts)]
         return Words(WORD.findall(folded), self.text_of(starts), starts, ends, torn)
 
@@ -204,7 +215,11 @@ class JoinedTexts:
         table = np.zeros(max(map(ord, self._characters), default=0) + 1, dtype=np.intp)
         for char in self._characters:
             table[ord(char)] = number(char)
-        return table[np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)]
+        return table[
+            np.frombuffer(
+                self.text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32
+            )
+        ]
 
     @cached_property
     def _characters(self) -> frozenset[str]:
@@ -239,7 +254,11 @@ class Lexicon:
         split = [key.split() for key in keys]
         self._number: dict[str, int] = {}
         words = np.array(
-            [self._number.setdefault(word, len(self._number)) for key in split for word in key],
+            [
+                self._number.setdefault(word, len(self._number))
+                for key in split
+                for word in key
+            ],
             np.int64,
         )
         lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
@@ -255,9 +274,13 @@ class Lexicon:
             codes[nodes[complete]] = complete
             self._levels.append((edges, codes))
         self._has_no_capital = np.zeros(len(split), dtype=bool)
-        self._has_no_capital[: len(names)] = [not any(map(_stands_out, name)) for name in names]
+        self._has_no_capital[: len(names)] = [
+            not any(map(_stands_out, name)) for name in names
+        ]
 
-    def find(self, text: str, *, capitals: bool = True) -> Iterator[tuple[int, tuple[int, int]]]:
+    def find(
+        self, text: str, *, capitals: bool = True
+    ) -> Iterator[tuple[int, tuple[int, int]]]:
         """(code, (start, end)) of every key in the text; see `matches`."""
         matches = self.matches(JoinedTexts([text]), capitals=capitals)
         spans = zip(matches.starts.tolist(), matches.ends.tolist(), strict=True)
@@ -270,7 +293,9 @@ class Lexicon:
         "uvicorn".
         """
         words = joined.words()
-        numbers = np.array([self._number.get(word, -1) for word in words.strings], dtype=np.int64)
+        numbers = np.array(
+            [self._number.get(word, -1) for word in words.strings], dtype=np.int64
+        )
         first, last, codes = self._longest(numbers, words.texts)
         # One character may fold to two words (½); a match cannot use half of it.
         allowed = ~words.torn[first] & ~np.append(words.torn, False)[last + 1]
@@ -281,9 +306,13 @@ class Lexicon:
         first, last, codes = first[allowed], last[allowed], codes[allowed]
         chosen = _without_overlap(first, last, words.texts[first])
         first, last = first[chosen], last[chosen]
-        return Matches(words.texts[first], codes[chosen], words.starts[first], words.ends[last])
+        return Matches(
+            words.texts[first], codes[chosen], words.starts[first], words.ends[last]
+        )
 
-    def _longest(self, numbers: Places, texts: Places) -> tuple[Places, Places, Numbers]:
+    def _longest(
+        self, numbers: Places, texts: Places
+    ) -> tuple[Places, Places, Numbers]:
         """The longest key at each word that begins one: its first word, last word, and code."""
         n_words = len(numbers)
         nodes = np.zeros(n_words, np.int64)
@@ -292,7 +321,9 @@ class Lexicon:
         first = np.arange(n_words)
         for depth, (edges, key_codes) in enumerate(self._levels):
             first = first[first < n_words - depth]
-            first = first[(texts[first + depth] == texts[first]) & (numbers[first + depth] >= 0)]
+            first = first[
+                (texts[first + depth] == texts[first]) & (numbers[first + depth] >= 0)
+            ]
             steps = nodes[first] * len(self._number) + numbers[first + depth]
             children = np.searchsorted(edges, steps)
             nodes[first] = children

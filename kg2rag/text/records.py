@@ -38,7 +38,9 @@ class DataError(ValueError):
 
 
 @contextmanager
-def reading(where: Path | str, advice: str, kinds: type[Exception] = Exception) -> Iterator[None]:
+def reading(
+    where: Path | str, advice: str, kinds: type[Exception] = Exception
+) -> Iterator[None]:
     """Turn an error while a file or folder is read into a DataError that names it.
 
     Errors that other libraries raise get the advice. Unchanged are a ValueError of ours that names
@@ -85,7 +87,9 @@ def sha256(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def file_fingerprint(kind: str, files: Mapping[str, Path], parameters: Mapping[str, object]) -> str:
+def file_fingerprint(
+    kind: str, files: Mapping[str, Path], parameters: Mapping[str, object]
+) -> str:
     """The hash of an importer's kind, parameters and input files; their paths do not count."""
     sums = {name: sha256(file) for name, file in files.items()}
     return hashlib.sha256(
@@ -109,7 +113,10 @@ def decode(data: bytes, where: object) -> str:
 
 
 def parse_json(
-    text: str, where: object, *, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None
+    text: str,
+    where: object,
+    *,
+    pairs: Callable[[list[tuple[str, Any]]], Any] | None = None,
 ) -> Any:
     """The JSON value of a text; DataError names the place and the fault.
 
@@ -198,7 +205,11 @@ def _encloses_cells(lines: Iterable[str]) -> bool:
         marked = [cell for cell in line.rstrip("\r\n").split("\t") if '"' in cell]
         for cell in marked:
             inner = cell[1:-1]
-            if len(cell) < 2 or cell[0] + cell[-1] != '""' or '"' in inner.replace('""', ""):
+            if (
+                len(cell) < 2
+                or cell[0] + cell[-1] != '""'
+                or '"' in inner.replace('""', "")
+            ):
                 return False
             has_proof = has_proof or '""' in inner or not inner or number == 0
     return has_proof
@@ -252,23 +263,31 @@ def _header(rows: Iterator[list[str]], where: object) -> list[str]:
     return names
 
 
-def _record(header: list[str], row: list[str], where: object, line: int) -> dict[str, str]:
+def _record(
+    header: list[str], row: list[str], where: object, line: int
+) -> dict[str, str]:
     if len(row) != len(header):
         wrong(where, line, "row", row, f"{len(header)} cells, as the header has")
     return dict(zip(header, row, strict=True))
 
 
-def _require_one_line(record: Mapping[str, str], names: Iterable[str], where: str) -> None:
+def _require_one_line(
+    record: Mapping[str, str], names: Iterable[str], where: str
+) -> None:
     for name in names:
         if "\n" in record[name]:
-            raise DataError(f"{where}: {name} is {quote(record[name])}, of several lines. {_STRAY}")
+            raise DataError(
+                f"{where}: {name} is {quote(record[name])}, of several lines. {_STRAY}"
+            )
 
 
 def require_distinct(columns: list[str], where: object) -> None:
     """Raise DataError if a table has a column twice."""
     for name, count in Counter(columns).items():
         if count > 1:
-            raise DataError(f"{where}: column {name!r} is there twice. Give each another name.")
+            raise DataError(
+                f"{where}: column {name!r} is there twice. Give each another name."
+            )
 
 
 def read_parquet(file: Path) -> pa.Table:
@@ -287,7 +306,9 @@ def parse_parquet(data: bytes, where: object) -> pa.Table:
         table.validate(full=True)
         names = table.column_names
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{where}: no Parquet file ({str(error).splitlines()[0]}).") from None
+        raise DataError(
+            f"{where}: no Parquet file ({str(error).splitlines()[0]})."
+        ) from None
     require_distinct(names, where)
     return table
 
@@ -313,9 +334,13 @@ def text(record: Record, field: str, file: Path | str, number: int) -> str:
     return value
 
 
-def wrong(file: object, number: int, field: str, value: object, needed: str) -> NoReturn:
+def wrong(
+    file: object, number: int, field: str, value: object, needed: str
+) -> NoReturn:
     """Raise the error about the value of a field; `needed` describes an allowed one."""
-    raise DataError(f"{file}, record {number}: {field} is {quote(value)}; needed: {needed}.")
+    raise DataError(
+        f"{file}, record {number}: {field} is {quote(value)}; needed: {needed}."
+    )
 
 
 def quote(value: object) -> str:

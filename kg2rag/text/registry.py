@@ -96,7 +96,9 @@ def parse(text: str) -> list[tuple[str, dict[str, str]]]:
 def _parse_component(text: str) -> tuple[str, dict[str, str]]:
     component = _SPEC.fullmatch(text)
     if component is None:
-        raise ParameterError(f"{text!r} names nothing: write name or name(parameter=value, …).")
+        raise ParameterError(
+            f"{text!r} names nothing: write name or name(parameter=value, …)."
+        )
     name, listed = component.groups("")
     arguments = split(listed, ",") if listed.strip() else []
     parameters = dict[str, str]()
@@ -129,8 +131,13 @@ def nearest(name: str, known_names: Iterable[str]) -> str | None:
     >>> nearest("hotpot", ["hotpotqa", "musique"])
     'hotpotqa'
     """
-    by_folded = {full_name.casefold(): full_name for full_name in sorted(known_names, reverse=True)}
-    matches = [by_folded[match] for match in get_close_matches(name.casefold(), by_folded, n=1)]
+    by_folded = {
+        full_name.casefold(): full_name
+        for full_name in sorted(known_names, reverse=True)
+    }
+    matches = [
+        by_folded[match] for match in get_close_matches(name.casefold(), by_folded, n=1)
+    ]
     return next(iter(matches), None)
 
 
@@ -167,7 +174,9 @@ class Registry(Generic[Thing]):
     ) -> None:
         self.kind, self.group, self.context, self.joined = kind, group, context, joined
         self._usages = {usage.partition("(")[0]: usage for usage in entries}
-        self.entries: dict[str, Any] = dict(zip(self._usages, entries.values(), strict=True))
+        self.entries: dict[str, Any] = dict(
+            zip(self._usages, entries.values(), strict=True)
+        )
 
     def __contains__(self, name: object) -> bool:
         return name in self.names()
@@ -210,9 +219,13 @@ class Registry(Generic[Thing]):
         points = list(entry_points(group=self.group, name=name))
         if not points:
             raise ParameterError(unknown(self.kind, name, self.usages()))
-        owners = " and by ".join(point.dist.name if point.dist else point.value for point in points)
+        owners = " and by ".join(
+            point.dist.name if point.dist else point.value for point in points
+        )
         if len(points) > 1:
-            raise ParameterError(f"{self._called(name)} is registered by {owners}: uninstall one.")
+            raise ParameterError(
+                f"{self._called(name)} is registered by {owners}: uninstall one."
+            )
         try:
             return points[0].load()
         except Exception as error:
@@ -221,8 +234,13 @@ class Registry(Generic[Thing]):
 
     def parameters(self, name: str, *, modules: bool = False) -> dict[str, object]:
         """The parameters of a component that a user may set, with their defaults."""
-        parameters = list(inspect.signature(self.entry(name, modules=modules)).parameters.values())
-        return {parameter.name: parameter.default for parameter in parameters[self.context :]}
+        parameters = list(
+            inspect.signature(self.entry(name, modules=modules)).parameters.values()
+        )
+        return {
+            parameter.name: parameter.default
+            for parameter in parameters[self.context :]
+        }
 
     def description(self, name: str) -> str:
         """The docstring of a component, and of its module if the module has no other component."""
@@ -299,19 +317,25 @@ def _arguments(
     return arguments
 
 
-def _name_first(written: Mapping[str, str], defaults: Mapping[str, object]) -> dict[str, str]:
+def _name_first(
+    written: Mapping[str, str], defaults: Mapping[str, object]
+) -> dict[str, str]:
     """The parameters, with the first parameter's name for a value without a name."""
     if not defaults:
         raise ParameterError(f"it takes no parameter, not {written['']!r}.")
     first = next(iter(defaults))
     if first in written:
-        raise ParameterError(f"{first} is given twice, as {written['']!r} and {written[first]!r}.")
+        raise ParameterError(
+            f"{first} is given twice, as {written['']!r} and {written[first]!r}."
+        )
     return {name or first: text for name, text in written.items()}
 
 
 def _refusal(builder: Any, name: str, defaults: Mapping[str, object]) -> str:
     """The message about an unknown parameter: the builder's `refusal`, else the known names."""
-    message: str = builder.refusal(name, defaults) if hasattr(builder, "refusal") else ""
+    message: str = (
+        builder.refusal(name, defaults) if hasattr(builder, "refusal") else ""
+    )
     return message or unknown("parameter", name, defaults)
 
 
@@ -345,7 +369,9 @@ def _imported(called: str, place: str) -> Any:
     try:
         return EntryPoint(place, place, called).load()
     except (AttributeError, ModuleNotFoundError) as error:
-        if isinstance(error, ModuleNotFoundError) and not f"{module}.".startswith(f"{error.name}."):
+        if isinstance(error, ModuleNotFoundError) and not f"{module}.".startswith(
+            f"{error.name}."
+        ):
             raise  # the module exists and imports one that does not
         raise ParameterError(
             f"{called} cannot be found: {error}. Write package.module:Name."

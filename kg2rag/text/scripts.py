@@ -24,14 +24,18 @@ def _class_of(belongs: Callable[[str], bool], *blocks: tuple[int, int]) -> str:
     codes = np.concatenate([np.arange(first, last + 1) for first, last in blocks])
     codes = codes[[belongs(chr(code)) for code in codes.tolist()]]
     runs = np.split(codes, np.flatnonzero(np.diff(codes) > 1) + 1)
-    return "".join(f"{re.escape(chr(run[0]))}-{re.escape(chr(run[-1]))}" for run in runs)
+    return "".join(
+        f"{re.escape(chr(run[0]))}-{re.escape(chr(run[-1]))}" for run in runs
+    )
 
 
 def _is_letter(char: str) -> bool:
     return char.isalnum() and not char.isdigit()
 
 
-MARKS = _class_of(lambda char: unicodedata.category(char) in ("Mn", "Mc"), (0x300, 0xFFFF))
+MARKS = _class_of(
+    lambda char: unicodedata.category(char) in ("Mn", "Mc"), (0x300, 0xFFFF)
+)
 """Combining marks: accents, and the vowels of Indic scripts, Thai, Arabic and Hebrew."""
 HIRAGANA = _class_of(_is_letter, (0x3041, 0x309F))
 KATAKANA = _class_of(_is_letter, (0x30A0, 0x30FF), (0x31F0, 0x31FF))
@@ -44,7 +48,9 @@ _HAN = _class_of(
     (0x20000, 0x323AF),
 )
 _HANGUL = _class_of(_is_letter, (0x1100, 0x11FF), (0x3131, 0x318E), (0xAC00, 0xD7FB))
-_SOUTH_EAST_ASIAN = _class_of(_is_letter, (0xE01, 0xEDF), (0x1000, 0x109F), (0x1780, 0x17FF))
+_SOUTH_EAST_ASIAN = _class_of(
+    _is_letter, (0xE01, 0xEDF), (0x1000, 0x109F), (0x1780, 0x17FF)
+)
 SYLLABLES = HIRAGANA + _HAN + _HANGUL + _SOUTH_EAST_ASIAN
 """Letters of scripts without blanks between words, and of Korean, which has few; no katakana, whose runs are words."""
 UNSPACED = SYLLABLES + KATAKANA
@@ -74,7 +80,9 @@ def _is_form_of_letters(char: str) -> bool:
     return char.isalnum() and form in ("<compat>", "<font>")
 
 
-_FORMS = _class_of(_is_form_of_letters, (0x80, 0xDFF), (0x2000, 0x21FF), (0x1D400, 0x1D7FF))
+_FORMS = _class_of(
+    _is_form_of_letters, (0x80, 0xDFF), (0x2000, 0x21FF), (0x1D400, 0x1D7FF)
+)
 # and Latin ligatures, Arabic and wide forms
 _COMPATIBLE = re.compile(f"[{_FORMS}\ufb00-\ufdff\ufe70-\ufefc\uff01-\uffdc]+")
 _CYRILLIC = "\u0400-\u0482\u048a-\u052f"
@@ -97,7 +105,9 @@ def search_text(text: str) -> str:
     if text.isascii():
         return text
     if _COMPATIBLE.search(text):
-        text = _COMPATIBLE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+        text = _COMPATIBLE.sub(
+            lambda match: unicodedata.normalize("NFKC", match[0]), text
+        )
     text = _LAYOUT.sub("", text.translate(LETTER_APOSTROPHES))
     return _OPTIONAL_MARKS.sub("", unicodedata.normalize("NFC", text))
 

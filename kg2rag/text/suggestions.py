@@ -44,13 +44,17 @@ def require_parameters(
     replacements : as in `suggest_parameters`.
     """
     parameters = dict(inspect.signature(function).parameters)
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+    if any(
+        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+    ):
         return
     parameters.pop("self", None)
     for name in names:
         if name not in parameters:
             raise TypeError(
-                _unknown_parameter(function.__name__, name, list(parameters), replacements or {})
+                _unknown_parameter(
+                    function.__name__, name, list(parameters), replacements or {}
+                )
             )
 
 

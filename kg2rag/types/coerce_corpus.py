@@ -16,7 +16,15 @@ from kg2rag.types.passages import Passage
 PASSAGE: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "_id", "passage_id", "chunk_id", "docid"),
     "text": (
-        *("text", "contents", "content", "body", "passage", "paragraph", "page_content"),
+        *(
+            "text",
+            "contents",
+            "content",
+            "body",
+            "passage",
+            "paragraph",
+            "page_content",
+        ),
         # of arXiv, OpenAlex and others, and of Zotero
         *("abstract", "abstract note"),
     ),
@@ -45,7 +53,9 @@ def corpus_of(source: object, where: str = "corpus") -> Corpus:
         if _are_passages(source):
             return Corpus.from_passages(source)
         rows = enumerate(records(source, where, PASSAGE), start=1)
-        return Corpus.from_passages(_passage(row, where, number) for number, row in rows)
+        return Corpus.from_passages(
+            _passage(row, where, number) for number, row in rows
+        )
 
 
 def _are_passages(source: object) -> TypeGuard[Iterable[Passage]]:
@@ -81,7 +91,9 @@ def _position(row: Mapping[str, Any], where: str, number: int) -> int:
     return position
 
 
-def records(source: object, where: str, names: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+def records(
+    source: object, where: str, names: Mapping[str, Sequence[str]]
+) -> list[dict[str, Any]]:
     """The rows of a table or list by field, without missing values.
 
     `names` : field -> the accepted names of its column. Rows without an `id` column are numbered
@@ -90,7 +102,8 @@ def records(source: object, where: str, names: Mapping[str, Sequence[str]]) -> l
     rows = [_without_missing(row) for row in _rows(source, where, names.get("id", ()))]
     field_of = _fields_of_columns((column for row in rows for column in row), names)
     renamed = [
-        {field_of.get(column, column): value for column, value in row.items()} for row in rows
+        {field_of.get(column, column): value for column, value in row.items()}
+        for row in rows
     ]
     if "id" in field_of.values():
         return renamed
@@ -106,24 +119,31 @@ def _fields_of_columns(
     column_of |= {column: column for column in distinct}
     field_of = dict[str, str]()
     for field, spellings in names.items():
-        present = [column_of[spelling] for spelling in spellings if spelling in column_of]
+        present = [
+            column_of[spelling] for spelling in spellings if spelling in column_of
+        ]
         if present:
             field_of[present[0]] = field
     return field_of
 
 
 def _without_missing(row: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(column): value for column, value in row.items() if not _is_missing(value)}
+    return {
+        str(column): value for column, value in row.items() if not _is_missing(value)
+    }
 
 
-def _rows(source: Any, where: str, id_names: Sequence[str]) -> Iterable[Mapping[Any, Any]]:
+def _rows(
+    source: Any, where: str, id_names: Sequence[str]
+) -> Iterable[Mapping[Any, Any]]:
     """The rows of a frame, a mapping from id to text or record, or a list."""
     frame = frame_of(_table_of_datasets(source, where))
     if frame is not None:
         return _frame_rows(frame, where, id_names)
     if isinstance(source, Mapping):
         return [
-            {"id": id_, **_record(item, f"{where}, record {id_!r}")} for id_, item in source.items()
+            {"id": id_, **_record(item, f"{where}, record {id_!r}")}
+            for id_, item in source.items()
         ]
     if isinstance(source, Iterable) and not isinstance(source, str | bytes):
         return [
@@ -169,9 +189,13 @@ def frame_of(source: Any) -> Any:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _frame_rows(frame: Any, where: str, id_names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _frame_rows(
+    frame: Any, where: str, id_names: Sequence[str]
+) -> Iterator[dict[str, Any]]:
     """The rows of a frame; without an id column, the index of a pandas frame is the id."""
-    has_id = not set(id_names).isdisjoint(str(column).casefold() for column in frame.columns)
+    has_id = not set(id_names).isdisjoint(
+        str(column).casefold() for column in frame.columns
+    )
     rows = (
         {name: python_value(value) for name, value in row.items()}
         for row in frame.iter_rows(named=True)
@@ -220,7 +244,9 @@ def _record(item: Any, where: str) -> Mapping[Any, Any]:
     if isinstance(item, Mapping):
         return item
     metadata = getattr(item, "metadata", None)
-    if isinstance(metadata, Mapping) and isinstance(getattr(item, "page_content", None), str):
+    if isinstance(metadata, Mapping) and isinstance(
+        getattr(item, "page_content", None), str
+    ):
         return {
             **metadata,
             "id": getattr(item, "id", None) or metadata.get("id"),
@@ -252,7 +278,11 @@ def identifier(value: object, where: str, number: int) -> str:
     DataError: the id is empty or a collection.
     """
     text = str(python_value(value))
-    if _is_missing(value) or isinstance(value, bool | dict | list | set) or not text.strip():
+    if (
+        _is_missing(value)
+        or isinstance(value, bool | dict | list | set)
+        or not text.strip()
+    ):
         raise DataError(
             f"{where}, record {number}: its id is {quote(value)}. Give every record a unique one."
         )

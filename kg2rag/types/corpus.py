@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _TEXTS = dict.fromkeys(("id", "title", "text", "doc_id"), pa.string())
-SCHEMA = pa.schema({**_TEXTS, "position": pa.int32(), "sentences": pa.list_(pa.string())})
+SCHEMA = pa.schema(
+    {**_TEXTS, "position": pa.int32(), "sentences": pa.list_(pa.string())}
+)
 _PASSAGE = SCHEMA.names[:-1]
 _OPTIONAL = (pa.field("exact", pa.string()), pa.field("metadata", pa.string()))
 
@@ -48,16 +50,23 @@ class Corpus(Sequence[Passage]):
                 raise DataError(
                     f"The table has no column {name!r}. A corpus needs: {', '.join(SCHEMA.names)}."
                 )
-        fields = [*SCHEMA, *(field for field in _OPTIONAL if _has_values(table, field.name))]
+        fields = [
+            *SCHEMA,
+            *(field for field in _OPTIONAL if _has_values(table, field.name)),
+        ]
         self.table = (
-            table.select([field.name for field in fields]).cast(pa.schema(fields)).combine_chunks()
+            table.select([field.name for field in fields])
+            .cast(pa.schema(fields))
+            .combine_chunks()
         )
         self.ids: list[str] = PassageIds(self.table["id"].to_pylist(), self)
         self._require_values()
         self._row_of = dict[str, int]()
         for row, id_ in enumerate(self.ids):
             if self._row_of.setdefault(id_, row) != row:
-                raise DataError(f"Passage id {id_!r} is in the corpus twice. Ids must be unique.")
+                raise DataError(
+                    f"Passage id {id_!r} is in the corpus twice. Ids must be unique."
+                )
 
     def _require_values(self) -> None:
         """Raise DataError for the first passage without id, document or text."""
@@ -66,7 +75,9 @@ class Corpus(Sequence[Passage]):
         for name in ("id", "doc_id"):
             missing = np.flatnonzero(self.table[name].is_null().to_numpy())
             if len(missing):
-                raise DataError(f"The passage in row {missing[0]} has no {name}. Give it one.")
+                raise DataError(
+                    f"The passage in row {missing[0]} has no {name}. Give it one."
+                )
         has_ink = pc.fill_null(pc.match_substring_regex(self.table["text"], INK), False)
         for row in np.flatnonzero(~has_ink.to_numpy()).tolist():
             if not (self.table["text"][row].as_py() or "").strip():
@@ -109,7 +120,10 @@ class Corpus(Sequence[Passage]):
 
     def save(self, path: Path) -> None:
         """Write the table as one Arrow file."""
-        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, self.table.schema) as writer:
+        with (
+            pa.OSFile(str(path), "wb") as sink,
+            pa.ipc.new_file(sink, self.table.schema) as writer,
+        ):
             writer.write_table(self.table)
 
     def __len__(self) -> int:
@@ -123,7 +137,9 @@ class Corpus(Sequence[Passage]):
 
     @staticmethod
     def _passages(table: pa.Table) -> Iterator[Passage]:
-        columns = [name for name in (*_PASSAGE, "metadata") if name in table.column_names]
+        columns = [
+            name for name in (*_PASSAGE, "metadata") if name in table.column_names
+        ]
         for batch in table.select(columns).to_batches(max_chunksize=BATCH_PASSAGES):
             for record in batch.to_pylist():
                 metadata = json.loads(record.pop("metadata", None) or "{}")
@@ -164,7 +180,9 @@ class Corpus(Sequence[Passage]):
 
         if "metadata" not in self.table.column_names:
             return pd.DataFrame(index=list(self.ids))
-        records = [json.loads(text or "{}") for text in self.table["metadata"].to_pylist()]
+        records = [
+            json.loads(text or "{}") for text in self.table["metadata"].to_pylist()
+        ]
         return pd.DataFrame(records, index=list(self.ids))
 
     def where(self, **values: object) -> tuple[str, ...]:
@@ -200,13 +218,17 @@ class Corpus(Sequence[Passage]):
         """
         table = self.table
         if exact and "exact" in table.column_names:
-            table = table.set_column(2, "text", pc.coalesce(table["exact"], table["text"]))
+            table = table.set_column(
+                2, "text", pc.coalesce(table["exact"], table["text"])
+            )
         return _joined(table, separator)
 
     def sentences(self, row: int) -> list[str]:
         """The sentences of a passage: the split of the source if it has one, else ours."""
         split: list[str] | None = self.table["sentences"][row].as_py()
-        return split_sentences(self.table["text"][row].as_py()) if split is None else split
+        return (
+            split_sentences(self.table["text"][row].as_py()) if split is None else split
+        )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -277,7 +299,9 @@ def _hashed_bytes(column: pa.ChunkedArray) -> Iterator[bytes]:
     elif pa.types.is_string(column.type):
         yield _little_endian(pc.fill_null(pc.binary_length(column), -1))
         for start in range(0, len(column), BATCH_PASSAGES):
-            yield "".join(filter(None, column.slice(start, BATCH_PASSAGES).to_pylist())).encode()
+            yield "".join(
+                filter(None, column.slice(start, BATCH_PASSAGES).to_pylist())
+            ).encode()
     else:
         yield pc.is_null(column).to_numpy().tobytes()
         yield _little_endian(pc.fill_null(column, 0))

@@ -18,7 +18,9 @@ from kg2rag.types.notes import StagedHits, for_stage, sources
 from kg2rag.types.passages import FloatArray, Hit, Triple
 
 GOLD = "◆ gold"  # marks hits that are gold
-LISTED = 12  # the maximum of displayed members of a note; a strategy may record hundreds
+LISTED = (
+    12  # the maximum of displayed members of a note; a strategy may record hundreds
+)
 CSS = """
 .kg2rag-why { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; max-width: 62em; }
 .jp-RenderedHTMLCommon table.kg2rag-why { table-layout: auto; }
@@ -82,12 +84,18 @@ class Explanation:
         """
         parts = hit.score_parts
         present = [
-            term for term in terms_of(self.ranking, hit.stage) if parts.keys() >= set(term[1::2])
+            term
+            for term in terms_of(self.ranking, hit.stage)
+            if parts.keys() >= set(term[1::2])
         ]
         total = " + ".join(_with_numbers(term, parts) for term in present)
-        total = re.sub(r"\d+\.\d{5,}", lambda match: short_number(float(match[0])), total)
+        total = re.sub(
+            r"\d+\.\d{5,}", lambda match: short_number(float(match[0])), total
+        )
         named_parts = {name for term in present for name in term[1::2]}
-        return total, {name: value for name, value in parts.items() if name not in named_parts}
+        return total, {
+            name: value for name, value in parts.items() if name not in named_parts
+        }
 
     def is_gold(self, hit: Hit) -> bool:
         """Whether the hit counts as gold."""
@@ -95,12 +103,16 @@ class Explanation:
 
     def missed(self) -> dict[str, str]:
         """Gold ids without a displayed hit -> the rank of their first passage."""
-        rank_of = {id_: rank for rank, id_ in enumerate(self.ranking.passage_ids, start=1)}
+        rank_of = {
+            id_: rank for rank, id_ in enumerate(self.ranking.passage_ids, start=1)
+        }
         missed = dict[str, str]()
         for gold_id, passages in self.gold.items():
             ranks = [rank_of[passage] for passage in passages if passage in rank_of]
             if not ranks:
-                missed[gold_id] = f"not among the {len(rank_of)} passages of the ranking"
+                missed[gold_id] = (
+                    f"not among the {len(rank_of)} passages of the ranking"
+                )
             elif min(ranks) > self.limit:
                 missed[gold_id] = f"at rank {min(ranks)}"
         return missed
@@ -123,10 +135,14 @@ class Explanation:
                 f'<p class="kg2rag-missed">{GOLD} <b>{escape(id_)}</b>: {escape(place)}</p>'
             )
         parts.append('<table class="kg2rag-why"><tbody>')
-        parts += [self._html_row(rank, hit) for rank, hit in enumerate(self.hits(), start=1)]
+        parts += [
+            self._html_row(rank, hit) for rank, hit in enumerate(self.hits(), start=1)
+        ]
         parts.append("</tbody></table>")
         for name, value in notes_of(self.ranking).items():
-            parts.append(f'<small class="kg2rag-notes">{escape(f"{name}: {value}")}</small>')
+            parts.append(
+                f'<small class="kg2rag-notes">{escape(f"{name}: {value}")}</small>'
+            )
         # JupyterLab takes what stands between two $ for a formula, and passages speak of dollars.
         return '<div class="mathjax_ignore">' + "\n".join(parts) + "</div>"
 
@@ -153,7 +169,9 @@ class Explanation:
         for rank, hit in enumerate(self.hits(), start=1):
             gold = f"  {GOLD}" if self.is_gold(hit) else ""
             stage = stage_label(self.ranking, hit.stage)
-            lines.append(f"{rank:>2}  {hit.passage_id}  {short_number(hit.score)}  {stage}{gold}")
+            lines.append(
+                f"{rank:>2}  {hit.passage_id}  {short_number(hit.score)}  {stage}{gold}"
+            )
             lines += [f"    {line}" for line in self._lines_below(hit)]
             lines += [f"    {_path_line(triple)}" for triple in hit.path]
         lines += [f"{GOLD} {id_}: {place}" for id_, place in self.missed().items()]
@@ -169,7 +187,9 @@ def _with_numbers(term: list[str], parts: Mapping[str, float]) -> str:
 
 
 def _html_path(triple: Triple) -> str:
-    head, tail = (f'<span class="node">{escape(end)}</span>' for end in (triple.head, triple.tail))
+    head, tail = (
+        f'<span class="node">{escape(end)}</span>' for end in (triple.head, triple.tail)
+    )
     arrow = f'<span class="relation">{escape(triple.relation)} ({triple.strength:.3g}) →</span>'
     path = f'<div class="kg2rag-path">{head}{arrow}{tail}</div>'
     if triple.description:
@@ -195,14 +215,18 @@ def terms_of(ranking: ExplainableRanking, stage: str) -> list[list[str]]:
     formula = for_stage(ranking.notes.formula, stage)
     if not (formula and ranking.score_parts):
         return []
-    names = sorted(ranking.score_parts, key=len, reverse=True)  # longer names match first
+    names = sorted(
+        ranking.score_parts, key=len, reverse=True
+    )  # longer names match first
     pattern = "|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names)
     return [re.split(f"({pattern})", term) for term in split(formula, "+")]
 
 
 def notes_of(ranking: StagedHits) -> dict[str, str]:
     """The notes of a ranking as texts."""
-    return {name: readable(value) for name, value in ranking.notes.display_fields().items()}
+    return {
+        name: readable(value) for name, value in ranking.notes.display_fields().items()
+    }
 
 
 def _small(line: str) -> str:
@@ -231,4 +255,8 @@ def readable(value: object) -> str:
 
 def _readable_member(member: object) -> str:
     """A member of a list as text; nested lists are in parentheses."""
-    return f"({readable(member)})" if isinstance(member, tuple | list) else readable(member)
+    return (
+        f"({readable(member)})"
+        if isinstance(member, tuple | list)
+        else readable(member)
+    )

@@ -95,7 +95,9 @@ class Notes:
     @property
     def linked(self) -> tuple[LinkedEntity, ...] | None:
         """The entities that the last step with a linker found."""
-        return next((notes.entities for notes in self if notes.entities is not None), None)
+        return next(
+            (notes.entities for notes in self if notes.entities is not None), None
+        )
 
     def display_fields(self) -> dict[str, object]:
         """The displayed fields, those of the last step first.
@@ -132,7 +134,9 @@ class Notes:
     def _values(self) -> dict[str, object]:
         """The fields without those between stages, which have the metadata `INNER`."""
         names = [
-            attribute.name for attribute in fields(self) if not attribute.metadata.get("inner")
+            attribute.name
+            for attribute in fields(self)
+            if not attribute.metadata.get("inner")
         ]
         return {name: getattr(self, name) for name in names}
 
@@ -154,10 +158,14 @@ class Notes:
 
         For a class that is not imported: the base fields, with the others as `other`.
         """
-        values: dict[str, Any] = {name: _tuples(value) for name, value in record.items()}
+        values: dict[str, Any] = {
+            name: _tuples(value) for name, value in record.items()
+        }
         values["inputs"] = tuple(map(Notes.from_json, record.get("inputs", ())))
         if record.get("entities") is not None:
-            values["entities"] = tuple(LinkedEntity(*entity) for entity in record["entities"])
+            values["entities"] = tuple(
+                LinkedEntity(*entity) for entity in record["entities"]
+            )
         kind = Notes.classes.get(str(record.get("kind")), Notes)
         if record.get("kind") == kind.__name__:
             del values["kind"]
@@ -204,7 +212,10 @@ class StagedHits(Protocol):
 
 def sources(ranking: StagedHits) -> dict[str, str]:
     """Stage -> the source of its hits; the default is the stage's name."""
-    return {stage: for_stage(ranking.notes.source, stage) or stage for stage in ranking.stages}
+    return {
+        stage: for_stage(ranking.notes.source, stage) or stage
+        for stage in ranking.stages
+    }
 
 
 class UnansweredError(RuntimeError):

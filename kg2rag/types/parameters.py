@@ -115,7 +115,9 @@ def require(name: str, value: object, annotation: Any, rule: Any = None) -> None
         if rule is not None and value is not None:
             TypeAdapter(Annotated[Any, rule]).validate_python(python_value)
     except ValidationError as error:
-        allowed = [fault["msg"].removeprefix("Input should be ") for fault in error.errors()]
+        allowed = [
+            fault["msg"].removeprefix("Input should be ") for fault in error.errors()
+        ]
         raise refused(name, value, " or ".join(dict.fromkeys(allowed))) from None
 
 
@@ -189,8 +191,14 @@ def _compared(annotation: Any) -> Any:
 
 def _of_class(kind: type, value: object) -> object:
     """The value; a pydantic error if it is not of the class or lacks a protocol's members."""
-    if getattr(kind, "_is_protocol", False):  # `isinstance` would need it to be `runtime_checkable`
-        members = [name for name in vars(kind) if not name.startswith("_") or name == "__call__"]
+    if getattr(
+        kind, "_is_protocol", False
+    ):  # `isinstance` would need it to be `runtime_checkable`
+        members = [
+            name
+            for name in vars(kind)
+            if not name.startswith("_") or name == "__call__"
+        ]
         fits_class = all(hasattr(value, name) for name in members)
         needed = f"an object with {', '.join(members)}"
     else:

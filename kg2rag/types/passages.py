@@ -159,7 +159,9 @@ Paths = Mapping[int, tuple[Triple, ...]]
 
 def first_of(*paths: Paths) -> Paths:
     """A view of several mappings; the first one with a row decides."""
-    nonempty: list[Any] = [mapping for mapping in paths if not isinstance(mapping, dict) or mapping]
+    nonempty: list[Any] = [
+        mapping for mapping in paths if not isinstance(mapping, dict) or mapping
+    ]
     return nonempty[0] if len(nonempty) == 1 else _FirstOf(*nonempty)
 
 

@@ -41,7 +41,9 @@ class Question:
     supporting: tuple[tuple[str, int], ...] = ()
     triples: tuple[tuple[str, str, str], ...] = ()
     candidates: tuple[str, ...] | None = None
-    chain: tuple[str, ...] = field(default=(), repr=False)  # not in the checksum of a set
+    chain: tuple[str, ...] = field(
+        default=(), repr=False
+    )  # not in the checksum of a set
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +97,16 @@ class QADataset:
             raise self._fault(question, "the question is empty")
         if not question.gold:
             raise self._fault(
-                question, f"no gold {self.unit}. Leave out questions that cannot be judged"
+                question,
+                f"no gold {self.unit}. Leave out questions that cannot be judged",
             )
         missing = [id_ for id_ in question.gold if id_ not in gold_ids]
         if missing:
             share = f"{len(missing)} of {len(question.gold)} missing"
             message = f"gold {self.unit} {missing[0]!r} is not in the corpus ({share}), whose ids are such as"
             raise self._fault(
-                question, f"{message} {self._gold_names[0]!r}. Are both from the same split?"
+                question,
+                f"{message} {self._gold_names[0]!r}. Are both from the same split?",
             )
         for id_, grade in question.gold.items():
             if grade < 1:
@@ -111,12 +115,16 @@ class QADataset:
                     f"gold {self.unit} {id_!r} has grade {grade}. Leave out what is not relevant",
                 )
 
-    def _check_candidates(self, question: Question, passage_ids: frozenset[str]) -> None:
+    def _check_candidates(
+        self, question: Question, passage_ids: frozenset[str]
+    ) -> None:
         for id_ in question.candidates or ():
             if id_ not in passage_ids:
                 raise self._fault(question, f"candidate {id_!r} is not in the corpus")
         if self.setting == "distractor" and not question.candidates:
-            raise self._fault(question, "setting 'distractor' needs candidates for every question")
+            raise self._fault(
+                question, "setting 'distractor' needs candidates for every question"
+            )
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -133,18 +141,23 @@ class QADataset:
         if self.setting == "pooled":
             return [Query(question.id, question.text) for question in self.questions]
         return [
-            Query(question.id, question.text, question.candidates) for question in self.questions
+            Query(question.id, question.text, question.candidates)
+            for question in self.questions
         ]
 
     @property
     def irrelevant(self) -> int:
         """The number of questions without gold whose judged hits are all irrelevant."""
-        return sum(bool(self.rows.get(query.id, {}).get("judged")) for query in self.unjudged)
+        return sum(
+            bool(self.rows.get(query.id, {}).get("judged")) for query in self.unjudged
+        )
 
     @property
     def unmatched(self) -> int:
         """The number of questions without gold because no passage has the texts given as gold."""
-        return sum(bool(self.rows.get(query.id, {}).get("gold")) for query in self.unjudged)
+        return sum(
+            bool(self.rows.get(query.id, {}).get("gold")) for query in self.unjudged
+        )
 
     @property
     def qrels(self) -> dict[str, dict[str, int]]:
@@ -181,7 +194,9 @@ class QADataset:
         require("limit", limit, Count)
         if limit >= len(self):
             return self
-        indices = np.sort(np.random.default_rng(seed).choice(len(self), size=limit, replace=False))
+        indices = np.sort(
+            np.random.default_rng(seed).choice(len(self), size=limit, replace=False)
+        )
         source = {**self.source, "limit": limit, "seed": seed}
         return replace(
             self,
@@ -194,9 +209,12 @@ class QADataset:
         import pandas as pd
 
         rows = [
-            (q.id, q.text, q.type, q.hops, list(q.gold), list(q.answers)) for q in self.questions
+            (q.id, q.text, q.type, q.hops, list(q.gold), list(q.answers))
+            for q in self.questions
         ]
-        return pd.DataFrame(rows, columns=["id", "text", "type", "hops", "gold", "answers"])
+        return pd.DataFrame(
+            rows, columns=["id", "text", "type", "hops", "gold", "answers"]
+        )
 
 
 def require_dataset(data: object) -> QADataset:

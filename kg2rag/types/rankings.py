@@ -77,7 +77,10 @@ class Ranking:
             ids,
             stages,
             None if stage_codes is None else np.asarray(stage_codes, dtype=np.int8),
-            {name: np.asarray(column, dtype=np.float64) for name, column in score_parts.items()},
+            {
+                name: np.asarray(column, dtype=np.float64)
+                for name, column in score_parts.items()
+            },
             paths,
             notes,
         )
@@ -103,7 +106,9 @@ class Ranking:
             )
         not_finite = rows[~np.isfinite(self.scores)]
         if len(not_finite):
-            raise self._fault(f"the score of {self.ids[int(not_finite[0])]!r} is not finite.")
+            raise self._fault(
+                f"the score of {self.ids[int(not_finite[0])]!r} is not finite."
+            )
 
     def _fault(self, message: str) -> ValueError:
         return ValueError(f"query {self.query_id!r}: {message}")
@@ -125,7 +130,8 @@ class Ranking:
         columns = dict[str, FloatArray]()
         for name in dict.fromkeys(name for group in parts for name in group):
             pieces = [
-                group.get(name, np.full(n, np.nan)) for group, n in zip(parts, sizes, strict=True)
+                group.get(name, np.full(n, np.nan))
+                for group, n in zip(parts, sizes, strict=True)
             ]
             columns[name] = np.concatenate(pieces)
         return Ranking.from_scores(
@@ -154,12 +160,16 @@ class Ranking:
         """The hit at an index from 0, or the ranking of a slice; `hit` counts ranks from 1."""
         if isinstance(place, slice):
             if (place.step or 1) < 0:
-                raise self._fault(f"a ranking is best first; {place} would turn it round.")
+                raise self._fault(
+                    f"a ranking is best first; {place} would turn it round."
+                )
             return self.select(place)
         place = range(len(self))[place]
         row = int(self.rows[place])
         code = 0 if self.stage_codes is None else self.stage_codes[place]
-        values = {name: float(column[place]) for name, column in self.score_parts.items()}
+        values = {
+            name: float(column[place]) for name, column in self.score_parts.items()
+        }
         return Hit(
             self.ids[row],
             float(self.scores[place]),
@@ -193,7 +203,9 @@ class Ranking:
             (rank, hit.passage_id, hit.score, hit.stage, hit.path_text)
             for rank, hit in enumerate(self, start=1)
         ]
-        frame = pd.DataFrame(hits, columns=["rank", "passage", "score", "stage", "path"])
+        frame = pd.DataFrame(
+            hits, columns=["rank", "passage", "score", "stage", "path"]
+        )
         parts = {
             f"{name} part" if name in frame else name: column
             for name, column in self.score_parts.items()
@@ -223,7 +235,9 @@ class Ranking:
         `texts` : passage id -> its displayed text. Passages of `gold` are marked; those below `limit`
         are listed with their ranks.
         """
-        return Explanation(self, limit, texts or {}, title, {id_: (id_,) for id_ in gold})
+        return Explanation(
+            self, limit, texts or {}, title, {id_: (id_,) for id_ in gold}
+        )
 
     def top(self, k: int) -> Ranking:
         """The first `k` hits; ValueError if `k` is below 1."""
@@ -251,7 +265,9 @@ def _aligned_html(frame: pd.DataFrame) -> str:
         if frame[column].dtype.kind in "if":
             cells = f".{table_class} :is(th, td):nth-child({place})"
             rules.append(f"{cells} {{ text-align: right !important; }}")
-    table = frame.to_html(index=False, float_format="{:.4g}".format, classes=table_class)
+    table = frame.to_html(
+        index=False, float_format="{:.4g}".format, classes=table_class
+    )
     return f"<style>{' '.join(rules)}</style>{table}"
 
 
@@ -274,13 +290,19 @@ def require_k(k: object) -> None:
         require("k", k, Count)
 
 
-def canonical_order(rows: NDArray[np.integer], scores: NDArray[np.floating]) -> IntArray:
+def canonical_order(
+    rows: NDArray[np.integer], scores: NDArray[np.floating]
+) -> IntArray:
     """The order of scored rows: descending score, rounded to `DIGITS`, then corpus position."""
     mantissas, exponents = np.frexp(np.asarray(scores, dtype=np.float64))
-    return np.lexsort((rows, -np.ldexp(np.rint(np.ldexp(mantissas, DIGITS)), exponents)))
+    return np.lexsort(
+        (rows, -np.ldexp(np.rint(np.ldexp(mantissas, DIGITS)), exponents))
+    )
 
 
-def top_with_ties(scores: NDArray[np.floating], k: int, mask: IntArray | None = None) -> IntArray:
+def top_with_ties(
+    scores: NDArray[np.floating], k: int, mask: IntArray | None = None
+) -> IntArray:
     """The rows of the `k` best scores and of ties with the k-th, unordered, in linear time.
 
     ValueError: k < 1.

@@ -44,7 +44,9 @@ class Step(NamedTuple):
     why: str
 
 
-def step(name: str, lost_at: LostAt, why: str, *rows: NDArray[np.integer] | Sequence[int]) -> Step:
+def step(
+    name: str, lost_at: LostAt, why: str, *rows: NDArray[np.integer] | Sequence[int]
+) -> Step:
     """A step from one or more groups of rows that passed it."""
     groups = [np.asarray(group, dtype=np.int64) for group in rows]
     return Step(name, np.unique(np.concatenate(groups)), lost_at, why)
@@ -64,14 +66,22 @@ class Trace:
     def lost_by(self, row: int) -> Step | None:
         """The first step that a passage did not pass; None if it is in the ranking."""
         unranked = f"not among the {len(self.ranking)} passages of the ranking"
-        steps = (*self.steps, step("retrieved", "not retrieved", unranked, self.ranking.rows))
-        return next((each_step for each_step in steps if row not in each_step.rows), None)
+        steps = (
+            *self.steps,
+            step("retrieved", "not retrieved", unranked, self.ranking.rows),
+        )
+        return next(
+            (each_step for each_step in steps if row not in each_step.rows), None
+        )
 
     def then(self, name: str, depth: int, ranking: Ranking) -> Trace:
         """The trace after a further stage, known only by input and output; it read `depth` hits."""
         read = self.ranking.rows[:depth]
         added = ranking.rows[~np.isin(ranking.rows, read)]
-        earlier = [former._replace(rows=np.union1d(former.rows, added)) for former in self.steps]
+        earlier = [
+            former._replace(rows=np.union1d(former.rows, added))
+            for former in self.steps
+        ]
         unranked = f"not in the ranking before {name}"
         unread = f"below the first {depth} hits, which {name} reads"
         stage_steps = [

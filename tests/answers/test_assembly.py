@@ -44,26 +44,46 @@ def ranking(kb: KnowledgeBase, *entities: str, linked: bool = False) -> Ranking:
         else None
     )
     return Ranking.from_scores(
-        "q", np.array([0, 1]), np.array([0.9, 0.5]), kb.corpus.ids, stages=("dense",), notes=notes
+        "q",
+        np.array([0, 1]),
+        np.array([0.9, 0.5]),
+        kb.corpus.ids,
+        stages=("dense",),
+        notes=notes,
     )
 
 
-def test_the_block_of_the_linked_entities_stands_above_the_passages(films: KnowledgeBase) -> None:
-    (made,) = assemble(films, [ASKED], [ranking(films, "Tim Burton")], tokens=200, graph_tokens=100)
+def test_the_block_of_the_linked_entities_stands_above_the_passages(
+    films: KnowledgeBase,
+) -> None:
+    (made,) = assemble(
+        films, [ASKED], [ranking(films, "Tim Burton")], tokens=200, graph_tokens=100
+    )
     block, passages = made.text.split("\n\n[1] ")
     assert block.startswith(
         "## Knowledge Graph Context\nQuery entities: [Tim Burton]\n\n### Tim Burton\n"
     )
-    assert passages.startswith("[Score: 0.90] [Source: dense]\nEd Wood\nEd Wood is a film")
+    assert passages.startswith(
+        "[Score: 0.90] [Source: dense]\nEd Wood\nEd Wood is a film"
+    )
     assert [citation.passage_id for citation in made.citations] == ["p0", "p1"]
 
 
 def test_a_system_that_says_nothing_of_entities_has_them_linked_in_the_question(
     films: KnowledgeBase,
 ) -> None:
-    said, unsaid, none = ranking(films, "Burbank"), ranking(films), ranking(films, linked=True)
+    said, unsaid, none = (
+        ranking(films, "Burbank"),
+        ranking(films),
+        ranking(films, linked=True),
+    )
     made = assemble(
-        films, [ASKED] * 3, [said, unsaid, none], tokens=200, graph_tokens=100, counter=Words()
+        films,
+        [ASKED] * 3,
+        [said, unsaid, none],
+        tokens=200,
+        graph_tokens=100,
+        counter=Words(),
     )
     heads = [context.text.splitlines()[1] for context in made]
     assert heads[:2] == ["Query entities: [Burbank]", "Query entities: [Ed Wood]"]
@@ -81,11 +101,18 @@ def test_without_entities_or_tokens_for_it_there_is_no_block(
         assert made.text.startswith("[1]")
 
 
-def test_what_the_block_leaves_of_its_share_goes_to_the_passages(films: KnowledgeBase) -> None:
+def test_what_the_block_leaves_of_its_share_goes_to_the_passages(
+    films: KnowledgeBase,
+) -> None:
     # Head, title and text are 5 + 2 + 8 and 5 + 1 + 6 words, a line between them is 1; without
     # entities, no block.
     (made,) = assemble(
-        films, [ASKED], [ranking(films, linked=True)], tokens=28, graph_tokens=25, counter=Words()
+        films,
+        [ASKED],
+        [ranking(films, linked=True)],
+        tokens=28,
+        graph_tokens=25,
+        counter=Words(),
     )
     assert len(made.citations) == 2
     assert made.tokens == len(made.text.split()) == 28
@@ -105,7 +132,9 @@ def test_what_the_block_leaves_of_its_share_goes_to_the_passages(films: Knowledg
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(tokens=st.integers(1, 80), share=st.integers(0, 80))
 def test_no_context_is_longer_than_its_budget(
@@ -114,14 +143,25 @@ def test_no_context_is_longer_than_its_budget(
     counter = Words()
     if share > tokens:
         with pytest.raises(
-            ValueError, match=f"graph_tokens is {share}, which is more than the {tokens} tokens"
+            ValueError,
+            match=f"graph_tokens is {share}, which is more than the {tokens} tokens",
         ):
             assemble(
-                films, [ASKED], [ranking(films)], tokens=tokens, graph_tokens=share, counter=counter
+                films,
+                [ASKED],
+                [ranking(films)],
+                tokens=tokens,
+                graph_tokens=share,
+                counter=counter,
             )
         return
     (made,) = assemble(
-        films, [ASKED], [ranking(films)], tokens=tokens, graph_tokens=share, counter=counter
+        films,
+        [ASKED],
+        [ranking(films)],
+        tokens=tokens,
+        graph_tokens=share,
+        counter=counter,
     )
     assert made.tokens == counter.count([made.text])[0] <= tokens
 
@@ -131,6 +171,6 @@ def test_as_many_rankings_as_queries_are_needed(films: KnowledgeBase) -> None:
         assemble(films, [ASKED], [])
     with pytest.raises(ValueError, match="tokens"):
         assemble(films, [], [], tokens=0)
-    assert assemble(films, [ASKED], [replace(ranking(films), query_id="other")], tokens=60)[
-        0
-    ].citations
+    assert assemble(
+        films, [ASKED], [replace(ranking(films), query_id="other")], tokens=60
+    )[0].citations

@@ -23,7 +23,9 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.testing.worlds import HashedWords
 from kg2rag.types import Passage, Ranking, Triple
 
-NOWHERE = Store("/nonexistent")  # nothing here is encoded or built, so nothing is stored
+NOWHERE = Store(
+    "/nonexistent"
+)  # nothing here is encoded or built, so nothing is stored
 
 # The graph-augmented design's example; its page breaks lines that are one line here.
 AUTH_BLOCK = """\
@@ -65,7 +67,11 @@ def auth() -> KnowledgeBase:
         ),
         entities=(
             Entity("Auth Service", "concept", f"Core {CORE}", ("login system",)),
-            Entity("OAuth Provider", "tool", "External OAuth2 provider integration layer..."),
+            Entity(
+                "OAuth Provider",
+                "tool",
+                "External OAuth2 provider integration layer...",
+            ),
         ),
     )
     return knowledge_base(passages(*texts), extraction, {}, NOWHERE)
@@ -85,7 +91,9 @@ class Squares:
         return [len(text) ** 2 // 400 for text in texts]
 
 
-def test_the_graph_block_is_the_designs_example_line_by_line(auth: KnowledgeBase) -> None:
+def test_the_graph_block_is_the_designs_example_line_by_line(
+    auth: KnowledgeBase,
+) -> None:
     block = ContextFormatter(auth).graph(["Auth Service", "OAuth Provider"])
     assert block.text.splitlines() == AUTH_BLOCK.splitlines()
     assert block.dropped == ()
@@ -102,7 +110,8 @@ def test_a_fact_that_the_graph_describes_is_shown_by_its_description(kb_of) -> N
         description="Burton made\nEd Wood in 1994.",
     )
     described = kb_of(
-        ("Ed Wood", "A film of 1994."), facts=(said, Triple("Ed Wood", "of", "1994", "p0"))
+        ("Ed Wood", "A film of 1994."),
+        facts=(said, Triple("Ed Wood", "of", "1994", "p0")),
     )
     block = ContextFormatter(described, graph_tokens=200).graph(["Ed Wood"]).text
     section = block.partition("### Relevant Relationships\n")[2]
@@ -112,7 +121,9 @@ def test_a_fact_that_the_graph_describes_is_shown_by_its_description(kb_of) -> N
     )
 
 
-def test_entities_may_be_named_by_alias_or_code_and_count_once(auth: KnowledgeBase) -> None:
+def test_entities_may_be_named_by_alias_or_code_and_count_once(
+    auth: KnowledgeBase,
+) -> None:
     block = ContextFormatter(auth).graph(
         ["login system", auth.graph.entity("OAuth Provider"), "auth service"]
     )
@@ -125,21 +136,29 @@ def test_entities_may_be_named_by_alias_or_code_and_count_once(auth: KnowledgeBa
     assert ContextFormatter(auth).graph([]) == FormattedContext("", 0)
 
 
-def test_the_weaker_relations_beyond_the_limit_are_counted_as_dropped(auth: KnowledgeBase) -> None:
+def test_the_weaker_relations_beyond_the_limit_are_counted_as_dropped(
+    auth: KnowledgeBase,
+) -> None:
     block = ContextFormatter(auth, max_related=1).graph(["Auth Service"])
     assert "Related: OAuth Provider (depends_on, weight: 8)\n" in block.text
     assert block.dropped == (Dropped("3 weaker relations of Auth Service", "limit"),)
 
 
-def test_a_smaller_budget_drops_the_weakest_items_and_names_them(auth: KnowledgeBase) -> None:
-    formatter = ContextFormatter(auth, graph_tokens=EncoderTokens().count([AUTH_BLOCK])[0] - 1)
+def test_a_smaller_budget_drops_the_weakest_items_and_names_them(
+    auth: KnowledgeBase,
+) -> None:
+    formatter = ContextFormatter(
+        auth, graph_tokens=EncoderTokens().count([AUTH_BLOCK])[0] - 1
+    )
     block = formatter.graph(["Auth Service", "OAuth Provider"])
     assert block.text == AUTH_BLOCK.replace(", Session Store (uses)", "")
     assert block.dropped == (Dropped("Related: Session Store (uses)", "budget"),)
     none = ContextFormatter(auth, graph_tokens=5).graph(["OAuth Provider"])
     assert (none.text, none.tokens) == ("", 0)
     assert none.dropped == (
-        Dropped("## Knowledge Graph Context\nQuery entities: [OAuth Provider]", "budget"),
+        Dropped(
+            "## Knowledge Graph Context\nQuery entities: [OAuth Provider]", "budget"
+        ),
     )
 
 
@@ -162,27 +181,50 @@ def test_what_a_change_reaches_can_be_traced_along_the_chains_of_the_block(
 ) -> None:
     """The design's question: what happens if we change the OAuth provider?"""
     two = ContextFormatter(auth, hops=2).graph(["OAuth Provider"]).text
-    for end in ("Login Flow (part_of)", "User Model (implements)", "Session Store (uses)"):
+    for end in (
+        "Login Flow (part_of)",
+        "User Model (implements)",
+        "Session Store (uses)",
+    ):
         assert f"\n- OAuth Provider -> Auth Service (depended_on_by) -> {end}" in two
     triples = (
         Triple("Auth Service", "depends_on", "OAuth Provider", "p0", strength=8),
         Triple("Auth Service", "part_of", "Login Flow", ""),
         Triple("Auth Service", "uses", "Session Store", ""),
-        Triple("Login Flow", "implements", "User Model", "", description="The flow fills it."),
+        Triple(
+            "Login Flow",
+            "implements",
+            "User Model",
+            "",
+            description="The flow fills it.",
+        ),
     )
     entities = (
         Entity(
-            "Auth Service", "concept", auth.graph.descriptions[auth.graph.entity("Auth Service")]
+            "Auth Service",
+            "concept",
+            auth.graph.descriptions[auth.graph.entity("Auth Service")],
         ),
     )
     kb = knowledge_base(
-        passages(*(one.text for one in auth.corpus)), Extraction(triples, (), entities), {}, NOWHERE
+        passages(*(one.text for one in auth.corpus)),
+        Extraction(triples, (), entities),
+        {},
+        NOWHERE,
     )
     block = ContextFormatter(kb, hops=3).graph(["OAuth Provider"])
     assert block.text.endswith(BLAST)
     chain, _ = block.graph_context.chains
-    assert chain.entities == ("OAuth Provider", "Auth Service", "Login Flow", "User Model")
-    assert (chain.relations, chain.strength) == (("depended_on_by", "part_of", "implements"), 5)
+    assert chain.entities == (
+        "OAuth Provider",
+        "Auth Service",
+        "Login Flow",
+        "User Model",
+    )
+    assert (chain.relations, chain.strength) == (
+        ("depended_on_by", "part_of", "implements"),
+        5,
+    )
 
 
 def test_a_graph_block_is_there_as_data_with_types_descriptions_strengths_and_directions(
@@ -203,8 +245,11 @@ def test_a_graph_block_is_there_as_data_with_types_descriptions_strengths_and_di
         "Auth service delegates to OAuth provider for third-party login flows.",
         *(8.0, "in"),
     )
-    assert {one.target: one.direction for one in data.relationships[1:]} == dict.fromkeys(
-        ("Google OAuth", "GitHub OAuth", "User Model", "Login Flow", "Session Store"), "out"
+    assert {
+        one.target: one.direction for one in data.relationships[1:]
+    } == dict.fromkeys(
+        ("Google OAuth", "GitHub OAuth", "User Model", "Login Flow", "Session Store"),
+        "out",
     )
 
 
@@ -231,18 +276,31 @@ def test_one_call_gives_the_context_of_a_question_as_text_and_as_json(
     bundled: KnowledgeBase,
 ) -> None:
     system = systems.build("graph_augmented", bundled)
-    made = kg2rag.context(system, "What does FastAPI take from Starlette?", tokens=300, hops=2)
+    made = kg2rag.context(
+        system, "What does FastAPI take from Starlette?", tokens=300, hops=2
+    )
     assert made.tokens <= 300
     written = json.loads(json.dumps(made.to_json()))
     assert written["text"] == made.text
-    assert written["graph_context"]["entities"][0].keys() == {"name", "type", "description", "hops"}
-    assert {"source", "target", "type", "description", "strength", "direction"} == written[
-        "graph_context"
-    ]["relationships"][0].keys()
+    assert written["graph_context"]["entities"][0].keys() == {
+        "name",
+        "type",
+        "description",
+        "hops",
+    }
+    assert {
+        "source",
+        "target",
+        "type",
+        "description",
+        "strength",
+        "direction",
+    } == written["graph_context"]["relationships"][0].keys()
     by_graph = [one for one in written["citations"] if one["path"]]
     assert by_graph
     assert all(
-        one["entity"] in bundled.graph.names and one["hops"] == len(one["path"]) for one in by_graph
+        one["entity"] in bundled.graph.names and one["hops"] == len(one["path"])
+        for one in by_graph
     )
     alone = Recorded(bundled.corpus, {"q": [(bundled.corpus.ids[0], 1.0)]})
     with pytest.raises(ValueError, match="0 "):
@@ -260,7 +318,9 @@ def bundled() -> KnowledgeBase:
 
 def test_five_hubs_and_their_facts_all_have_a_share(bundled: KnowledgeBase) -> None:
     hubs = np.argsort(-bundled.graph.degrees, kind="stable")[:5].tolist()
-    block = ContextFormatter(bundled, graph_tokens=500, counter=EncoderTokens()).graph(hubs)
+    block = ContextFormatter(bundled, graph_tokens=500, counter=EncoderTokens()).graph(
+        hubs
+    )
     _, *sections = block.text.split("\n\n")
     assert [section.splitlines()[0].split(" (")[0] for section in sections] == [
         *(f"### {bundled.graph.names[hub]}" for hub in hubs),
@@ -342,7 +402,9 @@ def test_a_passage_too_long_for_the_budget_is_dropped_and_the_next_takes_its_key
     servers: KnowledgeBase, ranking: Ranking
 ) -> None:
     last = "[1] [Score: 0.10] [Source: vector]\nLights blink."
-    formatter = ContextFormatter(servers, passage_tokens=EncoderTokens().count([last])[0])
+    formatter = ContextFormatter(
+        servers, passage_tokens=EncoderTokens().count([last])[0]
+    )
     context = formatter.passages(ranking)
     assert context.text == last
     assert context.dropped == (
@@ -352,8 +414,12 @@ def test_a_passage_too_long_for_the_budget_is_dropped_and_the_next_takes_its_key
     )
 
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60).filter(str.strip)
-NAMES = st.sampled_from(["Alpha", "Beta\nBeta", "Gamma (3)", "[1] ---", "δέλτα", "## X"])
+TEXT = st.text(
+    st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60
+).filter(str.strip)
+NAMES = st.sampled_from(
+    ["Alpha", "Beta\nBeta", "Gamma (3)", "[1] ---", "δέλτα", "## X"]
+)
 COUNTERS = st.sampled_from([None, Characters(), Squares()])
 
 
@@ -363,9 +429,13 @@ def knowledge(draw: st.DrawFn) -> KnowledgeBase:
     texts = draw(st.lists(TEXT, min_size=1, max_size=6))
     ids = st.sampled_from(["", *(f"p{i}" for i in range(len(texts)))])
     facts = st.builds(Triple, NAMES, TEXT, NAMES, ids, st.sampled_from([1.0, 5.0, 8.0]))
-    entities = st.builds(Entity, NAMES, st.sampled_from(["", "tool"]), st.one_of(st.just(""), TEXT))
+    entities = st.builds(
+        Entity, NAMES, st.sampled_from(["", "tool"]), st.one_of(st.just(""), TEXT)
+    )
     extraction = Extraction(
-        tuple(draw(st.lists(facts, max_size=8))), (), tuple(draw(st.lists(entities, max_size=4)))
+        tuple(draw(st.lists(facts, max_size=8))),
+        (),
+        tuple(draw(st.lists(entities, max_size=4))),
     )
     return knowledge_base(passages(*texts), extraction, {}, NOWHERE)
 
@@ -383,7 +453,8 @@ def test_a_graph_block_keeps_its_budget_in_whole_lines(
     # a subsequence, in order; of "Related" the first items
     for line in block.text.split("\n") if block.text else ():
         assert any(
-            line == each or (line.startswith("Related: ") and each.startswith(f"{line}, "))
+            line == each
+            or (line.startswith("Related: ") and each.startswith(f"{line}, "))
             for each in lines
         )
     assert bool(block.dropped) == (block.text != whole.text)
@@ -395,12 +466,18 @@ def test_passages_keep_their_budget_and_every_hit_is_cited_or_dropped(
     kb: KnowledgeBase, budget: int, counter: TokenCounter | None, described: bool
 ) -> None:
     n = len(kb.corpus)
-    ranking = Ranking.from_scores("q", np.arange(n), np.linspace(1, 0, n), kb.corpus.ids)
+    ranking = Ranking.from_scores(
+        "q", np.arange(n), np.linspace(1, 0, n), kb.corpus.ids
+    )
     entities = range(kb.graph.n_entities) if described else ()
     context = ContextFormatter(kb, passage_tokens=budget, counter=counter).passages(
         ranking, entities
     )
-    assert context.tokens == (counter or EncoderTokens()).count([context.text])[0] <= budget
+    assert (
+        context.tokens
+        == (counter or EncoderTokens()).count([context.text])[0]
+        <= budget
+    )
     assert [citation.key for citation in context.citations] == [
         f"[{i + 1}]" for i in range(len(context.citations))
     ]
@@ -409,7 +486,10 @@ def test_passages_keep_their_budget_and_every_hit_is_cited_or_dropped(
     assert not cited & dropped
     assert cited | dropped >= set(kb.corpus.ids)
     for citation in context.citations:
-        assert kb.corpus[kb.corpus.row(citation.passage_id)].contents.strip() in context.text
+        assert (
+            kb.corpus[kb.corpus.row(citation.passage_id)].contents.strip()
+            in context.text
+        )
 
 
 @pytest.mark.parametrize(
@@ -429,5 +509,7 @@ def test_passages_keep_their_budget_and_every_hit_is_cited_or_dropped(
         ("", "inverse of "),
     ],
 )
-def test_relations_are_named_from_the_other_end(relation: str, from_the_other_end: str) -> None:
+def test_relations_are_named_from_the_other_end(
+    relation: str, from_the_other_end: str
+) -> None:
     assert inverse(relation) == from_the_other_end

@@ -19,12 +19,24 @@ def store(session_store: Store) -> Path:
 
 
 def run(store: Path, *arguments: str) -> Result:
-    environment = {"KG2RAG_STORE": str(store), "COLUMNS": "160", "NO_PROXY": "127.0.0.1"}
+    environment = {
+        "KG2RAG_STORE": str(store),
+        "COLUMNS": "160",
+        "NO_PROXY": "127.0.0.1",
+    }
     return CliRunner().invoke(app, list(arguments), env=environment)
 
 
-def test_a_context_has_the_block_and_the_passages_within_its_tokens(store: Path) -> None:
-    asked = ("context", "bundled", "What does FastAPI take from Starlette?", "--system", "bm25")
+def test_a_context_has_the_block_and_the_passages_within_its_tokens(
+    store: Path,
+) -> None:
+    asked = (
+        "context",
+        "bundled",
+        "What does FastAPI take from Starlette?",
+        "--system",
+        "bm25",
+    )
     done = run(store, *asked, "--tokens", "600", "--graph-tokens", "300")
     assert done.exit_code == 0
     assert done.stdout.startswith(
@@ -37,7 +49,15 @@ def test_a_context_has_the_block_and_the_passages_within_its_tokens(store: Path)
     assert "left out (budget): " in done.stderr
     data = json.loads(
         run(
-            store, *asked, "--tokens", "600", "--graph-tokens", "300", "--hops", "2", "--json"
+            store,
+            *asked,
+            "--tokens",
+            "600",
+            "--graph-tokens",
+            "300",
+            "--hops",
+            "2",
+            "--json",
         ).stdout
     )
     assert data["graph_context"]["chains"]
@@ -79,9 +99,20 @@ def test_the_hits_of_a_folder_have_file_heading_and_text(tmp_path: Path) -> None
         "# Travel\n\nNotes.\n\n## Requests\n\nAnna Schmidt signs travel requests.\n"
     )
     (folder / "leave.md").write_text("# Leave\n\nThirty days a year.\x1b[31m\n")
-    asked = ["ask", str(folder), "Who signs travel requests?", "--system", "bm25", "--k", "2"]
+    asked = [
+        "ask",
+        str(folder),
+        "Who signs travel requests?",
+        "--system",
+        "bm25",
+        "--k",
+        "2",
+    ]
     done = CliRunner().invoke(
-        app, asked, env={"KG2RAG_STORE": str(tmp_path / "store")}, catch_exceptions=False
+        app,
+        asked,
+        env={"KG2RAG_STORE": str(tmp_path / "store")},
+        catch_exceptions=False,
     )
     first = done.stdout.splitlines()[0]
     assert first.startswith("1. Travel")
@@ -89,7 +120,9 @@ def test_the_hits_of_a_folder_have_file_heading_and_text(tmp_path: Path) -> None
     assert "Anna Schmidt signs travel requests." in done.stdout
     assert "\x1b[31m" not in done.stdout
     with pytest.raises(ValueError, match="nope"):
-        CliRunner().invoke(app, [*asked[:3], "--system", "nope"], catch_exceptions=False)
+        CliRunner().invoke(
+            app, [*asked[:3], "--system", "nope"], catch_exceptions=False
+        )
 
 
 def explain(store: Path, *arguments: str) -> str:

@@ -43,7 +43,9 @@ def asked(body: str) -> dict[str, object]:
     """A request without what says in which form its answer is sent."""
     fields = json.loads(body)
     return {
-        name: value for name, value in fields.items() if name not in ("stream", "stream_options")
+        name: value
+        for name, value in fields.items()
+        if name not in ("stream", "stream_options")
     }
 
 
@@ -61,7 +63,11 @@ class Builder:
     """Starts `kg2rag build` over the same passages and the same store again and again."""
 
     def __init__(self, folder: Path, server: ChatServer, count: int) -> None:
-        self.out, self.store, self.server = folder / "graph", Store(folder / "store"), server
+        self.out, self.store, self.server = (
+            folder / "graph",
+            Store(folder / "store"),
+            server,
+        )
         self.data = write_beir(folder / "data", count)
 
     def words(self, options: Sequence[object], extractor: str) -> list[str]:
@@ -86,11 +92,20 @@ class Builder:
             "--timeout",
             "600",
         ]
-        return list(map(str, given + (model if extractor in ("openie", "kg2rag", "typed") else [])))
+        return list(
+            map(
+                str,
+                given + (model if extractor in ("openie", "kg2rag", "typed") else []),
+            )
+        )
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"KG2RAG_STORE": str(self.store.root), "COLUMNS": "200", "NO_PROXY": "127.0.0.1"}
+        return {
+            "KG2RAG_STORE": str(self.store.root),
+            "COLUMNS": "200",
+            "NO_PROXY": "127.0.0.1",
+        }
 
     def start(self, *options: str) -> subprocess.Popen[str]:
         """In a process of its own, which a test can stop."""
@@ -102,7 +117,9 @@ class Builder:
             text=True,
         )
 
-    def build(self, *options: object, extractor: str = "openie") -> tuple[int, str, str]:
+    def build(
+        self, *options: object, extractor: str = "openie"
+    ) -> tuple[int, str, str]:
         """In this process: the exit code, and what was printed on standard output and standard error."""
         out, err = StringIO(), StringIO()
         argv = patch.object(sys, "argv", ["kg2rag", *self.words(options, extractor)])
@@ -120,7 +137,10 @@ class Builder:
         return code, out.getvalue(), err.getvalue()
 
     def failed(self) -> list[dict[str, object]]:
-        return [json.loads(line) for line in (self.out / "failed.jsonl").read_text().splitlines()]
+        return [
+            json.loads(line)
+            for line in (self.out / "failed.jsonl").read_text().splitlines()
+        ]
 
     def count_kept(self) -> int:
         return len(self._kept())
@@ -138,14 +158,18 @@ class Builder:
             closing(sqlite3.connect(file, timeout=60)) as opened,
             suppress(sqlite3.OperationalError),
         ):
-            return {key.decode() for (key,) in opened.execute("SELECT key FROM entries")}
+            return {
+                key.decode() for (key,) in opened.execute("SELECT key FROM entries")
+            }
         return set()  # the table is not there yet
 
 
 def faulty(share: float) -> Fault:
     """All but "slow", which only a time-out ends; tests/compute/test_llm.py has it."""
     return at_random(
-        share, seed=4, faults=tuple(fault for fault in (*FAULTS, *MODEL_FAULTS) if fault != "slow")
+        share,
+        seed=4,
+        faults=tuple(fault for fault in (*FAULTS, *MODEL_FAULTS) if fault != "slow"),
     )
 
 
@@ -165,11 +189,16 @@ def serve(fault: Fault, delay: float = 0.0):
 
 
 def drain(
-    server: ChatServer, builder: Builder, frozen: threading.Event, process: subprocess.Popen[str]
+    server: ChatServer,
+    builder: Builder,
+    frozen: threading.Event,
+    process: subprocess.Popen[str],
 ) -> None:
     """Let no answer out, and wait until those that are out are in the store: an outage of the endpoint."""
     frozen.set()
-    wait_until(lambda: server.waiting > 0 and server.waiting == server.in_flight, process)
+    wait_until(
+        lambda: server.waiting > 0 and server.waiting == server.in_flight, process
+    )
     wait_until(lambda: builder.count_kept() == len(server.paid), process)
 
 
@@ -182,12 +211,17 @@ def clear(server: ChatServer) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "moment", ["in an outage", pytest.param("with answers on their way", marks=pytest.mark.full)]
+    "moment",
+    ["in an outage", pytest.param("with answers on their way", marks=pytest.mark.full)],
 )
-def test_faults_and_kills_lose_double_and_repeat_nothing(tmp_path: Path, moment: str) -> None:
+def test_faults_and_kills_lose_double_and_repeat_nothing(
+    tmp_path: Path, moment: str
+) -> None:
     count, kills = (200, 5) if os.environ.get("KG2RAG_FULL") == "1" else (100, 3)
     frozen = threading.Event()
-    stops = sorted(random.Random(7).sample(range(count // 10, 2 * count - count // 5), kills))
+    stops = sorted(
+        random.Random(7).sample(range(count // 10, 2 * count - count // 5), kills)
+    )
     on_the_way: set[str] = set()
     with serve(faulty(0.2), delay=0.05) as server:
         server.holds = lambda _: frozen.is_set()
@@ -260,7 +294,9 @@ def test_a_build_with_failures_names_them_and_writes_a_graph_only_where_that_is_
 def test_only_what_failed_is_asked_again(tmp_path: Path) -> None:
     with serve(
         lambda prompt, before: (
-            "prose" if "Ann2 " in prompt and "Entities: " not in prompt and not before else None
+            "prose"
+            if "Ann2 " in prompt and "Entities: " not in prompt and not before
+            else None
         )
     ) as server:
         builder = Builder(tmp_path, server, 4)
@@ -278,7 +314,9 @@ def test_only_what_failed_is_asked_again(tmp_path: Path) -> None:
     assert graph.triples[4:6] == triples(4)[4:6]
 
 
-def test_a_typed_graph_is_built_by_its_schema(tmp_path: Path, server: ChatServer) -> None:
+def test_a_typed_graph_is_built_by_its_schema(
+    tmp_path: Path, server: ChatServer
+) -> None:
     builder, schema = Builder(tmp_path, server, 3), tmp_path / "schema.toml"
     for extractor, said in (
         ("typed", "schema.toml does not exist"),
@@ -289,14 +327,23 @@ def test_a_typed_graph_is_built_by_its_schema(tmp_path: Path, server: ChatServer
     schema.write_text('relation_types = ["lives in"]')
     assert builder.build("--schema", schema, extractor="typed")[0] == 0
     assert SavedGraph(builder.out).extract(corpus(3)).triples == triples(3)[1::2]
-    assert read_about(builder.out).notes["dropped: triples of a relation outside the schema"] == 3
+    assert (
+        read_about(builder.out).notes[
+            "dropped: triples of a relation outside the schema"
+        ]
+        == 3
+    )
 
 
-def test_a_plan_sends_nothing_and_counts_what_is_stored(tmp_path: Path, server: ChatServer) -> None:
+def test_a_plan_sends_nothing_and_counts_what_is_stored(
+    tmp_path: Path, server: ChatServer
+) -> None:
     builder = Builder(tmp_path, server, 6)
     builder.build("--limit", "2")
     sent = server.requests.total()
-    _, plan, _ = builder.build("--plan", "--prompt-price", "1", "--completion-price", "2")
+    _, plan, _ = builder.build(
+        "--plan", "--prompt-price", "1", "--completion-price", "2"
+    )
     assert server.requests.total() == sent == 4
     assert "6 passages, style openie, model tiny: 8 calls, about" in plan
     assert "cost about 0.00;" in plan

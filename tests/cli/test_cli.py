@@ -50,12 +50,17 @@ def compared(
 
 @pytest.fixture
 def run(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    store: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> Callable[[str], tuple[int, str]]:
     """Run a command in this process: its exit code, and its lines on standard error."""
     monkeypatch.chdir(tmp_path)  # where no earlier report is to be replaced
     monkeypatch.setenv("KG2RAG_STORE", str(store))
-    monkeypatch.setenv("TQDM_DISABLE", "1")  # where a notebook ran in this process, bars are shown
+    monkeypatch.setenv(
+        "TQDM_DISABLE", "1"
+    )  # where a notebook ran in this process, bars are shown
     monkeypatch.delenv("KG2RAG_DEBUG", raising=False)
 
     def start(arguments: str) -> tuple[int, str]:
@@ -75,7 +80,10 @@ def test_the_score_table_has_the_mean_of_each_system_and_metric(
     assert ",".join(scores.columns) == (
         "system,metric,mean,ci_low,ci_high,p_holm,wins,ties,losses,p_t_holm,effect_size,detectable,p_best,seed_sd"
     )
-    systems, metrics = ("bm25", "dense", "graph_augmented", "mention_ppr"), ("recall@5", "mrr@10")
+    systems, metrics = (
+        ("bm25", "dense", "graph_augmented", "mention_ppr"),
+        ("recall@5", "mrr@10"),
+    )
     assert [*zip(scores["system"], scores["metric"], strict=True)] == list(
         product(systems, metrics)
     )
@@ -88,10 +96,21 @@ def test_the_results_are_written_and_the_configuration_says_what_was_run(
     compared: tuple[object, Path],
 ) -> None:
     written = {
-        str(file.relative_to(compared[1])) for file in compared[1].rglob("*") if file.is_file()
+        str(file.relative_to(compared[1]))
+        for file in compared[1].rglob("*")
+        if file.is_file()
     }
-    runs = {f"runs/{name}.trec.gz" for name in ("bm25", "dense", "graph_augmented", "mention_ppr")}
-    assert {"scores.csv", "per_query.parquet", "report.html", "config.json", *runs} <= written
+    runs = {
+        f"runs/{name}.trec.gz"
+        for name in ("bm25", "dense", "graph_augmented", "mention_ppr")
+    }
+    assert {
+        "scores.csv",
+        "per_query.parquet",
+        "report.html",
+        "config.json",
+        *runs,
+    } <= written
     config = json.loads((compared[1] / "config.json").read_text())
     assert (
         config["command"].startswith("kg2rag compare bundled --systems ")
@@ -125,8 +144,14 @@ MISTAKES = [
     ("compare irds:vaswanni", "Did you mean 'irds:vaswani'?"),
     ("compare beir/sci-fact", "Did you mean 'beir/scifact'?"),
     ("compare bundled --systems bm26", "Unknown system 'bm26'. Known: "),
-    ("compare bundled --systems bm25 --set bm25.k2=1", "Unknown parameter 'k2'. Known: b, k1"),
-    ("compare bundled --systems bm25 --set bm25.stop_word=1", "Did you mean 'stop_words'?"),
+    (
+        "compare bundled --systems bm25 --set bm25.k2=1",
+        "Unknown parameter 'k2'. Known: b, k1",
+    ),
+    (
+        "compare bundled --systems bm25 --set bm25.stop_word=1",
+        "Did you mean 'stop_words'?",
+    ),
     ("systems bm26", "Did you mean 'bm25'?"),
     ("compare bundled --systems bm25 --set bm25.k1=high", "k1 must be"),
     ("compare bundled --systems bm25 --set bm25.k1=NaN", "k1 must be"),
@@ -134,14 +159,20 @@ MISTAKES = [
         "compare bundled --systems bm25 --set bm25.k1",
         "--set 'bm25.k1': write system.parameter=value",
     ),
-    ("compare bundled --systems bm25 --set dense.k=1", "set for 'dense', which is not compared"),
+    (
+        "compare bundled --systems bm25 --set dense.k=1",
+        "set for 'dense', which is not compared",
+    ),
     (
         "compare bundled --systems bm25 --graph openai(x)",
         "Unknown graph source 'openai'. Known: code, ",
     ),
     ("compare bundled --systems ,", "No system to compare."),
     ("compare bundled --systems bm25 --metrics recal@5", "recal@5"),
-    ("compare bundled --systems bm25 --metrics recall@5 --out /dev/null/x", "/dev/null/x"),
+    (
+        "compare bundled --systems bm25 --metrics recall@5 --out /dev/null/x",
+        "/dev/null/x",
+    ),
     ("datasets info hotpotqa --path nowhere", "nowhere does not exist"),
 ]
 
@@ -160,8 +191,14 @@ def test_a_mistake_is_answered_in_one_line_with_exit_code_2(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("--systems bm25,proprag --graph dependency(en_no_such)", "'en_no_such' is not installed"),
-        ("--systems bm25,dense --embedder all-MiniLM-L6-v3", "Did you mean 'all-MiniLM-L6-v2'?"),
+        (
+            "--systems bm25,proprag --graph dependency(en_no_such)",
+            "'en_no_such' is not installed",
+        ),
+        (
+            "--systems bm25,dense --embedder all-MiniLM-L6-v3",
+            "Did you mean 'all-MiniLM-L6-v2'?",
+        ),
     ],
 )
 def test_what_is_missing_for_a_system_is_said_without_blaming_a_question(
@@ -180,7 +217,9 @@ def test_a_comparison_that_is_replaced_is_named_before(
 ) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(compared[1], copy)
-    code, error = run(f"compare bundled --systems bm25 --limit 3 --metrics recall@5 --out {copy}")
+    code, error = run(
+        f"compare bundled --systems bm25 --limit 3 --metrics recall@5 --out {copy}"
+    )
     assert code == 0
     assert (
         f"{copy} holds the comparison of bm25, dense, graph_augmented, mention_ppr on bundled from "
@@ -196,7 +235,9 @@ def test_with_debug_a_mistake_is_a_traceback(
     monkeypatch.setenv("KG2RAG_DEBUG", "1")
     with pytest.raises(ValueError, match="'nothing'") as raised:
         run("compare nothing")
-    sys.excepthook(raised.type, raised.value, raised.tb)  # as Python does where nothing catches it
+    sys.excepthook(
+        raised.type, raised.value, raised.tb
+    )  # as Python does where nothing catches it
     error = capsys.readouterr().err
     assert error.startswith("Traceback")
     assert "ValueError: Unknown dataset 'nothing'" in error
@@ -217,7 +258,10 @@ def test_settings_are_json_where_they_can_be_and_text_otherwise(
     given: str, parsed: dict[str, object]
 ) -> None:
     assert parse_settings([given]) == parsed
-    assert parse_settings([given, "one.a=1", "one.b=2"]) == {**parsed, "one": {"a": 1, "b": 2}}
+    assert parse_settings([given, "one.a=1", "one.b=2"]) == {
+        **parsed,
+        "one": {"a": 1, "b": 2},
+    }
 
 
 @pytest.mark.parametrize("given", ["", "bm25", "bm25=1", ".k1=1", "bm25.=1", "=1"])
@@ -239,7 +283,11 @@ def invoke(
         assert result.exception is None or isinstance(result.exception, SystemExit), (
             result.exception
         )
-        tables = [line for line in result.stdout.splitlines() if not line.startswith(str(tmp_path))]
+        tables = [
+            line
+            for line in result.stdout.splitlines()
+            if not line.startswith(str(tmp_path))
+        ]
         assert max(map(len, tables), default=0) <= int(request.param)
         assert "…" not in result.stdout
         return f"{result.stdout}[{result.exit_code}]"
@@ -281,7 +329,13 @@ def test_the_store_is_pruned(invoke, tmp_path: Path) -> None:  # type: ignore[no
     store = Store(tmp_path)
     for n in (1, 2):
         store.entry(
-            "letters", {"n": n}, lambda folder: (folder / "a").write_bytes(b"a" * 1000) and None
+            "letters",
+            {"n": n},
+            lambda folder: (folder / "a").write_bytes(b"a" * 1000) and None,
         )
-    assert invoke("store prune").startswith("Entries deleted: 0 ")  # nothing is a month old
-    assert invoke("store prune --older-than-days 0").startswith("Entries deleted: 2 (0.0 MB).")
+    assert invoke("store prune").startswith(
+        "Entries deleted: 0 "
+    )  # nothing is a month old
+    assert invoke("store prune --older-than-days 0").startswith(
+        "Entries deleted: 2 (0.0 MB)."
+    )

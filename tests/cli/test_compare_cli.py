@@ -50,7 +50,14 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["config.json", "scores.csv", "runs/bm25.trec.gz", "per_query.parquet", "curve.csv"]
+    "name",
+    [
+        "config.json",
+        "scores.csv",
+        "runs/bm25.trec.gz",
+        "per_query.parquet",
+        "curve.csv",
+    ],
 )
 def test_a_damaged_or_strange_file_of_a_comparison_is_named(
     saved: Path, tmp_path: Path, name: str
@@ -73,7 +80,10 @@ def test_a_damaged_or_strange_file_of_a_comparison_is_named(
     [
         ("compare {} --systems bm25 --backend spark", "spark.*Known: dask, loky"),
         ("compare {} --systems bm25,bm25", "'bm25' is named twice.*a=bm25,b=bm25"),
-        ("compare-graphs {} --systems bm25,bm25", "'bm25' is named twice.*a=bm25,b=bm25"),
+        (
+            "compare-graphs {} --systems bm25,bm25",
+            "'bm25' is named twice.*a=bm25,b=bm25",
+        ),
         ("compare-graphs {} --graph mentions", "NAME=SOURCE"),
         ("compare bundled bundled", "'bundled' is named twice"),
     ],
@@ -91,14 +101,22 @@ def test_one_more_system_runs_alone_and_the_folder_is_that_of_all(
 ) -> None:
     monkeypatch.setenv("KG2RAG_STORE", str(tmp_path / "store"))
     out = ("--out", str(tmp_path / "out"))
-    assert "Read from the store" not in run("compare", *COMMON, "--systems", "bm25", *out)
+    assert "Read from the store" not in run(
+        "compare", *COMMON, "--systems", "bm25", *out
+    )
     shown = run("compare", *COMMON, "--systems", "bm25,pattern", *out)
     assert re.search(r"Read from the store: bm25\b(?!.*pattern)", shown)
     assert "holds" not in shown  # nothing is lost
-    before = {file: file.read_bytes() for file in (tmp_path / "out").rglob("*") if file.is_file()}
+    before = {
+        file: file.read_bytes()
+        for file in (tmp_path / "out").rglob("*")
+        if file.is_file()
+    }
     assert "holds" not in run("compare", *COMMON, "--systems", "bm25,pattern", *out)
     assert {
-        file: file.read_bytes() for file in (tmp_path / "out").rglob("*") if file.is_file()
+        file: file.read_bytes()
+        for file in (tmp_path / "out").rglob("*")
+        if file.is_file()
     } == before
     assert "the comparison of bm25, pattern on bundled" in run(
         "compare", *COMMON, "--systems", "pattern", *out
@@ -131,12 +149,29 @@ def test_graphs_and_their_placebos_stand_side_by_side(tmp_path: Path) -> None:
     assert "Graphs against their placebos" in (out / "report.html").read_text()
 
 
-def test_workers_run_further_seeds_intervals_and_tests_to_the_same_bytes(tmp_path: Path) -> None:
-    asked = ("--graph", "mentions=mentions", "--systems", "expansion_queries", "--placebo", "3")
+def test_workers_run_further_seeds_intervals_and_tests_to_the_same_bytes(
+    tmp_path: Path,
+) -> None:
+    asked = (
+        "--graph",
+        "mentions=mentions",
+        "--systems",
+        "expansion_queries",
+        "--placebo",
+        "3",
+    )
     for name, by in (("here", ()), ("spread", ("--jobs", "2"))):
         run("compare-graphs", *COMMON, *asked, *by, "--out", str(tmp_path / name))
-    for file in ("scores.csv", "per_seed.csv", "per_query.parquet", "curve.csv", "token_curve.csv"):
-        assert (tmp_path / "spread" / file).read_bytes() == (tmp_path / "here" / file).read_bytes()
+    for file in (
+        "scores.csv",
+        "per_seed.csv",
+        "per_query.parquet",
+        "curve.csv",
+        "token_curve.csv",
+    ):
+        assert (tmp_path / "spread" / file).read_bytes() == (
+            tmp_path / "here" / file
+        ).read_bytes()
 
 
 def test_variants_of_one_system_stand_side_by_side(tmp_path: Path) -> None:
@@ -151,11 +186,19 @@ def test_variants_of_one_system_stand_side_by_side(tmp_path: Path) -> None:
         str(tmp_path),
     )
     config = json.loads((tmp_path / "config.json").read_text())
-    assert {name: config["parameters"][name]["k1"] for name in ("a", "b")} == {"a": 0.9, "b": 0.1}
-    assert {file.name for file in (tmp_path / "runs").iterdir()} == {"a.trec.gz", "b.trec.gz"}
+    assert {name: config["parameters"][name]["k1"] for name in ("a", "b")} == {
+        "a": 0.9,
+        "b": 0.1,
+    }
+    assert {file.name for file in (tmp_path / "runs").iterdir()} == {
+        "a.trec.gz",
+        "b.trec.gz",
+    }
 
 
-def test_variants_run_over_every_graph_on_the_encoder_that_is_named(tmp_path: Path) -> None:
+def test_variants_run_over_every_graph_on_the_encoder_that_is_named(
+    tmp_path: Path,
+) -> None:
     asked = (
         "--graph",
         "m=mentions",
@@ -188,7 +231,9 @@ def test_a_graph_that_a_system_does_not_read_is_said_in_its_row(tmp_path: Path) 
         "again.hits=1",
     )
     systems += ("--embedder", str(tiny_model.save(tmp_path / "encoder")))
-    for _ in range(2):  # the second time what hippo2 makes of the triples is in the store
+    for _ in range(
+        2
+    ):  # the second time what hippo2 makes of the triples is in the store
         shown = run(
             "compare",
             *COMMON,
@@ -238,7 +283,14 @@ def test_a_class_in_a_module_of_ones_own_is_compared_without_installing_it(
     config = json.loads(Path("out/config.json").read_text())
     assert config["systems"]["Mine"] == "Mine(depth=1)"
     with pytest.raises(ValueError, match="my_retrievers_of_this_test:Other"):
-        run("compare", *COMMON, "--systems", "my_retrievers_of_this_test:Other", "--out", "out")
+        run(
+            "compare",
+            *COMMON,
+            "--systems",
+            "my_retrievers_of_this_test:Other",
+            "--out",
+            "out",
+        )
 
 
 def test_the_report_is_opened_in_a_browser_where_that_is_asked_for(
@@ -265,7 +317,9 @@ def test_several_sets_stand_in_one_table(tmp_path: Path) -> None:
         (tmp_path / name / "corpus.jsonl").write_bytes(
             (bundled.folder() / "corpus.jsonl").read_bytes()
         )
-        questions = (bundled.folder() / "questions.jsonl").read_text().splitlines(keepends=True)
+        questions = (
+            (bundled.folder() / "questions.jsonl").read_text().splitlines(keepends=True)
+        )
         (tmp_path / name / "questions.jsonl").write_text("".join(questions[:number]))
     arguments = (
         "--path",
@@ -279,18 +333,31 @@ def test_several_sets_stand_in_one_table(tmp_path: Path) -> None:
     shown = run("compare", *parts, *arguments, "--out", str(out))
     assert "macro-average" in shown
     assert f"bundled-20: {out / 'bundled-20' / 'report.html'}" in shown
-    result = kg2rag.Comparisons({name: kg2rag.Comparison.load(out / name) for name in parts})
+    result = kg2rag.Comparisons(
+        {name: kg2rag.Comparison.load(out / name) for name in parts}
+    )
     assert [len(one.per_query) for one in result.sets.values()] == [2 * 40, 2 * 20]
     scores = [
         pd.read_csv(out / name / "scores.csv").set_index(["system", "metric"])["mean"]
         for name in parts
     ]
     mean = sum(one["bm25", "recall@5"] for one in scores) / 2
-    assert result.to_frame().loc["bm25", "macro-average"] == pytest.approx(mean, abs=1e-6)
+    assert result.to_frame().loc["bm25", "macro-average"] == pytest.approx(
+        mean, abs=1e-6
+    )
     # no folder by name
-    alone = ("--path", str(tmp_path / "bundled-20"), "--systems", "bm25", "--metrics", "recall@5")
+    alone = (
+        "--path",
+        str(tmp_path / "bundled-20"),
+        "--systems",
+        "bm25",
+        "--metrics",
+        "recall@5",
+    )
     run("compare", "bundled", *alone, "--out", str(tmp_path / "one"))
-    assert kg2rag.Comparison.load(tmp_path / "one").per_query["query_id"].nunique() == 20
+    assert (
+        kg2rag.Comparison.load(tmp_path / "one").per_query["query_id"].nunique() == 20
+    )
     before = [(out / name / "config.json").read_bytes() for name in parts]
     run("compare", *parts, *arguments, "--out", str(out))
     assert [(out / name / "config.json").read_bytes() for name in parts] == before
@@ -304,9 +371,18 @@ def test_a_folder_of_documents_is_compared_on_a_file_of_questions(
     (tmp_path / "wiki" / "travel.md").write_text("Anna Schmidt signs travel requests.")
     (tmp_path / "wiki" / "lunch.txt").write_text("Lunch is at noon.")
     (tmp_path / "wiki" / "film.mp4").write_bytes(b"")
-    (tmp_path / "q.jsonl").write_text('{"question": "Who signs?", "gold": "travel.md"}\n')
+    (tmp_path / "q.jsonl").write_text(
+        '{"question": "Who signs?", "gold": "travel.md"}\n'
+    )
     printed = run(
-        "compare", "wiki", "--questions", "q.jsonl", "--systems", "bm25", "--metrics", "recall@1"
+        "compare",
+        "wiki",
+        "--questions",
+        "q.jsonl",
+        "--systems",
+        "bm25",
+        "--metrics",
+        "recall@1",
     )
     assert ".mp4" in printed
     assert pd.read_csv("reports/wiki/scores.csv")["mean"].tolist() == [1.0]
@@ -339,7 +415,9 @@ def test_documents_without_gold_are_compared_by_agreement_and_their_hits_can_be_
     (tmp_path / "wiki" / "travel.md").write_text(
         "# Travel\n\nAnna Schmidt signs every request of those who travel."
     )
-    (tmp_path / "wiki" / "lunch.md").write_text("# Lunch\n\nAt noon there is soup for all of us.")
+    (tmp_path / "wiki" / "lunch.md").write_text(
+        "# Lunch\n\nAt noon there is soup for all of us."
+    )
     (tmp_path / "q.jsonl").write_text('{"question": "Who signs?"}\n')
     said = " ".join(run("compare", "wiki", *asked, "--systems", "bm25,dense").split())
     assert "rbo" in said

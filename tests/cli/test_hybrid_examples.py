@@ -69,11 +69,17 @@ DOCUMENTS = {
         "credentials.md",
         "API keys have the form sk-proj-9fA2 and belong into the environment.",
     ),
-    "option": ("provider.ts", "createProvider({ apiKey }) takes the secret in TypeScript."),
+    "option": (
+        "provider.ts",
+        "createProvider({ apiKey }) takes the secret in TypeScript.",
+    ),
     "argument": ("provider.py", "Provider(api_key=None) takes the secret in Python."),
     "variable": ("env.md", "export API_KEY=… sets the secret for a shell."),
     "install": ("install.md", "npm install @ai-sdk/openai adds the provider."),
-    "former": ("migration.md", "Before version 2 the provider was imported from ai/openai."),
+    "former": (
+        "migration.md",
+        "Before version 2 the provider was imported from ai/openai.",
+    ),
     "fork": ("forks.md", "openai-ai-sdk is a package by somebody else."),
     "recipe": ("bread.md", "Fold the butter in and let the dough rest overnight."),
 }
@@ -83,8 +89,16 @@ FACTS = (
     ("useChat", "calls", "chat route", "hook"),
     ("ChatBox", "uses", "useChat", "box"),
 )
-CONCEPTUAL, IDENTIFIER, SPELLED = (0.7, 0.2, 0.0, 0.1), (0.1, 0.5, 0.3, 0.1), (0.2, 0.5, 0.2, 0.1)
-RELATIONSHIP, FUZZY, FORMAT = (0.1, 0.2, 0.1, 0.6), (0.1, 0.2, 0.6, 0.1), (0.0, 0.2, 0.7, 0.1)
+CONCEPTUAL, IDENTIFIER, SPELLED = (
+    (0.7, 0.2, 0.0, 0.1),
+    (0.1, 0.5, 0.3, 0.1),
+    (0.2, 0.5, 0.2, 0.1),
+)
+RELATIONSHIP, FUZZY, FORMAT = (
+    (0.1, 0.2, 0.1, 0.6),
+    (0.1, 0.2, 0.6, 0.1),
+    (0.0, 0.2, 0.7, 0.1),
+)
 # beside each other in the documents: BM25 does not tell them apart
 IN_OTHER_CAPITALS = {"api_key", "API_KEY"}
 EXAMPLES = [
@@ -96,10 +110,20 @@ EXAMPLES = [
     ("Find API keys in format 'sk-proj-xxxx'", "mixed", FORMAT, "keys"),
     # "Advantages Over Pure Semantic Search": its two test cases, the weights are the design's
     ("streaming text response", "identifier", SPELLED, "class"),
-    ("How do I implement real-time AI chat in React?", "conceptual", CONCEPTUAL, "guide"),
+    (
+        "How do I implement real-time AI chat in React?",
+        "conceptual",
+        CONCEPTUAL,
+        "guide",
+    ),
     # "Four-Dimensional Hybrid Search": the example of each dimension, whose weight the design gives
     # as a range
-    ("How do I handle streaming in AI applications?", "conceptual", CONCEPTUAL, "errors"),
+    (
+        "How do I handle streaming in AI applications?",
+        "conceptual",
+        CONCEPTUAL,
+        "errors",
+    ),
     ("Find StreamingTextResponse class", "identifier", IDENTIFIER, "class"),
     ("STreamingTxtResp", "fuzzy", FUZZY, "class"),
     ("What uses StreamingTextResponse?", "relationship", RELATIONSHIP, "class"),
@@ -131,16 +155,21 @@ NAMES = {
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("library")
     rows = [
-        {"_id": name, "title": title, "text": text} for name, (title, text) in DOCUMENTS.items()
+        {"_id": name, "title": title, "text": text}
+        for name, (title, text) in DOCUMENTS.items()
     ]
-    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    (folder / "corpus.jsonl").write_text(
+        "\n".join(map(json.dumps, rows)), encoding="utf-8"
+    )
     asked = {"_id": "q1", "text": "What returns a StreamingTextResponse?"}
     (folder / "queries.jsonl").write_text(json.dumps(asked), encoding="utf-8")
     (folder / "qrels").mkdir()
     (folder / "qrels" / "test.tsv").write_text(
         "query-id\tcorpus-id\tscore\nq1\troute\t1\n", encoding="utf-8"
     )
-    lines = ["\t".join(row) for row in (("head", "relation", "tail", "passage_id"), *FACTS)]
+    lines = [
+        "\t".join(row) for row in (("head", "relation", "tail", "passage_id"), *FACTS)
+    ]
     (folder / "triples.tsv").write_text("\n".join(lines), encoding="utf-8")
     return folder
 
@@ -171,7 +200,9 @@ def asked(library: Path, store: Store, query: str, *arguments: str) -> str:
 def analysis(shown: str) -> tuple[str, tuple[float, ...]]:
     """The kind of the query and the weights, which are shown as "dense 0.7, sparse 0.2, …"."""
     said = dict(re.findall(r"^(query_type|weights): (.*?)\s*$", shown, re.MULTILINE))
-    sides, weights = zip(*(part.split() for part in said["weights"].split(", ")), strict=True)
+    sides, weights = zip(
+        *(part.split() for part in said["weights"].split(", ")), strict=True
+    )
     assert sides == ("dense", "sparse", "pattern", "graph")
     return said["query_type"], tuple(map(float, weights))
 
@@ -204,11 +235,16 @@ def test_a_name_is_told_from_names_that_are_nearly_the_same(
     library: Path, session_store: Store, query: str, holds: str
 ) -> None:
     shown = asked(library, session_store, query)
-    assert analysis(shown) == ("identifier", FUZZY if query in IN_OTHER_CAPITALS else IDENTIFIER)
+    assert analysis(shown) == (
+        "identifier",
+        FUZZY if query in IN_OTHER_CAPITALS else IDENTIFIER,
+    )
     assert holds in hits(shown)
     if query in IN_OTHER_CAPITALS:
         assert hits(shown)[0] == holds
-    alone = asked(library, session_store, query, "--set", "dynamic_hybrid.weights=[0,0,1,0]")
+    alone = asked(
+        library, session_store, query, "--set", "dynamic_hybrid.weights=[0,0,1,0]"
+    )
     assert hits(alone)[0] == holds
 
 
@@ -217,13 +253,21 @@ def test_what_is_nearly_an_id_of_the_set_is_refused_and_another_word_is_a_query(
 ) -> None:
     with pytest.raises(ValueError, match=r"'q17'.*q1"):
         asked(library, session_store, "q17")
-    assert "unknown: the question is new to the set" in asked(library, session_store, "useChat")
+    assert "unknown: the question is new to the set" in asked(
+        library, session_store, "useChat"
+    )
 
 
-def test_a_search_may_bring_weights_of_its_own(library: Path, session_store: Store) -> None:
+def test_a_search_may_bring_weights_of_its_own(
+    library: Path, session_store: Store
+) -> None:
     # The design's `search(query, weights?)`: nothing is analysed, and pattern alone finds the typo.
     shown = asked(
-        library, session_store, "STreamingTxtResp", "--set", "dynamic_hybrid.weights=[0,0,1,0]"
+        library,
+        session_store,
+        "STreamingTxtResp",
+        "--set",
+        "dynamic_hybrid.weights=[0,0,1,0]",
     )
     assert "reasoning: weights as given" in shown
     assert (analysis(shown)[1], hits(shown)[0]) == ((0, 0, 1, 0), "class")

@@ -41,7 +41,16 @@ def test_a_line_a_table_and_json_hold_no_control_character(
         (("datasets", "info", "DOCUMENTS"), 0),
         (("compare", f"nowhere{ESCAPE}"), 2),
         # none is long enough
-        (("questions", "DOCUMENTS", "--known-item", "--out", f"DOCUMENTS/{ESCAPE}.jsonl"), 3),
+        (
+            (
+                "questions",
+                "DOCUMENTS",
+                "--known-item",
+                "--out",
+                f"DOCUMENTS/{ESCAPE}.jsonl",
+            ),
+            3,
+        ),
         (("build", "DOCUMENTS", "--out", "DOCUMENTS/bad.md" + ESCAPE), 2),
     ],
 )
@@ -55,15 +64,21 @@ def test_a_folder_of_hostile_names_and_texts_steers_no_terminal(
 ) -> None:
     folder = tmp_path / "documents"
     folder.mkdir()
-    (folder / f"good{ESCAPE}.md").write_text(f"# Ada {ESCAPE}\n\nAda wrote it. {ESCAPE}\n")
+    (folder / f"good{ESCAPE}.md").write_text(
+        f"# Ada {ESCAPE}\n\nAda wrote it. {ESCAPE}\n"
+    )
     (folder / "other.txt").write_text(f"Charles built an engine of brass.{ESCAPE}")
     (folder / f"bad.md{ESCAPE}").write_bytes(b"\xff\xfe\x00")
     (folder / f"worse{ESCAPE}.pdf").write_bytes(b"no PDF")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KG2RAG_STORE", str(session_store.root))
-    monkeypatch.setenv("TQDM_DISABLE", "1")  # a bar goes back to the beginning of its line
+    monkeypatch.setenv(
+        "TQDM_DISABLE", "1"
+    )  # a bar goes back to the beginning of its line
     monkeypatch.setattr(
-        sys, "argv", ["kg2rag", *(word.replace("DOCUMENTS", str(folder)) for word in arguments)]
+        sys,
+        "argv",
+        ["kg2rag", *(word.replace("DOCUMENTS", str(folder)) for word in arguments)],
     )
     with pytest.raises(SystemExit) as stopped:
         main()

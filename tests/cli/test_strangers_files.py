@@ -107,7 +107,9 @@ def put(folder: Path, contents: dict[str, bytes]) -> None:
 
 
 @pytest.mark.parametrize("command", list(COMMANDS))
-def test_the_files_of_somebody_else_are_as_before(command: str, folder: Path, run) -> None:  # type: ignore[no-untyped-def]
+def test_the_files_of_somebody_else_are_as_before(
+    command: str, folder: Path, run
+) -> None:  # type: ignore[no-untyped-def]
     out = folder / "out"
     put(out, STRANGERS)
     for _ in range(2):  # a second run replaces what the first one wrote
@@ -150,7 +152,9 @@ def test_a_link_to_a_file_of_somebody_else_is_not_followed(folder: Path, run) ->
 
 
 def test_a_page_is_not_written_over_the_questions(folder: Path, run) -> None:  # type: ignore[no-untyped-def]
-    code, said = run("questions DOCUMENTS --known-item --out OUT/q.html", folder / "out")
+    code, said = run(
+        "questions DOCUMENTS --known-item --out OUT/q.html", folder / "out"
+    )
     assert code == 2
     assert "q.html" in said
     assert not (folder / "out").exists()

@@ -129,7 +129,9 @@ def assert_own_vectors(changed: Callable[[], Any], store: Store, fresh: Store) -
     for role in ("passage", "query"):
         own = GivenEncoder(changed(), "same name").encode(TEXTS, fresh, role)
         assert np.allclose(
-            GivenEncoder(changed(), "same name").encode(TEXTS, store, role), own, atol=1e-5
+            GivenEncoder(changed(), "same name").encode(TEXTS, store, role),
+            own,
+            atol=1e-5,
         )
 
 
@@ -154,7 +156,9 @@ def test_other_norms_of_equal_vectors_are_no_change(folder: Path, store: Store) 
     network = SentenceTransformer(str(folder), device="cpu")
     first = GivenEncoder(network, "same name").encode(TEXTS, store)
     network.pop(2)
-    assert np.allclose(GivenEncoder(network, "same name").encode(TEXTS, store), first, atol=1e-6)
+    assert np.allclose(
+        GivenEncoder(network, "same name").encode(TEXTS, store), first, atol=1e-6
+    )
 
 
 def table_of(seed: int) -> dict[str, np.ndarray]:
@@ -165,7 +169,10 @@ def table_of(seed: int) -> dict[str, np.ndarray]:
 def look_up(table: dict[str, np.ndarray], texts: list[str]) -> np.ndarray:
     zeros = np.zeros(8)
     return np.array(
-        [sum((table.get(word, zeros) for word in text.split()), zeros) for text in texts]
+        [
+            sum((table.get(word, zeros) for word in text.split()), zeros)
+            for text in texts
+        ]
     )
 
 
@@ -202,17 +209,25 @@ def test_a_function_whose_global_table_was_replaced(store, fresh, monkeypatch) -
     assert_own_vectors(lambda: by_global, store, fresh)
 
 
-def test_a_function_one_word_of_whose_table_was_replaced(store, fresh, monkeypatch) -> None:
+def test_a_function_one_word_of_whose_table_was_replaced(
+    store, fresh, monkeypatch
+) -> None:
     texts = [
-        f"the {word} of {number}" for number in range(40) for word in ("old", "river", "canal")
+        f"the {word} of {number}"
+        for number in range(40)
+        for word in ("old", "river", "canal")
     ] + ["castle"]
     GivenEncoder(by_global, "same name").encode(texts, store)
     monkeypatch.setitem(TABLE, "castle", np.ones(8))
     own = GivenEncoder(by_global, "same name").encode(texts, fresh)
-    assert np.array_equal(GivenEncoder(by_global, "same name").encode(texts, store), own)
+    assert np.array_equal(
+        GivenEncoder(by_global, "same name").encode(texts, store), own
+    )
 
 
-@pytest.mark.parametrize("kind", [closure, Model, lambda seed: partial(look_up, table_of(seed))])
+@pytest.mark.parametrize(
+    "kind", [closure, Model, lambda seed: partial(look_up, table_of(seed))]
+)
 def test_state_within_a_function_or_an_object(store, fresh, kind) -> None:
     GivenEncoder(kind(0), "same name").encode(TEXTS, store)
     assert_own_vectors(lambda: kind(1), store, fresh)
@@ -223,14 +238,20 @@ def test_an_object_that_was_changed_between_two_knowledge_bases(store, fresh) ->
     KnowledgeBase.build(TEXTS, embedder=model, store=store).vectors  # noqa: B018
     model.table = table_of(1)
     own = KnowledgeBase.build(TEXTS, embedder=model, store=fresh).vectors
-    assert np.array_equal(KnowledgeBase.build(TEXTS, embedder=model, store=store).vectors, own)
+    assert np.array_equal(
+        KnowledgeBase.build(TEXTS, embedder=model, store=store).vectors, own
+    )
 
 
-def test_a_class_whose_query_method_was_defined_again(store, fresh, monkeypatch) -> None:
+def test_a_class_whose_query_method_was_defined_again(
+    store, fresh, monkeypatch
+) -> None:
     model = Model(0)
     for role in ("passage", "query"):
         GivenEncoder(model, "same name").encode(TEXTS, store, role)
-    monkeypatch.setattr(Model, "encode_query", lambda self, texts: -look_up(self.table, texts))
+    monkeypatch.setattr(
+        Model, "encode_query", lambda self, texts: -look_up(self.table, texts)
+    )
     assert_own_vectors(lambda: model, store, fresh)
 
 
@@ -241,26 +262,36 @@ def test_a_function_that_reads_the_environment(store, fresh, monkeypatch) -> Non
     assert_own_vectors(lambda: by_environment, store, fresh)
 
 
-@pytest.mark.parametrize("words", [tiny_model.WORDS, ["castle"]])  # the second is in no probe text
+@pytest.mark.parametrize(
+    "words", [tiny_model.WORDS, ["castle"]]
+)  # the second is in no probe text
 def test_a_function_that_reads_a_file(store, fresh, tmp_path, words) -> None:
     file = tmp_path / "table.json"
 
     def encode(texts: list[str]) -> np.ndarray:
         return look_up(
-            {word: np.array(row) for word, row in json.loads(file.read_text()).items()}, texts
+            {word: np.array(row) for word, row in json.loads(file.read_text()).items()},
+            texts,
         )
 
     def write(seed: int) -> None:
         new = table_of(seed)
         file.write_text(
-            json.dumps({word: (new if word in words else TABLE)[word].tolist() for word in TABLE})
+            json.dumps(
+                {
+                    word: (new if word in words else TABLE)[word].tolist()
+                    for word in TABLE
+                }
+            )
         )
 
     write(0)
     KnowledgeBase.build(TEXTS, embedder=encode, store=store).vectors  # noqa: B018
     write(1)
     own = KnowledgeBase.build(TEXTS, embedder=encode, store=fresh).vectors
-    assert np.array_equal(KnowledgeBase.build(TEXTS, embedder=encode, store=store).vectors, own)
+    assert np.array_equal(
+        KnowledgeBase.build(TEXTS, embedder=encode, store=store).vectors, own
+    )
 
 
 def test_an_encoder_that_changes_while_it_is_in_use_is_refused(store) -> None:
@@ -281,7 +312,9 @@ def edit(folder: Path, name: str, change: Callable[[dict[str, Any]], object]) ->
 
 FILES = {
     "pooling": lambda folder: edit(
-        folder / "1_Pooling", "config.json", lambda about: about.update(pooling_mode="cls")
+        folder / "1_Pooling",
+        "config.json",
+        lambda about: about.update(pooling_mode="cls"),
     ),
     "words": lambda folder: edit(
         folder, "tokenizer.json", lambda about: about.update(normalizer=None)
@@ -290,11 +323,15 @@ FILES = {
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_a_model_one_of_whose_files_was_edited(folder, tmp_path, store, fresh, file) -> None:
+def test_a_model_one_of_whose_files_was_edited(
+    folder, tmp_path, store, fresh, file
+) -> None:
     model = Path(shutil.copytree(folder, tmp_path / "model"))
     texts = [*TEXTS, "Castle RIVER"]
     first = SentenceEncoder(str(model), dtype="float32").encode(texts, store)
     FILES[file](model)
     own = SentenceEncoder(str(model), dtype="float32").encode(texts, fresh)
     assert not np.allclose(first, own, atol=1e-3)
-    assert np.array_equal(SentenceEncoder(str(model), dtype="float32").encode(texts, store), own)
+    assert np.array_equal(
+        SentenceEncoder(str(model), dtype="float32").encode(texts, store), own
+    )

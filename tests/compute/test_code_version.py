@@ -7,9 +7,12 @@ from pathlib import Path
 from kg2rag.compute.code_version import files_checksum
 
 
-def test_a_version_changes_with_the_files_of_its_places_and_with_no_others(tmp_path: Path) -> None:
+def test_a_version_changes_with_the_files_of_its_places_and_with_no_others(
+    tmp_path: Path,
+) -> None:
     rules, data, other = (
-        tmp_path / place for place in ("text/rules.py", "text/deeper/words.txt", "report/page.py")
+        tmp_path / place
+        for place in ("text/rules.py", "text/deeper/words.txt", "report/page.py")
     )
     for file in (rules, data, other):
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -56,7 +56,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.seen.append({name.lower(): value for name, value in self.headers.items()})
+        self.server.seen.append(
+            {name.lower(): value for name, value in self.headers.items()}
+        )
         self.server.answer(self.server, self)
 
     do_GET = do_POST  # noqa: N815 - of a redirect that is followed by another method
@@ -103,7 +105,9 @@ def read_json(content: bytes, events: bool) -> Any:
     return json.loads(content)
 
 
-def failure_of(server: Server, max_bytes: int = 1 << 20, **options: Any) -> EndpointError:
+def failure_of(
+    server: Server, max_bytes: int = 1 << 20, **options: Any
+) -> EndpointError:
     endpoint = Endpoint(server.url, **{"retries": 0, **options})
     with pytest.raises(EndpointError) as raised:
         endpoint.send("embeddings", {"model": "m"}, Exchange(read_json, max_bytes))
@@ -150,7 +154,9 @@ def test_a_host_of_somebody_elses_is_sent_no_key_and_no_header_of_the_environmen
         embedder_named(f"endpoint:m@{server.url}").encode(["a"], Store(tmp_path))
     assert server.seen
     sent = json.dumps(server.seen)
-    assert [value for value in (*secrets.values(), "secret-0123456789") if value in sent] == []
+    assert [
+        value for value in (*secrets.values(), "secret-0123456789") if value in sent
+    ] == []
 
 
 def test_a_key_that_is_named_for_an_address_is_sent_there(monkeypatch, tmp_path):
@@ -170,7 +176,9 @@ def test_a_key_that_is_named_for_an_address_is_sent_there(monkeypatch, tmp_path)
         f"Authorization: Bearer {KEY}",
     ],
 )
-def test_a_key_that_the_server_repeats_is_not_shown(monkeypatch, tmp_path, status, echo):
+def test_a_key_that_the_server_repeats_is_not_shown(
+    monkeypatch, tmp_path, status, echo
+):
     monkeypatch.setenv("OTHER_KEY", KEY)
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.0)
     monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.0)
@@ -180,11 +188,15 @@ def test_a_key_that_the_server_repeats_is_not_shown(monkeypatch, tmp_path, statu
         with pytest.raises(EndpointError) as of_encoder:
             EndpointEncoder(server.url, "m", "OTHER_KEY").encode(["a"], Store(tmp_path))
         with pytest.raises(CompletionError) as of_chat:
-            ChatModel(server.url, "m", "OTHER_KEY", retries=0, store=Store(tmp_path)).complete("p")
+            ChatModel(
+                server.url, "m", "OTHER_KEY", retries=0, store=Store(tmp_path)
+            ).complete("p")
     for raised in (of_encoder, of_chat):
         shown = "".join(traceback.format_exception(raised.value))
         assert "wrong key" in str(raised.value)
-        assert [spelling for spelling in (KEY, echo, KEY[10:]) if spelling in shown] == []
+        assert [
+            spelling for spelling in (KEY, echo, KEY[10:]) if spelling in shown
+        ] == []
 
 
 @pytest.mark.parametrize(
@@ -219,13 +231,19 @@ def test_an_address_of_this_machine_is_known(base_url, local):
 
 def test_a_host_that_is_not_allowed_cannot_be_named():
     with allowed_hosts(["api.openai.com"]):
-        assert endpoint_of("m@https://api.openai.com/v1", "") == ("m", "https://api.openai.com/v1")
+        assert endpoint_of("m@https://api.openai.com/v1", "") == (
+            "m",
+            "https://api.openai.com/v1",
+        )
         for name in ("m@http://other.example/v1", "m@HTTPS://OTHER.example/v1"):
             with pytest.raises(ParameterError, match=r"other\.example"):
                 endpoint_of(name, "")
         with pytest.raises(ParameterError, match=r"other\.example"):
             embedder_named("endpoint:m@http://other.example/v1")
-    assert endpoint_of("m@http://other.example/v1", "") == ("m", "http://other.example/v1")
+    assert endpoint_of("m@http://other.example/v1", "") == (
+        "m",
+        "http://other.example/v1",
+    )
 
 
 # Redirects, sizes, seconds
@@ -234,7 +252,9 @@ def test_a_host_that_is_not_allowed_cannot_be_named():
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(status):
     with serving(sending(vectors())) as other:
-        with serving(sending(b"", status, location=f"{other.url}/embeddings")) as server:
+        with serving(
+            sending(b"", status, location=f"{other.url}/embeddings")
+        ) as server:
             failure = failure_of(server)
         assert other.seen == []
     assert (failure.kind, failure.attempts) == ("access", 1)
@@ -275,10 +295,14 @@ def test_an_answer_is_no_longer_than_was_asked_for(tmp_path):
         to.send_header("Content-Type", "text/event-stream")
         to.end_headers()
         while True:
-            to.wfile.write(b'data: {"choices": [{"delta": {"content": "more "}}]}\n\n' * 1000)
+            to.wfile.write(
+                b'data: {"choices": [{"delta": {"content": "more "}}]}\n\n' * 1000
+            )
 
     with serving(without_end) as server, pytest.raises(CompletionError) as raised:
-        ChatModel(server.url, "m", max_tokens=10, retries=3, store=Store(tmp_path)).complete("p")
+        ChatModel(
+            server.url, "m", max_tokens=10, retries=3, store=Store(tmp_path)
+        ).complete("p")
     assert (raised.value.failure.kind, raised.value.failure.attempts) == ("response", 1)
 
 
@@ -306,7 +330,9 @@ def test_bytes_that_come_one_by_one_end_with_the_time_of_the_whole_request(part)
 
 def test_control_characters_of_a_server_reach_no_terminal():
     message = "\x1b]0;title\x07\x1b[2J\u202egnp.exe\r\nsecond line"
-    with serving(sending(json.dumps({"error": {"message": message}}).encode(), 400)) as server:
+    with serving(
+        sending(json.dumps({"error": {"message": message}}).encode(), 400)
+    ) as server:
         failure = failure_of(server)
     assert "second line" in str(failure)
     assert [sign for sign in "\x1b\x07\u202e\r\n" if sign in str(failure)] == []

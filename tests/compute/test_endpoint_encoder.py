@@ -28,7 +28,9 @@ Answer = Callable[[list[str]], tuple[int, dict[str, Any]]]
 def letters(texts: list[str]) -> np.ndarray:
     """How often each letter and digit stands in a text."""
     symbols = "abcdefghijklmnopqrstuvwxyz0123456789"
-    return np.array([[text.count(symbol) + 0.01 for symbol in symbols] for text in texts])
+    return np.array(
+        [[text.count(symbol) + 0.01 for symbol in symbols] for text in texts]
+    )
 
 
 def unit_letters(texts: list[str]) -> np.ndarray:
@@ -42,7 +44,12 @@ def as_openai(texts: list[str]) -> tuple[int, dict[str, Any]]:
         for i, row in enumerate(letters(texts).tolist())
     ]
     usage = {"prompt_tokens": 1, "total_tokens": 1}
-    return 200, {"object": "list", "data": items[::-1], "model": "letters", "usage": usage}
+    return 200, {
+        "object": "list",
+        "data": items[::-1],
+        "model": "letters",
+        "usage": usage,
+    }
 
 
 class Server(ThreadingHTTPServer):
@@ -91,17 +98,26 @@ def store(tmp_path) -> Store:
     return Store(tmp_path)
 
 
-def test_an_endpoint_is_planned_paid_once_and_named_on_the_command_line(store: Store) -> None:
+def test_an_endpoint_is_planned_paid_once_and_named_on_the_command_line(
+    store: Store,
+) -> None:
     with serving() as server:
         encoder = EndpointEncoder(server.url, "letters", price=1000.0)
         texts = TEXTS[:3]
-        assert encoder.plan(texts, store) == {"texts": 3, "lacking": 3, "tokens": 11, "cost": 0.011}
+        assert encoder.plan(texts, store) == {
+            "texts": 3,
+            "lacking": 3,
+            "tokens": 11,
+            "cost": 0.011,
+        }
         vectors = encoder.encode(texts, store)
         assert np.allclose(vectors, unit_letters(texts))
         asked = len(server.asked)
         again = embedder_of(f"endpoint:letters@{server.url}", corpus_of(texts))
         assert np.array_equal(again.encode(texts, store), vectors)
-        assert np.array_equal(pickle.loads(pickle.dumps(encoder)).encode(texts, store), vectors)
+        assert np.array_equal(
+            pickle.loads(pickle.dumps(encoder)).encode(texts, store), vectors
+        )
         assert (len(server.asked), encoder.plan(texts, store)["lacking"]) == (asked, 0)
 
 
@@ -112,9 +128,12 @@ def reply(items: object) -> bytes:
     return json.dumps({"object": "list", "data": items}).encode()
 
 
-def items(indexes: list[int | None], embeddings: list[Any] = VECTORS) -> list[dict[str, Any]]:
+def items(
+    indexes: list[int | None], embeddings: list[Any] = VECTORS
+) -> list[dict[str, Any]]:
     return [
-        {"index": index, "embedding": row} for index, row in zip(indexes, embeddings, strict=True)
+        {"index": index, "embedding": row}
+        for index, row in zip(indexes, embeddings, strict=True)
     ]
 
 
@@ -131,7 +150,8 @@ READ_RIGHT = {
     "null": items([None, None, None]),
     "always 0": items([0, 0, 0]),
     "base64": items(
-        [0, 1, 2], [base64.b64encode(np.array(row, "<f4").tobytes()).decode() for row in VECTORS]
+        [0, 1, 2],
+        [base64.b64encode(np.array(row, "<f4").tobytes()).decode() for row in VECTORS],
     ),
     "a list in a list": items([0, 1, 2], [[row] for row in VECTORS]),
 }
@@ -143,7 +163,9 @@ def test_a_reply_is_read_in_every_form_that_servers_send(form: str) -> None:
 
 
 def test_a_reply_is_a_list_for_addresses_of_llama_cpp_without_a_version() -> None:
-    content = json.dumps([{"index": i, "embedding": [row]} for i, row in enumerate(VECTORS)])
+    content = json.dumps(
+        [{"index": i, "embedding": [row]} for i, row in enumerate(VECTORS)]
+    )
     assert np.array_equal(read_vectors(content.encode(), 3), VECTORS)
 
 
@@ -160,11 +182,20 @@ REFUSED = {
     "too few": (reply(items([0, 1, 2])[:2]), "2 embeddings for 3 texts"),
     "an index twice": (reply(items([0, 1, 1])), "indexes"),
     "from 1": (reply(items([1, 2, 3])), "indexes"),
-    "null for numbers": (reply(items([0, 1, 2], [VECTORS[0], VECTORS[1], None])), "no embeddings"),
-    "of other lengths": (reply(items([0, 1, 2], [[1.0], [1.0, 2.0], [1.0]])), "lengths"),
+    "null for numbers": (
+        reply(items([0, 1, 2], [VECTORS[0], VECTORS[1], None])),
+        "no embeddings",
+    ),
+    "of other lengths": (
+        reply(items([0, 1, 2], [[1.0], [1.0, 2.0], [1.0]])),
+        "lengths",
+    ),
     "no base64": (reply(items([0, 1, 2], ["?!", "AAAA", "AAAA"])), "base64"),
     "zeros": (reply(items([0, 1, 2], [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])), "zeros"),
-    "for each token": (reply(items([0, 1, 2], [[row, row] for row in VECTORS])), "pooling"),
+    "for each token": (
+        reply(items([0, 1, 2], [[row, row] for row in VECTORS])),
+        "pooling",
+    ),
 }
 
 
@@ -182,7 +213,9 @@ def test_a_request_with_too_many_texts_is_halved_and_the_size_remembered(
     def ten(texts: list[str]) -> tuple[int, dict[str, Any]]:
         if len(texts) > 10:
             return status, {
-                "error": {"message": "batch size is invalid, it should not be larger than 10."}
+                "error": {
+                    "message": "batch size is invalid, it should not be larger than 10."
+                }
             }
         return as_openai(texts)
 
@@ -190,7 +223,9 @@ def test_a_request_with_too_many_texts_is_halved_and_the_size_remembered(
         encoder = EndpointEncoder(server.url, "letters")
         assert np.allclose(encoder.encode(TEXTS, store), unit_letters(TEXTS))
         assert sorted(server.paid) == sorted([*TEXTS, "dimensions"])
-        assert len([texts for texts in server.asked if len(texts) > 10]) == 1  # 16 once, then 8
+        assert (
+            len([texts for texts in server.asked if len(texts) > 10]) == 1
+        )  # 16 once, then 8
 
 
 def test_a_request_that_times_out_is_sent_with_fewer_texts(store: Store) -> None:
@@ -200,13 +235,15 @@ def test_a_request_that_times_out_is_sent_with_fewer_texts(store: Store) -> None
 
     with serving(slowly) as server:
         encoder = EndpointEncoder(server.url, "letters", timeout=0.8)
-        assert np.allclose(encoder.encode(TEXTS[:4] + TEXTS, store)[:4], unit_letters(TEXTS[:4]))
+        assert np.allclose(
+            encoder.encode(TEXTS[:4] + TEXTS, store)[:4], unit_letters(TEXTS[:4])
+        )
         # "dimensions", too many, whether it answers at all, an eighth
         assert [len(texts) for texts in server.asked[:5]] == [1, 16, 1, 2, 2]
         with pytest.raises(EndpointError) as raised:
-            EndpointEncoder(server.url, "letters", timeout=0.05, query_prompt="?").encode(
-                ["late"], store, "query"
-            )
+            EndpointEncoder(
+                server.url, "letters", timeout=0.05, query_prompt="?"
+            ).encode(["late"], store, "query")
         assert raised.value.kind == "timeout"
 
 
@@ -254,12 +291,19 @@ def test_what_was_paid_before_an_error_is_kept_and_the_error_names_address_and_c
 def test_builds_at_the_same_time_pay_every_text_once(store: Store) -> None:
     def slowly(texts: list[str]) -> tuple[int, dict[str, Any]]:
         time.sleep(0.05)
-        return as_openai(texts) if len(texts) <= 4 else (413, {"error": {"message": "too large"}})
+        return (
+            as_openai(texts)
+            if len(texts) <= 4
+            else (413, {"error": {"message": "too large"}})
+        )
 
     with serving(slowly) as server, ThreadPoolExecutor(4) as pool:
         parts = [TEXTS, TEXTS[5:], TEXTS[::-1], TEXTS]
         results = list(
-            pool.map(lambda part: EndpointEncoder(server.url, "letters").encode(part, store), parts)
+            pool.map(
+                lambda part: EndpointEncoder(server.url, "letters").encode(part, store),
+                parts,
+            )
         )
         assert sorted(server.paid) == sorted([*TEXTS, "dimensions"])
     assert all(

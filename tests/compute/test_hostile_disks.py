@@ -13,7 +13,9 @@ import pytest
 
 from kg2rag.compute import Store
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits and users of POSIX")
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="limits and users of POSIX"
+)
 PROGRAM = """
 import os, resource, signal, sys
 from pathlib import Path
@@ -107,4 +109,6 @@ def test_a_dangling_link_to_the_store_is_named_and_one_in_place_of_an_entry_is_r
     with pytest.raises(OSError, match=path.name):
         store.entry("thing", {"rows": 1}, build)
     path.unlink()
-    assert (store.entry("thing", {"rows": 1}, build) / "a.bin").stat().st_size == 100_000
+    assert (
+        store.entry("thing", {"rows": 1}, build) / "a.bin"
+    ).stat().st_size == 100_000

@@ -40,10 +40,15 @@ def place_of(file: KeyedFile, content: bytes) -> int:
 
 def test_the_first_value_of_a_key_stays(file: KeyedFile) -> None:
     file.keep([("key 3", b"another"), ("new", b"1"), ("new", b"2")])
-    assert file.find(["key 3", "new", "unknown"]) == {"key 3": VALUES["key 3"], "new": b"1"}
+    assert file.find(["key 3", "new", "unknown"]) == {
+        "key 3": VALUES["key 3"],
+        "new": b"1",
+    }
 
 
-def test_a_damaged_row_is_lacking_is_named_and_can_be_kept_again(file: KeyedFile) -> None:
+def test_a_damaged_row_is_lacking_is_named_and_can_be_kept_again(
+    file: KeyedFile,
+) -> None:
     flip(file, place_of(file, b"value 7 value 7") + 4)
     found = file.find(list(VALUES))
     assert found == {key: value for key, value in VALUES.items() if key != "key 7"}
@@ -93,7 +98,9 @@ def database(path: Path) -> None:
         other.execute("CREATE TABLE entries (name)")
 
 
-@pytest.mark.parametrize("write", [lambda path: path.write_bytes(b"no database" * 1000), database])
+@pytest.mark.parametrize(
+    "write", [lambda path: path.write_bytes(b"no database" * 1000), database]
+)
 def test_a_file_of_which_no_row_can_be_read_is_renamed_and_a_new_one_begun(
     tmp_path: Path, write
 ) -> None:
@@ -121,7 +128,9 @@ def pay(file: KeyedFile, key: str, payments: list[str]) -> bytes:
     return found[key]
 
 
-def test_threads_that_want_one_value_pay_it_once_and_do_not_wait_for_others(tmp_path: Path) -> None:
+def test_threads_that_want_one_value_pay_it_once_and_do_not_wait_for_others(
+    tmp_path: Path,
+) -> None:
     file, payments = Store(tmp_path).keyed_file("answers"), []
     with ThreadPoolExecutor(6) as pool:
         found = list(pool.map(lambda _: pay(file, "one", payments), range(6)))
@@ -144,7 +153,9 @@ with file.claim("one"):
 
 def test_a_claim_holds_between_processes_and_a_kill_frees_it(tmp_path: Path) -> None:
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDING, str(tmp_path)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLDING, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"

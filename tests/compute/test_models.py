@@ -62,7 +62,8 @@ def test_without_a_network_an_unknown_model_is_refused_at_once_beside_what_is_th
     with pytest.raises(ModelNotFoundError) as raised:
         embedder_named(name).describe(Store(tmp_path / "store"))
     assert all(
-        word in str(raised.value) for word in ("bge-smal'", "Did you mean 'bge-small'", SHORT)
+        word in str(raised.value)
+        for word in ("bge-smal'", "Did you mean 'bge-small'", SHORT)
     )
     assert "disk" not in str(raised.value)
     assert len(offline) == 1
@@ -76,7 +77,9 @@ def test_a_folder_needs_no_network_and_says_what_it_lacks(
     assert not offline
 
 
-def test_a_model_with_code_of_its_own_is_refused_with_the_way_to_use_it(tmp_path: Path) -> None:
+def test_a_model_with_code_of_its_own_is_refused_with_the_way_to_use_it(
+    tmp_path: Path,
+) -> None:
     folder = tiny_model.save(tmp_path)
     modules = json.loads((folder / "modules.json").read_text())
     modules[0]["type"] = "custom_st.Transformer"
@@ -97,7 +100,9 @@ def test_the_hub_is_asked_once_and_briefly(
     assert not hub_answers()
 
 
-def test_the_environment_or_the_processors_set_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_or_the_processors_set_the_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     counted = hardware.threads.__wrapped__  # the count is kept for the process
     monkeypatch.setenv("KG2RAG_THREADS", "3")
     assert counted() == 3

@@ -23,11 +23,15 @@ NEW = {"scores.csv": b"new scores", "runs/dense.gz": b"new run", "config.json": 
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    files = (path for path in folder.rglob("*") if path.is_file() and path.name != RECORD)
+    files = (
+        path for path in folder.rglob("*") if path.is_file() and path.name != RECORD
+    )
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def test_new_results_take_the_place_of_old_ones_and_strangers_files_stay(tmp_path: Path) -> None:
+def test_new_results_take_the_place_of_old_ones_and_strangers_files_stay(
+    tmp_path: Path,
+) -> None:
     strangers = {"runs/anserini.trec.gz": b"theirs", "notes.txt": b"mine"}
     (tmp_path / "runs").mkdir()
     for name, content in strangers.items():
@@ -61,7 +65,9 @@ def test_a_file_of_somebody_else_is_never_overwritten_and_nothing_is_changed(
     assert contents(tmp_path) == {name: b"theirs"}
 
 
-def test_an_output_that_was_edited_is_never_overwritten_nor_deleted(tmp_path: Path) -> None:
+def test_an_output_that_was_edited_is_never_overwritten_nor_deleted(
+    tmp_path: Path,
+) -> None:
     write_outputs(tmp_path, "comparison", OLD)
     (tmp_path / "scores.csv").write_bytes(b"edited")
     with pytest.raises(FileExistsError, match=r"scores\.csv"):
@@ -73,7 +79,9 @@ def test_an_output_that_was_edited_is_never_overwritten_nor_deleted(tmp_path: Pa
     assert contents(tmp_path) == {**NEW, "runs/bm25.gz": b"edited"}
 
 
-def test_a_file_that_has_the_new_content_already_is_taken_as_an_output(tmp_path: Path) -> None:
+def test_a_file_that_has_the_new_content_already_is_taken_as_an_output(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "scores.csv").write_bytes(NEW["scores.csv"])
     write_outputs(tmp_path, "comparison", NEW)
     write_outputs(tmp_path, "comparison", OLD)
@@ -94,7 +102,9 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert contents(tmp_path / "theirs") == {"dense.gz": b"theirs"}
 
 
-def test_a_former_output_behind_a_link_out_of_the_folder_is_not_deleted(tmp_path: Path) -> None:
+def test_a_former_output_behind_a_link_out_of_the_folder_is_not_deleted(
+    tmp_path: Path,
+) -> None:
     write_outputs(tmp_path / "out", "comparison", OLD)
     (tmp_path / "out" / "runs").rename(tmp_path / "elsewhere")
     (tmp_path / "out" / "runs").symlink_to(tmp_path / "elsewhere")
@@ -102,8 +112,12 @@ def test_a_former_output_behind_a_link_out_of_the_folder_is_not_deleted(tmp_path
     assert contents(tmp_path / "elsewhere") == {"bm25.gz": OLD["runs/bm25.gz"]}
 
 
-@pytest.mark.parametrize("name", ["../theirs.csv", "/etc/passwd", "runs/../../theirs.csv"])
-def test_a_record_that_leads_out_of_its_folder_is_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["../theirs.csv", "/etc/passwd", "runs/../../theirs.csv"]
+)
+def test_a_record_that_leads_out_of_its_folder_is_refused(
+    tmp_path: Path, name: str
+) -> None:
     write_outputs(tmp_path / "out", "comparison", OLD)
     record = json.loads((tmp_path / "out" / RECORD).read_text())
     record["outputs"][name] = {"kind": "comparison", "sha256": ["0" * 64]}
@@ -126,7 +140,9 @@ def test_a_file_with_the_name_of_the_record_that_is_none_stays(
     assert contents(tmp_path) == {}
 
 
-def test_a_file_where_the_folder_or_a_folder_of_it_should_be_is_refused(tmp_path: Path) -> None:
+def test_a_file_where_the_folder_or_a_folder_of_it_should_be_is_refused(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "runs").write_bytes(b"theirs")
     for folder in (tmp_path, tmp_path / "runs"):
         with pytest.raises(FileExistsError, match="runs"):
@@ -190,13 +206,17 @@ def test_outputs_are_known_by_the_record_the_page_and_the_name_of_saved_judgemen
     (tmp_path / "page.html").write_bytes(b"<p>kg2rag")
     (tmp_path / "reports" / "notes.md").write_bytes(b"mine")
     found = {
-        path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()
+        path.relative_to(tmp_path).as_posix()
+        for path in tmp_path.rglob("*")
+        if path.is_file()
     }
     ours = {name for name in found if is_output(tmp_path / name)}
     assert found - ours == {"questions-mine.jsonl", "page.html", "reports/notes.md"}
 
 
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs a place without new folders")
+@pytest.mark.skipif(
+    not Path("/proc").is_dir(), reason="needs a place without new folders"
+)
 def test_a_folder_that_cannot_be_made_is_named_with_a_remedy() -> None:
     with pytest.raises(OSError, match="Name another folder") as caught:
         write_outputs(Path("/proc/kg2rag/results"), "comparison", {"a.txt": b"a"})

@@ -25,7 +25,9 @@ def backend(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
-def test_pieces_run_in_other_processes_and_give_their_results_in_order(backend: str) -> None:
+def test_pieces_run_in_other_processes_and_give_their_results_in_order(
+    backend: str,
+) -> None:
     assert has_workers()
     assert os.getpid() not in set(map_pieces(lambda _: os.getpid(), PIECES))
     assert list(map_pieces(lambda piece: piece * piece, PIECES)) == SQUARES
@@ -43,7 +45,9 @@ def test_without_workers_pieces_run_here_one_by_one() -> None:
         assert slots == 1
         assert not has_workers()
         found = map_pieces(lambda piece: (piece, os.getpid()), count())
-        assert [next(found) for _ in range(3)] == [(number, os.getpid()) for number in range(3)]
+        assert [next(found) for _ in range(3)] == [
+            (number, os.getpid()) for number in range(3)
+        ]
 
 
 def test_workers_end_with_their_block() -> None:
@@ -57,7 +61,11 @@ def test_a_dask_cluster_that_is_running_is_joined_and_left_running() -> None:
     from distributed import Client, LocalCluster
 
     with LocalCluster(
-        1, threads_per_worker=2, host="127.0.0.1", dashboard_address=None, silence_logs=50
+        1,
+        threads_per_worker=2,
+        host="127.0.0.1",
+        dashboard_address=None,
+        silence_logs=50,
     ) as cluster:
         with workers(0, "dask", cluster.scheduler_address) as slots:
             assert slots == 2
@@ -67,12 +75,17 @@ def test_a_dask_cluster_that_is_running_is_joined_and_left_running() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"backend": "spark"}, {"jobs": -1}, {"cluster": "tcp://10.0.0.1:8786"}], ids=str
+    "options",
+    [{"backend": "spark"}, {"jobs": -1}, {"cluster": "tcp://10.0.0.1:8786"}],
+    ids=str,
 )
 def test_impossible_workers_are_refused(
     options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ValueError, match=str(next(iter(options.values())))), workers(**options):  # type: ignore[arg-type]
+    with (
+        pytest.raises(ValueError, match=str(next(iter(options.values())))),
+        workers(**options),
+    ):  # type: ignore[arg-type]
         pass
     monkeypatch.setattr("kg2rag.compute.parallel.find_spec", lambda _: None)
     with pytest.raises(ValueError, match=r"kg2rag\[scale\]"), workers(2, "dask"):
@@ -85,7 +98,11 @@ class Terminal(io.StringIO):
 
 
 def said(
-    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, steps: int = 3, *, shown: bool = True
+    monkeypatch: pytest.MonkeyPatch,
+    stream: io.StringIO,
+    steps: int = 3,
+    *,
+    shown: bool = True,
 ) -> str:
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     monkeypatch.setattr(sys, "stderr", stream)

@@ -67,11 +67,15 @@ def called(model: Path, name: str, folder: Path, **prompts: str) -> str:
     copy = shutil.copytree(model, folder / name)
     if prompts:
         file = copy / "config_sentence_transformers.json"
-        file.write_text(json.dumps({**json.loads(file.read_text()), "prompts": prompts}))
+        file.write_text(
+            json.dumps({**json.loads(file.read_text()), "prompts": prompts})
+        )
     return str(copy)
 
 
-def test_vectors_are_those_of_sentence_transformers(tiny: SentenceEncoder, store: Store) -> None:
+def test_vectors_are_those_of_sentence_transformers(
+    tiny: SentenceEncoder, store: Store
+) -> None:
     vectors = tiny.encode(TEXTS, store)
     assert (vectors.dtype, vectors.shape) == (np.float32, (len(TEXTS), tiny_model.DIM))
     NEAR(vectors, tiny.network.encode(TEXTS, normalize_embeddings=True))
@@ -85,7 +89,9 @@ def test_a_text_has_the_vector_that_it_had_first_in_any_order_and_any_process(
     together = tiny.encode(TEXTS, store)
     again = pickle.loads(pickle.dumps(tiny))
     order = [3, 0, 5, 1, 1]
-    assert np.array_equal(again.encode([TEXTS[i] for i in order], store), together[order])
+    assert np.array_equal(
+        again.encode([TEXTS[i] for i in order], store), together[order]
+    )
     assert "network" not in vars(again)  # nothing was left to encode
 
 
@@ -120,7 +126,9 @@ def test_a_longer_text_is_cut_and_a_lone_surrogate_is_a_replacement_character(
 def test_windows_hold_every_token_of_a_text_and_leave_room_for_the_prompt(
     plain: Path, store: Store
 ) -> None:
-    short = SentenceEncoder(str(plain), dtype="float32", max_tokens=8, passage_prompt="film ")
+    short = SentenceEncoder(
+        str(plain), dtype="float32", max_tokens=8, passage_prompt="film "
+    )
     text = "river " * 12 + "canal"
     once, long = short.windows(["canal", text], store)
     assert (once, long[0]) == (["canal"], text)
@@ -136,27 +144,38 @@ def test_windows_hold_every_token_of_a_text_and_leave_room_for_the_prompt(
 def test_prompts_come_from_the_caller_the_files_or_the_card_in_this_order(
     plain: Path, tmp_path: Path
 ) -> None:
-    store, bare = Store(tmp_path / "store"), SentenceEncoder(str(plain), dtype="float32")
+    store, bare = (
+        Store(tmp_path / "store"),
+        SentenceEncoder(str(plain), dtype="float32"),
+    )
     carded = called(plain, "e5-small-v2", tmp_path)
-    filed = called(plain, "bge-small-en-v1.5", tmp_path, query="film ", document="castle ")
+    filed = called(
+        plain, "bge-small-en-v1.5", tmp_path, query="film ", document="castle "
+    )
     for encoder, query, passage in (
         (bare, "", ""),
         (SentenceEncoder(carded, dtype="float32"), "query: ", "passage: "),
         (SentenceEncoder(carded, dtype="float32", passage_prompt=""), "query: ", ""),
         (SentenceEncoder(filed, dtype="float32"), "film ", "castle "),
         (
-            SentenceEncoder(filed, dtype="float32", query_prompt="novel ", passage_prompt="river "),
+            SentenceEncoder(
+                filed, dtype="float32", query_prompt="novel ", passage_prompt="river "
+            ),
             "novel ",
             "river ",
         ),
     ):
-        assert encoder.describe(store)["prompts"] == {"query": query, "passage": passage}
+        assert encoder.describe(store)["prompts"] == {
+            "query": query,
+            "passage": passage,
+        }
         NEAR(
             encoder.encode(TEXTS[1:4], store, "query"),
             bare.forward([query + text for text in TEXTS[1:4]]),
         )
         NEAR(
-            encoder.encode(TEXTS[1:4], store), bare.forward([passage + text for text in TEXTS[1:4]])
+            encoder.encode(TEXTS[1:4], store),
+            bare.forward([passage + text for text in TEXTS[1:4]]),
         )
 
 
@@ -211,7 +230,11 @@ def test_weights_with_another_checksum_are_refused(
     ],
 )
 def test_auto_is_bfloat16_where_it_is_faster_and_near_enough(
-    tiny: SentenceEncoder, monkeypatch: pytest.MonkeyPatch, flags: str, cosine: float, settled: str
+    tiny: SentenceEncoder,
+    monkeypatch: pytest.MonkeyPatch,
+    flags: str,
+    cosine: float,
+    settled: str,
 ) -> None:
     monkeypatch.setattr(module, "processor", lambda: f"x86_64 {flags}")
     made = {"float32": np.array([[1.0, 0.0]]), "bfloat16": np.array([[cosine, 0.1]])}
@@ -229,11 +252,16 @@ def test_bfloat16_stays_within_a_thousandth_of_float32(real: SentenceEncoder) ->
     assert {each.dtype for each in real.network.parameters()} == {torch.float32}
 
 
-def test_the_number_format_can_be_set_for_all_that_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_format_can_be_set_for_all_that_is_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("KG2RAG_DTYPE", raising=False)
     assert (SentenceEncoder().dtype, embedder_named("m").dtype) == ("auto", "auto")
     monkeypatch.setenv("KG2RAG_DTYPE", "float32")
-    assert (SentenceEncoder().dtype, embedder_named("m").dtype) == ("float32", "float32")
+    assert (SentenceEncoder().dtype, embedder_named("m").dtype) == (
+        "float32",
+        "float32",
+    )
     for given in ("float23", "float16"):  # the second is for GPUs
         with pytest.raises(ValueError, match=given):
             SentenceEncoder(dtype=given)
@@ -247,7 +275,9 @@ def test_a_gpu_that_is_missing_is_refused_before_any_work(
         SentenceEncoder(device="cuda:3").encode(["river"], store)
 
 
-def test_an_encoder_is_configured_and_pickled_without_its_network(real: SentenceEncoder) -> None:
+def test_an_encoder_is_configured_and_pickled_without_its_network(
+    real: SentenceEncoder,
+) -> None:
     assert SentenceEncoder("all-MiniLM-L6-v2") == SentenceEncoder()
     assert "prompt" not in repr(real)
     assert real.network is not None
@@ -260,14 +290,20 @@ def test_the_recommended_system_needs_one_pass_of_the_model_over_a_new_corpus(
 ) -> None:
     asked, passes = Counter[str](), SentenceEncoder._passes
 
-    def counted(self: SentenceEncoder, texts: Sequence[str], *rest: Any, **options: Any) -> Any:
+    def counted(
+        self: SentenceEncoder, texts: Sequence[str], *rest: Any, **options: Any
+    ) -> Any:
         asked.update(texts)
         return passes(self, texts, *rest, **options)
 
     monkeypatch.setattr(SentenceEncoder, "_passes", counted)
-    monkeypatch.setattr(words, "SAMPLE", 5)  # passages whose tokens say what the axes are
+    monkeypatch.setattr(
+        words, "SAMPLE", 5
+    )  # passages whose tokens say what the axes are
     data = load("bundled")
-    kb = KnowledgeBase.build(Corpus.from_passages(list(data.corpus)[:40]), store=Store(tmp_path))
+    kb = KnowledgeBase.build(
+        Corpus.from_passages(list(data.corpus)[:40]), store=Store(tmp_path)
+    )
     queries = [Query(query.id, query.text) for query in data.queries[:3]]
     system = systems.build("mention_chains", kb)
     system.prepare(queries)

@@ -11,7 +11,13 @@ import tiny_model
 from model2vec import StaticModel
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from kg2rag.compute import SentenceEncoder, StaticEncoder, Store, counter_of, embedder_named
+from kg2rag.compute import (
+    SentenceEncoder,
+    StaticEncoder,
+    Store,
+    counter_of,
+    embedder_named,
+)
 
 WORDS = tiny_model.VOCABULARY
 TABLE = np.random.default_rng(0).normal(size=(len(WORDS), 12)).astype(np.float32)
@@ -42,7 +48,9 @@ def test_a_text_has_the_mean_of_its_tokens_vectors_scaled_to_norm_one(
     np.testing.assert_allclose(vectors[0], mean / np.linalg.norm(mean), atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), [1, 0, 1, 1], atol=1e-6)
     assert vectors.dtype == np.float32
-    assert vectors.tobytes() == b"".join(encoder.encode([text], store).tobytes() for text in texts)
+    assert vectors.tobytes() == b"".join(
+        encoder.encode([text], store).tobytes() for text in texts
+    )
     assert encoder.encode([], store).shape == (0, 12)
     assert counter_of(encoder).count(["The rivers", ""]) == [3, 0]
 
@@ -52,17 +60,27 @@ def test_another_table_has_another_fingerprint(
 ) -> None:
     table = encoder.table
     StaticModel(2 * TABLE, table.tokenizer).save_pretrained(tmp_path / "other")
-    assert StaticEncoder(str(tmp_path / "other")).fingerprint(store) != encoder.fingerprint(store)
+    assert StaticEncoder(str(tmp_path / "other")).fingerprint(
+        store
+    ) != encoder.fingerprint(store)
     assert len(pickle.dumps(encoder)) < 500
-    assert pickle.loads(pickle.dumps(encoder)).fingerprint(store) == encoder.fingerprint(store)
+    assert pickle.loads(pickle.dumps(encoder)).fingerprint(
+        store
+    ) == encoder.fingerprint(store)
 
 
 def test_a_name_says_which_encoder_is_meant() -> None:
     assert embedder_named("static:a/b") == StaticEncoder("a/b")
-    assert embedder_named("a/b", dtype="float32") == SentenceEncoder("a/b", dtype="float32")
+    assert embedder_named("a/b", dtype="float32") == SentenceEncoder(
+        "a/b", dtype="float32"
+    )
     for name in ("static:", "static:static:x"):
         with pytest.raises(ValueError, match=name):
             embedder_named(name)
-    for option in ({"dtype": "bfloat16"}, {"device": "cuda"}, {"query_prompt": "query: "}):
+    for option in (
+        {"dtype": "bfloat16"},
+        {"device": "cuda"},
+        {"query_prompt": "query: "},
+    ):
         with pytest.raises(ValueError, match=r"static:a/b"):
             embedder_named("static:a/b", **option)

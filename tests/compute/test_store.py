@@ -46,7 +46,9 @@ def build() -> Counted:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    files = (file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST)
+    files = (
+        file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST
+    )
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
@@ -76,7 +78,9 @@ def spoil_checksum_name(path: Path) -> None:
 
 def spoil_number(path: Path, field: str, number: str) -> None:
     text = (path / MANIFEST).read_text()
-    (path / MANIFEST).write_text(re.sub(rf'("{field}": )[\d.]+', rf"\g<1>{number}", text, count=1))
+    (path / MANIFEST).write_text(
+        re.sub(rf'("{field}": )[\d.]+', rf"\g<1>{number}", text, count=1)
+    )
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -85,11 +89,17 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: os.truncate(path / "a.bin", 9_999),
         "a.bin has 9999 bytes instead of 10000",
     ),
-    "file missing": (lambda path: (path / "deep" / "b.bin").unlink(), "b.bin is missing"),
+    "file missing": (
+        lambda path: (path / "deep" / "b.bin").unlink(),
+        "b.bin is missing",
+    ),
     "manifest missing": (lambda path: (path / MANIFEST).unlink(), "manifest"),
     "manifest cut": (lambda path: os.truncate(path / MANIFEST, 50), "manifest"),
     "manifest lacks a checksum": (spoil_checksum_name, "sha256"),
-    "manifest of infinite size": (lambda path: spoil_number(path, "size", "1e345"), "size"),
+    "manifest of infinite size": (
+        lambda path: spoil_number(path, "size", "1e345"),
+        "size",
+    ),
     "manifest nests": (
         lambda path: spoil_number(path, "size", "[" * 30_000 + "]" * 30_000),
         "manifest",
@@ -167,7 +177,9 @@ def test_a_large_file_is_read_when_it_was_written_to_and_always_by_verify(
     file = path / "a.bin"
     flip_at(file, as_if_untouched=untouched)
     assert (Store(store.root).find("thing", KEY) is None) is not untouched
-    assert store.verify() == {path: f"{file.relative_to(path)} does not match its checksum"}
+    assert store.verify() == {
+        path: f"{file.relative_to(path)} does not match its checksum"
+    }
 
 
 def test_another_version_of_a_library_is_another_entry(
@@ -207,7 +219,11 @@ def test_a_keyed_file_is_listed_verified_and_pruned_like_an_entry(store: Store) 
     kept.keep([(b"a", b"1"), (b"a", b"2")])
     assert kept.find([b"a", b"b"]) == {b"a": b"1"}
     (entry,) = store.entries()
-    assert (entry.path, entry.stage, entry.size) == (kept.path, "vectors", kept.path.stat().st_size)
+    assert (entry.path, entry.stage, entry.size) == (
+        kept.path,
+        "vectors",
+        kept.path.stat().st_size,
+    )
     assert (store.verify(), store.prune(older_than_days=1)) == ({}, (0, 0))
     assert store.prune()[0] == 1
     assert not kept.path.exists()
@@ -234,7 +250,9 @@ def strangers(root: Path) -> dict[str, bytes]:
         database(root / path)
     (root / "notes.sqlite").write_bytes(b"no database")
     (root / "profile" / name / "letter.txt").write_text("Dear Ada")
-    (root / "thing" / name / MANIFEST).write_text('{"name": "an extension of a browser"}')
+    (root / "thing" / name / MANIFEST).write_text(
+        '{"name": "an extension of a browser"}'
+    )
     (root / "documents" / name / MANIFEST).write_text('{"key": {}, "files": {}}')
     (root / ".partial-notes").write_text("mine")
     (root / "profile" / ".partial-my-own-notes").write_text("mine")
@@ -267,10 +285,15 @@ def test_a_store_leaves_no_lock_files(store: Store, build: Counted) -> None:
     assert list(store.root.rglob("*.lock")) == []
 
 
-def test_a_tilde_is_the_home_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_tilde_is_the_home_of_the_user(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("KG2RAG_STORE", "~/store")
-    assert (Store().root, Store("~/other").root) == (tmp_path / "store", tmp_path / "other")
+    assert (Store().root, Store("~/other").root) == (
+        tmp_path / "store",
+        tmp_path / "other",
+    )
 
 
 def names(folder: Path) -> list[str]:
@@ -306,7 +329,10 @@ def test_a_folder_takes_the_place_of_another_where_that_is_wanted_and_a_block_th
         atomic_write.new_folder(tmp_path / "graph", replace=True) as partial,
     ):
         fail(partial / "newer")
-    with pytest.raises(RuntimeError), atomic_write.new_file(tmp_path / "a.csv") as partial:
+    with (
+        pytest.raises(RuntimeError),
+        atomic_write.new_file(tmp_path / "a.csv") as partial,
+    ):
         fail(partial)
     assert names(tmp_path) == ["a.csv", "graph"]
     assert names(tmp_path / "graph") == ["new"]

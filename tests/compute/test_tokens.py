@@ -30,7 +30,12 @@ class Words:
 
 
 def test_words_pieces_and_punctuation_are_tokens_of_the_whole_text() -> None:
-    assert COUNTER.count(["", "strength", "depends_on", "(strength: 8)"]) == [0, 1, 3, 5]
+    assert COUNTER.count(["", "strength", "depends_on", "(strength: 8)"]) == [
+        0,
+        1,
+        3,
+        5,
+    ]
     # beyond the encoder's limit; a lone surrogate
     assert COUNTER.count(["river " * 1000, "river \ud83d"]) == [1000, 2]
     assert counter_of(object()) == EncoderTokens(SentenceEncoder())  # type: ignore[arg-type]
@@ -60,7 +65,9 @@ def test_tokens_are_counted_where_no_model_can_be_had(tmp_path: Path) -> None:
     assert "ModelNotFoundError: The encoder 'nosuch/model'" in done.stderr
 
 
-def test_a_tokenizer_is_read_once_and_again_when_its_file_changes(tmp_path: Path) -> None:
+def test_a_tokenizer_is_read_once_and_again_when_its_file_changes(
+    tmp_path: Path,
+) -> None:
     folder = tiny_model.save(tmp_path)
     one, other = (counter_of(SentenceEncoder(str(folder))) for _ in range(2))
     assert one.count(["river bridges"]) == [3]
@@ -74,7 +81,9 @@ def test_a_tokenizer_is_read_once_and_again_when_its_file_changes(tmp_path: Path
     assert other.count(["river bridges"]) == [2]
 
 
-def test_a_model_folder_without_a_fast_tokenizer_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_model_folder_without_a_fast_tokenizer_is_refused_by_name(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(OSError, match=r"tokenizer\.json"):
         EncoderTokens(SentenceEncoder(str(tmp_path))).count(["river"])
 

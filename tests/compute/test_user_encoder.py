@@ -17,7 +17,10 @@ TEXTS = ["Ada wrote notes.", "Charles built engines.", "Ada and Charles met."]
 def letters(texts):
     """How often each letter stands in a text."""
     return np.array(
-        [[text.lower().count(chr(97 + at)) + 0.01 for at in range(26)] for text in texts]
+        [
+            [text.lower().count(chr(97 + at)) + 0.01 for at in range(26)]
+            for text in texts
+        ]
     )
 
 
@@ -83,7 +86,9 @@ def test_vectors_are_kept_and_a_name_or_other_vectors_are_another_embedder(store
 
 def test_queries_and_passages_go_to_their_own_methods(store):
     encoder = GivenEncoder(Asymmetric())
-    assert not np.allclose(encoder.encode(["ada"], store, "query"), encoder.encode(["ada"], store))
+    assert not np.allclose(
+        encoder.encode(["ada"], store, "query"), encoder.encode(["ada"], store)
+    )
 
 
 def test_a_sentence_transformer_is_known_by_its_weights(store):
@@ -93,7 +98,9 @@ def test_a_sentence_transformer_is_known_by_its_weights(store):
     network = SentenceEncoder(dtype="float32").network
     given = embedder_of(network, corpus_of(TEXTS))
     assert np.allclose(
-        given.encode(TEXTS, store), SentenceEncoder(dtype="float32").encode(TEXTS, store), atol=1e-5
+        given.encode(TEXTS, store),
+        SentenceEncoder(dtype="float32").encode(TEXTS, store),
+        atol=1e-5,
     )
     first = given.fingerprint(store)
     other = deepcopy(network)  # others share the model itself

@@ -29,7 +29,10 @@ class Encoder:
         self.shards.append(list(texts))
         seeds = [list(text.encode("utf-8", "surrogatepass")) or [0] for text in texts]
         return np.stack(
-            [np.random.default_rng(seed).normal(size=DIM).astype(np.float32) for seed in seeds]
+            [
+                np.random.default_rng(seed).normal(size=DIM).astype(np.float32)
+                for seed in seeds
+            ]
         )
 
     @property
@@ -51,17 +54,23 @@ def cache(store: Store) -> VectorCache:
     return VectorCache(store, "stand-in", DIM)
 
 
-def test_only_new_texts_are_encoded_the_longest_first(cache: VectorCache, store: Store) -> None:
+def test_only_new_texts_are_encoded_the_longest_first(
+    cache: VectorCache, store: Store
+) -> None:
     with ThreadPoolExecutor(4) as pool:  # threads share the vectors
         found = list(
-            pool.map(lambda start: cache.of(TEXTS[start : start + 60], Encoder()), range(41))
+            pool.map(
+                lambda start: cache.of(TEXTS[start : start + 60], Encoder()), range(41)
+            )
         )
     assert all(
         np.array_equal(rows, expected(TEXTS[start : start + 60]))
         for start, rows in enumerate(found)
     )
     encoder, grown = Encoder(), [*TEXTS[50:], "new", "and newer", *TEXTS[:50]]
-    assert np.array_equal(VectorCache(store, "stand-in", DIM).of(grown, encoder), expected(grown))
+    assert np.array_equal(
+        VectorCache(store, "stand-in", DIM).of(grown, encoder), expected(grown)
+    )
     assert encoder.shards == [["and newer", "new"]]
     for other in (
         VectorCache(store, "another", DIM),
@@ -109,7 +118,9 @@ class Counting:
     def fingerprint(self, store: Store) -> str:
         return "counting"
 
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+    def encode(
+        self, texts: Sequence[str], store: Store, role: Role = "passage"
+    ) -> Matrix:
         if len(self.calls) == self.failing:
             raise RuntimeError("out of memory")
         self.calls.append(len(texts))
@@ -144,10 +155,14 @@ def test_rows_saved_by_blocks_are_the_file_that_numpy_saves(
     rows = np.arange(sum(sizes) * 4, dtype=np.int8).reshape(-1, 4)
     save_rows(tmp_path / "blocks.npy", np.split(rows, np.cumsum(sizes)[:-1]))
     np.save(tmp_path / "whole.npy", rows)
-    assert (tmp_path / "blocks.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
+    assert (tmp_path / "blocks.npy").read_bytes() == (
+        tmp_path / "whole.npy"
+    ).read_bytes()
 
 
-@pytest.mark.parametrize("blocks", [[np.zeros((2, 4), np.float32), np.zeros((1, 4))], []])
+@pytest.mark.parametrize(
+    "blocks", [[np.zeros((2, 4), np.float32), np.zeros((1, 4))], []]
+)
 def test_blocks_of_another_kind_and_none_at_all_are_refused(
     tmp_path: Path, blocks: list[Matrix]
 ) -> None:

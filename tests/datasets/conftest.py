@@ -23,7 +23,10 @@ HOTPOT = [
         "level": "hard",
         "supporting_facts": [["Ed Wood", 0], ["Tim Burton", 1]],
         "context": [
-            ["Ed Wood", ["Ed Wood is a film by Tim Burton.", " It is in black and white."]],
+            [
+                "Ed Wood",
+                ["Ed Wood is a film by Tim Burton.", " It is in black and white."],
+            ],
             ["Tim Burton", ["Tim Burton directs films.", " He was born in Burbank."]],
             ["Paris", ["Paris is a city."]],
         ],
@@ -50,8 +53,18 @@ MUSIQUE = [
         "answer_aliases": ["Anne", "Ann"],
         "answerable": True,
         "question_decomposition": [
-            {"id": 1, "question": "X >> maker", "answer": "Acme", "paragraph_support_idx": 1},
-            {"id": 2, "question": "#1 >> founder", "answer": "Ann", "paragraph_support_idx": 2},
+            {
+                "id": 1,
+                "question": "X >> maker",
+                "answer": "Acme",
+                "paragraph_support_idx": 1,
+            },
+            {
+                "id": 2,
+                "question": "#1 >> founder",
+                "answer": "Ann",
+                "paragraph_support_idx": 2,
+            },
         ],
         "paragraphs": [
             {
@@ -60,7 +73,12 @@ MUSIQUE = [
                 "paragraph_text": "Acme is a town.",
                 "is_supporting": False,
             },
-            {"idx": 1, "title": "X", "paragraph_text": "X is made by Acme.", "is_supporting": True},
+            {
+                "idx": 1,
+                "title": "X",
+                "paragraph_text": "X is made by Acme.",
+                "is_supporting": True,
+            },
             {
                 "idx": 2,
                 "title": "Acme",
@@ -77,7 +95,12 @@ MUSIQUE = [
         "answerable": True,
         "question_decomposition": [],
         "paragraphs": [
-            {"idx": 0, "title": "X", "paragraph_text": "X is made by Acme.", "is_supporting": True},
+            {
+                "idx": 0,
+                "title": "X",
+                "paragraph_text": "X is made by Acme.",
+                "is_supporting": True,
+            },
             {
                 "idx": 1,
                 "title": "Ann",
@@ -113,7 +136,9 @@ def write(tmp_path: Path) -> Callable[[str, object], Path]:
         elif isinstance(content, bytes):
             path.write_bytes(content)
         elif path.suffix == ".jsonl" and isinstance(content, list):
-            path.write_text("".join(json.dumps(row) + "\n" for row in content), encoding="utf-8")
+            path.write_text(
+                "".join(json.dumps(row) + "\n" for row in content), encoding="utf-8"
+            )
         else:
             path.write_text(json.dumps(content), encoding="utf-8")
         return path
@@ -123,9 +148,15 @@ def write(tmp_path: Path) -> Callable[[str, object], Path]:
 
 def _as_on_the_hub(record: dict[str, Any]) -> dict[str, Any]:
     """A record of HotpotQA as the hub has it: `id` for `_id`, lists of pairs as a record of two lists."""
-    names = {"supporting_facts": ("title", "sent_id"), "context": ("title", "sentences")}
+    names = {
+        "supporting_facts": ("title", "sent_id"),
+        "context": ("title", "sentences"),
+    }
     columns = {
-        field: {name: [pair[at] for pair in record[field]] for at, name in enumerate(pair_of)}
+        field: {
+            name: [pair[at] for pair in record[field]]
+            for at, name in enumerate(pair_of)
+        }
         for field, pair_of in names.items()
     }
     return {
@@ -142,7 +173,9 @@ def as_on_the_hub() -> Callable[[dict[str, Any]], dict[str, Any]]:
 
 
 @pytest.fixture
-def hub_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Path]:
+def hub_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str, str], Path]:
     """A repository and a commit -> the folder of its files in the cache of the hub's own client; no network."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
@@ -172,7 +205,9 @@ def hub_copy(hub_folder: Callable[[str, str], Path]) -> Callable[..., Path]:
         if file.suffix == ".parquet":
             pq.write_table(pa.Table.from_pylist(rows), file)
         else:
-            file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+            file.write_text(
+                "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+            )
         return file
 
     return make

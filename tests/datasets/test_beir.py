@@ -47,7 +47,9 @@ def test_a_title_alone_serves_as_text_and_is_counted(folder, write):
     )
     data = load("beir", path=folder)
     assert (data.corpus[0].title, data.corpus[0].text) == ("", "One")
-    assert data.source["notes"]["documents without text, their title serves as text"] == 1
+    assert (
+        data.source["notes"]["documents without text, their title serves as text"] == 1
+    )
     write("nano/corpus.jsonl", [{"_id": "d1", "title": "", "text": " "}])
     with pytest.raises(ValueError, match=r"nano, document 1 \('d1'\)"):
         load("beir", path=folder)
@@ -75,7 +77,11 @@ def test_a_wrong_judgement_names_its_line(folder, write, row, message):
 def test_a_document_id_that_stands_twice_names_both_records(folder, write):
     write(
         "nano/corpus.jsonl",
-        [{"_id": "d1", "text": "a"}, {"_id": "d2", "text": "b"}, {"_id": "d1", "text": "c"}],
+        [
+            {"_id": "d1", "text": "a"},
+            {"_id": "d2", "text": "b"},
+            {"_id": "d1", "text": "c"},
+        ],
     )
     with pytest.raises(ValueError, match=r"corpus\.jsonl, line 3 \('d1'\)"):
         load("beir", path=folder)

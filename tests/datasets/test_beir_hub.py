@@ -74,15 +74,21 @@ def test_both_layouts_of_the_hub_make_the_same_set(cached: Copy, packed: bool) -
     ]
 
 
-def test_commits_of_both_repositories_are_recorded_and_can_be_asked_for(cached: Copy) -> None:
+def test_commits_of_both_repositories_are_recorded_and_can_be_asked_for(
+    cached: Copy,
+) -> None:
     cached()
     source = load("beir/arguana").source
-    assert (source["hub"], source["judgements"]) == ("BeIR/arguana", "BeIR/arguana-qrels")
+    assert (source["hub"], source["judgements"]) == (
+        "BeIR/arguana",
+        "BeIR/arguana-qrels",
+    )
     assert source["revision"] == f"{FIRST}+{SECOND}"
     assert set(source["files"]) >= {"test.tsv", "corpus-00001-of-00002.parquet"}  # type: ignore[call-overload]
     assert load("beir/arguana", revision=f"{FIRST}+{SECOND}").source == source
     with pytest.raises(
-        ConnectionError, match=f"'BeIR/arguana-qrels' .revision '{OTHER}'. could not be read"
+        ConnectionError,
+        match=f"'BeIR/arguana-qrels' .revision '{OTHER}'. could not be read",
     ):
         load("beir/arguana", revision=f"{FIRST}+{OTHER}")
 
@@ -98,7 +104,9 @@ def test_what_is_not_ours_to_repair_is_left_out_and_counted(cached: Copy) -> Non
     }
 
 
-def test_a_split_is_chosen_and_dev_is_what_the_hub_calls_validation(cached: Copy) -> None:
+def test_a_split_is_chosen_and_dev_is_what_the_hub_calls_validation(
+    cached: Copy,
+) -> None:
     cached(qrels={"dev.tsv": QRELS["train.tsv"], "test.tsv": QRELS["test.tsv"]})
     assert load("beir/arguana", split="validation").qrels == {"2": {"0013": 1}}
     with pytest.raises(ValueError, match=r"beir/arguana.*'train'.*dev, test"):
@@ -131,4 +139,6 @@ def test_without_a_network_the_ways_out_are_named_and_for_a_wrong_name_the_neare
         with pytest.raises(ValueError, match=name):
             load(near)
     assert set(beir.PINNED) < set(beir.ON_HUB)
-    assert all(len(one) == 81 and one[40] == "+" for one in beir.PINNED.values())  # two commits
+    assert all(
+        len(one) == 81 and one[40] == "+" for one in beir.PINNED.values()
+    )  # two commits

@@ -3,8 +3,18 @@ import pytest
 from kg2rag.datasets import load
 
 CORPUS = [
-    {"id": "p1", "doc_id": "d1", "title": "Ada", "text": "Ada wrote notes. She liked engines."},
-    {"id": "p2", "doc_id": "d1", "title": "Ada", "text": "Ada met Charles. They talked."},
+    {
+        "id": "p1",
+        "doc_id": "d1",
+        "title": "Ada",
+        "text": "Ada wrote notes. She liked engines.",
+    },
+    {
+        "id": "p2",
+        "doc_id": "d1",
+        "title": "Ada",
+        "text": "Ada met Charles. They talked.",
+    },
 ]
 QUESTION = {
     "id": "q1",
@@ -38,7 +48,11 @@ def test_supporting_sentences_are_counted_over_the_whole_document(folder):
     ("field", "value", "message"),
     [
         ("gold", ["p9"], "gold names passage 'p9', which corpus.jsonl lacks"),
-        ("supporting", [["p9", 0]], "supporting names passage 'p9', which corpus.jsonl lacks"),
+        (
+            "supporting",
+            [["p9", 0]],
+            "supporting names passage 'p9', which corpus.jsonl lacks",
+        ),
         (
             "triples",
             [["a", "b", "c", "p9"]],
@@ -50,7 +64,9 @@ def test_supporting_sentences_are_counted_over_the_whole_document(folder):
 )
 def test_references_that_lead_nowhere_are_refused(folder, write, field, value, message):
     write("questions.jsonl", [{**QUESTION, field: value}])
-    with pytest.raises(ValueError, match=rf"questions\.jsonl, line 1 \('q1'\): .*{message}"):
+    with pytest.raises(
+        ValueError, match=rf"questions\.jsonl, line 1 \('q1'\): .*{message}"
+    ):
         load("bundled", path=folder)
 
 

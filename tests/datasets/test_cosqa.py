@@ -28,8 +28,12 @@ def test_functions_are_untitled_passages_under_their_numbers(folder):
     assert data.qrels == {"q1": {"1": 1}}
 
 
-@pytest.mark.parametrize(("number", "code"), [(7, "def b():\n    pass"), (1, "def c():\n    pass")])
-def test_a_question_whose_function_is_not_the_maps_is_refused(folder, write, number, code):
+@pytest.mark.parametrize(
+    ("number", "code"), [(7, "def b():\n    pass"), (1, "def c():\n    pass")]
+)
+def test_a_question_whose_function_is_not_the_maps_is_refused(
+    folder, write, number, code
+):
     write("cosqa-retrieval-dev-500.json", [_question(number, code)])
     with pytest.raises(
         ValueError, match=rf"record 1 \('q{number}'\).*code_idx_map\.txt.* {number}\."

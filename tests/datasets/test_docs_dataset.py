@@ -59,7 +59,9 @@ def folder(write: Write) -> Path:
 
 
 @pytest.fixture
-def module(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+def module(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ModuleType]:
     """The page's module, as a module of a package."""
     write("my_package/__init__.py", "")
     write("my_package/quiz.py", MODULE)
@@ -79,10 +81,14 @@ def registered(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def install(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def install(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], None]:
     """Register an entry point as an installed package does."""
     others = {name: spec for name, spec in registry.DATASETS.items() if name != "quiz"}
-    monkeypatch.setattr(registry, "DATASETS", others)  # where a reader added the page's line
+    monkeypatch.setattr(
+        registry, "DATASETS", others
+    )  # where a reader added the page's line
 
     def put(line: str) -> None:
         write(
@@ -95,18 +101,24 @@ def install(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
     return put
 
 
-def test_the_example_loads_after_its_line(registered: str, folder: Path, write: Write) -> None:
+def test_the_example_loads_after_its_line(
+    registered: str, folder: Path, write: Write
+) -> None:
     data = kg2rag.load(registered, path=folder)
     assert data.corpus.ids == ["ada", "engine"]
-    assert [(question.id, dict(question.gold), question.hops) for question in data.questions] == [
-        ("1", {"ada": 1, "engine": 1}, 2)
-    ]
+    assert [
+        (question.id, dict(question.gold), question.hops) for question in data.questions
+    ] == [("1", {"ada": 1, "engine": 1}, 2)]
     assert data.graph_files == {"triples": folder / "triples.jsonl"}
     assert data.source["licence"] == "CC BY 4.0"
-    assert "loading: questions without an article left out" in lint(data)["check"].tolist()
+    assert (
+        "loading: questions without an article left out" in lint(data)["check"].tolist()
+    )
     assert set(data.source["files"]) == {"articles.jsonl", "quiz.jsonl"}  # type: ignore[call-overload]
     write("data/quiz.jsonl", [{**QUIZ[0], "articles": ["eve"]}])
-    with pytest.raises(ValueError, match=r"quiz\.jsonl, line 1: .*'eve'.*articles\.jsonl"):
+    with pytest.raises(
+        ValueError, match=r"quiz\.jsonl, line 1: .*'eve'.*articles\.jsonl"
+    ):
         kg2rag.load(registered, path=folder)
 
 
@@ -137,7 +149,9 @@ def test_a_broken_package_is_named_and_leaves_the_other_sets_alone(
         kg2rag.load(line.split()[0], path="anywhere")
     assert len(kg2rag.load("bundled")) > 0
     shown = " ".join(
-        CliRunner().invoke(app, ["datasets", "list"], env={"COLUMNS": "300"}).stdout.split()
+        CliRunner()
+        .invoke(app, ["datasets", "list"], env={"COLUMNS": "300"})
+        .stdout.split()
     )
     assert "musique" in shown
     assert re.search(message, shown)
@@ -149,7 +163,9 @@ def test_the_lines_about_your_own_documents_run(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KG2RAG_STORE", str(tmp_path / "store"))
     (tmp_path / "wiki").mkdir()
-    (tmp_path / "wiki" / "travel.md").write_text("# Travel\n\nAnna Schmidt signs travel requests.")
+    (tmp_path / "wiki" / "travel.md").write_text(
+        "# Travel\n\nAnna Schmidt signs travel requests."
+    )
     (tmp_path / "wiki" / "lunch.txt").write_text("Lunch is at noon, with Anna Schmidt.")
     (tmp_path / "questions.csv").write_text(
         "question,gold\nWho signs?,travel.md\nWhen is lunch?,lunch.txt\n"
@@ -159,5 +175,8 @@ def test_the_lines_about_your_own_documents_run(
     (tmp_path / "asked.csv").write_text("question\nWho signs?\nWhen is lunch?\n")
     monkeypatch.setattr(Labelling, "saved", lambda _: tmp_path / "questions.csv")
     exec(LABELLED, names)
-    assert [one.text for one in names["asked"].unjudged] == ["Who signs?", "When is lunch?"]  # type: ignore[attr-defined]
+    assert [one.text for one in names["asked"].unjudged] == [
+        "Who signs?",
+        "When is lunch?",
+    ]  # type: ignore[attr-defined]
     assert len(names["result"].more_questions(0.05)) == 2  # type: ignore[attr-defined]

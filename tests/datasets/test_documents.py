@@ -74,7 +74,9 @@ def wiki(tmp_path):
     root = tmp_path / "wiki"
     (root / "policies" / ".git").mkdir(parents=True)
     (root / "policies" / "travel.md").write_text(GUIDE)
-    (root / "policies" / "README.md").write_text("Who signs what, and when it is due.\n")
+    (root / "policies" / "README.md").write_text(
+        "Who signs what, and when it is due.\n"
+    )
     (root / "policies" / ".git" / "hidden.md").write_text("Nobody reads this.")
     (root / "rates.html").write_text(PAGE)
     (root / "office_hours.txt").write_bytes(
@@ -110,7 +112,10 @@ def test_every_kind_of_file_is_read_and_what_is_not_says_why(wiki, store):
     assert texts["policies/README.md"].title == "policies"
     assert texts["office_hours.txt"].title == "office hours"
     assert "Zoë" in texts["office_hours.txt"].text
-    assert (texts["leave.docx"].title, texts["leave.docx"].text) == ("Leave", "Thirty days a year.")
+    assert (texts["leave.docx"].title, texts["leave.docx"].text) == (
+        "Leave",
+        "Thirty days a year.",
+    )
     assert texts["rates.html"].title == "Rates"
     assert (
         texts["rates.html"].text
@@ -119,21 +124,34 @@ def test_every_kind_of_file_is_read_and_what_is_not_says_why(wiki, store):
     assert texts["lunch.jsonl#3"].metadata == {"file": "lunch.jsonl", "lang": "en"}
     assert texts["dinner.csv#0"].text == "At seven."
     assert "Anna Schmidt reads the full" in texts["scan.pdf"].text
-    skipped = data.report[data.report["status"] == "skipped"].set_index("document")["reason"]
+    skipped = data.report[data.report["status"] == "skipped"].set_index("document")[
+        "reason"
+    ]
     assert set(skipped.index) == {"same.txt", "empty.pdf", "broken.docx", "logo.png"}
     assert "scan" in skipped["empty.pdf"]
     assert ".png" in skipped["logo.png"]
 
 
-def test_a_passage_keeps_headings_and_neighbours_and_names_are_found_in_prose_alone(wiki, store):
+def test_a_passage_keeps_headings_and_neighbours_and_names_are_found_in_prose_alone(
+    wiki, store
+):
     corpus = from_folder(wiki, store=store).corpus
     first, second, third = (
-        corpus[row] for row, id_ in enumerate(corpus.doc_ids) if id_ == "policies/travel.md"
+        corpus[row]
+        for row, id_ in enumerate(corpus.doc_ids)
+        if id_ == "policies/travel.md"
     )
-    assert [first.title, first.id, first.position] == ["Travel guide", "policies/travel.md#0", 0]
+    assert [first.title, first.id, first.position] == [
+        "Travel guide",
+        "policies/travel.md#0",
+        0,
+    ]
     assert first.text == "Anna Schmidt signs travel requests. See the form ."
     assert second.text.startswith("Per diem\ncity | euros\n\nBern | 90\n\nprint(")
-    assert third.metadata == {"file": "policies/travel.md", "headings": ["Per diem", "Abroad"]}
+    assert third.metadata == {
+        "file": "policies/travel.md",
+        "headings": ["Per diem", "Abroad"],
+    }
     assert third.text == "Per diem > Abroad\nAsk Anna Schmidt first."
     said = " ".join(corpus.sentences(corpus.row("policies/travel.md#1")))
     assert "Bern | 90" in said
@@ -154,12 +172,17 @@ def test_a_changed_file_changes_its_passages_alone_and_the_others_are_not_read_a
             lambda data, name, reader=reader: read.append(name) or reader(data, name),
         )
     after = {p.id: p for p in from_folder(wiki, store=Store(store.root)).corpus}
-    assert read == ["broken.docx", "rates.html"]  # what could not be read is tried again
+    assert read == [
+        "broken.docx",
+        "rates.html",
+    ]  # what could not be read is tried again
     assert [id_ for id_ in before if before[id_] != after[id_]] == ["rates.html"]
 
 
 def test_a_long_text_is_divided_within_its_length_and_nothing_is_lost():
-    words = " ".join(f"Sentence {n} says something about the number {n}." for n in range(200))
+    words = " ".join(
+        f"Sentence {n} says something about the number {n}." for n in range(200)
+    )
     data = from_texts([words, "Short."], tokens=50)
     counted = kg2rag.compute.EncoderTokens().count([p.text for p in data.corpus])
     assert max(counted) <= 50
@@ -171,7 +194,11 @@ def test_a_long_text_is_divided_within_its_length_and_nothing_is_lost():
 def test_near_duplicates_are_reported_once_each():
     text = "The committee meets on the first Monday of every month in the large room on the second floor of the house."
     data = from_texts(
-        [text, "Something else entirely is said here, with other words in it.", text + " Always."]
+        [
+            text,
+            "Something else entirely is said here, with other words in it.",
+            text + " Always.",
+        ]
     )
     assert data.near_duplicates()[["passage", "of"]].to_numpy().tolist() == [["2", "0"]]
 
@@ -194,9 +221,9 @@ def test_questions_in_a_file_make_a_data_set_whose_gold_may_be_files(
     if ending == ".jsonl":
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     else:
-        pd.DataFrame(rows).assign(gold=["policies/travel.md", '["lunch.jsonl#3"]']).to_csv(
-            file, index=False
-        )
+        pd.DataFrame(rows).assign(
+            gold=["policies/travel.md", '["lunch.jsonl#3"]']
+        ).to_csv(file, index=False)
     data = kg2rag.load(str(wiki), questions=file)
     assert (len(data), data.unit, data.name) == (2, "document", "wiki")
     assert not any(id_.startswith("questions") for id_ in data.corpus.ids)
@@ -232,22 +259,29 @@ def test_footers_long_sections_and_a_list_of_releases_make_no_hubs(tmp_path, sto
     for name in "abcd":
         page = f"<title>T{name}</title><p>Page {name} is about Anna.<p>Last updated {name * 2}9 UTC, Git Suite."
         (tmp_path / f"{name}.html").write_text(page.replace(name * 2, str(ord(name))))
-    (tmp_path / "news.md").write_text("## 2.0 (May)\n\nNew.\n\n## 1.0 (March)\n\nOld.\n")
+    (tmp_path / "news.md").write_text(
+        "## 2.0 (May)\n\nNew.\n\n## 1.0 (March)\n\nOld.\n"
+    )
     (tmp_path / "long.md").write_text(
         "# Manual\n\n## Tensor Shop\n\n" + "It holds many words here. " * 500
     )
     corpus = from_folder(tmp_path, store=store).corpus
-    assert not any("Suite" in one for row in range(len(corpus)) for one in corpus.sentences(row))
+    assert not any(
+        "Suite" in one for row in range(len(corpus)) for one in corpus.sentences(row)
+    )
     assert {p.title for p in corpus if p.doc_id == "news.md"} == {"news"}
     rows = [row for row, id_ in enumerate(corpus.doc_ids) if id_ == "long.md"]
     assert len(rows) >= WIDE
-    assert ["Tensor Shop" in corpus.sentences(row) for row in rows] == [True] + [False] * (
-        len(rows) - 1
-    )
+    assert ["Tensor Shop" in corpus.sentences(row) for row in rows] == [True] + [
+        False
+    ] * (len(rows) - 1)
 
 
 def test_running_heads_and_tables_of_contents_of_a_pdf_are_left_out():
-    pages = [["Contents", "Clay . . . . . . 1"], ["Chapter 1: Clay 1", "Clay", "Potters dig it."]]
+    pages = [
+        ["Contents", "Clay . . . . . . 1"],
+        ["Chapter 1: Clay 1", "Clay", "Potters dig it."],
+    ]
     pages += [[f"Chapter 1: Clay {n}", f"Page {n} says more."] for n in (2, 3, 4)]
     blocks = pdf_blocks(pages, {(1, "clay"): 1}).blocks
     assert [(one.text, one.level) for one in blocks if one.level] == [("Clay", 1)]
@@ -255,7 +289,9 @@ def test_running_heads_and_tables_of_contents_of_a_pdf_are_left_out():
 
 
 def test_an_entry_of_contents_is_no_heading_though_its_heading_stands_on_the_same_page():
-    document = pdf_blocks([["Clay . . . . . . 1", "Clay", "Potters dig it."]], {(0, "clay"): 1})
+    document = pdf_blocks(
+        [["Clay . . . . . . 1", "Clay", "Potters dig it."]], {(0, "clay"): 1}
+    )
     assert [(block.text, block.level) for block in document.blocks] == [
         ("Clay", 1),
         ("Potters dig it.", 0),
@@ -272,7 +308,9 @@ def test_headings_of_an_outline_stay_apart_where_no_text_stands_between():
     assert found == [("Clay", 1), ("Grog", 1), ("It is ground.", 0)]
 
 
-def test_a_pdf_without_an_outline_has_its_title_and_headings_by_their_letters(tmp_path, store):
+def test_a_pdf_without_an_outline_has_its_title_and_headings_by_their_letters(
+    tmp_path, store
+):
     lines = [
         ("Firing", 24, 1),
         ("by hand", 24, 1),
@@ -292,9 +330,14 @@ def test_a_pdf_without_an_outline_has_its_title_and_headings_by_their_letters(tm
         pdf_of([("NAME", 13, 2), "kiln - fires pots and", "other things of clay."])
     )
     clay, grog, kiln = sorted(
-        from_folder(tmp_path, store=store).corpus, key=lambda one: ("kiln" in one.id, one.id)
+        from_folder(tmp_path, store=store).corpus,
+        key=lambda one: ("kiln" in one.id, one.id),
     )
-    assert [one.title for one in (clay, grog, kiln)] == ["Firing by hand", "Firing by hand", "kiln"]
+    assert [one.title for one in (clay, grog, kiln)] == [
+        "Firing by hand",
+        "Firing by hand",
+        "kiln",
+    ]
     assert clay.text == "1 Clay\nPotters dig it. A label in a figure"
     assert grog.metadata["headings"] == ["1 Clay", "1.1 Grog"]
     assert "Bold words in a text are no heading." in grog.text
@@ -305,7 +348,9 @@ def test_sources_beside_their_pages_and_lists_of_pages_are_left_out_and_joining_
 ):
     (tmp_path / "_sources").mkdir()
     page = "<h1>A</h1><h2>Version 2.1</h2><p>Otherwise, as Figure 2 says, Anna fires it.<div class=toctree-wrapper>B"
-    (tmp_path / "a.html").write_text(f"{page}</div><div class='footer-links'>Next</div>")
+    (tmp_path / "a.html").write_text(
+        f"{page}</div><div class='footer-links'>Next</div>"
+    )
     for name in ("a.rst.txt", "other.rst.txt"):
         (tmp_path / "_sources" / name).write_text(f"{name}: Anna fires it.")
     read = from_folder(tmp_path, store=store)
@@ -313,7 +358,11 @@ def test_sources_beside_their_pages_and_lists_of_pages_are_left_out_and_joining_
         "_sources/a.rst.txt"
     ]
     row = read.corpus.row("a.html")
-    assert read.corpus[row].text == "Version 2.1\nOtherwise, as Figure 2 says, Anna fires it."
+    assert (
+        read.corpus[row].text
+        == "Version 2.1\nOtherwise, as Figure 2 says, Anna fires it."
+    )
     assert not any(
-        word in str(read.corpus.sentences(row)) for word in ("Otherwise", "Figure", "Version")
+        word in str(read.corpus.sentences(row))
+        for word in ("Otherwise", "Figure", "Version")
     )

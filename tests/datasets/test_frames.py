@@ -5,12 +5,18 @@ import pytest
 from kg2rag.datasets import from_frames
 
 CORPUS = pd.DataFrame(
-    {"id": ["p1", "p2"], "title": ["Ada", None], "text": ["Ada wrote.", "Charles built."]}
+    {
+        "id": ["p1", "p2"],
+        "title": ["Ada", None],
+        "text": ["Ada wrote.", "Charles built."],
+    }
 )
 
 
 def test_missing_cells_take_the_defaults():
-    data = from_frames(CORPUS, pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["p2"]]}))
+    data = from_frames(
+        CORPUS, pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["p2"]]})
+    )
     assert data.corpus[1].title == ""
     assert data.corpus.doc_ids == ["p1", "p2"]
     assert data.questions[0].hops is None
@@ -18,23 +24,40 @@ def test_missing_cells_take_the_defaults():
 
 def test_whole_numbers_survive_a_column_with_gaps():
     questions = pd.DataFrame(
-        {"id": ["a", "b"], "text": ["x", "y"], "hops": [2, None], "gold": [["p1"], ["p2"]]}
+        {
+            "id": ["a", "b"],
+            "text": ["x", "y"],
+            "hops": [2, None],
+            "gold": [["p1"], ["p2"]],
+        }
     )
-    assert [question.hops for question in from_frames(CORPUS, questions).questions] == [2, None]
+    assert [question.hops for question in from_frames(CORPUS, questions).questions] == [
+        2,
+        None,
+    ]
 
 
 def test_questions_without_gold_are_kept_apart_and_counted():
     data = from_frames(
-        CORPUS, pd.DataFrame({"id": ["a", "b"], "text": ["x", "y"], "gold": [["p1"], None]})
+        CORPUS,
+        pd.DataFrame({"id": ["a", "b"], "text": ["x", "y"], "gold": [["p1"], None]}),
     )
-    assert ([one.id for one in data.questions], [one.id for one in data.unjudged]) == (["a"], ["b"])
+    assert ([one.id for one in data.questions], [one.id for one in data.unjudged]) == (
+        ["a"],
+        ["b"],
+    )
     assert "1 without gold" in repr(data)
     assert data.source["notes"] == {"questions without gold, not scored": 1}
 
 
 def test_gold_may_have_grades():
     questions = pd.DataFrame(
-        {"id": ["q"], "text": ["Who?"], "answers": ["Ada"], "gold": [{"p1": 3, "p2": 1}]}
+        {
+            "id": ["q"],
+            "text": ["Who?"],
+            "answers": ["Ada"],
+            "gold": [{"p1": 3, "p2": 1}],
+        }
     )
     data = from_frames(CORPUS, questions, name="mine")
     assert data.qrels == {"q": {"p1": 3, "p2": 1}}
@@ -42,7 +65,9 @@ def test_gold_may_have_grades():
 
 
 def test_judgements_that_are_no_mapping_are_refused_and_not_dropped():
-    questions = pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["p1"]], "judged": ["yes"]})
+    questions = pd.DataFrame(
+        {"id": ["q"], "text": ["Who?"], "gold": [["p1"]], "judged": ["yes"]}
+    )
     with pytest.raises(ValueError, match="judged"):
         from_frames(CORPUS, questions)
 
@@ -57,7 +82,10 @@ ASKED = pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["p1"]]})
             {"questions": ASKED.drop(columns="text")},
             r"custom questions, record 1 \('q'\): field 'text'",
         ),
-        ({"corpus": CORPUS.assign(id=[1, None])}, r"custom corpus, record 2: its id is None"),
+        (
+            {"corpus": CORPUS.assign(id=[1, None])},
+            r"custom corpus, record 2: its id is None",
+        ),
         ({"corpus": CORPUS.assign(text=[1, 2])}, r"custom corpus, record 1: text is 1"),
         ({"questions": ASKED.assign(gold=[["p9"]])}, "'p9'.*such as 'p1'"),
         (
@@ -74,7 +102,11 @@ def test_a_wrong_frame_is_named(frames, named):
 @pytest.mark.parametrize(
     ("corpus", "questions", "gold"),
     [
-        (["Ada wrote.", "Charles built."], [{"question": "Who wrote?", "gold": 0}], "0"),
+        (
+            ["Ada wrote.", "Charles built."],
+            [{"question": "Who wrote?", "gold": 0}],
+            "0",
+        ),
         (
             {"a": "Ada wrote.", 7: "Charles built."},
             [{"query": "Who built?", "gold": 7, "answer": "Charles"}],
@@ -97,7 +129,9 @@ def test_a_wrong_frame_is_named(frames, named):
         ),
     ],
 )
-def test_passages_and_questions_are_taken_in_the_shape_that_people_have(corpus, questions, gold):
+def test_passages_and_questions_are_taken_in_the_shape_that_people_have(
+    corpus, questions, gold
+):
     data = from_frames(corpus, questions)
     assert list(data.questions[0].gold) == [gold]
     assert data.corpus[data.corpus.row(gold)].text in ("Ada wrote.", "Charles built.")
@@ -110,7 +144,9 @@ def test_other_columns_are_metadata_that_a_filter_uses_and_other_fields_of_quest
     assert data.corpus.where(lang=["en", "fr"]) == ("p1", "p2")
     with pytest.raises(KeyError, match=r"year.*lang"):
         data.corpus.where(year=2020)
-    assert data.source["notes"] == {"values of the questions' column 'level' left out": 1}
+    assert data.source["notes"] == {
+        "values of the questions' column 'level' left out": 1
+    }
 
 
 def test_gold_may_name_documents():

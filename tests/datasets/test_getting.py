@@ -20,14 +20,21 @@ Copy = Callable[..., Path]
 
 
 @pytest.fixture
-def part(musique: list[dict[str, Any]], write: Copy, monkeypatch: pytest.MonkeyPatch) -> str:
+def part(
+    musique: list[dict[str, Any]], write: Copy, monkeypatch: pytest.MonkeyPatch
+) -> str:
     """The first two questions of the little MuSiQue, as if they were reported, in the other order."""
     chosen = musique[1::-1]
     data = load("musique", path=write("musique.json", chosen))
     about = {"questions": provenance.questions(data), "corpus": data.corpus.fingerprint}
     ids = tuple(question.id for question in data.questions)
     reported = getting.Subset(
-        dataset="musique", about="two", ids=ids, split="validation", file="musique.json", **about
+        dataset="musique",
+        about="two",
+        ids=ids,
+        split="validation",
+        file="musique.json",
+        **about,
     )
     monkeypatch.setattr(getting, "subsets", lambda: {"musique-2": reported})
     return "musique-2"
@@ -39,7 +46,9 @@ def test_a_reported_part_is_written_in_its_own_order(
     hub_copy("musique", musique)
     place = get(part, tmp_path / "sets")
     data = load("musique", path=place)
-    assert tuple(question.id for question in data.questions) == getting.subsets()[part].ids
+    assert (
+        tuple(question.id for question in data.questions) == getting.subsets()[part].ids
+    )
 
 
 def test_what_lies_there_is_checked_and_not_got_again(
@@ -81,29 +90,42 @@ def test_what_the_hub_does_not_give_says_what_it_needs(tmp_path: Path) -> None:
 
 
 def test_the_command_lists_the_parts_and_wants_a_name() -> None:
-    found = CliRunner().invoke(app, ["datasets", "get", "--list"], env={"COLUMNS": "200"})
+    found = CliRunner().invoke(
+        app, ["datasets", "get", "--list"], env={"COLUMNS": "200"}
+    )
     assert "musique-100" in found.output
     assert "from the hub" in found.output
     assert CliRunner().invoke(app, ["datasets", "get"]).exit_code != 0
 
 
-@pytest.mark.parametrize("name", ["musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500"])
+@pytest.mark.parametrize(
+    "name", ["musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500"]
+)
 def test_the_checksums_are_those_of_the_committed_results(name: str) -> None:
     about = json.loads((RESULTS / name / "config.json").read_text())["data"]
     part = subsets()[name]
-    assert (part.questions, part.corpus) == (about["questions_sha256"], about["corpus_fingerprint"])
+    assert (part.questions, part.corpus) == (
+        about["questions_sha256"],
+        about["corpus_fingerprint"],
+    )
     assert len(part.ids) == about["questions"]
 
 
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", ["musique-100", "hotpotqa-300"])
 def test_the_parts_come_out_of_the_copies_on_the_hub(
-    name: str, shared_data: Path, hub_copy: Copy, as_on_the_hub: Callable[..., Any], tmp_path: Path
+    name: str,
+    shared_data: Path,
+    hub_copy: Copy,
+    as_on_the_hub: Callable[..., Any],
+    tmp_path: Path,
 ) -> None:
     """Rows as the hub keeps them, from the official records; the corpus is made of the questions' paragraphs only."""
     part = subsets()[name]
     file = (
-        shared_data / name / {"musique-100": "musique.json"}.get(name, "hotpot_dev_distractor.json")
+        shared_data
+        / name
+        / {"musique-100": "musique.json"}.get(name, "hotpot_dev_distractor.json")
     )
     records = json.loads(file.read_text(encoding="utf-8"))[::-1]
     if part.dataset == "hotpotqa":

@@ -13,7 +13,13 @@ from kg2rag.types import Passage
 DECOMPOSED = unicodedata.normalize("NFD", "Übersicht.md")
 FARES = "The crossing costs nine crowns for every ship that comes from Ostholm in the summer of the year."
 CORPUS = [
-    Passage(f"sub/{DECOMPOSED}", "Overview", "Everything stands here.", f"sub/{DECOMPOSED}", 0),
+    Passage(
+        f"sub/{DECOMPOSED}",
+        "Overview",
+        "Everything stands here.",
+        f"sub/{DECOMPOSED}",
+        0,
+    ),
     Passage(
         "sub/fare.md#0",
         "Fares",
@@ -30,7 +36,14 @@ CORPUS = [
         1,
         {"headings": ["Crossing fee"]},
     ),
-    Passage("a.pdf#0", "Manual", "Marek Lund waits.", "a.pdf", 0, {"page": 1, "last_page": 2}),
+    Passage(
+        "a.pdf#0",
+        "Manual",
+        "Marek Lund waits.",
+        "a.pdf",
+        0,
+        {"page": 1, "last_page": 2},
+    ),
     Passage("a.pdf#1", "Manual", "Ida Berg goes home.", "a.pdf", 1, {"page": 3}),
 ]
 
@@ -57,7 +70,9 @@ def gold_of(*pieces):
         ("manual", "a.pdf"),
     ],
 )
-def test_a_document_is_known_by_every_spelling_of_its_path_and_by_its_title(piece, expected):
+def test_a_document_is_known_by_every_spelling_of_its_path_and_by_its_title(
+    piece, expected
+):
     assert gold_of(piece) == ("document", [expected])
 
 
@@ -79,7 +94,10 @@ def test_a_passage_is_known_by_its_page_its_heading_and_its_text(piece, expected
 
 @pytest.mark.parametrize("piece", ["q1.3", "Q1.2", "sub/q1"])
 def test_an_id_is_no_path_in_other_capitals_or_of_another_ending(piece):
-    corpus = [{"id": "q1.2", "text": "One text."}, {"id": "q2", "text": "Another text."}]
+    corpus = [
+        {"id": "q1.2", "text": "One text."},
+        {"id": "q2", "text": "Another text."},
+    ]
     with pytest.raises(ValueError, match=piece):
         kg2rag.from_frames(corpus, [{"question": "Who?", "gold": piece}])
 
@@ -106,7 +124,10 @@ def test_a_text_that_no_passage_holds_is_named_and_its_question_is_not_scored():
     data = kg2rag.from_frames(CORPUS, rows)
     assert [question.id for question in data.questions] == ["a"]
     assert [query.id for query in data.unjudged] == ["b"]
-    assert any("Nobody wrote this text" in note and "'b'" in note for note in data.source["notes"])
+    assert any(
+        "Nobody wrote this text" in note and "'b'" in note
+        for note in data.source["notes"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +139,11 @@ def test_a_text_that_no_passage_holds_is_named_and_its_question_is_not_scored():
         [{"user_input": "Who waits?", "reference_contexts": ["Marek Lund waits."]}],
         [{"query": "Who waits?", "retrieval_gt": [["a.pdf#0"]]}],
         [{"query": "Who waits?", "qrels": {"a.pdf#0": 2}}],
-        {"queries": {"q": "Who waits?"}, "relevant_docs": {"q": ["a.pdf#0"]}, "corpus": {}},
+        {
+            "queries": {"q": "Who waits?"},
+            "relevant_docs": {"q": ["a.pdf#0"]},
+            "corpus": {},
+        },
         SimpleNamespace(queries={"q": "Who waits?"}, relevant_docs={"q": ["a.pdf#0"]}),
     ],
 )
@@ -146,21 +171,28 @@ def test_a_cell_with_a_name_that_the_corpus_lacks_is_refused():
 
 
 def test_a_missing_path_of_many_words_is_no_text():
-    with pytest.raises(kg2rag.DataError, match=r"guide/getting-started/first-steps\.md"):
+    with pytest.raises(
+        kg2rag.DataError, match=r"guide/getting-started/first-steps\.md"
+    ):
         gold_of("a.pdf", "guide/getting-started/first-steps.md")
 
 
 def test_a_gold_text_without_blanks_is_found_in_its_script():
     text = "渡船每天中午离开港口前往奥斯托姆岛。"
     corpus = [Passage("1", "", text), Passage("2", "", "船长住在山上的一座小房子里。")]
-    data = kg2rag.from_frames(corpus, [{"question": "什么时候?", "gold": "渡船每天中午离开港口"}])
+    data = kg2rag.from_frames(
+        corpus, [{"question": "什么时候?", "gold": "渡船每天中午离开港口"}]
+    )
     assert list(data.questions[0].gold) == ["1"]
 
 
 def test_gold_that_no_passage_holds_is_not_called_unjudged():
     rows = [
         {"question": "Who?", "gold": "a.pdf"},
-        {"question": "When?", "gold": "The ferry of Nordholm sinks in a storm at night."},
+        {
+            "question": "When?",
+            "gold": "The ferry of Nordholm sinks in a storm at night.",
+        },
         {"question": "Where?"},
     ]
     data = kg2rag.from_frames(CORPUS, rows)

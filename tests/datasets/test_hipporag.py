@@ -4,7 +4,11 @@ from kg2rag.datasets import load
 
 CORPUS = [
     {"idx": 0, "title": "Paris", "text": "Paris is a city."},
-    {"idx": 1, "title": "Tim Burton", "text": "Tim Burton directs films. He was born in Burbank."},
+    {
+        "idx": 1,
+        "title": "Tim Burton",
+        "text": "Tim Burton directs films. He was born in Burbank.",
+    },
     {
         "idx": 2,
         "title": "Ed Wood",
@@ -28,7 +32,10 @@ def test_the_name_of_the_set_is_the_name_of_its_files(hotpot, tiny):
     data = tiny(CORPUS)
     assert data.name == "tiny"
     assert data.corpus.ids == ["Paris", "Tim Burton", "Ed Wood"]
-    assert data.corpus.sentences(1) == ["Tim Burton directs films.", "He was born in Burbank."]
+    assert data.corpus.sentences(1) == [
+        "Tim Burton directs films.",
+        "He was born in Burbank.",
+    ]
     assert data.questions[0].gold == {"Ed Wood": 1, "Tim Burton": 1}
 
 
@@ -42,7 +49,9 @@ def test_a_questions_file_finds_its_corpus(hotpot, write):
 
 
 def test_an_object_from_titles_to_sentences_is_a_corpus_too(hotpot, write):
-    titles = {title: sentences for record in hotpot for title, sentences in record["context"]}
+    titles = {
+        title: sentences for record in hotpot for title, sentences in record["context"]
+    }
     folder = write("hotpotqa_corpus.json", titles).parent
     write("hotpotqa.json", hotpot)
     data = load("hipporag", path=folder)
@@ -50,14 +59,20 @@ def test_an_object_from_titles_to_sentences_is_a_corpus_too(hotpot, write):
     assert data.corpus[1].text == "Tim Burton directs films. He was born in Burbank."
 
 
-def test_a_paragraph_that_differs_in_text_is_matched_by_its_only_title_and_counted(hotpot, tiny):
+def test_a_paragraph_that_differs_in_text_is_matched_by_its_only_title_and_counted(
+    hotpot, tiny
+):
     hotpot[0]["context"][2][1] = ["Paris is  a city."]
     data = tiny(CORPUS)
     assert data.questions[0].candidates == ("Ed Wood", "Tim Burton", "Paris")
-    assert data.source["notes"] == {"paragraphs matched by title, their text differs": 1}
+    assert data.source["notes"] == {
+        "paragraphs matched by title, their text differs": 1
+    }
 
 
-def test_a_distractor_that_the_corpus_lacks_leaves_the_question_without_candidates(hotpot, tiny):
+def test_a_distractor_that_the_corpus_lacks_leaves_the_question_without_candidates(
+    hotpot, tiny
+):
     data = tiny(CORPUS[1:], hotpot[:1])
     assert data.questions[0].candidates is None
     assert data.questions[0].gold == {"Ed Wood": 1, "Tim Burton": 1}
@@ -88,14 +103,24 @@ def test_musiques_questions_are_told_by_their_fields(musique, tiny):
     [
         ({"answer": ["Acme", "Acme Ltd"]}, ("Acme", "Acme Ltd")),
         ({"reference": ["Acme"]}, ("Acme",)),
-        ({"obj": "Acme", "possible_answers": '["Acme", "Acme Ltd"]'}, ("Acme", "Acme Ltd")),
+        (
+            {"obj": "Acme", "possible_answers": '["Acme", "Acme Ltd"]'},
+            ("Acme", "Acme Ltd"),
+        ),
     ],
 )
-def test_natural_questions_and_popqa_have_their_own_names_of_fields(tiny, answer, answers):
+def test_natural_questions_and_popqa_have_their_own_names_of_fields(
+    tiny, answer, answers
+):
     contexts = [
-        {"title": p["title"], "text": p["text"], "is_supporting": p is CORPUS[1]} for p in CORPUS
+        {"title": p["title"], "text": p["text"], "is_supporting": p is CORPUS[1]}
+        for p in CORPUS
     ]
     [question] = tiny(
         CORPUS, [{"id": 7, "question": "Who?", "contexts": contexts, **answer}]
     ).questions
-    assert (question.id, question.gold, question.answers) == ("7", {"Tim Burton": 1}, answers)
+    assert (question.id, question.gold, question.answers) == (
+        "7",
+        {"Tim Burton": 1},
+        answers,
+    )

@@ -23,13 +23,25 @@ def test_paragraph_text_is_the_files_sentences_joined_and_their_split_is_kept_st
         ["Ed Wood", "Tim Burton", "Paris"],
         {"equal paragraphs merged": 2},
     )
-    assert (source["levels"], list(source["files"])) == ({"easy": 1, "hard": 1}, ["hotpot.json"])
-    assert corpus[0].text == "Ed Wood is a film by Tim Burton. It is in black and white."
-    assert corpus.sentences(0) == ["Ed Wood is a film by Tim Burton.", "It is in black and white."]
+    assert (source["levels"], list(source["files"])) == (
+        {"easy": 1, "hard": 1},
+        ["hotpot.json"],
+    )
+    assert (
+        corpus[0].text == "Ed Wood is a film by Tim Burton. It is in black and white."
+    )
+    assert corpus.sentences(0) == [
+        "Ed Wood is a film by Tim Burton.",
+        "It is in black and white.",
+    ]
     question = data.questions[0]
     assert question.gold == {"Ed Wood": 1, "Tim Burton": 1}
     assert question.supporting == (("Ed Wood", 0), ("Tim Burton", 1))
-    assert (question.type, question.hops, question.answers) == ("bridge", 2, ("Burbank",))
+    assert (question.type, question.hops, question.answers) == (
+        "bridge",
+        2,
+        ("Burbank",),
+    )
 
 
 def test_sentences_as_passages_carry_their_index_and_are_the_gold(hotpot, write):
@@ -48,9 +60,15 @@ def test_sentences_as_passages_carry_their_index_and_are_the_gold(hotpot, write)
         "He was born in Burbank.",
     )
     assert data.questions[0].gold == {"Ed Wood##0": 1, "Tim Burton##1": 1}
-    assert data.questions[1].candidates == ("Paris##0", "Tim Burton##0", "Tim Burton##1")
+    assert data.questions[1].candidates == (
+        "Paris##0",
+        "Tim Burton##0",
+        "Tim Burton##1",
+    )
     # the blank of the file
-    assert data.corpus.joined(": ", exact=True)[1] == "Ed Wood:  It is in black and white."
+    assert (
+        data.corpus.joined(": ", exact=True)[1] == "Ed Wood:  It is in black and white."
+    )
 
 
 def test_an_empty_sentence_is_no_passage_but_keeps_its_index(hotpot, write):
@@ -81,7 +99,10 @@ def test_a_supporting_sentence_beyond_its_paragraph_is_counted_and_the_paragraph
     data = load("hotpotqa", path=write("hotpot.json", hotpot))
     assert data.questions[0].gold == {"Ed Wood": 1, "Tim Burton": 1}
     assert data.questions[0].supporting == (("Tim Burton", 1),)
-    assert data.source["notes"]["supporting sentences that their paragraph does not have"] == 1
+    assert (
+        data.source["notes"]["supporting sentences that their paragraph does not have"]
+        == 1
+    )
     hotpot[0]["supporting_facts"] = [["Ed Wood", 9]]
     # no gold sentence is left
     data = load("hotpotqa", path=write("hotpot.json", hotpot), passages="sentence")
@@ -94,7 +115,9 @@ def test_a_wrong_record_names_file_field_and_value(hotpot, write):
         with pytest.raises(ValueError, match=named):
             load("hotpotqa", path=write("hotpot.json", [hotpot[0], record]))
 
-    without = {key: value for key, value in hotpot[1].items() if key != "supporting_facts"}
+    without = {
+        key: value for key, value in hotpot[1].items() if key != "supporting_facts"
+    }
     refused(without, r"hotpot\.json, record 2 \('h2'\): field 'supporting_facts'")
     refused(
         {**without, "supporting_facts": [["Lyon", 0]]},
@@ -116,18 +139,26 @@ def test_the_split_chooses_among_the_official_files_of_a_folder(hotpot, write):
     }
     assert len(load("hotpotqa", path=folder, split="train")) == 1
     assert len(load("hotpotqa", path=folder, split="validation")) == 2
-    with pytest.raises(ValueError, match=r"hotpot_dev_distractor_v1\.json, hotpot_train"):
+    with pytest.raises(
+        ValueError, match=r"hotpot_dev_distractor_v1\.json, hotpot_train"
+    ):
         load("hotpotqa", path=folder)
 
 
 def test_hipporags_corpus_beside_the_questions_gives_the_order(hotpot, write):
     corpus = [
-        [title, "".join(sentences)] for record in hotpot for title, sentences in record["context"]
+        [title, "".join(sentences)]
+        for record in hotpot
+        for title, sentences in record["context"]
     ]
     folder = write(
         "hotpotqa_corpus.json", [{"title": t, "text": x} for t, x in reversed(corpus)]
     ).parent
     write("hotpotqa.json", hotpot)
-    assert load("hotpotqa", path=folder).corpus.ids == ["Tim Burton", "Paris", "Ed Wood"]
+    assert load("hotpotqa", path=folder).corpus.ids == [
+        "Tim Burton",
+        "Paris",
+        "Ed Wood",
+    ]
     with pytest.raises(ValueError, match="'sentence'"):
         load("hotpotqa", path=folder, passages="sentence")

@@ -42,11 +42,19 @@ def register(tmp_path: Path) -> Iterator[Register]:
         for what, text in given.items():
             (tmp_path / f"{what}.tsv").write_text(text, encoding="utf-8")
         paths = {what: str(tmp_path / f"{what}.tsv") for what in given}
-        parts += [one for one in (docs, queries) if one is not None and not isinstance(one, str)]
-        tables = {f"{what}_tsv": paths[what] for what in ("docs", "queries") if what in paths}
+        parts += [
+            one
+            for one in (docs, queries)
+            if one is not None and not isinstance(one, str)
+        ]
+        tables = {
+            f"{what}_tsv": paths[what] for what in ("docs", "queries") if what in paths
+        }
         if "qrels" in paths:
             parts.append(TrecQrels(LocalDownload(paths["qrels"]), {}))
-        ir_datasets.registry.register(name, Dataset(ir_datasets.create_dataset(**tables), *parts))
+        ir_datasets.registry.register(
+            name, Dataset(ir_datasets.create_dataset(**tables), *parts)
+        )
         made.append(name)
         return f"irds:{name}"
 
@@ -111,7 +119,11 @@ def test_grades_texts_and_order_are_those_of_the_collection(register: Register) 
         "where is the abbey?",
     ]
     first = data.corpus[0]
-    assert (first.id, first.title, first.text) == ("d1", "", "The bridge crosses the river.")
+    assert (first.id, first.title, first.text) == (
+        "d1",
+        "",
+        "The bridge crosses the river.",
+    )
 
 
 def test_a_title_stays_a_title_and_one_alone_serves_as_text(register: Register) -> None:
@@ -122,13 +134,17 @@ def test_a_title_stays_a_title_and_one_alone_serves_as_text(register: Register) 
     ]
     topics = Queries([Topic("q1", "what crosses?"), Topic("q2", "where?")])
     data = load(
-        register(docs=Docs(rows), queries=topics, qrels="q1 0 d1 1\nq2 0 d2 1\nq9 0 d1 1\n")
+        register(
+            docs=Docs(rows), queries=topics, qrels="q1 0 d1 1\nq2 0 d2 1\nq9 0 d1 1\n"
+        )
     )
     assert [question.text for question in data.questions] == ["what crosses?", "where?"]
     assert data.source["notes"]["judgements of queries without text left out"] == 1  # type: ignore[index]
     titled = [("Bridge", "It crosses the river."), ("", "Abbey"), ("", "A canal.")]
     assert [(each.title, each.text) for each in data.corpus] == titled
-    assert data.source["notes"]["documents without text, their title serves as text"] == 1  # type: ignore[index]
+    assert (
+        data.source["notes"]["documents without text, their title serves as text"] == 1
+    )  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -201,7 +217,9 @@ def test_it_is_described_and_compared(
     arguments = ["compare", name, other, "--systems", "bm25", "--metrics", "recall@5"]
     assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
     folder = tmp_path / "reports" / "irds-kg2rag-test-dev+irds-kg2rag-test-test"
-    about = json.loads((folder / "irds-kg2rag-test-dev" / "config.json").read_text())["data"]
+    about = json.loads((folder / "irds-kg2rag-test-dev" / "config.json").read_text())[
+        "data"
+    ]
     assert (about["source"]["loader"], about["source"]["ir_datasets"]) == (
         name,
         ir_datasets.__version__,

@@ -30,7 +30,8 @@ def test_a_clean_set_has_no_finding():
 
 def test_a_repeated_title_shows_the_later_passage():
     found = findings(
-        [("p", "Ada", PLAIN), ("r", "Ada", "Ada is a language named after a countess")], ask()
+        [("p", "Ada", PLAIN), ("r", "Ada", "Ada is a language named after a countess")],
+        ask(),
     )
     finding = found["passages whose title an earlier one has too"]
     assert (finding[3], finding.examples) == (1, ("r",))
@@ -39,7 +40,9 @@ def test_a_repeated_title_shows_the_later_passage():
 def test_a_nearly_equal_passage_shows_its_twin():
     found = findings([("p", "A", PLAIN), ("r", "B", PLAIN.upper() + ".")], ask())
     (finding,) = (
-        f for check, f in found.items() if check.startswith("passages that nearly repeat")
+        f
+        for check, f in found.items()
+        if check.startswith("passages that nearly repeat")
     )
     assert (finding.severity, finding.examples) == ("warning", ("r ~ p",))
 
@@ -68,7 +71,8 @@ def test_an_answer_is_sought_in_the_gold_passages_and_their_titles():
 
 def test_a_repeated_question_and_several_hops_with_one_gold_passage_are_warnings():
     found = findings(
-        [("p", "", PLAIN)], [*ask(hops=2), {**ask()[0], "id": "r", "text": "who wrote NOTES"}]
+        [("p", "", PLAIN)],
+        [*ask(hops=2), {**ask()[0], "id": "r", "text": "who wrote NOTES"}],
     )
     assert found["questions that repeat an earlier one"].examples == ("r",)
     assert found["questions of several hops with one gold passage"].examples == ("q",)
@@ -82,11 +86,18 @@ def test_short_and_long_passages_are_counted():
 
 def test_info_counts_by_type_and_hops(hotpot, write):
     data = load("hotpotqa", path=write("hotpot.json", hotpot))
-    assert lint(data).set_index("check").loc["loading: equal paragraphs merged", "count"] == 2
+    assert (
+        lint(data).set_index("check").loc["loading: equal paragraphs merged", "count"]
+        == 2
+    )
     counts = info(data)
     assert counts["questions by type"] == {"bridge": 1, "comparison": 1}
     assert counts["questions by hops"] == {"2": 2}
-    assert (counts["questions"], counts["passages"], counts["gold per question"]) == (2, 3, 2.0)
+    assert (counts["questions"], counts["passages"], counts["gold per question"]) == (
+        2,
+        3,
+        2.0,
+    )
     assert counts["candidates per question"] == 2.5
     # 14, 9 and 4 words
     assert counts["words per passage"] == 9.0

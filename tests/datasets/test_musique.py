@@ -3,12 +3,17 @@ import pytest
 from kg2rag.datasets import load
 
 
-def test_the_corpus_is_the_union_of_paragraphs_and_repeated_titles_are_numbered(musique, write):
+def test_the_corpus_is_the_union_of_paragraphs_and_repeated_titles_are_numbered(
+    musique, write
+):
     data = load("musique", path=write("musique.json", musique))
     assert data.corpus.ids == ["Acme", "X", "Acme##1", "Ann"]
     assert data.corpus.doc_ids == ["Acme", "X", "Acme", "Ann"]
     assert [passage.position for passage in data.corpus] == [0, 0, 1, 0]
-    assert data.qrels == {"2hop__1_2": {"X": 1, "Acme##1": 1}, "3hop1__3_4_5": {"X": 1, "Ann": 1}}
+    assert data.qrels == {
+        "2hop__1_2": {"X": 1, "Acme##1": 1},
+        "3hop1__3_4_5": {"X": 1, "Ann": 1},
+    }
 
 
 def test_type_and_hops_come_from_the_id_and_aliases_are_answers(musique, write):
@@ -23,7 +28,9 @@ def test_type_and_hops_come_from_the_id_and_aliases_are_answers(musique, write):
 def test_a_decomposition_gives_the_order_of_the_hops(musique, write):
     record = musique[0]
     gold = [at for at, one in enumerate(record["paragraphs"]) if one["is_supporting"]]
-    record["question_decomposition"] = [{"paragraph_support_idx": at} for at in reversed(gold)]
+    record["question_decomposition"] = [
+        {"paragraph_support_idx": at} for at in reversed(gold)
+    ]
     question = load("musique", path=write("musique.json", musique)).questions[0]
     assert question.chain == tuple(reversed(question.gold))
     # one hop is not placed
@@ -54,11 +61,11 @@ def test_a_corpus_file_beside_the_questions_gives_the_order(musique, write):
 
 
 def test_gold_that_the_corpus_file_lacks_names_paragraph_and_file(musique, write):
-    folder = write("musique_corpus.json", [{"title": "Acme", "text": "Acme is a town."}]).parent
+    folder = write(
+        "musique_corpus.json", [{"title": "Acme", "text": "Acme is a town."}]
+    ).parent
     write("musique.json", musique)
-    message = (
-        r"record 1 \('2hop__1_2'\): the supporting paragraph 'X' is not in musique_corpus\.json"
-    )
+    message = r"record 1 \('2hop__1_2'\): the supporting paragraph 'X' is not in musique_corpus\.json"
     with pytest.raises(ValueError, match=message):
         load("musique", path=folder)
 
@@ -74,7 +81,11 @@ def test_unanswerable_questions_are_left_out_and_counted(musique, write):
     ("field", "value", "named"),
     [
         ("is_supporting", False, "is_supporting"),
-        ("is_supporting", "perhaps", r"field 'paragraphs\[0\]\.is_supporting'.*'perhaps'"),
+        (
+            "is_supporting",
+            "perhaps",
+            r"field 'paragraphs\[0\]\.is_supporting'.*'perhaps'",
+        ),
         ("paragraph_text", " ", "paragraph 'X'"),
     ],
 )
@@ -85,8 +96,12 @@ def test_a_wrong_record_is_named(musique, write, field, value, named):
         load("musique", path=write("musique.json", musique))
 
 
-def test_a_set_in_which_nothing_can_be_judged_and_one_of_equal_ids_are_refused(musique, write):
+def test_a_set_in_which_nothing_can_be_judged_and_one_of_equal_ids_are_refused(
+    musique, write
+):
     with pytest.raises(ValueError, match="none of its 1 records"):
-        load("musique", path=write("musique.json", [{**musique[0], "answerable": False}]))
+        load(
+            "musique", path=write("musique.json", [{**musique[0], "answerable": False}])
+        )
     with pytest.raises(ValueError, match=r"record 2 \('2hop__1_2'\)"):
         load("musique", path=write("musique.json", [musique[0], musique[0]]))

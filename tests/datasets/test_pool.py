@@ -8,7 +8,9 @@ TITLES = st.sampled_from(["A", "A##1", "A##1##1", "B", " ", ""])
 
 
 @given(st.lists(st.tuples(TITLES, st.sampled_from(["x", "y", "z"]))), st.booleans())
-def test_every_distinct_paragraph_has_an_id_of_its_own(paragraphs, titles_are_documents):
+def test_every_distinct_paragraph_has_an_id_of_its_own(
+    paragraphs, titles_are_documents
+):
     pool = Pool(titles_are_documents=titles_are_documents)
     ids = {pair: pool.place(*pair).passage.id for pair in paragraphs}
     assert len(set(ids.values())) == len(ids)
@@ -17,7 +19,11 @@ def test_every_distinct_paragraph_has_an_id_of_its_own(paragraphs, titles_are_do
 
 
 @given(
-    st.lists(st.tuples(TITLES, st.lists(st.sampled_from(["x", "y", ""]), min_size=1, max_size=3)))
+    st.lists(
+        st.tuples(
+            TITLES, st.lists(st.sampled_from(["x", "y", ""]), min_size=1, max_size=3)
+        )
+    )
 )
 def test_every_sentence_has_an_id_of_its_own(paragraphs):
     pool = Pool("sentence")
@@ -27,7 +33,9 @@ def test_every_sentence_has_an_id_of_its_own(paragraphs):
     for title, sentences in paragraphs:
         # equal paragraphs are merged, whatever their split: the first one's holds
         if any(sentences):
-            sizes.setdefault((title, " ".join(sentences).strip()), sum(map(bool, sentences)))
+            sizes.setdefault(
+                (title, " ".join(sentences).strip()), sum(map(bool, sentences))
+            )
     if sizes:
         assert len(pool.corpus()) == sum(sizes.values())  # Corpus refuses a repeated id
 
@@ -36,7 +44,10 @@ def test_texts_are_left_as_they_are_and_a_closed_pool_takes_no_new_paragraph_and
     pool = Pool()
     pool.place(" A ", " two  blanks ")
     pool.place(" A ", "y")
-    assert (pool.place("A", " "), pool.notes) == (None, {"paragraphs without text left out": 1})
+    assert (pool.place("A", " "), pool.notes) == (
+        None,
+        {"paragraphs without text left out": 1},
+    )
     pool.closed_by = "corpus.json"
     assert pool.place("B", "y") is None
     assert pool.place(" A ", "z") is None
@@ -47,7 +58,9 @@ def test_texts_are_left_as_they_are_and_a_closed_pool_takes_no_new_paragraph_and
     )
 
 
-@pytest.mark.parametrize(("index", "there"), [(0, True), (1, True), (2, False), (-1, False)])
+@pytest.mark.parametrize(
+    ("index", "there"), [(0, True), (1, True), (2, False), (-1, False)]
+)
 def test_a_sentence_index_counts_from_zero(index, there):
     pool = Pool()
     assert pool.place("A", "x y", ["x", "y"]).has(index) is there

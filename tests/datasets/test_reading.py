@@ -18,22 +18,38 @@ X = {"id": "1", "text": "x"}
 @pytest.mark.parametrize(
     ("name", "content", "named"),
     [
-        ("a.json", '[{"id": "1", "text": "on', r"a\.json: not valid JSON at column \d+"),
+        (
+            "a.json",
+            '[{"id": "1", "text": "on',
+            r"a\.json: not valid JSON at column \d+",
+        ),
         (
             "a.jsonl",
             '{"id": "1", "text": "x"}\n\n{"id": "2", ',
             r"a\.jsonl, line 3: not valid JSON at column \d+",
         ),
-        ("a.json", b'[{"id": "1", "text": "Re\xe9"}]', r"a\.json: byte 0xe9 at offset 24"),
+        (
+            "a.json",
+            b'[{"id": "1", "text": "Re\xe9"}]',
+            r"a\.json: byte 0xe9 at offset 24",
+        ),
         ("a.json", {"data": []}, "a.json.*list.*dict"),
         ("a.json", [X, 5], r"a\.json, record 2: .*not 5"),
         ("a.json", [{"id": "1"}], r"record 1 \('1'\): field 'text'"),
         ("a.json", [{"id": "1", "text": None}], "field 'text'.*None"),
-        ("a.jsonl", [{"id": "1", "text": " \n"}], r"a\.jsonl, line 1 \('1'\): field 'text'"),
+        (
+            "a.jsonl",
+            [{"id": "1", "text": " \n"}],
+            r"a\.jsonl, line 1 \('1'\): field 'text'",
+        ),
         ("a.json", [X, {"_id": "2", "text": "y"}, X], r"record 3 \('1'\)"),
         ("a.json", [], "a.json"),
         ("a.jsonl", "\n", "a.jsonl"),
-        ("a.json", [{"id": "1", "text": list(range(1, 100))}], r"not \[1, 2, 3, 4, 5, 6, \.\.\.\]"),
+        (
+            "a.json",
+            [{"id": "1", "text": list(range(1, 100))}],
+            r"not \[1, 2, 3, 4, 5, 6, \.\.\.\]",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(write, name, content, named):
@@ -47,7 +63,10 @@ def test_a_byte_order_mark_is_no_content(write):
 
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.csv", "a.tsv"])
 def test_tables_in_utf_16_are_read(write, name):
-    texts = {".json": '[{"id": "1", "text": "żółw"}]', ".jsonl": '{"id": "1", "text": "żółw"}\n'}
+    texts = {
+        ".json": '[{"id": "1", "text": "żółw"}]',
+        ".jsonl": '{"id": "1", "text": "żółw"}\n',
+    }
     texts |= {".csv": "id;text\r\n1;żółw\r\n", ".tsv": "id\ttext\r\n1\tżółw\r\n"}
     text = texts[name.removeprefix("a")]
     assert read(write(name, text.encode("utf-16")))[0].text == "żółw"
@@ -56,7 +75,10 @@ def test_tables_in_utf_16_are_read(write, name):
 
 
 def test_a_unicode_line_separator_does_not_end_a_record(write):
-    assert read(write("a.jsonl", '{"id": "1", "text": "a\u2028b"}\n'))[0].text == "a\u2028b"
+    assert (
+        read(write("a.jsonl", '{"id": "1", "text": "a\u2028b"}\n'))[0].text
+        == "a\u2028b"
+    )
 
 
 def test_checksums_are_kept_under_short_names(write):

@@ -38,7 +38,9 @@ PINNED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("key", PINNED, ids=lambda key: "-".join(str(part) for part in key))
+@pytest.mark.parametrize(
+    "key", PINNED, ids=lambda key: "-".join(str(part) for part in key)
+)
 def test_a_set_has_its_size_and_its_first_and_last_items(key, shared_data):
     folder, *expected = PINNED[key]
     data = load(key[0], path=shared_data / folder, **dict(key[1:]))
@@ -70,24 +72,34 @@ def test_musiques_pooled_paragraphs_equal_its_corpus_file_and_the_openie_files_p
     assert [hops.count(number) for number in (2, 3, 4)] == [68, 27, 5]
 
 
-@pytest.mark.parametrize(("name", "folder"), [("musique", "musique-100"), ("2wiki", "2wiki-1000")])
+@pytest.mark.parametrize(
+    ("name", "folder"), [("musique", "musique-100"), ("2wiki", "2wiki-1000")]
+)
 def test_hipporags_loader_and_the_sets_own_agree(name, folder, shared_data):
     own, general = (
         load(name, path=shared_data / folder),
         load("hipporag", path=shared_data / folder),
     )
     assert own.questions == general.questions
-    assert (own.name, own.corpus.fingerprint) == (general.name, general.corpus.fingerprint)
+    assert (own.name, own.corpus.fingerprint) == (
+        general.name,
+        general.corpus.fingerprint,
+    )
 
 
 def test_the_sub_graphs_name_titles_and_sentences_that_hotpotqa_has(shared_data):
     data = load("hotpotqa", path=shared_data / "hotpotqa-300", setting="pooled")
-    sizes = {title: len(data.corpus.sentences(row)) for row, title in enumerate(data.corpus.titles)}
+    sizes = {
+        title: len(data.corpus.sentences(row))
+        for row, title in enumerate(data.corpus.titles)
+    }
     lines = data.graph_files["subkgs"].read_text(encoding="utf-8").splitlines()
     graphs = {graph["title"]: graph["sentences"] for graph in map(json.loads, lines)}
     assert graphs.keys() == sizes.keys()
     assert all(
-        int(index) < sizes[title] for title, sentences in graphs.items() for index in sentences
+        int(index) < sizes[title]
+        for title, sentences in graphs.items()
+        for index in sentences
     )
 
 

@@ -25,7 +25,11 @@ def test_a_size_after_the_name_is_the_name_of_a_folder(hotpot, write):
     [
         ("hotpotqa-300", {}, "path"),  # does not become the whole set
         ("cosqa", {}, "path"),
-        ("musique", {"path": ".", "passages": "sentence"}, "passages 'sentence'.*: paragraph"),
+        (
+            "musique",
+            {"path": ".", "passages": "sentence"},
+            "passages 'sentence'.*: paragraph",
+        ),
         ("bundled", {"split": "test"}, "split 'test'"),
         ("hotpotqa", {"path": __file__, "split": "train"}, "split 'train'"),
         ("hotpotqa", {"path": __file__, "revision": "v1"}, "revision 'v1'"),
@@ -54,5 +58,7 @@ def test_a_limit_draws_questions_and_says_so(hotpot, write):
 def test_importing_the_registry_loads_nothing_heavy():
     heavy = ("torch", "datasets", "pandas", "sklearn")
     code = f"import sys, kg2rag.datasets; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"

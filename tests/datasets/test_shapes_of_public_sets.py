@@ -78,7 +78,9 @@ def write_folder(path, records):
 
 def write_folder_of_splits(path, records):
     split = datasets.Dataset.from_list(records)
-    datasets.DatasetDict({"train": split.select([]), "validation": split}).save_to_disk(path)
+    datasets.DatasetDict({"train": split.select([]), "validation": split}).save_to_disk(
+        path
+    )
 
 
 SHAPES = [
@@ -97,9 +99,9 @@ SHAPES = [
 def test_a_set_is_the_same_in_every_shape(tmp_path, write, name):
     path = tmp_path / name
     write(path, [MUSIQUE, MUSIQUE | {"id": "2hop__2"}])
-    assert [question.chain for question in kg2rag.load("musique", path=path).questions] == [
-        ("Halina", "Acme")
-    ] * 2
+    assert [
+        question.chain for question in kg2rag.load("musique", path=path).questions
+    ] == [("Halina", "Acme")] * 2
 
 
 @pytest.mark.parametrize("columns", [(), ("context", "supporting_facts")])
@@ -107,7 +109,8 @@ def test_a_set_is_the_same_in_every_shape(tmp_path, write, name):
 def test_hotpotqa_of_the_hub_is_read(tmp_path, write, name, columns):
     path = tmp_path / name
     record = {
-        field: json.dumps(value) if field in columns else value for field, value in HOTPOT.items()
+        field: json.dumps(value) if field in columns else value
+        for field, value in HOTPOT.items()
     }
     write(path, [record, record | {"id": "i"}])
     assert dict(kg2rag.load("hotpotqa", path=path).questions[0].gold) == GOLD
@@ -117,14 +120,17 @@ def test_a_clone_of_the_repository_of_the_hub_is_read(tmp_path):
     (tmp_path / "distractor").mkdir()
     for part in ("00000-of-00002", "00001-of-00002"):
         write_parquet(
-            tmp_path / "distractor" / f"validation-{part}.parquet", [HOTPOT | {"id": part}]
+            tmp_path / "distractor" / f"validation-{part}.parquet",
+            [HOTPOT | {"id": part}],
         )
     assert len(kg2rag.load("hotpotqa", path=tmp_path)) == 2
 
 
 def test_the_folder_of_the_parts_of_a_split_is_read(tmp_path):
     write_parquet(tmp_path / "validation-00000-of-00001.parquet", [HOTPOT])
-    write_parquet(tmp_path / "train-00000-of-00001.parquet", [HOTPOT, HOTPOT | {"id": "i"}])
+    write_parquet(
+        tmp_path / "train-00000-of-00001.parquet", [HOTPOT, HOTPOT | {"id": "i"}]
+    )
     assert len(kg2rag.load("hotpotqa", path=tmp_path)) == 1
     assert len(kg2rag.load("hotpotqa", path=tmp_path, split="train")) == 2
 
@@ -188,7 +194,9 @@ def test_unanswerable_questions_of_musique_full_have_hops_without_a_paragraph(tm
 
 def test_evidences_of_2wikimultihopqa_are_read_by_their_names(tmp_path):
     records = {
-        "evidences": [{"entity": "Marek Lund", "fact": "Halina", "relation": "captain"}],
+        "evidences": [
+            {"entity": "Marek Lund", "fact": "Halina", "relation": "captain"}
+        ],
         "context": [
             {"content": ["A ferry."], "title": "Halina"},
             {"content": ["A man."], "title": "Marek Lund"},
@@ -207,7 +215,8 @@ def test_evidences_of_2wikimultihopqa_are_read_by_their_names(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["hotpot_dev_fullwiki_v1.json", "renamed.json", "fullwiki/validation-0.json"]
+    "name",
+    ["hotpot_dev_fullwiki_v1.json", "renamed.json", "fullwiki/validation-0.json"],
 )
 def test_the_fullwiki_file_is_refused_by_what_it_is(tmp_path, name):
     record = HOTPOT | {"context": {"title": ["Halina"], "sentences": [["A ferry."]]}}

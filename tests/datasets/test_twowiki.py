@@ -42,17 +42,24 @@ def folder(write):
     return write("2wikimultihopqa_corpus.json", CORPUS).parent
 
 
-def test_official_records_bring_triples_and_hops_and_join_sentences_with_a_blank(hotpot, write):
+def test_official_records_bring_triples_and_hops_and_join_sentences_with_a_blank(
+    hotpot, write
+):
     for record in hotpot:
         record["type"] = "compositional"
         record["context"] = [
-            [title, [s.strip() for s in sentences]] for title, sentences in record["context"]
+            [title, [s.strip() for s in sentences]]
+            for title, sentences in record["context"]
         ]
         record["evidences"] = [["Ed Wood", "director", "Tim Burton"]]
     data = load("2wiki", path=write("dev.json", hotpot))
     assert data.corpus[1].text == "Tim Burton directs films. He was born in Burbank."
     assert data.questions[0].triples == (("Ed Wood", "director", "Tim Burton"),)
-    assert (data.questions[0].hops, data.setting, data.name) == (2, "pooled", "2wikimultihopqa")
+    assert (data.questions[0].hops, data.setting, data.name) == (
+        2,
+        "pooled",
+        "2wikimultihopqa",
+    )
 
 
 def test_gold_titles_are_looked_up_in_the_corpus_file(folder):
@@ -65,9 +72,12 @@ def test_gold_titles_are_looked_up_in_the_corpus_file(folder):
 
 
 @pytest.mark.parametrize(
-    "corpus", [CORPUS[:2], [*CORPUS, {"title": "Tim Burton", "text": "Another of that name."}]]
+    "corpus",
+    [CORPUS[:2], [*CORPUS, {"title": "Tim Burton", "text": "Another of that name."}]],
 )
-def test_a_gold_title_that_the_corpus_lacks_or_has_twice_is_named(folder, write, corpus):
+def test_a_gold_title_that_the_corpus_lacks_or_has_twice_is_named(
+    folder, write, corpus
+):
     write("2wikimultihopqa_corpus.json", corpus)
     with pytest.raises(
         ValueError, match=r"line 1 \('t1'\).*'Tim Burton'.*2wikimultihopqa_corpus\.json"
@@ -75,7 +85,9 @@ def test_a_gold_title_that_the_corpus_lacks_or_has_twice_is_named(folder, write,
         load("2wiki", path=folder)
 
 
-def test_what_needs_each_questions_own_paragraphs_or_the_corpus_file_is_refused(folder, write):
+def test_what_needs_each_questions_own_paragraphs_or_the_corpus_file_is_refused(
+    folder, write
+):
     for option, value in {"setting": "distractor", "passages": "sentence"}.items():
         with pytest.raises(ValueError, match=option):
             load("2wiki", path=folder, **{option: value})

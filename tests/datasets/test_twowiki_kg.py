@@ -15,7 +15,10 @@ def _question(id_, gold):
         "hop_type": "bridge",
         "hop_count": 2,
     }
-    return about | {"gold_support_chunk_ids": gold, "gold_triples": [["A", "knows", "B"]]}
+    return about | {
+        "gold_support_chunk_ids": gold,
+        "gold_triples": [["A", "knows", "B"]],
+    }
 
 
 @pytest.fixture
@@ -37,7 +40,11 @@ def test_the_test_questions_over_the_graphs_chunks_are_the_default(folder):
     assert data.source["split"] == "test"
     assert data.graph_files == {"triples": folder / "triples_resolved.jsonl"}
     (question,) = data.questions
-    assert (question.type, question.hops, question.triples) == ("bridge", 2, (("A", "knows", "B"),))
+    assert (question.type, question.hops, question.triples) == (
+        "bridge",
+        2,
+        (("A", "knows", "B"),),
+    )
 
 
 def test_all_has_everything_and_offers_no_graph(folder):
@@ -49,7 +56,10 @@ def test_all_has_everything_and_offers_no_graph(folder):
     ("ids", "message"),
     [
         ("q1\n", r"questions\.jsonl, line 1 \('q1'\): gold names passage 'c1'"),
-        ("q2\nq7\n", r"test_ids\.txt names 'q7', which questions\.jsonl lacks \(1 such ids\)"),
+        (
+            "q2\nq7\n",
+            r"test_ids\.txt names 'q7', which questions\.jsonl lacks \(1 such ids\)",
+        ),
     ],
 )
 def test_what_the_list_names_and_the_set_lacks_is_refused(folder, write, ids, message):

@@ -20,7 +20,11 @@ def tables(real: np.ndarray, placebo: np.ndarray) -> tuple[pd.DataFrame, pd.Data
     ]
     means = placebo.mean(axis=1)
     per_seed = pd.DataFrame(
-        {"system": "walk.graph-shuffled", "run": range(1, len(means) + 1), "recall@5": means}
+        {
+            "system": "walk.graph-shuffled",
+            "run": range(1, len(means) + 1),
+            "recall@5": means,
+        }
     )
     return pd.concat(per_query, ignore_index=True), per_seed
 
@@ -67,7 +71,9 @@ def test_without_a_gain_one_is_found_in_at_most_5_per_cent_where_a_test_over_que
 
 
 def test_one_shuffling_is_too_few_and_without_any_there_is_no_row():
-    per_query, per_seed = tables(np.array([0.5, 0.9]), np.array([[0.2, 0.2], [0.4, 0.4]]))
+    per_query, per_seed = tables(
+        np.array([0.5, 0.9]), np.array([[0.2, 0.2], [0.4, 0.4]])
+    )
     for few in (per_seed.iloc[:1], None):
         with pytest.raises(ValueError, match=r"'walk\.graph-shuffled'"):
             against_placebo(per_query, few, "recall@5")

@@ -67,7 +67,8 @@ def test_the_best_gold_answer_counts_wherever_it_stands(golds):
 
 
 @pytest.mark.parametrize(
-    ("rules", "share", "nothing"), [("squad", 2 / 3, 0), ("musique", 2 / 3, 1), ("hotpotqa", 0, 0)]
+    ("rules", "share", "nothing"),
+    [("squad", 2 / 3, 0), ("musique", 2 / 3, 1), ("hotpotqa", 0, 0)],
 )
 def test_the_scorers_differ_in_yes_and_no_and_in_answers_that_normalise_to_nothing(
     rules, share, nothing

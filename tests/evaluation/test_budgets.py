@@ -37,7 +37,9 @@ def data() -> QADataset:
     """Six passages of 10, 20 … 60 words; the question needs the second and the fourth."""
     passages = [Passage(f"p{n}", "", "word " * n, f"d{n // 40}", n) for n in LENGTHS]
     return QADataset(
-        "lengths", Corpus.from_passages(passages), (Question("q", "?", {"p20": 1, "p40": 1}),)
+        "lengths",
+        Corpus.from_passages(passages),
+        (Question("q", "?", {"p20": 1, "p40": 1}),),
     )
 
 
@@ -49,7 +51,10 @@ def ranking(data: QADataset, *lengths: int) -> list[Ranking]:
 def recall(data: QADataset, budget: int, *lengths: int, base: str = "recall") -> float:
     metric = f"{base}@{budget}tokens"
     frame = evaluate(
-        ranking(data, *lengths), data, [metric], tokens=PassageTokens(data.corpus, Words())
+        ranking(data, *lengths),
+        data,
+        [metric],
+        tokens=PassageTokens(data.corpus, Words()),
     )
     return float(frame[metric].iloc[0])
 
@@ -67,11 +72,15 @@ def recall(data: QADataset, budget: int, *lengths: int, base: str = "recall") ->
         ((10, 20, 40), "all_recall", 30, 0),
     ],
 )
-def test_metrics_within_tokens_read_whole_hits_that_fit(data, lengths, base, budget, expected):
+def test_metrics_within_tokens_read_whole_hits_that_fit(
+    data, lengths, base, budget, expected
+):
     assert recall(data, budget, *lengths, base=base) == expected
 
 
-def test_a_passage_is_counted_once_however_often_it_returns_by_the_encoder_unless_told(data):
+def test_a_passage_is_counted_once_however_often_it_returns_by_the_encoder_unless_told(
+    data,
+):
     words = Words()
     tokens = PassageTokens(data.corpus, words)
     for _ in range(3):
@@ -79,7 +88,10 @@ def test_a_passage_is_counted_once_however_often_it_returns_by_the_encoder_unles
     assert tokens.count(ranking(data, 30, 10, 20))[0].tolist() == [30, 10, 20]
     assert words.counted == 3
     # "word" is one token there
-    assert PassageTokens(data.corpus).count(ranking(data, 10, 60))[0].tolist() == [10, 60]
+    assert PassageTokens(data.corpus).count(ranking(data, 10, 60))[0].tolist() == [
+        10,
+        60,
+    ]
 
 
 def test_sizes_are_means_within_each_depth(data):
@@ -117,25 +129,58 @@ def test_who_returns_more_than_the_others_is_flagged(data, returned, expected):
 def test_the_token_curve_by_hand(data):
     runs = {"a": ranking(data, 10, 20, 40), "b": ranking(data, 40, 20, 60)}
     curve = token_curve(runs, data, PassageTokens(data.corpus, Words()), 10, "passage")
-    assert curve["a"].to_dict() == {10: 0, 15: 0, 20: 0, 30: 0.5, 50: 0.5, 70: 1, 100: 1, 120: 1}
-    assert curve["b"].to_dict() == {10: 0, 15: 0, 20: 0, 30: 0, 50: 0.5, 70: 1, 100: 1, 120: 1}
+    assert curve["a"].to_dict() == {
+        10: 0,
+        15: 0,
+        20: 0,
+        30: 0.5,
+        50: 0.5,
+        70: 1,
+        100: 1,
+        120: 1,
+    }
+    assert curve["b"].to_dict() == {
+        10: 0,
+        15: 0,
+        20: 0,
+        30: 0,
+        50: 0.5,
+        70: 1,
+        100: 1,
+        120: 1,
+    }
 
 
-def test_the_token_curve_agrees_with_the_metric_and_is_blank_where_k_cut_the_ranking(data):
+def test_the_token_curve_agrees_with_the_metric_and_is_blank_where_k_cut_the_ranking(
+    data,
+):
     tokens = PassageTokens(data.corpus, Words())
     hits = ranking(data, 30, 20, 10, 60, 40)
     curve = token_curve({"a": hits}, data, tokens, 10, "passage")["a"]
     for budget, value in curve.items():
-        assert value == evaluate(hits, data, [f"recall@{budget}tokens"], tokens=tokens).iloc[0, 0]
+        assert (
+            value
+            == evaluate(hits, data, [f"recall@{budget}tokens"], tokens=tokens).iloc[
+                0, 0
+            ]
+        )
     runs = {"cut": ranking(data, 10, 20), "whole": ranking(data, 40)}
     blank = token_curve(runs, data, tokens, 2, "passage")
-    assert blank["cut"].dropna().index.tolist() == [10, 15, 20, 30]  # both its hits are 30 tokens
+    assert blank["cut"].dropna().index.tolist() == [
+        10,
+        15,
+        20,
+        30,
+    ]  # both its hits are 30 tokens
     assert blank["whole"].dropna().index[-1] == 40
     # Documents are lifted after the cut: d0 holds 10, 20, 30; within 50 tokens stand two passages
     # of d0 alone.
     hits = ranking(data, 10, 30, 60)
     assert (
-        evaluate(hits, data, ["recall@50tokens"], unit="document", tokens=tokens).iloc[0, 0] == 0.5
+        evaluate(hits, data, ["recall@50tokens"], unit="document", tokens=tokens).iloc[
+            0, 0
+        ]
+        == 0.5
     )
     assert token_curve({"a": hits}, data, tokens, 10, "document")["a"].loc[100] == 1
 
@@ -147,7 +192,11 @@ def test_a_comparison_counts_with_the_counter_it_is_given(data):
 
     options = CompareOptions(counter=Words())
     result = compare(
-        {"a": System()}, data, metrics=["recall@2", "recall@70tokens"], k=5, options=options
+        {"a": System()},
+        data,
+        metrics=["recall@2", "recall@70tokens"],
+        k=5,
+        options=options,
     )
     frame = result.to_frame()
     assert frame.loc["a", ["recall@2", "recall@70tokens"]].tolist() == [0.5, 0]

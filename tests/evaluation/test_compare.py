@@ -53,15 +53,25 @@ def test_means_and_counts_against_the_baseline_by_hand(result):
     assert result.curve.loc[2, "better"] == pytest.approx((1 + 1 + 2 / 3) / 3)
     better = row(result, "better", "recall@2")
     assert better["mean"] == pytest.approx((1 + 1 + 2 / 3) / 3)
-    assert (better["wins"], better["ties"], better["losses"]) == (1, 2, 0)  # dense: 1/2, 1, 2/3
+    assert (better["wins"], better["ties"], better["losses"]) == (
+        1,
+        2,
+        0,
+    )  # dense: 1/2, 1, 2/3
     worse = row(result, "worse", "mrr@10")
     assert worse["mean"] == pytest.approx(1 / 6)
     assert (worse["wins"], worse["ties"], worse["losses"]) == (0, 0, 3)
 
 
-def test_the_baseline_is_dense_or_the_first_and_its_test_is_blank(result, systems, data):
+def test_the_baseline_is_dense_or_the_first_and_its_test_is_blank(
+    result, systems, data
+):
     assert result.baseline == "dense"
-    assert row(result, "dense", "mrr@10")[["p_holm", "wins", "ties", "losses"]].isna().all()
+    assert (
+        row(result, "dense", "mrr@10")[["p_holm", "wins", "ties", "losses"]]
+        .isna()
+        .all()
+    )
     del systems["dense"]
     assert compare(systems, data, metrics=METRICS).baseline == "worse"
 
@@ -73,8 +83,12 @@ def test_prepare_is_called_before_and_outside_the_timing(data, fixed, monkeypatc
     prepare = Mock(side_effect=lambda _: [next(clock) for _ in range(100)])
     retrieve_batch = Mock(side_effect=fixed().retrieve_batch)
     lazy = SimpleNamespace(prepare=prepare, retrieve_batch=retrieve_batch)
-    result = compare({"lazy": lazy}, data, metrics=["mrr"], options=CompareOptions(batch_size=2))
-    assert [len(call.args[0]) for call in (*prepare.mock_calls, *retrieve_batch.mock_calls)] == [
+    result = compare(
+        {"lazy": lazy}, data, metrics=["mrr"], options=CompareOptions(batch_size=2)
+    )
+    assert [
+        len(call.args[0]) for call in (*prepare.mock_calls, *retrieve_batch.mock_calls)
+    ] == [
         3,
         2,
         1,
@@ -90,7 +104,9 @@ def test_prepare_is_called_before_and_outside_the_timing(data, fixed, monkeypatc
         ({"baseline": "densest"}, "'densest'.*Did you mean 'dense'"),
     ],
 )
-def test_wrong_arguments_are_refused_before_any_work(systems, data, change, message, monkeypatch):
+def test_wrong_arguments_are_refused_before_any_work(
+    systems, data, change, message, monkeypatch
+):
     comparing = sys.modules["kg2rag.evaluation.comparison"]
     monkeypatch.setattr(comparing, "run", lambda *_, **__: pytest.fail("work was done"))
     with pytest.raises(ValueError, match=message):
@@ -118,7 +134,9 @@ def test_names_that_cannot_be_files_are_refused(systems, data):
         ),
     ],
 )
-def test_what_are_no_named_systems_is_refused(systems, data, given, graphs, error, message):
+def test_what_are_no_named_systems_is_refused(
+    systems, data, given, graphs, error, message
+):
     with pytest.raises(error, match=message):
         compare(given(systems["dense"]), data, graphs=graphs)
 
@@ -126,29 +144,45 @@ def test_what_are_no_named_systems_is_refused(systems, data, given, graphs, erro
 def test_a_failing_system_raises_its_own_error_and_says_where(data):
     broken = SimpleNamespace(retrieve_batch=lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError) as caught:
-        compare({"broken": broken}, data, metrics=["mrr"], options=CompareOptions(batch_size=2))
+        compare(
+            {"broken": broken},
+            data,
+            metrics=["mrr"],
+            options=CompareOptions(batch_size=2),
+        )
     assert (
         "System 'broken' failed in the batch that begins with query 'q1'"
         in caught.value.__notes__[0]
     )
 
 
-def test_too_many_hits_and_hits_outside_the_candidates_are_refused(data, systems, fixed):
+def test_too_many_hits_and_hits_outside_the_candidates_are_refused(
+    data, systems, fixed
+):
     many = SimpleNamespace(
-        retrieve_batch=lambda queries, k: fixed(q1="p1 p2 p3").retrieve_batch(queries, k + 1)
+        retrieve_batch=lambda queries, k: fixed(q1="p1 p2 p3").retrieve_batch(
+            queries, k + 1
+        )
     )
     with pytest.raises(ValueError, match=r"'wrong', query 'q1': 3 hits"):
         compare({"wrong": many}, data, metrics=["mrr"], k=2)
     questions = tuple(replace(q, candidates=("p0", "p1", "p2")) for q in data.questions)
     with pytest.raises(ValueError, match=r"query 'q1': 'p9'"):
-        compare(systems, replace(data, questions=questions, setting="distractor"), metrics=["mrr"])
+        compare(
+            systems,
+            replace(data, questions=questions, setting="distractor"),
+            metrics=["mrr"],
+        )
 
 
 def test_groups_have_their_own_means_in_their_order(result):
     frame, by_gold = result.compare_by("type"), result.compare_by("gold")
     assert frame.loc[("bridge", "better"), "n"] == 2
     assert frame.loc[("bridge", "dense"), "recall@2"] == pytest.approx(3 / 4)
-    groups = [list(one.unstack("system").index) for one in (result.compare_by("hops"), by_gold)]
+    groups = [
+        list(one.unstack("system").index)
+        for one in (result.compare_by("hops"), by_gold)
+    ]
     assert groups == [["1", "2", "unknown"], ["1", "2", "3"]]
     assert by_gold.loc[("2", "dense"), "recall@2"] == 0.5  # q1 alone
     assert "Number of gold passages" in result.to_html()
@@ -158,7 +192,11 @@ def test_groups_have_their_own_means_in_their_order(result):
 
 def test_all_pairs_are_tested_in_the_metric_that_is_named(result):
     table = result.pairs("mrr@10").set_index(["a", "b"])
-    assert list(table.index) == [("worse", "dense"), ("worse", "better"), ("dense", "better")]
+    assert list(table.index) == [
+        ("worse", "dense"),
+        ("worse", "better"),
+        ("dense", "better"),
+    ]
     # worse against dense: 3 losses, 2 of 8 sign patterns; three pairs.
     assert table.loc[("worse", "dense"), ["p", "p_holm"]].tolist() == [0.25, 0.75]
     with pytest.raises(ValueError, match="mrr@10, recall@2"):
@@ -169,7 +207,9 @@ def test_the_best_alone_has_a_p_value_against_all_others(result, systems, data):
     best = result.scores.dropna(subset="p_best").set_index("metric")
     assert best["system"].to_dict() == {"recall@2": "better", "mrr@10": "better"}
     assert best.loc["mrr@10", "p_best"] == 1  # dense: one win of three
-    many = {f"s{i}": systems["dense"] for i in range(21)}  # of so many no best one is looked for
+    many = {
+        f"s{i}": systems["dense"] for i in range(21)
+    }  # of so many no best one is looked for
     assert compare(many, data, metrics=["mrr"], k=10).scores["p_best"].isna().all()
 
 
@@ -190,15 +230,28 @@ def test_the_configuration_says_what_the_numbers_depend_on(result, data):
         config["data"]["source"],
         config["systems"]["dense"],
     )
-    assert about == (data.corpus.fingerprint, {"loader": "by hand"}, "Fixed(equal=False)")
+    assert about == (
+        data.corpus.fingerprint,
+        {"loader": "by hand"},
+        "Fixed(equal=False)",
+    )
     assert config["versions"]["ranx"]
     assert config["command"] == "kg2rag compare little"
-    assert {"threads", "runs", "commit", "python", "platform", "seconds", "started", "seed"} <= set(
-        config
-    )
+    assert {
+        "threads",
+        "runs",
+        "commit",
+        "python",
+        "platform",
+        "seconds",
+        "started",
+        "seed",
+    } <= set(config)
 
 
-def test_what_is_saved_comes_back_and_no_gold_of_another(result, systems, data, tmp_path):
+def test_what_is_saved_comes_back_and_no_gold_of_another(
+    result, systems, data, tmp_path
+):
     report = result.save(tmp_path / "out")
     assert report.read_text().startswith("<!doctype html>")
     loaded = Comparison.load(tmp_path / "out")
@@ -209,11 +262,18 @@ def test_what_is_saved_comes_back_and_no_gold_of_another(result, systems, data, 
         r.passage_ids for r in result.rankings["dense"]
     ]
     loaded.save(tmp_path / "out")
-    assert not (tmp_path / "out" / "qrels.trec").exists()  # a loaded comparison holds no gold
-    compare({"NA": systems["dense"], "nan": systems["better"]}, data, metrics=METRICS).save(
-        tmp_path / "NA"
-    )
-    assert Comparison.load(tmp_path / "NA").scores["system"].tolist() == ["NA", "NA", "nan", "nan"]
+    assert not (
+        tmp_path / "out" / "qrels.trec"
+    ).exists()  # a loaded comparison holds no gold
+    compare(
+        {"NA": systems["dense"], "nan": systems["better"]}, data, metrics=METRICS
+    ).save(tmp_path / "NA")
+    assert Comparison.load(tmp_path / "NA").scores["system"].tolist() == [
+        "NA",
+        "NA",
+        "nan",
+        "nan",
+    ]
 
 
 def files_in(folder):
@@ -228,7 +288,13 @@ def test_saving_replaces_its_own_files_and_no_others(result, systems, data, tmp_
     result.save(tmp_path)
     runs = ["runs/better.trec.gz", "runs/dense.trec.gz", "runs/worse.trec.gz"]
     tables = ["curve.csv", "scores.csv", "sizes.csv", "token_curve.csv"]
-    others = [".kg2rag.json", "config.json", "per_query.parquet", "qrels.trec", "report.html"]
+    others = [
+        ".kg2rag.json",
+        "config.json",
+        "per_query.parquet",
+        "qrels.trec",
+        "report.html",
+    ]
     assert sorted(files_in(tmp_path)) == sorted([*others, *runs, *tables])
     (tmp_path / "runs" / "anserini.trec.gz").write_bytes(b"theirs")
     (tmp_path / "macro.csv").write_bytes(b"theirs")
@@ -245,7 +311,8 @@ def test_saving_replaces_its_own_files_and_no_others(result, systems, data, tmp_
 
 
 @pytest.mark.parametrize(
-    "name", ["scores.csv", "config.json", "runs/dense.trec.gz", "report.html", "sizes.csv"]
+    "name",
+    ["scores.csv", "config.json", "runs/dense.trec.gz", "report.html", "sizes.csv"],
 )
 def test_a_file_of_somebody_else_is_not_overwritten_and_nothing_is_run(
     name, systems, data, tmp_path
@@ -294,12 +361,12 @@ def test_without_texts_the_same_comparison_is_kept(result, tmp_path):
 
 @pytest.mark.slow
 def test_tables_and_runs_are_the_same_bytes_under_any_hash_seed(tmp_path, monkeypatch):
-    command = (
-        "compare bundled --limit 20 --systems bm25,mention_ppr --metrics recall@2,mrr@10".split()
-    )
+    command = "compare bundled --limit 20 --systems bm25,mention_ppr --metrics recall@2,mrr@10".split()
     command += ["--embedder", str(tiny_model.save(tmp_path / "encoder")), "--out"]
     monkeypatch.setenv("KG2RAG_STORE", str(tmp_path / "store here"))
-    here = CliRunner().invoke(app, [*command, str(tmp_path / "here")], catch_exceptions=False)
+    here = CliRunner().invoke(
+        app, [*command, str(tmp_path / "here")], catch_exceptions=False
+    )
     assert here.exit_code == 0, here.output
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     environment = {
@@ -311,7 +378,10 @@ def test_tables_and_runs_are_the_same_bytes_under_any_hash_seed(tmp_path, monkey
     subprocess.run(there, env=environment, check=True)
     contents = []
     for name in ("here", "there"):
-        files = [*(tmp_path / name).glob("*.csv"), *(tmp_path / name / "runs").iterdir()]
+        files = [
+            *(tmp_path / name).glob("*.csv"),
+            *(tmp_path / name / "runs").iterdir(),
+        ]
         contents.append({path.name: path.read_bytes() for path in files})
     assert len(contents[0]) == 4 + 2
     assert contents[0] == contents[1]

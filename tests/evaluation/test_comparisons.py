@@ -36,11 +36,17 @@ def test_each_set_has_its_own_comparison_and_all_have_a_mean(result):
     assert list(frame.columns) == ["all", "two", "macro-average"]
     # dense finds 1/2, 1 and 2/3 of the gold of the three questions in its first two hits; better 1,
     # 1 and 2/3.
-    assert frame.loc["dense"].to_numpy() == pytest.approx([13 / 18, 3 / 4, (13 / 18 + 3 / 4) / 2])
-    assert frame.loc["better"].to_numpy() == pytest.approx([16 / 18, 1, (16 / 18 + 1) / 2])
+    assert frame.loc["dense"].to_numpy() == pytest.approx(
+        [13 / 18, 3 / 4, (13 / 18 + 3 / 4) / 2]
+    )
+    assert frame.loc["better"].to_numpy() == pytest.approx(
+        [16 / 18, 1, (16 / 18 + 1) / 2]
+    )
     assert result["two"].to_frame().loc["dense", "recall@2"] == pytest.approx(3 / 4)
     assert list(result.sets) == ["all", "two"]
-    assert result.to_frame("mrr@10").loc["dense", "two"] == pytest.approx((1 + 1 / 2) / 2)
+    assert result.to_frame("mrr@10").loc["dense", "two"] == pytest.approx(
+        (1 + 1 / 2) / 2
+    )
 
 
 def test_the_table_says_what_its_columns_are(result, sets, build):
@@ -67,7 +73,11 @@ def test_sets_in_a_list_have_their_own_names(data, build):
     ("given", "error", "message"),
     [
         (lambda made, sets: (made, sets), TypeError, "pass a function of a data set"),
-        (lambda made, sets: ({"all": made}, sets), ValueError, "for all; the sets are all, two"),
+        (
+            lambda made, sets: ({"all": made}, sets),
+            ValueError,
+            "for all; the sets are all, two",
+        ),
         (
             lambda made, _: (lambda _: made, ["bundled"]),
             TypeError,
@@ -97,7 +107,9 @@ def test_what_is_no_set_or_has_systems_of_no_set_is_refused(
 
 def test_other_systems_on_another_set_have_no_macro_average(data, sets, build):
     systems = {"all": build(data), "two": {"dense": build(data)["dense"]}}
-    with pytest.raises(ValueError, match=r"'two'.*\['dense'\].*'all'.*\['dense', 'better'\]"):
+    with pytest.raises(
+        ValueError, match=r"'two'.*\['dense'\].*'all'.*\['dense', 'better'\]"
+    ):
         compare(systems, sets, metrics=["recall@2"])
 
 
@@ -109,7 +121,9 @@ def test_what_is_saved_comes_back(result, tmp_path: Path):
     assert 'href="two/report.html"' in page.read_text()
     assert (tmp_path / "two" / "report.html").is_file()
     assert (
-        (tmp_path / "macro.csv").read_text().startswith("system,metric,mean,ci_low,ci_high,p_holm")
+        (tmp_path / "macro.csv")
+        .read_text()
+        .startswith("system,metric,mean,ci_low,ci_high,p_holm")
     )
 
 
@@ -124,11 +138,15 @@ def test_a_folder_of_one_comparison_is_not_made_one_of_several_nor_the_other_way
 
 
 def test_sets_of_two_settings_have_no_macro_average(data, sets, build):
-    asked = tuple(replace(question, candidates=data.corpus.ids) for question in data.questions)
+    asked = tuple(
+        replace(question, candidates=data.corpus.ids) for question in data.questions
+    )
     other = replace(data, questions=asked, setting="distractor")
     for systems in (build, pytest.fail):  # refused before any work
         with pytest.raises(ValueError, match=r"(?s)all \(pooled\).*two \(distractor\)"):
             compare(systems, {"all": data, "two": other}, metrics=["recall@2"])
     one = compare(build(data), other, metrics=["recall@2"])
     with pytest.raises(ValueError, match="distractor"):
-        Comparisons({"all": compare(build(data), data, metrics=["recall@2"]), "two": one})
+        Comparisons(
+            {"all": compare(build(data), data, metrics=["recall@2"]), "two": one}
+        )

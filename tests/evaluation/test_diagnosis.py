@@ -20,7 +20,16 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.published.kg2rag.paper import Expand
-from kg2rag.types import LOST_AT, QADataset, Query, Question, Ranking, Trace, Triple, step
+from kg2rag.types import (
+    LOST_AT,
+    QADataset,
+    Query,
+    Question,
+    Ranking,
+    Trace,
+    Triple,
+    step,
+)
 
 EVIL = "<script>alert('x')</script> & <b>bold</b>"
 
@@ -94,7 +103,9 @@ def test_totals_count_every_gold_passage_once_by_type_and_in_all(
     )
 
 
-def test_gold_outside_the_candidates_is_no_candidate(data: QADataset, told: Told) -> None:
+def test_gold_outside_the_candidates_is_no_candidate(
+    data: QADataset, told: Told
+) -> None:
     questions = tuple(
         replace(question, candidates=("p0", "p2", "p4")) for question in data.questions
     )
@@ -111,12 +122,17 @@ def test_a_gold_document_fares_as_the_passage_of_it_that_came_farthest(
     # Documents d0 = p0 p1, d3 = p6 p7, d5 = p10 p11.
     questions = (Question("q", "Which?", {"d0": 1, "d3": 1, "d5": 1}),)
     found = waterfall(
-        "told", told, QADataset("documents", data.corpus, questions, unit="document"), k=2
+        "told",
+        told,
+        QADataset("documents", data.corpus, questions, unit="document"),
+        k=2,
     )
     assert by_gold(found) == {"q d0": "found", "q d3": "pruned", "q d5": "not expanded"}
 
 
-def test_what_has_no_waterfall_says_why(data: QADataset, told: Told, tmp_path: Path) -> None:
+def test_what_has_no_waterfall_says_why(
+    data: QADataset, told: Told, tmp_path: Path
+) -> None:
     compare({"told": told}, data, metrics=["recall@2"], k=10).save(tmp_path)
     with pytest.raises(ValueError, match=r"kg2rag\.waterfall"):
         Comparison.load(tmp_path).waterfall("told")
@@ -136,7 +152,11 @@ def test_page_and_figure_show_every_loss_that_happened_and_its_count(
     assert "<details><summary><b>2</b> not expanded</summary>" in page
     labels = [label.get_text() for label in axes.get_yticklabels()]
     assert labels == ["all gold", "not expanded", "pruned", "ranked below k", "found"]
-    assert {text.get_text() for text in axes.texts} >= {"6", "2  (33.3 %)", "1  (16.7 %)"}
+    assert {text.get_text() for text in axes.texts} >= {
+        "6",
+        "2  (33.3 %)",
+        "1  (16.7 %)",
+    }
 
 
 # Facts p0 Ada-Bob, p1 Bob-Cyd; p2 and p3 state nothing. Dense alone ranks p0, p2, p3, p1.
@@ -145,7 +165,10 @@ def chain(tmp_path: Path) -> KnowledgeBase:
     facts = (Triple("Ada", "knows", "Bob", "p0"), Triple("Bob", "knows", "Cyd", "p1"))
     texts = ("Ada and Bob", "Bob and Cyd", "noise", "more noise")
     return by_hand.knowledge_base(
-        by_hand.passages(*texts), Extraction(facts), {"Who?": (0.8, 0.1, 0.5, 0.3)}, Store(tmp_path)
+        by_hand.passages(*texts),
+        Extraction(facts),
+        {"Who?": (0.8, 0.1, 0.5, 0.3)},
+        Store(tmp_path),
     )
 
 
@@ -153,11 +176,15 @@ def asked(
     kb: KnowledgeBase, *gold: str, triples: tuple[tuple[str, str, str], ...] = ()
 ) -> QADataset:
     return QADataset(
-        "chain", kb.corpus, (Question("q", "Who?", dict.fromkeys(gold, 1), triples=triples),)
+        "chain",
+        kb.corpus,
+        (Question("q", "Who?", dict.fromkeys(gold, 1), triples=triples),),
     )
 
 
-def test_gold_seeds_seek_each_gold_passage_from_the_others(chain: KnowledgeBase) -> None:
+def test_gold_seeds_seek_each_gold_passage_from_the_others(
+    chain: KnowledgeBase,
+) -> None:
     # One seed: p1 leads to p0, cosine 0.8, and p0 to p1, 0.1; p2, dense's second, is reached from
     # neither.
     ladder = oracle_ladder(
@@ -169,8 +196,12 @@ def test_gold_seeds_seek_each_gold_passage_from_the_others(chain: KnowledgeBase)
     assert ladder.frame["recall@2"].tolist()[1] == 1.0
 
 
-def test_the_ladder_measures_what_it_can_and_says_why_it_cannot(chain: KnowledgeBase) -> None:
-    ladder = oracle_ladder(chain, asked(chain, "p0", "p1"), Dense(chain), metrics=["recall@2"])
+def test_the_ladder_measures_what_it_can_and_says_why_it_cannot(
+    chain: KnowledgeBase,
+) -> None:
+    ladder = oracle_ladder(
+        chain, asked(chain, "p0", "p1"), Dense(chain), metrics=["recall@2"]
+    )
     assert ladder.frame["rung"].tolist() == [
         "as it is",
         "gold seeds",
@@ -187,7 +218,9 @@ def test_the_ladder_measures_what_it_can_and_says_why_it_cannot(chain: Knowledge
 
 def test_a_comparison_gives_the_ladder_of_its_system(chain: KnowledgeBase) -> None:
     systems = {"expand": Dense(chain) >> Expand(chain, seeds=1)}
-    result = kg2rag.compare(systems, asked(chain, "p0", "p2"), metrics=["recall@2"], k=10)
+    result = kg2rag.compare(
+        systems, asked(chain, "p0", "p2"), metrics=["recall@2"], k=10
+    )
     ladder = result.oracle_ladder("expand", metrics=["recall@2"])
     assert ladder.system == "expand"
     assert ladder.frame["recall@2"].tolist()[0] == 0.5

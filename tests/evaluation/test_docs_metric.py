@@ -50,7 +50,9 @@ def test_the_example_is_known_by_name_once_a_package_registers_it(
     vars(module).update(page)
     monkeypatch.setitem(sys.modules, "my_package", types.ModuleType("my_package"))
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    point = EntryPoint(name, value, re.findall(r'entry-points."(.*)"\]', ENTRY_POINT)[0])
+    point = EntryPoint(
+        name, value, re.findall(r'entry-points."(.*)"\]', ENTRY_POINT)[0]
+    )
 
     def entry_points(group: str, name: str | None = None) -> list[EntryPoint]:
         return [point] if group == point.group and name in (None, point.name) else []

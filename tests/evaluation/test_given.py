@@ -32,7 +32,10 @@ def test_a_function_of_text_and_k_is_a_system(fixed, data):
 
 def test_a_function_may_give_scores_and_more_than_it_was_asked_for(data):
     result = compare(
-        {"mine": lambda *_: [(f"p{i}", 9.5 - i) for i in range(40)]}, data, metrics=METRICS, k=3
+        {"mine": lambda *_: [(f"p{i}", 9.5 - i) for i in range(40)]},
+        data,
+        metrics=METRICS,
+        k=3,
     )
     ranking = result.rankings["mine"][0]
     assert ranking.passage_ids == ["p0", "p1", "p2"]
@@ -41,7 +44,11 @@ def test_a_function_may_give_scores_and_more_than_it_was_asked_for(data):
 
 def test_a_frame_and_mappings_are_systems_and_what_they_lack_is_said(data, tmp_path):
     scored = {"q1": {"p0": 2.0, "p1": 1.0}, "q2": {"p2": 0.5}}
-    rows = [(query, id_, score) for query, hits in scored.items() for id_, score in hits.items()]
+    rows = [
+        (query, id_, score)
+        for query, hits in scored.items()
+        for id_, score in hits.items()
+    ]
     given = {
         "frame": pd.DataFrame(rows, columns=["query_id", "passage_id", "score"]),
         "scores": scored,
@@ -68,11 +75,15 @@ def test_a_frame_and_mappings_are_systems_and_what_they_lack_is_said(data, tmp_p
         (3, TypeError, "is int, which has no retrieve_batch"),
     ],
 )
-def test_what_cannot_be_compared_is_refused_with_what_is_wanted(given, error, message, data):
+def test_what_cannot_be_compared_is_refused_with_what_is_wanted(
+    given, error, message, data
+):
     with pytest.raises(error, match=message):
         compare({"mine": given}, data, metrics=METRICS)
 
 
 def test_a_comparison_draws_itself(fixed, data):
-    result = compare({"dense": fixed(q1="p0"), "other": fixed(q2="p2")}, data, metrics=METRICS)
+    result = compare(
+        {"dense": fixed(q1="p0"), "other": fixed(q2="p2")}, data, metrics=METRICS
+    )
     assert [text.get_text() for text in result.plot().axes[0].texts] == ["16.7", "33.3"]

@@ -29,7 +29,9 @@ GRAPH = KnowledgeGraph.build(Extraction(CHAIN, (Mention("Ed", "p3"),)), CORPUS)
 
 
 def dataset(
-    *golds: tuple[str, ...], unit: str = "passage", candidates: tuple[str, ...] | None = None
+    *golds: tuple[str, ...],
+    unit: str = "passage",
+    candidates: tuple[str, ...] | None = None,
 ) -> QADataset:
     setting = "distractor" if candidates else "pooled"
     questions = tuple(
@@ -47,7 +49,9 @@ def dataset(
 
 @pytest.fixture
 def kb(tmp_path: Path) -> KnowledgeBase:
-    return KnowledgeBase.build(CORPUS, GRAPH, embedder=WordEmbedder(), store=Store(tmp_path))
+    return KnowledgeBase.build(
+        CORPUS, GRAPH, embedder=WordEmbedder(), store=Store(tmp_path)
+    )
 
 
 def test_hops_count_triples_from_the_nearest_seed() -> None:
@@ -59,7 +63,9 @@ def test_hops_count_triples_from_the_nearest_seed() -> None:
         "Oslo": -1,
     }
     assert passage_hops(GRAPH, hops).tolist() == [0, 1, 2, 0, -1]
-    allowed = np.array([True, False, True, True, True])  # triples of other passages are not walked
+    allowed = np.array(
+        [True, False, True, True, True]
+    )  # triples of other passages are not walked
     few = entity_hops(GRAPH, [GRAPH.entity("Ed")], 3, allowed)
     assert passage_hops(GRAPH, few, allowed).tolist() == [0, -1, -1, 0, -1]
 
@@ -73,7 +79,9 @@ def test_gold_is_reached_hop_by_hop_beside_its_price(kb: KnowledgeBase) -> None:
         ["t0", 1, 2, 1.0, 1.0, 1.0, 0.8],
     ]
     assert report.reach[columns].values.tolist() == rows
-    types = kg2rag.graph_report(kb, dataset(("p0", "p1"), ("p0", "p2"), ("p4",)), hops=0).reach
+    types = kg2rag.graph_report(
+        kb, dataset(("p0", "p1"), ("p0", "p2"), ("p4",)), hops=0
+    ).reach
     assert types[["type", "questions", "gold"]].values.tolist() == [
         ["t0", 2, 0.25],
         ["t1", 1, 0.5],
@@ -81,7 +89,9 @@ def test_gold_is_reached_hop_by_hop_beside_its_price(kb: KnowledgeBase) -> None:
     ]
 
 
-def test_documents_candidates_and_questions_that_name_nothing(kb: KnowledgeBase) -> None:
+def test_documents_candidates_and_questions_that_name_nothing(
+    kb: KnowledgeBase,
+) -> None:
     nobody = SimpleNamespace(link_batch=lambda queries: [[] for _ in queries])
     documents = kg2rag.graph_report(kb, dataset(("d1", "d0"), unit="document"), hops=0)
     assert documents.reach["gold"].tolist() == [1.0]  # p3 of d1, p0 of d0
@@ -92,7 +102,9 @@ def test_documents_candidates_and_questions_that_name_nothing(kb: KnowledgeBase)
     assert nothing.reach[["linked", "gold", "passages"]].max().tolist() == [0, 0, 0]
     other = Corpus.from_passages([Passage("x", "", "text", "x", 0)])
     with pytest.raises(ValueError, match="another corpus"):
-        kg2rag.graph_report(kb, QADataset("other", other, (Question("q", "Who?", {"x": 1}),)))
+        kg2rag.graph_report(
+            kb, QADataset("other", other, (Question("q", "Who?", {"x": 1}),))
+        )
 
 
 def test_the_report_shows_itself_as_page_text_and_figure(kb: KnowledgeBase) -> None:
@@ -114,24 +126,38 @@ def test_an_llms_graph_joins_the_gold_of_musique_and_its_placebo_does_not(
     source = f"openie({folder}/openie_results_ner_gpt-3.5-turbo-1106.json)"
     settings = {"embedder": WordEmbedder(), "store": Store(tmp_path)}
     kb = KnowledgeBase.build(data.corpus, source, **settings)
-    placebo = KnowledgeBase.build(data.corpus, kb.graph.perturb(shuffle=True), **settings)
+    placebo = KnowledgeBase.build(
+        data.corpus, kb.graph.perturb(shuffle=True), **settings
+    )
     llm, shuffled = (kg2rag.graph_report(base, data) for base in (kb, placebo))
     every = llm.reach["type"] == "all"
     assert llm.reach[every]["gold"].iloc[1] == pytest.approx(0.743, abs=0.02)
-    linked, by_chance = (one.links.set_index("kind")["gold"]["entity"] for one in (llm, shuffled))
+    linked, by_chance = (
+        one.links.set_index("kind")["gold"]["entity"] for one in (llm, shuffled)
+    )
     assert linked > 0.4
     assert shuffled.reach[every]["gold"].iloc[1] < 0.12
     assert by_chance < 0.12
 
 
-def test_links_between_gold_pairs_by_kind_beside_random_pairs(kb: KnowledgeBase) -> None:
+def test_links_between_gold_pairs_by_kind_beside_random_pairs(
+    kb: KnowledgeBase,
+) -> None:
     # Ed is in p0 and p3, Rome in p0 and p1, Bonn in p1 and p2; p0 p1, and p2 p3, are neighbours.
     table = kg2rag.link_kinds(
         kb, dataset(("p0", "p1", "p3"), ("p2",), ("p2", "p4")), draws=2000
     ).set_index("kind")
-    assert table["gold"].to_dict() == {"entity": 2 / 4, "neighbour": 1 / 4, "any": 2 / 4}
+    assert table["gold"].to_dict() == {
+        "entity": 2 / 4,
+        "neighbour": 1 / 4,
+        "any": 2 / 4,
+    }
     # of 10 pairs: 3, 2, 4
-    assert table["random"].round(1).to_dict() == {"entity": 0.3, "neighbour": 0.2, "any": 0.4}
+    assert table["random"].round(1).to_dict() == {
+        "entity": 0.3,
+        "neighbour": 0.2,
+        "any": 0.4,
+    }
     assert kg2rag.link_kinds(kb, dataset(("p0",))).empty
 
 

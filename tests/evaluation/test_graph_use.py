@@ -35,7 +35,9 @@ def ranking(*codes: int, note: str = "") -> Ranking:
     )
 
 
-def test_shares_of_questions_with_a_new_passage_among_the_first_ten_hits_and_of_warnings() -> None:
+def test_shares_of_questions_with_a_new_passage_among_the_first_ten_hits_and_of_warnings() -> (
+    None
+):
     late, early = ranking(*[0] * 10, 1), ranking(*[0] * 9, 1)
     assert graph_use({"a": [late, early, early, early]})["a"]["brought"] == 0.75
     rankings = [
@@ -49,13 +51,17 @@ def test_shares_of_questions_with_a_new_passage_among_the_first_ten_hits_and_of_
     }
     # used, whatever else is noted
     used = [ranking(0, 1, note="not all of it"), ranking(0, note="not all of it")]
-    assert graph_use({"a": used}) == {"a": {"brought": 0.5, "warnings": {"not all of it": 1.0}}}
+    assert graph_use({"a": used}) == {
+        "a": {"brought": 0.5, "warnings": {"not all of it": 1.0}}
+    }
 
 
 def test_a_system_with_hits_of_the_graph_only_has_its_warnings_counted() -> None:
     def of(stage: str, source: str, warning: str = "") -> Ranking:
         notes = Notes("x", source, warning=warning)
-        return Ranking.from_scores("q", [0, 1], [2.0, 1.0], IDS, stages=(stage,), notes=notes)
+        return Ranking.from_scores(
+            "q", [0, 1], [2.0, 1.0], IDS, stages=(stage,), notes=notes
+        )
 
     walked = of("pagerank", "graph")
     fallen_back = of("dense", "dense", "no entity: dense ranking")
@@ -71,19 +77,27 @@ def test_a_hit_that_text_found_too_is_not_new_whichever_gave_more(method: str) -
             "q", np.array(rows), scores, IDS, stages=(stage,), notes=Notes("x", stage)
         )
 
-    known = fuse_rankings([of("dense", [0, 1, 2]), of("graph", [2, 1])], (1.0, 1.0), 10, method)
-    fresh = fuse_rankings([of("dense", [0, 1, 2]), of("graph", [5])], (1.0, 1.0), 10, method)
+    known = fuse_rankings(
+        [of("dense", [0, 1, 2]), of("graph", [2, 1])], (1.0, 1.0), 10, method
+    )
+    fresh = fuse_rankings(
+        [of("dense", [0, 1, 2]), of("graph", [5])], (1.0, 1.0), 10, method
+    )
     assert graph_use({"a": [known]})["a"]["brought"] == 0
     assert graph_use({"a": [known, fresh]})["a"]["brought"] == 0.5
 
 
 def test_where_a_walk_begins_is_nothing_that_the_graph_brought() -> None:
-    walked = replace(ranking(1, 1, 0), score_parts={"restart": np.array([0.4, 0.2, 0.0])})
+    walked = replace(
+        ranking(1, 1, 0), score_parts={"restart": np.array([0.4, 0.2, 0.0])}
+    )
     further = replace(walked, score_parts={"restart": np.array([0.4, 0.0, 0.0])})
     assert graph_use({"a": [walked, further]})["a"]["brought"] == 0.5
 
 
-def test_of_the_candidates_of_a_walk_only_those_count_that_words_and_vectors_lack() -> None:
+def test_of_the_candidates_of_a_walk_only_those_count_that_words_and_vectors_lack() -> (
+    None
+):
     data = kg2rag.load("bundled", limit=12)
     kb = KnowledgeBase.build(data.corpus)
     every, few = (
@@ -113,8 +127,15 @@ def test_a_comparison_says_how_often_each_system_used_the_graph_and_why_not() ->
     result = kg2rag.compare(systems, data, metrics=["recall@5"])
     use = result.config["graph_use"]
     assert set(use) == {"gated", "shut", "expanded"}
-    named = 1 - use["gated"]["warnings"].get("the query names no entity of the graph", 0)
+    named = 1 - use["gated"]["warnings"].get(
+        "the query names no entity of the graph", 0
+    )
     assert use["shut"]["brought"] == 0
-    assert use["shut"]["warnings"]["confidence below 1"] == pytest.approx(named, abs=1e-6)
+    assert use["shut"]["warnings"]["confidence below 1"] == pytest.approx(
+        named, abs=1e-6
+    )
     share = f"{100 * use['expanded']['brought']:.1f}\N{NO-BREAK SPACE}%"
-    assert f"expanded: the graph added a passage to the first 10 for {share}" in result.to_html()
+    assert (
+        f"expanded: the graph added a passage to the first 10 for {share}"
+        in result.to_html()
+    )

@@ -36,7 +36,9 @@ def test_each_strategy_is_a_row_for_each_graph_and_a_built_system_one_row(
         metrics=METRICS,
     )
     assert result.systems == ["dense", "expansion.mentions", "expansion.written"]
-    alone = kg2rag.compare({"expansion": ExpansionQueries(written)}, data, metrics=METRICS)
+    alone = kg2rag.compare(
+        {"expansion": ExpansionQueries(written)}, data, metrics=METRICS
+    )
     assert (
         result.to_frame().loc["expansion.written", METRICS].tolist()
         == alone.to_frame().iloc[0][METRICS].tolist()
@@ -53,7 +55,10 @@ def test_each_strategy_is_a_row_for_each_graph_and_a_built_system_one_row(
     ],
 )
 def test_what_cannot_be_set_over_a_graph_is_refused(
-    data: kg2rag.QADataset, systems: dict[str, object], graphs: dict[str, object], message: str
+    data: kg2rag.QADataset,
+    systems: dict[str, object],
+    graphs: dict[str, object],
+    message: str,
 ) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         name_systems(systems, graphs, data)  # type: ignore[arg-type]

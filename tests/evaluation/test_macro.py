@@ -16,7 +16,11 @@ def scored(**systems: list[float]) -> pd.DataFrame:
     """The scores of each question of one set, as `Comparison.per_query` has them."""
     parts = [
         pd.DataFrame(
-            {"query_id": [f"q{i}" for i in range(len(scores))], "system": name, "recall@5": scores}
+            {
+                "query_id": [f"q{i}" for i in range(len(scores))],
+                "system": name,
+                "recall@5": scores,
+            }
         )
         for name, scores in systems.items()
     ]
@@ -50,11 +54,17 @@ def test_p_is_that_of_every_way_to_swap_within_the_sets() -> None:
     weighed = np.concatenate([one / len(one) for one in apart])
     signs = np.array(list(product((1, -1), repeat=sum(sizes))))
     null, observed = signs @ weighed, weighed.sum()
-    slow = min(1, 2 * min((null >= observed - 1e-9).mean(), (null <= observed + 1e-9).mean()))
-    assert row(score_table(sets, ["recall@5"], "base"), "ours")["p_holm"] == pytest.approx(slow)
+    slow = min(
+        1, 2 * min((null >= observed - 1e-9).mean(), (null <= observed + 1e-9).mean())
+    )
+    assert row(score_table(sets, ["recall@5"], "base"), "ours")[
+        "p_holm"
+    ] == pytest.approx(slow)
 
 
-def test_the_interval_of_a_macro_average_is_that_of_resampling_within_each_set() -> None:
+def test_the_interval_of_a_macro_average_is_that_of_resampling_within_each_set() -> (
+    None
+):
     # Sets of means near .2 and .8: drawing questions from both together would add what lies between
     # the sets.
     random = np.random.default_rng(5)

@@ -34,7 +34,9 @@ def test_scores_by_hand(rankings, data):
         assert frame[metric].tolist() == pytest.approx(expected)
     gain = 1 / math.log2(3) + 1 / math.log2(5)  # hits at ranks 2 and 4
     ideal = 1 + 1 / math.log2(3)
-    assert evaluate(rankings, data, ["ndcg@10"])["ndcg@10"]["q1"] == pytest.approx(gain / ideal)
+    assert evaluate(rankings, data, ["ndcg@10"])["ndcg@10"]["q1"] == pytest.approx(
+        gain / ideal
+    )
 
 
 def test_the_last_hop_is_the_passage_that_ends_a_chain(rankings, data):
@@ -44,20 +46,31 @@ def test_the_last_hop_is_the_passage_that_ends_a_chain(rankings, data):
         replace(q, gold=dict.fromkeys(chain, 1), chain=chain)
         for q, chain in zip(data.questions, chains, strict=True)
     )
-    frame = evaluate(rankings, replace(data, questions=questions), ["last_hop@1", "last_hop@2"])
+    frame = evaluate(
+        rankings, replace(data, questions=questions), ["last_hop@1", "last_hop@2"]
+    )
     assert frame.to_numpy().T.tolist() == [[0, 0, 0], [1, 0, 1]]
     with pytest.raises(ValueError, match="'q1'"):
         evaluate(rankings, data, ["last_hop@2"])
     with pytest.raises(ValueError, match="documents"):
-        evaluate(rankings, replace(data, questions=questions), ["last_hop@2"], unit="document")
+        evaluate(
+            rankings,
+            replace(data, questions=questions),
+            ["last_hop@2"],
+            unit="document",
+        )
 
 
 def test_thirty_equal_scores_keep_their_order(data, fixed):
     answers = " ".join(f"p{i}" for i in range(39, 9, -1))
     questions = tuple(replace(q, gold={"p20": 1}) for q in data.questions)
-    tied = fixed(equal=True, q1=answers, q2=answers, q3=answers).retrieve_batch(data.queries, 100)
+    tied = fixed(equal=True, q1=answers, q2=answers, q3=answers).retrieve_batch(
+        data.queries, 100
+    )
     frame = evaluate(tied, replace(data, questions=questions), ["mrr"])
-    assert frame["mrr"].tolist() == pytest.approx([1 / 20] * 3)  # p39 is first, so p20 is twentieth
+    assert frame["mrr"].tolist() == pytest.approx(
+        [1 / 20] * 3
+    )  # p39 is first, so p20 is twentieth
 
 
 def test_rankings_without_any_hit_score_zero_everywhere(data, fixed):
@@ -79,7 +92,10 @@ def test_rankings_without_any_hit_score_zero_everywhere(data, fixed):
 def test_a_document_stands_at_the_rank_of_its_best_passage(data, fixed):
     system = fixed(q1="p9 p8 p1", q2="p3", q3="p5 p4 p7 p9")
     frame = evaluate(
-        system.retrieve_batch(data.queries, 10), data, ["recall@2", "mrr"], unit="document"
+        system.retrieve_batch(data.queries, 10),
+        data,
+        ["recall@2", "mrr"],
+        unit="document",
     )
     # documents d4 d0 | d1 | d2 d3 d4
     assert frame["recall@2"].tolist() == pytest.approx([1, 1, 2 / 3])
@@ -90,7 +106,9 @@ def test_a_document_has_the_greatest_grade_of_its_passages(data, fixed):
     # d0 holds p0 of grade 1 and p1 of grade 3, d1 p2 of grade 1; d1 is ranked first.
     questions = (replace(data.questions[0], gold={"p0": 1, "p1": 3, "p2": 1}),)
     found = fixed(q1="p2 p0").retrieve_batch(data.queries[:1], 10)
-    frame = evaluate(found, replace(data, questions=questions), ["ndcg@5"], unit="document")
+    frame = evaluate(
+        found, replace(data, questions=questions), ["ndcg@5"], unit="document"
+    )
     assert frame["ndcg@5"].tolist() == pytest.approx(
         [(1 + 3 / math.log2(3)) / (3 + 1 / math.log2(3))]
     )
@@ -103,7 +121,9 @@ def test_gold_documents_are_judged_as_documents_without_being_asked(data, fixed)
     )
     documents = replace(data, unit="document", questions=questions)
     found = fixed(q1="p1", q2="p9 p3", q3="p2").retrieve_batch(data.queries, 10)
-    assert evaluate(found, documents, ["mrr"])["mrr"].tolist() == pytest.approx([1, 1 / 2, 1])
+    assert evaluate(found, documents, ["mrr"])["mrr"].tolist() == pytest.approx(
+        [1, 1 / 2, 1]
+    )
     with pytest.raises(ValueError, match="Use unit='document'"):
         evaluate(found, documents, ["mrr"], unit="passage")
 
@@ -122,10 +142,16 @@ def test_the_door_changes_nothing_of_what_the_formulas_say(cases):
         total = len(grades)
         assert found["recall@5"][i] == pytest.approx(sum(relevant[:5]) / total)
         assert found["precision@5"][i] == pytest.approx(sum(relevant[:5]) / 5)
-        assert found["mrr"][i] == pytest.approx(1 / (relevant.index(1) + 1) if any(relevant) else 0)
-        averages = [sum(relevant[: at + 1]) / (at + 1) for at, hit in enumerate(relevant) if hit]
+        assert found["mrr"][i] == pytest.approx(
+            1 / (relevant.index(1) + 1) if any(relevant) else 0
+        )
+        averages = [
+            sum(relevant[: at + 1]) / (at + 1) for at, hit in enumerate(relevant) if hit
+        ]
         assert found["map"][i] == pytest.approx(sum(averages) / total)
-        gain = sum(grades.get(hit, 0) / math.log2(at + 2) for at, hit in enumerate(hits[:10]))
+        gain = sum(
+            grades.get(hit, 0) / math.log2(at + 2) for at, hit in enumerate(hits[:10])
+        )
         ideal = sum(
             grade / math.log2(at + 2)
             for at, grade in enumerate(sorted(grades.values(), reverse=True))
@@ -179,11 +205,21 @@ def test_metrics_that_cannot_be_asked_for_are_refused(metrics, message):
             "little's corpus",
         ),
         (lambda one, *rest: [of(one, [40], [1.0]), *rest], ValueError, "row 40"),
-        (lambda one, *rest: [of(one, [1, 1], [2.0, 1.0]), *rest], ValueError, "ranked twice"),
-        (lambda one, *rest: [of(one, [1, 2], [1.0, 2.0]), *rest], ValueError, "must not rise"),
+        (
+            lambda one, *rest: [of(one, [1, 1], [2.0, 1.0]), *rest],
+            ValueError,
+            "ranked twice",
+        ),
+        (
+            lambda one, *rest: [of(one, [1, 2], [1.0, 2.0]), *rest],
+            ValueError,
+            "must not rise",
+        ),
     ],
 )
-def test_rankings_that_break_the_contract_are_refused(rankings, data, change, error, message):
+def test_rankings_that_break_the_contract_are_refused(
+    rankings, data, change, error, message
+):
     with pytest.raises(error, match=message):
         evaluate(change(*rankings), data, ["mrr"], name="mine")
 
@@ -199,14 +235,24 @@ def paragraphs() -> QADataset:
         Passage("a", "Ed", "One. Two. Three.", "Ed", 0),
         Passage("b", "Wood", "Four. Five.", "Wood", 0),
     ]
-    corpus = Corpus.from_passages(passages, [["One.", "Two.", "Three."], ["Four.", "Five."]])
-    question = Question("q", "Who?", {"a": 1, "b": 1}, supporting=(("Ed", 0), ("Wood", 1)))
+    corpus = Corpus.from_passages(
+        passages, [["One.", "Two.", "Three."], ["Four.", "Five."]]
+    )
+    question = Question(
+        "q", "Who?", {"a": 1, "b": 1}, supporting=(("Ed", 0), ("Wood", 1))
+    )
     return QADataset("tiny", corpus, (question,))
 
 
 def test_supporting_sentences_of_paragraphs_by_hand(paragraphs):
-    found = [Ranking("q", np.array([0, 1]), np.array([2.0, 1.0]), paragraphs.corpus.ids)]
-    names = [f"support_{name}{cut}" for cut in ("@1", "") for name in ("precision", "recall", "f1")]
+    found = [
+        Ranking("q", np.array([0, 1]), np.array([2.0, 1.0]), paragraphs.corpus.ids)
+    ]
+    names = [
+        f"support_{name}{cut}"
+        for cut in ("@1", "")
+        for name in ("precision", "recall", "f1")
+    ]
     scores = evaluate(found, paragraphs, names).iloc[0].tolist()
     # Ed's three sentences; then all five
     assert scores == pytest.approx([1 / 3, 1 / 2, 2 / 5, 2 / 5, 1, 4 / 7])
@@ -214,7 +260,8 @@ def test_supporting_sentences_of_paragraphs_by_hand(paragraphs):
 
 def test_supporting_sentences_where_passages_are_sentences(paragraphs):
     passages = [
-        Passage(f"{d}##{i}", d, f"{d} {i}.", d, i) for d, i in [("Ed", 0), ("Ed", 2), ("Wood", 1)]
+        Passage(f"{d}##{i}", d, f"{d} {i}.", d, i)
+        for d, i in [("Ed", 0), ("Ed", 2), ("Wood", 1)]
     ]
     data = QADataset(
         "tiny",
@@ -224,7 +271,9 @@ def test_supporting_sentences_where_passages_are_sentences(paragraphs):
     # Ed's third, Wood's second
     found = [Ranking("q", np.array([1, 2]), np.array([2.0, 1.0]), data.corpus.ids)]
     scores = (
-        evaluate(found, data, ["support_precision", "support_recall@1", "support_recall@2"])
+        evaluate(
+            found, data, ["support_precision", "support_recall@1", "support_recall@2"]
+        )
         .iloc[0]
         .tolist()
     )
@@ -237,9 +286,13 @@ def test_passages_of_a_document_number_its_sentences_on_and_on(paragraphs):
         Passage("a", "Ed", "One. Two.", "Ed", 0),
     ]
     corpus = Corpus.from_passages(passages, [["Three.", "Four."], ["One.", "Two."]])
-    data = QADataset("tiny", corpus, (Question("q", "Who?", {"b": 1}, supporting=(("Ed", 3),)),))
+    data = QADataset(
+        "tiny", corpus, (Question("q", "Who?", {"b": 1}, supporting=(("Ed", 3),)),)
+    )
     found = [Ranking("q", np.array([0]), np.array([1.0]), corpus.ids)]
-    assert evaluate(found, data, ["support_recall", "support_precision"]).iloc[0].tolist() == [
+    assert evaluate(found, data, ["support_recall", "support_precision"]).iloc[
+        0
+    ].tolist() == [
         1,
         0.5,
     ]
@@ -251,16 +304,25 @@ def test_what_cannot_be_judged_by_sentence_is_refused(rankings, data, paragraphs
     bare = replace(paragraphs, corpus=Corpus.from_passages(paragraphs.corpus))
     with pytest.raises(ValueError, match=r"no sentences"):
         evaluate(
-            [Ranking("q", np.array([0]), np.array([1.0]), bare.corpus.ids)], bare, ["support_f1"]
+            [Ranking("q", np.array([0]), np.array([1.0]), bare.corpus.ids)],
+            bare,
+            ["support_f1"],
         )
 
 
 @pytest.mark.realdata
 @pytest.mark.parametrize("passages", ["paragraph", "sentence"])
-def test_gold_rankings_of_hotpotqa_hold_every_supporting_sentence(shared_data, passages):
+def test_gold_rankings_of_hotpotqa_hold_every_supporting_sentence(
+    shared_data, passages
+):
     from kg2rag.datasets import load
 
-    data = load("hotpotqa", path=shared_data / "hotpotqa-300", setting="pooled", passages=passages)
+    data = load(
+        "hotpotqa",
+        path=shared_data / "hotpotqa-300",
+        setting="pooled",
+        passages=passages,
+    )
     found = []
     for question in data.questions:
         rows = data.corpus.rows(question.gold)

@@ -31,7 +31,9 @@ CORPUS = Corpus.from_passages(
     [Passage("p0", "", "One.", "p0", 0), Passage("p1", "", "Two.", "p1", 0)]
 )
 DATA = QADataset(
-    "few", CORPUS, tuple(Question(f"q{at}", f"Which {at}?", {"p0": 1}) for at in range(3))
+    "few",
+    CORPUS,
+    tuple(Question(f"q{at}", f"Which {at}?", {"p0": 1}) for at in range(3)),
 )
 
 
@@ -39,7 +41,9 @@ class Talker(Retriever):
     """Says what `NOTES` holds, question by question."""
 
     def retrieve_batch(self, queries: list[Query], k: int) -> list[Ranking]:
-        notes = [Notes("score", "text", other=NOTES[int(query.id[1])]) for query in queries]
+        notes = [
+            Notes("score", "text", other=NOTES[int(query.id[1])]) for query in queries
+        ]
         return [
             Ranking.from_scores(
                 query.id,
@@ -69,7 +73,12 @@ def test_long_lists_are_counted_and_numbers_of_arrays_are_numbers() -> None:
         "path": Path("x"),
     }
     one = Ranking.from_scores(
-        "q", np.arange(1), np.array([1.0]), ["p"], stages=("text",), notes=Notes(other=metadata)
+        "q",
+        np.arange(1),
+        np.array([1.0]),
+        ["p"],
+        stages=("text",),
+        notes=Notes(other=metadata),
     )
     triples = {"count": 50, "first": [*range(20)]}
     assert json.loads(notes_json(one)) == {

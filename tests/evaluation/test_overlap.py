@@ -52,9 +52,13 @@ def test_questions_on_which_systems_differ_most_come_first_and_the_pool_shows_no
         ("q1", ["p0", "p1"]),
     ]
     turned = dict(reversed(result.rankings.items()))
-    assert Agreement(result.queries, turned, 2, result.per_query).pool() == result.pool()
+    assert (
+        Agreement(result.queries, turned, 2, result.per_query).pool() == result.pool()
+    )
     held = json.loads(
-        re.search(r'id="kg2rag-label">(.*?)</script>', result.to_html(), re.DOTALL).group(1)
+        re.search(
+            r'id="kg2rag-label">(.*?)</script>', result.to_html(), re.DOTALL
+        ).group(1)
     )
     assert "first" not in str(held)
 
@@ -64,7 +68,9 @@ def shown(
 ) -> dict[str, str]:
     """What a script that runs after the page's own has left on the page in Chromium."""
     monkeypatch.setattr(
-        html, "source", lambda name: source(name) + (script if name == "label.js" else "")
+        html,
+        "source",
+        lambda name: source(name) + (script if name == "label.js" else ""),
     )
     file = folder / "page.html"
     file.write_text(result.to_html(), encoding="utf-8")
@@ -72,9 +78,13 @@ def shown(
     return {name: unescape(value) for name, value in found}
 
 
-def test_names_need_a_knowledge_base_and_questions_need_ids(kb_of: Any, fixed: Any) -> None:
+def test_names_need_a_knowledge_base_and_questions_need_ids(
+    kb_of: Any, fixed: Any
+) -> None:
     kb = kb_of(("Ada", "Ada wrote notes."), ("Bells", "Bells ring."))
-    found = agreement(["bm25", "dense"], ["Who wrote notes?", "What rings?"], kb=kb, k=1)
+    found = agreement(
+        ["bm25", "dense"], ["Who wrote notes?", "What rings?"], kb=kb, k=1
+    )
     assert found.pairs[["a", "b"]].to_numpy().tolist() == [["bm25", "dense"]]
     assert sorted(found.differences()["query_id"]) == ["q1", "q2"]
     one: Any = {"a": fixed()}
@@ -122,7 +132,10 @@ def test_in_a_browser_hits_are_judged_by_keys_and_saved_as_a_file_that_compare_r
     assert value["written"] == value["saved"]
     rows = {row["id"]: row for row in map(json.loads, value["saved"].splitlines())}
     (a, b), (c, d) = result.pool().values()
-    assert [rows[first]["judged"], rows[second]["judged"]] == [{a: 0, b: 1}, {c: 0, d: 0}]
+    assert [rows[first]["judged"], rows[second]["judged"]] == [
+        {a: 0, b: 1},
+        {c: 0, d: 0},
+    ]
     read = kg2rag.from_frames(kb.corpus, list(rows.values()))
     assert read.questions[0].gold == {b: 1}
     assert [query.id for query in read.unjudged] == [second]
@@ -135,12 +148,22 @@ def test_in_a_browser_hits_are_judged_by_keys_and_saved_as_a_file_that_compare_r
 def test_the_page_and_python_count_the_missing_questions_alike(
     kb_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kb = kb_of(("Ada", "Ada wrote notes."), ("Bells", "Bells ring."), ("Coal", "Coal burns."))
+    kb = kb_of(
+        ("Ada", "Ada wrote notes."), ("Bells", "Bells ring."), ("Coal", "Coal burns.")
+    )
     gold = ["p0", "p1", "p2", "p0"] * 3
     texts = [kb.corpus[kb.corpus.row(one)].text for one in gold]
-    rows = [{"id": f"q{at}", "question": texts[at], "gold": [one]} for at, one in enumerate(gold)]
-    data = kg2rag.from_frames(kb.corpus, [*rows, {"id": "new", "question": "Who wrote?"}])
-    systems = {"bm25": kg2rag.BM25(kb), "first": lambda *_: ["p0"]}  # finds half of the gold
+    rows = [
+        {"id": f"q{at}", "question": texts[at], "gold": [one]}
+        for at, one in enumerate(gold)
+    ]
+    data = kg2rag.from_frames(
+        kb.corpus, [*rows, {"id": "new", "question": "Who wrote?"}]
+    )
+    systems = {
+        "bm25": kg2rag.BM25(kb),
+        "first": lambda *_: ["p0"],
+    }  # finds half of the gold
     result = kg2rag.compare(systems, data, metrics=["recall@5"], k=5, baseline="bm25")
     (row,) = result.more_questions(0.4).to_dict("records")
     assert row["spread"] == pytest.approx(np.std([0, 1, 1, 0] * 3, ddof=1))
@@ -166,7 +189,12 @@ def test_judging_goes_on_where_it_ended_and_what_was_irrelevant_is_counted(
     kb_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kb = kb_of(("Ada", "Ada wrote notes."), ("Bells", "Bells ring."))
-    known = {"id": "known", "question": "Who wrote?", "gold": {"p0": 1}, "type": "short"}
+    known = {
+        "id": "known",
+        "question": "Who wrote?",
+        "gold": {"p0": 1},
+        "type": "short",
+    }
     rows = [
         known,
         *(
@@ -174,10 +202,15 @@ def test_judging_goes_on_where_it_ended_and_what_was_irrelevant_is_counted(
             for id_ in ("tea", "ink", "oak")
         ),
     ]
-    systems = {"bm25": kg2rag.BM25(kb), "graph": kg2rag.systems.build("graph_augmented", kb)}
+    systems = {
+        "bm25": kg2rag.BM25(kb),
+        "graph": kg2rag.systems.build("graph_augmented", kb),
+    }
 
     def judged(data: Any, keys: str) -> tuple[Any, list[dict[str, Any]]]:
-        result = kg2rag.compare(systems, data, metrics=["recall@2"], k=2, baseline="bm25")
+        result = kg2rag.compare(
+            systems, data, metrics=["recall@2"], k=2, baseline="bm25"
+        )
         script = f"""
         window.Blob = class {{ constructor(parts) {{ document.documentElement.dataset.saved = parts.join(""); }} }};
         URL.createObjectURL = () => "#";
@@ -185,7 +218,10 @@ def test_judging_goes_on_where_it_ended_and_what_was_irrelevant_is_counted(
           document.querySelector("#label").dispatchEvent(new KeyboardEvent("keydown", {{ key, bubbles: true }}));
         [...document.querySelectorAll("#label button")].find(one => one.textContent === "save").click();"""
         return result, [
-            *map(json.loads, shown(result, script, tmp_path, monkeypatch)["saved"].splitlines())
+            *map(
+                json.loads,
+                shown(result, script, tmp_path, monkeypatch)["saved"].splitlines(),
+            )
         ]
 
     # both hits of a question, one of the next
@@ -195,7 +231,10 @@ def test_judging_goes_on_where_it_ended_and_what_was_irrelevant_is_counted(
     assert {row["type"] for row in saved[1:]} == {"open"}
     done, half, left = (row["id"] for row in first.label().questions)
     second, saved = judged(kg2rag.from_frames(kb.corpus, saved), "1")
-    assert {id_: len(hits) for id_, hits in second.label().pool.items()} == {half: 1, left: 2}
+    assert {id_: len(hits) for id_, hits in second.label().pool.items()} == {
+        half: 1,
+        left: 2,
+    }
     said = "2 judged without a relevant hit, 1 not judged yet"
     assert all(said in repr(one) for one in (second, second.verdict()))
     found = {row["id"]: row for row in saved}

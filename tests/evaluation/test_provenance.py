@@ -67,7 +67,9 @@ def test_graph_encoder_and_parameters_are_in_it_as_values(
     found = config(system, fuse(Dense(kb), system))
     assert found["parameters"]["s0"]["class"].endswith(".MentionPPR")
     assert found["parameters"]["s0"]["damping"] == 0.6
-    assert [one["class"].split(".")[-1] for one in found["parameters"]["s1"]["retrievers"]] == [
+    assert [
+        one["class"].split(".")[-1] for one in found["parameters"]["s1"]["retrievers"]
+    ] == [
         "Dense",
         "MentionPPR",
     ]
@@ -84,14 +86,17 @@ def test_graph_encoder_and_parameters_are_in_it_as_values(
 def test_coefficients_that_were_fitted_on_judged_questions_are_marked_by_the_texts(
     data: QADataset, kb: KnowledgeBase, tmp_path: Path
 ) -> None:
-    packaged = (files("kg2rag.retrievers.mention_chains") / "coefficients.toml").read_text(
-        encoding="utf-8"
-    )
+    packaged = (
+        files("kg2rag.retrievers.mention_chains") / "coefficients.toml"
+    ).read_text(encoding="utf-8")
     asked = digest(data.questions[0].text.upper())
     (tmp_path / "own.toml").write_text(
         packaged.replace('seen = "', f'seen = "{asked} ', 1), encoding="utf-8"
     )
-    honest, own = MentionChains(kb), MentionChains(kb, coefficients=str(tmp_path / "own.toml"))
+    honest, own = (
+        MentionChains(kb),
+        MentionChains(kb, coefficients=str(tmp_path / "own.toml")),
+    )
     assert not [row for row in tuning(honest, data) if data.name in row["sets"]]
     (row,) = (row for row in tuning(own, data) if data.name in row["sets"])
     assert row["kind"] == "fitted"
@@ -114,10 +119,14 @@ def test_a_system_that_reads_nothing_of_a_graph_is_named_with_it(
 ) -> None:
     file = tmp_path / "triples.jsonl"
     file.write_text(
-        json.dumps({"head": "a", "relation": "r", "tail": "b", "passage_id": kb.corpus.ids[0]})
+        json.dumps(
+            {"head": "a", "relation": "r", "tail": "b", "passage_id": kb.corpus.ids[0]}
+        )
         + "\n"
     )
-    own = replace(kb, source=CombinedExtractor((TriplesFile(file), Mentions())), _memory={})
+    own = replace(
+        kb, source=CombinedExtractor((TriplesFile(file), Mentions())), _memory={}
+    )
     read, unread = config(ExpansionQueries(own)), config(BM25(own))
     assert (read["graph_unread"], list(unread["graph_unread"])) == ({}, ["s0"])
     assert unread["graph_unread"]["s0"] == ["triples(triples.jsonl)+mentions"]
@@ -140,7 +149,9 @@ def test_files_and_what_a_repr_hides_count_by_their_content_and_are_recorded_wit
         file.write_text(json.dumps({"q001": [entity]}), encoding="utf-8")
         sums.update(parameters({"linker": f"ngram+gold({file})"})["linker"]["sha256"])
         keys |= {str(identity(f"ngram+gold({file})")), str(identity(file))}
-        recorded = parameters(Recorded(data.corpus, {"q001": [(ids[at], 1.0)]}, "theirs"))
+        recorded = parameters(
+            Recorded(data.corpus, {"q001": [(ids[at], 1.0)]}, "theirs")
+        )
         sums.add(recorded["run"]["sha256"])
     assert (len(sums), len(keys)) == (4, 4)
 
@@ -163,6 +174,8 @@ def test_gold_that_no_candidate_is_caps_every_recall(data: QADataset) -> None:
         replace(second, candidates=(data.corpus.ids[-1],)),
     )
     assert (
-        provenance.data(replace(data, questions=own, setting="distractor"))["gold_out_of_reach"]
+        provenance.data(replace(data, questions=own, setting="distractor"))[
+            "gold_out_of_reach"
+        ]
         == 1
     )

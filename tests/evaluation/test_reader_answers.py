@@ -39,12 +39,17 @@ class Keepers:
     asked: list[str] = field(default_factory=list)
 
     def plan(self, questions: Sequence[Query], contexts: Sequence[str]) -> Plan:
-        return Plan(len(set(zip((query.text for query in questions), contexts, strict=True))))
+        return Plan(
+            len(set(zip((query.text for query in questions), contexts, strict=True)))
+        )
 
     def read(self, questions: Sequence[Query], contexts: Sequence[str]) -> Answers:
         self.asked += contexts
         return Answers(
-            {q.id: self.answer(q.text, text) for q, text in zip(questions, contexts, strict=True)}
+            {
+                q.id: self.answer(q.text, text)
+                for q, text in zip(questions, contexts, strict=True)
+            }
         )
 
     def answer(self, question: str, context: str) -> str | Failure:
@@ -75,12 +80,16 @@ def data() -> QADataset:
 def systems(data: QADataset) -> dict[str, Recorded]:
     """One that finds everything, and one that finds half of it."""
     gold = {f"q{i}": [(f"p{i}", 2.0), (f"p{(i + 1) % N}", 1.0)] for i in range(N)}
-    half = {id_: hits if int(id_[1:]) < N // 2 else hits[::-1] for id_, hits in gold.items()}
+    half = {
+        id_: hits if int(id_[1:]) < N // 2 else hits[::-1] for id_, hits in gold.items()
+    }
     return {"all": Recorded(data.corpus, gold), "half": Recorded(data.corpus, half)}
 
 
 def compared(data: QADataset, reader: Keepers, **options: object) -> Comparison:
-    chosen = CompareOptions(counter=Words(), reader_tokens=10, progress=False, **options)  # type: ignore[arg-type]
+    chosen = CompareOptions(
+        counter=Words(), reader_tokens=10, progress=False, **options
+    )  # type: ignore[arg-type]
     return compare(
         systems(data),
         data,
@@ -92,7 +101,9 @@ def compared(data: QADataset, reader: Keepers, **options: object) -> Comparison:
     )
 
 
-def test_every_system_is_read_within_the_same_tokens_between_two_bounds(data: QADataset) -> None:
+def test_every_system_is_read_within_the_same_tokens_between_two_bounds(
+    data: QADataset,
+) -> None:
     reader = Keepers()
     result = compared(data, reader)
     assert result.metrics == ["recall@1", "answer_em", "answer_f1", "answer_in_context"]
@@ -107,7 +118,9 @@ def test_every_system_is_read_within_the_same_tokens_between_two_bounds(data: QA
     assert "gold passages" in result.to_markdown()
     # Six questions of twelve differ, all in one direction: 2 / 2**6.
     tests = result.scores.set_index(["system", "metric"])["p_holm"]
-    assert tests["half", "answer_f1"] == tests["half", "recall@1"] == pytest.approx(2 / 64)
+    assert (
+        tests["half", "answer_f1"] == tests["half", "recall@1"] == pytest.approx(2 / 64)
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,19 +133,27 @@ def test_every_system_is_read_within_the_same_tokens_between_two_bounds(data: QA
 def test_a_context_numbers_the_hits_that_fit_and_so_do_the_gold_passages(
     budget: int, hits: str, gold: str
 ) -> None:
-    texts = pd.DataFrame({"id": ["a", "b", "c"], "text": ["one two three", "four five", "six"]})
+    texts = pd.DataFrame(
+        {"id": ["a", "b", "c"], "text": ["one two three", "four five", "six"]}
+    )
     questions = pd.DataFrame(
         {"id": ["q"], "text": ["Who?"], "gold": [["b", "c"]], "answers": [["x"]]}
     )
     data = from_frames(texts, questions, name="three")
     run = [
-        Ranking.from_scores("q", np.array([2, 0, 1]), np.array([3.0, 2.0, 1.0]), data.corpus.ids)
+        Ranking.from_scores(
+            "q", np.array([2, 0, 1]), np.array([3.0, 2.0, 1.0]), data.corpus.ids
+        )
     ]
-    contexts = contexts_of({"system": run}, data, PassageTokens(data.corpus, Words()), budget)
+    contexts = contexts_of(
+        {"system": run}, data, PassageTokens(data.corpus, Words()), budget
+    )
     assert contexts == {"system": [hits], "closed book": [""], "gold passages": [gold]}
 
 
-def test_as_many_questions_are_needed_as_the_bounds_and_the_spread_say(data: QADataset) -> None:
+def test_as_many_questions_are_needed_as_the_bounds_and_the_spread_say(
+    data: QADataset,
+) -> None:
     perfect = " ".join(compared(data, Keepers()).sheet.reader_notes)
     # A point of recall is worth a point of F1, and the differences are the same: so is the number
     # of questions.
@@ -141,12 +162,18 @@ def test_as_many_questions_are_needed_as_the_bounds_and_the_spread_say(data: QAD
     assert "from 0.0 to 100.0" in perfect
     # A reader that understands a part of the passages makes as much less of a point.
     third = " ".join(
-        compared(data, Keepers(is_blind_to=lambda light: int(light[1:]) % 3 > 0)).sheet.reader_notes
+        compared(
+            data, Keepers(is_blind_to=lambda light: int(light[1:]) % 3 > 0)
+        ).sheet.reader_notes
     )
     assert "(0.0 without passages, 33.3 with them)" in third
-    assert "cannot separate the systems" in third  # four questions of twelve: p is 2 / 2**4
+    assert (
+        "cannot separate the systems" in third
+    )  # four questions of twelve: p is 2 / 2**4
     half = " ".join(
-        compared(data, Keepers(is_blind_to=lambda light: int(light[1:]) % 2 > 0)).sheet.reader_notes
+        compared(
+            data, Keepers(is_blind_to=lambda light: int(light[1:]) % 2 > 0)
+        ).sheet.reader_notes
     )
     assert "about 2.5 points of answer_f1" in half
 
@@ -163,7 +190,8 @@ def test_a_failed_answer_is_counted_and_its_question_left_out_of_answers_only(
     data: QADataset,
 ) -> None:
     result = compared(
-        data, Keepers(lambda question, context: "L0?" in question and "L0 is" in context)
+        data,
+        Keepers(lambda question, context: "L0?" in question and "L0 is" in context),
     )
     assert result.missing_answers == 3  # of both systems and of the gold passages
     assert result["answer_em"].to_dict() == {"all": 1.0, "half": pytest.approx(5 / 11)}
@@ -192,12 +220,16 @@ def test_what_cannot_be_read_is_refused_before_any_work(data: QADataset) -> None
     with pytest.raises(TypeError, match="Reader"):
         compared(data, "gpt")  # type: ignore[arg-type]
     blank = pd.DataFrame({"id": ["q0"], "text": ["Who?"], "gold": [["p0"]]})
-    without = from_frames(pd.DataFrame({"id": ["p0"], "text": ["A text."]}), blank, name="blank")
+    without = from_frames(
+        pd.DataFrame({"id": ["p0"], "text": ["A text."]}), blank, name="blank"
+    )
     with pytest.raises(ValueError, match="blank: 1 of 1 questions have no gold answer"):
         compare(["bm25"], without, reader=Keepers())
 
 
-def test_answers_are_saved_and_loaded_with_the_comparison(data: QADataset, tmp_path: Path) -> None:
+def test_answers_are_saved_and_loaded_with_the_comparison(
+    data: QADataset, tmp_path: Path
+) -> None:
     result = compared(data, Keepers())
     result.save(tmp_path)
     loaded = Comparison.load(tmp_path)

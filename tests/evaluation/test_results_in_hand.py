@@ -31,24 +31,37 @@ def test_names_of_the_catalogue_stand_beside_functions_in_a_mapping(kb_of) -> No
         kb.corpus, [{"id": "q", "question": "Who wrote notes?", "gold": ["p0"]}]
     )
     result = compare(
-        {"mine": lambda *_: ["p1", "p0"], "words": "bm25", "far": kg2rag.BM25(kb, k1=2.0)},
+        {
+            "mine": lambda *_: ["p1", "p0"],
+            "words": "bm25",
+            "far": kg2rag.BM25(kb, k1=2.0),
+        },
         data,
         metrics=["mrr"],
     )
     assert result["mrr"].to_dict() == {"mine": 0.5, "words": 1.0, "far": 1.0}
-    assert result.inputs.systems["words"].kb is kb  # of the other system, in place of a second one
+    assert (
+        result.inputs.systems["words"].kb is kb
+    )  # of the other system, in place of a second one
 
 
 def test_a_run_of_ranx_is_a_system_in_a_mapping_and_in_a_list(data) -> None:
-    run = Run({"q1": {"p0": 2.0, "p1": 1.0}, "q2": {"p2": 0.5}, "q3": {"p9": 0.5}}, name="theirs")
+    run = Run(
+        {"q1": {"p0": 2.0, "p1": 1.0}, "q2": {"p2": 0.5}, "q3": {"p9": 0.5}},
+        name="theirs",
+    )
     expected = pytest.approx((1 + 1 + 0) / 3)
     assert compare({"run": run}, data, metrics=["recall@2"])["recall@2"].to_dict() == {
         "run": expected
     }
-    assert compare([run], data, metrics=["recall@2"])["recall@2"].to_dict() == {"theirs": expected}
+    assert compare([run], data, metrics=["recall@2"])["recall@2"].to_dict() == {
+        "theirs": expected
+    }
 
 
-def test_a_ranking_leaves_as_a_run_of_ranx_and_comes_back_in_its_order(result, data) -> None:
+def test_a_ranking_leaves_as_a_run_of_ranx_and_comes_back_in_its_order(
+    result, data
+) -> None:
     run = result.to_ranx("bm25")
     assert (run.name, run.to_dict()["q1"]) == ("bm25", {"p9": 1.0, "p0": 0.5})
     again = compare({"again": run}, data, metrics=METRICS, k=10)
@@ -91,21 +104,25 @@ def test_a_parameter_that_does_not_exist_is_answered_with_the_one_that_was_meant
         CompareOptions(batch_size=0)
 
 
-def test_the_default_baseline_is_hybrid_then_dense_then_the_first(result, fixed, data) -> None:
+def test_the_default_baseline_is_hybrid_then_dense_then_the_first(
+    result, fixed, data
+) -> None:
     assert result.baseline == "hybrid"
     systems = {"bm25": fixed(q1="p0"), "dense": fixed(q2="p2")}
     assert compare(systems, data, metrics=METRICS).baseline == "dense"
     assert (
-        compare({"a": systems["bm25"], "b": systems["dense"]}, data, metrics=METRICS).baseline
+        compare(
+            {"a": systems["bm25"], "b": systems["dense"]}, data, metrics=METRICS
+        ).baseline
         == "a"
     )
 
 
 def test_two_systems_are_set_side_by_side_question_by_question(result) -> None:
     table = result.differences("bm25", "dense", metric="recall@2")
-    assert table[["query_id", "score", "baseline", "difference"]].to_numpy().tolist() == [
-        ["q2", 0.0, 1.0, -1.0]
-    ]
+    assert table[
+        ["query_id", "score", "baseline", "difference"]
+    ].to_numpy().tolist() == [["q2", 0.0, 1.0, -1.0]]
     turned = result.differences("dense", "bm25", metric="recall@2")
     assert turned["difference"].tolist() == [1.0]
     against_baseline = result.differences("bm25", metric="recall@2")
@@ -135,9 +152,17 @@ def test_a_saved_comparison_without_texts_shows_the_questions_of_the_data_it_is_
 ) -> None:
     loaded = Comparison.load(result.save(tmp_path, texts=False))
     page = loaded.to_html(data=data)
-    held = json.loads(re.search(r'id="kg2rag-page">(.*?)</script>', page, re.DOTALL).group(1))
-    assert [question[1] for question in held["questions"]] == ["First?", "Second?", "Third?"]
-    ids_only = json.loads(questions_json(loaded.rankings, loaded.per_query, loaded.sheet))
+    held = json.loads(
+        re.search(r'id="kg2rag-page">(.*?)</script>', page, re.DOTALL).group(1)
+    )
+    assert [question[1] for question in held["questions"]] == [
+        "First?",
+        "Second?",
+        "Third?",
+    ]
+    ids_only = json.loads(
+        questions_json(loaded.rankings, loaded.per_query, loaded.sheet)
+    )
     assert [question[1] for question in ids_only["questions"]] == ["", "", ""]
 
 
@@ -151,7 +176,9 @@ def test_the_table_says_which_runs_were_read_from_the_store_and_the_saved_files_
 
     def compared() -> Comparison:
         return compare(
-            {"words": kg2rag.BM25(kb, k1=1.25), "mine": lambda *_: ["p1"]}, data, metrics=["mrr"]
+            {"words": kg2rag.BM25(kb, k1=1.25), "mine": lambda *_: ["p1"]},
+            data,
+            metrics=["mrr"],
         )
 
     first, second = compared(), compared()
@@ -160,4 +187,6 @@ def test_the_table_says_which_runs_were_read_from_the_store_and_the_saved_files_
     assert (first.stored, list(second.stored)) == ({}, ["words"])
     assert "Read from the store: words (computed 20" in second.to_markdown()
     assert "Not kept in the store: mine" in second.to_markdown()
-    assert "Read from the store" not in (tmp_path / "second" / "report.html").read_text()
+    assert (
+        "Read from the store" not in (tmp_path / "second" / "report.html").read_text()
+    )

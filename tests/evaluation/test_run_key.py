@@ -59,7 +59,9 @@ def little(kb_of: Callable[..., KnowledgeBase]) -> KnowledgeBase:
 @pytest.fixture
 def data(little: KnowledgeBase) -> QADataset:
     return QADataset(
-        "little", little.corpus, tuple(Question(f"q{i}", f"Text {i}?", {"p1": 1}) for i in range(3))
+        "little",
+        little.corpus,
+        tuple(Question(f"q{i}", f"Text {i}?", {"p1": 1}) for i in range(3)),
     )
 
 
@@ -129,7 +131,9 @@ FILES: dict[str, Callable[[int], dict[str, str]]] = {
     "a relative import of a package": lambda n: {
         "mine.py": "from package.strategy import Mine",
         "package/__init__.py": "",
-        "package/strategy.py": strategy("factor = order()", "from .scoring import order"),
+        "package/strategy.py": strategy(
+            "factor = order()", "from .scoring import order"
+        ),
         "package/scoring.py": HELPER.format(n),
     },
     "a package that hands a name on": lambda n: {
@@ -151,14 +155,20 @@ FILES: dict[str, Callable[[int], dict[str, str]]] = {
         "mixin.py": f"class Mixin:\n    def order(self): return {n}",
     },
     "a decorator": lambda n: {
-        "mine.py": strategy("factor = self.order", "from marks import mark", decorator="@mark"),
+        "mine.py": strategy(
+            "factor = self.order", "from marks import mark", decorator="@mark"
+        ),
         "marks.py": f"def mark(cls):\n    cls.order = {n}\n    return cls",
     },
     "a default value": lambda n: {
-        "mine.py": strategy("factor = order()", f"def order(factor={n}): return factor"),
+        "mine.py": strategy(
+            "factor = order()", f"def order(factor={n}): return factor"
+        ),
     },
     "a mutable default": lambda n: {
-        "mine.py": strategy("factor = order()[0]", f"def order(found=[{n}]): return found"),
+        "mine.py": strategy(
+            "factor = order()[0]", f"def order(found=[{n}]): return found"
+        ),
     },
     "a class attribute": lambda n: {
         "mine.py": strategy("factor = self.ORDER", field=f"ORDER = {n}")
@@ -175,10 +185,14 @@ FILES: dict[str, Callable[[int], dict[str, str]]] = {
         "scoring.py": f"def start(): return {n}",
     },
     "a property": lambda n: {
-        "mine.py": strategy("factor = self.order", field=f"order = property(lambda self: {n})"),
+        "mine.py": strategy(
+            "factor = self.order", field=f"order = property(lambda self: {n})"
+        ),
     },
     "a module found by its name": lambda n: {
-        "mine.py": strategy("factor = getattr(scoring, 'or' + 'der')()", "import scoring"),
+        "mine.py": strategy(
+            "factor = getattr(scoring, 'or' + 'der')()", "import scoring"
+        ),
         "scoring.py": HELPER.format(n),
     },
     "a table of functions": lambda n: {
@@ -218,8 +232,14 @@ def test_a_file_that_was_edited_but_not_imported_again_is_not_what_ran(
 
 
 OUTSIDE = {
-    "an environment variable": ("factor = int(os.environ.get('ORDER', 1))", "environment"),
-    "an environment variable by getenv": ("factor = int(os.getenv('ORDER', 1))", "environment"),
+    "an environment variable": (
+        "factor = int(os.environ.get('ORDER', 1))",
+        "environment",
+    ),
+    "an environment variable by getenv": (
+        "factor = int(os.getenv('ORDER', 1))",
+        "environment",
+    ),
     "a file": ("factor = int(Path('order.json').read_text())", "order.json"),
     "a file by numpy": ("factor = int(np.loadtxt('order.json'))", "order.json"),
     "a file that is read once": (
@@ -228,7 +248,10 @@ OUTSIDE = {
     ),
     "the files of a folder": ("factor = 1 if 'a' in os.listdir('.') else -1", "folder"),
     "whether a file exists": ("factor = 1 if os.path.exists('flag') else -1", "flag"),
-    "whether a path is a folder": ("factor = 1 if Path('flag').is_dir() else -1", "flag"),
+    "whether a path is a folder": (
+        "factor = 1 if Path('flag').is_dir() else -1",
+        "flag",
+    ),
     "a Parquet file by Arrow": (
         "import pyarrow.parquet as pq; factor = pq.read_table('order.parquet')['order'][0].as_py()",
         "pyarrow.parquet",
@@ -267,7 +290,8 @@ def test_a_memo_of_a_file_is_not_kept_either(
     (tmp_path / "order.json").write_text("1")
     files = {
         "mine.py": strategy(
-            "factor = order()", "@cache\ndef order(): return int(Path('order.json').read_text())"
+            "factor = order()",
+            "@cache\ndef order(): return int(Path('order.json').read_text())",
         )
     }
     mine = project(files)
@@ -283,7 +307,8 @@ def test_a_memo_without_a_file_is_kept(
 ) -> None:
     files = {
         "mine.py": strategy(
-            "factor = order() * self.kb.cached('a', lambda: 1)", "@cache\ndef order(): return 1"
+            "factor = order() * self.kb.cached('a', lambda: 1)",
+            "@cache\ndef order(): return 1",
         )
     }
     mine = project(files)
@@ -295,11 +320,18 @@ def test_a_file_that_is_a_parameter_counts_by_its_content(
     project: Any, little: KnowledgeBase, data: QADataset, tmp_path: Path
 ) -> None:
     mine = project(
-        {"mine.py": strategy("factor = int(Path(self.path).read_text())", field="path: str = ''")}
+        {
+            "mine.py": strategy(
+                "factor = int(Path(self.path).read_text())", field="path: str = ''"
+            )
+        }
     )
     file = tmp_path / "order.json"
     file.write_text("1")
-    assert [checked(mine.Mine(little, str(file)), data).n_stored for _ in range(2)] == [0, 3]
+    assert [checked(mine.Mine(little, str(file)), data).n_stored for _ in range(2)] == [
+        0,
+        3,
+    ]
     file.write_text("-1")
     found = checked(mine.Mine(little, str(file)), data)
     assert (found.n_stored, found.not_cached) == (0, "")
@@ -314,16 +346,22 @@ def test_a_cell_that_is_run_again_with_another_body_makes_another_run(
         return namespace["Mine"]
 
     made, changed = strategy("factor = 1"), strategy("factor = -1")
-    assert [checked(cell(source)(little), data).n_stored for source in (made, made, changed)] == [
+    assert [
+        checked(cell(source)(little), data).n_stored for source in (made, made, changed)
+    ] == [
         0,
         3,
         0,
     ]
     helper = strategy("factor = order()", "def order(): return {}")
-    assert [checked(cell(helper.format(n))(little), data).n_stored for n in (1, 1, -1)] == [0, 3, 0]
+    assert [
+        checked(cell(helper.format(n))(little), data).n_stored for n in (1, 1, -1)
+    ] == [0, 3, 0]
 
 
-def test_functions_count_by_what_they_compute(little: KnowledgeBase, data: QADataset) -> None:
+def test_functions_count_by_what_they_compute(
+    little: KnowledgeBase, data: QADataset
+) -> None:
     def closed(factor: int) -> Any:
         return lambda _, passage: factor * int(passage.id[1:])
 
@@ -338,7 +376,9 @@ def test_functions_count_by_what_they_compute(little: KnowledgeBase, data: QADat
             return float(self.factor * int(passage.id[1:]))
 
     for make in (closed, lambda factor: functools.partial(given, factor), Called):
-        assert [checked(ScoreFunction(little, make(n)), data).n_stored for n in (1, 1, -1)] == [
+        assert [
+            checked(ScoreFunction(little, make(n)), data).n_stored for n in (1, 1, -1)
+        ] == [
             0,
             3,
             0,
@@ -357,7 +397,9 @@ class Global(Retriever):
     def retrieve_batch(self, queries: Any, k: int) -> list[Ranking]:
         rows = np.arange(len(self.kb.corpus))
         return [
-            Ranking.from_scores(query.id, rows, ORDER["factor"] * rows, self.kb.corpus.ids).top(k)
+            Ranking.from_scores(
+                query.id, rows, ORDER["factor"] * rows, self.kb.corpus.ids
+            ).top(k)
             for query in queries
         ]
 
@@ -388,10 +430,14 @@ def test_what_was_replaced_in_this_package_makes_another_run(
     with monkeypatch.context() as patched:
         patched.setattr(BM25, "retrieve_batch", reversed_order)
         assert checked(BM25(little), data).n_stored == 0
-        patched.setattr(BM25, "retrieve_batch", lambda self, queries, k: original(self, queries, k))
+        patched.setattr(
+            BM25, "retrieve_batch", lambda self, queries, k: original(self, queries, k)
+        )
         assert checked(BM25(little), data).n_stored == 0
     constant = next(
-        name for name, value in vars(bm25).items() if name.isupper() and isinstance(value, str)
+        name
+        for name, value in vars(bm25).items()
+        if name.isupper() and isinstance(value, str)
     )
     with monkeypatch.context() as patched:
         patched.setattr(bm25, constant, "another")
@@ -423,7 +469,8 @@ def test_a_subclass_makes_another_run(little: KnowledgeBase, data: QADataset) ->
             return [ranking.top(1) for ranking in super().retrieve_batch(queries, k)]
 
     assert [
-        checked(system, data).n_stored for system in (BM25(little), Mine(little), Mine(little))
+        checked(system, data).n_stored
+        for system in (BM25(little), Mine(little), Mine(little))
     ] == [0, 0, 3]
 
 

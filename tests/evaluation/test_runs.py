@@ -39,13 +39,23 @@ class Counted(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         CALLS.extend(query.id for query in queries)
         rows = np.arange(len(self.kb.corpus))
-        path = {3: (Triple("a", "knows", "b", "p3", strength=2.0, description="of old"),)}
-        notes = Notes("cosine", "x", other={"weights": {"graph": 0.25}, "linked": ("a", "b")})
-        told = {"stages": ("x", "y"), "stage_codes": rows % 2, "paths": path, "notes": notes}
+        path = {
+            3: (Triple("a", "knows", "b", "p3", strength=2.0, description="of old"),)
+        }
+        notes = Notes(
+            "cosine", "x", other={"weights": {"graph": 0.25}, "linked": ("a", "b")}
+        )
+        told = {
+            "stages": ("x", "y"),
+            "stage_codes": rows % 2,
+            "paths": path,
+            "notes": notes,
+        }
         told["score_parts"] = {"cosine": np.where(rows % 3, rows, np.nan)}
         scores, ids = self.factor * rows[::-1] / 7, self.kb.corpus.ids
         return [
-            Ranking.from_scores(query.id, rows, scores, ids, **told).top(k) for query in queries
+            Ranking.from_scores(query.id, rows, scores, ids, **told).top(k)
+            for query in queries
         ]
 
 
@@ -64,7 +74,9 @@ def little(kb_of) -> KnowledgeBase:
 
 def questions(kb: KnowledgeBase, n: int = 250) -> QADataset:
     return QADataset(
-        "little", kb.corpus, tuple(Question(f"q{i}", f"Text {i}?", {"p1": 1}) for i in range(n))
+        "little",
+        kb.corpus,
+        tuple(Question(f"q{i}", f"Text {i}?", {"p1": 1}) for i in range(n)),
     )
 
 
@@ -82,7 +94,9 @@ def test_a_run_is_made_once_and_read_afterwards_as_it_was_made(little):
     again = run(system, data, 5)
     assert (first.n_stored, again.n_stored) == (0, 3)
     direct = system.retrieve_batch(data.queries, 5)
-    for found, own in zip([*first.rankings, *again.rankings], [*direct, *direct], strict=True):
+    for found, own in zip(
+        [*first.rankings, *again.rankings], [*direct, *direct], strict=True
+    ):
         assert (found.query_id, found.passage_ids, found.notes) == (
             own.query_id,
             own.passage_ids,
@@ -96,7 +110,9 @@ def test_a_run_is_made_once_and_read_afterwards_as_it_was_made(little):
         assert getattr(first, name) == getattr(again, name)
 
 
-def test_a_run_that_was_killed_and_one_with_more_questions_run_what_is_missing(little, monkeypatch):
+def test_a_run_that_was_killed_and_one_with_more_questions_run_what_is_missing(
+    little, monkeypatch
+):
     data, missing = questions(little), {f"q{i}" for i in range(200, 250)}
     check_rankings = runs.check_rankings
 
@@ -121,16 +137,23 @@ def test_gold_and_batches_make_no_other_run_and_all_else_does(little, monkeypatc
     data, every = questions(little, 3), {"q0", "q1", "q2"}
     assert asked(Counted(little), data) == every
     regraded = tuple(replace(question, gold={"p2": 1}) for question in data.questions)
-    assert asked(Counted(little), replace(data, questions=regraded), batch_size=1) == set()
+    assert (
+        asked(Counted(little), replace(data, questions=regraded), batch_size=1) == set()
+    )
     other = tuple(replace(question, text="Another?") for question in data.questions)
     source = KnowledgeGraph.build(Extraction(), little.corpus)
-    graph = KnowledgeBase.build(little.corpus, source, embedder=little.embedder, store=little.store)
+    graph = KnowledgeBase.build(
+        little.corpus, source, embedder=little.embedder, store=little.store
+    )
     changed = (
         (Counted(little, 2.0), data, 5),
         (Counted(little), data, 6),
         (Counted(graph), data, 5),
     )
-    for system, on, k in (*changed, (Counted(little), replace(data, questions=other), 5)):
+    for system, on, k in (
+        *changed,
+        (Counted(little), replace(data, questions=other), 5),
+    ):
         assert asked(system, on, k) == every
     assert asked(Counted(little), data, fresh=True) == every
     monkeypatch.setattr(runs, "code_version", lambda: "another")
@@ -138,7 +161,9 @@ def test_gold_and_batches_make_no_other_run_and_all_else_does(little, monkeypatc
 
 
 def test_what_has_no_store_or_no_content_is_run_each_time_and_says_why(little, fixed):
-    assert "no knowledge base" in run(fixed(q0="p0"), questions(little, 1), 5).not_cached
+    assert (
+        "no knowledge base" in run(fixed(q0="p0"), questions(little, 1), 5).not_cached
+    )
     with pytest.raises(NoKeyError):
         identity(number for number in range(3))
 
@@ -147,11 +172,14 @@ def test_candidates_corpus_and_shuffled_mentions_make_runs_of_their_own(little, 
     data, every = questions(little, 3), {"q0", "q1", "q2"}
     assert asked(Counted(little), data) == every
     some = tuple(
-        replace(question, candidates=tuple(little.corpus.ids[:8])) for question in data.questions
+        replace(question, candidates=tuple(little.corpus.ids[:8]))
+        for question in data.questions
     )
     assert asked(Counted(little), data, 9) == every
     CALLS.clear()  # a global that the system names, and so part of its key
-    with pytest.raises(ValueError, match="p8"):  # asked anew, and it knows no candidates
+    with pytest.raises(
+        ValueError, match="p8"
+    ):  # asked anew, and it knows no candidates
         run(Counted(little), replace(data, questions=some, setting="distractor"), 9)
     shuffled = replace(little, mention_table=little.mentions, _memory={})
     assert asked(Counted(shuffled), data) == every
@@ -167,7 +195,11 @@ def test_another_version_of_a_library_makes_another_run(library, little, monkeyp
     distribution = metadata.distribution
 
     def changed(name):
-        return SimpleNamespace(version="another") if name == library else distribution(name)
+        return (
+            SimpleNamespace(version="another")
+            if name == library
+            else distribution(name)
+        )
 
     run(BM25(little), data, 5)
     store_version = importlib.import_module("kg2rag.compute.store").version
@@ -181,7 +213,9 @@ def test_another_version_of_a_library_makes_another_run(library, little, monkeyp
 
 def test_encoders_that_differ_in_their_prompts_alone_have_runs_of_their_own(little):
     def over(prompt: str) -> KnowledgeBase:
-        return replace(little, embedder=SentenceEncoder(query_prompt=prompt), _memory={})
+        return replace(
+            little, embedder=SentenceEncoder(query_prompt=prompt), _memory={}
+        )
 
     assert repr(over("query: ").embedder) == repr(over("find: ").embedder)
     assert identity(Dense(over("query: "))) != identity(Dense(over("find: ")))
@@ -190,7 +224,9 @@ def test_encoders_that_differ_in_their_prompts_alone_have_runs_of_their_own(litt
 def test_every_system_of_the_catalogue_has_an_identity_of_its_kind(kb):
     from kg2rag.retrievers import systems
 
-    identities = {json.dumps(identity(systems.build(name, kb))) for name in systems.names()}
+    identities = {
+        json.dumps(identity(systems.build(name, kb))) for name in systems.names()
+    }
     assert len(identities) == len(systems.names())
 
 
@@ -199,7 +235,10 @@ def test_nothing_but_questions_is_encoded_while_the_clock_runs(kb_of):
     # batches.
     pages = [(f"Title {i}", f"Title {i} and Title {i + 1} are here.") for i in range(9)]
     kb = kb_of(
-        *pages, facts=tuple(Triple(f"Title {i}", "is", f"Title {i + 1}", f"p{i}") for i in range(8))
+        *pages,
+        facts=tuple(
+            Triple(f"Title {i}", "is", f"Title {i + 1}", f"p{i}") for i in range(8)
+        ),
     )
 
     @dataclass(frozen=True)
@@ -234,7 +273,10 @@ def test_an_encoder_with_other_pooling_makes_another_run(little, tmp_path):
         )
 
     runs = [run(Dense(over()), data, 5) for _ in range(2)]
-    assert [(of_system.n_stored, of_system.not_cached) for of_system in runs] == [(0, ""), (3, "")]
+    assert [(of_system.n_stored, of_system.not_cached) for of_system in runs] == [
+        (0, ""),
+        (3, ""),
+    ]
     assert run(BM25(over()), data, 5).n_stored == 0
     (pooling,) = model.glob("*Pooling/config.json")
     assert '"mean"' in pooling.read_text()

@@ -53,7 +53,10 @@ def test_scores_that_are_multiples_of_nothing_are_resampled_to_about_the_same():
     assert p_values(a, seed=1) != p_values(a, seed=2)
     # reciprocal ranks are multiples of 1/2520: no seed matters
     ranks = rng.integers(1, 11, (2, 300))
-    assert len({float(p_values(1 / ranks[0] - 1 / ranks[1], seed)) for seed in range(3)}) == 1
+    assert (
+        len({float(p_values(1 / ranks[0] - 1 / ranks[1], seed)) for seed in range(3)})
+        == 1
+    )
     far = rng.normal(3, 1, 60)
     assert 0 < p_values(far) < 1e-4  # never 0: the observed swap counts
 
@@ -68,9 +71,13 @@ def test_wrong_arguments_are_refused(wrong):
 
 def test_holm_wins_ties_and_losses_by_hand():
     # Sorted .01 .02 .03 .04 times 4, 3, 2, 1 = .04 .06 .06 .04, then never falling.
-    assert holm([0.04, 0.01, 0.03, 0.02]).tolist() == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert holm([0.04, 0.01, 0.03, 0.02]).tolist() == pytest.approx(
+        [0.06, 0.04, 0.06, 0.06]
+    )
     assert holm([]).tolist() == []
-    assert win_tie_loss(np.array([[1], [-0.2], [0], [0.1 + 0.2 - 0.3]])).tolist() == [[1, 2, 1]]
+    assert win_tie_loss(np.array([[1], [-0.2], [0], [0.1 + 0.2 - 0.3]])).tolist() == [
+        [1, 2, 1]
+    ]
 
 
 def test_students_sleep_data_and_the_films_of_lakens():
@@ -78,7 +85,9 @@ def test_students_sleep_data_and_the_films_of_lakens():
     drug_1 = np.array([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0])
     drug_2 = np.array([1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4])
     # Lakens (2013), Table 1: ten ratings of two films, t(9) = 4.74, Cohen's d_z = 1.50.
-    films = np.array([9, 7, 8, 9, 8, 9, 9, 10, 9, 9]) - np.array([9, 6, 7, 8, 7, 9, 8, 8, 8, 7])
+    films = np.array([9, 7, 8, 9, 8, 9, 9, 10, 9, 9]) - np.array(
+        [9, 6, 7, 8, 7, 9, 8, 8, 8, 7]
+    )
     p, effect = t_test(np.stack([drug_1 - drug_2, films], axis=1))
     assert p[0] == pytest.approx(0.002833, abs=5e-7)
     assert effect.tolist() == pytest.approx([-4.0621 / np.sqrt(10), 1.5], abs=1e-4)
@@ -98,7 +107,9 @@ def seen(sizes: np.ndarray, difference: float, runs: int = 400) -> float:
 @pytest.mark.parametrize("differing", [0.1, 0.4])
 def test_a_detectable_difference_of_recalls_is_found_four_times_in_five(differing):
     rng = np.random.default_rng(6)
-    sizes = rng.choice([0, 0.5, 1], p=[1 - differing, 0.8 * differing, 0.2 * differing], size=150)
+    sizes = rng.choice(
+        [0, 0.5, 1], p=[1 - differing, 0.8 * differing, 0.2 * differing], size=150
+    )
     (least,) = detectable_difference(sizes[:, None])
     # whole questions are won, so that power jumps; simulations here and there err by .02 each
     assert 0.74 < seen(sizes, least) < 0.9
@@ -127,7 +138,13 @@ def draws(n: int, **means: float) -> dict[str, np.ndarray]:
 def test_a_pair_by_hand():
     # Differences 1, 2, 3: mean 2, sd 1, t = 2 / (1 / sqrt 3), and 2 of 8 sign patterns reach 6.
     row = pair_table({"a": np.array([1.0, 2, 3]), "b": np.zeros(3)}).iloc[0]
-    assert row[["a", "b", "difference", "p", "p_holm"]].tolist() == ["a", "b", 2, 1 / 4, 1 / 4]
+    assert row[["a", "b", "difference", "p", "p_holm"]].tolist() == [
+        "a",
+        "b",
+        2,
+        1 / 4,
+        1 / 4,
+    ]
     assert row[["wins", "ties", "losses"]].tolist() == [3, 0, 0]
     assert row["p_t"] == pytest.approx(0.0742, abs=1e-4)  # t(2) = 3.464
     one = pair_table({"a": np.array([1.0]), "b": np.array([0.0])}).iloc[0]
@@ -138,7 +155,11 @@ def test_a_pair_by_hand():
 
 def test_corrections_run_over_all_pairs():
     table = pair_table(draws(30, w=0, x=0.3, y=0.6, z=1.2))
-    assert [*zip(table["a"], table["b"], strict=True)][:3] == [("w", "x"), ("w", "y"), ("w", "z")]
+    assert [*zip(table["a"], table["b"], strict=True)][:3] == [
+        ("w", "x"),
+        ("w", "y"),
+        ("w", "z"),
+    ]
     for p in ("p", "p_t"):
         assert table[f"{p}_holm"].tolist() == holm(table[p].to_numpy()).tolist()
 
@@ -172,7 +193,9 @@ def families(seed: int, means: tuple[float, ...] = (0, 0, 0, 0), n: int = 24):
     """Tables of systems that are equally good but for `means`; recalls of 0, 1/2 and 1, correlated by question."""
     rng = np.random.default_rng(seed)
     for _ in range(FAMILIES):
-        level = rng.normal(size=(n, 1)) + rng.normal(size=(n, len(means))) + np.array(means)
+        level = (
+            rng.normal(size=(n, 1)) + rng.normal(size=(n, len(means))) + np.array(means)
+        )
         recall = np.digitize(level, [-0.7, 0.7]) / 2
         yield {f"s{i}": recall[:, i] for i in range(len(means))}
 
@@ -181,7 +204,9 @@ def test_where_all_systems_are_equal_corrected_tests_reject_at_most_5_per_cent_o
     monkeypatch,
 ):
     # which is not read here
-    monkeypatch.setattr(significance, "detectable_difference", lambda table, *_: table[0])
+    monkeypatch.setattr(
+        significance, "detectable_difference", lambda table, *_: table[0]
+    )
     tables = [pair_table(one) for one in families(1)]
     rejected = {
         p: sum(bool((one[p] < 0.05).any()) for one in tables)
@@ -197,4 +222,6 @@ def test_a_winner_is_called_in_error_in_at_most_5_per_cent_of_families_and_a_cle
     means,
 ):
     assert sum(best(one)[1] < 0.05 for one in families(3, means)) <= MOST
-    assert sum(best(one)[1] < 0.05 for one in families(4, (2.5, 0, 0, 0))) > 0.8 * FAMILIES
+    assert (
+        sum(best(one)[1] < 0.05 for one in families(4, (2.5, 0, 0, 0))) > 0.8 * FAMILIES
+    )

@@ -16,13 +16,18 @@ BEFORE = 'LIMIT = 5\n"""Hits."""\n\n\ndef first(hits):\n    """The first."""\n  
 @pytest.mark.parametrize(
     ("after", "is_other"),
     [
-        ("LIMIT = 5\ndef first(hits):\n    # another comment\n    return hits[:LIMIT]\n", False),
+        (
+            "LIMIT = 5\ndef first(hits):\n    # another comment\n    return hits[:LIMIT]\n",
+            False,
+        ),
         (BEFORE.replace("The first", "The best"), False),
         (BEFORE.replace("5", "6"), True),
         (BEFORE.replace("[:LIMIT]", "[LIMIT:]"), True),
     ],
 )
-def test_words_about_code_make_no_other_code(after: str, is_other: bool, tmp_path: Path) -> None:
+def test_words_about_code_make_no_other_code(
+    after: str, is_other: bool, tmp_path: Path
+) -> None:
     before, other = tmp_path / "before.py", tmp_path / "after.py"
     before.write_text(BEFORE)
     other.write_text(after)
@@ -42,7 +47,7 @@ def test_systems_whose_code_is_another_than_recorded_are_outdated() -> None:
     assert system_code({"class": "elsewhere.Mine"}) == ""
     parameters = {"bm25": BM25, "chains": CHAINS}
     assert outdated_systems({"parameters": parameters, "code": now}) == []
-    assert outdated_systems({"parameters": parameters, "code": {**now, "chains": "of then"}}) == [
-        "chains"
-    ]
+    assert outdated_systems(
+        {"parameters": parameters, "code": {**now, "chains": "of then"}}
+    ) == ["chains"]
     assert outdated_systems({"parameters": parameters}) == ["bm25", "chains"]

@@ -14,7 +14,11 @@ from scipy.stats import ttest_1samp
 
 import kg2rag
 from kg2rag.evaluation.result import Comparison
-from kg2rag.evaluation.statistics import interval_of_difference, p_values, questions_needed
+from kg2rag.evaluation.statistics import (
+    interval_of_difference,
+    p_values,
+    questions_needed,
+)
 from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
 N = 200
@@ -30,8 +34,13 @@ class Sometimes(kg2rag.Retriever):
 
     def retrieve_batch(self, queries: Any, k: int) -> list[Ranking]:
         found = np.random.default_rng(self.seed).random(N) < self.share
-        ids, notes = [f"p{i}" for i in range(N + 1)], kg2rag.types.Notes("1", self.source)
-        rows = [at if found[at] else N for at in (int(query.id[1:]) for query in queries)]
+        ids, notes = (
+            [f"p{i}" for i in range(N + 1)],
+            kg2rag.types.Notes("1", self.source),
+        )
+        rows = [
+            at if found[at] else N for at in (int(query.id[1:]) for query in queries)
+        ]
         return [
             Ranking.from_scores(
                 query.id, np.array([row]), np.ones(1), ids, stages=("one",), notes=notes
@@ -44,7 +53,9 @@ def compared(n: int = N, **systems: Any) -> Comparison:
     corpus = Corpus.from_passages(
         [Passage(f"p{i}", "", f"text {i}", f"d{i}", 0) for i in range(N + 1)]
     )
-    questions = tuple(Question(f"q{i}", f"{i}?", {f"p{i}": 1}, type="ab"[i % 2]) for i in range(n))
+    questions = tuple(
+        Question(f"q{i}", f"{i}?", {f"p{i}": 1}, type="ab"[i % 2]) for i in range(n)
+    )
     options: dict[str, Any] = {"metrics": ["recall@5"], "k": 5}
     return kg2rag.compare(systems, QADataset("drawn", corpus, questions), **options)
 
@@ -61,7 +72,12 @@ TEXT, WORSE = Sometimes(0.5, 1), Sometimes(0.3, 2)
         (0.5, 1, N, "no"),  # ties alone, and enough of them
         (0.5, 1, 10, "inconclusive"),  # ten ties say nothing
         (0.5, 1, 70, "inconclusive"),
-        (0.5, 1, 72, "no"),  # .95^72 < .025: they rule out that one question in twenty gains
+        (
+            0.5,
+            1,
+            72,
+            "no",
+        ),  # .95^72 < .025: they rule out that one question in twenty gains
     ],
 )
 def test_the_best_graph_system_is_judged_against_the_best_plain_one(
@@ -71,7 +87,10 @@ def test_the_best_graph_system_is_judged_against_the_best_plain_one(
     worse = {"worse": WORSE} if n == N else {}
     result = compared(n, **worse, text=TEXT, graph=Sometimes(share, seed, "graph"))
     found = result.verdict()
-    assert (found.answer, found.take) == (answer, "graph" if answer == "yes" else "text")
+    assert (found.answer, found.take) == (
+        answer,
+        "graph" if answer == "yes" else "text",
+    )
     means = result.to_frame()["recall@5"]
     assert found.plain == means.drop("graph").idxmax()
     assert found.gain == pytest.approx(means["graph"] - means[found.plain])
@@ -85,7 +104,9 @@ def test_the_best_graph_system_is_judged_against_the_best_plain_one(
 def test_questions_that_all_agree_are_enough_where_an_honest_interval_leaves_out_0(
     n: int, answer: str
 ) -> None:
-    found = compared(n, text=Sometimes(0.0, 1), graph=Sometimes(1.0, 1, "graph")).verdict()
+    found = compared(
+        n, text=Sometimes(0.0, 1), graph=Sometimes(1.0, 1, "graph")
+    ).verdict()
     unseen = 1 - 0.025 ** (1 / n)  # of all questions, which may all have lost
     assert (found.gain, found.high, found.answer) == (1.0, 1.0, answer)
     assert found.low == pytest.approx(1 - 2 * unseen, abs=1e-4)
@@ -142,7 +163,11 @@ def test_without_two_sides_there_is_no_verdict_and_the_page_has_none() -> None:
 def test_where_a_shuffled_graph_gains_as_much_it_is_not_the_graph() -> None:
     shuffled = [Sometimes(0.9, seed, "graph") for seed in (11, 12, 13)]
     result = compared(
-        **{"text": TEXT, "walk.g": Sometimes(0.9, 3, "graph"), "walk.g-shuffled": shuffled}
+        **{
+            "text": TEXT,
+            "walk.g": Sometimes(0.9, 3, "graph"),
+            "walk.g-shuffled": shuffled,
+        }
     )
     found = result.verdict(min_gain=0.1)
     assert (found.graph, found.p < 0.05, bool(found.placebo)) == ("walk.g", True, True)
@@ -160,7 +185,9 @@ def test_choosing_among_graph_systems_that_gain_nothing_finds_a_gain_in_at_most_
     yes = 0
     for seed in range(7, 147, 7):
         graphs = {f"g{i}": Sometimes(0.5, seed + i, "graph") for i in range(1, 5)}
-        yes += compared(60, text=Sometimes(0.5, seed), **graphs).verdict().answer == "yes"
+        yes += (
+            compared(60, text=Sometimes(0.5, seed), **graphs).verdict().answer == "yes"
+        )
     assert yes <= 3  # of 20 at .05 more are found once in sixty times
 
 
@@ -187,7 +214,9 @@ def test_the_number_of_questions_by_hand() -> None:
     assert questions_needed([0.0] * 10, 0.05) == (73, 73)
 
 
-def test_of_fewer_than_ten_questions_the_spread_says_nothing_about_how_many_are_needed() -> None:
+def test_of_fewer_than_ten_questions_the_spread_says_nothing_about_how_many_are_needed() -> (
+    None
+):
     assert questions_needed(np.arange(9.0), 0.5) is None
     found = compared(9, text=TEXT, graph=Sometimes(0.6, 5, "graph")).verdict()
     assert (found.answer, found.more) == ("inconclusive", None)
@@ -217,7 +246,8 @@ def test_on_musique_yes_over_a_shuffled_graph_no_and_on_ten_questions_inconclusi
     few = replace(data, questions=data.questions[:10])
     runs = ((walks, data), (shuffled, data), (walks, few))
     found, no, open_ = (
-        kg2rag.compare({**plain, **systems}, on, **asked).verdict() for systems, on in runs
+        kg2rag.compare({**plain, **systems}, on, **asked).verdict()
+        for systems, on in runs
     )
     assert (found.word, found.take) == ("yes", "mention_chains")
     assert found.reach["gold"] > 2 * found.reach["passages"]

@@ -24,7 +24,9 @@ def sets() -> fit.Sets:
 
 
 def written(sets: fit.Sets) -> str:
-    return fit.coefficients_file(sets, {"a", "b"}, {"a": load("bundled")}, SentenceEncoder())
+    return fit.coefficients_file(
+        sets, {"a", "b"}, {"a": load("bundled")}, SentenceEncoder()
+    )
 
 
 def test_the_file_says_what_it_was_fitted_on_and_the_system_reads_it(
@@ -39,7 +41,9 @@ def test_the_file_says_what_it_was_fitted_on_and_the_system_reads_it(
     own = systems.build("mention_chains", kb, coefficients=str(tmp_path / "own.toml"))
     question = [Query("q", kb.corpus[0].text)]
     default = systems.build("mention_chains", kb).retrieve_batch(question, 10)[0]
-    assert own.retrieve_batch(question, 10)[0].scores.tolist() != default.scores.tolist()
+    assert (
+        own.retrieve_batch(question, 10)[0].scores.tolist() != default.scores.tolist()
+    )
 
 
 def test_the_same_questions_give_the_same_bytes(sets: fit.Sets) -> None:
@@ -71,7 +75,9 @@ def test_a_mixture_learns_which_expert_is_right_by_the_gate() -> None:
     )
 
 
-def test_every_alternative_orders_every_question_of_the_set_left_out(sets: fit.Sets) -> None:
+def test_every_alternative_orders_every_question_of_the_set_left_out(
+    sets: fit.Sets,
+) -> None:
     found = alternatives.scored(sets, {"a", "b"})
     assert set(found["set"]) == set("abc")
     assert found.groupby("system").size().nunique() == 1

@@ -70,7 +70,11 @@ def test_a_sound_file_is_read_with_one_run_that_is_judged_and_others_beside_it(
             "tolerance = 3.4",
             r"ours\[0\]\.tolerance.*: Extra inputs are not permitted",
         ),
-        ('sample = "subset"', "comparable = false", "note must say what forbids a verdict"),
+        (
+            'sample = "subset"',
+            "comparable = false",
+            "note must say what forbids a verdict",
+        ),
         (
             'sample = "subset"',
             "",
@@ -100,7 +104,11 @@ def test_a_sound_file_is_read_with_one_run_that_is_judged_and_others_beside_it(
         ),
         ("[sets.a]", "[sets.a", r"paper\.toml"),
         ("primary = true", "primary = false", "'BM25' on 'a' has 0 primary"),
-        (LAST, f"{LAST}{SECOND}primary = true\n{LAST}", r"'BM25' on 'a' has 2 .*bm25, another"),
+        (
+            LAST,
+            f"{LAST}{SECOND}primary = true\n{LAST}",
+            r"'BM25' on 'a' has 2 .*bm25, another",
+        ),
         (
             LAST,
             f'{LAST}\n[[published]]\nsystem = "BM25"\nvalues.a = {{ mrr = 1 }}\n',
@@ -108,7 +116,9 @@ def test_a_sound_file_is_read_with_one_run_that_is_judged_and_others_beside_it(
         ),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path: Path, before: str, after: str, message: str) -> None:
+def test_what_is_wrong_is_named(
+    tmp_path: Path, before: str, after: str, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         read(tmp_path, SOUND.replace(before, after))
 
@@ -120,26 +130,39 @@ def test_a_run_of_released_code_needs_no_sample(tmp_path: Path) -> None:
     assert read(tmp_path, text).against == "released"
 
 
-def test_a_verdict_goes_to_the_row_of_the_same_system_alone_as_the_catalogue_has_it() -> None:
+def test_a_verdict_goes_to_the_row_of_the_same_system_alone_as_the_catalogue_has_it() -> (
+    None
+):
     """By recall only, systems of different kinds lie within a point of each other."""
     ledgers = project()
     assert len(ledgers) >= 6
-    assert [ledger.name for ledger in ledgers if ledger.against == "released"] == ["released"]
+    assert [ledger.name for ledger in ledgers if ledger.against == "released"] == [
+        "released"
+    ]
     published = [ledger for ledger in ledgers if ledger.against == "published"]
     runs = [
-        (row.system, ours) for ledger in published for row in ledger.published for ours in row.ours
+        (row.system, ours)
+        for ledger in published
+        for row in ledger.published
+        for ours in row.ours
     ]
-    judged = [(system, ours) for system, ours in runs if ours.primary and ours.comparable]
+    judged = [
+        (system, ours) for system, ours in runs if ours.primary and ours.comparable
+    ]
     assert {(system, ours.system) for system, ours in judged} == {("BM25", "bm25")}
     primary = [
-        (ours.parameters, ours.titles) for system, ours in runs if system == "BM25" and ours.primary
+        (ours.parameters, ours.titles)
+        for system, ours in runs
+        if system == "BM25" and ours.primary
     ]
     assert primary == [({}, True)] * 6  # 3 sets, 2 papers
 
 
 @pytest.mark.realdata
 def test_every_published_number_stands_in_a_ledger(shared_data: Path) -> None:
-    published = tomllib.loads((shared_data.parent / "reference" / "published.toml").read_text())
+    published = tomllib.loads(
+        (shared_data.parent / "reference" / "published.toml").read_text()
+    )
     for name, source in published["source"].items():
         ledger = Ledger.read(LEDGERS / f"{name}.toml")
         ours = {row.system: row for row in ledger.published}

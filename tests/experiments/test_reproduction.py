@@ -133,7 +133,11 @@ def test_only_primary_runs_that_are_comparable_are_judged_and_what_is_blank_says
         "needs the folder missing",
         "needs a crystal ball; and faith",
     ]
-    assert list(result.needs()["needs"]) == ["a reader", "the folder missing", "a crystal ball"]
+    assert list(result.needs()["needs"]) == [
+        "a reader",
+        "the folder missing",
+        "a crystal ball",
+    ]
     assert "| a crystal ball | 1 | paper |" in result.to_markdown()
 
 
@@ -143,7 +147,9 @@ def test_a_row_is_remade_by_its_command(
     only = result.frame["command"].iloc[0].split('"')[1]
     again = reproduce([ledger], tmp_path, only=only, progress=False).frame
     assert list(again["ours"].dropna()) == list(result.frame["ours"][:4])
-    with pytest.raises(ValueError, match=r"'nothing such'.*paper/BM25, paper/Dense, paper/Oracle"):
+    with pytest.raises(
+        ValueError, match=r"'nothing such'.*paper/BM25, paper/Dense, paper/Oracle"
+    ):
         reproduce([ledger], tmp_path, only="nothing such", progress=False)
 
 
@@ -173,21 +179,33 @@ def test_released_code_is_judged_in_other_words_and_counted_apart(
     assert "## Our runs of released code (same 1, differs 1)" in text
 
 
-def test_released_code_is_compared_on_the_same_questions(ledger: Ledger, tmp_path: Path) -> None:
+def test_released_code_is_compared_on_the_same_questions(
+    ledger: Ledger, tmp_path: Path
+) -> None:
     with pytest.raises(ValueError, match=r"program: 'dense' .* 7\."):
-        reproduce([released(tmp_path, 7, '"recall@5" = 60, hits = 10')], tmp_path, progress=False)
+        reproduce(
+            [released(tmp_path, 7, '"recall@5" = 60, hits = 10')],
+            tmp_path,
+            progress=False,
+        )
 
 
 def test_the_gains_are_those_of_the_primary_runs(result: Reproduction) -> None:
     [row] = result.gains().to_dict("records")
-    dense, bm25 = result.frame.query("primary and metric == 'recall@5' and ours.notna()")["ours"]
+    dense, bm25 = result.frame.query(
+        "primary and metric == 'recall@5' and ours.notna()"
+    )["ours"]
     assert (row["system"], row["their gain"], row["our gain"]) == (
         "BM25",
         -10,
         pytest.approx(bm25 - dense),
     )
-    comparable = Reproduction(result.frame.replace({"verdict": {"not comparable": "off"}}))
-    assert comparable.gains()["effect ratio"].tolist() == [pytest.approx((bm25 - dense) / -10)]
+    comparable = Reproduction(
+        result.frame.replace({"verdict": {"not comparable": "off"}})
+    )
+    assert comparable.gains()["effect ratio"].tolist() == [
+        pytest.approx((bm25 - dense) / -10)
+    ]
 
 
 def test_a_ratio_of_runs_that_are_not_comparable_is_a_dash_with_the_reason(
@@ -197,7 +215,9 @@ def test_a_ratio_of_runs_that_are_not_comparable_is_a_dash_with_the_reason(
     assert pd.isna(row["effect ratio"])
     assert "another corpus" in row["why"]
     assert "| – |  | BM25 is not comparable: another corpus |" in result.to_markdown()
-    baseline = Reproduction(result.frame.assign(verdict="not comparable", why="300 questions"))
+    baseline = Reproduction(
+        result.frame.assign(verdict="not comparable", why="300 questions")
+    )
     assert "300 questions" in baseline.gains()["why"].item()
 
 
@@ -216,7 +236,10 @@ def test_the_order_of_systems_is_compared_over_comparable_runs_only() -> None:
         ("c", 3, 30, "off"),
         ("d", 9, 0, "not comparable"),
     ]
-    rows = [dict(zip(("published", "theirs", "ours", "verdict"), run, strict=True)) for run in runs]
+    rows = [
+        dict(zip(("published", "theirs", "ours", "verdict"), run, strict=True))
+        for run in runs
+    ]
     gains = Reproduction(pd.DataFrame(rows).assign(**about)).gains().set_index("system")
     assert gains["tau"].tolist() == [1.0, 1.0, 1.0]  # with d it would be 0
     assert gains["effect ratio"].isna().tolist() == [False, False, True]
@@ -235,10 +258,15 @@ def test_the_command_line_prints_the_tables_and_writes_every_row(
     assert "released: 0 same, 0 differs" in done.output
     loaded = Reproduction.load(tmp_path / "out.csv")
     assert "Oracle" in set(loaded.frame["published"])
-    assert loaded.to_markdown() == reproduce([ledger], tmp_path, progress=False).to_markdown()
+    assert (
+        loaded.to_markdown()
+        == reproduce([ledger], tmp_path, progress=False).to_markdown()
+    )
 
 
-def test_a_ledger_that_is_not_there_is_named_with_where_they_are(tmp_path: Path) -> None:
+def test_a_ledger_that_is_not_there_is_named_with_where_they_are(
+    tmp_path: Path,
+) -> None:
     for place in (tmp_path, tmp_path / "hippo2"):
         with pytest.raises(FileNotFoundError, match="eval/ledger"):
             CliRunner().invoke(
@@ -248,12 +276,14 @@ def test_a_ledger_that_is_not_there_is_named_with_where_they_are(tmp_path: Path)
 
 @pytest.mark.realdata
 @pytest.mark.full
-def test_bm25_on_2wiki_is_within_the_tolerance_of_no_other_system(shared_data: Path) -> None:
+def test_bm25_on_2wiki_is_within_the_tolerance_of_no_other_system(
+    shared_data: Path,
+) -> None:
     """By the old tolerance of 3.4 points it would have been GTR, ColBERTv2 and RAPTOR, too."""
     ledger = Ledger.read(LEDGERS / "hipporag2.toml")
-    found = reproduce([ledger], shared_data, only="/BM25/2wiki", progress=False).frame.query(
-        "primary"
-    )
+    found = reproduce(
+        [ledger], shared_data, only="/BM25/2wiki", progress=False
+    ).frame.query("primary")
     ours, allowed = found["ours"].iloc[0], found["tolerance"].iloc[0]
     others = {"GTR": 67.9, "ColBERTv2": 68.2, "RAPTOR": 66.2}
     assert all(abs(ours - theirs) < 3.4 for theirs in others.values())
@@ -267,7 +297,9 @@ def test_standard_errors_and_tolerances_by_hand() -> None:
     # 300.
     assert tolerance(30.0, 100, 100, "subset", 0) == 0
     assert tolerance(30.0, 100, 300, "other", 0) == pytest.approx(1.96 * 6 / 3**0.5)
-    assert tolerance(30.0, 75, 100, "subset", 0.05) == pytest.approx(1.96 * 3**0.5 + 0.05)
+    assert tolerance(30.0, 75, 100, "subset", 0.05) == pytest.approx(
+        1.96 * 3**0.5 + 0.05
+    )
     with pytest.raises(ValueError, match=r"101 .* 100"):
         tolerance(1.0, 101, 100, "subset", 0)
     with pytest.raises(ValueError, match="1 questions"):
@@ -290,15 +322,34 @@ def test_nineteen_of_twenty_differences_by_chance_are_within_the_tolerance(
 
 @pytest.mark.parametrize(
     ("value", "decimals", "half"),
-    [(61.9, 1, 0.05), (62.0, 1, 0.05), (8.11, 1, 0.005), (54.5, 2, 0.005), (90.0, 0, 0.5)],
+    [
+        (61.9, 1, 0.05),
+        (62.0, 1, 0.05),
+        (8.11, 1, 0.005),
+        (54.5, 2, 0.005),
+        (90.0, 0, 0.5),
+    ],
 )
-def test_half_a_unit_of_the_last_digit_printed(value: float, decimals: int, half: float) -> None:
+def test_half_a_unit_of_the_last_digit_printed(
+    value: float, decimals: int, half: float
+) -> None:
     assert half_unit(value, decimals) == pytest.approx(half)
 
 
 def test_verdicts_by_hand() -> None:
-    differences = {0.4: "ok", -0.4: "ok", 0.41: "close", -0.8: "close", 0.81: "off", 0.0: "ok"}
-    assert {difference: verdict(difference, 0.4) for difference in differences} == differences
+    differences = {
+        0.4: "ok",
+        -0.4: "ok",
+        0.41: "close",
+        -0.8: "close",
+        0.81: "off",
+        0.0: "ok",
+    }
+    assert {
+        difference: verdict(difference, 0.4) for difference in differences
+    } == differences
     assert verdict(65.3 - 61.9, 3.4) == "ok"  # whatever binary fractions make of it
     digits = {47.1666: "same", 47.175: "same", 47.18: "differs", 47.16: "differs"}
-    assert {ours: verdict(ours - 47.17, half_unit(47.17, 2), RELEASED) for ours in digits} == digits
+    assert {
+        ours: verdict(ours - 47.17, half_unit(47.17, 2), RELEASED) for ours in digits
+    } == digits

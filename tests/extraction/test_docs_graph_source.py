@@ -21,7 +21,10 @@ from kg2rag.types import Corpus, Passage, Triple
 MODULE, LINE = blocks("A graph source")
 [ENTRY_POINT] = blocks("A graph source", "toml")
 CORPUS = Corpus.from_passages(
-    [Passage("p0", "Ed Wood", "A film.", "d0", 0), Passage("p1", "Burbank", "A city.", "d1", 0)]
+    [
+        Passage("p0", "Ed Wood", "A film.", "d0", 0),
+        Passage("p1", "Burbank", "A city.", "d1", 0),
+    ]
 )
 LINKS = "Ed Wood\tTim Burton\nEd Wood\tEd Wood\nRebecca\tAlfred Hitchcock\nEd Wood\tTim Burton\n"
 LINK = Triple("Ed Wood", "links to", "Tim Burton", "p0")
@@ -53,17 +56,24 @@ def registered(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(name)
 
 
-def test_the_example_reads_the_links_of_the_corpus(module: ModuleType, links: Path) -> None:
+def test_the_example_reads_the_links_of_the_corpus(
+    module: ModuleType, links: Path
+) -> None:
     found = module.PageLinks(links).extract(CORPUS)
     assert found.triples == (LINK,)
-    assert found.notes == {"links of a page to itself": 1, "links of pages outside the corpus": 1}
+    assert found.notes == {
+        "links of a page to itself": 1,
+        "links of pages outside the corpus": 1,
+    }
     with_loops = module.PageLinks(links, loops=True)
     assert len(with_loops.extract(CORPUS).triples) == 2
     assert isinstance(with_loops, Extractor)
     assert module.PageLinks(links).fingerprint != with_loops.fingerprint
 
 
-def test_the_example_says_what_is_wrong_with_a_line(module: ModuleType, links: Path) -> None:
+def test_the_example_says_what_is_wrong_with_a_line(
+    module: ModuleType, links: Path
+) -> None:
     links.write_text("Ed Wood\tTim Burton\nEd Wood\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"links\.tsv, record 2: .*'Ed Wood'"):
         module.PageLinks(links).extract(CORPUS)
@@ -75,22 +85,31 @@ def test_the_example_is_a_graph_source_after_its_line(
     registered: str, links: Path, tmp_path: Path
 ) -> None:
     kb = KnowledgeBase.build(
-        CORPUS, f"{registered}({links})", embedder=WordEmbedder(), store=Store(tmp_path / "kb")
+        CORPUS,
+        f"{registered}({links})",
+        embedder=WordEmbedder(),
+        store=Store(tmp_path / "kb"),
     )
     assert [kb.graph.triple(at) for at in range(kb.graph.n_triples)] == [LINK]
-    assert isinstance(sources.SOURCES.build(f"mentions+{registered}({links})"), CombinedExtractor)
+    assert isinstance(
+        sources.SOURCES.build(f"mentions+{registered}({links})"), CombinedExtractor
+    )
     with pytest.raises(ValueError, match="pagelinks"):
         sources.SOURCES.build(registered)
 
 
 @pytest.fixture
-def installed(module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def installed(
+    module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """The folder of a distribution that registers the example by the page's entry point."""
     # where a reader added the page's line
     monkeypatch.delitem(sources.SOURCES.entries, "pagelinks", raising=False)
     folder = tmp_path / "wiki_graphs-1.0.dist-info"
     folder.mkdir()
-    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: wiki-graphs\nVersion: 1.0\n")
+    (folder / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: wiki-graphs\nVersion: 1.0\n"
+    )
     points = ENTRY_POINT.replace(
         '[project.entry-points."kg2rag.graphs"]', "[kg2rag.graphs]"
     ).replace('"', "")
@@ -100,13 +119,21 @@ def installed(module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     return folder
 
 
-def test_a_package_registers_a_source_by_an_entry_point(installed: Path, links: Path) -> None:
-    assert sources.SOURCES.build(f"pagelinks({links})").extract(CORPUS).triples == (LINK,)
+def test_a_package_registers_a_source_by_an_entry_point(
+    installed: Path, links: Path
+) -> None:
+    assert sources.SOURCES.build(f"pagelinks({links})").extract(CORPUS).triples == (
+        LINK,
+    )
     with pytest.raises(ValueError, match=r"pagelinks.*'pagelinks'"):
         sources.SOURCES.build("page_links(x)")
 
 
-def test_a_source_that_cannot_be_imported_names_its_package(installed: Path, links: Path) -> None:
-    (installed / "entry_points.txt").write_text("[kg2rag.graphs]\npagelinks = page_links:MISSING\n")
+def test_a_source_that_cannot_be_imported_names_its_package(
+    installed: Path, links: Path
+) -> None:
+    (installed / "entry_points.txt").write_text(
+        "[kg2rag.graphs]\npagelinks = page_links:MISSING\n"
+    )
     with pytest.raises(RuntimeError, match="'pagelinks' of wiki-graphs"):
         sources.SOURCES.build(f"pagelinks({links})")

@@ -31,7 +31,9 @@ FACTS = [
 NAMED = nx.DiGraph((head, tail, {"label": relation}) for head, relation, tail in FACTS)
 NUMBERED = nx.Graph([(0, 1), (1, 2)])
 nx.set_node_attributes(
-    NUMBERED, dict(enumerate(["Ada Lovelace", "Charles Babbage", "Joseph Clement"])), "name"
+    NUMBERED,
+    dict(enumerate(["Ada Lovelace", "Charles Babbage", "Joseph Clement"])),
+    "name",
 )
 FRAME = pd.DataFrame(FACTS, columns=["subject", "predicate", "object"])
 
@@ -52,7 +54,9 @@ SHAPES = {
     "numbered nodes": NUMBERED,
     "triples": [Triple(*fact, "") for fact in FACTS],
     "tuples": FACTS,
-    "dicts": [dict(zip(("head", "relation", "tail"), fact, strict=True)) for fact in FACTS],
+    "dicts": [
+        dict(zip(("head", "relation", "tail"), fact, strict=True)) for fact in FACTS
+    ],
     "frame": FRAME,
     "graphml": "graphml",
     "csv": "csv",
@@ -66,10 +70,15 @@ def test_a_graph_of_any_shape_is_linked_by_name(shape, tmp_path):
     given = written(tmp_path, given) if isinstance(given, str) else given
     graph = KnowledgeBase.build(CORPUS, graph=given, store=Store(tmp_path)).graph
     assert (graph.n_entities, graph.n_triples) == (3, 2)
-    rows = {name: graph.mentions.of(graph.entity(name))[0].tolist() for name in graph.names}
+    rows = {
+        name: graph.mentions.of(graph.entity(name))[0].tolist() for name in graph.names
+    }
     assert rows == {"Ada Lovelace": [0], "Charles Babbage": [1], "Joseph Clement": [1]}
     assert [graph.triple(at).passage_id for at in range(2)] == ["", "b"]
-    unnamed = {"edges without a relation, called 'related to'": 2, "entities named by name": 3}
+    unnamed = {
+        "edges without a relation, called 'related to'": 2,
+        "entities named by name": 3,
+    }
     assert graph.notes == (unnamed if shape == "numbered nodes" else {}) | {
         "entities linked by name": 3
     }
@@ -77,11 +86,19 @@ def test_a_graph_of_any_shape_is_linked_by_name(shape, tmp_path):
 
 def test_provenance_is_kept_and_other_entities_alone_are_looked_for():
     found = graph_of(
-        [Triple("Ada Lovelace", "met", "Nobody", "c"), Triple("Joseph Clement", "knew", "Zeno", "")]
+        [
+            Triple("Ada Lovelace", "met", "Nobody", "c"),
+            Triple("Joseph Clement", "knew", "Zeno", ""),
+        ]
     ).extract(CORPUS)
-    assert [(m.entity, m.passage_id) for m in found.mentions] == [("Joseph Clement", "b")]
+    assert [(m.entity, m.passage_id) for m in found.mentions] == [
+        ("Joseph Clement", "b")
+    ]
     assert found.triples[0].passage_id == "c"
-    assert found.notes == {"entities linked by name": 1, "entities that no passage names": 1}
+    assert found.notes == {
+        "entities linked by name": 1,
+        "entities that no passage names": 1,
+    }
 
 
 def test_a_triple_gets_the_first_passage_that_names_both_its_ends():
@@ -95,10 +112,13 @@ def test_a_triple_gets_the_first_passage_that_names_both_its_ends():
         Triple(letters[a].upper(), "r", letters[b], "")
         for a, b in random.integers(10, size=(80, 2)).tolist()
     ]
-    named = {one: {int(m.passage_id[1:]) for m in mentions if m.entity == one} for one in letters}
-    found = graph_of(Extraction((*triples, Triple("a", "r", "b", "p9")), tuple(mentions))).extract(
-        corpus
-    )
+    named = {
+        one: {int(m.passage_id[1:]) for m in mentions if m.entity == one}
+        for one in letters
+    }
+    found = graph_of(
+        Extraction((*triples, Triple("a", "r", "b", "p9")), tuple(mentions))
+    ).extract(corpus)
     both = [sorted(named[t.head.lower()] & named[t.tail]) for t in triples]
     assert [t.passage_id for t in found.triples] == [
         *(f"p{rows[0]}" if rows else "" for rows in both),
@@ -108,7 +128,9 @@ def test_a_triple_gets_the_first_passage_that_names_both_its_ends():
 
 
 def test_a_graph_of_which_nothing_is_named_is_refused(tmp_path):
-    kb = KnowledgeBase.build(CORPUS, graph=[("Zeno", "knew", "Plato")], store=Store(tmp_path))
+    kb = KnowledgeBase.build(
+        CORPUS, graph=[("Zeno", "knew", "Plato")], store=Store(tmp_path)
+    )
     with pytest.raises(ValueError, match=r"'Zeno'.*passage_id"):
         kb.graph  # noqa: B018
 
@@ -131,11 +153,14 @@ GRAPH_SYSTEMS = [
 
 
 @pytest.mark.parametrize(
-    "system", [*GRAPH_SYSTEMS, "mention_ppr(triple_weight=1)", "mention_chains(triple_weight=1)"]
+    "system",
+    [*GRAPH_SYSTEMS, "mention_ppr(triple_weight=1)", "mention_chains(triple_weight=1)"],
 )
 def test_every_graph_strategy_uses_a_graph_of_ones_own(system, tmp_path):
     store = Store(tmp_path)
     with_graph = KnowledgeBase.build(CORPUS, graph=NAMED, store=store)
-    hits = systems.build(system, with_graph).retrieve("Who did Ada Lovelace work with?", 3)
+    hits = systems.build(system, with_graph).retrieve(
+        "Who did Ada Lovelace work with?", 3
+    )
     assert len(hits)
     assert with_graph.counts["graph reads"] > 0

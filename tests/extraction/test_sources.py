@@ -12,12 +12,23 @@ import pytest
 from kg2rag.extraction import Entity, Extraction, Extractor, Mention
 from kg2rag.extraction.cooccurrence import Cooccurrence
 from kg2rag.extraction.importers.graph_files import GraphFile
-from kg2rag.extraction.importers.graphrag import CHUNKS, GRAPH, TABLES, LightRAG, MicrosoftGraphRAG
+from kg2rag.extraction.importers.graphrag import (
+    CHUNKS,
+    GRAPH,
+    TABLES,
+    LightRAG,
+    MicrosoftGraphRAG,
+)
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
 from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
-from kg2rag.extraction.sources import SOURCES, CombinedExtractor, GivenExtraction, takes_file
+from kg2rag.extraction.sources import (
+    SOURCES,
+    CombinedExtractor,
+    GivenExtraction,
+    takes_file,
+)
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
 
@@ -68,7 +79,9 @@ def test_a_kind_and_a_folder_make_its_importer(
         ("code(x.py)", "no parameter"),
     ],
 )
-def test_what_is_no_source_is_answered_with_what_to_write(spec: str, named: str) -> None:
+def test_what_is_no_source_is_answered_with_what_to_write(
+    spec: str, named: str
+) -> None:
     with pytest.raises(ValueError, match=named):
         SOURCES.build(spec)
 
@@ -82,7 +95,10 @@ def test_a_missing_file_says_so() -> None:
 
 
 CORPUS = Corpus.from_passages(
-    [Passage("p0", "Ed Wood", "A film.", "d", 0), Passage("p1", "Ann", "Ed Wood.", "e", 0)]
+    [
+        Passage("p0", "Ed Wood", "A film.", "d", 0),
+        Passage("p1", "Ann", "Ed Wood.", "e", 0),
+    ]
 )
 
 
@@ -99,7 +115,12 @@ class Given:
 
 FACT = Triple("Ed Wood", "is", "film", "p0")
 ONE = Given(
-    Extraction((FACT,), (Mention("Ed Wood", "p0"),), (Entity("Ed Wood", "title"),), {"dropped": 2}),
+    Extraction(
+        (FACT,),
+        (Mention("Ed Wood", "p0"),),
+        (Entity("Ed Wood", "title"),),
+        {"dropped": 2},
+    ),
     "one",
 )
 SAW, FILM = Triple("Ann", "saw", "Ed Wood", "p1"), Entity("Ed Wood", "film", "Of 1994.")
@@ -108,19 +129,27 @@ TWO = Given(Extraction((FACT, SAW), (), (FILM,), {"dropped": 3}), "two")
 
 def test_raw_triples_stand_beside_those_of_sources_that_have_no_others() -> None:
     raw = Triple("<Ann", "saw", "", "p1")
-    found = CombinedExtractor((ONE, Given(Extraction(TWO.found.triples, raw=(raw,))))).extract(
-        CORPUS
-    )
+    found = CombinedExtractor(
+        (ONE, Given(Extraction(TWO.found.triples, raw=(raw,))))
+    ).extract(CORPUS)
     assert found.triples == ONE.found.triples + TWO.found.triples
     assert found.mentions == ONE.found.mentions
     assert found.raw == (FACT, raw)
     found = CombinedExtractor((ONE, TWO)).extract(CORPUS)
-    assert (found.raw, found.entities) == (None, ONE.found.entities + TWO.found.entities)
+    assert (found.raw, found.entities) == (
+        None,
+        ONE.found.entities + TWO.found.entities,
+    )
 
 
 def test_a_given_extraction_depends_on_its_raw_triples() -> None:
     raw = [None, (), (FACT,)]
-    assert len({GivenExtraction(Extraction((FACT,), raw=each)).fingerprint for each in raw}) == 3
+    assert (
+        len(
+            {GivenExtraction(Extraction((FACT,), raw=each)).fingerprint for each in raw}
+        )
+        == 3
+    )
 
 
 def test_the_graph_merges_what_several_sources_say() -> None:

@@ -44,7 +44,14 @@ def one(name: str, number: int, folder: Path) -> Case:
     target = random.choice(format_.mutated or sorted(files))
     files[target], how = mutate(files[target], Path(target).suffix, random)
     came, why = came_of(name, signed(files) if format_.signs else files, folder)
-    return {"format": name, "number": number, "file": target, "how": how, "came": came, "why": why}
+    return {
+        "format": name,
+        "number": number,
+        "file": target,
+        "how": how,
+        "came": came,
+        "why": why,
+    }
 
 
 def came_of(name: str, files: dict[str, bytes], folder: Path) -> tuple[str, str]:
@@ -53,7 +60,9 @@ def came_of(name: str, files: dict[str, bytes], folder: Path) -> tuple[str, str]
     try:
         found = _read(name, files, folder)
     except DataError as error:
-        return (CLEAR if any(one in str(error) for one in named) else UNNAMED), str(error)[:300]
+        return (CLEAR if any(one in str(error) for one in named) else UNNAMED), str(
+            error
+        )[:300]
     except BaseException as error:  # noqa: BLE001 (what it is, is the finding)
         plain = type(error) is ValueError and any(one in str(error) for one in named)
         return (PLAIN if plain else FOREIGN), _described(error)

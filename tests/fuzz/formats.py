@@ -64,7 +64,13 @@ def _frames(folder: Path) -> object:
         try:
             return pd.DataFrame(json.loads((folder / name).read_text(encoding="utf-8")))
         # no frame: nothing of ours
-        except (ValueError, RecursionError, AttributeError, TypeError, KeyError) as error:
+        except (
+            ValueError,
+            RecursionError,
+            AttributeError,
+            TypeError,
+            KeyError,
+        ) as error:
             raise DataError("custom") from error
 
     data = from_frames(frame("corpus.json"), frame("questions.json"))
@@ -72,7 +78,9 @@ def _frames(folder: Path) -> object:
 
 
 def _source(source: str, folder: Path) -> object:
-    extractor = SOURCES.build(f"{source.partition('(')[0]}({folder / source.partition('(')[2]}")
+    extractor = SOURCES.build(
+        f"{source.partition('(')[0]}({folder / source.partition('(')[2]}"
+    )
     return KnowledgeGraph.build(
         extractor.extract(CORPUS), CORPUS
     ).fingerprint, extractor.fingerprint
@@ -80,7 +88,9 @@ def _source(source: str, folder: Path) -> object:
 
 def _parquet_graph(folder: Path) -> object:
     graph = KnowledgeGraph.load(folder, CORPUS)
-    return graph.fingerprint, [graph.triple(number) for number in range(graph.n_triples)]
+    return graph.fingerprint, [
+        graph.triple(number) for number in range(graph.n_triples)
+    ]
 
 
 def _sweep(folder: Path) -> object:
@@ -106,7 +116,12 @@ def _comparison(folder: Path) -> object:
 
 def _sweep_results(folder: Path) -> object:
     found = SweepResult.load(folder)
-    return found.per_question.to_csv(), found.to_frame().to_csv(), found.name, found.objective
+    return (
+        found.per_question.to_csv(),
+        found.to_frame().to_csv(),
+        found.name,
+        found.objective,
+    )
 
 
 def _store(folder: Path) -> object:
@@ -126,7 +141,12 @@ def _store(folder: Path) -> object:
 def _analyser(folder: Path) -> object:
     model = LearnedAnalyser.load(folder / "weights.json")
     return repr(
-        (model.grid.tolist(), model.coefficients.tolist(), model.intercept.tolist(), model.alpha)
+        (
+            model.grid.tolist(),
+            model.coefficients.tolist(),
+            model.intercept.tolist(),
+            model.alpha,
+        )
     )
 
 
@@ -154,7 +174,8 @@ FORMATS: Mapping[str, Format] = {
     "graphml": Format(seeds.graphml, partial(_source, "graphml(graph.graphml)")),
     **{
         f"triples{suffix}": Format(
-            partial(seeds.triples, suffix), partial(_source, f"triples(triples{suffix})")
+            partial(seeds.triples, suffix),
+            partial(_source, f"triples(triples{suffix})"),
         )
         for suffix in (".tsv", ".csv", ".parquet", ".jsonl")
     },
@@ -172,7 +193,8 @@ FORMATS: Mapping[str, Format] = {
     "graph as Parquet": Format(seeds.parquet_graph, _parquet_graph),
     "sweep": Format(lambda: {"sweep.toml": seeds.SWEEP}, _sweep),
     "ledger": Format(
-        lambda: {"paper.toml": seeds.LEDGER}, lambda folder: Ledger.read(folder / "paper.toml")
+        lambda: {"paper.toml": seeds.LEDGER},
+        lambda folder: Ledger.read(folder / "paper.toml"),
     ),
     "comparison": Format(seeds.comparison, _comparison, exact=True),
     "comparison, signed": Format(

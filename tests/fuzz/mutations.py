@@ -58,7 +58,9 @@ def mutate(data: bytes, suffix: str, random: Random) -> tuple[bytes, str]:
     for _ in range(sum(random.random() < 0.6 for _ in range(times))):
         try:
             data, name = (
-                _parquet(data, random) if suffix == ".parquet" else _text(data, suffix, random)
+                _parquet(data, random)
+                if suffix == ".parquet"
+                else _text(data, suffix, random)
             )
         except (KeyError, ValueError, IndexError, pa.ArrowException):
             # an ending that is not known, or an earlier one has left nothing that can be read
@@ -74,7 +76,17 @@ def _text(data: bytes, suffix: str, random: Random) -> tuple[bytes, str]:
     pattern, values = TOKENS[suffix]
     text = data.decode()
     name = random.choice(
-        ("value", "value", "value", "copy", "swap", "missing", "twice", "line twice", "no line")
+        (
+            "value",
+            "value",
+            "value",
+            "copy",
+            "swap",
+            "missing",
+            "twice",
+            "line twice",
+            "no line",
+        )
     )
     if "line" in name:
         lines = text.split("\n")
@@ -83,7 +95,9 @@ def _text(data: bytes, suffix: str, random: Random) -> tuple[bytes, str]:
         return "\n".join(lines).encode(), name
     tokens = list(re.finditer(pattern, text))
     one, other = sorted(random.choices(tokens, k=2), key=lambda token: token.start())
-    new = {"missing": "", "twice": one[0] * 2, "copy": other[0]}.get(name, random.choice(values))
+    new = {"missing": "", "twice": one[0] * 2, "copy": other[0]}.get(
+        name, random.choice(values)
+    )
     if name == "swap" and one.end() <= other.start():
         text = text[: other.start()] + one[0] + text[other.end() :]
         new = other[0]
@@ -93,9 +107,13 @@ def _text(data: bytes, suffix: str, random: Random) -> tuple[bytes, str]:
 def _bytes(data: bytes, random: Random) -> tuple[bytes, str]:
     at = random.randrange(len(data) + 1)
     end = min(len(data), at + random.choice((1, 2, 8, 64, 512)))
-    name = random.choice(("flip", "insert", "delete", "repeat", "truncate", "encode", "empty"))
+    name = random.choice(
+        ("flip", "insert", "delete", "repeat", "truncate", "encode", "empty")
+    )
     if name == "flip" and at < len(data):
-        return data[:at] + bytes([data[at] ^ 1 << random.randrange(8)]) + data[at + 1 :], name
+        return data[:at] + bytes([data[at] ^ 1 << random.randrange(8)]) + data[
+            at + 1 :
+        ], name
     if name == "delete":
         return data[:at] + data[end:], name
     if name == "repeat":
@@ -103,10 +121,16 @@ def _bytes(data: bytes, random: Random) -> tuple[bytes, str]:
     if name == "truncate":
         return data[:at], name
     if name == "empty" and random.random() < 0.2:
-        return random.choice((b"", b" ", b"\n", b"\x00", b"null", b"[]", b"{}", b'"a"', b"1")), name
+        return random.choice(
+            (b"", b" ", b"\n", b"\x00", b"null", b"[]", b"{}", b'"a"', b"1")
+        ), name
     if name == "encode":
-        encoding = random.choice(("utf-16", "utf-16-le", "utf-32", "latin-1", "utf-8-sig", "cp037"))
-        return data.decode("utf-8", "replace").encode(encoding, "replace"), f"{name} {encoding}"
+        encoding = random.choice(
+            ("utf-16", "utf-16-le", "utf-32", "latin-1", "utf-8-sig", "cp037")
+        )
+        return data.decode("utf-8", "replace").encode(
+            encoding, "replace"
+        ), f"{name} {encoding}"
     return data[:at] + random.choice(PIECES) + data[at:], "insert"
 
 
@@ -119,9 +143,23 @@ _NUMBERS = (None, -1, 0, 7, float("nan"), float("inf"), 1e300)
 def _parquet(data: bytes, random: Random) -> tuple[bytes, str]:
     table = pq.read_table(io.BytesIO(data))
     at = random.randrange(table.num_columns)
-    field, values, names = table.schema.field(at), table.column(at), list(table.column_names)
+    field, values, names = (
+        table.schema.field(at),
+        table.column(at),
+        list(table.column_names),
+    )
     name = random.choice(
-        ("type", "type", "cell", "cell", "renamed", "missing", "twice", "rows", "no metadata")
+        (
+            "type",
+            "type",
+            "cell",
+            "cell",
+            "renamed",
+            "missing",
+            "twice",
+            "rows",
+            "no metadata",
+        )
     )
     if name == "type":
         table = table.set_column(
@@ -143,7 +181,9 @@ def _parquet(data: bytes, random: Random) -> tuple[bytes, str]:
             else table.append_column(field.name, values)
         )
     elif name == "rows":
-        table = random.choice((table.slice(0, 0), table.slice(1), pa.concat_tables([table, table])))
+        table = random.choice(
+            (table.slice(0, 0), table.slice(1), pa.concat_tables([table, table]))
+        )
     else:
         table = table.replace_schema_metadata(
             random.choice((None, {b"kg2rag.notes": b"["}, {b"kg2rag.notes": b"[1]"}))

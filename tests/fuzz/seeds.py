@@ -47,7 +47,9 @@ TRIPLES = (
     Triple("Tim Burton", "born in", "Burbank", "p 1"),
 )
 EXTRACTION = Extraction(
-    TRIPLES, (Mention("Zoë", "p 2", 0),), (Entity("Ed Wood", "film", "A film.", ("E. W.",)),)
+    TRIPLES,
+    (Mention("Zoë", "p 2", 0),),
+    (Entity("Ed Wood", "film", "A film.", ("E. W.",)),),
 )
 QUESTIONS = (
     Question("q 1", "Who directed Ed Wood?", {"p 0": 1}, hops=1),
@@ -69,7 +71,9 @@ def as_json(value: object) -> bytes:
 
 
 def as_lines(*records: object) -> bytes:
-    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
+    return "".join(
+        json.dumps(record, ensure_ascii=False) + "\n" for record in records
+    ).encode()
 
 
 HOTPOT = {
@@ -83,7 +87,9 @@ HOTPOT = {
 
 
 def hotpotqa() -> Files:
-    return {"hotpotqa.json": as_json([{"_id": "h1", **HOTPOT}, {"_id": "h2", **HOTPOT}])}
+    return {
+        "hotpotqa.json": as_json([{"_id": "h1", **HOTPOT}, {"_id": "h2", **HOTPOT}])
+    }
 
 
 def two_wiki() -> Files:
@@ -96,7 +102,9 @@ def two_wiki() -> Files:
 
 
 def corpus_list() -> bytes:
-    return as_json([{"title": title, "text": "".join(said)} for title, said in PAGES.items()])
+    return as_json(
+        [{"title": title, "text": "".join(said)} for title, said in PAGES.items()]
+    )
 
 
 def titled() -> Files:
@@ -120,10 +128,22 @@ def titled() -> Files:
 
 def musique_record() -> dict[str, object]:
     paragraphs = [
-        {"idx": at, "title": title, "paragraph_text": "".join(said), "is_supporting": at < 2}
+        {
+            "idx": at,
+            "title": title,
+            "paragraph_text": "".join(said),
+            "is_supporting": at < 2,
+        }
         for at, (title, said) in enumerate(PAGES.items())
     ]
-    steps = [{"id": 1, "question": "Who?", "answer": "Tim Burton", "paragraph_support_idx": 0}]
+    steps = [
+        {
+            "id": 1,
+            "question": "Who?",
+            "answer": "Tim Burton",
+            "paragraph_support_idx": 0,
+        }
+    ]
     about = {
         "id": "2hop__1_2",
         "question": "Where?",
@@ -158,7 +178,9 @@ def beir() -> Files:
     ]
     return {
         "corpus.jsonl": as_lines(*texts),
-        "queries.jsonl": as_lines({"_id": "q1", "text": "Who?"}, {"_id": "q2", "text": "Where?"}),
+        "queries.jsonl": as_lines(
+            {"_id": "q1", "text": "Who?"}, {"_id": "q2", "text": "Where?"}
+        ),
         "qrels/test.tsv": b"query-id\tcorpus-id\tscore\nq1\td0\t1\nq1\td1\t0\nq2\td1\t2\n",
     }
 
@@ -171,12 +193,20 @@ def cosqa() -> Files:
         "code": "def a():\n    return 1",
         "retrieval_idx": 0,
     }
-    return {"code_idx_map.txt": as_json(codes), "cosqa-retrieval-dev-2.json": as_json([record])}
+    return {
+        "code_idx_map.txt": as_json(codes),
+        "cosqa-retrieval-dev-2.json": as_json([record]),
+    }
 
 
 def two_wiki_kg() -> Files:
     chunks = [
-        {"chunk_id": f"c{at}", "source_title": title, "source_para_idx": 0, "text": "".join(said)}
+        {
+            "chunk_id": f"c{at}",
+            "source_title": title,
+            "source_para_idx": 0,
+            "text": "".join(said),
+        }
         for at, (title, said) in enumerate(PAGES.items())
     ]
     question = {
@@ -208,8 +238,14 @@ def bundled() -> Files:
         "hops": 2,
         "gold": ["p0", "p1"],
     }
-    facts = {"supporting": [["p0", 1]], "triples": [["Tim Burton", "directed", "Ed Wood", "p0"]]}
-    return {"corpus.jsonl": as_lines(*passages), "questions.jsonl": as_lines(question | facts)}
+    facts = {
+        "supporting": [["p0", 1]],
+        "triples": [["Tim Burton", "directed", "Ed Wood", "p0"]],
+    }
+    return {
+        "corpus.jsonl": as_lines(*passages),
+        "questions.jsonl": as_lines(question | facts),
+    }
 
 
 def frames() -> Files:
@@ -242,7 +278,10 @@ def openie() -> Files:
 
 def subkgs() -> Files:
     lines = [
-        {"title": title, "sentences": {"0": [["Tim Burton", "directed", title]], "1": []}}
+        {
+            "title": title,
+            "sentences": {"0": [["Tim Burton", "directed", title]], "1": []},
+        }
         for title in PAGES
     ]
     return {"subkgs.jsonl": as_lines(*lines)}
@@ -254,7 +293,11 @@ def lightrag() -> Files:
         about = {"description": "One.<SEP>Two.", "source_id": "chunk-a<SEP>chunk-b"}
         graph.add_node(name, entity_id=name, entity_type=kind, **about)
     graph.add_edge(
-        "Tim Burton", "Ed Wood", weight=3.0, keywords="direction,film", source_id="chunk-a"
+        "Tim Burton",
+        "Ed Wood",
+        weight=3.0,
+        keywords="direction,film",
+        source_id="chunk-a",
     )
     chunks = {
         f"chunk-{name}": {"tokens": 4, "content": CORPUS[row].contents}
@@ -262,10 +305,14 @@ def lightrag() -> Files:
     }
     return {
         **written(
-            lambda folder: nx.write_graphml(graph, folder / "graph_chunk_entity_relation.graphml")
+            lambda folder: nx.write_graphml(
+                graph, folder / "graph_chunk_entity_relation.graphml"
+            )
         ),
         "kv_store_text_chunks.json": as_json(chunks),
-        "kv_store_entity_chunks.json": as_json({"Ed Wood": {"chunk_ids": ["chunk-a"], "count": 1}}),
+        "kv_store_entity_chunks.json": as_json(
+            {"Ed Wood": {"chunk_ids": ["chunk-a"], "count": 1}}
+        ),
         "kv_store_relation_chunks.json": as_json(
             {"Ed Wood<SEP>Tim Burton": {"chunk_ids": ["chunk-a"], "count": 1}}
         ),
@@ -306,7 +353,8 @@ def graphml() -> Files:
 def triples(suffix: str) -> Files:
     columns = ("head", "relation", "tail", "passage_id", "strength", "confidence")
     rows = [
-        {name: getattr(one, name) for name in columns} | {"head_type": "p", "tail_id": "e1"}
+        {name: getattr(one, name) for name in columns}
+        | {"head_type": "p", "tail_id": "e1"}
         for one in TRIPLES
     ]
     entity = {
@@ -331,13 +379,17 @@ def triples(suffix: str) -> Files:
 
 @cache
 def extractor() -> TriplesFile:
-    return TriplesFile(rows=({"head": "a", "relation": "b", "tail": "c", "passage_id": "p 0"},))
+    return TriplesFile(
+        rows=({"head": "a", "relation": "b", "tail": "c", "passage_id": "p 0"},)
+    )
 
 
 def saved_graph() -> Files:
     told = {"corpus_name": "tiny", "usage": {"calls": 1}}
     return written(
-        lambda folder: write_graph(folder / "g", EXTRACTION, CORPUS, extractor(), **told)
+        lambda folder: write_graph(
+            folder / "g", EXTRACTION, CORPUS, extractor(), **told
+        )
     )
 
 
@@ -430,14 +482,18 @@ def sweep_results() -> Files:
         rows += [{**same, "query_id": "q1", "split": "dev", "recall@5": 0.5}]
         rows += [{**same, "query_id": "q2", "split": "test", "recall@5": 1.0}]
     found = written(
-        lambda folder: SweepResult(pd.DataFrame(rows), "recall@5", {"name": "tiny"}).save(folder)
+        lambda folder: SweepResult(
+            pd.DataFrame(rows), "recall@5", {"name": "tiny"}
+        ).save(folder)
     )
     return {name: data for name, data in found.items() if not name.startswith("report")}
 
 
 def letters(texts: list[str]) -> list[list[float]]:
     """An encoder that is a user's function."""
-    return [[1.0 + text.lower().count(letter) for letter in "etaoinshr"] for text in texts]
+    return [
+        [1.0 + text.lower().count(letter) for letter in "etaoinshr"] for text in texts
+    ]
 
 
 def work(folder: Path) -> object:
@@ -454,7 +510,11 @@ def work(folder: Path) -> object:
     prompts = [f"prompt {number}" for number in range(20)]
     replies = {prompt: f"reply to {prompt}".encode() for prompt in prompts}
     answers.keep(
-        [(prompt, replies[prompt]) for prompt in prompts if prompt not in answers.find(prompts)]
+        [
+            (prompt, replies[prompt])
+            for prompt in prompts
+            if prompt not in answers.find(prompts)
+        ]
     )
     found = answers.find(prompts)
     return hits, result.scores.to_csv(), [found.get(prompt) for prompt in prompts]
@@ -462,7 +522,9 @@ def work(folder: Path) -> object:
 
 def store() -> Files:
     """The store that users have: vectors, an index, mentions, a graph, runs, and answers of a model."""
-    return {name: data for name, data in written(work).items() if not name.endswith(".lock")}
+    return {
+        name: data for name, data in written(work).items() if not name.endswith(".lock")
+    }
 
 
 def analyser() -> Files:
@@ -480,9 +542,12 @@ def signed(files: Files) -> Files:
             about = json.loads(files[name])
             del about[storage.CHECKSUM]
             about[storage.FILES] = {
-                one: hashlib.sha256(files[one]).hexdigest() for one in about[storage.FILES]
+                one: hashlib.sha256(files[one]).hexdigest()
+                for one in about[storage.FILES]
             }
-            files = files | {name: as_json(about | {storage.CHECKSUM: storage.checksum_of(about)})}
+            files = files | {
+                name: as_json(about | {storage.CHECKSUM: storage.checksum_of(about)})
+            }
         if Path(name).name == "build.json":
             about = json.loads(files[name])
             sums = {

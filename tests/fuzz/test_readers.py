@@ -43,6 +43,8 @@ def test_the_mutations_reach_behind_the_parsers_of_every_format(
     came: dict[str, list[Case]],
 ) -> None:
     # A campaign in which nothing is ever refused, or nothing ever read, attacks nothing.
-    for name, tally in counts(case for cases in came.values() for case in cases).items():
+    for name, tally in counts(
+        case for cases in came.values() for case in cases
+    ).items():
         assert tally["equal"] + tally["other"] > 0 or name in CHECKSUMS, name
         assert tally["clear error"] > 0 or name == "store", name  # which is built again

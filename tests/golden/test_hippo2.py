@@ -29,7 +29,10 @@ from kg2rag.retrievers.published.hipporag.memory import phrase_graph
 from kg2rag.retrievers.published.hipporag.retrievers import HippoRAG2
 from kg2rag.types import QADataset, Ranking
 
-SETS = {"musique": "hipporag2_musique100.json", "2wiki-kg": "hipporag2_2wiki_test100.json"}
+SETS = {
+    "musique": "hipporag2_musique100.json",
+    "2wiki-kg": "hipporag2_2wiki_test100.json",
+}
 # two names of MuSiQue have a cosine of .80000002 or, on another processor, just below .8
 THRESHOLD = 0.8 + 5e-7
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]
@@ -54,11 +57,17 @@ class Run:
     @property
     def agreeing(self) -> list[tuple[dict[str, Any], Ranking]]:
         """The questions for which both kept the same entities."""
-        return [(theirs, ours) for theirs, ours in self.pairs if kept(theirs) == kept(ours)]
+        return [
+            (theirs, ours) for theirs, ours in self.pairs if kept(theirs) == kept(ours)
+        ]
 
 
 def kept(ranking: dict[str, Any] | Ranking) -> set[str]:
-    found = ranking.notes.phrases if isinstance(ranking, Ranking) else ranking["entities_kept"]
+    found = (
+        ranking.notes.phrases
+        if isinstance(ranking, Ranking)
+        else ranking["entities_kept"]
+    )
     return {phrase for phrase, _ in found}  # type: ignore[union-attr,attr-defined]
 
 
@@ -69,16 +78,22 @@ def source(name: str, folder: Path) -> tuple[QADataset, Extractor]:
     data = kg2rag.load("2wiki-kg", path=folder / "2wiki-kg-500", split="test")
     frame = pd.read_json(folder / "2wiki-kg-500" / "triples_resolved.jsonl", lines=True)
     return data, TriplesFile(
-        rows=tuple(frame[["chunk_id", "subject", "relation", "object"]].to_dict("records"))
+        rows=tuple(
+            frame[["chunk_id", "subject", "relation", "object"]].to_dict("records")
+        )
     )
 
 
 @pytest.fixture(
     scope="module", params=[pytest.param("musique", marks=pytest.mark.full), "2wiki-kg"]
 )
-def indexed(request: pytest.FixtureRequest, shared_data: Path, shared_golden: Path) -> Indexed:
+def indexed(
+    request: pytest.FixtureRequest, shared_data: Path, shared_golden: Path
+) -> Indexed:
     data, extractor = source(request.param, shared_data)
-    theirs = json.loads((shared_golden / SETS[request.param]).read_text(encoding="utf-8"))
+    theirs = json.loads(
+        (shared_golden / SETS[request.param]).read_text(encoding="utf-8")
+    )
     return Indexed(data, KnowledgeBase.build(data.corpus, extractor), theirs)
 
 
@@ -88,10 +103,15 @@ def run(indexed: Indexed) -> Run:
         indexed.data.queries, 50
     )
     ours = {ranking.query_id: ranking for ranking in rankings}
-    return Run(indexed.theirs, [(query, ours[query["id"]]) for query in indexed.theirs["queries"]])
+    return Run(
+        indexed.theirs,
+        [(query, ours[query["id"]]) for query in indexed.theirs["queries"]],
+    )
 
 
-def test_the_graph_has_the_released_code_s_phrases_facts_and_edges(indexed: Indexed) -> None:
+def test_the_graph_has_the_released_code_s_phrases_facts_and_edges(
+    indexed: Indexed,
+) -> None:
     graph, expected = phrase_graph(indexed.kb, THRESHOLD), indexed.theirs["graph"]
     assert graph.n_phrases == expected["entities"]
     assert len(graph.table.facts) == expected["facts"]
@@ -106,12 +126,17 @@ def test_recall_is_within_half_a_point(run: Run, k: int) -> None:
         len({*theirs["gold"]} & {*ours.rows[:k].tolist()}) / len(theirs["gold"])
         for theirs, ours in run.pairs
     ]
-    assert 100 * np.mean(found) == pytest.approx(run.theirs["recall"][f"recall@{k}"], abs=0.5)
+    assert 100 * np.mean(found) == pytest.approx(
+        run.theirs["recall"][f"recall@{k}"], abs=0.5
+    )
 
 
 @pytest.mark.full
 def test_the_first_ten_overlap(run: Run) -> None:
-    overlaps = [len(set(t["ranking"][:10]) & set(o.rows[:10].tolist())) / 10 for t, o in run.pairs]
+    overlaps = [
+        len(set(t["ranking"][:10]) & set(o.rows[:10].tolist())) / 10
+        for t, o in run.pairs
+    ]
     assert np.mean(overlaps) >= 0.97
 
 
@@ -138,5 +163,9 @@ def test_other_entities_are_kept_only_where_weights_tie_at_the_cut(run: Run) -> 
     agreeing = {theirs["id"] for theirs, _ in run.agreeing}
     for theirs, ours in run.pairs:
         weights = [weight for _, weight in theirs["entities_before_top_k"]]
-        assert theirs["id"] in agreeing or weights[4] == pytest.approx(weights[5], abs=1e-6)
-        assert [w for _, w in ours.notes.phrases] == pytest.approx(weights[:5], abs=1e-5)
+        assert theirs["id"] in agreeing or weights[4] == pytest.approx(
+            weights[5], abs=1e-6
+        )
+        assert [w for _, w in ours.notes.phrases] == pytest.approx(
+            weights[:5], abs=1e-5
+        )

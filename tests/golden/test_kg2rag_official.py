@@ -23,7 +23,11 @@ import pytest
 from kg2rag.datasets import load
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.published.kg2rag.official import KG2RAGOfficial, QueryPlan
-from kg2rag.retrievers.published.kg2rag.released import joined_texts, stated_triples, tree_text
+from kg2rag.retrievers.published.kg2rag.released import (
+    joined_texts,
+    stated_triples,
+    tree_text,
+)
 from kg2rag.retrievers.rerankers import BiEncoder
 from kg2rag.types import FloatArray, QADataset, Query, Ranking
 
@@ -46,13 +50,17 @@ class Recorded:
             for query in golden.values()
             for call in query["reranker_calls"]
         ]
-        self.known = {(question, text): score for question, call in calls for text, score in call}
+        self.known = {
+            (question, text): score for question, call in calls for text, score in call
+        }
         self.own = own
         self.asked = self.matched = 0
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
         found = [self.known.get((question, sha1(text))) for question, text in pairs]
-        strangers = [pair for pair, score in zip(pairs, found, strict=True) if score is None]
+        strangers = [
+            pair for pair, score in zip(pairs, found, strict=True) if score is None
+        ]
         own = iter(self.own.scores(strangers).tolist())
         self.asked += len(pairs)
         self.matched += len(pairs) - len(strangers)
@@ -82,7 +90,9 @@ def numbers(record: Mapping[str, Any], field: str) -> list[int]:
 def run(shared_data: Path, shared_golden: Path) -> Run:
     folder = shared_data / "musique-100"
     data = load("musique", path=folder, setting="distractor")
-    queries = json.loads((shared_golden / "kg2rag_official_musique100.json").read_text())["queries"]
+    queries = json.loads(
+        (shared_golden / "kg2rag_official_musique100.json").read_text()
+    )["queries"]
     golden = {query["id"]: query for query in queries}
     kb = KnowledgeBase.build(data.corpus, f"openie({folder / OPENIE})")
     reranker = Recorded(golden, BiEncoder(kb))
@@ -100,8 +110,13 @@ def run(shared_data: Path, shared_golden: Path) -> Run:
 
 
 def places(data: QADataset, folder: Path) -> list[dict[int, int]]:
-    passages = {(passage.title, passage.text): row for row, passage in enumerate(data.corpus)}
-    records = {record["id"]: record for record in json.loads((folder / "musique.json").read_text())}
+    passages = {
+        (passage.title, passage.text): row for row, passage in enumerate(data.corpus)
+    }
+    records = {
+        record["id"]: record
+        for record in json.loads((folder / "musique.json").read_text())
+    }
     return [
         {
             passages[page["title"], page["paragraph_text"]]: page["idx"]
@@ -123,7 +138,11 @@ def nodes(run: Run, *, seeds: bool) -> list[dict[int, float]]:
     """Paragraph number -> score, of the seeds or of what was appended."""
     found = []
     for plan, place in zip(run.plans, run.places, strict=True):
-        rows = list(plan.nodes)[: plan.n_seeds] if seeds else list(plan.nodes)[plan.n_seeds :]
+        rows = (
+            list(plan.nodes)[: plan.n_seeds]
+            if seeds
+            else list(plan.nodes)[plan.n_seeds :]
+        )
         found.append({place[row]: plan.nodes[row] for row in rows})
     return found
 
@@ -142,9 +161,15 @@ def returned(run: Run) -> list[list[int]]:
 def test_the_seeds_are_the_same_in_the_same_order_and_so_are_the_paragraphs_appended(
     run: Run,
 ) -> None:
-    assert differing(run, list(map(list, nodes(run, seeds=True))), recorded(run, "seeds")) == set()
+    assert (
+        differing(run, list(map(list, nodes(run, seeds=True))), recorded(run, "seeds"))
+        == set()
+    )
     ours = [sorted(found) for found in nodes(run, seeds=False)]
-    assert differing(run, ours, [sorted(found) for found in recorded(run, "expanded")]) == set()
+    assert (
+        differing(run, ours, [sorted(found) for found in recorded(run, "expanded")])
+        == set()
+    )
 
 
 def test_all_scores_are_the_same_within_a_millionth(run: Run) -> None:
@@ -159,15 +184,21 @@ def test_all_scores_are_the_same_within_a_millionth(run: Run) -> None:
         assert {**seeds, **appended} == pytest.approx(theirs, abs=1e-6)
 
 
-def test_there_are_as_many_trees_and_nine_tenths_of_their_strings_are_the_same(run: Run) -> None:
+def test_there_are_as_many_trees_and_nine_tenths_of_their_strings_are_the_same(
+    run: Run,
+) -> None:
     trees = [len(plan.trees) for plan in run.plans]
-    assert trees == [len(run.golden[query.id]["reranker_calls"][0]) for query in run.queries]
+    assert trees == [
+        len(run.golden[query.id]["reranker_calls"][0]) for query in run.queries
+    ]
     assert sum(trees) == 1312
     # 1228 of 1339, the strings of the second call included
     assert run.reranker.matched / run.reranker.asked > 0.9
 
 
-def test_a_string_that_differs_has_the_same_paragraphs_in_another_order(run: Run) -> None:
+def test_a_string_that_differs_has_the_same_paragraphs_in_another_order(
+    run: Run,
+) -> None:
     """Paragraphs weigh differently, so that all maximum spanning trees take as many facts of each: their order is left.
 
     Every order is tried where there are few enough, which finds the recorded string each time.
@@ -176,12 +207,20 @@ def test_a_string_that_differs_has_the_same_paragraphs_in_another_order(run: Run
     found = 0
     for query, plan in zip(run.queries, run.plans, strict=True):
         for tree, text, (recording, _) in zip(
-            plan.trees, plan.texts, run.golden[query.id]["reranker_calls"][0], strict=True
+            plan.trees,
+            plan.texts,
+            run.golden[query.id]["reranker_calls"][0],
+            strict=True,
         ):
             counts = Counter(plan.rows[fact] for fact in tree)
-            number = math.factorial(len(tree)) // math.prod(map(math.factorial, counts.values()))
+            number = math.factorial(len(tree)) // math.prod(
+                map(math.factorial, counts.values())
+            )
             if sha1(text) != recording and number <= MANY:
-                strings = (tree_text(rows, texts, stated, None) for rows in arrangements(counts))
+                strings = (
+                    tree_text(rows, texts, stated, None)
+                    for rows in arrangements(counts)
+                )
                 assert recording in map(sha1, strings)
                 found += 1
     # 48 of the 111 that differ; of the others, too long to try, the longest has 10^50 orders
@@ -197,10 +236,14 @@ def arrangements(counts: Counter[int]) -> Iterator[list[int]]:
             yield [row, *rest]
 
 
-def test_the_same_paragraphs_are_selected_where_their_order_is_defined(run: Run) -> None:
+def test_the_same_paragraphs_are_selected_where_their_order_is_defined(
+    run: Run,
+) -> None:
     ours = [sorted(found) for found in returned(run)]
     assert (
-        differing(run, ours, [sorted(found) for found in recorded(run, "selected_in_order")])
+        differing(
+            run, ours, [sorted(found) for found in recorded(run, "selected_in_order")]
+        )
         == OTHER_SET
     )
     assert (
@@ -208,14 +251,22 @@ def test_the_same_paragraphs_are_selected_where_their_order_is_defined(run: Run)
         == OTHER_SET
     )
     # They are returned in the same order.
-    assert differing(run, returned(run), recorded(run, "selected_in_order")) == OTHER_ORDER
     assert (
-        differing(run, returned(run), [run.golden[query.id]["predicted"] for query in run.queries])
+        differing(run, returned(run), recorded(run, "selected_in_order")) == OTHER_ORDER
+    )
+    assert (
+        differing(
+            run,
+            returned(run),
+            [run.golden[query.id]["predicted"] for query in run.queries],
+        )
         == OTHER_ORDER
     )
 
 
-def test_with_the_recorded_score_of_each_tree_every_selection_is_the_same(run: Run) -> None:
+def test_with_the_recorded_score_of_each_tree_every_selection_is_the_same(
+    run: Run,
+) -> None:
     """Trees come in the same order, so a string that differs can borrow the score of the one in its place."""
     system = run.system
     scores = [
@@ -227,4 +278,7 @@ def test_with_the_recorded_score_of_each_tree_every_selection_is_the_same(run: R
         sorted(place[row] for row in selected)
         for (selected, _), place in zip(found, run.places, strict=True)
     ]
-    assert differing(run, ours, [sorted(rows) for rows in recorded(run, "after_filter")]) == set()
+    assert (
+        differing(run, ours, [sorted(rows) for rows in recorded(run, "after_filter")])
+        == set()
+    )

@@ -22,14 +22,20 @@ from kg2rag.types import QADataset, Query, Question, Triple, corpus_of
 
 NAMES = [f"Town{chr(97 + i // 10)}{chr(97 + i % 10)}" for i in range(40)]
 CORPUS = corpus_of([f"{name} lies by the sea." for name in NAMES])
-TRIPLES = [Triple(name, "next to", NAMES[i - 1], str(i)) for i, name in enumerate(NAMES)]
-QUESTIONS = tuple(Question(f"q{i}", f"Where does {NAMES[i]} lie?", {str(i): 1}) for i in range(4))
+TRIPLES = [
+    Triple(name, "next to", NAMES[i - 1], str(i)) for i, name in enumerate(NAMES)
+]
+QUESTIONS = tuple(
+    Question(f"q{i}", f"Where does {NAMES[i]} lie?", {str(i): 1}) for i in range(4)
+)
 DATA = QADataset("towns", CORPUS, QUESTIONS, "pooled", "passage")
 
 
 def letters(texts: list[str]) -> np.ndarray:
     """How often each letter stands in a text."""
-    return np.array([[text.lower().count(chr(97 + i)) + 0.01 for i in range(26)] for text in texts])
+    return np.array(
+        [[text.lower().count(chr(97 + i)) + 0.01 for i in range(26)] for text in texts]
+    )
 
 
 @pytest.fixture
@@ -45,7 +51,9 @@ def slow_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def announced(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    return [line for line in capsys.readouterr().err.splitlines() if "models need" in line]
+    return [
+        line for line in capsys.readouterr().err.splitlines() if "models need" in line
+    ]
 
 
 def test_all_parts_of_all_systems_are_announced_in_one_line_and_only_once(
@@ -56,7 +64,8 @@ def test_all_parts_of_all_systems_are_announced_in_one_line_and_only_once(
     (line,) = announced(capsys)
     # Three seconds for 19 of 40 texts, three times: 3 · 40 / 19 · 3.
     assert all(
-        part in line for part in ("towns", "40 passages", "40 phrases", "40 facts", "19 seconds")
+        part in line
+        for part in ("towns", "40 passages", "40 phrases", "40 facts", "19 seconds")
     )
     kg2rag.compare(systems, DATA, metrics=["recall@1"], k=5, fresh=True)
     assert announced(capsys) == []
@@ -81,12 +90,18 @@ def test_a_sweep_and_a_first_answer_are_announced(
     kb: KnowledgeBase, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sweep = Sweep(
-        DATA, {"proprag": {"width": [1, 2]}}, graphs=kb.source, encoder=kb.embedder, store=kb.store
+        DATA,
+        {"proprag": {"width": [1, 2]}},
+        graphs=kb.source,
+        encoder=kb.embedder,
+        store=kb.store,
     )
     sweep.run(tmp_path / "results", progress=False)
     (line,) = announced(capsys)
     assert "40 triples" in line
-    other = KnowledgeBase.build(CORPUS, TRIPLES, embedder=letters, store=Store(tmp_path / "other"))
+    other = KnowledgeBase.build(
+        CORPUS, TRIPLES, embedder=letters, store=Store(tmp_path / "other")
+    )
     other.retrieve("Where?", system="proprag")
     other.retrieve("And who?", system="proprag")
     assert len(announced(capsys)) == 1
@@ -95,12 +110,18 @@ def test_a_sweep_and_a_first_answer_are_announced(
 def test_systems_that_are_asked_questions_without_gold_are_announced(
     kb: KnowledgeBase, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    agreement({"hippo2": kg2rag.systems.build("hippo2", kb), "bm25": BM25(kb)}, ["Where?"], k=2)
+    agreement(
+        {"hippo2": kg2rag.systems.build("hippo2", kb), "bm25": BM25(kb)},
+        ["Where?"],
+        k=2,
+    )
     assert len(announced(capsys)) == 1
 
 
 def test_an_explanation_a_context_and_a_report_of_the_graph_are_announced(
-    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    kb: KnowledgeBase,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(announcement, "LINE_SECONDS", 1)
     explain({"dense": Dense(kb), "bm25": BM25(kb)}, DATA, "q0")
@@ -124,7 +145,10 @@ def test_only_what_the_store_lacks_counts(capsys: pytest.CaptureFixture[str]) ->
         "set",
         [
             Workload(
-                "texts", texts, list, lambda sample: [text for text in sample if int(text) % 4 == 0]
+                "texts",
+                texts,
+                list,
+                lambda sample: [text for text in sample if int(text) % 4 == 0],
             )
         ],
     )
@@ -133,7 +157,10 @@ def test_only_what_the_store_lacks_counts(capsys: pytest.CaptureFixture[str]) ->
         "set",
         [
             Workload(
-                "texts", texts, list, lambda sample: [text for text in sample if int(text) % 4 != 0]
+                "texts",
+                texts,
+                list,
+                lambda sample: [text for text in sample if int(text) % 4 != 0],
             )
         ],
     )
@@ -152,16 +179,23 @@ def test_texts_that_another_model_reads_anyway_cost_nothing(
     assert "100 passages;" not in line
 
 
-def test_texts_for_an_endpoint_are_counted_and_not_sent(capsys: pytest.CaptureFixture[str]) -> None:
+def test_texts_for_an_endpoint_are_counted_and_not_sent(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     sent: list[str] = []
-    announce("set", [Workload("passages", ["12345678"] * 50, sent.extend, endpoint="embed-1")])
+    announce(
+        "set",
+        [Workload("passages", ["12345678"] * 50, sent.extend, endpoint="embed-1")],
+    )
     line = capsys.readouterr().err
     assert all(part in line for part in ("50 passages", "embed-1", "100 tokens"))
     assert "on this machine" not in line  # nothing is read here
     assert sent == []
 
 
-def test_a_cross_encoder_reads_every_pair_of_question_and_hit(kb: KnowledgeBase) -> None:
+def test_a_cross_encoder_reads_every_pair_of_question_and_hit(
+    kb: KnowledgeBase,
+) -> None:
     (work,) = Rerank(kb, reranker=CrossEncoder("some/model"), depth=10).workloads(
         [Query("a", "A?"), Query("b", "B?")]
     )

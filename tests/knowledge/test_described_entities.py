@@ -31,13 +31,17 @@ FORMS = [
 
 @pytest.mark.parametrize("entities", FORMS)
 def test_descriptions_are_given_beside_triples(entities, tmp_path) -> None:
-    kb = KnowledgeBase.build(PASSAGES, TRIPLES, entities=entities, store=Store(tmp_path))
+    kb = KnowledgeBase.build(
+        PASSAGES, TRIPLES, entities=entities, store=Store(tmp_path)
+    )
     assert kb.graph.n_triples == 1
     described = dict(zip(kb.graph.names, kb.graph.descriptions, strict=True))
     assert described == {"OAuth Provider": "Issues tokens", "Login Flow": ""}
     assert (
         "Issues tokens"
-        in kg2rag.context(kg2rag.systems.build("graph_augmented", kb), "OAuth Provider").text
+        in kg2rag.context(
+            kg2rag.systems.build("graph_augmented", kb), "OAuth Provider"
+        ).text
     )
 
 

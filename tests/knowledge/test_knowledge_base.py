@@ -33,10 +33,15 @@ class Alphabet:
     def fingerprint(self, store: Store) -> str:
         return "alphabet"
 
-    def encode(self, texts: Sequence[str], store: Store, role: str = "passage") -> Matrix:
+    def encode(
+        self, texts: Sequence[str], store: Store, role: str = "passage"
+    ) -> Matrix:
         self.asked.append([f"{role}: {text}" for text in texts])
         counts = np.array(
-            [[text.lower().count(chr(97 + i)) + 0.1 for i in range(26)] for text in texts]
+            [
+                [text.lower().count(chr(97 + i)) + 0.1 for i in range(26)]
+                for text in texts
+            ]
         )
         vectors: Matrix = counts.reshape(len(texts), 26).astype(np.float32)
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -63,7 +68,9 @@ def corpus() -> Corpus:
 
 @pytest.fixture
 def little(corpus: Corpus, tmp_path: Path) -> KnowledgeBase:
-    return KnowledgeBase.build(corpus, Facts(), embedder=Alphabet(), store=Store(tmp_path))
+    return KnowledgeBase.build(
+        corpus, Facts(), embedder=Alphabet(), store=Store(tmp_path)
+    )
 
 
 def asked(kb: KnowledgeBase) -> list[list[str]]:
@@ -73,7 +80,11 @@ def asked(kb: KnowledgeBase) -> list[list[str]]:
 
 def test_building_computes_nothing(little: KnowledgeBase) -> None:
     assert isinstance(little.source, Facts)
-    assert (asked(little), little.source.asked, list(little.store.entries())) == ([], [], [])
+    assert (asked(little), little.source.asked, list(little.store.entries())) == (
+        [],
+        [],
+        [],
+    )
 
 
 def test_the_mention_table_is_not_read_off_the_passages_again(
@@ -89,9 +100,13 @@ def test_the_graph_is_extracted_once_and_then_read_from_the_store(
     little: KnowledgeBase, corpus: Corpus
 ) -> None:
     assert little.graph.names == ("Ed Wood", "Tim Burton", "Burbank")
-    again = KnowledgeBase.build(corpus, Facts(), embedder=Alphabet(), store=little.store)
+    again = KnowledgeBase.build(
+        corpus, Facts(), embedder=Alphabet(), store=little.store
+    )
     assert again.graph.fingerprint == little.graph.fingerprint
-    other = KnowledgeBase.build(corpus, Facts("other"), embedder=Alphabet(), store=little.store)
+    other = KnowledgeBase.build(
+        corpus, Facts("other"), embedder=Alphabet(), store=little.store
+    )
     _ = other.graph
     assert [getattr(kb.source, "asked", None) for kb in (again, other)] == [[], [3]]
 
@@ -101,8 +116,12 @@ def test_passages_are_encoded_with_their_titles(little: KnowledgeBase) -> None:
     assert asked(little) == [[f"passage: {passage.contents}" for passage in PASSAGES]]
 
 
-def test_a_query_text_is_encoded_once_however_often_it_is_asked(little: KnowledgeBase) -> None:
-    first = little.encode_queries([Query("1", "river"), Query("2", "bridge"), Query("3", "river")])
+def test_a_query_text_is_encoded_once_however_often_it_is_asked(
+    little: KnowledgeBase,
+) -> None:
+    first = little.encode_queries(
+        [Query("1", "river"), Query("2", "bridge"), Query("3", "river")]
+    )
     again = little.encode_queries([Query("4", "bridge"), Query("5", "castle")])
     assert asked(little) == [["query: river", "query: bridge"], ["query: castle"]]
     little.encode_once(["castle"])  # for each role once
@@ -112,7 +131,9 @@ def test_a_query_text_is_encoded_once_however_often_it_is_asked(little: Knowledg
 
 
 def test_entities_are_searched_by_name(little: KnowledgeBase) -> None:
-    ((rows, _),) = little.entities.search(little.encode_queries([Query("q", "burbank")]), 1)
+    ((rows, _),) = little.entities.search(
+        little.encode_queries([Query("q", "burbank")]), 1
+    )
     assert little.graph.names[rows[0]] == "Burbank"
     assert little.entity_names(LexicalSettings()).scores("burton").argmax() == 1
 
@@ -129,14 +150,21 @@ def test_a_graph_without_entities_has_indexes_that_find_nothing(
 ) -> None:
     graph = KnowledgeGraph.build(Extraction(), corpus)
     kb = KnowledgeBase.build(corpus, graph, embedder=Alphabet(), store=Store(tmp_path))
-    assert kb.entities.search(kb.encode_queries([Query("q", "burbank")]), 3)[0][0].tolist() == []
+    assert (
+        kb.entities.search(kb.encode_queries([Query("q", "burbank")]), 3)[0][0].tolist()
+        == []
+    )
     assert kb.entity_names(LexicalSettings()).scores("burbank").tolist() == []
 
 
 def test_candidates_are_rows_and_their_absence_is_none(little: KnowledgeBase) -> None:
     given = [Query("1", "?"), Query("2", "?", ("p2", "p0", "p2")), Query("3", "?", ())]
     found = little.candidates(given)
-    assert [None if rows is None else rows.tolist() for rows in found] == [None, [0, 2], []]
+    assert [None if rows is None else rows.tolist() for rows in found] == [
+        None,
+        [0, 2],
+        [],
+    ]
     with pytest.raises(KeyError, match="p9"):
         little.candidates([Query("1", "?", ("p0", "p9"))])
 
@@ -159,7 +187,9 @@ FOUND = Extraction(
 )
 
 
-def test_the_extraction_keeps_the_sources_own_spelling(corpus: Corpus, tmp_path: Path) -> None:
+def test_the_extraction_keeps_the_sources_own_spelling(
+    corpus: Corpus, tmp_path: Path
+) -> None:
     class Given:
         fingerprint = "given"
 
@@ -171,8 +201,12 @@ def test_the_extraction_keeps_the_sources_own_spelling(corpus: Corpus, tmp_path:
     assert stated_triples(kb)[1:] == [[], []]
 
 
-def test_the_extraction_of_a_given_graph_is_its_triples(corpus: Corpus, tmp_path: Path) -> None:
-    kb = KnowledgeBase.build(corpus, KnowledgeGraph.build(FOUND, corpus), store=Store(tmp_path))
+def test_the_extraction_of_a_given_graph_is_its_triples(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    kb = KnowledgeBase.build(
+        corpus, KnowledgeGraph.build(FOUND, corpus), store=Store(tmp_path)
+    )
     assert [triple.head for triple in kb.extraction.triples] == ["Ed Wood", "Ed Wood"]
     assert kb.graph is kb.source
 
@@ -196,7 +230,9 @@ def test_a_graph_over_other_passages_is_refused(kb: KnowledgeBase) -> None:
         KnowledgeBase.build(other, kb.graph)
 
 
-DATA = QADataset("tiny", Corpus.from_passages(PASSAGES), (Question("q", "Who?", {"p0": 1}),))
+DATA = QADataset(
+    "tiny", Corpus.from_passages(PASSAGES), (Question("q", "Who?", {"p0": 1}),)
+)
 
 
 @pytest.mark.parametrize(
@@ -204,11 +240,15 @@ DATA = QADataset("tiny", Corpus.from_passages(PASSAGES), (Question("q", "Who?", 
     [
         pytest.param({"corpus": Corpus}, "corpus.*class", id="the class"),
         pytest.param(
-            {"corpus": None, "graph": Facts()}, r"build\(corpus, graph", id="a graph alone"
+            {"corpus": None, "graph": Facts()},
+            r"build\(corpus, graph",
+            id="a graph alone",
         ),
         pytest.param({"corpus": "wiki/"}, "from_folder", id="a path"),
         pytest.param({"graph": Facts}, "graph must be", id="an extractor's class"),
-        pytest.param({"embedder": Alphabet}, "embedder must be", id="an embedder's class"),
+        pytest.param(
+            {"embedder": Alphabet}, "embedder must be", id="an embedder's class"
+        ),
         pytest.param({"store": "cache"}, "store must be", id="a folder"),
     ],
 )

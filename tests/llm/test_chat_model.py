@@ -42,7 +42,10 @@ from kg2rag.llm.completions import read_answer
 from kg2rag.llm.replies import json_in, quoted, without_reasoning
 from kg2rag.types import Query
 
-PATIENCE = (600.0, 0.5)  # seconds: for an answer that will come, and for one that will not
+PATIENCE = (
+    600.0,
+    0.5,
+)  # seconds: for an answer that will come, and for one that will not
 KEY = "sk-test-0123456789abcdef"
 PRICES = {"prompt_price": 1e6, "completion_price": 1e6}  # one a token
 ANSWER = 10  # tokens, as the server counts them: 7 and 3
@@ -81,7 +84,9 @@ def ask_model(tmp_path: Path) -> Maker:
     def make(server: ChatServer, **given: Any) -> ChatModel:
         given.setdefault("store", Store(tmp_path / "store"))
         return ChatModel(
-            server.url, "tiny", **{"api_key_env": "KG2RAG_TEST_KEY", "timeout": PATIENCE[0]} | given
+            server.url,
+            "tiny",
+            **{"api_key_env": "KG2RAG_TEST_KEY", "timeout": PATIENCE[0]} | given,
         )
 
     return make
@@ -101,7 +106,11 @@ def test_a_completion_carries_text_and_tokens_and_is_then_kept(ask_model, monkey
     [
         *(
             ({name: value}, False)
-            for name, value in (("temperature", 0.5), ("temperature", None), ("seed", 1))
+            for name, value in (
+                ("temperature", 0.5),
+                ("temperature", None),
+                ("seed", 1),
+            )
         ),
         ({"max_tokens": 9}, True),  # the answer has three tokens
         ({"max_tokens": 2}, False),
@@ -134,9 +143,15 @@ def test_parameters_reach_the_server_and_none_is_left_out(server, ask_model):
     assert server.bodies == [wanted]
 
 
-def test_outcomes_come_in_the_order_of_the_prompts_and_equal_ones_are_asked_once(server, ask_model):
+def test_outcomes_come_in_the_order_of_the_prompts_and_equal_ones_are_asked_once(
+    server, ask_model
+):
     outcomes = ask_model(server).complete_many(["p", "q", "p"])
-    assert [outcome.text for outcome in outcomes] == ["answer to p", "answer to q", "answer to p"]
+    assert [outcome.text for outcome in outcomes] == [
+        "answer to p",
+        "answer to q",
+        "answer to p",
+    ]
     assert ([o.cached for o in outcomes], server.requests) == (
         [False, False, True],
         {"p": 1, "q": 1},
@@ -162,27 +177,44 @@ def test_no_more_requests_are_in_flight_than_allowed(ask_model):
 
 
 @pytest.mark.parametrize(
-    "fault", [fault for fault in (*FAULTS, *MORE_FAULTS) if fault not in ("slow", "429 dated")]
+    "fault",
+    [fault for fault in (*FAULTS, *MORE_FAULTS) if fault not in ("slow", "429 dated")],
 )
 def test_a_fault_that_passes_is_retried(fault, ask_model):
     with serving(fault=first(fault)) as server:
         completion = ask_model(server).complete("p")
-    assert (completion.text, completion.attempts, server.requests["p"]) == ("answer to p", 2, 2)
+    assert (completion.text, completion.attempts, server.requests["p"]) == (
+        "answer to p",
+        2,
+        2,
+    )
 
 
-def test_an_answer_that_is_broken_off_for_another_request_is_asked_for_again_unstreamed(ask_model):
+def test_an_answer_that_is_broken_off_for_another_request_is_asked_for_again_unstreamed(
+    ask_model,
+):
     with serving(fault=first("interrupted")) as server:
         with pytest.warns(AdaptedRequestWarning):
             completion = ask_model(server).complete("p")
-        assert (completion.text, completion.attempts, server.paid.total()) == ("answer to p", 2, 1)
+        assert (completion.text, completion.attempts, server.paid.total()) == (
+            "answer to p",
+            2,
+            1,
+        )
         assert ask_model(server).complete("q").attempts == 1
     assert ["stream" in body for body in server.bodies] == [True, False, False]
 
 
-def test_a_stream_with_its_end_mark_is_whole_whatever_becomes_of_its_connection(ask_model):
+def test_a_stream_with_its_end_mark_is_whole_whatever_becomes_of_its_connection(
+    ask_model,
+):
     with serving(fault=first("unended")) as server:
         completion = ask_model(server).complete("p")
-    assert (completion.text, completion.attempts, server.requests["p"]) == ("answer to p", 1, 1)
+    assert (completion.text, completion.attempts, server.requests["p"]) == (
+        "answer to p",
+        1,
+        1,
+    )
 
 
 def test_answers_are_not_streamed_where_the_body_says_so(server, ask_model):
@@ -223,11 +255,13 @@ def test_of_an_answer_in_parts_the_text_is_read_and_the_thinking_is_not(is_strea
     ],
 )
 def test_a_fault_that_stays_is_a_failure_that_says_so(fault, kind, says, ask_model):
-    sent = 2 if fault == "slow" else 3  # what timed out is sent once more, and no oftener
+    sent = (
+        2 if fault == "slow" else 3
+    )  # what timed out is sent once more, and no oftener
     with serving(fault=first(fault, 99)) as server:
-        (failure,) = ask_model(server, retries=2, timeout=PATIENCE[fault == "slow"]).complete_many(
-            ["p"]
-        )
+        (failure,) = ask_model(
+            server, retries=2, timeout=PATIENCE[fault == "slow"]
+        ).complete_many(["p"])
         # a busy server counts one that was given up when it reads it
         wait_until(lambda: server.requests["p"] == sent)
     assert isinstance(failure, Failure)
@@ -246,14 +280,20 @@ def test_a_fault_that_stays_is_a_failure_that_says_so(fault, kind, says, ask_mod
 def test_a_request_that_fails_leaves_the_others_alone(status, kind, sent, ask_model):
     with serving(fault=lambda prompt, _: status if prompt == "bad" else None) as server:
         bad, good = ask_model(server, retries=1).complete_many(["bad", "good"])
-    assert (bad.kind, server.requests["bad"], good.text) == (kind, sent, "answer to good")
+    assert (bad.kind, server.requests["bad"], good.text) == (
+        kind,
+        sent,
+        "answer to good",
+    )
 
 
 @pytest.mark.parametrize("status", ["401", "404"])
 def test_a_wrong_key_or_model_stops_the_run_at_once(status, ask_model):
     with serving(fault=first(status, 99)) as server:
         with pytest.raises(CompletionError, match=f"HTTP {status}"):
-            ask_model(server, concurrency=1).complete_many([f"p{i}" for i in range(1_000)])
+            ask_model(server, concurrency=1).complete_many(
+                [f"p{i}" for i in range(1_000)]
+            )
         # how many are sent before the first is judged depends on the threads
         assert server.requests.total() < 1_000
 
@@ -265,11 +305,15 @@ def test_a_schema_gives_an_object(ask_model):
     with serving(lambda _: '```json\n{"city": "Rome", "sure": false,}\n```') as server:
         completion = ask_model(server).complete("p", City)
     assert completion.parsed == City(city="Rome", sure=False)
-    assert server.bodies[0]["response_format"]["json_schema"]["schema"] == City.model_json_schema()
+    assert (
+        server.bodies[0]["response_format"]["json_schema"]["schema"]
+        == City.model_json_schema()
+    )
 
 
 @pytest.mark.parametrize(
-    ("structured", "format_"), [("json_object", {"type": "json_object"}), ("prompt", None)]
+    ("structured", "format_"),
+    [("json_object", {"type": "json_object"}), ("prompt", None)],
 )
 def test_an_endpoint_without_schemas_is_told_the_schema_in_a_message(
     structured, format_, ask_model
@@ -277,7 +321,10 @@ def test_an_endpoint_without_schemas_is_told_the_schema_in_a_message(
     with serving(lambda _: '{"city": "Rome"}') as server:
         ask_model(server, structured=structured).complete("p", City)
     assert server.bodies[0].get("response_format") == format_
-    assert json.dumps(City.model_json_schema()) in server.bodies[0]["messages"][-1]["content"]
+    assert (
+        json.dumps(City.model_json_schema())
+        in server.bodies[0]["messages"][-1]["content"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -294,10 +341,20 @@ def test_output_that_is_not_what_was_asked_for_fails_and_is_not_bought_twice(
     fault, schema, says, ask_model
 ):
     with serving(fault=first(fault, 99)) as server:
-        (failure,), (again,) = (ask_model(server).complete_many(["p"], schema) for _ in range(2))
-    assert (failure.kind, failure.prompt_tokens, failure.completion_tokens) == ("output", 7, 3)
+        (failure,), (again,) = (
+            ask_model(server).complete_many(["p"], schema) for _ in range(2)
+        )
+    assert (failure.kind, failure.prompt_tokens, failure.completion_tokens) == (
+        "output",
+        7,
+        3,
+    )
     assert says in failure.reason
-    assert (again.reason, again.cached, server.requests["p"]) == (failure.reason, True, 1)
+    assert (again.reason, again.cached, server.requests["p"]) == (
+        failure.reason,
+        True,
+        1,
+    )
 
 
 @pytest.mark.parametrize(
@@ -335,7 +392,9 @@ def test_no_json_or_half_of_it_is_refused(text):
         json_in(text)
 
 
-@pytest.mark.parametrize("text", ["<think>{}</think>\nRome", "hm, {}\n</think>Rome", "Rome"])
+@pytest.mark.parametrize(
+    "text", ["<think>{}</think>\nRome", "hm, {}\n</think>Rome", "Rome"]
+)
 def test_a_block_of_reasoning_is_no_part_of_the_text(text):
     assert without_reasoning(text) == "Rome"
 
@@ -348,7 +407,10 @@ def test_a_block_of_reasoning_is_no_part_of_the_text(text):
             {"names": ["a", "b"], "pairs": [["c", "d"]]},
         ),
         ('{"names": ["a", "b\\"[", "c', {"names": ["a", 'b"['], "pairs": []}),
-        ('```json\n{"names": ["a"], "pairs": [["c", "d"]', {"names": ["a"], "pairs": [["c", "d"]]}),
+        (
+            '```json\n{"names": ["a"], "pairs": [["c", "d"]',
+            {"names": ["a"], "pairs": [["c", "d"]]},
+        ),
         ('{"names": ["a"', {"names": ["a"], "pairs": []}),
     ],
 )
@@ -368,13 +430,19 @@ def test_an_answer_that_was_cut_before_its_first_item_is_a_failure_that_names_bo
         (failure,) = ask_model(server, max_tokens=9).complete_many(["p"], Lists)
     assert (failure.kind, server.requests["p"]) == ("output", 1)
     assert [
-        word for word in ("9 tokens", "max_tokens", "--retry-failed") if word not in failure.reason
+        word
+        for word in ("9 tokens", "max_tokens", "--retry-failed")
+        if word not in failure.reason
     ] == []
 
 
-def test_a_finished_answer_is_valid_under_a_larger_limit_and_a_cut_one_is_bought_anew(ask_model):
+def test_a_finished_answer_is_valid_under_a_larger_limit_and_a_cut_one_is_bought_anew(
+    ask_model,
+):
     with serving(
-        fault=lambda prompt, before: "length" if prompt == "long" and not before else None
+        fault=lambda prompt, before: (
+            "length" if prompt == "long" and not before else None
+        )
     ) as server:
         ask_model(server, max_tokens=5).complete_many(["short", "long"])
         outcomes = ask_model(server, max_tokens=6).complete_many(["short", "long"])
@@ -400,7 +468,9 @@ def refusing(
 ) -> Iterator[ChatServer]:
     """A server that refuses some requests, sent one after the other, with a message."""
     with serving(lambda _: '{"city": "Rome"}', prompt_of=last_message) as server:
-        server.fault = lambda *_: f"{status} says {message}" if refused(server.bodies[-1]) else None
+        server.fault = lambda *_: (
+            f"{status} says {message}" if refused(server.bodies[-1]) else None
+        )
         yield server
 
 
@@ -429,7 +499,12 @@ CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": 
         (
             "response_format.type must be text or json_object",
             lambda body: body.get("response_format", {}).get("type") == "json_schema",
-            {"response_format": {"type": "json_object", "schema": City.model_json_schema()}},
+            {
+                "response_format": {
+                    "type": "json_object",
+                    "schema": City.model_json_schema(),
+                }
+            },
         ),
         (
             "Unknown parameter: 'response_format.schema'",
@@ -456,9 +531,9 @@ def test_a_request_that_is_refused_for_its_form_is_sent_in_another_which_is_reme
         with pytest.warns(AdaptedRequestWarning):
             assert model.complete(CHAT, City).parsed == City(city="Rome")
         first_requests = server.requests.total()
-        assert model.complete([*CHAT, {"role": "user", "content": "q"}], City).parsed == City(
-            city="Rome"
-        )
+        assert model.complete(
+            [*CHAT, {"role": "user", "content": "q"}], City
+        ).parsed == City(city="Rome")
         assert server.requests.total() == first_requests + 1
     assert {name: server.bodies[-1].get(name) for name in sent} == sent
     assert not refused(server.bodies[-1])
@@ -468,15 +543,23 @@ def test_messages_alternate_whatever_the_form(ask_model):
     for structured in ("json_schema", "json_object", "prompt"):
         with serving(lambda _: '{"city": "Rome"}') as server:
             ask_model(server, structured=structured).complete(CHAT, City)
-        assert [message["role"] for message in server.bodies[0]["messages"]] == ["system", "user"]
+        assert [message["role"] for message in server.bodies[0]["messages"]] == [
+            "system",
+            "user",
+        ]
 
 
 def test_a_field_is_left_out_of_the_body_by_none(server, ask_model):
     ask_model(
-        server, extra={"temperature": None, "max_tokens": None, "max_completion_tokens": 7}
+        server,
+        extra={"temperature": None, "max_tokens": None, "max_completion_tokens": 7},
     ).complete("p")
     sent = server.bodies[0]
-    assert ("temperature" in sent, "max_tokens" in sent, sent["max_completion_tokens"]) == (
+    assert (
+        "temperature" in sent,
+        "max_tokens" in sent,
+        sent["max_completion_tokens"],
+    ) == (
         False,
         False,
         7,
@@ -496,9 +579,9 @@ def test_an_endpoint_that_answers_one_at_a_time_loses_no_prompt(ask_model, concu
         return f"answer to {prompt}"
 
     with serving(slow) as server:
-        outcomes = ask_model(server, concurrency=concurrency, timeout=0.3).complete_many(
-            [f"p{i}" for i in range(16)]
-        )
+        outcomes = ask_model(
+            server, concurrency=concurrency, timeout=0.3
+        ).complete_many([f"p{i}" for i in range(16)])
         sent = server.requests.total()
     assert kinds(outcomes) == ["answered"] * 16
     assert sent <= 32  # none is sent more than twice
@@ -515,7 +598,9 @@ def test_equal_failures_in_a_row_end_the_call_and_say_so(ask_model):
 
 
 @pytest.mark.parametrize(("unusable_replies", "warned"), [(2, False), (3, True)])
-def test_a_high_share_of_unusable_replies_is_said_after_ten(ask_model, unusable_replies, warned):
+def test_a_high_share_of_unusable_replies_is_said_after_ten(
+    ask_model, unusable_replies, warned
+):
     def answer(prompt: str) -> str:
         return "no" if int(prompt[1:]) < unusable_replies else '{"city": "Rome"}'
 
@@ -523,7 +608,9 @@ def test_a_high_share_of_unusable_replies_is_said_after_ten(ask_model, unusable_
         warnings.simplefilter("always")
         seen = []
         warnings.showwarning = lambda *_: seen.append(server.requests.total())
-        ask_model(server, concurrency=4).complete_many([f"p{i}" for i in range(40)], City)
+        ask_model(server, concurrency=4).complete_many(
+            [f"p{i}" for i in range(40)], City
+        )
     assert len(caught or seen) == warned
     assert server.requests.total() == 40
     assert seen == [10] * warned
@@ -534,9 +621,13 @@ def test_what_the_requests_after_the_first_ten_will_take_is_said_before_they_are
 ):
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     with serving() as server:
-        ask_model(server, **PRICES).complete_many([f"p{i}" for i in range(40)], progress="linking")
+        ask_model(server, **PRICES).complete_many(
+            [f"p{i}" for i in range(40)], progress="linking"
+        )
         assert "linking: 30 calls, about 210 + 90 tokens" in capsys.readouterr().err
-        ask_model(server).complete_many([f"p{i}" for i in range(60)], progress="linking")
+        ask_model(server).complete_many(
+            [f"p{i}" for i in range(60)], progress="linking"
+        )
         assert "linking: 10 calls" not in capsys.readouterr().err  # forty are stored
 
 
@@ -547,7 +638,9 @@ def test_usage_adds_tokens_and_prices_per_million(server, ask_model):
     model = ask_model(server, prompt_price=1.0, completion_price=10.0)
     model.complete("p")
     # 2 × 7 tokens in, 2 × 3 out: 14 × 1 + 6 × 10 = 74 per million; one of the two was paid before.
-    expected = Usage(2, 1, 0, 14, 6, cost=pytest.approx(74e-6), new_cost=pytest.approx(37e-6))
+    expected = Usage(
+        2, 1, 0, 14, 6, cost=pytest.approx(74e-6), new_cost=pytest.approx(37e-6)
+    )
     assert model.usage(model.complete_many(["p", "q"])) == expected
 
 
@@ -584,7 +677,11 @@ for outcome in model.complete_many([f"p{i}" for i in range(30)]):
 def start(server: ChatServer, store: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", SCRIPT, server.url, str(store)]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
     )
 
 
@@ -595,7 +692,9 @@ def test_a_run_that_was_stopped_goes_on_without_repeating_a_call(how, tmp_path):
         # kept.
         server.holds = lambda prompt: prompt in ("p26", "p27", "p28", "p29")
         process = start(server, tmp_path)
-        wait_until(lambda: len(kept_answers(tmp_path)) == 26 and server.waiting == 4, process)
+        wait_until(
+            lambda: len(kept_answers(tmp_path)) == 26 and server.waiting == 4, process
+        )
         process.send_signal(how)
         if how == signal.SIGINT:
             wait_until((tmp_path / "interrupted").exists, process)
@@ -629,7 +728,10 @@ def test_threads_that_ask_the_same_prompt_pay_one_answer(ask_model):
         for thread in threads:
             thread.join()
     assert [outcome.text for outcome in outcomes] == ["answer to p"] * 6
-    assert (sum(not outcome.cached for outcome in outcomes), server.requests["p"]) == (1, 1)
+    assert (sum(not outcome.cached for outcome in outcomes), server.requests["p"]) == (
+        1,
+        1,
+    )
 
 
 def test_processes_that_ask_the_same_prompts_pay_each_answer_once(tmp_path):
@@ -648,7 +750,8 @@ def test_processes_that_ask_the_same_prompts_pay_each_answer_once(tmp_path):
 def test_the_key_is_sent_and_appears_nowhere_else(ask_model, tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
     with serving(
-        lambda _: f"you sent {KEY}", lambda prompt, _: "401" if prompt == "refused" else None
+        lambda _: f"you sent {KEY}",
+        lambda prompt, _: "401" if prompt == "refused" else None,
     ) as server:
         model = ask_model(server)
         outcome = model.complete("p")
@@ -696,7 +799,9 @@ def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(
     assert raised.value.__cause__ is None
 
 
-@pytest.mark.parametrize("url", ["http://me:secret@host/v1", "http://host/v1?key=secret"])
+@pytest.mark.parametrize(
+    "url", ["http://me:secret@host/v1", "http://host/v1?key=secret"]
+)
 def test_a_key_in_the_address_is_refused_without_quoting_it(url):
     with pytest.raises(ValueError, match="environment variable") as raised:
         ChatModel(url, "tiny")
@@ -720,7 +825,9 @@ def test_a_wrong_parameter_is_named(wrong):
 
 
 @pytest.mark.parametrize("prompt", [[], [{"role": "user"}], "\ud800"], ids=repr)
-def test_a_prompt_that_cannot_be_sent_is_refused_before_anything_is_paid(server, ask_model, prompt):
+def test_a_prompt_that_cannot_be_sent_is_refused_before_anything_is_paid(
+    server, ask_model, prompt
+):
     with pytest.raises(ValueError, match=r"^A prompt"):
         ask_model(server).complete_many(["p", prompt])
     assert not server.requests
@@ -733,9 +840,18 @@ def test_the_first_query_without_an_answer_is_named_with_what_it_cost(ask_model)
     with serving(lambda prompt: "no" if prompt == "y" else '{"city": "x"}') as server:
         model = ask_model(server)
         with pytest.raises(CompletionError, match=r"query '2' \('y'\)") as error:
-            ask_each(model, ["query '1'", name_of(Query("2", "y"))], ["x", "y"], City, "asking")
+            ask_each(
+                model,
+                ["query '1'", name_of(Query("2", "y"))],
+                ["x", "y"],
+                City,
+                "asking",
+            )
         answer = model.complete("x", City)
-    assert (error.value.failure.prompt_tokens, error.value.failure.completion_tokens) == (7, 3)
+    assert (
+        error.value.failure.prompt_tokens,
+        error.value.failure.completion_tokens,
+    ) == (7, 3)
     assert "no city" in str(unusable("query '1'", answer, "it is no city"))
 
 
@@ -753,7 +869,10 @@ def test_any_text_is_quoted_so_that_it_can_be_sent(text):
 
 
 def kinds(outcomes: list[Any]) -> list[str]:
-    return [outcome.kind if isinstance(outcome, Failure) else "answered" for outcome in outcomes]
+    return [
+        outcome.kind if isinstance(outcome, Failure) else "answered"
+        for outcome in outcomes
+    ]
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
@@ -762,19 +881,23 @@ def test_no_more_requests_are_sent_than_allowed_by_all_models_that_share_the_lim
 ):
     with serving() as server:
         spending = Spending(max_calls=5)
-        outcomes = ask_model(server, spending=spending, concurrency=concurrency).complete_many(
-            PROMPTS
-        )
-        assert kinds(ask_model(server, spending=spending, seed=1).complete_many(PROMPTS[:1])) == [
-            "limit"
-        ]
+        outcomes = ask_model(
+            server, spending=spending, concurrency=concurrency
+        ).complete_many(PROMPTS)
+        assert kinds(
+            ask_model(server, spending=spending, seed=1).complete_many(PROMPTS[:1])
+        ) == ["limit"]
         assert (server.requests.total(), spending.calls) == (5, 5)
         again = ask_model(server, spending=Spending(max_calls=7)).complete_many(PROMPTS)
-        assert kinds(again) == ["answered"] * 12  # goes on from there, and pays for nothing twice
+        assert (
+            kinds(again) == ["answered"] * 12
+        )  # goes on from there, and pays for nothing twice
         assert set(server.paid.values()) == {1}
     assert sorted(kinds(outcomes)) == ["answered"] * 5 + ["limit"] * 7
     with serving(fault=first("500", 9)) as server:  # retries count
-        (failure,) = ask_model(server, spending=Spending(max_calls=3), seed=2).complete_many(["p"])
+        (failure,) = ask_model(
+            server, spending=Spending(max_calls=3), seed=2
+        ).complete_many(["p"])
         assert server.requests.total() == 3
     assert (failure.kind, failure.attempts) == ("limit", 3)
 
@@ -782,7 +905,9 @@ def test_no_more_requests_are_sent_than_allowed_by_all_models_that_share_the_lim
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_no_more_is_spent_than_allowed(ask_model, concurrency):
     with serving() as server:
-        most = plain_most(ask_model(server, max_tokens=5, structured="prompt", **PRICES))
+        most = plain_most(
+            ask_model(server, max_tokens=5, structured="prompt", **PRICES)
+        )
         # of one call after the other the fifth may cost `most`, then nothing more fits
         limit = most + 4 * ANSWER
         spending = Spending(max_cost=limit)
@@ -795,19 +920,24 @@ def test_no_more_is_spent_than_allowed(ask_model, concurrency):
     assert sent == 5 or concurrency > 1
     assert sorted(kinds(outcomes)) == ["answered"] * sent + ["limit"] * (12 - sent)
     assert spending.cost == sent * ANSWER <= limit
-    assert any(f"{limit:g}" in one.reason for one in outcomes if isinstance(one, Failure))
+    assert any(
+        f"{limit:g}" in one.reason for one in outcomes if isinstance(one, Failure)
+    )
 
 
 def plain_most(model: ChatModel) -> int:
     """The bytes of the longest request, as the client writes it, and the tokens of the answer."""
     streamed = {"stream": True, "stream_options": {"include_usage": True}}
     bodies = [
-        json.dumps(model.request(prompt) | streamed, separators=(",", ":")) for prompt in PROMPTS
+        json.dumps(model.request(prompt) | streamed, separators=(",", ":"))
+        for prompt in PROMPTS
     ]
     return max(map(len, bodies)) + 5
 
 
-def test_what_may_have_been_paid_counts_as_paid_and_what_was_refused_does_not(ask_model):
+def test_what_may_have_been_paid_counts_as_paid_and_what_was_refused_does_not(
+    ask_model,
+):
     costs = {}
     for fault in ("500", "reset", "cut", "uncounted"):
         with serving(fault=first(fault)) as server:
@@ -823,12 +953,16 @@ def test_what_may_have_been_paid_counts_as_paid_and_what_was_refused_does_not(as
     assert costs["uncounted"] > ANSWER + 5
 
 
-def test_a_limit_of_cost_that_cannot_be_kept_is_refused_before_anything_is_sent(ask_model):
+def test_a_limit_of_cost_that_cannot_be_kept_is_refused_before_anything_is_sent(
+    ask_model,
+):
     with serving() as server:
         with pytest.raises(ValueError, match="prompt_price and completion_price"):
             ask_model(server, spending=Spending(max_cost=1.0))
         with pytest.raises(ValueError, match="max_tokens"):
-            ask_model(server, spending=Spending(max_cost=1.0), max_tokens=None, **PRICES)
+            ask_model(
+                server, spending=Spending(max_cost=1.0), max_tokens=None, **PRICES
+            )
     with pytest.raises(ValueError, match="max_calls"):
         Spending(max_calls=0)
 
@@ -865,11 +999,18 @@ def test_an_interrupt_leaves_the_queue_unasked(ask_model, monkeypatch):
         assert server.requests.total() == 2
 
 
-def test_a_plan_counts_what_is_not_stored_and_takes_time_and_tokens_from_what_is(ask_model):
+def test_a_plan_counts_what_is_not_stored_and_takes_time_and_tokens_from_what_is(
+    ask_model,
+):
     with serving(delay=0.2) as server:
         model = ask_model(server, concurrency=2, prompt_price=1e6, completion_price=1e6)
         before = model.plan(["a", "b", "b"], answer_tokens=10)
-        assert (before.calls, before.stored, before.completion_tokens, before.seconds) == (
+        assert (
+            before.calls,
+            before.stored,
+            before.completion_tokens,
+            before.seconds,
+        ) == (
             2,
             0,
             20,

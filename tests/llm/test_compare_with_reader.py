@@ -13,7 +13,15 @@ import pytest
 from llm_server import ChatServer, kept_answers, never, serving, wait_until
 from typer.testing import CliRunner, Result
 
-from kg2rag import ChatModel, CompareOptions, Comparison, Reader, Recorded, compare, from_frames
+from kg2rag import (
+    ChatModel,
+    CompareOptions,
+    Comparison,
+    Reader,
+    Recorded,
+    compare,
+    from_frames,
+)
 from kg2rag.cli import app
 from kg2rag.compute import Store
 from kg2rag.llm import Spending
@@ -53,22 +61,33 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
         yield running
 
 
-def compared(data: QADataset, server: ChatServer, folder: Path, **settings: object) -> Comparison:
+def compared(
+    data: QADataset, server: ChatServer, folder: Path, **settings: object
+) -> Comparison:
     """The other house is found first, so that no context is the gold's."""
-    model = ChatModel(server.url, "tiny", api_key_env=None, store=Store(folder), **settings)  # type: ignore[arg-type]
+    model = ChatModel(
+        server.url, "tiny", api_key_env=None, store=Store(folder), **settings
+    )  # type: ignore[arg-type]
     wrong = Recorded(
         data.corpus, {id_: [(QUESTIONS[i - 1], 1.0)] for i, id_ in enumerate(QUESTIONS)}
     )
     options = CompareOptions(progress=False)
     return compare(
-        {"wrong": wrong}, data, metrics=["recall@1"], k=1, reader=Reader(model), options=options
+        {"wrong": wrong},
+        data,
+        metrics=["recall@1"],
+        k=1,
+        reader=Reader(model),
+        options=options,
     )
 
 
 def test_a_limit_holds_to_the_request_and_the_same_call_goes_on(
     data, server, tmp_path: Path
 ) -> None:
-    limited = compared(data, server, tmp_path, spending=Spending(max_calls=5), concurrency=1)
+    limited = compared(
+        data, server, tmp_path, spending=Spending(max_calls=5), concurrency=1
+    )
     assert sum(server.requests.values()) == 5
     assert limited.missing_answers == REQUESTS - 5
     whole = compared(data, server, tmp_path)
@@ -86,7 +105,11 @@ def test_raising_the_limit_of_tokens_asks_only_what_was_cut(
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
     def cut_first(prompt: str, before: int) -> str | None:
-        return "length" if "house q2?" in prompt and "House" in prompt and not before else None
+        return (
+            "length"
+            if "house q2?" in prompt and "House" in prompt and not before
+            else None
+        )
 
     with serving(reply, cut_first) as server:
         assert compared(data, server, tmp_path, max_tokens=8).missing_answers == 2
@@ -159,13 +182,18 @@ def test_a_killed_command_goes_on_and_asks_nothing_twice(
     process = subprocess.Popen(
         arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    wait_until(lambda: server.waiting == 2 and len(kept_answers(tmp_path / "store")) == 4, process)
+    wait_until(
+        lambda: server.waiting == 2 and len(kept_answers(tmp_path / "store")) == 4,
+        process,
+    )
     process.kill()
     process.communicate()
     server.gate.set()
     again = command(server, tmp_path / "out", "--yes")
     assert "2 calls" in again.output
-    assert {prompt: n for prompt, n in server.requests.items() if n > 1} == dict.fromkeys(held, 2)
+    assert {
+        prompt: n for prompt, n in server.requests.items() if n > 1
+    } == dict.fromkeys(held, 2)
 
 
 def test_a_reader_without_an_address_is_refused_before_any_work() -> None:

@@ -19,7 +19,13 @@ from pydantic import ValidationError
 from kg2rag.compute import Store
 from kg2rag.extraction import Entity, Extractor, Mention
 from kg2rag.llm import ChatModel
-from kg2rag.llm.extraction import STYLES, ExtractionError, PromptedTriples, PromptStep, PromptStyle
+from kg2rag.llm.extraction import (
+    STYLES,
+    ExtractionError,
+    PromptedTriples,
+    PromptStep,
+    PromptStyle,
+)
 from kg2rag.llm.extraction.answers import RelationAnswer, clean_entities, clean_triples
 from kg2rag.llm.extraction.schema import Entities, Facts, GraphSchema, Stated
 from kg2rag.types import Corpus, Passage, Triple
@@ -47,10 +53,17 @@ def server() -> Iterator[ChatServer]:
 @pytest.fixture
 def extractor(tmp_path: Path) -> Callable[..., PromptedTriples]:
     def make(
-        server: ChatServer, style: str = "openie", limit: int | None = None, **model: Any
+        server: ChatServer,
+        style: str = "openie",
+        limit: int | None = None,
+        **model: Any,
     ) -> PromptedTriples:
         asked = ChatModel(
-            server.url, "tiny", api_key_env=None, store=Store(tmp_path / "store"), **model
+            server.url,
+            "tiny",
+            api_key_env=None,
+            store=Store(tmp_path / "store"),
+            **model,
         )
         return PromptedTriples(asked, style, limit)
 
@@ -65,7 +78,9 @@ def serve(fault: Fault = never, answer: Callable[[str], str] = reply):
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_every_stated_triple_is_found_once_in_the_order_of_the_passages(server, extractor, style):
+def test_every_stated_triple_is_found_once_in_the_order_of_the_passages(
+    server, extractor, style
+):
     assert extractor(server, style).extract(corpus(6)).triples == triples(6)
 
 
@@ -75,10 +90,14 @@ def test_openie_asks_for_triples_about_the_entities_it_was_told(server, extracto
         "Note 0\nAnn0 knows Bob0. Bob0 lives in Cairo1.",
         'Note 0\nAnn0 knows Bob0. Bob0 lives in Cairo1.\n\nEntities: ["Ann0", "Bob0", "Cairo1"]',
     ]
-    assert found.mentions == tuple(Mention(name, "p0") for name in ("Ann0", "Bob0", "Cairo1"))
+    assert found.mentions == tuple(
+        Mention(name, "p0") for name in ("Ann0", "Bob0", "Cairo1")
+    )
 
 
-def test_kg2rag_asks_about_each_sentence_with_its_title_whose_braces_are_text(server, extractor):
+def test_kg2rag_asks_about_each_sentence_with_its_title_whose_braces_are_text(
+    server, extractor
+):
     given_ = Corpus.from_passages(
         [Passage("a", "{title}", "{x} knows Bob0. Bob0 lives in Cairo1.", "a", 0)]
     )
@@ -87,16 +106,27 @@ def test_kg2rag_asks_about_each_sentence_with_its_title_whose_braces_are_text(se
         "Title: {title}\nSentence: {x} knows Bob0.",
         "Title: {title}\nSentence: Bob0 lives in Cairo1.",
     ]
-    sent = server.bodies[0]["response_format"]["json_schema"]["schema"]["properties"]["triples"]
-    assert (sent["maxItems"], sent["items"]["maxItems"], sent["items"]["minItems"]) == (8, 3, 3)
+    sent = server.bodies[0]["response_format"]["json_schema"]["schema"]["properties"][
+        "triples"
+    ]
+    assert (sent["maxItems"], sent["items"]["maxItems"], sent["items"]["minItems"]) == (
+        8,
+        3,
+        3,
+    )
 
 
-def test_a_longer_text_may_hold_more_and_equal_lengths_have_the_same_schema(server, extractor):
+def test_a_longer_text_may_hold_more_and_equal_lengths_have_the_same_schema(
+    server, extractor
+):
     texts = ["Ann0 knows Bob0."] * 2 + ["Ann0 knows Bob0. " * 30]
-    passages = [Passage(str(i), f"t{i}", text, str(i), 0) for i, text in enumerate(texts)]
+    passages = [
+        Passage(str(i), f"t{i}", text, str(i), 0) for i, text in enumerate(texts)
+    ]
     extractor(server, concurrency=1).extract(Corpus.from_passages(passages))
     schemas = [
-        body["response_format"]["json_schema"]["schema"]["properties"] for body in server.bodies[:3]
+        body["response_format"]["json_schema"]["schema"]["properties"]
+        for body in server.bodies[:3]
     ]
     # 90 words / 4 and 8 more, in eights
     assert [schema["entities"]["maxItems"] for schema in schemas] == [8, 8, 32]
@@ -111,7 +141,9 @@ def cutting() -> Iterator[ChatServer]:
 
     def fault(prompt: str, _: int) -> str | None:
         return (
-            "length" if "Entities: " in prompt and server.bodies[-1]["max_tokens"] <= 512 else None
+            "length"
+            if "Entities: " in prompt and server.bodies[-1]["max_tokens"] <= 512
+            else None
         )
 
     def answer(prompt: str) -> str:
@@ -124,10 +156,15 @@ def cutting() -> Iterator[ChatServer]:
 def test_the_whole_items_of_a_cut_answer_are_kept_and_counted(cutting, extractor):
     found = extractor(cutting, concurrency=1).extract(corpus(1))
     assert [str(triple) for triple in found.triples] == [str(triples(1)[0])]
-    assert found.notes["answers cut at the limit of tokens, whose whole items are kept"] == 1
+    assert (
+        found.notes["answers cut at the limit of tokens, whose whole items are kept"]
+        == 1
+    )
 
 
-def test_what_was_cut_is_asked_again_with_twice_the_tokens_and_nothing_else_is(cutting, extractor):
+def test_what_was_cut_is_asked_again_with_twice_the_tokens_and_nothing_else_is(
+    cutting, extractor
+):
     source = extractor(cutting, concurrency=1)
     source.run(corpus(1))
     assert cutting.requests.total() == 2
@@ -143,7 +180,8 @@ def test_a_larger_limit_asks_anew_only_what_was_cut(cutting, extractor):
         corpus(1)
     ).extraction.triples == triples(1)
     assert [
-        ("Entities: " in last_message(body), body["max_tokens"]) for body in cutting.bodies
+        ("Entities: " in last_message(body), body["max_tokens"])
+        for body in cutting.bodies
     ] == [
         (False, 512),
         (True, 512),
@@ -157,7 +195,9 @@ def test_the_worked_examples_are_right_answers_in_the_form_asked_for(style):
         for question, answer in step.examples:
             parsed = step.form.model_validate_json(answer)
             if isinstance(parsed, Stated):
-                ends = {end for one in parsed.relations for end in (one.source, one.target)}
+                ends = {
+                    end for one in parsed.relations for end in (one.source, one.target)
+                }
                 assert ends <= {one.name for one in parsed.entities}
             elif isinstance(parsed, Facts):
                 ends = {end for head, _, tail in parsed.triples for end in (head, tail)}
@@ -166,7 +206,9 @@ def test_the_worked_examples_are_right_answers_in_the_form_asked_for(style):
             assert {end for end in ends if end not in question} == set()
 
 
-def test_equal_texts_are_asked_about_once_and_each_passage_gets_the_triples(server, extractor):
+def test_equal_texts_are_asked_about_once_and_each_passage_gets_the_triples(
+    server, extractor
+):
     twins = Corpus.from_passages(
         [Passage(id_, "", "Ann1 knows Bob1.", id_, 0) for id_ in ("a", "b")]
     )
@@ -195,21 +237,35 @@ def test_a_limit_asks_about_the_first_passages_and_counts_the_others(server, ext
 
 def test_a_failure_is_raised_with_its_passage_and_cause_and_the_rest_is_kept(extractor):
     failing = serve(lambda prompt, _: "prose" if "Ann1 " in prompt else None)
-    with failing as server, pytest.raises(ExtractionError, match="'p1', entities") as raised:
+    with (
+        failing as server,
+        pytest.raises(ExtractionError, match="'p1', entities") as raised,
+    ):
         extractor(server).extract(corpus(3))
     assert raised.value.run.extraction.triples == triples(1) + triples(3)[4:]
 
 
 def test_a_failed_sentence_is_named_and_the_others_of_its_passage_stay(extractor):
-    with serve(lambda prompt, _: "wrong schema" if "Sentence: Bob1 " in prompt else None) as server:
+    with serve(
+        lambda prompt, _: "wrong schema" if "Sentence: Bob1 " in prompt else None
+    ) as server:
         run = extractor(server, "kg2rag").run(corpus(2))
     frame = pd.DataFrame(run.failures)
-    assert [*frame.columns] == ["passage_id", "call", "kind", "reason", "attempts", "tries"]
+    assert [*frame.columns] == [
+        "passage_id",
+        "call",
+        "kind",
+        "reason",
+        "attempts",
+        "tries",
+    ]
     assert frame[["passage_id", "call", "kind"]].to_numpy().tolist() == [
         ["p1", "triples, sentence 1", "output"]
     ]
     assert run.extraction.triples == triples(2)[:3]
-    assert run.extraction.notes == {"failed passages, whose triples are missing or incomplete": 1}
+    assert run.extraction.notes == {
+        "failed passages, whose triples are missing or incomplete": 1
+    }
 
 
 def test_a_fault_of_the_connection_that_outlasts_its_retries_is_asked_again_by_the_next_run(
@@ -217,28 +273,38 @@ def test_a_fault_of_the_connection_that_outlasts_its_retries_is_asked_again_by_t
 ):
     with serve(lambda _, before: "500" if before < 2 else None) as server:
         for _ in range(2):
-            assert [one.kind for one in extractor(server, retries=0).run(corpus(1)).failures] == [
-                "server"
-            ]
-        assert extractor(server, retries=2).run(corpus(1)).extraction.triples == triples(1)
+            assert [
+                one.kind for one in extractor(server, retries=0).run(corpus(1)).failures
+            ] == ["server"]
+        assert extractor(server, retries=2).run(
+            corpus(1)
+        ).extraction.triples == triples(1)
 
 
-def test_an_unusable_answer_is_asked_again_only_when_told_and_another_way_each_time(extractor):
+def test_an_unusable_answer_is_asked_again_only_when_told_and_another_way_each_time(
+    extractor,
+):
     with serve(lambda _, before: "prose" if before < 2 else None) as server:
         asked = extractor(server, "kg2rag", max_tokens=50)
         one = Corpus.from_passages([Passage("a", "", "Ann1 knows Bob1.", "a", 0)])
         tries = [
-            asked.run(one, retry_failed=again).failures for again in (False, False, True, False)
+            asked.run(one, retry_failed=again).failures
+            for again in (False, False, True, False)
         ]
         assert [failures[0].tries for failures in tries] == [1, 1, 2, 2]
         run = asked.run(one, retry_failed=True)
-        sent = [(body["seed"], body["temperature"], body["max_tokens"]) for body in server.bodies]
+        sent = [
+            (body["seed"], body["temperature"], body["max_tokens"])
+            for body in server.bodies
+        ]
     assert sent == [(0, 0.0, 50), (1, 0.5, 100), (2, 0.5, 100)]
     assert run.extraction.notes == {"answers from a second or later try": 1}
     assert (run.usage.calls, run.usage.cached) == (3, 2)
 
 
-@pytest.mark.parametrize("sampling", [{}, {"seed": None, "temperature": None, "max_tokens": None}])
+@pytest.mark.parametrize(
+    "sampling", [{}, {"seed": None, "temperature": None, "max_tokens": None}]
+)
 def test_a_later_run_finds_the_answer_of_a_second_try_without_being_told_to_retry(
     extractor, sampling
 ):
@@ -279,17 +345,27 @@ def test_planned_prompt_tokens_are_those_of_the_messages_sent(server, extractor)
     asked = extractor(server, "kg2rag", structured="prompt")
     plan = asked.plan(corpus(2), counter=Words())
     asked.run(corpus(2))
-    sent = [message["content"] for body in server.bodies for message in body["messages"]]
+    sent = [
+        message["content"] for body in server.bodies for message in body["messages"]
+    ]
     assert plan.total("prompt_tokens") == sum(Words().count(sent)) + 4 * len(sent)
 
 
 def test_a_plan_knows_what_is_stored_what_was_unusable_and_what_waits_for_it(extractor):
-    with serve(lambda prompt, _: "prose" if prompt.startswith("Note 0\nAnn0") else None) as server:
+    with serve(
+        lambda prompt, _: "prose" if prompt.startswith("Note 0\nAnn0") else None
+    ) as server:
         extractor(server, limit=2).run(corpus(4))
         for retry, calls in ((False, (1, 1, 2)), (True, (1, 0, 3))):
-            plan = extractor(server).plan(corpus(4), retry_failed=retry, counter=Words())
-            assert [(step.stored, step.unusable, step.to_ask) for step in plan.steps] == [calls] * 2
-            entities = plan.steps[0]  # the endpoint counts 7 and 3 tokens of every stored answer
+            plan = extractor(server).plan(
+                corpus(4), retry_failed=retry, counter=Words()
+            )
+            assert [
+                (step.stored, step.unusable, step.to_ask) for step in plan.steps
+            ] == [calls] * 2
+            entities = plan.steps[
+                0
+            ]  # the endpoint counts 7 and 3 tokens of every stored answer
             assert (entities.prompt_tokens, entities.completion_tokens) == (
                 7 * calls[2],
                 3 * calls[2],
@@ -304,11 +380,20 @@ def test_a_plan_knows_what_is_stored_what_was_unusable_and_what_waits_for_it(ext
     [
         ('{"triples": [["a", "b", "c"]]}', [("a", "b", "c")]),
         ('[["a", "b", "c"]]', [("a", "b", "c")]),
-        ('{"triples": [{"head": "a", "relation": "b", "tail": "c"}]}', [("a", "b", "c")]),
-        ('{"triples": [{"object": "c", "subject": "a", "predicate": "b"}]}', [("a", "b", "c")]),
+        (
+            '{"triples": [{"head": "a", "relation": "b", "tail": "c"}]}',
+            [("a", "b", "c")],
+        ),
+        (
+            '{"triples": [{"object": "c", "subject": "a", "predicate": "b"}]}',
+            [("a", "b", "c")],
+        ),
         ('{"triples": [["a", "born in", 1954]]}', [("a", "born in", "1954")]),
         ('{"triples": [["a", "b", null]]}', [("a", "b", "")]),
-        ('{"triples": [["a", "b"], ["a", "b", "c", "d"], {"head": "a"}]}', [(), (), ()]),
+        (
+            '{"triples": [["a", "b"], ["a", "b", "c", "d"], {"head": "a"}]}',
+            [(), (), ()],
+        ),
     ],
 )
 def test_forms_with_one_reading_are_read(written, read):
@@ -330,7 +415,9 @@ def test_forms_without_one_reading_fail(written):
 
 
 def test_entities_with_types_are_read_by_their_names():
-    read = Entities.model_validate_json('{"entities": [{"name": "Ann", "type": "person"}, 1954]}')
+    read = Entities.model_validate_json(
+        '{"entities": [{"name": "Ann", "type": "person"}, 1954]}'
+    )
     assert read.entities == ["Ann", "1954"]
 
 
@@ -369,7 +456,11 @@ def test_two_entities_of_signs_alone_are_not_one():
 def test_every_triple_is_kept_or_counted_and_what_is_kept_has_no_space_around(raw):
     kept, notes = cleaned(raw)
     assert len(kept) + sum(notes.values()) == len(raw)
-    assert all(part == part.strip() for one in kept for part in (one.head, one.relation, one.tail))
+    assert all(
+        part == part.strip()
+        for one in kept
+        for part in (one.head, one.relation, one.tail)
+    )
 
 
 def test_names_are_kept_once_without_their_quotes():
@@ -404,7 +495,9 @@ def test_the_fingerprint_names_what_changes_the_triples(server, extractor):
 
 def test_a_style_of_ones_own_is_asked_as_it_says(server, extractor):
     step = PromptStep("facts", "Find facts.", "Text: {text} ({title})", (), Facts, 1.0)
-    PromptedTriples(extractor(server).model, PromptStyle("own", "passage", (step,))).run(corpus(1))
+    PromptedTriples(
+        extractor(server).model, PromptStyle("own", "passage", (step,))
+    ).run(corpus(1))
     assert [message["content"] for message in server.bodies[0]["messages"]] == [
         "Find facts.",
         "Text: Ann0 knows Bob0. Bob0 lives in Cairo1. (Note 0)",

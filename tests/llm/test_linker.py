@@ -56,7 +56,11 @@ def linker_of(tmp_path: Path) -> Maker:
             CORPUS, graph, embedder=WordEmbedder(), store=Store(tmp_path / "kb")
         )
         model = ChatModel(
-            server.url, "tiny", api_key_env=None, retries=retries, store=Store(tmp_path / "answers")
+            server.url,
+            "tiny",
+            api_key_env=None,
+            retries=retries,
+            store=Store(tmp_path / "answers"),
         )
         return LLMLinker(kb, model, **given)
 
@@ -72,12 +76,16 @@ def naming(*entities: tuple[str, str]) -> Callable[[str], str]:
 
 def test_what_the_model_names_is_looked_up_by_name_and_alias(linker_of: Maker) -> None:
     with serving(naming(("tim burton", "Person"), ("NYC", "place"))) as server:
-        (links,) = linker_of(server).link_batch([Query("q", "is Tim Burton from the big apple")])
+        (links,) = linker_of(server).link_batch(
+            [Query("q", "is Tim Burton from the big apple")]
+        )
     # New York is not spelt in the query
     assert links == [Link(1, (3, 13), "llm", 0.8), Link(0, (0, 32), "llm", 0.8)]
 
 
-def test_the_model_is_told_the_types_and_its_schema_has_no_others(linker_of: Maker) -> None:
+def test_the_model_is_told_the_types_and_its_schema_has_no_others(
+    linker_of: Maker,
+) -> None:
     with serving(naming()) as server:
         linker_of(server).link_batch([Query("q", 'who made "it"')])
     assert "no others: Film, Person, Place." in (prompt := next(iter(server.requests)))
@@ -91,7 +99,9 @@ def test_names_that_the_graph_lacks_are_told_and_not_used(linker_of: Maker) -> N
         linker = linker_of(server)
         queries = [Query("q1", "first"), Query("q2", "second")]
         with pytest.warns(UnknownNameWarning, match="2 .*'Johnny Depp'.*'q1'"):
-            assert [[link.entity for link in links] for links in linker.link_batch(queries)] == [
+            assert [
+                [link.entity for link in links] for links in linker.link_batch(queries)
+            ] == [
                 [1],
                 [1],
             ]
@@ -118,7 +128,10 @@ def test_equal_queries_are_asked_about_once_and_queries_without_a_word_never(
 def test_an_answer_of_another_form_fails_and_names_the_query(
     linker_of: Maker, reply: str, says: str
 ) -> None:
-    with serving(lambda _: reply) as server, pytest.raises(CompletionError, match=says) as error:
+    with (
+        serving(lambda _: reply) as server,
+        pytest.raises(CompletionError, match=says) as error,
+    ):
         linker_of(server).link_batch([Query("q7", "who")])
     assert "query 'q7' ('who')" in str(error.value)
 
@@ -127,14 +140,23 @@ def test_a_schema_of_types_is_all_that_the_model_is_told_of(linker_of: Maker) ->
     with serving(naming(("Tim Burton", "Person"))) as server:
         linker = linker_of(server)
         system = VectorFirst(
-            linker.kb, types=("person",), linker=ChainLinker((NGramLinker(linker.kb), linker))
+            linker.kb,
+            types=("person",),
+            linker=ChainLinker((NGramLinker(linker.kb), linker)),
         )
-        assert [one.name for one in system.retrieve("who made it").notes.linked] == ["Tim Burton"]
+        assert [one.name for one in system.retrieve("who made it").notes.linked] == [
+            "Tim Burton"
+        ]
     (sent,) = server.bodies
-    assert "entities of these types and no others: Person." in sent["messages"][0]["content"]
+    assert (
+        "entities of these types and no others: Person."
+        in sent["messages"][0]["content"]
+    )
 
 
-def test_an_entity_of_another_type_is_left_out_and_the_others_stay(linker_of: Maker) -> None:
+def test_an_entity_of_another_type_is_left_out_and_the_others_stay(
+    linker_of: Maker,
+) -> None:
     reply = '{"entities": [{"name": "Tim Burton", "type": "Song"}, {"name": "Tim Burton", "type": "PERSON"}]}'
     with serving(lambda _: reply) as server:
         assert len(linker_of(server).link_batch([Query("q", "tim burton")])[0]) == 1

@@ -43,7 +43,10 @@ class Scribe:
 
     def __call__(self, prompt: str) -> str:
         self.calls["all"] += 1
-        moss = {"question": "Where was the builder of the kiln born?", "answer": "Oldham"}
+        moss = {
+            "question": "Where was the builder of the kiln born?",
+            "answer": "Oldham",
+        }
         written = self.hurst if "Hurst" in prompt else moss
         if not prompt.startswith("Answer"):
             return json.dumps(written)
@@ -63,7 +66,10 @@ def model_at(url: str, folder: Path) -> ChatModel:
 
 def test_neighbours_of_a_chain_name_its_bridge_in_different_documents(kb: Any) -> None:
     found = chains(kb, limit=10)
-    assert {frozenset(one.rows) for one in found} == {frozenset((0, 1)), frozenset((2, 3))}
+    assert {frozenset(one.rows) for one in found} == {
+        frozenset((0, 1)),
+        frozenset((2, 3)),
+    }
     for one in found:
         (bridge,) = one.bridges
         rows = kb.graph.mentions.of(kb.graph.names.index(bridge))[0]
@@ -177,7 +183,14 @@ def test_the_command_plans_writes_and_offers_a_page_and_compare_reads_its_file(
     with ChatEndpoint(
         Scribe({"question": "What does the owner play?", "answer": "organ"})
     ) as endpoint:
-        chat = ("--base-url", endpoint.url, "--model", "scribe", "--api-key-env", "none")
+        chat = (
+            "--base-url",
+            endpoint.url,
+            "--model",
+            "scribe",
+            "--api-key-env",
+            "none",
+        )
         assert "calls" in told("--plan", *chat)
         assert not out.exists()
         assert "questions" in told(*chat)

@@ -24,7 +24,9 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Maker:
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.02)
 
     def make(server: ChatServer, prompt: ReaderPrompt = SHORT, **given: Any) -> Reader:
-        model = ChatModel(server.url, "tiny", api_key_env=None, store=Store(tmp_path), **given)
+        model = ChatModel(
+            server.url, "tiny", api_key_env=None, store=Store(tmp_path), **given
+        )
         return Reader(model, prompt)
 
     return make
@@ -38,14 +40,21 @@ def test_each_question_is_answered_from_its_own_context(reader):
     with serving(
         lambda prompt: "yes" if "Italy" in prompt and "Rome is" in prompt else "no"
     ) as server:
-        answers = reader(server).read([ROME, PARIS], ["Rome is {a} city.", "Rome is a city."])
+        answers = reader(server).read(
+            [ROME, PARIS], ["Rome is {a} city.", "Rome is a city."]
+        )
     assert answers.texts == {"q1": "yes", "q2": "no"}
     sent = [body["messages"][0]["content"] for body in server.bodies]
-    assert any(one.endswith(f"\n\nRome is {{a}} city.\n\nQuestion: {ROME.text}") for one in sent)
+    assert any(
+        one.endswith(f"\n\nRome is {{a}} city.\n\nQuestion: {ROME.text}")
+        for one in sent
+    )
 
 
 def test_a_failed_question_is_listed_as_failed_and_is_no_empty_answer(reader):
-    with serving(about, fault=lambda prompt, _: "500" if "France" in prompt else None) as server:
+    with serving(
+        about, fault=lambda prompt, _: "500" if "France" in prompt else None
+    ) as server:
         answers = reader(server, retries=0).read([ROME, PARIS], ["", ""])
     assert answers.texts == {"q1": "Rome"}
     assert list(answers.failed) == ["q2"]
@@ -98,7 +107,8 @@ def test_every_question_stands_once_and_has_a_context(questions, contexts):
 
 
 @pytest.mark.parametrize(
-    "template", ["{question}", "{question} {context} {x}", "{question} {context} {", "{}"]
+    "template",
+    ["{question}", "{question} {context} {x}", "{question} {context} {", "{}"],
 )
 def test_a_prompt_with_other_fields_is_refused(template):
     with pytest.raises(ValueError, match=r"fields|\{|[Pp]ositional|neither"):

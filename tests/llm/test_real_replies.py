@@ -58,7 +58,9 @@ class Repertoire:
             .get("json_schema", {})
             .get("schema", {})
         )
-        self.chosen = next(self.replies[next(iter(wanted.get("properties", {"": None})))])
+        self.chosen = next(
+            self.replies[next(iter(wanted.get("properties", {"": None})))]
+        )
         return "length" if self.chosen["finish_reason"] == "length" else None
 
 
@@ -79,4 +81,6 @@ def test_real_replies_are_usable(
     kb = kg2rag.KnowledgeBase.build(data.corpus, store=session_store)
     model = kg2rag.ChatModel(server.url, "tiny", concurrency=1, store=Store(tmp_path))
     outcome = small_model.PATHS[path].ask(model, data, kb, NUMBER)
-    assert all(usable == n >= 1 for usable, n in outcome.replies.values()), outcome.failures
+    assert all(usable == n >= 1 for usable, n in outcome.replies.values()), (
+        outcome.failures
+    )

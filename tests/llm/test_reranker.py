@@ -59,7 +59,9 @@ def shown(prompt: str) -> list[str]:
 def largest_first(prompt: str) -> str:
     """A model that orders texts by the number that they begin with."""
     values = [int(text.split()[0]) for text in shown(prompt)]
-    return json.dumps({"order": sorted(range(1, len(values) + 1), key=lambda at: -values[at - 1])})
+    return json.dumps(
+        {"order": sorted(range(1, len(values) + 1), key=lambda at: -values[at - 1])}
+    )
 
 
 def saying(*order: int) -> Callable[[str], str]:
@@ -72,7 +74,9 @@ def pairs(*values: int, query: str = "q") -> list[tuple[str, str]]:
 
 def test_windows_go_from_the_end_to_the_front(reranker_of: Maker) -> None:
     with serving(largest_first) as server:
-        (scores,) = reranker_of(server, window=4).score_lists([pairs(1, 2, 3, 4, 5, 9, 7)])
+        (scores,) = reranker_of(server, window=4).score_lists(
+            [pairs(1, 2, 3, 4, 5, 9, 7)]
+        )
     windows = [shown(body["messages"][0]["content"]) for body in server.bodies]
     # places 3 to 6; then 1 to 4, whose last two are the best of the first; then the front
     assert windows == [["4", "5", "9", "7"], ["2", "3", "9", "7"], ["1", "9", "7", "3"]]
@@ -88,9 +92,13 @@ def test_windows_go_from_the_end_to_the_front(reranker_of: Maker) -> None:
     ]
 
 
-def test_a_list_has_the_same_scores_whatever_is_reranked_with_it(reranker_of: Maker) -> None:
+def test_a_list_has_the_same_scores_whatever_is_reranked_with_it(
+    reranker_of: Maker,
+) -> None:
     lists = [pairs(*range(n), query=f"query {n}") for n in (1, 7, 0, 4)]
-    with serving(largest_first, at_random(0.3, seed=1, faults=("429", "500", "reset"))) as server:
+    with serving(
+        largest_first, at_random(0.3, seed=1, faults=("429", "500", "reset"))
+    ) as server:
         reranker = reranker_of(server, retries=8, window=3)
         together = [scores.tolist() for scores in reranker.score_lists(lists)]
         assert together == [reranker.score_lists([one])[0].tolist() for one in lists]
@@ -100,7 +108,9 @@ def test_one_text_or_none_needs_no_model_and_a_query_without_a_word_keeps_its_or
     reranker_of: Maker,
 ) -> None:
     with serving() as server:
-        found = reranker_of(server).score_lists([[], pairs(1), pairs(1, 2, 3, query=" ?")])
+        found = reranker_of(server).score_lists(
+            [[], pairs(1), pairs(1, 2, 3, query=" ?")]
+        )
     assert [scores.tolist() for scores in found] == [[], [1], [1, 1 / 2, 1 / 3]]
     assert not server.bodies
 
@@ -122,7 +132,10 @@ def test_an_answer_of_several_readings_fails_and_names_the_query(
     reranker_of: Maker, order: list[int]
 ) -> None:
     says = f"1 to 3, each once, .* {', '.join(map(str, order))}"
-    with serving(saying(*order)) as server, pytest.raises(CompletionError, match=says) as error:
+    with (
+        serving(saying(*order)) as server,
+        pytest.raises(CompletionError, match=says) as error,
+    ):
         reranker_of(server).score_lists([pairs(1, 2, 3, query="who built it")])
     assert str(error.value).startswith("output: query 'who built it': ")
 
@@ -138,10 +151,15 @@ def test_a_permutation_is_read_as_it_stands_repeated_numbers_once_and_one_left_o
     assert read_order(left, 7) == [number - 1 for number in [*left, order[gone]]]
 
 
-def test_rerank_takes_it_as_any_other_reranker(reranker_of: Maker, tmp_path: Path) -> None:
+def test_rerank_takes_it_as_any_other_reranker(
+    reranker_of: Maker, tmp_path: Path
+) -> None:
     cosines = {"q": (0.8, 0.5, 0.1), "r": (0.1, 0.5, 0.8)}
     kb = knowledge_base(
-        passages("1 one", "3 three", "2 two"), Extraction(), cosines, Store(tmp_path / "kb")
+        passages("1 one", "3 three", "2 two"),
+        Extraction(),
+        cosines,
+        Store(tmp_path / "kb"),
     )
     queries = [Query("x", "q"), Query("y", "r"), Query("z", "q", ("p0", "p2"))]
     with serving(largest_first) as server:

@@ -31,7 +31,13 @@ CORPUS = Corpus.from_passages(
 def relation(
     source: str, name: str, target: str, about: str = "", **weights: float
 ) -> dict[str, object]:
-    return {"source": source, "relation": name, "target": target, "description": about, **weights}
+    return {
+        "source": source,
+        "relation": name,
+        "target": target,
+        "description": about,
+        **weights,
+    }
 
 
 ANSWERS: dict[str, dict[str, object]] = {
@@ -58,7 +64,12 @@ ANSWERS: dict[str, dict[str, object]] = {
         ],
         "relations": [
             relation(
-                "Tim Burton", "born in", "Burbank", "He was born there.", strength=7, confidence=1
+                "Tim Burton",
+                "born in",
+                "Burbank",
+                "He was born there.",
+                strength=7,
+                confidence=1,
             )
         ],
     },
@@ -74,29 +85,45 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
     def found(
-        schema: GraphSchema = SCHEMA, corpus: Corpus = CORPUS, answers: dict[str, Any] = ANSWERS
+        schema: GraphSchema = SCHEMA,
+        corpus: Corpus = CORPUS,
+        answers: dict[str, Any] = ANSWERS,
     ) -> tuple[Extraction, dict[str, Any]]:
         def reply(question: str) -> str:
             return json.dumps(
-                next(answer for start, answer in answers.items() if question.startswith(start))
+                next(
+                    answer
+                    for start, answer in answers.items()
+                    if question.startswith(start)
+                )
             )
 
         with serving(reply, prompt_of=last_message) as server:
             model = ChatModel(
-                server.url, "tiny", api_key_env=None, store=Store(tmp_path), concurrency=1
+                server.url,
+                "tiny",
+                api_key_env=None,
+                store=Store(tmp_path),
+                concurrency=1,
             )
-            return PromptedTriples(model, TYPED.typed(schema)).extract(corpus), server.bodies[0]
+            return PromptedTriples(model, TYPED.typed(schema)).extract(
+                corpus
+            ), server.bodies[0]
 
     return found
 
 
 @pytest.fixture
-def read(ask: Ask) -> Callable[..., tuple[tuple[Entity, ...], tuple[Triple, ...], dict[str, int]]]:
+def read(
+    ask: Ask,
+) -> Callable[..., tuple[tuple[Entity, ...], tuple[Triple, ...], dict[str, int]]]:
     """What is kept of one answer."""
 
     def kept(answer: object, schema: GraphSchema = SCHEMA) -> Any:
         found, _ = ask(
-            schema, Corpus.from_passages([Passage("p", "", "Text.", "p", 0)]), {"Passage": answer}
+            schema,
+            Corpus.from_passages([Passage("p", "", "Text.", "p", 0)]),
+            {"Passage": answer},
         )
         return found.entities, found.triples, found.notes
 
@@ -109,15 +136,24 @@ def read(ask: Ask) -> Callable[..., tuple[tuple[Entity, ...], tuple[Triple, ...]
 def test_entities_and_relations_come_with_types_descriptions_and_weights(ask):
     found, _ = ask(GraphSchema())
     assert found.triples == (
-        Triple("Ed Wood", "directed by", "Tim Burton", "p0", 9.0, 0.8, "Burton made it."),
-        Triple("Tim Burton", "born in", "Burbank", "p1", 7.0, 1.0, "He was born there."),
+        Triple(
+            "Ed Wood", "directed by", "Tim Burton", "p0", 9.0, 0.8, "Burton made it."
+        ),
+        Triple(
+            "Tim Burton", "born in", "Burbank", "p1", 7.0, 1.0, "He was born there."
+        ),
     )
     assert found.entities == (
         Entity("Ed Wood", "film", "A film."),
         Entity("Tim Burton", "person", "He made Ed Wood. Born in Burbank."),
         Entity("Burbank", "city"),
     )
-    named = [("Ed Wood", "p0"), ("Tim Burton", "p0"), ("TIM BURTON", "p1"), ("Burbank", "p1")]
+    named = [
+        ("Ed Wood", "p0"),
+        ("Tim Burton", "p0"),
+        ("TIM BURTON", "p1"),
+        ("Burbank", "p1"),
+    ]
     assert found.mentions == tuple(Mention(*pair) for pair in named)
     graph = KnowledgeGraph.build(found, CORPUS)
     assert graph.entity_types == ("city", "film", "person")
@@ -130,8 +166,12 @@ def test_types_are_an_enumeration_of_the_request_and_what_is_outside_them_is_lef
     found, body = ask(SCHEMA)
     defined = body["response_format"]["json_schema"]["schema"]["$defs"]
     assert defined["NamedEntity"]["properties"]["type"]["enum"] == ["Person", "film"]
-    assert defined["StatedRelation"]["properties"]["relation"]["enum"] == ["directed by"]
-    assert defined["StatedRelation"]["required"] == [*defined["StatedRelation"]["properties"]]
+    assert defined["StatedRelation"]["properties"]["relation"]["enum"] == [
+        "directed by"
+    ]
+    assert defined["StatedRelation"]["required"] == [
+        *defined["StatedRelation"]["properties"]
+    ]
     instruction, _ = body["messages"]  # an example of other types would teach those
     assert (
         "one of these, and what fits none is left out: Person (a human being); film."
@@ -150,7 +190,10 @@ def test_a_style_without_types_takes_no_schema_and_a_typed_one_is_picklable():
     with pytest.raises(ValueError, match=r"'kg2rag'.*schema"):
         STYLES["kg2rag"].typed(SCHEMA)
     again = pickle.loads(pickle.dumps(TYPED.typed(SCHEMA)))
-    assert (again, again.fingerprint) == (TYPED.typed(SCHEMA), TYPED.typed(SCHEMA).fingerprint)
+    assert (again, again.fingerprint) == (
+        TYPED.typed(SCHEMA),
+        TYPED.typed(SCHEMA).fingerprint,
+    )
 
 
 # What is read
@@ -159,7 +202,10 @@ def test_a_style_without_types_takes_no_schema_and_a_typed_one_is_picklable():
 def test_names_alone_and_lists_of_three_are_read_and_other_keys_for_the_parts(read):
     entities, triples, notes = read(
         {
-            "entities": ["Ed Wood", {"name": "Tim Burton", "type": "PERSON", "born": 1958}],
+            "entities": [
+                "Ed Wood",
+                {"name": "Tim Burton", "type": "PERSON", "born": 1958},
+            ],
             "relations": [
                 ["Ed Wood", "Directed_By", "Tim Burton"],
                 {
@@ -180,7 +226,9 @@ def test_names_alone_and_lists_of_three_are_read_and_other_keys_for_the_parts(re
     assert notes == {}
 
 
-def test_what_a_graph_cannot_have_is_dropped_by_cause_and_weights_are_brought_into_range(read):
+def test_what_a_graph_cannot_have_is_dropped_by_cause_and_weights_are_brought_into_range(
+    read,
+):
     entities, triples, notes = read(
         {
             "entities": [
@@ -254,12 +302,18 @@ def test_faults_of_the_connection_and_the_model_end_in_the_same_graph(
 ) -> None:
     def reply(question: str) -> str:
         return json.dumps(
-            next(answer for start, answer in ANSWERS.items() if question.startswith(start))
+            next(
+                answer
+                for start, answer in ANSWERS.items()
+                if question.startswith(start)
+            )
         )
 
     faults = tuple(fault for fault in (*FAULTS, *MODEL_FAULTS) if fault != "slow")
     with serving(reply, at_random(0.4, seed, faults), prompt_of=last_message) as server:
-        model = ChatModel(server.url, "tiny", api_key_env=None, store=Store(tmp_path / "faulty"))
+        model = ChatModel(
+            server.url, "tiny", api_key_env=None, store=Store(tmp_path / "faulty")
+        )
         extractor = PromptedTriples(model, TYPED.typed(SCHEMA))
         run = extractor.run(CORPUS)
         for _ in range(20):

@@ -54,17 +54,32 @@ def scores(name: str) -> pd.DataFrame:
         (name, "recall@5", 0.5, 0.4, 0.6, np.nan),
         ("other", "recall@5", 0.25, -0.125, 0.3, 0.5),
     ]
-    frame = pd.DataFrame(rows, columns=["system", "metric", "mean", "ci_low", "ci_high", "p_holm"])
+    frame = pd.DataFrame(
+        rows, columns=["system", "metric", "mean", "ci_low", "ci_high", "p_holm"]
+    )
     counts = pd.array([1, 1], "Int64")
     return frame.assign(
-        wins=counts, ties=counts, losses=counts, detectable=0.1, p_best=np.nan, seed_sd=np.nan
+        wins=counts,
+        ties=counts,
+        losses=counts,
+        detectable=0.1,
+        p_best=np.nan,
+        seed_sd=np.nan,
     )
 
 
 def sheet(name: str) -> ScoreSheet:
-    data = {"name": name, "setting": "pooled", "questions": 1, "passages": 1, "unit": "passage"}
+    data = {
+        "name": name,
+        "setting": "pooled",
+        "questions": 1,
+        "passages": 1,
+        "unit": "passage",
+    }
     config = {"data": data, "remarks": {name: name}}
-    return ScoreSheet(scores(name), {name: 1.0, "other": 2.0}, "other", config, {name: name})
+    return ScoreSheet(
+        scores(name), {name: 1.0, "other": 2.0}, "other", config, {name: name}
+    )
 
 
 def on_one_line(text: str) -> str:
@@ -162,30 +177,52 @@ PLACES = ("../../x", "a/b", "..", "a b", "a\0b", "C:\\x", "x" * 300, "=1")
 
 
 def test_hostile_ids_are_in_files_and_never_their_names(tmp_path: Path) -> None:
-    corpus = Corpus.from_passages([Passage(name, name, "text", name, 0) for name in PLACES])
+    corpus = Corpus.from_passages(
+        [Passage(name, name, "text", name, 0) for name in PLACES]
+    )
     questions = tuple(
-        Question(name, f"{name}?", {name: 1}, answers=(name,), type=name) for name in PLACES
+        Question(name, f"{name}?", {name: 1}, answers=(name,), type=name)
+        for name in PLACES
     )
     data = QADataset("../../name", corpus, questions)
     systems = {"a": kg2rag.Recorded(corpus, {name: [(name, 1.0)] for name in PLACES})}
     result = kg2rag.compare(systems, data, metrics=["recall@1"])
     result.save(tmp_path / "out")
-    written = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()}
+    written = {
+        str(file.relative_to(tmp_path))
+        for file in tmp_path.rglob("*")
+        if file.is_file()
+    }
     tables = {f"out/{name}.csv" for name in ("scores", "curve", "token_curve", "sizes")}
-    others = (
-        ".kg2rag.json config.json per_query.parquet qrels.trec report.html runs/a.trec.gz".split()
-    )
+    others = ".kg2rag.json config.json per_query.parquet qrels.trec report.html runs/a.trec.gz".split()
     assert written == tables | {f"out/{name}" for name in others}
     loaded = Comparison.load(tmp_path / "out").rankings["a"]
     assert [hit.passage_id for ranking in loaded for hit in ranking] == list(PLACES)
 
 
-def test_hostile_labels_of_a_sweep_are_in_its_files_and_never_their_names(tmp_path: Path) -> None:
-    named = {"graphs": {"../../g": "mentions"}, "encoder": WordEmbedder(), "name": "../../sweep"}
+def test_hostile_labels_of_a_sweep_are_in_its_files_and_never_their_names(
+    tmp_path: Path,
+) -> None:
+    named = {
+        "graphs": {"../../g": "mentions"},
+        "encoder": WordEmbedder(),
+        "name": "../../sweep",
+    }
     store = Store(tmp_path / "store")
-    sweep = kg2rag.Sweep(seeds.DATA, {"bm25": {}}, metrics=["recall@1"], k=3, store=store, **named)
+    sweep = kg2rag.Sweep(
+        seeds.DATA, {"bm25": {}}, metrics=["recall@1"], k=3, store=store, **named
+    )
     found = sweep.run(tmp_path / "out", progress=False)
     assert {path.name for path in tmp_path.iterdir()} == {"out", "store"}
-    names = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*")}
-    assert names == {".kg2rag.json", "results.parquet", "sweep.json", "report.md", "report.html"}
+    names = {
+        str(path.relative_to(tmp_path / "out"))
+        for path in (tmp_path / "out").rglob("*")
+    }
+    assert names == {
+        ".kg2rag.json",
+        "results.parquet",
+        "sweep.json",
+        "report.md",
+        "report.html",
+    }
     assert found.to_frame()["graph"].tolist() == ["../../g"]

@@ -24,14 +24,17 @@ def test_every_node_and_relation_is_written() -> None:
 
 
 def test_parallel_triples_share_an_arrow_and_stack_their_relations() -> None:
-    written = texts(network(graph(("A", "uses", "B"), ("A", "wraps", "B"), ("A", "uses", "B"))))
+    written = texts(
+        network(graph(("A", "uses", "B"), ("A", "wraps", "B"), ("A", "uses", "B")))
+    )
     assert "uses\nwraps" in written
 
 
 def test_long_names_are_cut_with_a_sign_of_it() -> None:
     long = "An extraordinarily long name of an entity"
     assert any(
-        text.endswith("…") and len(text) == 26 for text in texts(network(graph((long, "is", "B"))))
+        text.endswith("…") and len(text) == 26
+        for text in texts(network(graph((long, "is", "B"))))
     )
 
 
@@ -47,14 +50,23 @@ def test_no_name_covers_the_head_of_an_arrow() -> None:
     figure = network(graph(*spokes), highlight=["hub"])
     figure.canvas.draw()
     axis = figure.axes[0]
-    drawn = [text for text in axis.texts if getattr(text, "arrow_patch", None) is not None]
+    drawn = [
+        text for text in axis.texts if getattr(text, "arrow_patch", None) is not None
+    ]
     heads = [
-        arrow for arrow in drawn if arrow.arrow_patch.get_arrowstyle().__class__.__name__ != "Curve"
+        arrow
+        for arrow in drawn
+        if arrow.arrow_patch.get_arrowstyle().__class__.__name__ != "Curve"
     ]
     ends = [axis.transData.transform([arrow.xyann, arrow.xy]) for arrow in heads]
     tips = [
-        end - (end - start) / np.hypot(*(end - start)) * 7 * figure.dpi / 72 for start, end in ends
+        end - (end - start) / np.hypot(*(end - start)) * 7 * figure.dpi / 72
+        for start, end in ends
     ]
-    names = [text.get_bbox_patch().get_window_extent() for text in axis.texts if text.get_text()]
+    names = [
+        text.get_bbox_patch().get_window_extent()
+        for text in axis.texts
+        if text.get_text()
+    ]
     assert len(tips) == 13
     assert not [(tip, box) for tip in tips for box in names if box.contains(*tip)]

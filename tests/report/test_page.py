@@ -48,14 +48,25 @@ class Walking(Retriever):
             rows = (at + self.shift + np.arange(min(3, n))) % n
             scores, row = np.array([0.9, 0.5, 0.25])[: len(rows)], int(rows[0])
             title = self.corpus[row].title
-            paths = {row: (Triple(title, "lies near", f"{title} too", ids[row], 7.0, 1.0, "told"),)}
+            paths = {
+                row: (
+                    Triple(
+                        title, "lies near", f"{title} too", ids[row], 7.0, 1.0, "told"
+                    ),
+                )
+            }
             told: Any = {
                 "stages": ("walk",),
                 "notes": Notes("0.5 · cosine", "graph"),
                 "paths": paths if self.paths else {},
             }
-            told["score_parts"] = {"cosine": scores / 0.5, "graph rank": np.arange(len(rows)) + 1.0}
-            found.append(Ranking.from_scores(query.id, rows, scores, ids, **told).top(k))
+            told["score_parts"] = {
+                "cosine": scores / 0.5,
+                "graph rank": np.arange(len(rows)) + 1.0,
+            }
+            found.append(
+                Ranking.from_scores(query.id, rows, scores, ids, **told).top(k)
+            )
         return found
 
 
@@ -80,8 +91,13 @@ def dataset(texts: tuple[str, ...], name: str = "tiny") -> QADataset:
 
 
 def compared(data: QADataset) -> Comparison:
-    systems = {"right": Walking(data.corpus, 0, paths=True), "wrong": Walking(data.corpus, 1)}
-    return kg2rag.compare(systems, data, metrics=["recall@1", "mrr@10"], baseline="wrong")
+    systems = {
+        "right": Walking(data.corpus, 0, paths=True),
+        "wrong": Walking(data.corpus, 1),
+    }
+    return kg2rag.compare(
+        systems, data, metrics=["recall@1", "mrr@10"], baseline="wrong"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +108,9 @@ def result() -> Comparison:
 def held(page: str) -> Any:
     """What the page's script reads."""
     found = re.search(
-        r'<script type="application/json" id="kg2rag-page">(.*?)</script>', page, re.DOTALL
+        r'<script type="application/json" id="kg2rag-page">(.*?)</script>',
+        page,
+        re.DOTALL,
     )
     assert found
     return json.loads(found.group(1))
@@ -104,9 +122,18 @@ def test_the_page_holds_each_text_once_and_each_hit_with_what_explains_it(
     data = held(result.to_html())
     assert data["systems"] == ["right", "wrong"]
     assert data["first"] == [1, 0]
-    assert data["passages"][0] == ["p0 Kiln builder", "Kiln builder", "Kiln builder text"]
+    assert data["passages"][0] == [
+        "p0 Kiln builder",
+        "Kiln builder",
+        "Kiln builder text",
+    ]
     assert len(data["passages"]) == len(TEXTS)
-    assert data["questions"][1][:4] == ["q1 Hall of clay", "Hall of clay?", "Hall of clay", "2"]
+    assert data["questions"][1][:4] == [
+        "q1 Hall of clay",
+        "Hall of clay?",
+        "Hall of clay",
+        "2",
+    ]
     assert data["questions"][1][4] == [[100.0, 100.0], [0.0, 0.0]]
     right, wrong = data["found"][0]["systems"]
     assert [right["gold"], wrong["gold"]] == [[1], [0]]
@@ -129,9 +156,13 @@ def test_the_page_holds_each_text_once_and_each_hit_with_what_explains_it(
     assert not any(wrong["paths"])
 
 
-def test_a_page_that_would_be_too_large_leaves_hits_out_and_says_so(result: Comparison) -> None:
+def test_a_page_that_would_be_too_large_leaves_hits_out_and_says_so(
+    result: Comparison,
+) -> None:
     data = json.loads(
-        questions_json(result.rankings, result.per_query, result.sheet, result.inputs.data, 0.001)
+        questions_json(
+            result.rankings, result.per_query, result.sheet, result.inputs.data, 0.001
+        )
     )
     assert 0 < len(data["found"]) < len(TEXTS)
     assert len(data["questions"]) == len(TEXTS)
@@ -144,10 +175,13 @@ def test_without_its_data_set_a_comparison_shows_ids(result: Comparison) -> None
 
 
 @pytest.mark.parametrize(
-    "text", ["</script><script>", "<!--", "&amp;", "\u2028\u2029", "lone \ud800", "\x00\u202e"]
+    "text",
+    ["</script><script>", "<!--", "&amp;", "\u2028\u2029", "lone \ud800", "\x00\u202e"],
 )
 def test_data_in_a_page_ends_no_element_and_reads_as_before(text: str) -> None:
-    page = document("title", Markup("<p>body</p>"), {"page.js": as_json({"text": text})})
+    page = document(
+        "title", Markup("<p>body</p>"), {"page.js": as_json({"text": text})}
+    )
     data = re.search(r'id="kg2rag-page">(.*?)</script>', page, re.DOTALL)
     assert data
     assert not set(data.group(1)) & set("<>&\u2028\u2029")
@@ -156,11 +190,15 @@ def test_data_in_a_page_ends_no_element_and_reads_as_before(text: str) -> None:
 
 def test_the_policy_allows_this_style_and_this_script_alone(result: Comparison) -> None:
     page = result.to_html(result.waterfall("right"))
-    policy = unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', page).group(1))
+    policy = unescape(
+        re.search(r'Content-Security-Policy" content="([^"]*)"', page).group(1)
+    )
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
     assert "unsafe" not in policy
     assert "script-src 'sha256-" in policy
-    assert not re.search(r"\s(style|on\w+)=", page.partition("<body")[2].partition("<script")[0])
+    assert not re.search(
+        r"\s(style|on\w+)=", page.partition("<body")[2].partition("<script")[0]
+    )
     assert source("page.js") in page
     assert "innerHTML" not in source("page.js")
     assert page.index("Content-Security-Policy") < page.index("<style>")
@@ -174,14 +212,18 @@ def test_a_frame_holds_the_page_as_text(result: Comparison) -> None:
     assert held(unescape(srcdoc.group(1)))["systems"] == ["right", "wrong"]
 
 
-def clicked(result: Comparison, script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def clicked(
+    result: Comparison, script: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
     """What became of a script that clicks through the page in Chromium: "passed", or what was not as wanted."""
     whole = f"{CHECKS} const root = document.documentElement.dataset; try {{ {script}; root.test = 'passed' }}"
     whole += " catch (error) { root.test = error.stack }"
     monkeypatch.setattr(
         html, "source", lambda name: source(name) + (whole if name == "page.js" else "")
     )
-    return unescape(re.search(r'data-test="([^"]*)"', opened(result.to_html(), folder)).group(1))
+    return unescape(
+        re.search(r'data-test="([^"]*)"', opened(result.to_html(), folder)).group(1)
+    )
 
 
 def opened(page: str, folder: Path) -> str:
@@ -245,7 +287,9 @@ def test_hostile_texts_run_nothing_and_ask_for_nothing(
 ) -> None:
     """In one document per kind of view: pages under their policy, fragments of notebooks without any."""
     attacks = [*server.attacks(), "\u202egnp.exe\u2066 \u200b", "wide " * 4000]
-    assert "data-attacked" in opened(f"<!doctype html><body>{attacks[0]}{attacks[2]}", tmp_path)
+    assert "data-attacked" in opened(
+        f"<!doctype html><body>{attacks[0]}{attacks[2]}", tmp_path
+    )
     assert {"/script", "/image"} <= set(server.paths)  # what is not escaped runs
     server.paths.clear()
     data = dataset(tuple(attacks), "hostile " + attacks[0])
@@ -255,7 +299,9 @@ def test_hostile_texts_run_nothing_and_ask_for_nothing(
     )
     fallen = result.waterfall("right")
     shown = (result, explained, fallen, result.browse())
-    fragments = "".join([*(one._repr_html_() for one in shown), network(server.attacks())])
+    fragments = "".join(
+        [*(one._repr_html_() for one in shown), network(server.attacks())]
+    )
     pages = (
         explained.to_html(),
         fallen.to_html(),
@@ -270,7 +316,9 @@ def test_hostile_texts_run_nothing_and_ask_for_nothing(
 
 
 @browser
-def test_the_policy_alone_stops_what_would_not_be_escaped(server: Visited, tmp_path: Path) -> None:
+def test_the_policy_alone_stops_what_would_not_be_escaped(
+    server: Visited, tmp_path: Path
+) -> None:
     server.paths.clear()
     attacks = server.attacks()
     page = document("title", Markup(attacks[0] + attacks[2] + attacks[5]))

@@ -13,14 +13,17 @@ from kg2rag import plots, systems
 
 def scores(systems: int, metrics: int) -> pd.DataFrame:
     rows = [
-        (f"s{s}", f"recall@{m + 1}", 0.5, 0.4, 0.6) for s in range(systems) for m in range(metrics)
+        (f"s{s}", f"recall@{m + 1}", 0.5, 0.4, 0.6)
+        for s in range(systems)
+        for m in range(metrics)
     ]
     return pd.DataFrame(rows, columns=["system", "metric", "mean", "ci_low", "ci_high"])
 
 
 def curve(**ends: float) -> pd.DataFrame:
     return pd.DataFrame(
-        {name: [0.1, end] for name, end in ends.items()}, index=pd.Index([1, 100], name="k")
+        {name: [0.1, end] for name, end in ends.items()},
+        index=pd.Index([1, 100], name="k"),
     )
 
 
@@ -32,7 +35,9 @@ def test_no_two_of_all_systems_are_drawn_alike():
 
 
 def test_variants_have_the_hue_of_their_system_and_other_names_the_least_used():
-    drawn = plots.marks(["kg2rag.llm", "kg2rag.none", "kg2rag", "mine", "other"], "kg2rag")
+    drawn = plots.marks(
+        ["kg2rag.llm", "kg2rag.none", "kg2rag", "mine", "other"], "kg2rag"
+    )
     assert (
         drawn["kg2rag.llm"].colour
         == drawn["kg2rag.none"].colour
@@ -80,10 +85,14 @@ def test_the_names_of_lines_do_not_touch_and_stay_inside_the_figure(ends):
     figure.canvas.draw()
     width, height = figure.canvas.get_width_height()
     boxes = sorted(
-        (text.get_window_extent() for text in figure.axes[0].texts), key=lambda box: box.y0
+        (text.get_window_extent() for text in figure.axes[0].texts),
+        key=lambda box: box.y0,
     )
     assert all(low.y1 <= high.y0 + 0.5 for low, high in pairwise(boxes))
-    assert all(0 <= box.x0 <= box.x1 <= width and 0 <= box.y0 <= box.y1 <= height for box in boxes)
+    assert all(
+        0 <= box.x0 <= box.x1 <= width and 0 <= box.y0 <= box.y1 <= height
+        for box in boxes
+    )
 
 
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
@@ -102,7 +111,12 @@ def test_a_line_by_tokens_ends_where_it_is_blank_and_is_named_with_its_last_valu
     axis = plots.token_curve(frame, "a").axes[0]
     assert sorted(text.get_text() for text in axis.texts) == ["a  60.0", "b  30.0"]
     assert axis.get_xlabel() == "tokens returned"
-    assert [label.get_text() for label in axis.get_xticklabels()] == ["100", "200", "500", "1,000"]
+    assert [label.get_text() for label in axis.get_xticklabels()] == [
+        "100",
+        "200",
+        "500",
+        "1,000",
+    ]
 
 
 def test_svg_is_well_formed_and_takes_the_colour_of_the_page():
@@ -115,26 +129,47 @@ def test_svg_is_well_formed_and_takes_the_colour_of_the_page():
 
 
 def test_names_in_svg_are_escaped_and_no_formula():
-    svg = plots.to_svg(plots.recall_curve(curve(**{"<script>": 0.5, "a$_b$": 0.7}), "none"), "x")
+    svg = plots.to_svg(
+        plots.recall_curve(curve(**{"<script>": 0.5, "a$_b$": 0.7}), "none"), "x"
+    )
     assert "<script" not in svg
     assert ">a$_b$  70.0<" in svg
 
 
 def test_groups_put_the_best_system_on_top_and_frame_the_best_of_each_group():
     means = pd.DataFrame(
-        {"dense": [0.5, 0.5], "graph": [0.9, 0.4], "tie": [0.5, 0.5]}, index=["two hops", "one hop"]
+        {"dense": [0.5, 0.5], "graph": [0.9, 0.4], "tie": [0.5, 0.5]},
+        index=["two hops", "one hop"],
     )
     axis = plots.heat_map(means, "dense").axes[0]
-    assert [label.get_text() for label in axis.get_yticklabels()] == ["graph", "dense", "tie"]
-    assert [text.get_text() for text in axis.texts] == ["90", "40", "50", "50", "50", "50"]
-    framed = {(round(patch.get_x() + 0.48), round(patch.get_y() + 0.46)) for patch in axis.patches}
+    assert [label.get_text() for label in axis.get_yticklabels()] == [
+        "graph",
+        "dense",
+        "tie",
+    ]
+    assert [text.get_text() for text in axis.texts] == [
+        "90",
+        "40",
+        "50",
+        "50",
+        "50",
+        "50",
+    ]
+    framed = {
+        (round(patch.get_x() + 0.48), round(patch.get_y() + 0.46))
+        for patch in axis.patches
+    }
     assert framed == {(0, 0), (1, 1), (1, 2)}
     with pytest.raises(ValueError, match=r"'bm25'.*dense"):
         plots.heat_map(means, "bm25")
 
 
 def test_differences_stand_on_the_row_of_their_name_and_are_filled_where_the_interval_leaves_out_none():
-    rows = [("A", "x", 0.1, 0.05, 0.2), ("A", "y", -0.1, -0.2, 0.1), ("B", "y", 0.3, 0.2, 0.4)]
+    rows = [
+        ("A", "x", 0.1, 0.05, 0.2),
+        ("A", "y", -0.1, -0.2, 0.1),
+        ("B", "y", 0.3, 0.2, 0.4),
+    ]
     figure = plots.difference_plot(
         pd.DataFrame(rows, columns=["group", "name", "difference", "low", "high"])
     )

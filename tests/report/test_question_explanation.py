@@ -27,9 +27,9 @@ class Fixed(Retriever):
         self.asked.extend(queries)
         scores = -np.arange(len(self.order), dtype=np.float64)
         return [
-            Ranking.from_scores(query.id, np.array(self.order), scores, IDS, stages=("fixed",)).top(
-                k
-            )
+            Ranking.from_scores(
+                query.id, np.array(self.order), scores, IDS, stages=("fixed",)
+            ).top(k)
             for query in queries
         ]
 
@@ -39,17 +39,27 @@ def data(
 ) -> QADataset:
     """Four passages, two of each of two documents."""
     corpus = Corpus.from_passages(
-        [Passage(id_, "T", f"Text {i}.", f"d{i // 2}", i % 2) for i, id_ in enumerate(IDS)]
+        [
+            Passage(id_, "T", f"Text {i}.", f"d{i // 2}", i % 2)
+            for i, id_ in enumerate(IDS)
+        ]
     )
     gold = {"p1": 1, "p3": 1} if unit == "passage" else {"d1": 1}
-    question = Question("q1", text, gold, answers=("Ada",), candidates=("p0", "p1", "p3"))
+    question = Question(
+        "q1", text, gold, answers=("Ada",), candidates=("p0", "p1", "p3")
+    )
     return QADataset(
-        "tiny", corpus, (question, Question("q2", "Another one?", dict(gold))), unit=unit
+        "tiny",
+        corpus,
+        (question, Question("q2", "Another one?", dict(gold))),
+        unit=unit,
     )
 
 
 def test_gold_is_marked_and_gold_further_down_is_named_with_its_rank() -> None:
-    found = explain({"one": Fixed((1, 0, 3)), "two": Fixed((0, 2))}, data(), "q1", k=2).explanations
+    found = explain(
+        {"one": Fixed((1, 0, 3)), "two": Fixed((0, 2))}, data(), "q1", k=2
+    ).explanations
     assert [found["one"].is_gold(hit) for hit in found["one"].hits()] == [True, False]
     assert found["one"].missed() == {"p3": "at rank 3"}
     assert found["two"].missed() == dict.fromkeys(
@@ -58,23 +68,28 @@ def test_gold_is_marked_and_gold_further_down_is_named_with_its_rank() -> None:
 
 
 def test_a_document_is_found_where_its_best_passage_is() -> None:
-    explanation = explain({"one": Fixed((0, 1, 2, 3))}, data("document"), "q1", k=2).explanations[
-        "one"
-    ]
+    explanation = explain(
+        {"one": Fixed((0, 1, 2, 3))}, data("document"), "q1", k=2
+    ).explanations["one"]
     assert explanation.missed() == {"d1": "at rank 3"}
     assert (
-        explain({"one": Fixed((3, 0))}, data("document"), "q1", k=1).explanations["one"].missed()
+        explain({"one": Fixed((3, 0))}, data("document"), "q1", k=1)
+        .explanations["one"]
+        .missed()
         == {}
     )
 
 
 def test_a_question_is_named_by_id_or_by_text_and_asked_with_its_candidates() -> None:
     system, tiny = Fixed((0,)), data()
-    assert {explain({"one": Fixed((0,))}, tiny, name).id for name in ("q2", " Another one? ")} == {
-        "q2"
-    }
+    assert {
+        explain({"one": Fixed((0,))}, tiny, name).id
+        for name in ("q2", " Another one? ")
+    } == {"q2"}
     explain(
-        {"one": system}, QADataset("d", tiny.corpus, tiny.questions[:1], setting="distractor"), "q1"
+        {"one": system},
+        QADataset("d", tiny.corpus, tiny.questions[:1], setting="distractor"),
+        "q1",
     )
     assert system.asked == [Query("q1", "Who wrote it?", ("p0", "p1", "p3"))]
 
@@ -93,6 +108,10 @@ def test_an_unknown_id_names_the_nearest_known_ones() -> None:
 
 
 def test_all_systems_are_shown_with_what_is_known() -> None:
-    shown = repr(explain({name: Fixed((0, 1)) for name in ("one", "two", "three")}, data(), "q1"))
-    assert all(part in shown for part in ("one", "two", "three", "answer: Ada", "gold: p1, p3"))
+    shown = repr(
+        explain({name: Fixed((0, 1)) for name in ("one", "two", "three")}, data(), "q1")
+    )
+    assert all(
+        part in shown for part in ("one", "two", "three", "answer: Ada", "gold: p1, p3")
+    )
     assert shown.count("p1  -1  fixed  ◆ gold") == 3

@@ -27,7 +27,11 @@ class Falling(Retriever):
         self.asked.append(([query.text for query in queries], k))
         return [
             Ranking.from_scores(
-                query.id, np.arange(100), 100.0 - np.arange(100), IDS, stages=("falling",)
+                query.id,
+                np.arange(100),
+                100.0 - np.arange(100),
+                IDS,
+                stages=("falling",),
             ).top(k)
             for query in queries
         ]
@@ -40,10 +44,14 @@ class Reverse(Stage):
     depth: int = 10
     given: list[list[int]] = field(default_factory=list, repr=False)
 
-    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
+    def apply(
+        self, queries: Sequence[Query], rankings: Sequence[Ranking]
+    ) -> list[Ranking]:
         self.given.append([len(ranking) for ranking in rankings])
         return [
-            Ranking.from_scores(r.query_id, r.rows, -r.scores, r.ids, stages=("reverse",))
+            Ranking.from_scores(
+                r.query_id, r.rows, -r.scores, r.ids, stages=("reverse",)
+            )
             for r in rankings
         ]
 
@@ -121,6 +129,8 @@ def test_preparing_runs_one_query_through_every_stage() -> None:
     assert all(texts == ["one"] for texts, _ in retriever.asked)
 
 
-def test_an_unknown_parameter_of_a_stage_is_answered_with_the_one_that_was_meant() -> None:
+def test_an_unknown_parameter_of_a_stage_is_answered_with_the_one_that_was_meant() -> (
+    None
+):
     with pytest.raises(TypeError, match="'depth'"):
         Rerank(None, dept=5)  # type: ignore[arg-type,call-arg]

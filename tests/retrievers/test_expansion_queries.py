@@ -37,7 +37,8 @@ QUESTION = "How do I handle FastAPI database connections?"
 
 def written(system: ExpansionQueries, text: str) -> list[tuple[str, float]]:
     return [
-        (found.text, round(found.proximity, 3)) for found in system.expand([Query("q", text)])[0]
+        (found.text, round(found.proximity, 3))
+        for found in system.expand([Query("q", text)])[0]
     ]
 
 
@@ -61,15 +62,31 @@ def test_the_worked_example_of_the_design(kb_of: Build) -> None:
         (
             {},
             "Pydantic or FastAPI",
-            ["Pydantic FastAPI", "FastAPI SQLAlchemy", "FastAPI uvicorn", "Pydantic", "FastAPI"],
+            [
+                "Pydantic FastAPI",
+                "FastAPI SQLAlchemy",
+                "FastAPI uvicorn",
+                "Pydantic",
+                "FastAPI",
+            ],
         ),
-        ({"min_weight": 4}, QUESTION, ["FastAPI Pydantic", "FastAPI SQLAlchemy", "FastAPI"]),
+        (
+            {"min_weight": 4},
+            QUESTION,
+            ["FastAPI Pydantic", "FastAPI SQLAlchemy", "FastAPI"],
+        ),
         ({"max_queries": 1}, QUESTION, ["FastAPI Pydantic", "FastAPI"]),
         # a seed without a neighbour left leaves the rest to the others
         (
             {"max_queries": 3},
             "FastAPI and uvicorn",
-            ["FastAPI Pydantic", "FastAPI SQLAlchemy", "uvicorn FastAPI", "FastAPI", "uvicorn"],
+            [
+                "FastAPI Pydantic",
+                "FastAPI SQLAlchemy",
+                "uvicorn FastAPI",
+                "FastAPI",
+                "uvicorn",
+            ],
         ),
         (
             {"hops": 2, "min_weight": 4},
@@ -81,12 +98,16 @@ def test_the_worked_example_of_the_design(kb_of: Build) -> None:
 def test_which_queries_are_written(
     kb_of: Build, settings: dict[str, Any], text: str, expected: list[str]
 ) -> None:
-    assert texts(ExpansionQueries(kb_of(*PAGES, facts=FACTS), **settings), text) == expected
+    assert (
+        texts(ExpansionQueries(kb_of(*PAGES, facts=FACTS), **settings), text)
+        == expected
+    )
 
 
 def test_seeds_take_their_expansions_in_turn(kb_of: Build) -> None:
     hub = tuple(
-        Triple("FastAPI", "uses", name, "p0", strength=9) for name in ("A1", "B1", "C1", "D1")
+        Triple("FastAPI", "uses", name, "p0", strength=9)
+        for name in ("A1", "B1", "C1", "D1")
     )
     kb = kb_of(*PAGES, facts=(*hub, Triple("Cats", "chase", "Mice", "p5", strength=5)))
     assert texts(ExpansionQueries(kb, max_queries=3), "Do FastAPI and Cats meet?") == [
@@ -95,15 +116,19 @@ def test_seeds_take_their_expansions_in_turn(kb_of: Build) -> None:
     ]
 
 
-def test_the_first_dense_hits_are_joined_by_rank_with_those_of_the_expansions(kb_of: Build) -> None:
+def test_the_first_dense_hits_are_joined_by_rank_with_those_of_the_expansions(
+    kb_of: Build,
+) -> None:
     kb = kb_of(*PAGES, facts=FACTS)
     plain = Dense(kb).retrieve(QUESTION, k=6).passage_ids
-    found = ExpansionQueries(kb, hits=1, graph_weight=2.0, constant=10, dense_depth=2).retrieve(
-        QUESTION, k=6
-    )
+    found = ExpansionQueries(
+        kb, hits=1, graph_weight=2.0, constant=10, dense_depth=2
+    ).retrieve(QUESTION, k=6)
     graph = {"p0": 2 / 11, "p4": 2 / 12}
     dense = {id_: 1 / (11 + at) for at, id_ in enumerate(plain)}
-    first = {id_: dense[id_] + graph.get(id_, 0) for id_ in plain[:2]}  # of both lists: the sum
+    first = {
+        id_: dense[id_] + graph.get(id_, 0) for id_ in plain[:2]
+    }  # of both lists: the sum
     # below dense_depth: the better of both
     rest = {id_: max(dense[id_], graph.get(id_, 0)) for id_ in plain[2:]}
     assert {hit.passage_id: hit.score for hit in found} == pytest.approx(first | rest)
@@ -154,7 +179,12 @@ def test_no_hit_deep_in_the_dense_ranking_passes_its_best_because_an_expansion_f
     cosines = {"ask Ann": falling, "Ann Bob": falling[::-1], "Ann": falling[::-1]}
     facts = Extraction((Triple("Ann", "met", "Bob", "p7"),))
     kb = knowledge_base(passages(*"abcdefgh"), facts, cosines, Store(tmp_path))
-    assert ExpansionQueries(kb).retrieve("ask Ann", k=4).passage_ids == ["p0", "p7", "p1", "p6"]
+    assert ExpansionQueries(kb).retrieve("ask Ann", k=4).passage_ids == [
+        "p0",
+        "p7",
+        "p1",
+        "p6",
+    ]
 
 
 @pytest.fixture
@@ -181,8 +211,14 @@ def hubs(tmp_path: Path) -> KnowledgeBase:
     [
         # a hub is all that is named: in a corpus about Ann she always is one
         ("Who met Ann?", ["Ann Bob", "Ann"]),
-        ("Did Ann meet Zoe?", ["Ann Bob", "Ann"]),  # of two hubs the one that fewer passages name
-        ("Did Ann meet Bob?", ["Bob Ann", "Bob"]),  # a hub leaves a name that is none its place
+        (
+            "Did Ann meet Zoe?",
+            ["Ann Bob", "Ann"],
+        ),  # of two hubs the one that fewer passages name
+        (
+            "Did Ann meet Bob?",
+            ["Bob Ann", "Bob"],
+        ),  # a hub leaves a name that is none its place
         ("What of a basal cell?", []),
     ],
 )
@@ -192,7 +228,9 @@ def test_a_hub_is_a_seed_only_if_nothing_else_is_named_and_a_term_never(
     assert texts(ExpansionQueries(hubs), text) == expected
 
 
-def test_what_the_expansions_of_a_hub_find_follows_the_first_dense_hits(tmp_path: Path) -> None:
+def test_what_the_expansions_of_a_hub_find_follows_the_first_dense_hits(
+    tmp_path: Path,
+) -> None:
     falling = tuple(0.4 - 0.05 * row for row in range(8))
     cosines = {
         "ask Ann": falling,
@@ -213,13 +251,17 @@ def test_any_entity_may_be_a_seed_on_request(hubs: KnowledgeBase) -> None:
     assert texts(every, "Did Ann meet Zoe?") == ["Ann Bob", "Zoe Tom", "Ann", "Zoe"]
     assert texts(every, "What of a basal cell?") == ["basal cell skin", "basal cell"]
     warning = (
-        ExpansionQueries(hubs, no_seeds=("person", "term")).retrieve("Who met Ann?").notes.warning
+        ExpansionQueries(hubs, no_seeds=("person", "term"))
+        .retrieve("Who met Ann?")
+        .notes.warning
     )
     assert "may be a seed" in warning
 
 
 def test_the_designs_question_is_expanded_on_the_bundled_corpus(tmp_path: Path) -> None:
-    kb = KnowledgeBase.build(kg2rag.load("bundled"), embedder=WordEmbedder(), store=Store(tmp_path))
+    kb = KnowledgeBase.build(
+        kg2rag.load("bundled"), embedder=WordEmbedder(), store=Store(tmp_path)
+    )
     notes = ExpansionQueries(kb).retrieve(QUESTION).notes
     assert "FastAPI" in notes.expansions
     assert len(notes.expansions) > 3
@@ -234,9 +276,14 @@ def test_a_text_in_place_of_queries_is_refused(kb_of: Build) -> None:
 def test_a_graph_hit_has_the_number_of_its_expansion_and_its_rank_there_among_its_parts(
     kb_of: Build,
 ) -> None:
-    ranking = ExpansionQueries(kb_of(*PAGES, facts=FACTS), hits=2).retrieve(QUESTION, k=6)
+    ranking = ExpansionQueries(kb_of(*PAGES, facts=FACTS), hits=2).retrieve(
+        QUESTION, k=6
+    )
     where = {
-        hit.passage_id: (hit.score_parts.get("expansion"), hit.score_parts.get("expansion rank"))
+        hit.passage_id: (
+            hit.score_parts.get("expansion"),
+            hit.score_parts.get("expansion rank"),
+        )
         for hit in ranking
     }
     # "FastAPI Pydantic" finds p0 and p1, "FastAPI SQLAlchemy" p4 and p0 or p2, "FastAPI uvicorn" p3
@@ -245,12 +292,16 @@ def test_a_graph_hit_has_the_number_of_its_expansion_and_its_rank_there_among_it
     named = ranking.notes.expansions
     assert isinstance(named, tuple)
     found = {
-        id_: named[int(number) - 1] for id_, (number, _) in where.items() if number is not None
+        id_: named[int(number) - 1]
+        for id_, (number, _) in where.items()
+        if number is not None
     }
     assert found == ranking.notes.found_by
 
 
-@pytest.mark.parametrize(("facts", "text"), [((), QUESTION), (FACTS, "who am I"), (FACTS, "")])
+@pytest.mark.parametrize(
+    ("facts", "text"), [((), QUESTION), (FACTS, "who am I"), (FACTS, "")]
+)
 def test_without_graph_or_seed_it_is_the_vanilla_ranking_and_says_so(
     kb_of: Build, facts: tuple[Triple, ...], text: str
 ) -> None:

@@ -78,15 +78,25 @@ def test_rrf_weighs_each_ranking() -> None:
             "sum",
             {"p1": 0.7, "p2": 0.7 * 0.5 + 0.3, "p3": 0.0, "p4": 0.3 * 0.8},
         ),
-        ([DENSE, WORDS], (0.5, 1.0), "max", {"p1": 0.5, "p2": 1.0, "p3": 0.0, "p4": 0.8}),
+        (
+            [DENSE, WORDS],
+            (0.5, 1.0),
+            "max",
+            {"p1": 0.5, "p2": 1.0, "p3": 0.0, "p4": 0.8},
+        ),
         # equal scores
         ([ranking("dense", {5: 0.3, 6: 0.3})], (0.5,), "sum", {"p5": 0.5, "p6": 0.5}),
     ],
 )
 def test_scores_are_scaled_from_their_lowest_to_their_highest(
-    rankings: list[Ranking], weights: tuple[float, ...], method: str, expected: dict[str, float]
+    rankings: list[Ranking],
+    weights: tuple[float, ...],
+    method: str,
+    expected: dict[str, float],
 ) -> None:
-    assert scores(fuse_rankings(rankings, weights, 10, method=method)) == pytest.approx(expected)
+    assert scores(fuse_rankings(rankings, weights, 10, method=method)) == pytest.approx(
+        expected
+    )
 
 
 def test_a_hit_says_what_each_ranking_gave_to_it_even_if_that_is_nothing() -> None:
@@ -94,15 +104,22 @@ def test_a_hit_says_what_each_ranking_gave_to_it_even_if_that_is_nothing() -> No
         hit.passage_id: hit.score_parts
         for hit in fuse_rankings([DENSE, WORDS], (0.7, 0.3), 10, method="sum")
     }
-    assert hits["p1"] == pytest.approx({"dense": 0.7, "dense scaled": 1, "dense score": 0.9})
+    assert hits["p1"] == pytest.approx(
+        {"dense": 0.7, "dense scaled": 1, "dense score": 0.9}
+    )
     assert {name: hits["p2"][name] for name in ("dense", "bm25")} == pytest.approx(
         {"dense": 0.35, "bm25": 0.3}
     )
-    assert {name: hits["p3"][name] for name in ("dense", "bm25")} == {"dense": 0.0, "bm25": 0.0}
-    assert hits["p4"] == pytest.approx({"bm25": 0.24, "bm25 scaled": 0.8, "bm25 score": 10})
-    last = fuse_rankings([DENSE, ranking("bm25", {2: 3.0, 8: 1.0})], (1, 1), 10, method="sum").hit(
-        4
+    assert {name: hits["p3"][name] for name in ("dense", "bm25")} == {
+        "dense": 0.0,
+        "bm25": 0.0,
+    }
+    assert hits["p4"] == pytest.approx(
+        {"bm25": 0.24, "bm25 scaled": 0.8, "bm25 score": 10}
     )
+    last = fuse_rankings(
+        [DENSE, ranking("bm25", {2: 3.0, 8: 1.0})], (1, 1), 10, method="sum"
+    ).hit(4)
     assert (last.passage_id, last.score, last.stage) == ("p8", 0.0, "bm25")
 
 
@@ -122,7 +139,8 @@ def test_the_arithmetic_of_a_score_is_shown_with_the_rankings_that_hold_the_hit(
     method: str, first: str, last: str
 ) -> None:
     shown = re.findall(
-        "= (.*)", str(fuse_rankings([DENSE, WORDS], (2, 0.5), 10, method=method).explain())
+        "= (.*)",
+        str(fuse_rankings([DENSE, WORDS], (2, 0.5), 10, method=method).explain()),
     )
     assert (shown[0], shown[-1]) == (first, last)
 
@@ -137,13 +155,19 @@ def test_rankings_of_one_stage_keep_their_parts_apart() -> None:
 
 @given(
     st.lists(
-        st.dictionaries(st.integers(0, 9), st.floats(0, 1), max_size=8), min_size=1, max_size=4
+        st.dictionaries(st.integers(0, 9), st.floats(0, 1), max_size=8),
+        min_size=1,
+        max_size=4,
     )
 )
-def test_the_formula_and_the_parts_of_a_hit_give_its_score(found: list[dict[int, float]]) -> None:
+def test_the_formula_and_the_parts_of_a_hit_give_its_score(
+    found: list[dict[int, float]],
+) -> None:
     rankings = [ranking("dense", scores) for scores in found]
     for method in METHODS:
-        fused = fuse_rankings(rankings, [1.0, 0.5, 2.0, 0.0][: len(found)], 10, method=method)
+        fused = fuse_rankings(
+            rankings, [1.0, 0.5, 2.0, 0.0][: len(found)], 10, method=method
+        )
         assert {hit.passage_id for hit in fused} == {
             f"p{row}" for scores in found for row in scores
         }
@@ -160,7 +184,9 @@ def test_the_path_of_a_hit_is_the_first_that_any_ranking_has() -> None:
 
 
 def test_what_the_rankings_say_of_the_query_is_kept() -> None:
-    one, two = (ranking(name, {1: 0.9}, notes=Notes(warning=name)) for name in ("dense", "walk"))
+    one, two = (
+        ranking(name, {1: 0.9}, notes=Notes(warning=name)) for name in ("dense", "walk")
+    )
     fused = fuse_rankings([one, two], (1, 1), 10).notes
     assert fused.inputs == (one.notes, two.notes)
     assert (fused.warning, fused.warnings) == ("", ("dense", "walk"))
@@ -188,7 +214,9 @@ def test_a_fused_hit_names_the_stage_that_it_has_in_its_ranking() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_empty_rankings_fuse_to_an_empty_one(method: str) -> None:
     nothing = ranking("dense", {})
-    assert fuse_rankings([nothing, nothing], (1, 1), 10, method=method).passage_ids == []
+    assert (
+        fuse_rankings([nothing, nothing], (1, 1), 10, method=method).passage_ids == []
+    )
     assert fuse_rankings([nothing, WORDS], (1, 1), 10, method=method).passage_ids == [
         "p2",
         "p4",
@@ -212,6 +240,8 @@ def test_every_retriever_is_read_to_its_depth_whatever_k_is_wanted() -> None:
         ({"constant": -1.0}, "constant must be"),
     ],
 )
-def test_arguments_that_mean_nothing_are_refused(arguments: dict[str, Any], message: str) -> None:
+def test_arguments_that_mean_nothing_are_refused(
+    arguments: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         fuse(Fixed(DENSE), Fixed(WORDS), **arguments)

@@ -30,13 +30,16 @@ def test_no_path_is_worked_out_before_its_hit_is_read(
 ) -> None:
     names = ("Ada", "Bob", "Cy", "Dee")
     pages = [
-        (one, f"{one} met {other}.") for one, other in zip(names, [*names[1:], "Ada"], strict=True)
+        (one, f"{one} met {other}.")
+        for one, other in zip(names, [*names[1:], "Ada"], strict=True)
     ]
     facts = [Triple(names[i], "met", names[(i + 1) % 4], f"p{i}") for i in range(4)]
     system = SYSTEMS[name](kb_of(*pages, facts=tuple(facts)))
     look_up, read = TriplePaths.__getitem__, []
     monkeypatch.setattr(
-        TriplePaths, "__getitem__", lambda self, row: (read.append(row), look_up(self, row))[1]
+        TriplePaths,
+        "__getitem__",
+        lambda self, row: (read.append(row), look_up(self, row))[1],
     )
     ranking = system.retrieve("Whom did Ada meet?", 4)
     assert read == []

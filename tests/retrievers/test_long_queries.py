@@ -28,19 +28,26 @@ class Reads(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         self.lengths.extend(len(query.text) for query in queries)
-        return [Ranking(query.id, np.array([0]), np.array([1.0]), CORPUS.ids) for query in queries][
-            : max(k, 9)
-        ]
+        return [
+            Ranking(query.id, np.array([0]), np.array([1.0]), CORPUS.ids)
+            for query in queries
+        ][: max(k, 9)]
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         self.lengths.extend(len(query.text) for query in queries)
         return [Trace(ranking) for ranking in self.retrieve_batch(queries, k)]
 
 
-QUERIES = [Query("short", "x" * MAX_CHARACTERS), Query("long", LONG), Query("empty", "")]
+QUERIES = [
+    Query("short", "x" * MAX_CHARACTERS),
+    Query("long", LONG),
+    Query("empty", ""),
+]
 
 
-def test_a_system_is_handed_ten_thousand_characters_to_search_prepare_and_trace() -> None:
+def test_a_system_is_handed_ten_thousand_characters_to_search_prepare_and_trace() -> (
+    None
+):
     system = Reads()
     short, long, empty = system.retrieve_batch(QUERIES, 3)
     assert system.lengths == [MAX_CHARACTERS, MAX_CHARACTERS, 0]

@@ -18,7 +18,8 @@ THREADS = 8
 
 
 @pytest.mark.parametrize(
-    "name", ["bm25", "dense", "hybrid", "mention_ppr", "mention_chains", "hippo2", "kg2rag"]
+    "name",
+    ["bm25", "dense", "hybrid", "mention_ppr", "mention_chains", "hippo2", "kg2rag"],
 )
 def test_eight_threads_get_the_serial_results(name: str, tmp_path) -> None:
     data = kg2rag.load("bundled", limit=24)

@@ -23,7 +23,9 @@ TEXTS = {
 
 
 def pattern_over(texts: dict[str, str], folder: Path, **settings: float) -> Pattern:
-    corpus = Corpus.from_passages([Passage(id_, "", text, id_, 0) for id_, text in texts.items()])
+    corpus = Corpus.from_passages(
+        [Passage(id_, "", text, id_, 0) for id_, text in texts.items()]
+    )
     return Pattern(KnowledgeBase.build(corpus, store=Store(folder)), **settings)
 
 
@@ -38,7 +40,11 @@ def pattern(tmp_path: Path) -> Pattern:
         # every spelling of the design
         *(
             (text, "class")
-            for text in ("streamingTextRespons", "STreamingTxtResp", "streaming text response")
+            for text in (
+                "streamingTextRespons",
+                "STreamingTxtResp",
+                "streaming text response",
+            )
         ),
         ("Streaming*Response", "class"),
         ("useChat", "hook"),  # the query's own spelling before another of the same name
@@ -47,14 +53,19 @@ def pattern(tmp_path: Path) -> Pattern:
         ("openai", "hook"),
     ],
 )
-def test_a_spelling_finds_the_name_first(pattern: Pattern, text: str, first: str) -> None:
+def test_a_spelling_finds_the_name_first(
+    pattern: Pattern, text: str, first: str
+) -> None:
     assert pattern.retrieve(text).passage_ids[0] == first
 
 
 def test_a_hit_says_which_term_it_matched_and_how_nearly(pattern: Pattern) -> None:
     ranking = pattern.retrieve("streamingTextRespons")
     (match,) = ranking.notes.matched["class"]  # type: ignore[index]
-    assert (match.term, match.matched) == ("streamingTextRespons", "StreamingTextResponse")
+    assert (match.term, match.matched) == (
+        "streamingTextRespons",
+        "StreamingTextResponse",
+    )
     assert match.similarity == pytest.approx(20 / 21)
     assert ranking.hit(1).score_parts["similarity"] == pytest.approx(20 / 21)
 
@@ -62,14 +73,17 @@ def test_a_hit_says_which_term_it_matched_and_how_nearly(pattern: Pattern) -> No
 @pytest.mark.parametrize(
     "text", ["Find API keys in format 'sk-proj-xxxx'", "keys like sk-proj-xxxx"]
 )
-def test_a_format_given_by_an_example_finds_what_has_it(pattern: Pattern, text: str) -> None:
+def test_a_format_given_by_an_example_finds_what_has_it(
+    pattern: Pattern, text: str
+) -> None:
     ranking = pattern.retrieve(text)
     assert ranking.passage_ids == ["key"]
     assert ranking.notes.terms == (r"/\bsk\-proj\-[A-Za-z0-9]{4,}/",)
 
 
 @pytest.mark.parametrize(
-    ("text", "ids"), [(r"/sk-proj-\d+/", ["key"]), ("/usechat/", []), ("/usechat/i", ["hook"])]
+    ("text", "ids"),
+    [(r"/sk-proj-\d+/", ["key"]), ("/usechat/", []), ("/usechat/i", ["hook"])],
 )
 def test_a_slashed_query_is_a_regular_expression_that_folds_case_where_it_says_i(
     pattern: Pattern, text: str, ids: list[str]
@@ -97,11 +111,13 @@ def test_a_regular_expression_that_makes_backtracking_engines_hang_is_answered(
 def test_what_no_engine_could_read_is_a_path_and_no_regular_expression(
     tmp_path: Path, text: str
 ) -> None:
-    ranking = pattern_over({"path": "it lies in usr/lib", "else": "nothing"}, tmp_path).retrieve(
-        text
-    )
+    ranking = pattern_over(
+        {"path": "it lies in usr/lib", "else": "nothing"}, tmp_path
+    ).retrieve(text)
     assert ranking.passage_ids == ["path"]
-    assert not any(term.startswith("/") and term.endswith("/") for term in ranking.notes.terms)  # type: ignore[attr-defined]
+    assert not any(
+        term.startswith("/") and term.endswith("/") for term in ranking.notes.terms
+    )  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -126,8 +142,12 @@ def test_a_regular_expression_that_cannot_be_matched_in_linear_time_or_is_endles
         "_" * 100_000,
     ],
 )
-def test_a_query_of_a_hundred_thousand_characters_is_answered(pattern: Pattern, text: str) -> None:
-    assert [ranking.query_id for ranking in pattern.retrieve_batch([Query("q", text)], 10)] == ["q"]
+def test_a_query_of_a_hundred_thousand_characters_is_answered(
+    pattern: Pattern, text: str
+) -> None:
+    assert [
+        ranking.query_id for ranking in pattern.retrieve_batch([Query("q", text)], 10)
+    ] == ["q"]
 
 
 def test_terms_beyond_the_limit_are_counted_not_forgotten(tmp_path: Path) -> None:

@@ -50,9 +50,13 @@ def test_bm25_and_dense_score_the_first_hits_of_ten_questions_as_in_the_runs_tha
         name: trec.load(KEPT / "musique-100" / "runs" / f"{name}.trec.gz")
         for name in ("bm25", "dense")
     }
-    hits = {name: [run[query.id][:10] for query in queries] for name, run in runs.items()}
+    hits = {
+        name: [run[query.id][:10] for query in queries] for name, run in runs.items()
+    }
     ids = {id_ for hits_of_query in hits["dense"] for id_, _ in hits_of_query}
-    few = Corpus.from_passages([passage for passage in data.corpus if passage.id in ids])
+    few = Corpus.from_passages(
+        [passage for passage in data.corpus if passage.id in ids]
+    )
     among_hits = [
         replace(query, candidates=tuple(id_ for id_, _ in hits_of_query))
         for query, hits_of_query in zip(queries, hits["dense"], strict=True)
@@ -65,7 +69,9 @@ def test_bm25_and_dense_score_the_first_hits_of_ten_questions_as_in_the_runs_tha
     for name, rankings in found.items():
         for ranking, hits_of_query in zip(rankings, hits[name], strict=True):
             assert ranking.passage_ids == [id_ for id_, _ in hits_of_query]
-            assert ranking.scores == pytest.approx([score for _, score in hits_of_query], rel=1e-4)
+            assert ranking.scores == pytest.approx(
+                [score for _, score in hits_of_query], rel=1e-4
+            )
 
 
 @pytest.mark.full
@@ -101,7 +107,9 @@ def test_a_set_is_found_now_as_in_the_runs_that_are_kept(
             (ranking.passage_ids[:10], run[ranking.query_id][:10])
             for ranking in result.rankings[system]
         ]
-        assert np.mean([ids == [id_ for id_, _ in hits] for ids, hits in pairs]) >= 0.95, system
+        assert (
+            np.mean([ids == [id_ for id_, _ in hits] for ids, hits in pairs]) >= 0.95
+        ), system
 
 
 @pytest.mark.full
@@ -109,7 +117,9 @@ def test_hotpotqa_pooled_mention_ppr_is_significantly_above_dense(
     shared_data: Path, tmp_path: Path
 ) -> None:
     records = json.loads(
-        (shared_data / "hotpotqa-300" / "hotpot_dev_distractor.json").read_text(encoding="utf-8")
+        (shared_data / "hotpotqa-300" / "hotpot_dev_distractor.json").read_text(
+            encoding="utf-8"
+        )
     )
     first = tmp_path / "first_100.json"
     first.write_text(json.dumps(records[:100]), encoding="utf-8")

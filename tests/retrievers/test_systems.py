@@ -18,7 +18,9 @@ from kg2rag.retrievers.designs.dynamic_hybrid import retriever as dynamic_hybrid
 from kg2rag.types import ParameterError
 
 
-def test_a_colour_is_that_of_the_file_and_optional(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_colour_is_that_of_the_file_and_optional(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert systems.colour("dense").startswith("#")
     monkeypatch.setitem(
         systems.SYSTEMS.entries, "uncoloured", "kg2rag.retrievers.contract:Retriever"
@@ -33,21 +35,31 @@ def test_every_parameter_has_a_default_and_the_knowledge_base_is_none() -> None:
     for name in systems.names():
         defaults = systems.parameters(name)
         assert "kb" not in defaults
-        assert all(default is not Parameter.empty for default in defaults.values()), name
+        assert all(default is not Parameter.empty for default in defaults.values()), (
+            name
+        )
 
 
 def test_a_system_is_built_with_the_parameters_given(kb: KnowledgeBase) -> None:
-    assert systems.build("bm25", kb, k1=1.2, stop_words=False) == BM25(kb, k1=1.2, stop_words=False)
-    assert systems.build("bm25(k1=1.2)", kb, stop_words=False) == BM25(kb, k1=1.2, stop_words=False)
+    assert systems.build("bm25", kb, k1=1.2, stop_words=False) == BM25(
+        kb, k1=1.2, stop_words=False
+    )
+    assert systems.build("bm25(k1=1.2)", kb, stop_words=False) == BM25(
+        kb, k1=1.2, stop_words=False
+    )
 
 
-def test_a_system_may_stand_beside_itself_under_other_parameters(kb: KnowledgeBase) -> None:
+def test_a_system_may_stand_beside_itself_under_other_parameters(
+    kb: KnowledgeBase,
+) -> None:
     built = systems.build_all(kb, ["bm25", "a=bm25", "b = bm25"], {"b": {"b": 0.7}})
     assert built == {"bm25": BM25(kb), "a": BM25(kb), "b": BM25(kb, b=0.7)}
     assert systems.build_all(kb, ["bm25(b=0.7)", "c=bm25(b=0.7)"]) == dict.fromkeys(
         ("bm25-b-0.7", "c"), BM25(kb, b=0.7)
     )
-    assert systems.build_all(kb, {"b": "bm25"}, {"b": {"b": 0.7}}) == {"b": BM25(kb, b=0.7)}
+    assert systems.build_all(kb, {"b": "bm25"}, {"b": {"b": 0.7}}) == {
+        "b": BM25(kb, b=0.7)
+    }
 
 
 @pytest.mark.parametrize(
@@ -69,7 +81,9 @@ def test_names_that_say_nothing_clear_are_refused(
         systems.build_all(kb, wanted)
 
 
-def test_parameters_of_a_system_that_is_not_compared_are_refused(kb: KnowledgeBase) -> None:
+def test_parameters_of_a_system_that_is_not_compared_are_refused(
+    kb: KnowledgeBase,
+) -> None:
     with pytest.raises(ValueError, match=r"'bm25'.*dense"):
         systems.build_all(kb, ["dense"], {"bm25": {"b": 0.7}})
 
@@ -123,8 +137,12 @@ def test_a_word_of_a_design_is_refused_and_ours_is_named(
         systems.build(system, kb, **{word: 2})
 
 
-def test_a_word_of_a_design_is_refused_on_the_command_line_too(kb: KnowledgeBase) -> None:
-    with pytest.raises(ParameterError, match=r"'max_hops' is a word of the .* design.*hops"):
+def test_a_word_of_a_design_is_refused_on_the_command_line_too(
+    kb: KnowledgeBase,
+) -> None:
+    with pytest.raises(
+        ParameterError, match=r"'max_hops' is a word of the .* design.*hops"
+    ):
         systems.build("expansion_queries(max_hops=2)", kb)
 
 
@@ -138,7 +156,11 @@ def test_the_defaults_that_depart_from_a_design() -> None:
         systems.parameters, ("graph_augmented", "expansion_queries", "dynamic_hybrid")
     )
     assert (augmented["depth"], augmented["hops"]) == (10, 1)
-    assert (expanded["graph_weight"], expanded["dense_depth"], expanded["no_seeds"]) == (
+    assert (
+        expanded["graph_weight"],
+        expanded["dense_depth"],
+        expanded["no_seeds"],
+    ) == (
         0.99,
         5,
         ("term",),
@@ -156,7 +178,9 @@ def test_an_installed_package_adds_a_system(
     point = EntryPoint("words", "kg2rag.retrievers.bm25:BM25", "kg2rag.systems")
     monkeypatch.setattr(
         "kg2rag.text.registry.entry_points",
-        lambda group, name="words": [point][name != point.name or group != point.group :],
+        lambda group, name="words": [point][
+            name != point.name or group != point.group :
+        ],
     )
     assert "words" in systems.names()
     assert systems.parameters("words")["k1"] == 0.9

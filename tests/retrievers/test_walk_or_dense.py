@@ -26,10 +26,14 @@ class Rows(WalkOrDense[str]):
     def link(self, queries: Sequence[Query]) -> list[str]:
         return [query.text if query.text.isdigit() else "" for query in queries]
 
-    def walk(self, queries: Sequence[Query], starts: Sequence[str], k: int) -> list[Ranking]:
+    def walk(
+        self, queries: Sequence[Query], starts: Sequence[str], k: int
+    ) -> list[Ranking]:
         assert 0 < len(queries) <= BLOCK
         return [
-            Ranking.from_scores(query.id, [int(start)], [1.0], self.kb.corpus.ids).top(k)
+            Ranking.from_scores(query.id, [int(start)], [1.0], self.kb.corpus.ids).top(
+                k
+            )
             for query, start in zip(queries, starts, strict=True)
         ]
 
@@ -42,7 +46,13 @@ FACTS = (Triple("Ada", "wrote", "Notes", "p0"), Triple("Ada", "knew", "Charles",
     [
         *(
             (name, " ", FACTS, "empty query")
-            for name in ("hippo1", "hippo2", "linearrag", "practical_graphrag", "proprag")
+            for name in (
+                "hippo1",
+                "hippo2",
+                "linearrag",
+                "practical_graphrag",
+                "proprag",
+            )
         ),
         ("hippo1", "Ada", (), "the graph has no fact"),
         ("hippo2", "Ada", (), "the graph has no fact"),
@@ -63,10 +73,14 @@ def test_without_a_start_the_dense_ranking_comes_and_says_why(
 
 
 def answers(kb: KnowledgeBase, *texts: str) -> list[Ranking]:
-    return Rows(kb).retrieve_batch([Query(f"q{i}", text) for i, text in enumerate(texts)], 5)
+    return Rows(kb).retrieve_batch(
+        [Query(f"q{i}", text) for i, text in enumerate(texts)], 5
+    )
 
 
-def test_rankings_come_in_the_order_of_the_queries_whether_walked_or_not(kb_of: Build) -> None:
+def test_rankings_come_in_the_order_of_the_queries_whether_walked_or_not(
+    kb_of: Build,
+) -> None:
     found = answers(kb_of(*PAGES), "1", "red", "0", "")
     assert [ranking.query_id for ranking in found] == ["q0", "q1", "q2", "q3"]
     assert [ranking.passage_ids[0] for ranking in found] == ["p1", "p0", "p0", "p0"]

@@ -11,10 +11,16 @@ from kg2rag.llm.chat_model import Failure
 from kg2rag.testing import ChatEndpoint, first_title
 
 
-def test_a_model_is_answered_by_the_function_and_after_closing_by_nobody(tmp_path: Path) -> None:
+def test_a_model_is_answered_by_the_function_and_after_closing_by_nobody(
+    tmp_path: Path,
+) -> None:
     with ChatEndpoint(str.upper) as endpoint:
-        model = ChatModel(endpoint.url, "any", api_key_env=None, store=Store(tmp_path), retries=0)
-        answers = [model.complete(prompt).text for prompt in ("who wrote it", "and when?")]
+        model = ChatModel(
+            endpoint.url, "any", api_key_env=None, store=Store(tmp_path), retries=0
+        )
+        answers = [
+            model.complete(prompt).text for prompt in ("who wrote it", "and when?")
+        ]
     assert answers == ["WHO WROTE IT", "AND WHEN?"]
     (failed,) = model.complete_many(["once more"])
     assert isinstance(failed, Failure)
@@ -27,7 +33,10 @@ def test_a_model_is_answered_by_the_function_and_after_closing_by_nobody(tmp_pat
             "Query\n[1] [Score: 1.0] [Source: dense]\nEd Wood\nA film.\n[2] [Score: .5]\nTim Burton",
             "Ed Wood",
         ),
-        ("[1] [Score: 1.0] [Source: graph]\nPath: a -[b]-> c\nEd Wood\nA film.", "Ed Wood"),
+        (
+            "[1] [Score: 1.0] [Source: graph]\nPath: a -[b]-> c\nEd Wood\nA film.",
+            "Ed Wood",
+        ),
         ("no passage", "nothing was found"),
     ],
 )

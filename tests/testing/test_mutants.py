@@ -32,7 +32,10 @@ class Sound(Retriever):
     def scores(self, query: Query) -> np.ndarray:
         words = set(query.text.lower().split())
         return np.array(
-            [float(len(words & own)) for own in self.kb.cached("words of passages", self.words)]
+            [
+                float(len(words & own))
+                for own in self.kb.cached("words of passages", self.words)
+            ]
         )
 
     def words(self) -> list[set[str]]:
@@ -44,7 +47,13 @@ class Sound(Retriever):
         parts = {"shared": scores[rows]}
         ids, told = self.kb.corpus.ids, Notes("shared", "words")
         return Ranking.from_scores(
-            query.id, rows, scores[rows], ids, stages=("words",), score_parts=parts, notes=told
+            query.id,
+            rows,
+            scores[rows],
+            ids,
+            stages=("words",),
+            score_parts=parts,
+            notes=told,
         ).top(k)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
@@ -65,7 +74,9 @@ def each(change: Callable[[Sound, Ranking], Ranking]) -> type[Sound]:
     )
 
 
-def batch(retrieve: Callable[[Sound, Sequence[Query], int], list[Ranking]]) -> type[Sound]:
+def batch(
+    retrieve: Callable[[Sound, Sequence[Query], int], list[Ranking]],
+) -> type[Sound]:
     """`Sound` with another way to retrieve a batch."""
     return type("Mutant", (Sound,), {"retrieve_batch": retrieve})
 
@@ -73,11 +84,17 @@ def batch(retrieve: Callable[[Sound, Sequence[Query], int], list[Ranking]]) -> t
 def taken(ranking: Ranking, rows: object, notes: Notes = NOTHING) -> Ranking:
     """Some hits of a ranking, in that order, without what it says of them."""
     return replace(
-        ranking, rows=ranking.rows[rows], scores=ranking.scores[rows], score_parts={}, notes=notes
+        ranking,
+        rows=ranking.rows[rows],
+        scores=ranking.scores[rows],
+        score_parts={},
+        notes=notes,
     )
 
 
-def scaled_by_the_best_of_the_batch(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
+def scaled_by_the_best_of_the_batch(
+    self: Sound, queries: Sequence[Query], k: int
+) -> list[Ranking]:
     found = Sound.retrieve_batch(self, queries, k)
     best = max((one.scores.max(initial=1.0) for one in found), default=1.0)
     return [replace(one, scores=one.scores / best, notes=NOTHING) for one in found]
@@ -88,7 +105,9 @@ def ties_from_the_end(self: Sound, queries: Sequence[Query], k: int) -> list[Ran
     return [taken(one, np.lexsort((-one.rows, -one.scores))[:k]) for one in found]
 
 
-def by_chance_the_second_time(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
+def by_chance_the_second_time(
+    self: Sound, queries: Sequence[Query], k: int
+) -> list[Ranking]:
     noise = random.random()
     return [
         replace(one, scores=one.scores + noise, notes=NOTHING)
@@ -96,29 +115,42 @@ def by_chance_the_second_time(self: Sound, queries: Sequence[Query], k: int) -> 
     ]
 
 
-def failures_as_empty_rankings(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
+def failures_as_empty_rankings(
+    self: Sound, queries: Sequence[Query], k: int
+) -> list[Ranking]:
     empty = np.empty(0)
     return [
-        Ranking.from_scores(query.id, empty.astype(int), empty, self.kb.corpus.ids).top(k)
+        Ranking.from_scores(query.id, empty.astype(int), empty, self.kb.corpus.ids).top(
+            k
+        )
         for query in queries
     ]
 
 
-def dense_where_few_share_a_word(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
+def dense_where_few_share_a_word(
+    self: Sound, queries: Sequence[Query], k: int
+) -> list[Ranking]:
     own = Sound.retrieve_batch(self, queries, max(k, 10))
     dense = Dense(self.kb).retrieve_batch(queries, k)
-    return [one.top(k) if len(one) >= 10 else other for one, other in zip(own, dense, strict=True)]
+    return [
+        one.top(k) if len(one) >= 10 else other
+        for one, other in zip(own, dense, strict=True)
+    ]
 
 
 def without_a_mask(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
-    return Sound.retrieve_batch(self, [replace(query, candidates=None) for query in queries], k)
+    return Sound.retrieve_batch(
+        self, [replace(query, candidates=None) for query in queries], k
+    )
 
 
 class NoEmpty(Sound):
     """Leaves out queries without a word."""
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        return super().retrieve_batch([query for query in queries if query.text.strip()], k)
+        return super().retrieve_batch(
+            [query for query in queries if query.text.strip()], k
+        )
 
 
 class OtherTrace(Sound):
@@ -225,7 +257,9 @@ class FirstTen(Stage):
     def __post_init__(self) -> None:
         check(self, depth=at_least(1))
 
-    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
+    def apply(
+        self, queries: Sequence[Query], rankings: Sequence[Ranking]
+    ) -> list[Ranking]:
         return [ranking.top(10) for ranking in rankings]
 
 
@@ -245,7 +279,11 @@ def test_a_sound_retriever_is_accepted() -> None:
             "a smaller k is a prefix",
             "at k = 1 and k = 20",
         ),
-        (batch(scaled_by_the_best_of_the_batch), "a batch equals its queries", "by itself: hit 1,"),
+        (
+            batch(scaled_by_the_best_of_the_batch),
+            "a batch equals its queries",
+            "by itself: hit 1,",
+        ),
         (
             NoEmpty,
             "answers every query",
@@ -269,13 +307,19 @@ def test_a_sound_retriever_is_accepted() -> None:
         (
             each(
                 lambda _, one: replace(
-                    one, scores=np.where(one.rows == 5, np.nan, one.scores), notes=NOTHING
+                    one,
+                    scores=np.where(one.rows == 5, np.nan, one.scores),
+                    notes=NOTHING,
                 )
             ),
             "finite scores",
             "the score of 'p5' is nan",
         ),
-        (batch(ties_from_the_end), "canonical order", "order hits with `Ranking.from_scores`"),
+        (
+            batch(ties_from_the_end),
+            "canonical order",
+            "order hits with `Ranking.from_scores`",
+        ),
         (
             each(lambda _, one: replace(one, notes=Notes("2 · shared", "words"))),
             "formula",
@@ -286,7 +330,11 @@ def test_a_sound_retriever_is_accepted() -> None:
             "preparing changes nothing",
             "before and after `prepare`: hit 1,",
         ),
-        (OtherTrace, "a trace is a retrieval", "in `retrieve_batch` and in `trace_batch`"),
+        (
+            OtherTrace,
+            "a trace is a retrieval",
+            "in `retrieve_batch` and in `trace_batch`",
+        ),
         (
             batch(failures_as_empty_rankings),
             "finds something",
@@ -300,7 +348,11 @@ def test_a_sound_retriever_is_accepted() -> None:
         (NeedsTitles, "answers every query", "on passages without titles, IndexError"),
         (Unnamed, "stages and paths", "has no stage"),
         (Ignores, "parameter weight", "weight is ignored: with 0.25, 1.0,"),
-        (Unchecked, "parameter share", "share = 1000000.0 is accepted and no query has a hit"),
+        (
+            Unchecked,
+            "parameter share",
+            "share = 1000000.0 is accepted and no query has a hit",
+        ),
         (
             FailsLate,
             "parameter depth",
@@ -330,15 +382,21 @@ def test_a_retriever_is_checked_with_queries_of_ones_own_and_not_without_any(
 ) -> None:
     asked = [Query("1", "Which river did Anna Abbott know?"), Query("2", "")]
     check_retriever(Sound(kb), asked, other_process=False)
-    with pytest.raises(ContractError, match=r"NoEmpty .*1 .*\n- answers every query: query '2'"):
+    with pytest.raises(
+        ContractError, match=r"NoEmpty .*1 .*\n- answers every query: query '2'"
+    ):
         check_retriever(NoEmpty(kb), asked, other_process=False)
     with pytest.raises(ValueError, match="queries"):
         check_retriever(Sound(kb))
 
 
 def test_an_excused_promise_is_no_failure_and_a_needless_excuse_is() -> None:
-    check_retriever(Unnamed, excused={"stages and paths": "a test of excuses"}, other_process=False)
+    check_retriever(
+        Unnamed, excused={"stages and paths": "a test of excuses"}, other_process=False
+    )
     with pytest.raises(ContractError, match=r"- formula: .*for no reason"):
-        check_retriever(Sound, excused={"formula": "for no reason"}, other_process=False)
+        check_retriever(
+            Sound, excused={"formula": "for no reason"}, other_process=False
+        )
     with pytest.raises(ValueError, match=r"'formulas'.*'formula'"):
         check_retriever(Sound, excused={"formulas": "misspelt"}, other_process=False)

@@ -20,7 +20,12 @@ from kg2rag.text.code_names import format_by_example
             "sk-proj-9f and sk_proj_9fA2",
         ),
         ("keys like sk-proj-xxxx", "sk-proj-xxxx", "sk-proj-abcd", "task-proj"),
-        ("ticket numbers such as JIRA-0000", "JIRA-0000", "see JIRA-821.", "MAJIRA-821 jira-821"),
+        (
+            "ticket numbers such as JIRA-0000",
+            "JIRA-0000",
+            "see JIRA-821.",
+            "MAJIRA-821 jira-821",
+        ),
         ("dates written as YYYY-MM-DD", "YYYY-MM-DD", "on 2024-02-29", "on 24-2-29"),
         ("times in the format HH:MM", "HH:MM", "at 09:30", "at 9:3"),
         (
@@ -32,7 +37,12 @@ from kg2rag.text.code_names import format_by_example
         ("tokens starting with ghp_", "ghp_", "ghp_a1B2", "xghp_a1 ghp_"),
         ("strings that end in _id", "_id", "user_id", "identity _ids"),
         ("colour codes like #ff00aa", "#ff00aa", "#09C3f1", "#09C3f1a0 #12"),
-        ("AWS access keys such as AKIAXXXXXXXX", "AKIAXXXXXXXX", "AKIA12345678", "AKIA1234"),
+        (
+            "AWS access keys such as AKIAXXXXXXXX",
+            "AKIAXXXXXXXX",
+            "AKIA12345678",
+            "AKIA1234",
+        ),
         (
             "addresses of the form name@example.org",
             "name@example.org",
@@ -44,7 +54,9 @@ from kg2rag.text.code_names import format_by_example
         ("version strings such as v0.0.0", "v0.0.0", "v1.12.3", "v1.12"),
     ],
 )
-def test_an_example_becomes_its_form(text: str, example: str, fits: str, misses: str) -> None:
+def test_an_example_becomes_its_form(
+    text: str, example: str, fits: str, misses: str
+) -> None:
     found = format_by_example(text)
     assert found is not None
     assert found.example == example

@@ -26,12 +26,18 @@ GREEK = "Το πλοίο οδηγεί ο Μάρεκ Λουντ και δεν ξ�
 @pytest.mark.parametrize(
     ("texts", "languages"),
     [
-        (["The cat sat on the mat and it was not what they had seen."], {"latin": "english"}),
+        (
+            ["The cat sat on the mat and it was not what they had seen."],
+            {"latin": "english"},
+        ),
         ([RUSSIAN], {"cyrillic": "russian", "latin": "english"}),
         ([GERMAN], {"latin": "german"}),
         ([GREEK], {"greek": "greek", "latin": "english"}),
         ([GERMAN, RUSSIAN], {"cyrillic": "russian", "latin": "german"}),
-        (["L'île est dans la mer, et les bateaux ne vont pas avec nous."], {"latin": "french"}),
+        (
+            ["L'île est dans la mer, et les bateaux ne vont pas avec nous."],
+            {"latin": "french"},
+        ),
         (["x = 3", "cat dog"], {"latin": "english"}),
         (["長江は中国で最も長い川です。"], {"latin": "english"}),
         ([], {"latin": "english"}),
@@ -44,15 +50,24 @@ def test_the_language_of_each_script_is_that_of_its_stop_words(
 
 
 def test_a_language_that_is_given_holds_for_its_script() -> None:
-    assert guess_languages([RUSSIAN], "german") == {"cyrillic": "russian", "latin": "german"}
-    assert guess_languages(["cat"], "ukrainian") == {"cyrillic": "ukrainian", "latin": "english"}
+    assert guess_languages([RUSSIAN], "german") == {
+        "cyrillic": "russian",
+        "latin": "german",
+    }
+    assert guess_languages(["cat"], "ukrainian") == {
+        "cyrillic": "ukrainian",
+        "latin": "english",
+    }
 
 
 @pytest.mark.parametrize(
     ("text", "terms"),
     [
         (unicodedata.normalize("NFD", "Göteborg Zoë"), ["göteborg", "zoë"]),
-        ("C++, C# and C; a+b, CD4+, 10+", ["c++", "c#", "and", "c", "a", "b", "cd4", "10"]),
+        (
+            "C++, C# and C; a+b, CD4+, 10+",
+            ["c++", "c#", "and", "c", "a", "b", "cd4", "10"],
+        ),
         ("go 🚀!", ["go", "🚀"]),
         ("об'єкт об’єкт об\u02bcєкт", ["обєкт"] * 3),
         ("col·legi co\u0140legi", ["collegi"] * 2),
@@ -62,7 +77,10 @@ def test_a_language_that_is_given_holds_for_its_script() -> None:
         ("水", ["水"]),
         ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
         ("สวัสดี", ["สวั", "วัส", "สดี"]),
-        ("co\u00adop\u200berative o\ufb03ce \uff21\uff22", ["cooperative", "office", "ab"]),
+        (
+            "co\u00adop\u200berative o\ufb03ce \uff21\uff22",
+            ["cooperative", "office", "ab"],
+        ),
         ("İstanbul", ["istanbul"]),
         ("שָׁלוֹם", ["שלום"]),
     ],
@@ -88,7 +106,10 @@ def first(texts: dict[str, str], query: str) -> str | None:
             "a",
         ),
         (
-            {"a": RUSSIAN, "b": "Маяк стоит на скале, и он виден с моря, когда не идёт дождь."},
+            {
+                "a": RUSSIAN,
+                "b": "Маяк стоит на скале, и он виден с моря, когда не идёт дождь.",
+            },
             "порты",
             "a",
         ),
@@ -100,7 +121,11 @@ def first(texts: dict[str, str], query: str) -> str | None:
             "πλοία",
             "a",
         ),
-        ({"a": "玛丽居里发现了镭元素。", "b": "长江是中国最长的河流。"}, "最长的河流是？", "b"),
+        (
+            {"a": "玛丽居里发现了镭元素。", "b": "长江是中国最长的河流。"},
+            "最长的河流是？",
+            "b",
+        ),
         ({"a": "서울은 한국의 수도이다.", "b": "부산에는 항구가 있다."}, "항구", "b"),
         ({"a": "แมวนอนบนเสื่อ", "b": "เรือออกจากท่าเรือ"}, "ท่าเรือ", "b"),
         ({"a": "The o\ufb03ce is open.", "b": "The ship."}, "office", "a"),
@@ -112,9 +137,7 @@ def test_a_passage_is_found_by_its_words_in_any_language(
     assert first(texts, query) == found
 
 
-TURKISH = (
-    "{} gülleriyle bilinen bir ildir ve çok eski olan bu şehir için ne denir, ama daha da güzel."
-)
+TURKISH = "{} gülleriyle bilinen bir ildir ve çok eski olan bu şehir için ne denir, ama daha da güzel."
 HEBREW = "{} היא עיר הבירה של המדינה וגם העיר הגדולה בה, אבל לא כל מי שגר בה נולד כאן."
 CROATIAN = "{} je grad na rijeci, ali nije ni na moru niti u planini, što su svi ondje znali kada je bilo kasno."
 
@@ -139,12 +162,16 @@ CROATIAN = "{} je grad na rijeci, ali nije ni na moru niti u planini, što su sv
         ("{} տունը գտնվում է այնտեղ և այսօր։", "Սևան", "ՍԵՒԱՆ"),
     ],
 )
-def test_a_word_is_found_in_any_of_its_spellings(template: str, written: str, query: str) -> None:
+def test_a_word_is_found_in_any_of_its_spellings(
+    template: str, written: str, query: str
+) -> None:
     texts = {"a": template.format(written), "b": template.format("Xyz")}
     assert first(texts, query) == "a"
 
 
-def test_a_word_that_differs_in_accents_is_told_and_a_known_word_is_not_respelled() -> None:
+def test_a_word_that_differs_in_accents_is_told_and_a_known_word_is_not_respelled() -> (
+    None
+):
     texts = {"a": "A song of Beyoncé.", "b": "Rose and rosé.", "c": "An async rose."}
     system = BM25(KnowledgeBase.build(texts))
     assert system.retrieve("Beyonce", 3).notes.display_fields()["respelled"] == (
@@ -159,9 +186,9 @@ def test_a_word_that_differs_in_accents_is_told_and_a_known_word_is_not_respelle
 
 def test_a_script_of_one_language_needs_no_stop_words_to_be_recognised() -> None:
     assert guess_languages(["சென்னை தலைநகரம்", "The city."])["tamil"] == "tamil"
-    assert guess_languages(["The β-cell and all of the other cells that they had seen. " * 9]) == {
-        "latin": "english"
-    }
+    assert guess_languages(
+        ["The β-cell and all of the other cells that they had seen. " * 9]
+    ) == {"latin": "english"}
 
 
 @pytest.mark.parametrize(
@@ -171,7 +198,10 @@ def test_a_script_of_one_language_needs_no_stop_words_to_be_recognised() -> None
             "L'Algérie est un pays du nord de l'Afrique, et elle n'est pas une île dans la mer.",
             "Camus a quitté l'Algérie avec sa femme, mais il ne l'a pas oubliée.",
         ],
-        ["Al-Khwarizmi worked in Baghdad.", "The word goes back to a book of al\u2011Khwarizmi."],
+        [
+            "Al-Khwarizmi worked in Baghdad.",
+            "The word goes back to a book of al\u2011Khwarizmi.",
+        ],
         ["IĞDIR bir ildir.", "Burada güzel Iğdır."],
         ["The coast of Hawai\u02bbi.", "She came to Hawai'i late."],
     ],
@@ -189,7 +219,9 @@ def test_spellings_of_a_name_join_the_passages_that_have_it(texts: list[str]) ->
 
 
 def test_stop_words_of_the_language_of_a_corpus_are_no_terms() -> None:
-    table = KnowledgeBase.build({"a": GERMAN, "b": GERMAN.replace("Fähre", "Yacht")}).mentions
+    table = KnowledgeBase.build(
+        {"a": GERMAN, "b": GERMAN.replace("Fähre", "Yacht")}
+    ).mentions
     assert not {"die", "nicht", "auch", "und"} & {
         word for key in table.keys for word in key.split()
     }
@@ -203,7 +235,9 @@ def test_a_query_without_a_word_that_any_passage_has_is_told() -> None:
 
 def test_languages_other_than_english_are_in_the_notes() -> None:
     notes = (
-        BM25(KnowledgeBase.build({"a": GERMAN, "b": GERMAN + " Nein."})).retrieve("Fähre", 1).notes
+        BM25(KnowledgeBase.build({"a": GERMAN, "b": GERMAN + " Nein."}))
+        .retrieve("Fähre", 1)
+        .notes
     )
     assert notes.display_fields()["languages"] == ("german",)
     assert (
@@ -217,11 +251,20 @@ def test_languages_other_than_english_are_in_the_notes() -> None:
 @pytest.mark.parametrize(
     ("name", "texts"),
     [
-        ("Марек Лунд", ["Паром ведёт Марек Лунд каждый день.", "В порту сидит Марек Лунд утром."]),
-        ("Μάρεκ Λουντ", ["Το πλοίο οδηγεί ο Μάρεκ Λουντ.", "Στο λιμάνι κάθεται ο Μάρεκ Λουντ."]),
+        (
+            "Марек Лунд",
+            ["Паром ведёт Марек Лунд каждый день.", "В порту сидит Марек Лунд утром."],
+        ),
+        (
+            "Μάρεκ Λουντ",
+            ["Το πλοίο οδηγεί ο Μάρεκ Λουντ.", "Στο λιμάνι κάθεται ο Μάρεκ Λουντ."],
+        ),
         (
             "Մարեկ Լունդ",
-            ["Նավը վարում է Մարեկ Լունդ ամեն օր.", "Նավահանգստում է Մարեկ Լունդ այսօր."],
+            [
+                "Նավը վարում է Մարեկ Լունդ ամեն օր.",
+                "Նավահանգստում է Մարեկ Լունդ այսօր.",
+            ],
         ),
         (
             "Göteborg",
@@ -246,7 +289,10 @@ def test_a_name_that_two_passages_share_is_found_in_scripts_with_capitals(
 
 def test_a_function_word_of_another_script_begins_no_name() -> None:
     corpus = corpus_of(
-        {str(row): f"Это было. В Москве {word}." for row, word in enumerate(("снег", "дождь"))}
+        {
+            str(row): f"Это было. В Москве {word}."
+            for row, word in enumerate(("снег", "дождь"))
+        }
     )
     assert {"Москве"} == set(find_mentions(corpus).names)
 
@@ -254,7 +300,10 @@ def test_a_function_word_of_another_script_begins_no_name() -> None:
 def test_titles_are_found_where_no_blank_parts_words() -> None:
     corpus = corpus_of(
         {
-            "a": {"title": "長江", "text": "長江は中国で最も長い川です。上海を通ります。"},
+            "a": {
+                "title": "長江",
+                "text": "長江は中国で最も長い川です。上海を通ります。",
+            },
             "b": {"title": "上海", "text": "上海は長江の河口にある都市です。"},
             "c": {"title": "水", "text": "水平な所です。"},
         }
@@ -267,10 +316,15 @@ def test_titles_are_found_where_no_blank_parts_words() -> None:
     assert named == {(0, "上海"), (1, "長江")}
 
 
-def test_passages_without_capitals_are_joined_by_the_rare_terms_that_they_share() -> None:
+def test_passages_without_capitals_are_joined_by_the_rare_terms_that_they_share() -> (
+    None
+):
     texts = ["玛丽居里发现了镭元素。", "镭元素有放射性。", "长江在中国。"]
     corpus = corpus_of(
-        {str(row): {"title": f"第{row}页", "text": text} for row, text in enumerate(texts)}
+        {
+            str(row): {"title": f"第{row}页", "text": text}
+            for row, text in enumerate(texts)
+        }
     )
     found = Mentions().extract(corpus)
     assert {
@@ -284,7 +338,11 @@ def test_passages_without_capitals_are_joined_by_the_rare_terms_that_they_share(
 
 
 def test_sentences_end_at_the_marks_of_their_script() -> None:
-    assert split_sentences("長江は長い。上海は？はい！") == ["長江は長い。", "上海は？", "はい！"]
+    assert split_sentences("長江は長い。上海は？はい！") == [
+        "長江は長い。",
+        "上海は？",
+        "はい！",
+    ]
     assert split_sentences("Он ушёл. Она осталась.") == ["Он ушёл.", "Она осталась."]
 
 

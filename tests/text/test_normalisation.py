@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.text.code_names import definitions, key, looks_like_name, split, surfaces, variants
+from kg2rag.text.code_names import (
+    definitions,
+    key,
+    looks_like_name,
+    split,
+    surfaces,
+    variants,
+)
 from kg2rag.text.normalisation import (
     JoinedTexts,
     Lexicon,
@@ -36,16 +43,21 @@ from kg2rag.text.normalisation import (
         ("", ""),
     ],
 )
-def test_case_accents_punctuation_and_spacing_are_folded(name: str, folded: str) -> None:
+def test_case_accents_punctuation_and_spacing_are_folded(
+    name: str, folded: str
+) -> None:
     assert normalise(name) == folded
 
 
 @given(st.text())
-def test_a_normalised_name_has_single_spaces_and_no_punctuation_but_signs(name: str) -> None:
+def test_a_normalised_name_has_single_spaces_and_no_punctuation_but_signs(
+    name: str,
+) -> None:
     folded = normalise(name)
     assert folded == " ".join(folded.split())
     assert all(
-        char in " +#" or (char.isalnum() or char.isidentifier() or f"a{char}".isidentifier())
+        char in " +#"
+        or (char.isalnum() or char.isidentifier() or f"a{char}".isidentifier())
         for char in folded
     )
 
@@ -60,7 +72,9 @@ def test_a_normalised_name_has_single_spaces_and_no_punctuation_but_signs(name: 
         ("(film)", "(film)"),
     ],
 )
-def test_a_title_loses_its_trailing_brackets_but_is_never_emptied(title: str, bare: str) -> None:
+def test_a_title_loses_its_trailing_brackets_but_is_never_emptied(
+    title: str, bare: str
+) -> None:
     assert without_brackets(title) == bare
 
 
@@ -68,8 +82,14 @@ def test_a_title_loses_its_trailing_brackets_but_is_never_emptied(title: str, ba
     ("text", "sentences"),
     [
         ("One. Two! Three?", ["One.", "Two!", "Three?"]),
-        ("Dr. Jekyll met J. R. Smith. He ran.", ["Dr. Jekyll met J. R. Smith.", "He ran."]),
-        ("It cost 3.50 dollars. 40 were sold.", ["It cost 3.50 dollars.", "40 were sold."]),
+        (
+            "Dr. Jekyll met J. R. Smith. He ran.",
+            ["Dr. Jekyll met J. R. Smith.", "He ran."],
+        ),
+        (
+            "It cost 3.50 dollars. 40 were sold.",
+            ["It cost 3.50 dollars.", "40 were sold."],
+        ),
         ('She left. "Why?" he asked.', ["She left.", '"Why?" he asked.']),
         ("no capital. so no cut", ["no capital. so no cut"]),
         ("  padded.  ", ["padded."]),
@@ -84,7 +104,9 @@ def test_sentences_end_at_end_punctuation_before_a_capital_digit_or_quote(
 
 @given(
     st.lists(
-        st.sampled_from(["Mr.", "Ann", "ran.", "He", "5", "(b", "c)", "!", "  ", "\n", '"A"']),
+        st.sampled_from(
+            ["Mr.", "Ann", "ran.", "He", "5", "(b", "c)", "!", "  ", "\n", '"A"']
+        ),
         max_size=30,
     )
 )
@@ -104,18 +126,29 @@ def test_names_in_code_are_found_folded_and_split() -> None:
     assert {key(spelling) for spelling in spellings} == {"streamingtextresponse"}
     assert key("Étienne") == "etienne"
     assert split("parseHTTPResponse_v2") == ["parse", "HTTP", "Response", "v2"]
-    assert variants("ai-sdk/openAI") == ("ai-sdk/openAI", "ai", "sdk", "openAI", "open", "AI")
+    assert variants("ai-sdk/openAI") == (
+        "ai-sdk/openAI",
+        "ai",
+        "sdk",
+        "openAI",
+        "open",
+        "AI",
+    )
     assert [name for name, _ in surfaces("(os.path.join), 'useChat'.")] == [
         "os.path.join",
         "useChat",
     ]
-    assert not any(map(looks_like_name, ("Who", "well-known", "U.S.", "NASA", "1984", "3rd")))
+    assert not any(
+        map(looks_like_name, ("Who", "well-known", "U.S.", "NASA", "1984", "3rd"))
+    )
     code = "def a(): x\nclass B:\nfunction c() {}\nfn d() {}\nconst e = 1"
     assert list(definitions(code)) == ["a", "B", "c", "d", "e"]
 
 
 @given(st.text("abzABZ019_-./: é", max_size=60))
-def test_the_parts_of_a_name_are_its_characters_without_the_separators(text: str) -> None:
+def test_the_parts_of_a_name_are_its_characters_without_the_separators(
+    text: str,
+) -> None:
     assert key("".join(split(text))) == key(text)
 
 
@@ -125,7 +158,10 @@ Found = list[tuple[int, int, int]]
 def found(keys: list[str], text: str, names: list[str] | None = None) -> list[str]:
     """The surfaces that a lexicon of these keys finds; with capitals where it is given how they are written."""
     lexicon = Lexicon(keys, names or [])
-    return [text[start:end] for _, (start, end) in lexicon.find(text, capitals=names is not None)]
+    return [
+        text[start:end]
+        for _, (start, end) in lexicon.find(text, capitals=names is not None)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -139,17 +175,31 @@ def found(keys: list[str], text: str, names: list[str] | None = None) -> list[st
         # a longer one that breaks off
         (["new york", "new york city"], "New York State", ["New York"]),
         (["a b", "b c"], "a b c", ["a b"]),
-        (["saint etienne"], "SAINT-ÉTIENNE; Saint_Etienne", ["SAINT-ÉTIENNE", "Saint_Etienne"]),
+        (
+            ["saint etienne"],
+            "SAINT-ÉTIENNE; Saint_Etienne",
+            ["SAINT-ÉTIENNE", "Saint_Etienne"],
+        ),
         (["cafe noir"], "Cafe\u0301 Noire\u0301, Cafe\u0301 Noir", ["Cafe\u0301 Noir"]),
-        (["cafe"], "Cafe\u0301.", ["Cafe\u0301"]),  # an accent of its own belongs to its letter
-        (["run in threadpool", "threadpool"], "call run_in_threadpool()", ["run_in_threadpool"]),
+        (
+            ["cafe"],
+            "Cafe\u0301.",
+            ["Cafe\u0301"],
+        ),  # an accent of its own belongs to its letter
+        (
+            ["run in threadpool", "threadpool"],
+            "call run_in_threadpool()",
+            ["run_in_threadpool"],
+        ),
         (["art"], "Arthur, party, art", ["art"]),
         (["1", "2"], "½ or 2", ["2"]),  # ½ folds to "1 2"; half of it is no match
         *((["a"], text, []) for text in ("", " ", "...", "_", "\u0301")),
         (["", "b"], " ", []),
     ],
 )
-def test_the_longest_name_at_each_place_is_found_without_overlap(keys, text, surfaces) -> None:
+def test_the_longest_name_at_each_place_is_found_without_overlap(
+    keys, text, surfaces
+) -> None:
     assert found(keys, text) == surfaces
 
 
@@ -160,11 +210,17 @@ def test_the_longest_name_at_each_place_is_found_without_overlap(keys, text, sur
         (["uvicorn"], "served by uvicorn or Uvicorn", ["uvicorn", "Uvicorn"]),
         (["11 September"], "on 11 september", ["11 september"]),  # a digit is enough
         # goes on a word later
-        (["the Birds fly", "Birds"], "the birds fly, the Birds, Birds fly", ["Birds", "Birds"]),
+        (
+            ["the Birds fly", "Birds"],
+            "the birds fly, the Birds, Birds fly",
+            ["Birds", "Birds"],
+        ),
         (["A b", "b"], "a b", ["b"]),
     ],
 )
-def test_with_capitals_a_name_that_has_some_is_not_found_without(names, text, surfaces) -> None:
+def test_with_capitals_a_name_that_has_some_is_not_found_without(
+    names, text, surfaces
+) -> None:
     assert found([normalise(name) for name in names], text, names) == surfaces
 
 
@@ -178,11 +234,17 @@ def together(lexicon: Lexicon, texts: list[str], *, capitals: bool = False) -> F
     """(text, code, start in the text) of every match in many texts."""
     joined = JoinedTexts(texts)
     matches = lexicon.matches(joined, capitals=capitals)
-    columns = (matches.texts, matches.codes, matches.starts - joined.starts[matches.texts])
+    columns = (
+        matches.texts,
+        matches.codes,
+        matches.starts - joined.starts[matches.texts],
+    )
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def one_by_one(names: list[str], text: str, *, capitals: bool) -> Iterator[tuple[int, int]]:
+def one_by_one(
+    names: list[str], text: str, *, capitals: bool
+) -> Iterator[tuple[int, int]]:
     """(code, start) by trying every key at every word, the longest first."""
     codes = {normalise(name): code for code, name in enumerate(names)}
     words = JoinedTexts([text]).words()
@@ -190,12 +252,22 @@ def one_by_one(names: list[str], text: str, *, capitals: bool) -> Iterator[tuple
     while at < len(starts):
         spans = [(at, last) for last in reversed(range(at, len(starts)))]
         keys = (
-            (" ".join(words.strings[at : last + 1]), text[starts[at] : ends[last]], last)
+            (
+                " ".join(words.strings[at : last + 1]),
+                text[starts[at] : ends[last]],
+                last,
+            )
             for at, last in spans
         )
-        key, surface, last = next((one for one in keys if one[0] in codes), ("", "", at))
+        key, surface, last = next(
+            (one for one in keys if one[0] in codes), ("", "", at)
+        )
         quiet = not key or not loud(names[codes[key]])
-        if key and normalise(surface) == key and (not capitals or quiet or loud(surface)):
+        if (
+            key
+            and normalise(surface) == key
+            and (not capitals or quiet or loud(surface))
+        ):
             yield codes[key], starts[at]
             at = last
         at += 1

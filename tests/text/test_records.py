@@ -33,7 +33,9 @@ def csv(tmp_path: Path):  # type: ignore[no-untyped-def]
     def written(text: str, name: str = "a.csv") -> list[tuple[int, records.Record]]:
         (tmp_path / name).write_bytes(text.encode())
         delimiter = "\t" if name.endswith("tsv") else ","
-        return list(read_delimited(tmp_path / name, delimiter, ("head", "tail").__contains__))
+        return list(
+            read_delimited(tmp_path / name, delimiter, ("head", "tail").__contains__)
+        )
 
     return written
 
@@ -41,7 +43,10 @@ def csv(tmp_path: Path):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('{"a": ', r"x: not valid JSON at column 7 \(Expecting value\). Is the file complete\?"),
+        (
+            '{"a": ',
+            r"x: not valid JSON at column 7 \(Expecting value\). Is the file complete\?",
+        ),
         ('{"a":\n ]', r"x: not valid JSON at line 2, column 2"),
         (nested(1_000_000), "x: lists and objects nest too deeply"),
         ('{"a":' * 500_000, "nest too deeply"),
@@ -49,7 +54,9 @@ def csv(tmp_path: Path):  # type: ignore[no-untyped-def]
         (r'["\ud83d"]', r"x: '\\ud83d' is half of a surrogate pair"),
     ],
 )
-def test_json_that_cannot_be_used_is_a_data_error_that_says_why(text: str, reason: str) -> None:
+def test_json_that_cannot_be_used_is_a_data_error_that_says_why(
+    text: str, reason: str
+) -> None:
     with pytest.raises(DataError, match=reason):
         parse_json(text, "x")
 
@@ -61,7 +68,9 @@ json_values = st.recursive(
 
 
 @given(json_values, st.booleans())
-def test_json_is_read_as_the_standard_library_reads_it(value: object, escaped: bool) -> None:
+def test_json_is_read_as_the_standard_library_reads_it(
+    value: object, escaped: bool
+) -> None:
     text = json.dumps(value, ensure_ascii=escaped)
     assert parse_json(text, "x") == json.loads(text)
 
@@ -126,7 +135,9 @@ def test_a_toml_file_that_is_none_is_named(tmp_path: Path, text: str) -> None:
 
 def test_what_goes_wrong_in_reading_is_an_error_of_ours_that_names_the_file() -> None:
     with (
-        pytest.raises(DataError, match=r"^x/a\.json: KeyError: \"'name'\"\. Write it again\.$"),
+        pytest.raises(
+            DataError, match=r"^x/a\.json: KeyError: \"'name'\"\. Write it again\.$"
+        ),
         reading("x/a.json", "Write it again."),
     ):
         raise KeyError("name")
@@ -154,8 +165,15 @@ def test_what_is_no_parquet_file_is_named(tmp_path: Path) -> None:
         write_page_checksum=True,
         store_schema=False,
     )
-    written, misnamed = file.read_bytes(), file.read_bytes().replace(b"name", b"n\xe1me")
-    for content in (b"PAR1 not", misnamed, written.replace(b"two", b"twi")):  # the last in a page
+    written, misnamed = (
+        file.read_bytes(),
+        file.read_bytes().replace(b"name", b"n\xe1me"),
+    )
+    for content in (
+        b"PAR1 not",
+        misnamed,
+        written.replace(b"two", b"twi"),
+    ):  # the last in a page
         file.write_bytes(content)
         with pytest.raises(DataError, match=r"a\.parquet"):
             read_parquet(file)

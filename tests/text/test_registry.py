@@ -46,7 +46,11 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
     points: list[EntryPoint] = []
 
     def entry_points(group: str, name: str | None = None) -> list[EntryPoint]:
-        return [point for point in points if point.group == group and name in (None, point.name)]
+        return [
+            point
+            for point in points
+            if point.group == group and name in (None, point.name)
+        ]
 
     monkeypatch.setattr(registry, "entry_points", entry_points)
     return points
@@ -58,12 +62,18 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
         ("bm25", [("bm25", {})]),
         (" bm25 ( ) ", [("bm25", {})]),
         ("bm25(k1=1.2, b=0.7)", [("bm25", {"k1": "1.2", "b": "0.7"})]),
-        ("openie(a b:c+d=e.json)+mentions", [("openie", {"": "a b:c+d=e.json"}), ("mentions", {})]),
+        (
+            "openie(a b:c+d=e.json)+mentions",
+            [("openie", {"": "a b:c+d=e.json"}), ("mentions", {})],
+        ),
         (
             "a(linker=ngram(limit=1)+fuzzy, hops=2)",
             [("a", {"linker": "ngram(limit=1)+fuzzy", "hops": "2"})],
         ),
-        ("a(weights=[1, 2], by={'x': 1})", [("a", {"weights": "[1, 2]", "by": "{'x': 1}"})]),
+        (
+            "a(weights=[1, 2], by={'x': 1})",
+            [("a", {"weights": "[1, 2]", "by": "{'x': 1}"})],
+        ),
         ('a("x), y", kind=it\'s)', [("a", {"": '"x), y"', "kind": "it's"})]),
         (
             "llm(qwen3:8b@http://localhost:11434/v1?a=b)",
@@ -78,7 +88,8 @@ def test_a_name_has_its_parameters_in_brackets(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a+", "a(", "a)", "a(1, 2)", "a(b=1, b=2)", "a(b='1)", "a b", "a(1)b", "(1)"]
+    "text",
+    ["", "a+", "a(", "a)", "a(1, 2)", "a(b=1, b=2)", "a(b='1)", "a b", "a(1)b", "(1)"],
 )
 def test_what_is_not_of_the_grammar_is_refused(text: str) -> None:
     with pytest.raises(ParameterError):
@@ -93,16 +104,20 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
 
 def test_parameters_are_read_by_the_types_of_the_builder() -> None:
     assert READERS.build("read(a.txt)", "here") == Reader("here", Path("a.txt"))
-    made = READERS.build("read(file='a, b.txt', words=2, kind=2024, inner=None)", "here")
-    assert made == Reader("here", Path("a, b.txt"), 2, "2024", None)
-    assert READERS.build("read(a.txt, inner=x(y=1))", "here", settings={"words": 1}) == Reader(
-        "here", Path("a.txt"), 1, "plain", "x(y=1)"
+    made = READERS.build(
+        "read(file='a, b.txt', words=2, kind=2024, inner=None)", "here"
     )
+    assert made == Reader("here", Path("a, b.txt"), 2, "2024", None)
+    assert READERS.build(
+        "read(a.txt, inner=x(y=1))", "here", settings={"words": 1}
+    ) == Reader("here", Path("a.txt"), 1, "plain", "x(y=1)")
 
 
 def test_names_joined_by_a_plus_are_one_component() -> None:
     assert READERS.build("plain + read(a+b)", 4) == (4, Reader(4, Path("a+b")))  # type: ignore[arg-type]
-    alone: Registry[object] = Registry("reader", READERS.entries, group=GROUP, context=1)
+    alone: Registry[object] = Registry(
+        "reader", READERS.entries, group=GROUP, context=1
+    )
     with pytest.raises(ParameterError, match=r"plain\+root"):
         alone.build("plain+root", 4)
 
@@ -127,7 +142,10 @@ def test_a_mistake_is_answered_with_what_to_write(
 
 
 def test_an_installed_package_adds_a_name(installed: list[EntryPoint]) -> None:
-    installed += [EntryPoint("cube", "math:cbrt", GROUP), EntryPoint("root", "math:cbrt", GROUP)]
+    installed += [
+        EntryPoint("cube", "math:cbrt", GROUP),
+        EntryPoint("root", "math:cbrt", GROUP),
+    ]
     assert READERS.names() == ("cube", "plain", "read", "root")
     assert READERS.usages() == ("cube", "plain", "read(FILE)", "root")
     assert READERS.build("cube", 27) == pytest.approx(3)
@@ -169,7 +187,9 @@ def test_a_place_in_a_module_is_imported_from_here_where_that_is_allowed(
         READERS.entry("needs_another:Mine", modules=True)
 
 
-@pytest.mark.parametrize("place", ["nowhere.at_all:Mine", "math:nothing", "math.nothing:sqrt"])
+@pytest.mark.parametrize(
+    "place", ["nowhere.at_all:Mine", "math:nothing", "math.nothing:sqrt"]
+)
 def test_a_place_that_is_none_is_named(place: str) -> None:
     with pytest.raises(ParameterError, match=place):
         READERS.entry(place, modules=True)

@@ -51,7 +51,8 @@ def test_ids_and_rows_lead_to_each_other(corpus: Corpus) -> None:
 
 def test_the_sources_own_sentences_are_kept_and_others_are_split() -> None:
     corpus = Corpus.from_passages(
-        PASSAGES[:2], sentences=[["Ed Wood is a film. It", "is in black and white."], None]
+        PASSAGES[:2],
+        sentences=[["Ed Wood is a film. It", "is in black and white."], None],
     )  # type: ignore[list-item]
     assert corpus.sentences(0) == ["Ed Wood is a film. It", "is in black and white."]
     assert corpus.sentences(1) == ["Tim Burton directed it."]
@@ -62,9 +63,14 @@ def test_the_sources_own_sentences_are_kept_and_others_are_split() -> None:
     assert Corpus.from_passages(PASSAGES[:1], sentences=[[]]).sentences(0) == []
 
 
-def test_a_pickled_and_a_saved_corpus_come_back_equal(corpus: Corpus, tmp_path: Path) -> None:
+def test_a_pickled_and_a_saved_corpus_come_back_equal(
+    corpus: Corpus, tmp_path: Path
+) -> None:
     corpus.save(tmp_path / "corpus.arrow")
-    for again in (Corpus.open(tmp_path / "corpus.arrow"), pickle.loads(pickle.dumps(corpus))):
+    for again in (
+        Corpus.open(tmp_path / "corpus.arrow"),
+        pickle.loads(pickle.dumps(corpus)),
+    ):
         assert list(again) == PASSAGES
         assert again.fingerprint == corpus.fingerprint
 
@@ -85,13 +91,17 @@ def test_the_fingerprint_depends_on_every_column_and_on_the_order() -> None:
         ),
     ]
     prints = [Corpus.from_passages(passages).fingerprint for passages in variants]
-    prints.append(Corpus.from_passages(PASSAGES, sentences=[["x"], ["y"], ["z"]]).fingerprint)
+    prints.append(
+        Corpus.from_passages(PASSAGES, sentences=[["x"], ["y"], ["z"]]).fingerprint
+    )
     assert len(set(prints)) == len(prints) == 8
 
 
 @given(
     st.lists(
-        st.text(alphabet="aé\n\"',\x00 b", min_size=1).filter(str.strip), min_size=1, max_size=8
+        st.text(alphabet="aé\n\"',\x00 b", min_size=1).filter(str.strip),
+        min_size=1,
+        max_size=8,
     )
 )
 def test_equal_corpora_have_equal_fingerprints_however_their_table_is_chunked(
@@ -107,19 +117,30 @@ def test_equal_corpora_have_equal_fingerprints_however_their_table_is_chunked(
 def test_a_text_may_have_other_blanks_in_the_source_than_in_the_corpus(
     corpus: Corpus, tmp_path: Path
 ) -> None:
-    exact = Corpus.from_passages(PASSAGES, exact=[None, " Tim Burton directed it.", None])
+    exact = Corpus.from_passages(
+        PASSAGES, exact=[None, " Tim Burton directed it.", None]
+    )
     assert list(exact) == PASSAGES
     assert exact.joined(": ") == corpus.joined(": ") == corpus.joined(": ", exact=True)
     blank = "Ed Wood:  Tim Burton directed it."
-    assert exact.joined(": ", exact=True) == [corpus.joined(": ")[0], blank, "Burbank is a city."]
+    assert exact.joined(": ", exact=True) == [
+        corpus.joined(": ")[0],
+        blank,
+        "Burbank is a city.",
+    ]
     assert exact.fingerprint != corpus.fingerprint
     exact.save(tmp_path / "corpus.arrow")
-    for other in (Corpus.open(tmp_path / "corpus.arrow"), pickle.loads(pickle.dumps(exact))):
+    for other in (
+        Corpus.open(tmp_path / "corpus.arrow"),
+        pickle.loads(pickle.dumps(exact)),
+    ):
         assert other.fingerprint == exact.fingerprint
 
 
 def table_without(column: str) -> pa.Table:
-    rows = [{"id": f"p{i}", "text": "Text.", "doc_id": "d", "position": i} for i in range(3)]
+    rows = [
+        {"id": f"p{i}", "text": "Text.", "doc_id": "d", "position": i} for i in range(3)
+    ]
     rows[1][column] = None
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
@@ -131,7 +152,10 @@ def table_without(column: str) -> pa.Table:
         (lambda: Corpus.from_passages([*PASSAGES, PASSAGES[1]]), "'a#1'"),
         (lambda: Corpus(table_without("id")), "row 1 has no id"),
         (lambda: Corpus(table_without("doc_id")), "row 1 has no doc_id"),
-        (lambda: Corpus(table_without("id").drop_columns("doc_id")), "no column 'doc_id'"),
+        (
+            lambda: Corpus(table_without("id").drop_columns("doc_id")),
+            "no column 'doc_id'",
+        ),
     ],
 )
 def test_a_corpus_that_cannot_be_is_refused_by_name(make: Any, named: str) -> None:
@@ -150,7 +174,9 @@ def test_a_set_has_queries_gold_and_a_frame(corpus: Corpus) -> None:
     two = asked(
         corpus,
         FIRST,
-        Question("q2", "Where?", {"b#0": 2}, triples=(("Ed Wood", "by", "Tim Burton"),)),
+        Question(
+            "q2", "Where?", {"b#0": 2}, triples=(("Ed Wood", "by", "Tim Burton"),)
+        ),
     )
     assert two.queries[0] == Query("q1", "Who directed Ed Wood?")
     assert asked(corpus, FIRST, setting="distractor").queries == [
@@ -188,7 +214,11 @@ def test_a_question_that_cannot_be_judged_is_refused_by_name(
     [
         ((FIRST, FIRST), {}, "films.*'q1'"),
         ((), {}, "films: no question"),
-        ((replace(FIRST, candidates=None),), {"setting": "distractor"}, "films.*candidates"),
+        (
+            (replace(FIRST, candidates=None),),
+            {"setting": "distractor"},
+            "films.*candidates",
+        ),
         ((FIRST,), {"setting": "paragraph"}, "pooled, distractor"),
         ((FIRST,), {"unit": "paragraph"}, "passage, document"),
     ],
@@ -201,7 +231,9 @@ def test_a_set_that_cannot_be_asked_is_refused(
 
 
 def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order(corpus: Corpus) -> None:
-    many = asked(corpus, *(Question(f"q{i}", f"Question {i}?", {"a#1": 1}) for i in range(50)))
+    many = asked(
+        corpus, *(Question(f"q{i}", f"Question {i}?", {"a#1": 1}) for i in range(50))
+    )
     drawn = [question.id for question in many.sample(10, seed=3).questions]
     assert drawn == [question.id for question in many.sample(10, seed=3).questions]
     assert drawn != [question.id for question in many.sample(10, seed=4).questions]
@@ -214,10 +246,14 @@ def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order(corpus: Corpus) -> No
 
 
 def test_streamed_contents_are_the_contents() -> None:
-    corpus = Corpus.from_passages([*PASSAGES, Passage("untitled", "", "Only text.", "d", 0)])
+    corpus = Corpus.from_passages(
+        [*PASSAGES, Passage("untitled", "", "Only text.", "d", 0)]
+    )
     streamed = corpus.streamed_contents
     assert list(streamed) == corpus.contents
-    assert [streamed[i] for i in range(-len(corpus), len(corpus))] == corpus.contents * 2
+    assert [
+        streamed[i] for i in range(-len(corpus), len(corpus))
+    ] == corpus.contents * 2
     assert (streamed[1:3], streamed[::-2], streamed[5:2]) == (
         corpus.contents[1:3],
         corpus.contents[::-2],
@@ -239,12 +275,16 @@ def test_streamed_contents_are_the_contents() -> None:
 )
 def test_a_text_that_is_blank_in_any_script_is_none(blank: str) -> None:
     with pytest.raises(ValueError, match=r"'b' \(row 1\)"):
-        Corpus.from_passages([Passage("a", "", "\u200b", "a", 0), Passage("b", "", blank, "b", 0)])
+        Corpus.from_passages(
+            [Passage("a", "", "\u200b", "a", 0), Passage("b", "", blank, "b", 0)]
+        )
 
 
 def test_what_moves_between_neighbouring_fields_changes_the_fingerprint() -> None:
     prints = {
-        Corpus.from_passages([Passage("a", *fields, "a", 0)], sentences=[split]).fingerprint
+        Corpus.from_passages(
+            [Passage("a", *fields, "a", 0)], sentences=[split]
+        ).fingerprint
         for fields in (("xy", "z"), ("x", "yz"))
         for split in (["yz"], ["y", "z"], [], None)
     }

@@ -39,8 +39,14 @@ def test_a_hit_is_explained_by_stage_path_parts_and_text() -> None:
 def test_the_description_of_a_triple_is_shown_with_its_path() -> None:
     told = replace(STEP, description="FastAPI subclasses\nStarlette & adds <types>.")
     explained = replace(ranking(), paths={2: (told,)}).explain()
-    assert "Starlette  (strength 9): FastAPI subclasses Starlette & adds <types>." in str(explained)
-    assert "FastAPI subclasses\nStarlette &amp; adds &lt;types&gt;." in explained._repr_html_()
+    assert (
+        "Starlette  (strength 9): FastAPI subclasses Starlette & adds <types>."
+        in str(explained)
+    )
+    assert (
+        "FastAPI subclasses\nStarlette &amp; adds &lt;types&gt;."
+        in explained._repr_html_()
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,7 +126,9 @@ def test_html_escapes_everything_and_loads_nothing() -> None:
     )
     html = nasty.explain(texts={evil: evil}, title=evil)._repr_html_()
     assert "<script" not in html
-    assert html.count("&lt;script&gt;") == 7  # title, id, text, three of the triple, note
+    assert (
+        html.count("&lt;script&gt;") == 7
+    )  # title, id, text, three of the triple, note
     assert "http" not in html
 
 
@@ -131,7 +139,9 @@ def test_a_ranking_as_a_table_has_ranks_paths_and_parts() -> None:
     assert frame["graph"].tolist() == pytest.approx([0.0, 0.5])
     parts = {"passage": np.array([0.5])}  # as a column is called
     (row,) = (
-        Ranking.from_scores("q", np.array([0]), np.array([0.25]), ["a"], score_parts=parts)
+        Ranking.from_scores(
+            "q", np.array([0]), np.array([0.25]), ["a"], score_parts=parts
+        )
         .to_frame()
         .to_dict("records")
     )

@@ -12,27 +12,39 @@ from llama_index.core.schema import TextNode
 
 from kg2rag.types import corpus_of
 
-COLUMNS = {"id": ["a", "b"], "text": ["Ada wrote notes.", "Bob bakes."], "year": [1843, None]}
+COLUMNS = {
+    "id": ["a", "b"],
+    "text": ["Ada wrote notes.", "Bob bakes."],
+    "year": [1843, None],
+}
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table])
 def test_a_frame_of_any_library_is_read(make):
     corpus = corpus_of(make(COLUMNS))
-    assert [(passage.id, passage.text, dict(passage.metadata)) for passage in corpus] == [
+    assert [
+        (passage.id, passage.text, dict(passage.metadata)) for passage in corpus
+    ] == [
         ("a", "Ada wrote notes.", {"year": 1843}),
         ("b", "Bob bakes.", {}),
     ]
 
 
 def test_an_index_that_repeats_is_an_error_that_names_the_index():
-    frame = pd.DataFrame({"text": [["one of A", "two of A"], ["one of B"]]}).explode("text")
+    frame = pd.DataFrame({"text": [["one of A", "two of A"], ["one of B"]]}).explode(
+        "text"
+    )
     with pytest.raises(ValueError, match="index"):
         corpus_of(frame)
     assert corpus_of(frame.reset_index(drop=True)).ids == ["0", "1", "2"]
 
 
 def test_documents_of_langchain_and_llamaindex_keep_their_metadata():
-    chain = [LangChainDocument(page_content="Ada wrote.", metadata={"source": "a.md"}, id="x")]
+    chain = [
+        LangChainDocument(
+            page_content="Ada wrote.", metadata={"source": "a.md"}, id="x"
+        )
+    ]
     index = [TextNode(text="Ada wrote.", metadata={"source": "a.md"}, id_="x")]
     for documents in (chain, index):
         [passage] = corpus_of(documents)
@@ -53,14 +65,20 @@ def test_documents_of_langchain_and_llamaindex_keep_their_metadata():
         pa.RecordBatch.from_pydict,
         lambda columns: pd.DataFrame(columns).astype({"id": "category"}),
         lambda columns: pd.DataFrame(columns).convert_dtypes(),
-        lambda columns: pd.DataFrame(columns).rename(columns={"id": "ID", "text": "Text"}),
-        lambda columns: pl.DataFrame(columns).with_columns(pl.col("id").cast(pl.Categorical)),
+        lambda columns: pd.DataFrame(columns).rename(
+            columns={"id": "ID", "text": "Text"}
+        ),
+        lambda columns: pl.DataFrame(columns).with_columns(
+            pl.col("id").cast(pl.Categorical)
+        ),
         lambda columns: (row for row in pd.DataFrame(columns).to_dict("records")),
     ],
 )
 def test_tables_of_datasets_record_batches_and_columns_of_any_type_are_read(make):
     corpus = corpus_of(make(COLUMNS))
-    assert [(passage.id, passage.text, dict(passage.metadata)) for passage in corpus] == [
+    assert [
+        (passage.id, passage.text, dict(passage.metadata)) for passage in corpus
+    ] == [
         ("a", "Ada wrote notes.", {"year": 1843}),
         ("b", "Bob bakes.", {}),
     ]
@@ -76,7 +94,10 @@ def test_the_index_of_a_selection_and_of_a_series_is_the_id():
     frame = pd.DataFrame({"text": ["Ada wrote.", "Bob bakes.", "Cy sails."]})
     assert corpus_of(frame.iloc[1:]).ids == ["1", "2"]
     assert corpus_of(frame[frame["text"] != "Bob bakes."]).ids == ["0", "2"]
-    assert corpus_of(pd.Series(["Ada wrote.", "Bob bakes."], index=["a", "b"])).ids == ["a", "b"]
+    assert corpus_of(pd.Series(["Ada wrote.", "Bob bakes."], index=["a", "b"])).ids == [
+        "a",
+        "b",
+    ]
     levels = pd.MultiIndex.from_tuples([("a", 1), ("b", 2), ("c", 3)])
     with pytest.raises(ValueError, match="2 levels"):
         corpus_of(frame.set_index(levels))
@@ -87,22 +108,40 @@ def test_nullable_ids_are_whole_numbers_and_a_missing_one_is_named():
         pd.DataFrame({"id": pd.array([1, 2], dtype="Int64"), "text": ["x", "y"]})
     ).ids == ["1", "2"]
     with pytest.raises(ValueError, match="record 2"):
-        corpus_of(pd.DataFrame({"id": pd.array([1, None], dtype="Int64"), "text": ["x", "y"]}))
+        corpus_of(
+            pd.DataFrame({"id": pd.array([1, None], dtype="Int64"), "text": ["x", "y"]})
+        )
 
 
 def test_an_array_of_texts_is_a_list_of_them():
-    for texts in (pa.array(["x", "y"]), pa.chunked_array([["x"], ["y"]]), pd.Series(["x", "y"])):
+    for texts in (
+        pa.array(["x", "y"]),
+        pa.chunked_array([["x"], ["y"]]),
+        pd.Series(["x", "y"]),
+    ):
         assert [passage.text for passage in corpus_of(texts)] == ["x", "y"]
 
 
 def test_an_abstract_is_the_text_where_there_is_no_other():
     zotero = pd.DataFrame(
-        {"Key": ["K1"], "Title": ["Ferries"], "Abstract Note": ["A ferry."], "File": ["a.pdf"]}
+        {
+            "Key": ["K1"],
+            "Title": ["Ferries"],
+            "Abstract Note": ["A ferry."],
+            "File": ["a.pdf"],
+        }
     )
     assert [(passage.title, passage.text) for passage in corpus_of(zotero)] == [
         ("Ferries", "A ferry.")
     ]
-    [passage] = corpus_of([{"id": "W1", "display_name": "Ferries", "abstract": "A ferry."}])
+    [passage] = corpus_of(
+        [{"id": "W1", "display_name": "Ferries", "abstract": "A ferry."}]
+    )
     assert (passage.title, passage.text) == ("Ferries", "A ferry.")
-    [passage] = corpus_of([{"id": 1, "text": "The whole text.", "abstract": "A summary."}])
-    assert (passage.text, dict(passage.metadata)) == ("The whole text.", {"abstract": "A summary."})
+    [passage] = corpus_of(
+        [{"id": 1, "text": "The whole text.", "abstract": "A summary."}]
+    )
+    assert (passage.text, dict(passage.metadata)) == (
+        "The whole text.",
+        {"abstract": "A summary."},
+    )

@@ -18,9 +18,16 @@ class Walked(Notes):
 
 
 WALKED = Walked(
-    "walk", {"walk": "graph"}, entities=(ADA,), steps=3, paths=(("a b", 0.5),), codes=(1, 2)
+    "walk",
+    {"walk": "graph"},
+    entities=(ADA,),
+    steps=3,
+    paths=(("a b", 0.5),),
+    codes=(1, 2),
 )
-JOINED = Notes("1 / place", inputs=(Notes("cosine", "dense", warning="dense ranking"), WALKED))
+JOINED = Notes(
+    "1 / place", inputs=(Notes("cosine", "dense", warning="dense ranking"), WALKED)
+)
 
 
 def test_notes_are_written_as_plain_json_and_read_back() -> None:
@@ -29,7 +36,11 @@ def test_notes_are_written_as_plain_json_and_read_back() -> None:
     assert read.to_json() == written
     assert read.inputs[0] == JOINED.inputs[0]
     assert isinstance(read.inputs[1], Walked)
-    assert (read.inputs[1].steps, read.inputs[1].paths, read.linked) == (3, (("a b", 0.5),), (ADA,))
+    assert (read.inputs[1].steps, read.inputs[1].paths, read.linked) == (
+        3,
+        (("a b", 0.5),),
+        (ADA,),
+    )
 
 
 def test_codes_that_a_stage_leaves_for_the_next_are_neither_written_nor_shown() -> None:

@@ -8,7 +8,15 @@ from typing import Annotated, Any, Literal, Protocol
 import numpy as np
 import pytest
 
-from kg2rag.types import Count, Damping, ParameterError, between, check, component, one_of
+from kg2rag.types import (
+    Count,
+    Damping,
+    ParameterError,
+    between,
+    check,
+    component,
+    one_of,
+)
 
 
 class Scorer(Protocol):
@@ -82,7 +90,8 @@ def test_a_value_that_is_not_allowed_is_refused_with_what_is(
     parameter: str, value: Any, message: str
 ) -> None:
     with pytest.raises(
-        ParameterError, match=f"^{parameter} must be .*{message}.*, not {re.escape(repr(value))}"
+        ParameterError,
+        match=f"^{parameter} must be .*{message}.*, not {re.escape(repr(value))}",
     ):
         Walk(**{parameter: value})
 

@@ -48,7 +48,9 @@ class Puts(Stage):
     rows: tuple[int, ...]
     depth: int = 2
 
-    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
+    def apply(
+        self, queries: Sequence[Query], rankings: Sequence[Ranking]
+    ) -> list[Ranking]:
         assert all(len(ranking) <= self.depth for ranking in rankings)
         return [ranked(*self.rows) for _ in queries]
 
@@ -59,7 +61,10 @@ def lost_at(trace: Trace, row: int) -> str | None:
 
 
 def test_the_first_step_that_a_passage_did_not_pass_lost_it() -> None:
-    steps = (step("one", "entity not linked", "", [1, 2, 3]), step("two", "pruned", "", [3], [1]))
+    steps = (
+        step("one", "entity not linked", "", [1, 2, 3]),
+        step("two", "pruned", "", [3], [1]),
+    )
     trace = Trace(ranked(1), steps)
     assert [lost_at(trace, row) for row in (9, 2, 3, 1)] == [
         "entity not linked",
@@ -70,9 +75,12 @@ def test_the_first_step_that_a_passage_did_not_pass_lost_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "why"), [(5, "below the first 2 hits, which Puts reads"), (3, "dropped by Puts")]
+    ("row", "why"),
+    [(5, "below the first 2 hits, which Puts reads"), (3, "dropped by Puts")],
 )
-def test_a_hit_that_a_stage_did_not_read_or_not_give_is_pruned_by_it(row: int, why: str) -> None:
+def test_a_hit_that_a_stage_did_not_read_or_not_give_is_pruned_by_it(
+    row: int, why: str
+) -> None:
     lost = (Returns((3, 1, 5)) >> Puts((1,))).trace_batch([ASKED], 10)[0].lost_by(row)
     assert lost is not None
     assert (lost.lost_at, lost.why) == ("pruned", why)
@@ -82,33 +90,55 @@ def test_a_passage_that_a_stage_brings_in_is_lost_by_no_step_before_it() -> None
     trace = (Returns((3, 1)) >> Puts((8, 3)) >> Puts((3,))).trace_batch([ASKED], 10)[0]
     lost = trace.lost_by(8)
     assert lost is not None
-    assert [each.why for each in trace.steps if 8 not in each.rows] == ["dropped by Puts"]
+    assert [each.why for each in trace.steps if 8 not in each.rows] == [
+        "dropped by Puts"
+    ]
 
 
 def test_a_fusion_passes_what_any_member_ranks_high_enough() -> None:
-    trace = fuse(Returns((3, 1, 6)), Returns((4, 1, 7)), depth=2).trace_batch([ASKED], 10)[0]
+    trace = fuse(Returns((3, 1, 6)), Returns((4, 1, 7)), depth=2).trace_batch(
+        [ASKED], 10
+    )[0]
     assert [lost_at(trace, row) for row in (3, 4, 1)] == [None, None, None]
-    assert [lost_at(trace, row) for row in (6, 7, 9)] == ["pruned", "pruned", "not retrieved"]
+    assert [lost_at(trace, row) for row in (6, 7, 9)] == [
+        "pruned",
+        "pruned",
+        "not retrieved",
+    ]
 
 
 # One chain of facts: p0 Ada-Bob, p1 Bob-Cyd, p2 Cyd-Dan, p3 Xan-Yva by itself, p4 states nothing.
 # p0 is nearest.
 TEXTS = ("Ada and Bob", "Bob and Cyd", "Cyd and Dan", "Xan and Yva", "nothing")
-TRIPLES = [("Ada", "Bob", "p0"), ("Bob", "Cyd", "p1"), ("Cyd", "Dan", "p2"), ("Xan", "Yva", "p3")]
+TRIPLES = [
+    ("Ada", "Bob", "p0"),
+    ("Bob", "Cyd", "p1"),
+    ("Cyd", "Dan", "p2"),
+    ("Xan", "Yva", "p3"),
+]
 
 
 @pytest.fixture
 def chain(tmp_path: Path) -> KnowledgeBase:
-    facts = tuple(Triple(head, "knows", tail, passage) for head, tail, passage in TRIPLES)
-    cosines = {"q": (0.8, 0.1, 0.2, 0.3, 0.35), "Where is Ada": (0.8, 0.1, 0.2, 0.3, 0.35)}
+    facts = tuple(
+        Triple(head, "knows", tail, passage) for head, tail, passage in TRIPLES
+    )
+    cosines = {
+        "q": (0.8, 0.1, 0.2, 0.3, 0.35),
+        "Where is Ada": (0.8, 0.1, 0.2, 0.3, 0.35),
+    }
     return by_hand.knowledge_base(
         by_hand.passages(*TEXTS), Extraction(facts), cosines, Store(tmp_path)
     )
 
 
-def test_expand_tells_no_triple_from_no_chain_from_too_far(chain: KnowledgeBase) -> None:
+def test_expand_tells_no_triple_from_no_chain_from_too_far(
+    chain: KnowledgeBase,
+) -> None:
     # Seed p0; Ada and Bob at hop 0, Cyd at hop 1; the triples among them are those of p0 and p1.
-    trace = (Dense(chain) >> Expand(chain, hops=1, seeds=1)).trace_batch([Query("q", "q")], 10)[0]
+    trace = (Dense(chain) >> Expand(chain, hops=1, seeds=1)).trace_batch(
+        [Query("q", "q")], 10
+    )[0]
     assert [lost_at(trace, row) for row in range(5)] == [
         None,
         None,
@@ -135,7 +165,10 @@ def test_organise_tells_a_tree_that_was_cut_from_one_whose_turn_never_came(
     assert [(each.lost_at, each.why) for each in lost[2:] if each is not None] == [
         ("pruned", "its tree has more passages than there were places, 2"),
         ("pruned", "better trees took all 2 places"),
-        ("pruned", "no tree holds it, and the trees left no free place of 2 that it could fill"),
+        (
+            "pruned",
+            "no tree holds it, and the trees left no free place of 2 that it could fill",
+        ),
     ]
 
 
@@ -169,7 +202,9 @@ def test_every_system_traces_its_own_ranking_and_has_a_reason_for_every_other_pa
 ) -> None:
     system = systems.build(name, kb)
     given = system.retrieve_batch(SOME, 20)
-    for trace, ranking in zip(system.trace_batch(SOME, worlds.N_PASSAGES), given, strict=True):
+    for trace, ranking in zip(
+        system.trace_batch(SOME, worlds.N_PASSAGES), given, strict=True
+    ):
         assert trace.ranking.query_id == ranking.query_id
         assert trace.ranking.top(20).passage_ids == ranking.passage_ids
         for each in trace.steps:
@@ -179,4 +214,6 @@ def test_every_system_traces_its_own_ranking_and_has_a_reason_for_every_other_pa
             )
         kept = set(trace.ranking.rows.tolist())
         lost = {row: trace.lost_by(row) for row in range(worlds.N_PASSAGES)}
-        assert all(row in kept or (each is not None and each.why) for row, each in lost.items())
+        assert all(
+            row in kept or (each is not None and each.why) for row, each in lost.items()
+        )

@@ -49,8 +49,15 @@ def ranking() -> Ranking:
     ).top(10)
 
 
-def test_hits_are_in_order_and_carry_their_own_stage_path_and_parts(ranking: Ranking) -> None:
-    assert ranking.passage_ids == ["p4", "p1", "p7", "p0"]  # of equal scores, by corpus position
+def test_hits_are_in_order_and_carry_their_own_stage_path_and_parts(
+    ranking: Ranking,
+) -> None:
+    assert ranking.passage_ids == [
+        "p4",
+        "p1",
+        "p7",
+        "p0",
+    ]  # of equal scores, by corpus position
     assert ranking.scores.tolist() == [0.9, 0.5, 0.5, 0.1]
     assert [hit.stage for hit in ranking] == ["dense", "graph", "dense", "dense"]
     assert [hit.path for hit in ranking] == [(), (FACT,), (), ()]
@@ -83,10 +90,15 @@ def test_a_notebook_aligns_the_texts_of_a_ranking_left_and_its_numbers_right() -
     assert re.search(r":is\(th, td\) { text-align: left !important; }", html)
 
 
-def test_a_hit_has_the_text_of_its_passage_where_its_ranking_was_not_read_from_a_file() -> None:
+def test_a_hit_has_the_text_of_its_passage_where_its_ranking_was_not_read_from_a_file() -> (
+    None
+):
     corpus = Corpus.from_passages([PASSAGE, Passage("p2", "", "Another.", "d2", 0)])
     found = Ranking.from_scores("q", np.array([1, 0]), np.array([2.0, 1.0]), corpus.ids)
-    assert [(hit.title, hit.text) for hit in found] == [("", "Another."), ("Ed Wood", "A film.")]
+    assert [(hit.title, hit.text) for hit in found] == [
+        ("", "Another."),
+        ("Ed Wood", "A film."),
+    ]
     assert found[1].passage == PASSAGE
     assert repr(corpus) not in repr(found[0])
     assert "<td>A film.</td>" in found._repr_html_()
@@ -139,7 +151,9 @@ def test_rank_refuses_what_is_no_ranking_and_names_query_and_passage(
         Ranking.from_scores("q", np.array(rows), np.array(scores), IDS)
 
 
-few_scores = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0]) | st.floats(-1e6, 1e6), max_size=30)
+few_scores = st.lists(
+    st.sampled_from([-1.0, 0.0, 0.5, 1.0]) | st.floats(-1e6, 1e6), max_size=30
+)
 
 
 @given(few_scores, st.integers(1, 35))
@@ -148,11 +162,15 @@ def test_best_then_rank_equals_sorting_everything(scores: list[float], k: int) -
     values = np.array(scores)
     rows = top_with_ties(values, k)
     expected = sorted(range(len(scores)), key=lambda row: (-scores[row], row))[:k]
-    assert Ranking.from_scores("q", rows, values[rows], ids).top(k).rows.tolist() == expected
+    assert (
+        Ranking.from_scores("q", rows, values[rows], ids).top(k).rows.tolist()
+        == expected
+    )
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [*(("strength", x) for x in (0.0, 10.1, np.nan)), ("confidence", 1.5)]
+    ("name", "value"),
+    [*(("strength", x) for x in (0.0, 10.1, np.nan)), ("confidence", 1.5)],
 )
 def test_a_triple_refuses_weights_outside_their_range(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"{name} {value}"):
@@ -185,14 +203,18 @@ def test_scores_that_differ_by_less_than_a_millionth_tie_and_are_ordered_by_corp
     None
 ):
     scores = np.array([0.5, 0.50000004, 0.49999, 0.5 - 4e-8, -2.0])
-    assert Ranking.from_scores("q", np.arange(5), scores, list("abcde")).rows.tolist() == [
+    assert Ranking.from_scores(
+        "q", np.arange(5), scores, list("abcde")
+    ).rows.tolist() == [
         0,
         1,
         3,
         2,
         4,
     ]
-    assert Ranking.from_scores("q", np.arange(5), 1e-9 * scores, list("abcde")).rows.tolist() == [
+    assert Ranking.from_scores(
+        "q", np.arange(5), 1e-9 * scores, list("abcde")
+    ).rows.tolist() == [
         0,
         1,
         3,
@@ -204,7 +226,9 @@ def test_scores_that_differ_by_less_than_a_millionth_tie_and_are_ordered_by_corp
 STEP, OTHER = Triple("a", "r", "b", "p2"), Triple("c", "r", "d", "p0")
 
 
-def test_the_view_of_several_mappings_has_each_row_once_and_the_first_path_of_it() -> None:
+def test_the_view_of_several_mappings_has_each_row_once_and_the_first_path_of_it() -> (
+    None
+):
     view = first_of({2: (STEP,)}, {}, {0: (OTHER,), 2: (OTHER,)})
     assert dict(view) == {2: (STEP,), 0: (OTHER,)}
     assert len(view) == 2
@@ -250,4 +274,8 @@ def test_a_hit_keeps_stage_path_and_parts_under_its_new_score() -> None:
         (STEP,),
         {"new": 1},
     )
-    assert (new.notes.formula, new.notes.source, new.notes.warnings) == ("new", "dense", ("first",))
+    assert (new.notes.formula, new.notes.source, new.notes.warnings) == (
+        "new",
+        "dense",
+        ("first",),
+    )

@@ -44,8 +44,16 @@ class Archive:
         try:
             with self._zip.open(name) as part:
                 data = part.read(size + 1)  # a part may be longer than its entry says
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError) as error:
-            raise DataError(f"its part {name!r} cannot be unpacked ({error}).") from None
+        except (
+            zipfile.BadZipFile,
+            RuntimeError,
+            NotImplementedError,
+            OSError,
+            EOFError,
+        ) as error:
+            raise DataError(
+                f"its part {name!r} cannot be unpacked ({error})."
+            ) from None
         if len(data) > size:
             raise DataError(f"its part {name!r} is longer than the archive says.")
         return data
@@ -98,7 +106,12 @@ def local_name(element: Any) -> str:
 def attribute(element: Any, name: str) -> str:
     """The attribute of that name in any namespace; "" where there is none."""
     return next(
-        (value for key, value in element.attrib.items() if key.rpartition("}")[2] == name), ""
+        (
+            value
+            for key, value in element.attrib.items()
+            if key.rpartition("}")[2] == name
+        ),
+        "",
     )
 
 

@@ -62,10 +62,17 @@ class FileDocument:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def joined_documents(documents: Sequence[FileDocument], remark: str = "") -> FileDocument:
+def joined_documents(
+    documents: Sequence[FileDocument], remark: str = ""
+) -> FileDocument:
     """The blocks of documents that have text, one after the other, as one document."""
     return FileDocument(
-        [block for document in documents for block in document.blocks if block.text.strip()],
+        [
+            block
+            for document in documents
+            for block in document.blocks
+            if block.text.strip()
+        ],
         source="\n".join(document.source for document in documents),
         left_out="\n".join(document.left_out for document in documents),
         remark=remark,
@@ -101,7 +108,9 @@ def lost_words(source: Sequence[str], texts: Iterable[str]) -> list[str]:
     ]
 
 
-def _is_part_of_word(source: Sequence[str], place: int, text_words: Container[str]) -> bool:
+def _is_part_of_word(
+    source: Sequence[str], place: int, text_words: Container[str]
+) -> bool:
     """Whether up to four neighbouring words are one word of a text: markup within a word divides it in the source."""
     for start in range(max(0, place - 3), place + 1):
         for stop in range(place + 1, start + 5):

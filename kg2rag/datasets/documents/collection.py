@@ -56,7 +56,11 @@ class Documents(QADataset):
         Gold names passages, documents (the files' paths in the folder), titles, pages
         (`a.pdf#page=3`), headings (`a.md#heading`), or is a text that stands in the passages.
         """
-        rows = read_table(Path(questions)) if isinstance(questions, str | Path) else questions
+        rows = (
+            read_table(Path(questions))
+            if isinstance(questions, str | Path)
+            else questions
+        )
         data = from_frames(self.corpus, rows, name=self.name)
         return replace(data, source={**self.source, "questions": data.source["notes"]})
 
@@ -67,7 +71,10 @@ class Documents(QADataset):
     def __repr__(self) -> str:
         lines = [f"Documents({self.name!r}, {self.corpus!r})"]
         skipped = Counter(self.report.loc[self.report["status"] == "skipped", "reason"])
-        lines += [f"{count:,} skipped: {reason}" for reason, count in skipped.most_common(SHOWN)]
+        lines += [
+            f"{count:,} skipped: {reason}"
+            for reason, count in skipped.most_common(SHOWN)
+        ]
         divided = int(self.report["divided"].sum())
         if divided:
             lines.append(f"{divided:,} blocks longer than a passage, divided")
@@ -75,7 +82,9 @@ class Documents(QADataset):
         if lost:
             lines.append(f"{lost:,} words in no passage, see report")
         remarks = self.report.loc[self.report["remark"] != "", ["document", "remark"]]
-        lines += [f"{row.document}: {row.remark}" for row in remarks.head(SHOWN).itertuples()]
+        lines += [
+            f"{row.document}: {row.remark}" for row in remarks.head(SHOWN).itertuples()
+        ]
         if len(remarks) > SHOWN:
             lines.append(f"{len(remarks) - SHOWN:,} more remarks, see report")
         return "\n  ".join(lines)
@@ -99,7 +108,10 @@ def collect(
     notes = Counter(entry.reason for entry in entries.values() if entry.reason)
     if not rows:
         reasons = (
-            "; ".join(f"{count} × {reason}" for reason, count in notes.most_common(SHOWN)) or "none"
+            "; ".join(
+                f"{count} × {reason}" for reason, count in notes.most_common(SHOWN)
+            )
+            or "none"
         )
         raise DataError(
             f"{name}: no text in {len(entries)} files ({reasons}). Read are {', '.join(endings)}."
@@ -130,11 +142,14 @@ def _choose_titles(rows: list[PassageRow], titles: Mapping[str, list[str]]) -> N
     A heading that is no title becomes text of the document's first passage.
     """
     shared = Counter(
-        title for offered in titles.values() for title in {text.casefold() for text in offered[:-1]}
+        title
+        for offered in titles.values()
+        for title in {text.casefold() for text in offered[:-1]}
     )
     chosen = {
         id_: next(
-            (title for title in offered[:-1] if shared[title.casefold()] < SHARED), offered[-1]
+            (title for title in offered[:-1] if shared[title.casefold()] < SHARED),
+            offered[-1],
         )
         for id_, offered in titles.items()
     }
@@ -150,11 +165,17 @@ def _choose_titles(rows: list[PassageRow], titles: Mapping[str, list[str]]) -> N
 def _keep_naming_prose(rows: list[PassageRow]) -> None:
     """Leave in `sentences` what may name something: headings of one document, and sentences that few documents have."""
     sentences = {
-        (row["doc_id"], without_numbers(text)) for row in rows for text in row["sentences"]
+        (row["doc_id"], without_numbers(text))
+        for row in rows
+        for text in row["sentences"]
     }
     n_documents = Counter(text for _, text in sentences)
     for row, headings in zip(rows, _naming_headings(rows), strict=True):
-        prose = [text for text in row["sentences"] if n_documents[without_numbers(text)] < COMMON]
+        prose = [
+            text
+            for text in row["sentences"]
+            if n_documents[without_numbers(text)] < COMMON
+        ]
         row["sentences"] = [*headings, *prose] or [""]
 
 
@@ -165,7 +186,11 @@ def _naming_headings(rows: list[PassageRow]) -> Iterator[list[str]]:
     begun = set[tuple[str, str]]()
     for row in rows:
         keys = [key for key in _heading_keys(row) if n_documents[key[1]] == 1]
-        yield [NO_NAME.sub(" ", key[1]) for key in keys if sections[key] < WIDE or key not in begun]
+        yield [
+            NO_NAME.sub(" ", key[1])
+            for key in keys
+            if sections[key] < WIDE or key not in begun
+        ]
         begun.update(keys)
 
 

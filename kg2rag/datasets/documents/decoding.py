@@ -81,7 +81,8 @@ def _guess(data: bytes, declared: str) -> Decoded:
     valid = sum(sign > "\x7f" for sign in text) - damaged
     if "\0" not in text and valid >= damaged:
         return Decoded(
-            _plain_lines(text), f"encoding guessed: UTF-8 with {damaged} damaged characters"
+            _plain_lines(text),
+            f"encoding guessed: UTF-8 with {damaged} damaged characters",
         )
     # chardet trusts what a page declares
     sample = data[:SAMPLE_BYTES].replace(declared.encode(), b"")
@@ -109,7 +110,8 @@ def _likely_encodings(sample: bytes, *, of_the_web: bool) -> list[str]:
         if guess["encoding"]
     ]
     has_controls = {
-        e: bool(_CONTROLS.search(sample.decode(e, "replace"))) for e in encodings[:MOST_GUESSES]
+        e: bool(_CONTROLS.search(sample.decode(e, "replace")))
+        for e in encodings[:MOST_GUESSES]
     }
     if of_the_web and all(has_controls.values()):
         return _likely_encodings(sample, of_the_web=False)

@@ -92,14 +92,19 @@ def from_folder(
     )
 
 
-def _batches(files: Sequence[ListedFile], same: dict[str, str]) -> Iterator[list[FileBytes]]:
+def _batches(
+    files: Sequence[ListedFile], same: dict[str, str]
+) -> Iterator[list[FileBytes]]:
     """The files' bytes, some files together; `same` : checksum -> the first file that has it."""
     batch, size = list[FileBytes](), 0
     for file in files:
         if not file.reason and is_output(file.path):
             file = file._replace(reason="written by kg2rag")
         for read in read_files(file):
-            if read.checksum and same.setdefault(read.checksum, read.place) != read.place:
+            if (
+                read.checksum
+                and same.setdefault(read.checksum, read.place) != read.place
+            ):
                 read = read.skipped("the same as another file")
             batch.append(read)
             size += len(read.data)
@@ -115,7 +120,11 @@ def _read_batch(
 ) -> dict[str, FileEntry]:
     """The entries of some files, from the store or read; those that cannot be read are tried again each time."""
     keyed_file = store.keyed_file("documents")
-    keys = {file.place: file.key(folder, splitter.tokens) for file in batch if not file.reason}
+    keys = {
+        file.place: file.key(folder, splitter.tokens)
+        for file in batch
+        if not file.reason
+    }
     stored = keyed_file.find(list(keys.values()))
     entries = dict[str, FileEntry]()
     new = list[tuple[str, bytes]]()

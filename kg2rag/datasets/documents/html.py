@@ -36,7 +36,9 @@ _BLOCKS = (
     )
     | HEADINGS.keys()
 )
-_INVISIBLE = frozenset(("script", "style", "meta", "link", "input", "svg", "img", "head"))
+_INVISIBLE = frozenset(
+    ("script", "style", "meta", "link", "input", "svg", "img", "head")
+)
 _SEPARATE = frozenset(("button", "label", "option"))
 """Elements whose text is no part of a neighbouring word."""
 _NAVIGATION_ROLES = frozenset(("navigation", "search"))
@@ -60,7 +62,8 @@ _TITLES = frozenset(("summary", "dt", "th")) | HEADINGS.keys()
 _MOST_OF_LINKS = 0.6
 """Share of an element's words within links from which a header or an aside is a menu."""
 _CHARSET = re.compile(
-    rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?([\w-]+)""", re.IGNORECASE
+    rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?([\w-]+)""",
+    re.IGNORECASE,
 )
 _NOT_SHOWN = re2.compile(
     r"(?is)<!--.*?-->|<script\b.*?</script\s*>|<style\b.*?</style\s*>|<svg\b.*?</svg\s*>|<head\b.*?</head\s*>"
@@ -68,9 +71,7 @@ _NOT_SHOWN = re2.compile(
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
 _WORD_BREAK = re.compile(r"(?i)</?wbr\b[^<>]*>|&shy;|&#173;|&#xad;|\xad")
 _TEMPLATE = re.compile(r"(?i)<(/?)template\b")  # Beautiful Soup gives no text of it
-_STYLED_TITLE = (
-    'p.MsoTitle, body.doc-content p.title, head:has(meta[content^="LibreOffice"]) + body p.title'
-)
+_STYLED_TITLE = 'p.MsoTitle, body.doc-content p.title, head:has(meta[content^="LibreOffice"]) + body p.title'
 """The paragraph of the style Title in a page that Word, Google Docs or LibreOffice saved."""
 _MANY_LOST = 0.05
 """Share of a page's characters from which it is parsed again, by the slower parser of Python's library."""
@@ -91,7 +92,9 @@ def page_document(page: str, remark: str = "") -> FileDocument:
     except RecursionError:
         return plain_document(
             source,
-            "; ".join(filter(None, [remark, "elements nest too deeply: read as plain text"])),
+            "; ".join(
+                filter(None, [remark, "elements nest too deeply: read as plain text"])
+            ),
         )
 
 
@@ -112,7 +115,11 @@ def visible_text(page: str) -> str:
 
 
 def _texts(document: FileDocument) -> list[str]:
-    return [document.title, document.left_out, *(block.text for block in document.blocks)]
+    return [
+        document.title,
+        document.left_out,
+        *(block.text for block in document.blocks),
+    ]
 
 
 def _count_characters(text: str) -> int:
@@ -177,7 +184,9 @@ def _show_formulas(tree: Any) -> None:
     for formula in tree("math"):
         for annotation in formula(["annotation", "annotation-xml"]):
             annotation.decompose()
-        formula.replace_with(formula.get("alttext") or f" {one_line(formula.get_text(' '))} ")
+        formula.replace_with(
+            formula.get("alttext") or f" {one_line(formula.get_text(' '))} "
+        )
 
 
 def _main_part(body: Any) -> Any:
@@ -192,7 +201,9 @@ def _main_part(body: Any) -> Any:
     if not candidates:
         return body
     content = _count(body) - _count_navigation(body)
-    return next((element for element in candidates if _count(element) >= content / 2), body)
+    return next(
+        (element for element in candidates if _count(element) >= content / 2), body
+    )
 
 
 def _count_navigation(body: Any) -> int:
@@ -200,7 +211,8 @@ def _count_navigation(body: Any) -> int:
     navigation = {
         id(element): element
         for element in body(True)
-        if element.name in ("footer", "header", "aside", "noscript") or _is_navigation(element)
+        if element.name in ("footer", "header", "aside", "noscript")
+        or _is_navigation(element)
     }
     elements = [
         element
@@ -224,10 +236,16 @@ def _remove_navigation(main: Any, left_out: list[str]) -> None:
     elements = main(True)
     menus = [element for element in filter(_may_be_menu, elements) if _is_menu(element)]
     navigation = [
-        element for element in elements if _is_navigation(element) or _is_furniture(element)
+        element
+        for element in elements
+        if _is_navigation(element) or _is_furniture(element)
     ]
     for element in [*navigation, *menus]:
-        if not element.decomposed and not _holds(element, _CONTENT) and _count(element) <= half:
+        if (
+            not element.decomposed
+            and not _holds(element, _CONTENT)
+            and _count(element) <= half
+        ):
             left_out.append(element.get_text(" "))
             element.decompose()
 
@@ -297,7 +315,12 @@ def _count(element: Any) -> int:
 
 
 def _is_shown(node: Any) -> bool:
-    return type(node).__name__ in ("NavigableString", "CData", "TemplateString", "RubyTextString")
+    return type(node).__name__ in (
+        "NavigableString",
+        "CData",
+        "TemplateString",
+        "RubyTextString",
+    )
 
 
 def _walk(node: Any) -> Iterator[Block]:
@@ -344,7 +367,9 @@ def _is_layout(row: Any) -> bool:
     """Whether a row of a table arranges parts of a page: one cell, or headings, listings and tables in its cells."""
     cells = _cells(row)
     only_cell = (
-        len(cells) == 1 and row.parent is not None and len(row.parent("tr", recursive=False)) == 1
+        len(cells) == 1
+        and row.parent is not None
+        and len(row.parent("tr", recursive=False)) == 1
     )
     return not cells or only_cell or _holds(row, _LAYOUT)
 
@@ -355,6 +380,10 @@ def _cells(row: Any) -> list[Any]:
 
 def _links(tag: Any) -> tuple[Link, ...]:
     anchors = [
-        element for element in (tag, *tag("a")) if element.name == "a" and element.get("href")
+        element
+        for element in (tag, *tag("a"))
+        if element.name == "a" and element.get("href")
     ]
-    return tuple(Link(one_line(anchor.get_text()), anchor["href"]) for anchor in anchors)
+    return tuple(
+        Link(one_line(anchor.get_text()), anchor["href"]) for anchor in anchors
+    )

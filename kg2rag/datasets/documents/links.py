@@ -15,7 +15,9 @@ _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _INDEX_PAGES = ("index", "readme", "_index")
 
 
-def resolve_links(rows: Sequence[PassageRow], aliases: Mapping[str, Sequence[str]]) -> None:
+def resolve_links(
+    rows: Sequence[PassageRow], aliases: Mapping[str, Sequence[str]]
+) -> None:
     """Put into a passage's metadata `links`: (text, passage id) for each of its links to another document.
 
     A link to a part of a page leads to the passages under that heading, else to the first passage
@@ -40,13 +42,17 @@ def slug(heading: str) -> str:
     >>> slug("Getting started: a Guide")
     'getting-started-a-guide'
     """
-    return "-".join(re.findall(r"\w+", unicodedata.normalize("NFC", heading).casefold()))
+    return "-".join(
+        re.findall(r"\w+", unicodedata.normalize("NFC", heading).casefold())
+    )
 
 
 class _Pages:
     """Documents by every name that a link may have for them."""
 
-    def __init__(self, rows: Sequence[PassageRow], aliases: Mapping[str, Sequence[str]]) -> None:
+    def __init__(
+        self, rows: Sequence[PassageRow], aliases: Mapping[str, Sequence[str]]
+    ) -> None:
         self._by_path = dict[str, str]()
         self._by_name = dict[str, str]()
         self._first = dict[str, str]()
@@ -66,7 +72,13 @@ class _Pages:
             self._by_path.setdefault(key, document)
         if posixpath.basename(stem) in _INDEX_PAGES:
             self._by_path.setdefault(posixpath.dirname(path) or ".", document)
-        for name in (stem, posixpath.basename(stem), posixpath.basename(path), title, *aliases):
+        for name in (
+            stem,
+            posixpath.basename(stem),
+            posixpath.basename(path),
+            title,
+            *aliases,
+        ):
             self._by_name.setdefault(_name_key(name), document)
 
     def find(self, target: str, file: str) -> tuple[str, str]:
@@ -84,7 +96,9 @@ class _Pages:
         stem, ending = posixpath.splitext(key)
         # pages are written as .md and linked as .html
         page_key = stem if ending in (".html", ".htm", ".md") else key
-        return self._by_path.get(key) or self._by_path.get(page_key, ""), unquote(fragment)
+        return self._by_path.get(key) or self._by_path.get(page_key, ""), unquote(
+            fragment
+        )
 
     def passage(self, document: str, fragment: str) -> str:
         """The first passage of a document under a heading, or of all."""
@@ -97,5 +111,9 @@ def _path_key(path: str) -> str:
 
 def _name_key(name: str) -> str:
     return " ".join(
-        unicodedata.normalize("NFC", name).casefold().replace("_", " ").replace("-", " ").split()
+        unicodedata.normalize("NFC", name)
+        .casefold()
+        .replace("_", " ")
+        .replace("-", " ")
+        .split()
     )

@@ -47,7 +47,9 @@ def list_folder(root: Path, leave_out: Path | None = None) -> Listing:
     for folder, names, files, error in _walk(root):
         if error:
             place = place_of(folder.relative_to(root))
-            listed.append(ListedFile(folder, place, f"the folder cannot be read: {error}"))
+            listed.append(
+                ListedFile(folder, place, f"the folder cannot be read: {error}")
+            )
         hidden += sum(name.startswith(".") for name in (*names, *files))
         listed += _listed(folder, [*names, *files], root, top)
     listed = [
@@ -59,7 +61,9 @@ def list_folder(root: Path, leave_out: Path | None = None) -> Listing:
     return Listing(_mark_sources(listed), hidden)
 
 
-def _listed(folder: Path, names: Sequence[str], root: Path, top: Path) -> Iterator[ListedFile]:
+def _listed(
+    folder: Path, names: Sequence[str], root: Path, top: Path
+) -> Iterator[ListedFile]:
     """The entries of a folder that are not hidden; of its folders only those that are not read."""
     for path in [folder / name for name in names if not name.startswith(".")]:
         reason = _reason(path, top)

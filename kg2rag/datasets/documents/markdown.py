@@ -60,11 +60,17 @@ _HIDDEN = (
     _COMMENT,
     _HEADING_ATTRIBUTES,
     re.compile(r"(?is)<(script|style)\b[^>]*>.*?</\1\s*>"),
-    re.compile(r"!\[[^\]\n]*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\]\n]*\])?"),  # images
+    re.compile(
+        r"!\[[^\]\n]*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\]\n]*\])?"
+    ),  # images
     # targets of links
-    re.compile(r"(?<=\])\((?:[^()\s]|\([^()\s]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"),
+    re.compile(
+        r"(?<=\])\((?:[^()\s]|\([^()\s]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
+    ),
     re.compile(r"(?<=\])\[[^\]\n]*\]"),
-    re.compile(r"(?m)^[ \t>]*\[[^\]\n]+\]:[ \t]*\S*(?:[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'))?"),
+    re.compile(
+        r"(?m)^[ \t>]*\[[^\]\n]+\]:[ \t]*\S*(?:[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'))?"
+    ),
     re.compile(r"(?m)^[ \t>]*(?:```+|~~~+)[^\n`]*$"),
     re.compile(r"(?m)^[ \t>]*(?:!!!|\?\?\?\+?|:::+)[ \t]*(?:\{[^}\n]*\}|[\w-]*)"),
     re.compile(r"(?m)^[ \t]*:[\w-]+:[^\n]*$"),
@@ -144,7 +150,10 @@ def split_front_matter(text: str) -> FrontMatter:
     lines = text[start : start + 200_000].split("\n", FRONT_MATTER_LINES)
     mark = lines[0].rstrip()
     ends = _FRONT_MATTER_ENDS.get(mark, ())
-    stop = next((row for row, line in enumerate(lines[1:], start=1) if line.rstrip() in ends), None)
+    stop = next(
+        (row for row, line in enumerate(lines[1:], start=1) if line.rstrip() in ends),
+        None,
+    )
     if stop is None:
         return FrontMatter({}, "", text)
     inside = "\n".join(lines[1:stop])
@@ -153,7 +162,9 @@ def split_front_matter(text: str) -> FrontMatter:
     fields = _fields(inside, mark)
     if fields is None:
         return FrontMatter({}, "", text)
-    return FrontMatter(fields, inside, text[start + len("\n".join(lines[: stop + 1])) :])
+    return FrontMatter(
+        fields, inside, text[start + len("\n".join(lines[: stop + 1])) :]
+    )
 
 
 def _fields(text: str, mark: str) -> Mapping[str, Any] | None:
@@ -196,7 +207,10 @@ def _markdown(*, is_myst: bool = False) -> MarkdownIt:
     for kind in _UNSHOWN:
         parser.add_render_rule(kind, _render_nothing)
     parser.use(
-        container_plugin, "any", validate=lambda _params, _markup: True, render=_render_container
+        container_plugin,
+        "any",
+        validate=lambda _params, _markup: True,
+        render=_render_container,
     )
     return parser
 
@@ -221,7 +235,9 @@ def _render_nothing(*_: Any) -> str:
 def _container_title(info: str) -> str:
     """The title in `tip Words`, `tip[Words]`, `{tip} Words` and `{.tip title="Words"}`."""
     quoted = _QUOTED_TITLE.search(info)
-    return quoted[1] if quoted else re.sub(r"^(?:\{[^}]*\}|[\w-]*)", "", info).strip(" []")
+    return (
+        quoted[1] if quoted else re.sub(r"^(?:\{[^}]*\}|[\w-]*)", "", info).strip(" []")
+    )
 
 
 def visible_text(text: str) -> str:
@@ -255,7 +271,9 @@ def _drop_heading_attributes(tokens: Sequence[Token]) -> None:
     """Take `{#id .class}`, as Pandoc, MkDocs and Docusaurus have it, from the ends of headings."""
     for opening, inline in pairwise(tokens):
         if opening.type == "heading_open" and inline.children:
-            inline.children[-1].content = _HEADING_ATTRIBUTES.sub("", inline.children[-1].content)
+            inline.children[-1].content = _HEADING_ATTRIBUTES.sub(
+                "", inline.children[-1].content
+            )
 
 
 def _clean_html(tokens: Iterable[Token]) -> None:
@@ -292,9 +310,13 @@ def _expand_directive(token: Token) -> list[Token]:
 
 def _closed_tags(pieces: Iterable[str]) -> frozenset[str]:
     """The tags of HTML that the page closes as often as it opens them."""
-    tags = list(chain.from_iterable(_TAG.findall(_COMMENT.sub("", piece)) for piece in pieces))
+    tags = list(
+        chain.from_iterable(_TAG.findall(_COMMENT.sub("", piece)) for piece in pieces)
+    )
     opened = Counter(
-        name.lower() for end, name, attributes in tags if not end and not attributes.endswith("/")
+        name.lower()
+        for end, name, attributes in tags
+        if not end and not attributes.endswith("/")
     )
     ended = Counter(name.lower() for end, name, _ in tags if end)
     names = _HTML_TAGS & {name.lower() for _, name, _ in tags}

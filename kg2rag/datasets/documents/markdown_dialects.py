@@ -25,7 +25,9 @@ _BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
 _ATTRIBUTES = rf"""(?:[^<>{{}}"']|"[^"]*"|'[^']*'|{_BRACES})*"""
 _COMPONENT = rf"(?P<line>^[ \t]*)?</?[A-Z][\w.]*(?P<attributes>\s{_ATTRIBUTES})?/?>"
 _MDX = re.compile("|".join([_CODE, _IMPORT, _EXPORT, _COMMENT, _COMPONENT]), _FLAGS)
-_IMPORT_LINE = re.compile(r"""(?m)^import\s+[\w{*][^\n]*\sfrom\s+['"][^'"\n]+['"];?[ \t]*$""")
+_IMPORT_LINE = re.compile(
+    r"""(?m)^import\s+[\w{*][^\n]*\sfrom\s+['"][^'"\n]+['"];?[ \t]*$"""
+)
 
 # each stops at the next of its kind, so that a search takes a time that grows with the text's length
 _LIQUID_COMMENT = (
@@ -37,7 +39,16 @@ _ATTRIBUTE_LIST = r"\{:[^{}\n]*\}"
 _NOTE_COMMENT = r"(?<![\w%])%%(?!%).{1,2000}?%%(?![\w%])"
 _BLOCK_NAME = r"(?<=\S)[ \t]+\^[A-Za-z0-9][\w-]{3,}[ \t]*$"
 _SITE = re.compile(
-    "|".join([_CODE, _LIQUID_COMMENT, _SHORTCODE, _ATTRIBUTE_LIST, _NOTE_COMMENT, _BLOCK_NAME]),
+    "|".join(
+        [
+            _CODE,
+            _LIQUID_COMMENT,
+            _SHORTCODE,
+            _ATTRIBUTE_LIST,
+            _NOTE_COMMENT,
+            _BLOCK_NAME,
+        ]
+    ),
     _FLAGS,
 )
 _SITE_MARK = re.compile(r"\{%|\{\{[<%]|\{:|%%|[ \t]\^")

@@ -74,8 +74,12 @@ def _candidates(runs: Any) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64
     for _ in range(BANDS):
         bucket = np.zeros(len(starts), dtype=np.uint64)
         for _ in range(BAND_ROWS):
-            multiplier, offset = (int(number) for number in random.integers(1, 1 << 62, size=2))
-            hashed = runs.indices.astype(np.uint64) * np.uint64(multiplier | 1) + np.uint64(offset)
+            multiplier, offset = (
+                int(number) for number in random.integers(1, 1 << 62, size=2)
+            )
+            hashed = runs.indices.astype(np.uint64) * np.uint64(
+                multiplier | 1
+            ) + np.uint64(offset)
             hashed ^= hashed >> np.uint64(29)
             hashed *= np.uint64(0xBF58476D1CE4E5B9)
             minima = np.minimum.reduceat(hashed >> np.uint64(16), starts)
@@ -99,6 +103,10 @@ def _similarity(
     similarities = np.empty(len(rows))
     for start in range(0, len(rows), 50_000):
         part = slice(start, start + 50_000)
-        shared = np.asarray(runs[rows[part]].multiply(runs[partners[part]]).sum(axis=1)).ravel()
-        similarities[part] = shared / (sizes[rows[part]] + sizes[partners[part]] - shared)
+        shared = np.asarray(
+            runs[rows[part]].multiply(runs[partners[part]]).sum(axis=1)
+        ).ravel()
+        similarities[part] = shared / (
+            sizes[rows[part]] + sizes[partners[part]] - shared
+        )
     return similarities

@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from kg2rag.datasets.documents.archives import Archive, attribute, local_name, named
-from kg2rag.datasets.documents.blocks import Block, FileDocument, Link, joined_documents, one_line
+from kg2rag.datasets.documents.blocks import (
+    Block,
+    FileDocument,
+    Link,
+    joined_documents,
+    one_line,
+)
 from kg2rag.datasets.documents.html import read_html
 from kg2rag.datasets.documents.packed import read_web_archive
 
@@ -52,12 +58,24 @@ def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     relations = archive.relations(main)
     level = _word_levels(archive)
     walker = _Walker(
-        level, {id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"}
+        level,
+        {
+            id_: target
+            for id_, (kind, target) in relations.items()
+            if kind == "hyperlink"
+        },
     )
-    roots = [archive.xml(main), *_related(archive, relations, "footnotes", "endnotes", *_DRAWINGS)]
+    roots = [
+        archive.xml(main),
+        *_related(archive, relations, "footnotes", "endnotes", *_DRAWINGS),
+    ]
     inserted = _inserted_document(archive, relations)
-    document = joined_documents([_document_of(roots, walker), inserted], inserted.remark)
-    left_out = map(_all_text, _related(archive, relations, "header", "footer", "comments"))
+    document = joined_documents(
+        [_document_of(roots, walker), inserted], inserted.remark
+    )
+    left_out = map(
+        _all_text, _related(archive, relations, "header", "footer", "comments")
+    )
     return [replace(document, left_out="\n".join([document.left_out, *left_out]))]
 
 
@@ -96,17 +114,23 @@ def _document_of(roots: Sequence[Any], walker: _Walker) -> FileDocument:
 
 def _chart_names(root: Any) -> list[str]:
     """The names of a chart's series, and those of its categories, which every series repeats; no numbers."""
-    caches = [list(named(cache, "v")) for cache in named(root, "strCache", "multiLvlStrCache")]
+    caches = [
+        list(named(cache, "v")) for cache in named(root, "strCache", "multiLvlStrCache")
+    ]
     return list(
         dict.fromkeys(
-            " | ".join(value.text or "" for value in values) for values in caches if values
+            " | ".join(value.text or "" for value in values)
+            for values in caches
+            if values
         )
     )
 
 
 def _main_part(archive: Archive, default: str) -> str:
     targets = [
-        target for kind, target in archive.relations("").values() if kind == "officeDocument"
+        target
+        for kind, target in archive.relations("").values()
+        if kind == "officeDocument"
     ]
     return next((target for target in targets if target in archive.names), default)
 
@@ -135,13 +159,17 @@ def _word_levels(archive: Archive) -> Levels:
         properties = next(iter(paragraph.iterchildren("{*}pPr")), None)
         if properties is None:
             return 0
-        return _outline_level(properties) or style_level(_child_value(properties, "pStyle"))
+        return _outline_level(properties) or style_level(
+            _child_value(properties, "pStyle")
+        )
 
     return level
 
 
 def _child_value(element: Any, name: str) -> str:
-    return next((attribute(child, "val") for child in element.iterchildren(f"{{*}}{name}")), "")
+    return next(
+        (attribute(child, "val") for child in element.iterchildren(f"{{*}}{name}")), ""
+    )
 
 
 def _outline_level(element: Any) -> int:
@@ -164,7 +192,9 @@ def read_pptx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     main = _main_part(archive, "ppt/presentation.xml")
     relations = archive.relations(main)
     ids = [_relation_id(slide) for slide in named(archive.xml(main), "sldId")]
-    slides = [relations[id_][1] for id_ in ids if id_ in relations] or _numbered(archive)
+    slides = [relations[id_][1] for id_ in ids if id_ in relations] or _numbered(
+        archive
+    )
     return [
         joined_documents(
             [
@@ -179,19 +209,31 @@ def _slide_document(archive: Archive, slide: str, number: int) -> FileDocument:
     relations = archive.relations(slide)
     if slide not in archive.names:
         return FileDocument([])
-    roots = [archive.xml(slide), *_related(archive, relations, "notesSlide", *_DRAWINGS)]
-    targets = {id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"}
+    roots = [
+        archive.xml(slide),
+        *_related(archive, relations, "notesSlide", *_DRAWINGS),
+    ]
+    targets = {
+        id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"
+    }
     walker = _Walker(partial(_slide_level, title_level=min(number, 2)), targets)
     document = _document_of(roots, walker)
     return replace(
         document,
-        blocks=[block._replace(page=number, last_page=number) for block in document.blocks],
+        blocks=[
+            block._replace(page=number, last_page=number) for block in document.blocks
+        ],
     )
 
 
 def _relation_id(element: Any) -> str:
     return next(
-        (value for key, value in element.attrib.items() if key.endswith("relationships}id")), ""
+        (
+            value
+            for key, value in element.attrib.items()
+            if key.endswith("relationships}id")
+        ),
+        "",
     )
 
 
@@ -216,7 +258,9 @@ def _slide_level(paragraph: Any, *, title_level: int) -> int:
 def read_opendocument(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     """The document of a text or presentation of OpenDocument; charts and formulas are read from their own parts."""
     archive = Archive(data)
-    objects = [archive.xml(part) for part in archive.names if part.endswith("/content.xml")]
+    objects = [
+        archive.xml(part) for part in archive.names if part.endswith("/content.xml")
+    ]
     return [opendocument_document(archive.xml("content.xml"), objects)]
 
 
@@ -225,10 +269,16 @@ def opendocument_document(root: Any, objects: Sequence[Any] = ()) -> FileDocumen
     titles = _title_styles(root)
     walker = _Walker(lambda paragraph: _opendocument_level(paragraph, titles), {})
     bodies = list(
-        chain.from_iterable(list(named(part, "body")) or [part] for part in [root, *objects])
+        chain.from_iterable(
+            list(named(part, "body")) or [part] for part in [root, *objects]
+        )
     )
     blocks = list(chain.from_iterable(_body_blocks(body, walker) for body in bodies))
-    changes = [_itertext(change) for body in bodies for change in named(body, "tracked-changes")]
+    changes = [
+        _itertext(change)
+        for body in bodies
+        for change in named(body, "tracked-changes")
+    ]
     return FileDocument(
         blocks, source="\n".join(map(_itertext, bodies)), left_out="\n".join(changes)
     )
@@ -296,7 +346,8 @@ class _Walker:
 
     def _paragraph(self, element: Any) -> Iterator[Block]:
         paragraph = _Paragraph(
-            self.targets, has_loose_text="opendocument" in (element.nsmap.get(element.prefix) or "")
+            self.targets,
+            has_loose_text="opendocument" in (element.nsmap.get(element.prefix) or ""),
         )
         paragraph.add(element)
         text = one_line("".join(paragraph.pieces))
@@ -316,7 +367,9 @@ class _Walker:
             return
         text = " | ".join(map(_text_of, cells)).strip(" |")
         if text:
-            yield Block(text, links=tuple(chain.from_iterable(block.links for block in blocks)))
+            yield Block(
+                text, links=tuple(chain.from_iterable(block.links for block in blocks))
+            )
 
 
 def _text_of(blocks: list[Block]) -> str:
@@ -362,7 +415,9 @@ class _Paragraph:
 
     def _target(self, child: Any, kind: str) -> str:
         if kind == "hyperlink":
-            return self.targets.get(_relation_id(child), "") or attribute(child, "anchor")
+            return self.targets.get(_relation_id(child), "") or attribute(
+                child, "anchor"
+            )
         if kind == "a":
             return attribute(child, "href")
         return ""
@@ -375,6 +430,7 @@ def _is_shown(element: Any) -> bool:
         return attribute(element, "type") != "slidenum"
     if kind == "Fallback":
         return all(
-            local_name(sibling) != "Choice" for sibling in element.itersiblings(preceding=True)
+            local_name(sibling) != "Choice"
+            for sibling in element.itersiblings(preceding=True)
         )
     return bool(kind) and kind not in _HIDDEN

@@ -31,7 +31,9 @@ from kg2rag.text.scripts import words
 
 MAX_OUTPUT_CHARACTERS = 20_000
 """Of one output of a notebook's cell; what is longer is a table or a log, and is left out."""
-_PART_READERS: Mapping[str, Callable[[str], FileDocument]] = {"text/html": page_document}
+_PART_READERS: Mapping[str, Callable[[str], FileDocument]] = {
+    "text/html": page_document
+}
 _HEADERS = ("From", "To", "Cc", "Date")
 # a line of a text that would begin a message
 _QUOTED_FROM = re.compile(rb"(?m)^>(>*From )")
@@ -43,14 +45,20 @@ def read_notebook(data: bytes, name: str = "") -> list[FileDocument]:
     notebook = parse_json(decode_text(data).text, name or "notebook")
     if not isinstance(notebook, Mapping):
         raise DataError("it is no notebook: its JSON is no object.")
-    return [joined_documents([page for cell in _cells(notebook) for page in _cell_pages(cell)])]
+    return [
+        joined_documents(
+            [page for cell in _cells(notebook) for page in _cell_pages(cell)]
+        )
+    ]
 
 
 def _cells(notebook: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     cells = notebook.get("cells")
     if cells is None:  # of version 3
         cells = [
-            cell for sheet in notebook.get("worksheets") or [] for cell in sheet.get("cells") or []
+            cell
+            for sheet in notebook.get("worksheets") or []
+            for cell in sheet.get("cells") or []
         ]
     if not isinstance(cells, list):
         raise DataError("it is no notebook: it has no list of cells.")
@@ -150,7 +158,8 @@ def _is_attached(part: Any) -> bool:
     if part.get_content_maintype() in ("multipart", "message"):
         return False
     return bool(
-        part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text"
+        part.get_content_disposition() == "attachment"
+        or part.get_content_maintype() != "text"
     )
 
 
@@ -158,7 +167,9 @@ def _header_page(message: Any, level: int) -> FileDocument:
     """Subject, sender, receivers and date."""
     subject = one_line(str(message.get("Subject", "")))
     headers = [
-        f"{header}: {one_line(str(message[header]))}" for header in _HEADERS if message[header]
+        f"{header}: {one_line(str(message[header]))}"
+        for header in _HEADERS
+        if message[header]
     ]
     blocks = [Block(subject, level), Block("\n".join(headers))]
     return FileDocument(blocks, source="\n".join([subject, *headers]))
@@ -172,7 +183,10 @@ def _part_pages(part: Any) -> Iterator[FileDocument]:
         yield _header_page(message, level=2)
         yield from _part_pages(message)
     elif part.is_multipart():
-        pages = [joined_documents(list(_part_pages(subpart))) for subpart in part.iter_parts()]
+        pages = [
+            joined_documents(list(_part_pages(subpart)))
+            for subpart in part.iter_parts()
+        ]
         if kind == "multipart/alternative":
             pages = [_longest(pages)]
         yield from pages
@@ -193,13 +207,18 @@ def _longest(pages: list[FileDocument]) -> FileDocument:
 
 def _content(part: Any) -> str:
     """The text of a part, by its declared encoding or, where that is wrong or unknown, by a guess."""
-    return decode_text(part.get_payload(decode=True) or b"", part.get_content_charset("")).text
+    return decode_text(
+        part.get_payload(decode=True) or b"", part.get_content_charset("")
+    ).text
 
 
 def read_epub(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     """The document of an e-book: its pages in the order of its spine."""
     archive = Archive(data)
-    if "META-INF/encryption.xml" in archive.names and "META-INF/rights.xml" in archive.names:
+    if (
+        "META-INF/encryption.xml" in archive.names
+        and "META-INF/rights.xml" in archive.names
+    ):
         raise DataError("it is encrypted.")
     rootfiles = [
         attribute(file, "full-path")
@@ -209,9 +228,13 @@ def read_epub(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
         raise DataError("it is no e-book: its container names no package.")
     package = archive.xml(rootfiles[0])
     pages = [
-        page for part in _spine(package, rootfiles[0]) for page in read_html(archive.read(part))
+        page
+        for part in _spine(package, rootfiles[0])
+        for page in read_html(archive.read(part))
     ]
-    titles = [one_line("".join(element.itertext())) for element in named(package, "title")]
+    titles = [
+        one_line("".join(element.itertext())) for element in named(package, "title")
+    ]
     headings = [Block(title, 1) for title in titles[:1]]
     return [joined_documents([FileDocument(headings), *pages])]
 

@@ -24,7 +24,9 @@ RUNNING_HEAD_PAGES = 3
 _ENDS = re.compile(r"[.!?:;。！？][\"”’)]?$")
 _CONTENTS_ENTRY = re.compile(r"(?:\.[ \t]?){4,}+[ \t]*\w+$")
 _BULLET = re.compile(r"[•◦▪–*-]\s|\d+[.)]\s")
-_BOLD = re.compile(r"(?i)bold|black|heavy|medi|bx\d")  # in a font's name; the last is TeX's
+_BOLD = re.compile(
+    r"(?i)bold|black|heavy|medi|bx\d"
+)  # in a font's name; the last is TeX's
 _NUMBERED = re.compile(r"(?:\d+|[A-Z](?=\.\d))((?:\.\d+)*)\.?\s+[^\W\d]")
 _WORD = re.compile(r"[^\W\d_]{3}")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -50,17 +52,25 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
         bookmarks = _bookmarks(document)
         pages = [page.get_textpage() for page in document]
         texts = [
-            _UNSHOWN.sub("", _SOFT_HYPHEN.sub("", _page_text(page))).strip("\n") for page in pages
+            _UNSHOWN.sub("", _SOFT_HYPHEN.sub("", _page_text(page))).strip("\n")
+            for page in pages
         ]
         has_form = bool(document.get_formtype())
         outline = bookmarks or _outline_by_fonts(pages)
-        pdf_text = pdf_blocks([text.split("\n") for text in texts], outline, by_lines=not bookmarks)
+        pdf_text = pdf_blocks(
+            [text.split("\n") for text in texts], outline, by_lines=not bookmarks
+        )
     left_out = "\n".join(pdf_text.left_out)
     remark = "; ".join(
-        filter(None, ["the values of its form are not read" * has_form, _empty_pages(texts)])
+        filter(
+            None,
+            ["the values of its form are not read" * has_form, _empty_pages(texts)],
+        )
     )
     return [
-        FileDocument(pdf_text.blocks, source="\n".join(texts), left_out=left_out, remark=remark)
+        FileDocument(
+            pdf_text.blocks, source="\n".join(texts), left_out=left_out, remark=remark
+        )
     ]
 
 
@@ -126,7 +136,8 @@ def _outline_by_fonts(pages: Sequence[Any]) -> dict[tuple[int, str], int]:
         is_title = line.page == 0 and line.size == largest > 1.3 * usual
         if is_title or _looks_like_heading(line, usual):
             sizes.setdefault(
-                (line.page, line_key(line.text)), float("inf") if is_title else line.size
+                (line.page, line_key(line.text)),
+                float("inf") if is_title else line.size,
             )
     ranked = sorted({*sizes.values(), float("inf")}, reverse=True)
     return {place: 1 + ranked.index(size) for place, size in sizes.items()}
@@ -179,15 +190,19 @@ def pdf_blocks(
     """
     running_heads = _running_heads(pages)
     joiner = _LineJoiner(
-        by_lines=by_lines, counts=Counter(line_key(line) for lines in pages for line in lines)
+        by_lines=by_lines,
+        counts=Counter(line_key(line) for lines in pages for line in lines),
     )
     for number, lines in enumerate(pages):
         levels = [
-            outline.get((number, key), outline.get((-1, key), 0)) for key in map(line_key, lines)
+            outline.get((number, key), outline.get((-1, key), 0))
+            for key in map(line_key, lines)
         ]
         body_lines = list[tuple[str, int]]()
         for row, (line, level) in enumerate(zip(lines, levels, strict=True)):
-            if _CONTENTS_ENTRY.search(line) or (not level and (number, row) in running_heads):
+            if _CONTENTS_ENTRY.search(line) or (
+                not level and (number, row) in running_heads
+            ):
                 joiner.left_out.append(line)
             else:
                 body_lines.append((line, level))
@@ -248,7 +263,9 @@ class _LineJoiner:
         if self._in_contents:
             self.left_out.append(line)
             return
-        follows_heading = self.by_lines and bool(self.blocks) and self.blocks[-1].level == level
+        follows_heading = (
+            self.by_lines and bool(self.blocks) and self.blocks[-1].level == level
+        )
         if follows_heading and not line[:1].isdigit():
             line = f"{self.blocks.pop().text} {line}"  # a heading of two lines
         self.blocks.append(Block(line, level, page=page, last_page=page))
@@ -262,7 +279,9 @@ def _running_heads(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
         if _repeats_as_head(lines):
             heads.update(places)
     for number, lines_of_page in enumerate(pages):
-        places_of_page = {(number, row) for row, line in enumerate(lines_of_page) if line.strip()}
+        places_of_page = {
+            (number, row) for row, line in enumerate(lines_of_page) if line.strip()
+        }
         if places_of_page <= heads:
             heads -= places_of_page
     return heads
@@ -282,15 +301,23 @@ def _repeats_as_head(lines: Sequence[tuple[int, str]]) -> bool:
     """Whether lines with the same letters, each with its page, are a running head."""
     if len({number for number, _ in lines}) < RUNNING_HEAD_PAGES:
         return False
-    has_sentence = any(_ENDS.search(line.strip()) and len(line.split()) > 2 for _, line in lines)
+    has_sentence = any(
+        _ENDS.search(line.strip()) and len(line.split()) > 2 for _, line in lines
+    )
     return not has_sentence and _numbers_count_pages(lines)
 
 
 def _numbers_count_pages(lines: Sequence[tuple[int, str]]) -> bool:
     """Whether each number of the lines is the same in most, as a chapter's, or counts with their pages."""
     numbers = [(page, _NUMBER.findall(line)) for page, line in lines]
-    columns = Counter(len(line_numbers) for _, line_numbers in numbers).most_common(1)[0][0]
-    usual = [(page, line_numbers) for page, line_numbers in numbers if len(line_numbers) == columns]
+    columns = Counter(len(line_numbers) for _, line_numbers in numbers).most_common(1)[
+        0
+    ][0]
+    usual = [
+        (page, line_numbers)
+        for page, line_numbers in numbers
+        if len(line_numbers) == columns
+    ]
     for column in range(columns):
         values = Counter(line_numbers[column] for _, line_numbers in usual)
         offsets = Counter(

@@ -57,9 +57,15 @@ _REWRITTEN = {
     "rst": (
         # pandoc takes it for a comment
         (re.compile(r"(?m)^([ \t]*\.\. [a-z]+):([\w:+-]+)(?=::)"), r"\1-\2"),
-        (re.compile(r"(?m)^([ \t]*\.\. )class(?=::)"), r"\1py-class"),  # of Sphinx, not of docutils
+        (
+            re.compile(r"(?m)^([ \t]*\.\. )class(?=::)"),
+            r"\1py-class",
+        ),  # of Sphinx, not of docutils
         # pandoc inserts today's
-        (re.compile(r"(?m)^([ \t]*\.\. (?:\|[^|\n]+\| )?)date::.*"), r"\1replace:: date"),
+        (
+            re.compile(r"(?m)^([ \t]*\.\. (?:\|[^|\n]+\| )?)date::.*"),
+            r"\1replace:: date",
+        ),
     ),
     # of slides (beamer): the steps at which something is shown, and widths
     "latex": (
@@ -107,7 +113,9 @@ _MARKUP = {
             r"(?m)^[.'][ \t]*(?:\\\"[^\n]*|\w+)|\\f(?:\[\w*\]|\(..|\w)|\\\*?\[[^\]\n]*\]|\\[(*].."
         ),
     ),
-    "textile": re.compile(r"(?m)^(?:h[1-6]|p|bq|bc|pre|fn\d+)[^\s.]*\.+(?= )|\":\S{1,300}+"),
+    "textile": re.compile(
+        r"(?m)^(?:h[1-6]|p|bq|bc|pre|fn\d+)[^\s.]*\.+(?= )|\":\S{1,300}+"
+    ),
     "typst": re.compile(
         r"(?m)^#(?:set|show|import|let)\b[^\n]*|#[\w.]+|//[^\n]*|(?<![\w-])[\w-]{1,40}+:(?=\s)"
     ),
@@ -128,7 +136,9 @@ _CODE_PAGE = re.compile(r"\\ansicpg(\d+)")
 _RTF_BYTES = re.compile(r"(?:\\'[0-9a-fA-F]{2})+")
 # a letter of one unit in Unicode, and the byte that older programs show
 _RTF_LETTER = re.compile(r"\\u(-?\d+)(?:\?|\\'[0-9a-fA-F]{2})")
-_INTERPRETED = re.compile(r'<code class="interpreted-text"\s+role="([^"]*)">([^<]*)</code>')
+_INTERPRETED = re.compile(
+    r'<code class="interpreted-text"\s+role="([^"]*)">([^<]*)</code>'
+)
 _UNREAD = re.compile(r"\[WARNING\][^\n]*(?:Skipped|Could not)[^\n]*")
 
 
@@ -155,7 +165,9 @@ def looks_like_rst(text: str) -> bool:
     sample = text[:100_000]
     directives = len(_DIRECTIVE.findall(sample))
     roles = len(_ROLE.findall(sample))
-    return directives + roles > 1 or (directives + roles == 1 and bool(_UNDERLINE.search(sample)))
+    return directives + roles > 1 or (
+        directives + roles == 1 and bool(_UNDERLINE.search(sample))
+    )
 
 
 def read_markup(data: bytes, name: str) -> list[FileDocument]:
@@ -179,7 +191,9 @@ def read_manual(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG
     """
     decoded = decode_text(data)
     if decoded.text.lstrip()[:1] not in (".", "'"):
-        raise DataError("it is no page of a manual: it does not begin with a request of roff.")
+        raise DataError(
+            "it is no page of a manual: it does not begin with a request of roff."
+        )
     kind = "mdoc" if _MDOC.search(decoded.text) else "man"
     return [markup_document(decoded.text, kind, decoded.remark)]
 
@@ -203,10 +217,16 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
     page = _INTERPRETED.sub(lambda match: role_html(match[1], match[2]), page)
     document = page_document(page)
     shown, left_out = _shown_text(text, kind)
-    removed = [pattern for pattern, replacement in _REWRITTEN.get(kind, ()) if not replacement]
-    unread = len(_UNREAD.findall(warnings)) + sum(len(pattern.findall(text)) for pattern in removed)
+    removed = [
+        pattern for pattern, replacement in _REWRITTEN.get(kind, ()) if not replacement
+    ]
+    unread = len(_UNREAD.findall(warnings)) + sum(
+        len(pattern.findall(text)) for pattern in removed
+    )
     if unread:
-        remark = "; ".join(filter(None, [remark, f"parts left out by pandoc: {unread}"]))
+        remark = "; ".join(
+            filter(None, [remark, f"parts left out by pandoc: {unread}"])
+        )
     labels = _LABEL.findall(text) if kind == "rst" else []
     return FileDocument(
         document.blocks,
@@ -259,7 +279,12 @@ def _shown_text(text: str, kind: str) -> tuple[str, str]:
 def _pandoc(text: str, kind: str) -> Converted:
     """A text as a page of HTML, and pandoc's warnings."""
     return converted(
-        text, kind, "html", "--syntax-highlighting=none", "--wrap=none", "--metadata=pagetitle= "
+        text,
+        kind,
+        "html",
+        "--syntax-highlighting=none",
+        "--wrap=none",
+        "--metadata=pagetitle= ",
     )
 
 
@@ -287,7 +312,9 @@ def converted(text: str, source: str, target: str, *options: str) -> Converted:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise DataError(f"pandoc needs more than {TIMEOUT_SECONDS} seconds for it.") from None
+        raise DataError(
+            f"pandoc needs more than {TIMEOUT_SECONDS} seconds for it."
+        ) from None
     messages = done.stderr.decode("utf-8", "replace")
     if done.returncode:
         reason = messages.strip() or f"it ended with {done.returncode}"

@@ -19,7 +19,12 @@ from kg2rag.datasets.documents.packed import (
     read_web_archive,
 )
 from kg2rag.datasets.documents.pdf import read_pdf
-from kg2rag.datasets.documents.plain import FORMATS, read_manual, read_markup, read_plain
+from kg2rag.datasets.documents.plain import (
+    FORMATS,
+    read_manual,
+    read_markup,
+    read_plain,
+)
 from kg2rag.datasets.documents.references import REFERENCE_FORMATS, read_references
 from kg2rag.datasets.documents.subtitles import read_subtitles
 from kg2rag.datasets.documents.tables import TABLES, read_json, read_yaml
@@ -30,7 +35,9 @@ Reader = Callable[[bytes, str], list[FileDocument]]
 
 MANUAL_ENDINGS = (".man", *(f".{section}" for section in range(1, 9)))
 READERS: Mapping[str, Reader] = {
-    **dict.fromkeys((".md", ".markdown", ".mdown", ".mdx", ".qmd", ".rmd"), read_markdown),
+    **dict.fromkeys(
+        (".md", ".markdown", ".mdown", ".mdx", ".qmd", ".rmd"), read_markdown
+    ),
     **dict.fromkeys((".txt", ".text"), read_plain),
     **dict.fromkeys((".html", ".htm"), read_html),
     **dict.fromkeys(XML_ENDINGS, read_xml),

@@ -20,9 +20,20 @@ from kg2rag.datasets.documents.blocks import (
     paragraphs,
 )
 from kg2rag.datasets.documents.listing import ListedFile
-from kg2rag.datasets.documents.readers import ARCHIVES, ENDINGS, READERS, ending_of, limit_of
+from kg2rag.datasets.documents.readers import (
+    ARCHIVES,
+    ENDINGS,
+    READERS,
+    ending_of,
+    limit_of,
+)
 from kg2rag.datasets.documents.splitting import PassageRow, Splitter
-from kg2rag.datasets.documents.tables import TABLES, json_records, parse_table, with_texts
+from kg2rag.datasets.documents.tables import (
+    TABLES,
+    json_records,
+    parse_table,
+    with_texts,
+)
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.scripts import words
 from kg2rag.types import Corpus, corpus_of
@@ -109,7 +120,9 @@ def read_bytes(file: ListedFile) -> FileBytes:
     """The bytes of a file that has a reader, and a reason in place of them where they cannot be had."""
     if file.reason:
         return FileBytes(file.place, ending_of(file.path), reason=file.reason)
-    return file_bytes(file.path, file.place, file.path.read_bytes, lambda: file.path.stat().st_size)
+    return file_bytes(
+        file.path, file.place, file.path.read_bytes, lambda: file.path.stat().st_size
+    )
 
 
 def file_bytes(
@@ -129,10 +142,14 @@ def file_bytes(
             return FileBytes(place, ending, reason=reason)
         data = read()
     except OSError as error:
-        return FileBytes(place, ending, reason=f"it cannot be read: {error.strerror or error}")
+        return FileBytes(
+            place, ending, reason=f"it cannot be read: {error.strerror or error}"
+        )
     except DataError as error:
         return FileBytes(place, ending, reason=str(error))
-    return FileBytes(place, ending, data, hashlib.sha256(data).hexdigest(), packing=packing)
+    return FileBytes(
+        place, ending, data, hashlib.sha256(data).hexdigest(), packing=packing
+    )
 
 
 def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
@@ -150,7 +167,8 @@ def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
         return FileEntry(reason=str(error).removeprefix(f"{file.place}: "), failed=True)
     except Exception as error:  # noqa: BLE001  # a library's error for a damaged file may be of any kind
         return FileEntry(
-            reason=f"{type(error).__name__}: {quote(str(error))}. {READ_AS_ADVICE}", failed=True
+            reason=f"{type(error).__name__}: {quote(str(error))}. {READ_AS_ADVICE}",
+            failed=True,
         )
     entry.divided = splitter.divided - divided_before
     return entry
@@ -173,7 +191,9 @@ def _table_entry(file: FileBytes, splitter: Splitter) -> FileEntry:
     rows = record_rows(corpus, splitter, prefix=f"{file.place}#", place=file.place)
     remarks = [remark]
     if len(filled) < len(records):
-        remarks.append(f"records without a text, left out: {len(records) - len(filled)}")
+        remarks.append(
+            f"records without a text, left out: {len(records) - len(filled)}"
+        )
     n_words = sum(len(words(passage.contents)) for passage in corpus)
     return FileEntry(rows, words=n_words, remark="; ".join(filter(None, remarks)))
 
@@ -197,12 +217,17 @@ def record_rows(
         fields = dict(passage.metadata)
         if place:
             clashing = {
-                f"column_{name}": fields.pop(name) for name in _READER_FIELDS if name in fields
+                f"column_{name}": fields.pop(name)
+                for name in _READER_FIELDS
+                if name in fields
             }
             fields = {"file": place, **fields, **clashing}
         divided_before = splitter.divided
         parts = splitter.passages(
-            f"{prefix}{passage.id}", passage.title, list(paragraphs(passage.text)), fields
+            f"{prefix}{passage.id}",
+            passage.title,
+            list(paragraphs(passage.text)),
+            fields,
         )
         for part in parts:
             part["record"] = passage.id
@@ -213,7 +238,9 @@ def record_rows(
         rows += parts
     for parts in documents.values():
         if len({part["position"] for part in parts}) < len(parts):
-            for position, part in enumerate(sorted(parts, key=lambda part: part["position"])):
+            for position, part in enumerate(
+                sorted(parts, key=lambda part: part["position"])
+            ):
                 part["position"] = position
     return rows
 
@@ -233,13 +260,19 @@ def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEnt
         return entry
     if entry.lost > MANY_LOST * entry.words:
         examples = ", ".join(list(dict.fromkeys(lost))[:3])
-        remarks.append(f"{entry.lost} of {entry.words} words are in no passage, such as {examples}")
+        remarks.append(
+            f"{entry.lost} of {entry.words} words are in no passage, such as {examples}"
+        )
     entry.remark = "; ".join(dict.fromkeys(remarks))
     return entry
 
 
 def _add_document(
-    entry: FileEntry, document: FileDocument, place: str, folder: str, splitter: Splitter
+    entry: FileEntry,
+    document: FileDocument,
+    place: str,
+    folder: str,
+    splitter: Splitter,
 ) -> list[str]:
     """Add the passages of a document to the entry of its file; the words that no passage has."""
     id_ = f"{place}#{document.key}" if document.key else place
@@ -279,7 +312,9 @@ def _title_row(levels: Sequence[int]) -> int | None:
     if not levels:
         return None
     tops = [row for row, level in enumerate(levels) if level == 1]
-    is_above_all = levels[0] > 0 and all(level == 0 or level > levels[0] for level in levels[1:])
+    is_above_all = levels[0] > 0 and all(
+        level == 0 or level > levels[0] for level in levels[1:]
+    )
     if levels[0] == 1 or is_above_all:
         return 0
     return tops[0] if len(tops) == 1 else None
@@ -292,7 +327,9 @@ def _titles(title: str, blocks: Sequence[Block], place: str, folder: str) -> lis
     if not title or len(title) > TITLE_CHARACTERS or _MANUAL_HEADING.match(title):
         return [by_name]
     following = [
-        block.text for block in blocks[:1] if block.level and len(block.text) <= TITLE_CHARACTERS
+        block.text
+        for block in blocks[:1]
+        if block.level and len(block.text) <= TITLE_CHARACTERS
     ]
     return [title, *following, by_name]
 
@@ -303,7 +340,9 @@ def title_of_name(place: str, folder: str) -> str:
     name = path.stem
     if _GENERIC_NAME.fullmatch(name):
         name = path.parent.name or folder
-    name = re.sub(r"(?<=[^\W\d])\.[1-8]\w{0,4}$", "", name)  # a page of a manual, "dot.1"
+    name = re.sub(
+        r"(?<=[^\W\d])\.[1-8]\w{0,4}$", "", name
+    )  # a page of a manual, "dot.1"
     return re.sub(r"[\s_-]+", " ", name).strip() or folder
 
 

@@ -52,7 +52,11 @@ def _plain(value: object) -> str:
 
 def _people(entry: Mapping[str, Any]) -> Iterator[str]:
     for person in [*entry.get("author", ()), *entry.get("editor", ())]:
-        parts = [person.get("given", ""), person.get("family", ""), person.get("literal", "")]
+        parts = [
+            person.get("given", ""),
+            person.get("family", ""),
+            person.get("literal", ""),
+        ]
         yield " ".join(filter(None, parts))
 
 

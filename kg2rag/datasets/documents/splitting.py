@@ -26,9 +26,7 @@ COUNTED_TEXTS = 100
 _ADDRESS = r"(?:https?://|www\.)\S+|(?<!\S)[^\s@]++@[^\s@.]++\.\S++"
 _PLACE = r"\b(?:Figures?|Fig\.|Sections?|Sec\.|Chapters?|Tables?|Versions?|Appendix) v?[\dA-Z][\d.]*+(?!\w)"
 _LINK = "Additionally|Also|Alternatively|Consequently|Currently|Finally|Furthermore|Hence|Instead|Moreover|Nevertheless"
-_LINK += (
-    "|Normally|Note|Notes|Otherwise|Please|See|Similarly|Therefore|Typically|Unfortunately|Usually"
-)
+_LINK += "|Normally|Note|Notes|Otherwise|Please|See|Similarly|Therefore|Typically|Unfortunately|Usually"
 NO_NAME = re.compile(rf"{_ADDRESS}|{_PLACE}|(?:^|(?<=[.!?:;)] ))(?:{_LINK})\b")
 """Capitals that name nothing: addresses, places in a text, words that join sentences."""
 
@@ -86,7 +84,10 @@ class Splitter:
         """Blocks no longer than a passage, each with its number of tokens."""
         is_long = [len(block.text) > DIVIDED_CHARACTERS for block in blocks]
         counts = self.count(
-            ["" if long else block.text for block, long in zip(blocks, is_long, strict=True)]
+            [
+                "" if long else block.text
+                for block, long in zip(blocks, is_long, strict=True)
+            ]
         )
         parts = list[tuple[Block, int]]()
         for block, long, count in zip(blocks, is_long, counts, strict=True):
@@ -96,13 +97,17 @@ class Splitter:
             self.divided += 1
             texts = self._divide_text(block.text)
             links = _links_of_parts(block, texts)
-            for text, size, links_of_part in zip(texts, self.count(texts), links, strict=True):
+            for text, size, links_of_part in zip(
+                texts, self.count(texts), links, strict=True
+            ):
                 parts.append((block._replace(text=text, links=links_of_part), size))
         return parts
 
     def _divide_text(self, text: str) -> list[str]:
         pieces = list[str]()
-        for stretch in cut_text(self._run.sub(lambda run: f"{run[0]} ", text), DIVIDED_CHARACTERS):
+        for stretch in cut_text(
+            self._run.sub(lambda run: f"{run[0]} ", text), DIVIDED_CHARACTERS
+        ):
             for chunk in self._chunk(stretch):
                 pieces += cut_text(chunk, self.characters)
         return pieces
@@ -111,7 +116,10 @@ class Splitter:
         """Neighbouring blocks together, as many as a passage holds."""
         packed, tokens, characters = list[Block](), 0, 0
         for block, count in parts:
-            is_full = tokens + count > self.tokens or characters + len(block.text) > self.characters
+            is_full = (
+                tokens + count > self.tokens
+                or characters + len(block.text) > self.characters
+            )
             if packed and is_full:
                 yield packed
                 packed, tokens, characters = [], 0, 0
@@ -127,7 +135,9 @@ def _links_of_parts(block: Block, parts: Sequence[str]) -> list[tuple[Link, ...]
     starts = _places(block.text, parts)
     links = [list[Link]() for _ in parts]
     for link, place in zip(
-        block.links, _places(block.text, [link.text for link in block.links]), strict=True
+        block.links,
+        _places(block.text, [link.text for link in block.links]),
+        strict=True,
     ):
         links[bisect_right(starts, place, lo=1) - 1].append(link)
     return list(map(tuple, links))
@@ -151,7 +161,8 @@ def cut_text(text: str, limit: int) -> Iterator[str]:
     start = 0
     while len(text) - start > limit:
         stop = max(
-            text.rfind("\n", start, start + limit), text.rfind(". ", start, start + limit) + 1
+            text.rfind("\n", start, start + limit),
+            text.rfind(". ", start, start + limit) + 1,
         )
         if stop <= start + limit // 2:
             stop = text.rfind(" ", start, start + limit)
@@ -196,7 +207,10 @@ def _sections(blocks: Sequence[Block]) -> Iterator[tuple[list[Block], list[Block
 
 
 def _row(
-    title: str, headings: Sequence[str], blocks: Sequence[Block], metadata: Mapping[str, Any]
+    title: str,
+    headings: Sequence[str],
+    blocks: Sequence[Block],
+    metadata: Mapping[str, Any],
 ) -> PassageRow:
     """A passage's text, metadata and prose."""
     body = "\n\n".join(block.text for block in blocks)
@@ -219,5 +233,9 @@ def _place(headings: Sequence[str], blocks: Sequence[Block]) -> dict[str, Any]:
     """Where a passage stands in its document: its headings and pages, if there are any."""
     pages = {page for block in blocks for page in (block.page, block.last_page) if page}
     first, last = min(pages, default=0), max(pages, default=0)
-    place = {"headings": list(headings), "page": first, "last_page": last * (last > first)}
+    place = {
+        "headings": list(headings),
+        "page": first,
+        "last_page": last * (last > first),
+    }
     return {name: value for name, value in place.items() if value}

@@ -33,7 +33,9 @@ def read_subtitles(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: 
             left_out.append(part[: times.end()])
             cues.append(_spoken_text(part[times.end() :]))
     if not cues:
-        raise DataError("it has no subtitles: no line such as 00:00:01,000 --> 00:00:02,500.")
+        raise DataError(
+            "it has no subtitles: no line such as 00:00:01,000 --> 00:00:02,500."
+        )
     source = "\n".join([*cues, *left_out])
     return [
         FileDocument(

@@ -79,7 +79,9 @@ def _parsed_table(data: bytes, name: str) -> Table:
     if ending == ".json":
         records = json_records(parse_json(text, name, pairs=_unique_fields), name)
         if records is None:
-            raise DataError(f"{name}: no list of records, and no object that maps ids to records.")
+            raise DataError(
+                f"{name}: no list of records, and no object that maps ids to records."
+            )
         return Table(records, remark)
     table = _delimited(text, name)
     return Table(table.records, "; ".join(filter(None, [remark, table.remark])))
@@ -93,11 +95,14 @@ def with_texts(table: Table) -> Table:
     columns = {str(column).casefold() for record in table.records for column in record}
     if not columns.isdisjoint((*PASSAGE["text"], *_QUESTION_COLUMNS)):
         return table
-    strings = [text for record in table.records for _, text in _json_lines_of(record, ())]
+    strings = [
+        text for record in table.records for _, text in _json_lines_of(record, ())
+    ]
     if not any(len(text.split()) >= PHRASE_WORDS for text in strings):
         return table
     records = [
-        {**_without_fields(record), "text": _fields_text(record)} for record in table.records
+        {**_without_fields(record), "text": _fields_text(record)}
+        for record in table.records
     ]
     remark = "no column of text: each record is read with all its columns"
     return Table(records, "; ".join(filter(None, [table.remark, remark])))
@@ -105,8 +110,16 @@ def with_texts(table: Table) -> Table:
 
 def _without_fields(record: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a record that are no text: its id, its title, and what else names it."""
-    names = {name for field in ("id", "title", "doc_id", "position") for name in PASSAGE[field]}
-    return {column: value for column, value in record.items() if str(column).casefold() in names}
+    names = {
+        name
+        for field in ("id", "title", "doc_id", "position")
+        for name in PASSAGE[field]
+    }
+    return {
+        column: value
+        for column, value in record.items()
+        if str(column).casefold() in names
+    }
 
 
 def _fields_text(record: Mapping[str, Any]) -> str:
@@ -130,7 +143,9 @@ def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"field {twice!r} is there twice in a record. Names must be unique.")
+        raise DataError(
+            f"field {twice!r} is there twice in a record. Names must be unique."
+        )
     return fields
 
 
@@ -146,7 +161,9 @@ def _delimited(text: str, name: str) -> Table:
         delimiter = find_delimiter(lines)
     n_above = _lines_above(lines, delimiter)
     lines = [f"{line}\n" for line in lines[n_above:]]
-    remark = f"lines above the names of the columns, left out: {n_above}" if n_above else ""
+    remark = (
+        f"lines above the names of the columns, left out: {n_above}" if n_above else ""
+    )
     if delimiter != "\t":
         return Table([row for _, row in delimited_rows(lines, name, delimiter)], remark)
     quoted = _quoted_rows(lines, name)
@@ -240,7 +257,8 @@ def _mapping_records(value: Mapping[str, Any]) -> list[Mapping[str, Any]] | None
     if all(map(_has_text, value.values())):
         return [{"id": key, **item} for key, item in value.items()]
     if all(
-        isinstance(item, str) and len(item.split()) >= SENTENCE_WORDS for item in value.values()
+        isinstance(item, str) and len(item.split()) >= SENTENCE_WORDS
+        for item in value.values()
     ):
         return [{"id": key, "text": item} for key, item in value.items()]
     return None
@@ -249,7 +267,9 @@ def _mapping_records(value: Mapping[str, Any]) -> list[Mapping[str, Any]] | None
 def _has_text(record: Any) -> bool:
     """Whether a record has a field of text, or a question."""
     names = (*PASSAGE["text"], *_QUESTION_COLUMNS)
-    return isinstance(record, Mapping) and any(isinstance(record.get(name), str) for name in names)
+    return isinstance(record, Mapping) and any(
+        isinstance(record.get(name), str) for name in names
+    )
 
 
 def read_json(data: bytes, name: str = "") -> list[FileDocument]:
@@ -273,7 +293,9 @@ def read_yaml(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
 
     text = decode_text(data).text
     if not _INTERFACE.search(text):
-        raise DataError("it describes no interface (openapi, swagger, asyncapi): settings?")
+        raise DataError(
+            "it describes no interface (openapi, swagger, asyncapi): settings?"
+        )
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
             raise DataError("it has aliases, which are not followed. Write them out.")
@@ -284,7 +306,9 @@ def read_yaml(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
 
 
 def _lines_document(lines: Sequence[tuple[tuple[str, ...], str]]) -> FileDocument:
-    title = next((one_line(text) for path, text in lines if path == ("info", "title")), "")
+    title = next(
+        (one_line(text) for path, text in lines if path == ("info", "title")), ""
+    )
     source = "\n".join(text for _, text in lines)
     return FileDocument(list(map(_json_block, lines)), title, source=source)
 
@@ -297,7 +321,9 @@ def _json_block(line: tuple[tuple[str, ...], str]) -> Block:
     return Block(": ".join(filter(None, [" ".join(path), one_line(text)])))
 
 
-def _json_lines_of(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+def _json_lines_of(
+    value: Any, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], str]]:
     """Every value that is no list or object, with the names of the fields that lead to it."""
     if isinstance(value, Mapping):
         for name, item in value.items():

@@ -70,4 +70,6 @@ def _is_document(name: str) -> bool:
     """Whether a part is a file, and neither hidden nor of an installed package."""
     parts = PurePosixPath(name).parts
     is_hidden = any(part.startswith(".") for part in parts)
-    return not name.endswith("/") and not is_hidden and PACKAGE_FOLDERS.isdisjoint(parts)
+    return (
+        not name.endswith("/") and not is_hidden and PACKAGE_FOLDERS.isdisjoint(parts)
+    )

@@ -32,7 +32,11 @@ _DOCBOOK_ROOTS = frozenset(
     """appendix article book chapter glossary part preface refentry reference refsect1 sect1 section
     set""".split()
 )
-_FORMAT_OF_ROOT = {"FictionBook": "fb2", "opml": "opml", **dict.fromkeys(_DOCBOOK_ROOTS, "docbook")}
+_FORMAT_OF_ROOT = {
+    "FictionBook": "fb2",
+    "opml": "opml",
+    **dict.fromkeys(_DOCBOOK_ROOTS, "docbook"),
+}
 _LINE_BREAKS = frozenset(("br", "lb"))
 _HEADING_NAME = re.compile(r"(?i)\w*title|head|heading|headline")
 _TAG = re.compile(r"</?[a-zA-Z][\w:-]*(?:\s[^<>]*)?/?>")
@@ -100,7 +104,9 @@ def _wiki_documents(root: Any) -> Iterator[FileDocument]:
     for number, page in enumerate(pages):
         if next(page.iterchildren("{*}redirect"), None) is None:
             title = _child_text(page, "title")
-            text = "".join(_child_text(version, "text") for version in _last_version(page))
+            text = "".join(
+                _child_text(version, "text") for version in _last_version(page)
+            )
             document = markup_document(text, "mediawiki", "")
             yield replace(
                 document,
@@ -122,10 +128,16 @@ def _child_text(element: Any, name: str) -> str:
 def _text_document(root: Any) -> FileDocument:
     """The document of an unknown format by the text of its elements."""
     blocks = list(_blocks(root, 0))
-    left_out = [_element_text(element) for element in root.iter() if _is_packed(element)]
-    attributes = [text for element in root.iter() for _, text in _attribute_texts(element)]
+    left_out = [
+        _element_text(element) for element in root.iter() if _is_packed(element)
+    ]
+    attributes = [
+        text for element in root.iter() for _, text in _attribute_texts(element)
+    ]
     source = visible_text("\n".join([_element_text(root), *attributes]))
-    return FileDocument(blocks, _first_title(root), source=source, left_out="\n".join(left_out))
+    return FileDocument(
+        blocks, _first_title(root), source=source, left_out="\n".join(left_out)
+    )
 
 
 def _first_title(root: Any) -> str:
@@ -169,7 +181,11 @@ def _attribute_texts(element: Any) -> list[tuple[str, str]]:
     """The names and values of an empty element's attributes that are phrases."""
     if not local_name(element) or len(element) or (element.text or "").strip():
         return []
-    return [(name, text) for name, text in element.items() if len(text.split()) >= PHRASE_WORDS]
+    return [
+        (name, text)
+        for name, text in element.items()
+        if len(text.split()) >= PHRASE_WORDS
+    ]
 
 
 def _is_packed(element: Any) -> bool:

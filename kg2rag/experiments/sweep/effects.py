@@ -68,7 +68,9 @@ def effects(result: ScoredConfigurations, system: str) -> pd.DataFrame:
         for i, text in enumerate(values[name]):
             interval = (float(scores[i].mean()), float(low[i]), float(high[i]))
             rows.append((name, text, int(counts[text]), *interval, p_holm[name], says))
-    return pd.DataFrame(rows, columns="parameter value n mean low high p_holm says".split())
+    return pd.DataFrame(
+        rows, columns="parameter value n mean low high p_holm says".split()
+    )
 
 
 def _configurations_of(result: ScoredConfigurations, system: str) -> pd.DataFrame:
@@ -80,26 +82,42 @@ def _configurations_of(result: ScoredConfigurations, system: str) -> pd.DataFram
         raise ValueError(
             f"The sweep has no results of system {system!r}. It has: {known or 'none'}."
         )
-    rows = [{**parameters(system), **result.settings[number]} for number in part.index.tolist()]
+    rows = [
+        {**parameters(system), **result.settings[number]}
+        for number in part.index.tolist()
+    ]
     full = pd.DataFrame(rows, index=part.index, dtype=object)
-    return part.assign(**{name: full[name] for name in _parameter_names(result) if name in full})
+    return part.assign(
+        **{name: full[name] for name in _parameter_names(result) if name in full}
+    )
 
 
 def _parameter_names(result: ScoredConfigurations) -> list[str]:
-    return list(dict.fromkeys(name for settings in result.settings.values() for name in settings))
+    return list(
+        dict.fromkeys(
+            name for settings in result.settings.values() for name in settings
+        )
+    )
 
 
-def _scores_by_value(result: ScoredConfigurations, values: pd.Series) -> dict[str, FloatArray]:
+def _scores_by_value(
+    result: ScoredConfigurations, values: pd.Series
+) -> dict[str, FloatArray]:
     """Value as text -> (n_dev_questions,) mean dev scores of the configurations with it."""
     texts = values.map(value_text)
     scores = {}
     for text in _ordered(values):
-        rows = [result.numbers.index(number) for number in texts.index[texts == text].tolist()]
+        rows = [
+            result.numbers.index(number)
+            for number in texts.index[texts == text].tolist()
+        ]
         scores[text] = result.questions["dev"][rows].mean(axis=0)
     return scores
 
 
-def _p_of_best_against_worst(values: Mapping[str, Mapping[str, FloatArray]]) -> dict[str, float]:
+def _p_of_best_against_worst(
+    values: Mapping[str, Mapping[str, FloatArray]],
+) -> dict[str, float]:
     """Parameter -> p of its best against its worst value, corrected over the parameters."""
     if not values:
         return {}

@@ -43,7 +43,9 @@ def _draw_parameter(axis: Axes, name: str, rows: pd.DataFrame) -> None:
     mean = 100 * rows["mean"].to_numpy(dtype=float)
     if all(map(is_number, rows["value"])):
         axis.fill_between(places, low, high, color=PALETTE[0], alpha=0.12, linewidth=0)
-        axis.plot(places, mean, color=PALETTE[0], marker="o", markersize=4.5, linewidth=1.6)
+        axis.plot(
+            places, mean, color=PALETTE[0], marker="o", markersize=4.5, linewidth=1.6
+        )
     else:
         axis.vlines(places, low, high, color=PALETTE[0], alpha=0.25, linewidth=7)
         axis.scatter(places, mean, color=PALETTE[0], s=24, zorder=3)
@@ -54,6 +56,8 @@ def _draw_parameter(axis: Axes, name: str, rows: pd.DataFrame) -> None:
     axis.set_xticks(places, list(rows["value"]), parse_math=False, **slant)
     says = rows["says"].iloc[0]
     title = f"{name}: {says}" if says else name
-    axis.set_title(title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False)
+    axis.set_title(
+        title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False
+    )
     bare(axis)
     axis.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.7)

@@ -39,11 +39,15 @@ class Split(BaseModel):
 
     def labels(self, data: QADataset) -> list[str]:
         """For each question "dev" or "test". ValueError: one of the two would be empty."""
-        names = [question.type or str(question.hops or "") for question in data.questions]
+        names = [
+            question.type or str(question.hops or "") for question in data.questions
+        ]
         kinds = pd.Series(names, dtype=object)
         random = np.random.default_rng(self.seed)
         # The order groups questions of one kind, each group in random order.
-        order = np.concatenate([random.permutation(rows.index) for _, rows in kinds.groupby(kinds)])
+        order = np.concatenate(
+            [random.permutation(rows.index) for _, rows in kinds.groupby(kinds)]
+        )
         # Question n belongs to dev if n · dev passes a whole number, so each kind gives its share.
         is_dev = np.diff(np.floor(np.arange(len(data) + 1) * self.dev)) > 0
         labels = np.empty(len(data), dtype=object)
@@ -122,7 +126,9 @@ class SweepInputs:
             return SOURCES.build(graph)
         files = self.dataset.graph_files
         if graph not in files:
-            raise ValueError(f"graphs: no {graph} file lies beside the questions. Name one.")
+            raise ValueError(
+                f"graphs: no {graph} file lies beside the questions. Name one."
+            )
         return SOURCES.build(f"{graph}({json.dumps(str(files[graph]))})")
 
     @cached_property

@@ -21,7 +21,13 @@ import pyarrow as pa
 
 from kg2rag.compute.outputs import write_outputs
 from kg2rag.evaluation.metrics import bounds
-from kg2rag.evaluation.statistics import LEVEL, holm, interval_of_mean, interval_of_sum, p_values
+from kg2rag.evaluation.statistics import (
+    LEVEL,
+    holm,
+    interval_of_mean,
+    interval_of_sum,
+    p_values,
+)
 from kg2rag.experiments.sweep.effects import effects
 from kg2rag.experiments.sweep.figures import main_effects
 from kg2rag.report import plots
@@ -70,7 +76,9 @@ class SweepResult:
                 f"{out} holds no results: {RESULTS} is missing. Run the sweep first."
             )
         config = read_json(out / ABOUT)
-        if not isinstance(config, dict) or config.pop(CHECKSUM, "") != sha256(out / RESULTS):
+        if not isinstance(config, dict) or config.pop(CHECKSUM, "") != sha256(
+            out / RESULTS
+        ):
             raise DataError(
                 f"{out / RESULTS} is not as {ABOUT} has it: it is damaged, or of another sweep or version. Run the "
                 "sweep again; what is in the store is not run again."
@@ -78,7 +86,9 @@ class SweepResult:
         frame = read_parquet(out / RESULTS).to_pandas().astype({"hops": "Int64"})
         result = cls(frame, str(config.get("objective")), config)
         if result.objective not in result.metrics:
-            raise DataError(f"{out / ABOUT}: its objective is none of the columns of {RESULTS}.")
+            raise DataError(
+                f"{out / ABOUT}: its objective is none of the columns of {RESULTS}."
+            )
         return result
 
     def save(self, out: str | Path) -> Path:
@@ -150,18 +160,23 @@ class SweepResult:
             for split in PARTS:
                 scores[f"{split} {metric}"] = means.loc[split][metric]
         settings = pd.DataFrame(self.settings.values(), index=about.index, dtype=object)
-        return pd.concat([about[list(WHAT)], settings, scores, about["ms_per_query"]], axis=1)
+        return pd.concat(
+            [about[list(WHAT)], settings, scores, about["ms_per_query"]], axis=1
+        )
 
     @cached_property
     def questions(self) -> dict[str, FloatArray]:
         """Split -> (n_configurations, n_questions) objective scores; rows as in `numbers`."""
         frame = self.scored
         return {
-            split: self._wide(frame[frame["split"] == split], self.objective) for split in PARTS
+            split: self._wide(frame[frame["split"] == split], self.objective)
+            for split in PARTS
         }
 
     def _wide(self, part: pd.DataFrame, metric: str) -> FloatArray:
-        wide = part.pivot_table(index="number", columns="query_id", values=metric, sort=False)
+        wide = part.pivot_table(
+            index="number", columns="query_id", values=metric, sort=False
+        )
         return wide.loc[self.numbers].to_numpy(dtype=np.float64)
 
     def best(self, by: Sequence[str] = ("system",)) -> pd.DataFrame:
@@ -179,8 +194,14 @@ class SweepResult:
         """
         rows = []
         for group, part in self.to_frame().groupby(list(by), sort=False):
-            number = part.index.tolist()[part[f"dev {self.objective}"].round(12).argmax()]
-            row = {**dict(zip(by, group, strict=True)), "number": number, "tried": len(part)}
+            number = part.index.tolist()[
+                part[f"dev {self.objective}"].round(12).argmax()
+            ]
+            row = {
+                **dict(zip(by, group, strict=True)),
+                "number": number,
+                "tried": len(part),
+            }
             row["parameters"] = self.written(number)
             row |= self._scores_of(number)
             row |= self._against_default(number, self.default(part))
@@ -189,19 +210,25 @@ class SweepResult:
         table = table.reset_index(drop=True)
         tested = table["p"].notna()
         table["p_holm"] = np.nan
-        table.loc[tested, "p_holm"] = holm(table.loc[tested, "p"].to_numpy(dtype=np.float64))
+        table.loc[tested, "p_holm"] = holm(
+            table.loc[tested, "p"].to_numpy(dtype=np.float64)
+        )
         return table
 
     def _objective_of(self, number: int) -> dict[str, FloatArray]:
         """Split -> (n_questions,) scores of one configuration."""
-        return {split: self.questions[split][self.numbers.index(number)] for split in PARTS}
+        return {
+            split: self.questions[split][self.numbers.index(number)] for split in PARTS
+        }
 
     def _scores_of(self, number: int) -> dict[str, float]:
         """The means of one configuration on dev and test and their gap, each with its interval."""
         scores = self._objective_of(number)
         limits = bounds(self.objective)
         means = np.array([scores[split].mean() for split in PARTS])
-        low, high = np.array([interval_of_mean(scores[split], bounds=limits) for split in PARTS]).T
+        low, high = np.array(
+            [interval_of_mean(scores[split], bounds=limits) for split in PARTS]
+        ).T
         # Dev and test have different questions, so their means are independent.
         gap_low, gap_high = interval_of_sum(means, low, high, np.array([1, -1]))
         row = {"gap": means[0] - means[1], "gap_low": gap_low, "gap_high": gap_high}
@@ -248,9 +275,13 @@ class SweepResult:
         low[reference] = high[reference] = 0.0
         is_tested = np.arange(len(scores)) != reference
         p_holm = np.full(len(scores), np.nan)
-        p_holm[is_tested] = holm([float(p_values(row)) for row in differences[is_tested]])
+        p_holm[is_tested] = holm(
+            [float(p_values(row)) for row in differences[is_tested]]
+        )
         systems = self.scored.drop_duplicates("number")["system"].to_numpy()
-        table = pd.DataFrame({"number": self.numbers, "system": systems, "changed": changed})
+        table = pd.DataFrame(
+            {"number": self.numbers, "system": systems, "changed": changed}
+        )
         means = {"mean": scores.mean(axis=1), "difference": differences.mean(axis=1)}
         return table.assign(**means, low=low, high=high, p_holm=p_holm)
 
@@ -262,14 +293,21 @@ class SweepResult:
 
     def written(self, number: int) -> str:
         """The parameters of a configuration as a text."""
-        parameters = [f"{name}={value}" for name, value in self.settings[number].items()]
+        parameters = [
+            f"{name}={value}" for name, value in self.settings[number].items()
+        ]
         return ", ".join(parameters) or "defaults"
 
     def default(self, group: pd.DataFrame) -> int | None:
         """The configuration of a group that has only the catalogue's defaults, or None."""
-        for number, system in zip(group.index.tolist(), group["system"].tolist(), strict=True):
+        for number, system in zip(
+            group.index.tolist(), group["system"].tolist(), strict=True
+        ):
             defaults = parameters(system)
-            if all(defaults.get(name) == value for name, value in self.settings[number].items()):
+            if all(
+                defaults.get(name) == value
+                for name, value in self.settings[number].items()
+            ):
                 return int(number)
         return None
 
@@ -306,11 +344,17 @@ class SweepResult:
     def top(self) -> pd.DataFrame:
         """The best configurations on dev: parameters, dev scores, milliseconds; no test scores."""
         frame = self.to_frame()
-        frame = frame.sort_values(f"dev {self.objective}", ascending=False, kind="stable")
+        frame = frame.sort_values(
+            f"dev {self.objective}", ascending=False, kind="stable"
+        )
         frame = frame.head(LISTED)
-        table = frame[list(WHAT)].assign(parameters=list(map(self.written, frame.index.tolist())))
+        table = frame[list(WHAT)].assign(
+            parameters=list(map(self.written, frame.index.tolist()))
+        )
         for metric in self.metrics:
-            table[f"dev {metric}"] = (100 * frame[f"dev {metric}"]).map("{:z.1f}".format)
+            table[f"dev {metric}"] = (100 * frame[f"dev {metric}"]).map(
+                "{:z.1f}".format
+            )
         return table.assign(ms=frame["ms_per_query"].map("{:.1f}".format)).reset_index()
 
     @property
@@ -330,7 +374,10 @@ class SweepResult:
         for system in dict.fromkeys(self.scored["system"]):
             table = effects(self, str(system))
             if len(table):
-                points = {name: (100 * table[name]).round(1) for name in ("mean", "low", "high")}
+                points = {
+                    name: (100 * table[name]).round(1)
+                    for name in ("mean", "low", "high")
+                }
                 shown = table.assign(**points).drop(columns="p_holm")
                 lines += ["", f"## Effects of the parameters of {system} on dev", ""]
                 lines += _pipe_table_of(shown)
@@ -360,14 +407,18 @@ class SweepResult:
         figures: dict[str, str] = {}
         for number, system in enumerate(dict.fromkeys(self.scored["system"])):
             if len(effects(self, system)):
-                figures[system] = plots.to_svg(main_effects(self, system), f"effects{number}")
+                figures[system] = plots.to_svg(
+                    main_effects(self, system), f"effects{number}"
+                )
         return figures
 
     def __repr__(self) -> str:
         return f"SweepResult({self.name}: {len(self.numbers)} configurations, {len(self.failed)} failed)"
 
     def _repr_html_(self) -> str:
-        table = self.best().to_html(index=False, na_rep="", float_format="{:z.4f}".format)
+        table = self.best().to_html(
+            index=False, na_rep="", float_format="{:z.4f}".format
+        )
         return f"<p>{self!r}, chosen on dev by {self.objective}</p>{table}"
 
 

@@ -49,17 +49,27 @@ class Scorer:
         about["encoder"] = inputs.embedder[0]
         try:
             system = self.build(configuration)
-            system_run = run(system, data, inputs.k, name=configuration.system, progress=False)
-            scores = evaluate(system_run.rankings, data, inputs.metrics, name=configuration.system)
+            system_run = run(
+                system, data, inputs.k, name=configuration.system, progress=False
+            )
+            scores = evaluate(
+                system_run.rankings, data, inputs.metrics, name=configuration.system
+            )
         except Exception as error:  # noqa: BLE001 - recorded with its configuration, counted, and tried again next time
-            return pd.DataFrame([{**about, "error": f"{type(error).__name__}: {error}"}])
+            return pd.DataFrame(
+                [{**about, "error": f"{type(error).__name__}: {error}"}]
+            )
         questions: dict[str, Any] = {
             "type": [question.type for question in data.questions],
-            "hops": pd.array([question.hops for question in data.questions], dtype="Int64"),
+            "hops": pd.array(
+                [question.hops for question in data.questions], dtype="Int64"
+            ),
             "split": inputs.split.labels(data),
         }
         scores = scores.reset_index(names="query_id")
-        return scores.assign(**questions, **about, error=None, ms_per_query=system_run.ms_per_query)
+        return scores.assign(
+            **questions, **about, error=None, ms_per_query=system_run.ms_per_query
+        )
 
     def build(self, configuration: Configuration) -> Retriever:
         """The system of a configuration, over its graph."""

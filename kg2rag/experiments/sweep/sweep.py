@@ -20,7 +20,14 @@ from typing import Any
 import pandas as pd
 from pydantic import ValidationError
 
-from kg2rag.compute import DEFAULT_MODEL, Embedder, Store, has_workers, map_pieces, workers
+from kg2rag.compute import (
+    DEFAULT_MODEL,
+    Embedder,
+    Store,
+    has_workers,
+    map_pieces,
+    workers,
+)
 from kg2rag.compute.endpoint import allowed_hosts
 from kg2rag.compute.outputs import check_outputs
 from kg2rag.datasets.reading import fault
@@ -39,7 +46,17 @@ from kg2rag.types import Corpus, Passage, QADataset, at_least, require
 
 LARGEST = 8  # configurations that a worker is sent at once
 PIECES_PER_WORKER = 4  # at least, so that workers end together
-KEYS = ("data", "encoder", "graphs", "k", "metrics", "name", "objective", "split", "systems")
+KEYS = (
+    "data",
+    "encoder",
+    "graphs",
+    "k",
+    "metrics",
+    "name",
+    "objective",
+    "split",
+    "systems",
+)
 DATA_KEYS = ("limit", "name", "setting")
 
 
@@ -132,12 +149,16 @@ class Sweep:
     @cached_property
     def _smallest(self) -> KnowledgeBase:
         """A knowledge base to build systems over that are looked at and never run."""
-        return KnowledgeBase.build(Corpus.from_passages([Passage("p", "", "p", "p", 0)]))
+        return KnowledgeBase.build(
+            Corpus.from_passages([Passage("p", "", "p", "p", 0)])
+        )
 
     @cached_property
     def inputs(self) -> SweepInputs:
         """The inputs that all configurations share."""
-        return SweepInputs(**{part.name: getattr(self, part.name) for part in fields(SweepInputs)})
+        return SweepInputs(
+            **{part.name: getattr(self, part.name) for part in fields(SweepInputs)}
+        )
 
     @property
     def dataset(self) -> QADataset:
@@ -148,7 +169,9 @@ class Sweep:
     def configurations(self) -> tuple[Configuration, ...]:
         """All that are run; those on one graph are neighbours."""
         pairs = enumerate(product(self.inputs.sources, self.points.values()), start=1)
-        return tuple(Configuration(number, *point, graph) for number, (graph, point) in pairs)
+        return tuple(
+            Configuration(number, *point, graph) for number, (graph, point) in pairs
+        )
 
     def plan(self) -> str:
         """A description of the work of `run`; nothing is run or written."""
@@ -186,7 +209,10 @@ class Sweep:
         """
         check_outputs(Path(out), NAMES)
         scorer = Scorer(self.inputs)
-        first = {(point.graph, point.system): point for point in reversed(self.configurations)}
+        first = {
+            (point.graph, point.system): point
+            for point in reversed(self.configurations)
+        }
         announce_work(map(scorer.build, first.values()), self.dataset, self.k)
         with workers(jobs, backend, cluster) as slots:
             pieces = self._pieces(1)
@@ -196,7 +222,9 @@ class Sweep:
                     scorer([configuration])
                 size = math.ceil(len(self.configurations) / (PIECES_PER_WORKER * slots))
                 pieces = self._pieces(size)
-                scorer = Scorer(replace(self.inputs))  # without the inputs loaded in this process
+                scorer = Scorer(
+                    replace(self.inputs)
+                )  # without the inputs loaded in this process
             title = self.name if progress else ""
             tables = list(map_pieces(scorer, pieces, progress=title, total=len(pieces)))
         frame = pd.concat(tables, ignore_index=True)
@@ -210,14 +238,21 @@ class Sweep:
         """The configurations in pieces of at most `size`, each on one graph."""
         size = min(max(size, 1), LARGEST)
         pieces = []
-        for _, group in groupby(self.configurations, key=lambda configuration: configuration.graph):
+        for _, group in groupby(
+            self.configurations, key=lambda configuration: configuration.graph
+        ):
             on_graph = list(group)
-            pieces += [on_graph[start : start + size] for start in range(0, len(on_graph), size)]
+            pieces += [
+                on_graph[start : start + size]
+                for start in range(0, len(on_graph), size)
+            ]
         return pieces
 
     def _failures(self, failed: pd.DataFrame) -> str:
         """Why no configuration has scores: each error with the first configuration it stopped."""
-        lines = [f"All {len(failed)} configurations of {self.name} failed; nothing was saved."]
+        lines = [
+            f"All {len(failed)} configurations of {self.name} failed; nothing was saved."
+        ]
         for error, rows in failed.groupby("error", sort=False):
             first = rows.iloc[0]
             lines.append(
@@ -285,23 +320,37 @@ def _checked_data(content: Mapping[str, Any]) -> Mapping[str, Any]:
     about = content.get("data")
     if isinstance(about, str):
         about = {"name": about}
-    if not isinstance(about, Mapping) or "name" not in about or "systems" not in content:
+    if (
+        not isinstance(about, Mapping)
+        or "name" not in about
+        or "systems" not in content
+    ):
         raise ValueError(
             f"It needs systems, and data: the name of a set, or a table with {', '.join(DATA_KEYS)}."
         )
     for where, table, known in (("", content, KEYS), ("data.", about, DATA_KEYS)):
-        for key in set(table) - set(known):  # a path is given on the command line (--path)
+        for key in set(table) - set(
+            known
+        ):  # a path is given on the command line (--path)
             raise ValueError(f"Unknown key {where}{key}. Known: {', '.join(known)}.")
     return about
 
 
 def _check_names(content: Mapping[str, Any]) -> None:
     """ValueError: metrics, graphs or encoder are not names."""
-    for key, kinds in (("metrics", list), ("graphs", str | list | dict), ("encoder", str)):
+    for key, kinds in (
+        ("metrics", list),
+        ("graphs", str | list | dict),
+        ("encoder", str),
+    ):
         value = content.get(key, "" if key == "encoder" else [])
         names = value.values() if isinstance(value, dict) else value
-        if not isinstance(value, kinds) or not all(isinstance(name, str) for name in names):
-            raise ValueError(f'{key} = {value!r}: expected names, such as ["recall@5"].')
+        if not isinstance(value, kinds) or not all(
+            isinstance(name, str) for name in names
+        ):
+            raise ValueError(
+                f'{key} = {value!r}: expected names, such as ["recall@5"].'
+            )
 
 
 def _combinations(system: str, table: object) -> Iterator[dict[str, object]]:
@@ -313,7 +362,10 @@ def _combinations(system: str, table: object) -> Iterator[dict[str, object]]:
         raise ValueError(
             f"systems.{system} = {table!r}: expected parameters, each with a value or several."
         )
-    values = [value if isinstance(value, list | tuple) else (value,) for value in table.values()]
+    values = [
+        value if isinstance(value, list | tuple) else (value,)
+        for value in table.values()
+    ]
     for combination in product(*values):
         yield dict(zip(table, combination, strict=True))
 
@@ -321,4 +373,6 @@ def _combinations(system: str, table: object) -> Iterator[dict[str, object]]:
 def _required_parameters(system: str) -> list[str]:
     """The parameters of a system that have no default."""
     defaults = catalogue.parameters(system)
-    return [name for name, default in defaults.items() if default is inspect.Parameter.empty]
+    return [
+        name for name, default in defaults.items() if default is inspect.Parameter.empty
+    ]

@@ -43,9 +43,13 @@ def template(data: str) -> str:
             defaults = SYSTEMS.parameters(name)
         # The system belongs to a package that cannot be imported; the others can run.
         except RuntimeError as error:
-            tables.append(f"# {name} of another package cannot be used: {one_line(str(error))}\n")
+            tables.append(
+                f"# {name} of another package cannot be used: {one_line(str(error))}\n"
+            )
             continue
-        values = [f"# {parameter} = {_toml(value)}\n" for parameter, value in defaults.items()]
+        values = [
+            f"# {parameter} = {_toml(value)}\n" for parameter, value in defaults.items()
+        ]
         tables.append(f"# {one_line(summary)}\n# [systems.{name}]\n{''.join(values)}")
     return "\n".join(tables)
 

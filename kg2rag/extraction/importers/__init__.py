@@ -9,7 +9,12 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from kg2rag.extraction.importers.field_names import columns_with, joined, relation_of, values_of
+from kg2rag.extraction.importers.field_names import (
+    columns_with,
+    joined,
+    relation_of,
+    values_of,
+)
 from kg2rag.extraction.importers.strengths import (
     DEFAULT_STRENGTH,
     filled_strengths,
@@ -48,7 +53,9 @@ class FileSource:
     def fingerprint(self) -> str:
         """The kind, the options and the files' checksums, not their places."""
         options = {
-            field.name: getattr(self, field.name) for field in fields(self) if field.name != "path"
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name != "path"
         }
         return file_fingerprint(self.kind, self.files(), options)
 
@@ -86,7 +93,9 @@ class Row:
     place: int
     record: Record
 
-    def value(self, names: tuple[str, ...], kinds: type | tuple[type, ...], needed: str) -> Any:
+    def value(
+        self, names: tuple[str, ...], kinds: type | tuple[type, ...], needed: str
+    ) -> Any:
         """A value of one of these types; None if it is null or missing."""
         value = next((self.record[name] for name in names if name in self.record), None)
         if value is not None and not isinstance(value, kinds):
@@ -113,13 +122,19 @@ class Row:
         for column, value in columns_with(field, self.record).items():
             if isinstance(value, bool) or not isinstance(value, str | int | float):
                 wrong(self.file, self.place, column, value, "a string")
-            value = int(value) if isinstance(value, float) and value.is_integer() else value
-            return sys.intern(str(value).strip())  # names and passages occur in many rows
+            value = (
+                int(value) if isinstance(value, float) and value.is_integer() else value
+            )
+            return sys.intern(
+                str(value).strip()
+            )  # names and passages occur in many rows
         return ""
 
     def joined(self, field: str) -> str:
         """A value as text, members of a list separated by semicolons; "" if it is missing."""
-        return next((joined(value, "; ") for value in values_of(field, self.record)), "")
+        return next(
+            (joined(value, "; ") for value in values_of(field, self.record)), ""
+        )
 
     def number(self, field: str, greatest: float | None = None) -> float | None:
         """A number, perhaps from text; None if it is missing.
@@ -133,7 +148,13 @@ class Row:
             if number is None:
                 wrong(self.file, self.place, column, value, "a number")
             if greatest is not None and not 0 < number <= greatest:
-                wrong(self.file, self.place, column, value, f"above 0, at most {greatest:g}")
+                wrong(
+                    self.file,
+                    self.place,
+                    column,
+                    value,
+                    f"above 0, at most {greatest:g}",
+                )
             return number
         return None
 
@@ -142,7 +163,9 @@ class Row:
         """The name of the relation; "" if it is missing."""
         return sys.intern(relation_of(self.record))
 
-    def statement(self, head: str, relation: str, tail: str, passage_id: str) -> Statement:
+    def statement(
+        self, head: str, relation: str, tail: str, passage_id: str
+    ) -> Statement:
         """The triple that the record states, "related to" if it has no relation."""
         confidence = self.number("confidence", MAX_CONFIDENCE)
         triple = Triple(
@@ -154,7 +177,9 @@ class Row:
             1.0 if confidence is None else confidence,
             self.joined("description"),
         )
-        return Statement(triple, self.number("strength", MAX_STRENGTH), self.number("weight"))
+        return Statement(
+            triple, self.number("strength", MAX_STRENGTH), self.number("weight")
+        )
 
 
 class Statement(NamedTuple):
@@ -165,13 +190,17 @@ class Statement(NamedTuple):
     weight: float | None
 
 
-def triples_of(statements: Sequence[Statement], notes: Counter[str]) -> tuple[Triple, ...]:
+def triples_of(
+    statements: Sequence[Statement], notes: Counter[str]
+) -> tuple[Triple, ...]:
     """The triples with their strengths, see `filled_strengths`."""
     strengths = filled_strengths(
         [s.strength for s in statements], [s.weight for s in statements], notes
     )
     pairs = zip(statements, strengths, strict=True)
-    return tuple(replace(statement.triple, strength=strength) for statement, strength in pairs)
+    return tuple(
+        replace(statement.triple, strength=strength) for statement, strength in pairs
+    )
 
 
 def triple_record(value: object) -> Record | None:
@@ -184,4 +213,8 @@ def triple_record(value: object) -> Record | None:
 def unquoted(value: str) -> str:
     """A stripped value without the quotation marks of early GraphRAG and LightRAG."""
     value = value.strip()
-    return value[1:-1].strip() if len(value) > 1 and value[0] == value[-1] == '"' else value
+    return (
+        value[1:-1].strip()
+        if len(value) > 1 and value[0] == value[-1] == '"'
+        else value
+    )

@@ -59,7 +59,8 @@ def align(chunks: Sequence[str], passages: Sequence[str]) -> Alignment:
     steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     in_chunk = chunk_starts[np.repeat(first, counts) + steps]
     pairs, pair = np.unique(
-        words.texts[in_chunk] * len(sizes) + words.texts[in_passage], return_inverse=True
+        words.texts[in_chunk] * len(sizes) + words.texts[in_passage],
+        return_inverse=True,
     )
     chunk, passage = np.divmod(pairs, len(sizes))
     passage_words = _covered(pair, in_passage, len(pairs), len(codes))
@@ -79,7 +80,9 @@ def align(chunks: Sequence[str], passages: Sequence[str]) -> Alignment:
     )
 
 
-def _runs(codes: NDArray[np.uint64], texts: IntArray) -> tuple[NDArray[np.uint64], IntArray]:
+def _runs(
+    codes: NDArray[np.uint64], texts: IntArray
+) -> tuple[NDArray[np.uint64], IntArray]:
     """The hash of every run of `RUN` words of one text, and the place of its first word."""
     n_runs = max(len(codes) - RUN + 1, 0)
     runs = np.zeros(n_runs, dtype=np.uint64)

@@ -70,7 +70,9 @@ def _triples(
         for relation in relations
         if entity_key(relation.head) and entity_key(relation.tail)
     ]
-    notes["relations of blank entities, left out"] = len(relations) - len(named_relations)
+    notes["relations of blank entities, left out"] = len(relations) - len(
+        named_relations
+    )
     triples: list[Triple] = []
     strengths = strengths_of([relation.weight for relation in named_relations], notes)
     for relation, strength in zip(named_relations, strengths, strict=True):
@@ -107,11 +109,16 @@ class ChunkMap:
         other_chunks = {id_: text for id_, text in chunks.items() if id_ not in rows}
         if other_chunks:
             laid, percent = _laid(other_chunks, corpus)
-            notes["chunks laid on passages by the words that they share in order"] = len(laid)
+            notes["chunks laid on passages by the words that they share in order"] = (
+                len(laid)
+            )
             notes["percent of the words of other chunks that passages have"] = percent
             rows |= laid
         if not rows:
-            first = next((f" (first: {id_!r}, {text[:60]!r})" for id_, text in chunks.items()), "")
+            first = next(
+                (f" (first: {id_!r}, {text[:60]!r})" for id_, text in chunks.items()),
+                "",
+            )
             raise DataError(
                 f"{file}: none of {len(chunks)} chunks shares its words with a passage of the corpus{first}. "
                 "Load the corpus that the export was made from."
@@ -122,7 +129,11 @@ class ChunkMap:
         return cls(corpus, {id_: sorted(rows.get(id_, ())) for id_ in chunks})
 
     def passages(
-        self, chunks: Iterable[str], names: Sequence[str], kind: str, notes: Counter[str]
+        self,
+        chunks: Iterable[str],
+        names: Sequence[str],
+        kind: str,
+        notes: Counter[str],
     ) -> list[str]:
         """The ids of the passages that these chunks are, by row; empty where none is known.
 
@@ -178,7 +189,9 @@ def _squeezed(text: str) -> str:
     return " ".join(text.split())
 
 
-def _laid(chunks: Mapping[str, str], corpus: Corpus) -> tuple[dict[str, list[int]], int]:
+def _laid(
+    chunks: Mapping[str, str], corpus: Corpus
+) -> tuple[dict[str, list[int]], int]:
     """The passages that share words in order with chunks, and the percentage of the words.
 
     A chunk that shares none is left out.
@@ -186,6 +199,8 @@ def _laid(chunks: Mapping[str, str], corpus: Corpus) -> tuple[dict[str, list[int
     ids = list(chunks)
     aligned = align(list(chunks.values()), corpus.table["text"].to_pylist())
     rows: defaultdict[str, list[int]] = defaultdict(list)
-    for chunk, row in zip(aligned.chunks.tolist(), aligned.passages.tolist(), strict=True):
+    for chunk, row in zip(
+        aligned.chunks.tolist(), aligned.passages.tolist(), strict=True
+    ):
         rows[ids[chunk]].append(row)
     return dict(rows), round(100 * aligned.n_placed / max(aligned.n_words, 1))

@@ -69,7 +69,8 @@ DIRECTIONS = frozenset(
 _SEPARATOR = re.compile(r"[\W_]+")
 _NEO4J_ROLE = re.compile(r".*:(ID|START_ID|END_ID|LABEL|TYPE)(?:\(.*\))?")
 _COLUMN_TYPE = re.compile(
-    r"(?<=.):(?:string|int|integer|long|float|double|boolean|date|id|label)(?:\[\])?", re.IGNORECASE
+    r"(?<=.):(?:string|int|integer|long|float|double|boolean|date|id|label)(?:\[\])?",
+    re.IGNORECASE,
 )
 
 
@@ -106,8 +107,12 @@ def columns_with(field: str, record: Mapping[Any, Any]) -> dict[str, Any]:
     >>> columns_with("name", {"fullName": "Ida Berg", "name": " ", "label": "Person"})
     {'fullName': 'Ida Berg'}
     """
-    columns = columns_of(field, tuple(column for column in record if isinstance(column, str)))
-    return {column: record[column] for column in columns if not _is_blank(record[column])}
+    columns = columns_of(
+        field, tuple(column for column in record if isinstance(column, str))
+    )
+    return {
+        column: record[column] for column in columns if not _is_blank(record[column])
+    }
 
 
 def values_of(field: str, record: Mapping[Any, Any]) -> list[Any]:

@@ -46,10 +46,14 @@ from kg2rag.types import Corpus
 if TYPE_CHECKING:
     import networkx as nx
 
-_TYPES = frozenset({"boolean", "int", "long", "float", "double", "string"})  # of GraphML's keys
+_TYPES = frozenset(
+    {"boolean", "int", "long", "float", "double", "string"}
+)  # of GraphML's keys
 _GEXF = "http://www.gexf.net/1.2draft"
 """The namespace as networkx knows it; Gephi's releases write others."""
-_TABLE_OF_EDGES = re.compile(r"edges?|relationships?|relations?|rels?|links?", re.IGNORECASE)
+_TABLE_OF_EDGES = re.compile(
+    r"edges?|relationships?|relations?|rels?|links?", re.IGNORECASE
+)
 _TABLES_OF_NODES = ("nodes", "node", "vertices", "entities")
 TABLES = (".csv", ".tsv", ".txt")
 JSON_LINES = (".jsonl", ".ndjson")
@@ -74,7 +78,11 @@ class GraphFile(FileSource):
     def files(self) -> Mapping[str, Path]:
         """The file, and the table of nodes beside it."""
         nodes = nodes_file(self.path)
-        return {"path": self.path} if nodes is None else {"path": self.path, "nodes": nodes}
+        return (
+            {"path": self.path}
+            if nodes is None
+            else {"path": self.path, "nodes": nodes}
+        )
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The edges as triples, the nodes as entities, in the file's order.
@@ -116,7 +124,9 @@ def read_graphml(file: Path) -> nx.Graph:
     for number, node in enumerate(tree.iterfind(".//{*}node"), start=1):
         id_ = node.get("id")
         if id_ in nodes:
-            raise DataError(f"{file}: node {number} needs a unique id; it has {quote(id_)}.")
+            raise DataError(
+                f"{file}: node {number} needs a unique id; it has {quote(id_)}."
+            )
         nodes.add(id_)
     for number, edge in enumerate(tree.iterfind(".//{*}edge"), start=1):
         for end in (edge.get("source"), edge.get("target")):
@@ -148,9 +158,9 @@ def _add_edge_labels(tree: ElementTree.Element, namespace: str) -> None:
     for edge in tree.iterfind(".//{*}edge"):
         keys = {data.get("key") for data in edge.iterfind("{*}data")}
         if edge.get("label") and "label" not in keys:
-            ElementTree.SubElement(edge, f"{namespace}data", {"key": "label"}).text = edge.get(
-                "label"
-            )
+            ElementTree.SubElement(
+                edge, f"{namespace}data", {"key": "label"}
+            ).text = edge.get("label")
 
 
 def _declare_keys(tree: ElementTree.Element, namespace: str) -> None:
@@ -227,11 +237,14 @@ def nodes_file(edges: Path) -> Path | None:
     if word is None or edges.suffix.lower() not in _TABLES_OF_EDGES:
         return None
     names = [
-        edges.stem[: word.start()] + nodes + edges.stem[word.end() :] for nodes in _TABLES_OF_NODES
+        edges.stem[: word.start()] + nodes + edges.stem[word.end() :]
+        for nodes in _TABLES_OF_NODES
     ]
     file_names = [f"{name}{edges.suffix}".casefold() for name in names]
     beside = {
-        file.name.casefold(): file for file in sorted(edges.parent.iterdir()) if file.is_file()
+        file.name.casefold(): file
+        for file in sorted(edges.parent.iterdir())
+        if file.is_file()
     }
     return next((beside[name] for name in file_names if name in beside), None)
 
@@ -262,7 +275,11 @@ def _filled_rows(file: Path) -> list[Record]:
     rows: list[Record] = []
     for _, record in records:
         rows.append(
-            {_apoc_column(name): value for name, value in record.items() if value not in ("", None)}
+            {
+                _apoc_column(name): value
+                for name, value in record.items()
+                if value not in ("", None)
+            }
         )
     return rows
 
@@ -281,7 +298,9 @@ def is_graph_file(file: Path) -> bool:
     if suffix in JSON_LINES:
         _, first = next(read_jsonl(file), (0, {}))
         is_triple = isinstance(next(iter(values_of("head", first)), None), str)
-        return is_part(first) or (not is_triple and graph_of_json(first, file) is not None)
+        return is_part(first) or (
+            not is_triple and graph_of_json(first, file) is not None
+        )
     if suffix in TABLES:
         _, first = next(read_delimited(file, delimiter_of(file)), (0, {}))
         return {"_id", "_start", "_end"} <= set(map(_apoc_column, first))

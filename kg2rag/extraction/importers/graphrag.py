@@ -29,7 +29,14 @@ from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers import FileSource, Row, nearest_file, unquoted
 from kg2rag.extraction.importers.exported import ChunkMap, Relation, extraction_of
 from kg2rag.extraction.importers.graph_files import read_graphml
-from kg2rag.text.records import DataError, existing, read_json, read_parquet, text, wrong
+from kg2rag.text.records import (
+    DataError,
+    existing,
+    read_json,
+    read_parquet,
+    text,
+    wrong,
+)
 from kg2rag.types import Corpus
 
 GRAPH = "graph_chunk_entity_relation.graphml"
@@ -37,7 +44,14 @@ CHUNKS = "kv_store_text_chunks.json"
 ALL_CHUNKS = ("kv_store_entity_chunks.json", "kv_store_relation_chunks.json")
 SEPARATOR = "<SEP>"
 TABLES = ("entities", "relationships", "text_units")
-NAMES = ("relation", "relationship", "relation_type", "relationship_type", "predicate", "type")
+NAMES = (
+    "relation",
+    "relationship",
+    "relation_type",
+    "relationship_type",
+    "predicate",
+    "type",
+)
 """Columns that may name a relationship; the first that the table has counts."""
 
 
@@ -58,15 +72,24 @@ class LightRAG(FileSource):
         if file.is_dir():
             file = nearest_file(file, GRAPH) or file / GRAPH
         file = existing(
-            file, f"LightRAG's working directory, with {GRAPH}, as its default storages write it"
+            file,
+            f"LightRAG's working directory, with {GRAPH}, as its default storages write it",
         )
         object.__setattr__(self, "path", file)
-        existing(file.with_name(CHUNKS), f"the {CHUNKS} that LightRAG wrote next to the graph")
+        existing(
+            file.with_name(CHUNKS),
+            f"the {CHUNKS} that LightRAG wrote next to the graph",
+        )
 
     def files(self) -> Mapping[str, Path]:
         """The graph, the chunks and, in some releases, all chunk ids of entities and relations."""
-        places = [self.path, *(self.path.with_name(name) for name in (CHUNKS, *ALL_CHUNKS))]
-        return {str(number): file for number, file in enumerate(places) if file.is_file()}
+        places = [
+            self.path,
+            *(self.path.with_name(name) for name in (CHUNKS, *ALL_CHUNKS)),
+        ]
+        return {
+            str(number): file for number, file in enumerate(places) if file.is_file()
+        }
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The edges as triples, and the nodes as entities with mentions, in the file's order.
@@ -77,7 +100,10 @@ class LightRAG(FileSource):
         notes: Counter[str] = Counter()
         graph = read_graphml(self.path)
         file = self.path.with_name(CHUNKS)
-        texts = {key: text(row.record, "content", file, row.place) for key, row in _records(file)}
+        texts = {
+            key: text(row.record, "content", file, row.place)
+            for key, row in _records(file)
+        }
         chunks = ChunkMap.of(texts, corpus, file, notes)
         chunks_of_entity, chunks_of_relation = (
             _all_chunks(self.path.with_name(name)) for name in ALL_CHUNKS
@@ -87,9 +113,14 @@ class LightRAG(FileSource):
         for node, data in graph.nodes(data=True):
             names[node] = unquoted(str(data.get("entity_id", node)))
             description = " ".join(_split(unquoted(str(data.get("description", "")))))
-            entity = Entity(names[node], unquoted(str(data.get("entity_type", ""))), description)
+            entity = Entity(
+                names[node], unquoted(str(data.get("entity_type", ""))), description
+            )
             entities.append(
-                (entity, chunks_of_entity.get(str(node)) or _split(data.get("source_id")))
+                (
+                    entity,
+                    chunks_of_entity.get(str(node)) or _split(data.get("source_id")),
+                )
             )
         relations = []
         for number, (head, tail, data) in enumerate(graph.edges(data=True), start=1):
@@ -98,7 +129,9 @@ class LightRAG(FileSource):
                 head=names[head],
                 name=", ".join(_split(data.get("keywords"))),
                 tail=names[tail],
-                weight=Row(f"{self.path}, edge {head!r} - {tail!r}", number, data).number("weight"),
+                weight=Row(
+                    f"{self.path}, edge {head!r} - {tail!r}", number, data
+                ).number("weight"),
                 chunks=chunks_of_relation.get(key) or _split(data.get("source_id")),
                 description=" ".join(_split(data.get("description"))),
             )
@@ -146,8 +179,12 @@ class MicrosoftGraphRAG(FileSource):
 
     def __post_init__(self) -> None:
         folder = Path(self.path).expanduser()
-        entities = nearest_file(folder, "entities.parquet", "create_final_entities.parquet")
-        object.__setattr__(self, "path", folder if entities is None else entities.parent)
+        entities = nearest_file(
+            folder, "entities.parquet", "create_final_entities.parquet"
+        )
+        object.__setattr__(
+            self, "path", folder if entities is None else entities.parent
+        )
         self.files()
 
     def files(self) -> Mapping[str, Path]:
@@ -177,7 +214,9 @@ class MicrosoftGraphRAG(FileSource):
         entities = []
         for row in _rows(files["entities"], "title", "text_unit_ids"):
             entity = Entity(
-                row.unquoted("title", "name"), row.unquoted("type"), row.unquoted("description")
+                row.unquoted("title", "name"),
+                row.unquoted("type"),
+                row.unquoted("description"),
             )
             entities.append((entity, row.strings("text_unit_ids")))
         relations = []
@@ -201,6 +240,8 @@ def _rows(file: Path, *columns: str) -> Iterator[Row]:
         if name not in table.column_names and not (
             name == "title" and "name" in table.column_names
         ):
-            raise DataError(f"{file}: no column {name!r}. It has {', '.join(table.column_names)}.")
+            raise DataError(
+                f"{file}: no column {name!r}. It has {', '.join(table.column_names)}."
+            )
     for number, record in enumerate(table.to_pylist(), start=1):
         yield Row(file, number, record)

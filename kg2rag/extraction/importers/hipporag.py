@@ -66,7 +66,8 @@ class HippoRAGOpenIE(FileSource):
             for head, relation, tail in _facts(document["extracted_triples"], notes):
                 passages = chunks.passages([record], [head, tail], "triples", notes)
                 triples += (
-                    Triple(head, relation, tail, passage_id=passage) for passage in passages
+                    Triple(head, relation, tail, passage_id=passage)
+                    for passage in passages
                 )
             for name in _names(document["extracted_entities"], notes):
                 passages = chunks.passages([record], [name], "entities", notes)
@@ -78,7 +79,9 @@ class HippoRAGOpenIE(FileSource):
         if not isinstance(document, dict):
             wrong(self.path, number, "document", document, "an object")
         if "title" in document and "text" in document:
-            title, body = (text(document, field, self.path, number) for field in ("title", "text"))
+            title, body = (
+                text(document, field, self.path, number) for field in ("title", "text")
+            )
             document = {**document, "passage": f"{title}\n{body}"}
         text(document, "passage", self.path, number)
         for field in ("extracted_triples", "extracted_entities"):
@@ -100,7 +103,9 @@ def is_openie(file: Path) -> bool:
 
 def _names(entities: list[object], notes: Counter[str]) -> list[str]:
     """The names of a document, each once."""
-    names = [name.strip() for name in entities if isinstance(name, str) and name.strip()]
+    names = [
+        name.strip() for name in entities if isinstance(name, str) and name.strip()
+    ]
     notes["entities that are blank or no string"] += len(entities) - len(names)
     return list(dict.fromkeys(names))
 

@@ -48,7 +48,9 @@ def _field(value: Any, name: str) -> Any:
 
 def _is_http_answer(value: Any) -> bool:
     """Whether a value is what Neo4j's HTTP API answers: a result for each statement."""
-    return _is_list_of(_field(value, "results"), lambda result: _is_list(_field(result, "data")))
+    return _is_list_of(
+        _field(value, "results"), lambda result: _is_list(_field(result, "data"))
+    )
 
 
 def _http_graphs(value: Mapping[str, Any], file: Path) -> list[Any]:
@@ -74,14 +76,18 @@ def _sparql_graph(value: Mapping[str, Any], file: Path) -> Record:
     for number, row in enumerate(value["results"]["bindings"], start=1):
         where = f"{file}, row {number}"
         edge = {"head": _name(row, head, where), "tail": _name(row, tail, where)}
-        edges.append({**edge, "relation": _relation(row, relation) if relation else tail})
+        edges.append(
+            {**edge, "relation": _relation(row, relation) if relation else tail}
+        )
     return {"edges": edges}
 
 
 def _variables(value: Mapping[str, Any]) -> tuple[str, ...]:
     """The variables of a SPARQL query, without those of labels."""
     names = _field(_field(value, "head"), "vars") or []
-    return tuple(name for name in names if name.removesuffix(LABEL) not in set(names) - {name})
+    return tuple(
+        name for name in names if name.removesuffix(LABEL) not in set(names) - {name}
+    )
 
 
 def _sparql_columns(variables: tuple[str, ...], file: Path) -> tuple[str, str, str]:
@@ -147,7 +153,9 @@ def _tree_graph(value: Any, _: Path) -> Record:
             edges.append({"source": parent_key, "target": key})
         children = node.get(TREE)
         if isinstance(children, list):
-            waiting += [(key, child) for child in children if isinstance(child, Mapping)]
+            waiting += [
+                (key, child) for child in children if isinstance(child, Mapping)
+            ]
     return {"nodes": nodes, "edges": edges}
 
 
@@ -170,7 +178,9 @@ def _is_pair(value: Any) -> bool:
     if not _is_list_of(value, _is_list) or len(value) != 2:
         return False
     nodes, edges = value
-    return all(_is_tuple(node, 2) for node in nodes) and all(_is_tuple(edge, 4) for edge in edges)
+    return all(_is_tuple(node, 2) for node in nodes) and all(
+        _is_tuple(edge, 4) for edge in edges
+    )
 
 
 def _is_list(value: Any) -> bool:
@@ -179,7 +189,11 @@ def _is_list(value: Any) -> bool:
 
 def _is_tuple(value: Any, length: int) -> bool:
     """Whether a value is a list of that length whose last member holds attributes."""
-    return isinstance(value, list) and len(value) == length and isinstance(value[-1], Mapping)
+    return (
+        isinstance(value, list)
+        and len(value) == length
+        and isinstance(value[-1], Mapping)
+    )
 
 
 def _pair_graph(value: list[Any], _: Path) -> Record:
@@ -194,7 +208,9 @@ def _pair_graph(value: list[Any], _: Path) -> Record:
 
 
 def _is_graphviz(value: Any) -> bool:
-    return _is_list_of(_field(value, "objects"), lambda node: _field(node, "_gvid") is not None)
+    return _is_list_of(
+        _field(value, "objects"), lambda node: _field(node, "_gvid") is not None
+    )
 
 
 def _graphviz_graph(value: Mapping[str, Any], _: Path) -> Record:
@@ -205,14 +221,20 @@ def _graphviz_graph(value: Mapping[str, Any], _: Path) -> Record:
         name = node.get("name") if label == NAME_AS_LABEL else label
         nodes.append({"id": node["_gvid"], "name": name})
     edges = [
-        {"source": edge["tail"], "target": edge["head"], "relation": edge.get("label", "")}
+        {
+            "source": edge["tail"],
+            "target": edge["head"],
+            "relation": edge.get("label", ""),
+        }
         for edge in value.get("edges", [])
     ]
     return {"nodes": nodes, "edges": edges}
 
 
 def _is_kumu(value: Any) -> bool:
-    return _is_list(_field(value, "elements")) and _is_list(_field(value, "connections"))
+    return _is_list(_field(value, "elements")) and _is_list(
+        _field(value, "connections")
+    )
 
 
 def _kumu_graph(value: Mapping[str, Any], _: Path) -> Record:
@@ -220,7 +242,9 @@ def _kumu_graph(value: Mapping[str, Any], _: Path) -> Record:
 
 
 def _is_canvas(value: Any) -> bool:
-    return _is_list_of(_field(value, "nodes"), _is_card) and _is_list(_field(value, "edges"))
+    return _is_list_of(_field(value, "nodes"), _is_card) and _is_list(
+        _field(value, "edges")
+    )
 
 
 def _is_card(node: Any) -> bool:

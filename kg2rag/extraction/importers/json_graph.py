@@ -47,7 +47,8 @@ def read_json_values(file: Path) -> Any:
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].strip().endswith(("}", "]")):
         return [
-            parse_json(line, f"{file}, line {number}") for number, line in enumerate(lines, start=1)
+            parse_json(line, f"{file}, line {number}")
+            for number, line in enumerate(lines, start=1)
         ]
     return parse_json(text, file)
 
@@ -79,13 +80,16 @@ def graph_of_json(value: Any, file: Path) -> nx.Graph | None:
     key_of = _keys_by_end(graph, edges)
     for number, edge in enumerate(edges, start=1):
         head, tail = (
-            _node_at(edge, field, key_of, f"{file}, edge {number}") for field in ("head", "tail")
+            _node_at(edge, field, key_of, f"{file}, edge {number}")
+            for field in ("head", "tail")
         )
         graph.add_edges_from([(head, tail, _attributes(edge))])
     return graph
 
 
-def _node_at(edge: Record, field: str, key_of: Mapping[Hashable, Hashable], where: str) -> Hashable:
+def _node_at(
+    edge: Record, field: str, key_of: Mapping[Hashable, Hashable], where: str
+) -> Hashable:
     """The node at the head or tail of an edge."""
     for end in _ends(edge, field):
         if end in key_of:
@@ -108,7 +112,11 @@ def _parts(value: Any, file: Path, depth: int) -> Parts:
     if _is_node(value):
         return Parts([_flat(value)], [])
     parts = _collections(value)
-    return parts if parts.nodes or parts.edges else _joined_parts(value.values(), file, depth)
+    return (
+        parts
+        if parts.nodes or parts.edges
+        else _joined_parts(value.values(), file, depth)
+    )
 
 
 def _joined_parts(values: Iterable[Any], file: Path, depth: int) -> Parts:
@@ -135,7 +143,10 @@ def _cx2_aspects(values: list[Any]) -> list[Any]:
     graph: dict[str, list[Record]] = {}
     for kind in ("nodes", "edges"):
         declared = ChainMap(
-            *(declarations.get(kind, {}) for declarations in aspects["attributeDeclarations"])
+            *(
+                declarations.get(kind, {})
+                for declarations in aspects["attributeDeclarations"]
+            )
         )
         graph[kind] = [_cx2_part(part, declared) for part in aspects[kind]]
     return [graph]
@@ -145,9 +156,13 @@ def _cx2_part(part: Mapping[str, Any], declared: Mapping[str, Any]) -> Record:
     """A node or edge of CX2 with the full names of its attributes, and the defaults of those that it lacks."""
     names = {declaration.get("a", name): name for name, declaration in declared.items()}
     defaults = {
-        name: declaration["v"] for name, declaration in declared.items() if "v" in declaration
+        name: declaration["v"]
+        for name, declaration in declared.items()
+        if "v" in declaration
     }
-    attributes = {names.get(name, name): value for name, value in part.get("v", {}).items()}
+    attributes = {
+        names.get(name, name): value for name, value in part.get("v", {}).items()
+    }
     return {**part, "v": {**defaults, **attributes}}
 
 
@@ -163,7 +178,11 @@ def _refuse_mixture(values: list[Any], file: Path) -> None:
 
 def _is_edge(value: Any) -> bool:
     """Whether a member of a list is an edge: by its type, or with two ends and an object of attributes."""
-    if not isinstance(value, Mapping) or "segments" in value or _has_object(value, "relationship"):
+    if (
+        not isinstance(value, Mapping)
+        or "segments" in value
+        or _has_object(value, "relationship")
+    ):
         return False  # a path of Neo4j, or a segment of one, holds nodes and edges
     if isinstance(value.get("labels"), list):
         return False  # a node of Neo4j may have a property "start"
@@ -172,7 +191,9 @@ def _is_edge(value: Any) -> bool:
     if _has_object(value, "data"):
         return has_ends(value["data"])
     ends = [
-        column for field in ("head", "tail") for column in columns_of(field, _columns(value))[:1]
+        column
+        for field in ("head", "tail")
+        for column in columns_of(field, _columns(value))[:1]
     ]
     return has_ends(value) and _has_object(value, "properties", "attributes", *ends)
 
@@ -183,7 +204,9 @@ def _is_node(value: Any) -> bool:
         return False  # a network of Cytoscape has `data` beside its elements
     if isinstance(value.get("labels"), list) and _has_object(value, "properties"):
         return True
-    return value.get("type") in NODE_TYPES or (_has_object(value, "data") and "id" in value["data"])
+    return value.get("type") in NODE_TYPES or (
+        _has_object(value, "data") and "id" in value["data"]
+    )
 
 
 def has_ends(value: Any) -> bool:
@@ -215,7 +238,8 @@ def _collections(value: Record) -> Parts:
     if isinstance(adjacency, list):
         for node, neighbours in zip(nodes, adjacency, strict=False):
             edges += [
-                {**edge, "source": node.get("id"), "target": edge.get("id")} for edge in neighbours
+                {**edge, "source": node.get("id"), "target": edge.get("id")}
+                for edge in neighbours
             ]
     return Parts([*nodes, *_end_objects(edges)], edges)
 
@@ -284,7 +308,11 @@ def _ends(edge: Record, field: str) -> list[str | int | float]:
 def _key(node: Record, place: int | None) -> Hashable:
     """The id by which edges name a node; its place where it has none."""
     return next(
-        (value for value in values_of("node_key", node) if isinstance(value, str | int | float)),
+        (
+            value
+            for value in values_of("node_key", node)
+            if isinstance(value, str | int | float)
+        ),
         place,
     )
 
@@ -300,7 +328,8 @@ def _keys_by_end(graph: nx.Graph, edges: list[Record]) -> dict[Hashable, Hashabl
             for name in map(str, (key, *values_of(field, data))):
                 key_of.setdefault(name, key)
     if any(
-        isinstance(node["id"], int) and node["id"] not in graph for node in _nodes_of_ends(edges)
+        isinstance(node["id"], int) and node["id"] not in graph
+        for node in _nodes_of_ends(edges)
     ):
         key_of |= dict(enumerate(graph))
     return key_of
@@ -309,7 +338,9 @@ def _keys_by_end(graph: nx.Graph, edges: list[Record]) -> dict[Hashable, Hashabl
 def _add_node(graph: nx.Graph, key: Hashable, node: Record, file: Path) -> None:
     """Add a node, or what a further record of it adds; DataError where the two have different names."""
     attributes = {
-        name: value for name, value in _attributes(node).items() if name != "id" or value != key
+        name: value
+        for name, value in _attributes(node).items()
+        if name != "id" or value != key
     }
     if key in graph:
         for field in ("name", "caption"):
@@ -328,7 +359,11 @@ def _add_node(graph: nx.Graph, key: Hashable, node: Record, file: Path) -> None:
 
 def _attributes(record: Record) -> dict[str, Any]:
     """The attributes of a node or edge."""
-    return {str(name): value for name, value in record.items() if not isinstance(value, Mapping)}
+    return {
+        str(name): value
+        for name, value in record.items()
+        if not isinstance(value, Mapping)
+    }
 
 
 def _columns(record: Record) -> tuple[str, ...]:

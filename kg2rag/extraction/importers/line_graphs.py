@@ -105,7 +105,9 @@ def read_gdf(file: Path) -> nx.Graph:
     """The graph in a GDF file of Gephi or GUESS: a section of nodes and one of edges, each a CSV with a header."""
     graph = graph_of_json(_gdf_sections(file), file)
     if graph is None:
-        raise DataError(f"{file}: no edges. Its edges need a header that begins with edgedef>.")
+        raise DataError(
+            f"{file}: no edges. Its edges need a header that begins with edgedef>."
+        )
     return graph
 
 
@@ -115,17 +117,25 @@ def _gdf_sections(file: Path) -> dict[str, list[Record]]:
     rows: list[Record] | None = None
     columns: list[str] = []
     for number, cells in _gdf_rows(file):
-        section = next((start for start in GDF_SECTIONS if cells[0].startswith(start)), None)
+        section = next(
+            (start for start in GDF_SECTIONS if cells[0].startswith(start)), None
+        )
         if section is not None:
             rows = sections[GDF_SECTIONS[section]]
             columns = _gdf_columns([cells[0].removeprefix(section), *cells[1:]])
             continue
         if rows is None:
-            raise DataError(f"{file}, line {number}: a row before the header nodedef> or edgedef>.")
+            raise DataError(
+                f"{file}, line {number}: a row before the header nodedef> or edgedef>."
+            )
         if len(cells) > len(columns):
-            wrong(file, number, "row", cells, f"{len(columns)} cells, as the header has")
+            wrong(
+                file, number, "row", cells, f"{len(columns)} cells, as the header has"
+            )
         # GUESS leaves out empty cells at the end
-        rows.append({name: cell for name, cell in zip(columns, cells, strict=False) if cell})
+        rows.append(
+            {name: cell for name, cell in zip(columns, cells, strict=False) if cell}
+        )
     return sections
 
 

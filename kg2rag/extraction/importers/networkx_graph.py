@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.importers import Row, Statement, triples_of
-from kg2rag.extraction.importers.field_names import columns_of, columns_with, relation_of, values_of
+from kg2rag.extraction.importers.field_names import (
+    columns_of,
+    columns_with,
+    relation_of,
+    values_of,
+)
 from kg2rag.text.normalisation import entity_key
 from kg2rag.text.records import DataError, parse_json, wrong
 from kg2rag.types import Triple
@@ -50,11 +55,16 @@ def extraction_of_networkx(graph: nx.Graph) -> Extraction:
     statements: list[tuple[int, Statement]] = []
     mentions: list[Mention] = []
     for head, tail, row in _edges(graph):
-        if row.record.get("kind") == "mention" or not passages.keys().isdisjoint((head, tail)):
+        if row.record.get("kind") == "mention" or not passages.keys().isdisjoint(
+            (head, tail)
+        ):
             mentions += _mentions(row, (head, tail), names, passages)
         elif head in names and tail in names:
             statements.append(
-                (_whole_number(row, "order"), _statement(row, names[head], names[tail], notes))
+                (
+                    _whole_number(row, "order"),
+                    _statement(row, names[head], names[tail], notes),
+                )
             )
         else:
             notes["edges of blank entities, left out"] += 1
@@ -84,17 +94,25 @@ def _mentions(
     entity, passage = ends
     if entity in passages:  # an undirected edge may begin with the passage
         passage, entity = ends
-    if row.record.get("kind") != "mention" or entity not in names or passage not in passages:
+    if (
+        row.record.get("kind") != "mention"
+        or entity not in names
+        or passage not in passages
+    ):
         raise DataError(
             f"{row.file}: needed is an edge of kind 'mention', but its ends are no entity and passage."
         )
     return [Mention(names[entity], passages[passage])] * _whole_number(row, "count")
 
 
-def _further_mentions(mentions: list[Mention], triples: Iterable[Triple]) -> tuple[Mention, ...]:
+def _further_mentions(
+    mentions: list[Mention], triples: Iterable[Triple]
+) -> tuple[Mention, ...]:
     """The mentions without those that a graph counts by itself: the ends of triples."""
     ends = Counter(
-        (end, triple.passage_id) for triple in triples for end in (triple.head, triple.tail)
+        (end, triple.passage_id)
+        for triple in triples
+        for end in (triple.head, triple.tail)
     )
     further: list[Mention] = []
     for mention, count in Counter(mentions).items():
@@ -132,9 +150,13 @@ class NameRule:
             for column, value in columns_with("caption", data).items():
                 captions[column].append(str(value))
         types = [
-            column for column, values in captions.items() if 1 < len(values) >= 2 * len(set(values))
+            column
+            for column, values in captions.items()
+            if 1 < len(values) >= 2 * len(set(values))
         ]
-        return cls(ids_first=2 * sum(is_name) >= max(len(is_name), 1), types=frozenset(types))
+        return cls(
+            ids_first=2 * sum(is_name) >= max(len(is_name), 1), types=frozenset(types)
+        )
 
     def name(self, node: Hashable, data: Attributes) -> tuple[str, str]:
         """The name of a node, "" if blank, and its attribute, "" for the node itself."""
@@ -154,7 +176,9 @@ class NameRule:
         """The text columns that may name a node, also blank ones, the most specific first."""
         fields = ("name",) if self.ids_first else ("name", "caption", "id")
         columns = [
-            column for field in fields for column in columns_of(field, tuple(map(str, data)))
+            column
+            for field in fields
+            for column in columns_of(field, tuple(map(str, data)))
         ]
         return {
             column: data[column]
@@ -170,13 +194,19 @@ class NameRule:
                 types.append(caption)
         if not types:
             return ""
-        labels = types[0] if isinstance(types[0], list | tuple) else [str(types[0]).strip(":")]
+        labels = (
+            types[0]
+            if isinstance(types[0], list | tuple)
+            else [str(types[0]).strip(":")]
+        )
         return ", ".join(map(str, labels))
 
 
 def _entities(graph: nx.Graph, notes: Counter[str]) -> dict[Hashable, Entity]:
     """The entity of every node that is no passage, and whose name is not blank."""
-    nodes = [(node, data) for node, data in graph.nodes(data=True) if not _is_passage(data)]
+    nodes = [
+        (node, data) for node, data in graph.nodes(data=True) if not _is_passage(data)
+    ]
     rule = NameRule.of(nodes)
     n_named_by: Counter[str] = Counter()
     entities: dict[Hashable, Entity] = {}
@@ -184,7 +214,10 @@ def _entities(graph: nx.Graph, notes: Counter[str]) -> dict[Hashable, Entity]:
         aliases = _aliases(node, number, data)
         if data.get("kind") == "entity" and isinstance(node, str):
             entities[node] = Entity(
-                node, str(data.get("type", "")), str(data.get("description", "")), aliases
+                node,
+                str(data.get("type", "")),
+                str(data.get("description", "")),
+                aliases,
             )
             continue
         written, attribute = rule.name(node, data)
@@ -205,8 +238,16 @@ def _aliases(node: Hashable, number: int, data: Attributes) -> tuple[str, ...]:
     aliases = data.get("aliases", [])
     if not isinstance(aliases, list):
         aliases = parse_json(str(aliases), f"Node {node!r}, aliases")
-    if not isinstance(aliases, list) or not all(isinstance(alias, str) for alias in aliases):
-        wrong(f"Node {node!r}", number, "aliases", data["aliases"], "a JSON list of strings")
+    if not isinstance(aliases, list) or not all(
+        isinstance(alias, str) for alias in aliases
+    ):
+        wrong(
+            f"Node {node!r}",
+            number,
+            "aliases",
+            data["aliases"],
+            "a JSON list of strings",
+        )
     return tuple(aliases)
 
 
@@ -218,11 +259,15 @@ def _edges(graph: nx.Graph) -> Iterator[tuple[Hashable, Hashable, Row]]:
     if graph.is_multigraph():
         edges = graph.edges(keys=True, data=True)
     else:
-        edges = ((head, tail, None, data) for head, tail, data in graph.edges(data=True))
+        edges = (
+            (head, tail, None, data) for head, tail, data in graph.edges(data=True)
+        )
     for number, (head, tail, key, data) in enumerate(edges, start=1):
         word = data.get("key", key)
         is_word = isinstance(word, str) and not any(map(str.isdigit, word))
-        attributes = {**data, "relation": word} if is_word and not relation_of(data) else data
+        attributes = (
+            {**data, "relation": word} if is_word and not relation_of(data) else data
+        )
         yield head, tail, Row(f"Edge {head!r} - {tail!r}", number, attributes)
 
 

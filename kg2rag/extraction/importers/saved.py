@@ -18,7 +18,14 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.text.records import DataError, file_fingerprint, read_json, read_jsonl, sha256, wrong
+from kg2rag.text.records import (
+    DataError,
+    file_fingerprint,
+    read_json,
+    read_jsonl,
+    sha256,
+    wrong,
+)
 from kg2rag.types import Corpus, Triple
 
 ABOUT = "build.json"
@@ -119,7 +126,9 @@ class SavedGraph:
         built_on = self.about.corpus
         if corpus.fingerprint != built_on.fingerprint:
             searched = CorpusMark(
-                name="the one given", passages=len(corpus), fingerprint=corpus.fingerprint
+                name="the one given",
+                passages=len(corpus),
+                fingerprint=corpus.fingerprint,
             )
             raise DataError(
                 f"{self.directory} was built on the corpus {built_on}, but is to be used over {searched}. Load the set "
@@ -174,4 +183,6 @@ def write_tables(extraction: Extraction, directory: Path) -> None:
 def write_jsonl(records: Iterable[Mapping[str, object]], file: Path) -> None:
     """Write one JSON object a line."""
     with file.open("w", encoding="utf-8") as stream:
-        stream.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        stream.writelines(
+            json.dumps(record, ensure_ascii=False) + "\n" for record in records
+        )

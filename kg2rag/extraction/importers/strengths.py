@@ -32,16 +32,24 @@ def strengths_of(weights: Sequence[float | None], notes: Counter[str]) -> list[f
             notes[f"relations without a weight, of strength {DEFAULT_STRENGTH:g}"] += 1
             strengths.append(DEFAULT_STRENGTH)
         elif weight <= 0:
-            notes[f"relations of weight 0 or below, of strength {LEAST_STRENGTH:g}"] += 1
+            notes[
+                f"relations of weight 0 or below, of strength {LEAST_STRENGTH:g}"
+            ] += 1
             strengths.append(LEAST_STRENGTH)
         else:
-            notes[f"relations whose weight was scaled, {greatest:g} to strength 10"] += 1
-            strengths.append(max(LEAST_STRENGTH, round(10 * log1p(weight) / log1p(greatest), 3)))
+            notes[
+                f"relations whose weight was scaled, {greatest:g} to strength 10"
+            ] += 1
+            strengths.append(
+                max(LEAST_STRENGTH, round(10 * log1p(weight) / log1p(greatest), 3))
+            )
     return strengths
 
 
 def filled_strengths(
-    strengths: Sequence[float | None], weights: Sequence[float | None], notes: Counter[str]
+    strengths: Sequence[float | None],
+    weights: Sequence[float | None],
+    notes: Counter[str],
 ) -> list[float]:
     """(n,) the strengths; a missing one is that of the weight, else the default.
 
@@ -49,7 +57,9 @@ def filled_strengths(
     ([2.0, 10.0], [5.0])
     """
     weights_left = [
-        weight for strength, weight in zip(strengths, weights, strict=True) if strength is None
+        weight
+        for strength, weight in zip(strengths, weights, strict=True)
+        if strength is None
     ]
     if any(weight is not None for weight in weights_left):
         scaled = iter(strengths_of(weights_left, notes))
@@ -64,7 +74,9 @@ def is_missing(value: object) -> bool:
     >>> is_missing("NA"), is_missing(0)
     (True, False)
     """
-    return value is None or (isinstance(value, str) and value.strip().casefold() in MISSING)
+    return value is None or (
+        isinstance(value, str) and value.strip().casefold() in MISSING
+    )
 
 
 def number_of(value: object) -> float | None:

@@ -42,7 +42,9 @@ from kg2rag.text.normalisation import normalise
 from kg2rag.text.records import DataError, read_jsonl, text, wrong
 from kg2rag.types import Corpus, Triple
 
-_LISTS = tomllib.loads(Path(__file__).with_name("subkgs.toml").read_text(encoding="utf-8"))
+_LISTS = tomllib.loads(
+    Path(__file__).with_name("subkgs.toml").read_text(encoding="utf-8")
+)
 _WORDS = {name: frozenset(words) for name, words in _LISTS.items()}
 _LABEL = re.compile(r"^\s*(?:text|triplets?)\s*:\s*", re.IGNORECASE)
 _PREAMBLE = re.compile(
@@ -74,7 +76,8 @@ def clean(
     for raw_head, raw_relation, raw_tail in triples:
         head = _head(raw_head, notes)
         tail = _unmarked(
-            _noted(raw_tail, raw_tail.partition(">")[0], "tail before a '>'", notes), notes
+            _noted(raw_tail, raw_tail.partition(">")[0], "tail before a '>'", notes),
+            notes,
         )
         if has_lost_letters:
             head = _restored(head, contents, _LOST_FIRST, notes)
@@ -114,14 +117,19 @@ def _head(head: str, notes: Counter[str]) -> str:
         head = head.rsplit("\n", 1)[-1]
     end = head.rstrip(_MARKS)
     opened = _noted(end, end.rpartition(">")[2], "head after a '>'", notes)
-    return _unmarked(_noted(opened, _LABEL.sub("", opened), "head after a label", notes), notes)
+    return _unmarked(
+        _noted(opened, _LABEL.sub("", opened), "head after a label", notes), notes
+    )
 
 
 def _unmarked(end: str, notes: Counter[str]) -> str:
     """An end without the marks around it."""
     plain = " ".join(end.split())
     return _noted(
-        plain, plain.strip(_MARKS).removesuffix(":").rstrip(), "marks around an end", notes
+        plain,
+        plain.strip(_MARKS).removesuffix(":").rstrip(),
+        "marks around an end",
+        notes,
     )
 
 
@@ -155,7 +163,8 @@ def _fault(triple: TripleTexts, contents: str) -> str | None:
         and normalise(head) not in normalise(contents),
         "a null word as an end": not _WORDS["nulls"].isdisjoint(map(str.lower, ends)),
         "a function word as an end": any(map(_is_function_word, ends)),
-        "a relation without a content word": relation.lower() in _WORDS["empty_relations"]
+        "a relation without a content word": relation.lower()
+        in _WORDS["empty_relations"]
         or not _has_word(relation),
         f"an end of more than {LONGEST} characters": max(map(len, ends)) > LONGEST,
         "equal ends": normalise(head) == normalise(tail),
@@ -199,13 +208,17 @@ class KG2RAGSubgraphs(FileSource):
             raise DataError(
                 f"{self.path}: none of its titles is in the corpus. Does it belong to this data set?"
             )
-        if not any(position > 0 for _, position in rows_at):  # the passages are paragraphs
+        if not any(
+            position > 0 for _, position in rows_at
+        ):  # the passages are paragraphs
             sentences = [(title, 0, facts) for title, _, facts in sentences]
         raw_triples: list[Triple] = []
         for title, number, facts in sentences:
             notes["triples read"] += len(facts)
             raw_triples += (
-                Triple(*fact, corpus.ids[row]) for row in rows_at[title, number] for fact in facts
+                Triple(*fact, corpus.ids[row])
+                for row in rows_at[title, number]
+                for fact in facts
             )
         triples = _clean_triples(sentences, rows_at, corpus, notes)
         notes["passages without a triple"] = len(corpus) - len(
@@ -213,7 +226,9 @@ class KG2RAGSubgraphs(FileSource):
         )
         return Extraction(tuple(triples), notes=notes, raw=tuple(raw_triples))
 
-    def _sentences(self, titles: Collection[str], notes: Counter[str]) -> Iterator[Sentence]:
+    def _sentences(
+        self, titles: Collection[str], notes: Counter[str]
+    ) -> Iterator[Sentence]:
         """The sentences of the titles of the corpus: title, number and triples."""
         for line, record in read_jsonl(self.path):
             title = text(record, "title", self.path, line)

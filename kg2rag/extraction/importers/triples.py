@@ -64,7 +64,9 @@ class TriplesFile:
 
     path: Path | None = None
     entities: Path | None = None
-    rows: tuple[Mapping[str, object], ...] | None = field(default=None, repr=False, hash=False)
+    rows: tuple[Mapping[str, object], ...] | None = field(
+        default=None, repr=False, hash=False
+    )
     needs_passages: bool = True
 
     def __post_init__(self) -> None:
@@ -81,15 +83,21 @@ class TriplesFile:
             if self.entities is None and beside.is_file() and beside != file:
                 object.__setattr__(self, "entities", beside)
         if self.entities is not None:
-            object.__setattr__(self, "entities", existing(self.entities, "entities as JSON Lines"))
+            object.__setattr__(
+                self, "entities", existing(self.entities, "entities as JSON Lines")
+            )
 
     @property
     def fingerprint(self) -> str:
         """The kind and the checksums of the files, or of the rows."""
         files = {
-            name: file for name in ("path", "entities") if (file := getattr(self, name)) is not None
+            name: file
+            for name in ("path", "entities")
+            if (file := getattr(self, name)) is not None
         }
-        rows = hashlib.sha256(repr(self.rows).encode("utf-8", "surrogatepass")).hexdigest()
+        rows = hashlib.sha256(
+            repr(self.rows).encode("utf-8", "surrogatepass")
+        ).hexdigest()
         return file_fingerprint("triples-7", files, {"rows": rows})
 
     def extract(self, corpus: Corpus) -> Extraction:
@@ -104,7 +112,9 @@ class TriplesFile:
         notes: Counter[str] = Counter()
         passage_ids = frozenset(("", *corpus.ids))
         described = DescribedEntities.read(self.entities)
-        needed = ["head", "tail", "passage_id"] if self.needs_passages else ["head", "tail"]
+        needed = (
+            ["head", "tail", "passage_id"] if self.needs_passages else ["head", "tail"]
+        )
         ends: list[Entity] = []
         statements: list[Statement] = []
         for number, record in self.records():
@@ -118,14 +128,18 @@ class TriplesFile:
             ends += (head, tail)
             notes[NO_RELATION] += not row.relation
             statements.append(
-                row.statement(head.name, row.relation, tail.name, row.text("passage_id"))
+                row.statement(
+                    head.name, row.relation, tail.name, row.text("passage_id")
+                )
             )
         if notes[OUTSIDE] and not statements:
             raise DataError(
                 f"{self.path or 'graph'}: none of its {notes[OUTSIDE]} passages is in the corpus. Load the corpus that "
                 "it was made from, or leave the column out: then names link the graph to the passages."
             )
-        return Extraction(triples_of(statements, notes), entities=_distinct(ends), notes=notes)
+        return Extraction(
+            triples_of(statements, notes), entities=_distinct(ends), notes=notes
+        )
 
     def records(self) -> Iterator[tuple[int, Mapping[str, object]]]:
         """Every record with its line or number, from 1."""
@@ -138,7 +152,9 @@ class TriplesFile:
             return enumerate(_json_records(self.path), start=1)
         if suffix == ".parquet":
             batches = read_parquet(self.path).to_batches(10_000)
-            return enumerate((record for batch in batches for record in batch.to_pylist()), start=1)
+            return enumerate(
+                (record for batch in batches for record in batch.to_pylist()), start=1
+            )
         return read_delimited(self.path, delimiter_of(self.path), _is_one_line)
 
 
@@ -166,10 +182,13 @@ def _json_records(file: Path) -> list[Record]:
     records = list(_triples_within(values, {}, file))
     if not records and isinstance(values, list):
         records = [
-            _json_record(value, file, number) for number, value in enumerate(values, start=1)
+            _json_record(value, file, number)
+            for number, value in enumerate(values, start=1)
         ]
     if not records:
-        names = f" Its fields: {', '.join(values)}." if isinstance(values, Mapping) else ""
+        names = (
+            f" Its fields: {', '.join(values)}." if isinstance(values, Mapping) else ""
+        )
         raise DataError(
             f"{file}: no list of triples, and no graph. A triple is a list of three, or has head and tail.{names}"
         )
@@ -185,14 +204,18 @@ def _triples_within(value: object, passage: Record, file: Path) -> Iterator[Reco
     if isinstance(value, Mapping):
         passage = {
             **passage,
-            **{name: value[name] for name in columns_of("passage_id", tuple(map(str, value)))},
+            **{
+                name: value[name]
+                for name in columns_of("passage_id", tuple(map(str, value)))
+            },
         }
         value = list(value.values())
     if not isinstance(value, list):
         return
     if any(has_ends(triple_record(member)) for member in value):
         yield from (
-            {**passage, **_json_record(member, file, n)} for n, member in enumerate(value, start=1)
+            {**passage, **_json_record(member, file, n)}
+            for n, member in enumerate(value, start=1)
         )
         return
     for member in value:
@@ -202,7 +225,13 @@ def _triples_within(value: object, passage: Record, file: Path) -> Iterator[Reco
 def _json_record(value: object, file: Path, number: int) -> Record:
     record = triple_record(value)
     if record is None:
-        wrong(file, number, "record", value, "an object, or a list of head, relation and tail")
+        wrong(
+            file,
+            number,
+            "record",
+            value,
+            "an object, or a list of head, relation and tail",
+        )
     return record
 
 
@@ -221,7 +250,12 @@ def _with_ends(record: Record) -> Record:
         middle = f" ({record.get(interaction)}) "
         ends = str(record.get(name)).split(middle)
         if record.get(interaction) and len(ends) == 2:
-            return {**record, "head": ends[0], "relation": record[interaction], "tail": ends[1]}
+            return {
+                **record,
+                "head": ends[0],
+                "relation": record[interaction],
+                "tail": ends[1],
+            }
     return record
 
 
@@ -239,7 +273,9 @@ def _require_columns(row: Row, fields: Sequence[str]) -> None:
 
 def _fault(row: Row, passage_ids: frozenset[str]) -> str:
     """The reason why a record is no triple of the corpus; "" if it is one."""
-    names_relations = any(str(column).lower() in NAMED_RELATIONS for column in row.record)
+    names_relations = any(
+        str(column).lower() in NAMED_RELATIONS for column in row.record
+    )
     has_ends = entity_key(row.text("head")) and entity_key(row.text("tail"))
     if not has_ends or (names_relations and not row.relation):
         return "triples with a blank part"
@@ -293,7 +329,15 @@ def _entity(row: Row) -> Entity:
     for item in row.value(("aliases",), list, "a list") or []:
         alias = item.get("surface") if isinstance(item, dict) else item
         if not isinstance(alias, str):
-            wrong(row.file, row.place, "aliases", item, "strings, or objects with a surface")
+            wrong(
+                row.file,
+                row.place,
+                "aliases",
+                item,
+                "strings, or objects with a surface",
+            )
         if alias != name and alias not in aliases:
             aliases.append(alias)
-    return Entity(name.strip(), row.string("type"), row.string("description"), tuple(aliases))
+    return Entity(
+        name.strip(), row.string("type"), row.string("description"), tuple(aliases)
+    )

@@ -90,7 +90,9 @@ def find_aliases(
     code_of = {key: code for code, key in enumerate(table.keys)}
     notes: Counter[str] = Counter()
     meanings = _unambiguous(corpus, table, code_of, notes)
-    is_date = np.array([is_date_or_number(key) for key in table.keys], dtype=bool)[table.key]
+    is_date = np.array([is_date_or_number(key) for key in table.keys], dtype=bool)[
+        table.key
+    ]
     notes["mentions of dates and numbers left out"] = int(is_date.sum())
     joined = np.arange(len(table.keys), dtype=np.int32)
     for key, meaning in meanings.items():
@@ -100,15 +102,21 @@ def find_aliases(
         np.count_nonzero(joined != np.arange(len(joined)))
     )
     by_name = np.stack([table.row, table.sentence, joined[table.key]], axis=1)[~is_date]
-    by_alias = np.array(list(_occurrences(corpus, table, meanings)), dtype=np.int32).reshape(-1, 3)
+    by_alias = np.array(
+        list(_occurrences(corpus, table, meanings)), dtype=np.int32
+    ).reshape(-1, 3)
     notes["mentions by an alias"] = len(by_alias)
     mentions = np.unique(np.concatenate([by_name, by_alias]), axis=0)
     # A page does not mention its own title.
     pages = table.page_row.astype(np.int64) * len(table.keys) + table.page_key
     mentions = mentions[
-        ~np.isin(mentions[:, 0].astype(np.int64) * len(table.keys) + mentions[:, 2], pages)
+        ~np.isin(
+            mentions[:, 0].astype(np.int64) * len(table.keys) + mentions[:, 2], pages
+        )
     ]
-    changed = replace(table, row=mentions[:, 0], sentence=mentions[:, 1], key=mentions[:, 2])
+    changed = replace(
+        table, row=mentions[:, 0], sentence=mentions[:, 1], key=mentions[:, 2]
+    )
     return changed, _aliases_by_name(table.written(corpus.titles), meanings), notes
 
 
@@ -128,7 +136,9 @@ def _unambiguous(
 ) -> Meanings:
     """The aliases of one meaning; none means another alias."""
     meanings: Meanings = {}
-    for alias, statements in _statements_by_alias(corpus, table, code_of, notes).items():
+    for alias, statements in _statements_by_alias(
+        corpus, table, code_of, notes
+    ).items():
         meaning = Meaning(*next(iter(statements.items())))
         code = code_of.get(alias)
         is_title = code is not None and code < table.n_titles
@@ -215,7 +225,10 @@ def _opening(title: str, sentence: str) -> Iterator[Stated]:
     other_names = list(
         filter(
             None,
-            (_name_at(opening, phrase.end(), _LISTED) for phrase in _KNOWN_AS.finditer(opening)),
+            (
+                _name_at(opening, phrase.end(), _LISTED)
+                for phrase in _KNOWN_AS.finditer(opening)
+            ),
         )
     )
     quotes = len(opening) - len(opening.lstrip("\"“'`‘ "))
@@ -225,11 +238,15 @@ def _opening(title: str, sentence: str) -> Iterator[Stated]:
     if not shares_word and key not in map(normalise, other_names):
         return
     # Of "History of X", "List of X finals", X is the topic and not the page.
-    is_topic = re.search(rf"\bof (?:the )?{re.escape(normalise(name))}\b", key) is not None
+    is_topic = (
+        re.search(rf"\bof (?:the )?{re.escape(normalise(name))}\b", key) is not None
+    )
     if " " in name and not is_topic:
         yield Stated(title, name, NAME_OF_PAGE)
     for other_name in other_names:
-        yield Stated(title, other_name, ACRONYM if other_name.isupper() else NAME_OF_PAGE)
+        yield Stated(
+            title, other_name, ACRONYM if other_name.isupper() else NAME_OF_PAGE
+        )
 
 
 def _name_at(text: str, start: int, end: re.Pattern[str]) -> str:
@@ -304,17 +321,23 @@ class Mentions:
             table = _add_terms(table, corpus, aliases)
         display = table.written(corpus.titles)
         mentions = [
-            Mention(title, corpus.ids[row]) for row, title in enumerate(corpus.titles) if title
+            Mention(title, corpus.ids[row])
+            for row, title in enumerate(corpus.titles)
+            if title
         ]
         for key, row, sentence in zip(
             table.key.tolist(), table.row.tolist(), table.sentence.tolist(), strict=True
         ):
-            mentions += (Mention(name, corpus.ids[row], sentence) for name in display[key])
+            mentions += (
+                Mention(name, corpus.ids[row], sentence) for name in display[key]
+            )
         triples = dict.fromkeys(_title_triples(table, corpus, display))
         untitled = np.array([not title for title in corpus.titles])
         if self.terms and untitled.any():
             triples |= dict.fromkeys(_term_triples(table, corpus, display, untitled))
-            n_isolated = int(untitled.sum()) - len(np.unique(table.row[untitled[table.row]]))
+            n_isolated = int(untitled.sum()) - len(
+                np.unique(table.row[untitled[table.row]])
+            )
             notes = {**notes, "passages without a title that share nothing": n_isolated}
         return Extraction(
             tuple(triples),
@@ -328,12 +351,17 @@ def _add_terms(
     table: MentionTable, corpus: Corpus, aliases: Mapping[str, tuple[str, ...]]
 ) -> MentionTable:
     """The table with the terms of passages that need them, without existing aliases."""
-    from kg2rag.extraction.mentions.terms import needs_terms, with_terms  # compiled: scikit-learn
+    from kg2rag.extraction.mentions.terms import (
+        needs_terms,
+        with_terms,
+    )  # compiled: scikit-learn
 
     need_terms = needs_terms(corpus)
     if not need_terms.any():
         return table
-    alias_keys = frozenset(normalise(alias) for names in aliases.values() for alias in names)
+    alias_keys = frozenset(
+        normalise(alias) for names in aliases.values() for alias in names
+    )
     return with_terms(table, corpus, need_terms, alias_keys)
 
 
@@ -355,7 +383,9 @@ def _title_triples(
     for key, row in zip(table.key.tolist(), table.row.tolist(), strict=True):
         if titles[row]:
             for name in display[key]:
-                yield Triple(titles[row], "mentions", name, corpus.ids[row], strengths[key])
+                yield Triple(
+                    titles[row], "mentions", name, corpus.ids[row], strengths[key]
+                )
 
 
 def _term_triples(
@@ -371,7 +401,9 @@ def _term_triples(
     for row, head, tail, leads_on in stars(table, corpus, untitled).T.tolist():
         relation = "continues in" if leads_on else "appears with"
         for name in display[tail]:
-            yield Triple(display[head][0], relation, name, corpus.ids[row], strengths[tail])
+            yield Triple(
+                display[head][0], relation, name, corpus.ids[row], strengths[tail]
+            )
 
 
 def _entities(
@@ -384,15 +416,21 @@ def _entities(
     spellings: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for key, titles in enumerate(display[: table.n_titles]):
         for title in titles:
-            other_names = spellings[title]  # a title without another spelling is an entity, too
+            other_names = spellings[
+                title
+            ]  # a title without another spelling is an entity, too
             if table.names[key] != title:
                 other_names[table.names[key]] = None
     for title, other_names in spellings.items():
         yield Entity(
-            title, "title", aliases=tuple(dict.fromkeys((*other_names, *aliases.get(title, ()))))
+            title,
+            "title",
+            aliases=tuple(dict.fromkeys((*other_names, *aliases.get(title, ())))),
         )
     frequency = table.document_frequency
     for key in range(table.n_titles, len(table.keys)):
         if frequency[key]:
             name = table.names[key]
-            yield Entity(name, "name" if key < n_named else "term", aliases=aliases.get(name, ()))
+            yield Entity(
+                name, "name" if key < n_named else "term", aliases=aliases.get(name, ())
+            )

@@ -52,12 +52,16 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
     for texts, rows, numbers in numbered_sentences(corpus, size):
         joined = JoinedTexts(texts)
         matches = lexicon.matches(joined)
-        titles_named.append(np.stack([rows[matches.texts], numbers[matches.texts], matches.codes]))
+        titles_named.append(
+            np.stack([rows[matches.texts], numbers[matches.texts], matches.codes])
+        )
         spans = _phrase_spans(joined, matches.starts, matches.ends)
         code = phrases.codes([joined.text[start:end] for start, end in spans.tolist()])
         text = joined.text_of(spans[:, 0])
         phrases_named.append(np.stack([rows[text], numbers[text], code])[:, code >= 0])
-        lower_case.update(word for word in re.findall(r"\w+", joined.text) if word.islower())
+        lower_case.update(
+            word for word in re.findall(r"\w+", joined.text) if word.islower()
+        )
     titles_named.append(_linked(corpus, titles))
     row, sentence, phrase = np.concatenate(phrases_named, axis=1)
     shared = _shared(list(phrases.code_of), phrase, row, lower_case, titles)
@@ -91,7 +95,8 @@ class _Phrases(NamedTuple):
         """(n,) the numbers of surfaces, -1 of one that is no name; new ones are added."""
         encoded = pa.array(surfaces, pa.string()).dictionary_encode()
         codes = np.array(
-            [self._code(surface) for surface in encoded.dictionary.to_pylist()], dtype=np.int64
+            [self._code(surface) for surface in encoded.dictionary.to_pylist()],
+            dtype=np.int64,
         )
         of_surfaces: IntArray = codes[encoded.indices.to_numpy()]
         return of_surfaces
@@ -107,7 +112,9 @@ class _Phrases(NamedTuple):
         return self.code_of[key]
 
 
-def _phrase_spans(joined: JoinedTexts, title_starts: IntArray, title_ends: IntArray) -> IntArray:
+def _phrase_spans(
+    joined: JoinedTexts, title_starts: IntArray, title_ends: IntArray
+) -> IntArray:
     """(n, 2) the capitalised phrases that overlap no title."""
     spans = np.array(
         [match.span() for match in NAME.finditer(joined.text)], dtype=np.int64
@@ -129,7 +136,9 @@ def _linked(corpus: Corpus, titles: pa.StringArray) -> IntArray:
         if code is not None:
             sentences = corpus.sentences(link.row)
             holding = (
-                number for number, sentence in enumerate(sentences) if link.words in sentence
+                number
+                for number, sentence in enumerate(sentences)
+                if link.words in sentence
             )
             mentions.append((link.row, next(holding, 0), code))
     return np.array(mentions, dtype=np.int64).reshape(-1, 3).T
@@ -143,26 +152,36 @@ def _titles(
     Keys and first spellings in order of appearance; key and row of each page, sorted by key then
     row.
     """
-    written = [dict.fromkeys((title, without_brackets(title))) for title in corpus.titles]
-    rows = np.repeat(np.arange(len(written)), np.fromiter(map(len, written), dtype=np.int64))
+    written = [
+        dict.fromkeys((title, without_brackets(title))) for title in corpus.titles
+    ]
+    rows = np.repeat(
+        np.arange(len(written)), np.fromiter(map(len, written), dtype=np.int64)
+    )
     surfaces = [surface for surfaces in written for surface in surfaces]
     keys = pa.array(map(normalise, surfaces), pa.string())
     no_name = pa.array(["", *sorted(FUNCTION_WORDS)])
     # A single letter of a script without blanks would be found within every word that has it.
     is_no_name = pc.or_(
-        pc.is_in(keys, value_set=no_name), pc.match_substring_regex(keys, f"^[{_SYLLABLES}]$")
+        pc.is_in(keys, value_set=no_name),
+        pc.match_substring_regex(keys, f"^[{_SYLLABLES}]$"),
     )
     name_indices = np.flatnonzero(~is_no_name.to_numpy(zero_copy_only=False))
     encoded = keys.take(pa.array(name_indices)).dictionary_encode()
     codes = encoded.indices.to_numpy().astype(np.int64)
     names = [
-        surfaces[index] for index in name_indices[np.unique(codes, return_index=True)[1]].tolist()
+        surfaces[index]
+        for index in name_indices[np.unique(codes, return_index=True)[1]].tolist()
     ]
-    key, row = np.divmod(np.unique(codes * len(corpus) + rows[name_indices]), len(corpus))
+    key, row = np.divmod(
+        np.unique(codes * len(corpus) + rows[name_indices]), len(corpus)
+    )
     return encoded.dictionary, names, key.astype(np.int32), row.astype(np.int32)
 
 
-def name_of(phrase: str, opening_words: frozenset[str] = FUNCTION_WORDS) -> tuple[str, str] | None:
+def name_of(
+    phrase: str, opening_words: frozenset[str] = FUNCTION_WORDS
+) -> tuple[str, str] | None:
     """(key, name) of a capitalised phrase, without the function words it begins with; None where it is no name.
 
     >>> name_of("The Hague's"), name_of("In May"), name_of("L'Algérie", frozenset({"l"}))
@@ -204,8 +223,12 @@ def _shared(
     phrase_keys = pa.array(keys, pa.string())
     times = np.bincount(phrase, minlength=len(keys))
     passages = np.bincount(np.unique(phrase << 32 | row) >> 32, minlength=len(keys))
-    code = pc.index_in(pa.array(map(normalise, lower_case), pa.string()), value_set=phrase_keys)
-    counts = np.fromiter(lower_case.values(), dtype=np.int64)[code.is_valid().to_numpy(False)]
+    code = pc.index_in(
+        pa.array(map(normalise, lower_case), pa.string()), value_set=phrase_keys
+    )
+    counts = np.fromiter(lower_case.values(), dtype=np.int64)[
+        code.is_valid().to_numpy(False)
+    ]
     usual = np.bincount(code.drop_null().to_numpy(), counts, minlength=len(keys))
     titled: NDArray[np.bool_] = pc.is_in(phrase_keys, value_set=titles).to_numpy(False)
     return (passages > 1) & ~titled & (usual < times)

@@ -67,20 +67,27 @@ class MentionTable:
 
     def named_in(self, text: str) -> list[int]:
         """The keys that a question names, in order, each once; capitals are not required."""
-        return list(dict.fromkeys(code for code, _ in self.lexicon.find(text, capitals=False)))
+        return list(
+            dict.fromkeys(code for code, _ in self.lexicon.find(text, capitals=False))
+        )
 
     def written(self, titles: Sequence[str]) -> list[list[str]]:
         """The entities of each key: the titles of its pages, or the name itself."""
         written: list[list[str]] = [[] for _ in self.keys]
-        for key, row in zip(self.page_key.tolist(), self.page_row.tolist(), strict=True):
+        for key, row in zip(
+            self.page_key.tolist(), self.page_row.tolist(), strict=True
+        ):
             if titles[row] not in written[key]:
                 written[key].append(titles[row])
-        return [page_titles or [self.names[key]] for key, page_titles in enumerate(written)]
+        return [
+            page_titles or [self.names[key]] for key, page_titles in enumerate(written)
+        ]
 
     def save(self, folder: Path) -> None:
         """Write the strings as an Arrow file, the numbers as arrays."""
         schema = pa.schema(
-            dict.fromkeys(("key", "name"), pa.string()), {"n_titles": str(self.n_titles)}
+            dict.fromkeys(("key", "name"), pa.string()),
+            {"n_titles": str(self.n_titles)},
         )
         strings = pa.table({"key": self.keys, "name": self.names}, schema)
         with pa.ipc.new_file(str(folder / "keys.arrow"), strings.schema) as file:
@@ -96,11 +103,17 @@ class MentionTable:
         keys, names = (strings[name].to_pylist() for name in ("key", "name"))
         n_titles = int(strings.schema.metadata[b"n_titles"])
         return cls(
-            keys, names, n_titles, *mapped(folder / "pages.npy"), *mapped(folder / "mentions.npy")
+            keys,
+            names,
+            n_titles,
+            *mapped(folder / "pages.npy"),
+            *mapped(folder / "mentions.npy"),
         )
 
 
-def mention_sentences(table: MentionTable, corpus: Corpus) -> tuple[IntArray, list[str]]:
+def mention_sentences(
+    table: MentionTable, corpus: Corpus
+) -> tuple[IntArray, list[str]]:
     """The index of each mention's sentence in a list, and the list of "title: sentence"."""
     place = table.row.astype(np.int64) << 32 | table.sentence
     texts: list[str] = []
@@ -118,14 +131,21 @@ def numbered_sentences(
 ) -> Iterator[tuple[list[str], IntArray, IntArray]]:
     """The sentences by `size` bytes of text: texts, rows of their passages, and indices there."""
     blocks = np.cumsum(pc.binary_length(corpus.table["text"]).to_numpy()) // size
-    for start, end in pairwise([0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(corpus)]):
+    for start, end in pairwise(
+        [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(corpus)]
+    ):
         part = corpus.table.slice(start, end - start)
-        pairs = zip(part["text"].to_pylist(), part["sentences"].to_pylist(), strict=True)
+        pairs = zip(
+            part["text"].to_pylist(), part["sentences"].to_pylist(), strict=True
+        )
         sentences = [
-            split_sentences(text) if divided is None else divided for text, divided in pairs
+            split_sentences(text) if divided is None else divided
+            for text, divided in pairs
         ]
         lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences))
-        numbers = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        numbers = np.arange(lengths.sum()) - np.repeat(
+            np.cumsum(lengths) - lengths, lengths
+        )
         yield (
             list(chain.from_iterable(sentences)),
             np.repeat(np.arange(start, end), lengths),

@@ -29,7 +29,10 @@ from kg2rag.text.scripts import HIRAGANA, MARKS, SYLLABLES, is_caseless, search_
 from kg2rag.types import Corpus, IntArray
 
 LONGEST, FEWEST = 3, 2  # words of a term, and passages that share it
-SHARE, LEAST = 0.02, 5  # of the passages a term may be in, and how many it may always be in
+SHARE, LEAST = (
+    0.02,
+    5,
+)  # of the passages a term may be in, and how many it may always be in
 _WORD = re.compile(
     rf"[{SYLLABLES}][{MARKS}]*|[^\W_{SYLLABLES}]+(?:[{MARKS}]+[^\W_{SYLLABLES}]*)*(?:\.\d+)*"
 )  # a letter of a script without blanks is a word: a run of them is a term of several
@@ -38,7 +41,12 @@ _GRAMMAR = re.compile(
 )
 """Letters that spell the grammar of Japanese and Chinese rather than terms."""
 _NO_TERM = re.compile(r"\d+(?:\.\d+)?(?:st|nd|rd|th|s)?|.")
-_STOPPED = FUNCTION_WORDS | ENGLISH_STOP_WORDS | CALENDAR | {"ll", "ve", "s", "t", "re", "d", "m"}
+_STOPPED = (
+    FUNCTION_WORDS
+    | ENGLISH_STOP_WORDS
+    | CALENDAR
+    | {"ll", "ve", "s", "t", "re", "d", "m"}
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,9 @@ def needs_terms(corpus: Corpus) -> NDArray[np.bool_]:
     """(n_passages,) which passages are joined by terms: those without a title, and in scripts without capitals."""
     texts = corpus.table["text"].to_pylist()
     pairs = zip(corpus.titles, texts, strict=True)
-    return np.array([not title or is_caseless(text) for title, text in pairs], dtype=bool)
+    return np.array(
+        [not title or is_caseless(text) for title, text in pairs], dtype=bool
+    )
 
 
 def most_passages(n_passages: int) -> int:
@@ -83,10 +93,13 @@ def shared_terms(corpus: Corpus, selected: NDArray[np.bool_]) -> Terms:
     encoded, rows, numbers = _words(corpus, selected)
     words = encoded.dictionary.to_pylist()
     word = encoded.indices.to_numpy().astype(np.int64)
-    is_bare = np.array([_NO_TERM.fullmatch(text) is not None for text in words], dtype=bool)[word]
+    is_bare = np.array(
+        [_NO_TERM.fullmatch(text) is not None for text in words], dtype=bool
+    )[word]
     stop_words = _STOPPED | foreign_stop_words(corpus.table["text"].to_pylist())
     is_stopped = np.array(
-        [text in stop_words or _GRAMMAR.match(text) is not None for text in words], dtype=bool
+        [text in stop_words or _GRAMMAR.match(text) is not None for text in words],
+        dtype=bool,
     )[word]
     runs_by_length = _shared_runs(word, is_stopped, rows, numbers, len(corpus))
     limit = most_passages(int(selected.sum()))
@@ -96,12 +109,15 @@ def shared_terms(corpus: Corpus, selected: NDArray[np.bool_]) -> Terms:
         is_term = runs.frequency <= limit
         if length < LONGEST:
             is_term &= (
-                _frequency_of_longer(runs, runs_by_length[length])[runs.codes] < runs.frequency
+                _frequency_of_longer(runs, runs_by_length[length])[runs.codes]
+                < runs.frequency
             )
         if length == 1:
             is_term &= ~is_bare[runs.starts]
         starts = runs.starts[is_term]
-        _, first, key = np.unique(runs.codes[is_term], return_index=True, return_inverse=True)
+        _, first, key = np.unique(
+            runs.codes[is_term], return_index=True, return_inverse=True
+        )
         columns.append(np.stack([rows[starts], key + len(names), numbers[starts]]))
         names += [
             " ".join(words[code] for code in word[start : start + length])
@@ -110,7 +126,9 @@ def shared_terms(corpus: Corpus, selected: NDArray[np.bool_]) -> Terms:
     row, key, sentence = np.concatenate(columns, axis=1)
     order = np.lexsort((sentence, key, row))
     row, key, sentence = row[order], key[order], sentence[order]
-    is_first = np.append(True, (row[1:] != row[:-1]) | (key[1:] != key[:-1]))[: len(row)]
+    is_first = np.append(True, (row[1:] != row[:-1]) | (key[1:] != key[:-1]))[
+        : len(row)
+    ]
     return Terms(names, key[is_first], row[is_first], sentence[is_first])
 
 
@@ -172,7 +190,12 @@ def with_terms(
     keys = [*table.keys, *compress(term_keys, is_new)]
     names = [*table.names, *compress(terms.names, is_new)]
     return replace(
-        table, keys=keys, names=names, row=row[order], sentence=sentence[order], key=key[order]
+        table,
+        keys=keys,
+        names=names,
+        row=row[order],
+        sentence=sentence[order],
+        key=key[order],
     )
 
 
@@ -187,7 +210,9 @@ def stars(table: MentionTable, corpus: Corpus, untitled: NDArray[np.bool_]) -> I
     links = (frequency <= most_passages(int(untitled.sum()))) & (
         (frequency > 1) | (table.pages > 0)
     )
-    row, key = np.divmod(np.unique(table.row.astype(np.int64) * n_keys + table.key), n_keys)
+    row, key = np.divmod(
+        np.unique(table.row.astype(np.int64) * n_keys + table.key), n_keys
+    )
     is_linking = untitled[row] & links[key]
     row, key = row[is_linking], key[is_linking]
     n_blanks = np.array([name.count(" ") for name in table.keys], dtype=np.int64)
@@ -229,7 +254,13 @@ def _words(
             # Korean syllables, which `plain` takes apart
             composed = normalize("NFC", plain(search_text(text)))
             words_of_text.append(_WORD.findall(composed) if is_selected else [])
-        words.append(pa.array(chain.from_iterable(words_of_text), pa.string()).dictionary_encode())
-        places.append(np.repeat(np.stack([rows, numbers]), list(map(len, words_of_text)), axis=1))
+        words.append(
+            pa.array(
+                chain.from_iterable(words_of_text), pa.string()
+            ).dictionary_encode()
+        )
+        places.append(
+            np.repeat(np.stack([rows, numbers]), list(map(len, words_of_text)), axis=1)
+        )
     row, number = np.concatenate(places, axis=1)
     return pa.chunked_array(words).unify_dictionaries().combine_chunks(), row, number

@@ -16,7 +16,11 @@ from kg2rag.types import FloatArray, IntArray
 
 @numba.njit(cache=True, nogil=True)
 def first_nodes(
-    indptr: IntArray, sources: Codes, starts: IntArray, closed: NDArray[np.bool_], most: int
+    indptr: IntArray,
+    sources: Codes,
+    starts: IntArray,
+    closed: NDArray[np.bool_],
+    most: int,
 ) -> tuple[IntArray, bool]:
     """The nodes that a breadth-first search finds first, and whether there are more than `most`.
 
@@ -41,7 +45,11 @@ def first_nodes(
 
 @numba.njit(cache=True, nogil=True)
 def edges_between(
-    indptr: IntArray, sources: Codes, weights: FloatArray, nodes: IntArray, number: Codes
+    indptr: IntArray,
+    sources: Codes,
+    weights: FloatArray,
+    nodes: IntArray,
+    number: Codes,
 ) -> tuple[Codes, Codes, FloatArray]:
     """The edges between some nodes: the numbers of their targets and sources, and their weights.
 
@@ -57,7 +65,9 @@ def edges_between(
             ends[0, n] = number[node]
             ends[1, n] = source
             between[n] = weights[entry]
-            n += source >= 0  # without a branch: a processor would guess it wrong as often as not
+            n += (
+                source >= 0
+            )  # without a branch: a processor would guess it wrong as often as not
     return ends[0, :n], ends[1, :n], between[:n]
 
 
@@ -80,7 +90,11 @@ def strongest_edges(
         highest = 0.0
         for entry in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
             place = np.searchsorted(walked, sources[entry])
-            if place == len(walked) or walked[place] != sources[entry] or leaving[place] == 0:
+            if (
+                place == len(walked)
+                or walked[place] != sources[entry]
+                or leaving[place] == 0
+            ):
                 continue
             flow = weights[entry] / leaving[place] * shares[place]
             if flow > highest:

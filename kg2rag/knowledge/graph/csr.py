@@ -32,7 +32,9 @@ def owners(indptr: NDArray[np.integer]) -> IntArray:
     return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
 
-def ranges(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> tuple[IntArray, IntArray]:
+def ranges(
+    starts: NDArray[np.integer], ends: NDArray[np.integer]
+) -> tuple[IntArray, IntArray]:
     """The numbers in several half-open ranges, range by range, and the range of each number.
 
     >>> numbers, which = ranges(np.array([5, 0, 7]), np.array([7, 0, 8]))
@@ -42,10 +44,14 @@ def ranges(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> tuple[IntA
     starts = np.asarray(starts, dtype=np.int64)
     lengths = np.asarray(ends, dtype=np.int64) - starts
     range_of = np.repeat(np.arange(len(lengths)), lengths)
-    return np.arange(len(range_of)) + (starts - np.cumsum(lengths) + lengths)[range_of], range_of
+    return np.arange(len(range_of)) + (starts - np.cumsum(lengths) + lengths)[
+        range_of
+    ], range_of
 
 
-def gather(indptr: NDArray[np.integer], rows: NDArray[np.integer]) -> tuple[IntArray, IntArray]:
+def gather(
+    indptr: NDArray[np.integer], rows: NDArray[np.integer]
+) -> tuple[IntArray, IntArray]:
     """The positions of the entries of some rows, row by row, and the index in `rows` of each.
 
     >>> positions, which = gather(np.array([0, 2, 2, 3]), np.array([2, 0]))
@@ -113,15 +119,22 @@ class Incidence(Columns):
 
 
 def incidence(
-    rows: NDArray[np.integer], others: NDArray[np.integer], counts: NDArray[np.integer], n_rows: int
+    rows: NDArray[np.integer],
+    others: NDArray[np.integer],
+    counts: NDArray[np.integer],
+    n_rows: int,
 ) -> Incidence:
     """The incidence of pairs, (n,) each.
 
     The counts of repeated pairs are added; pairs with sum 0 are left out.
     """
     pairs = csr_array(
-        (counts, (rows, others)), shape=(n_rows, int(others.max(initial=0)) + 1), dtype=np.int32
+        (counts, (rows, others)),
+        shape=(n_rows, int(others.max(initial=0)) + 1),
+        dtype=np.int32,
     )
     pairs.sum_duplicates()
     pairs.eliminate_zeros()
-    return Incidence(pairs.indptr.astype(np.int64), pairs.indices.astype(np.int32), pairs.data)
+    return Incidence(
+        pairs.indptr.astype(np.int64), pairs.indices.astype(np.int32), pairs.data
+    )

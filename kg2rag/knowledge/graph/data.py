@@ -151,7 +151,8 @@ class KnowledgeGraph:
         from rapidfuzz import process
 
         nearest = [
-            match[0] for match in process.extract(name, self.names, processor=normalise, limit=3)
+            match[0]
+            for match in process.extract(name, self.names, processor=normalise, limit=3)
         ]
         raise KeyError(
             f"Unknown entity {name!r}. The nearest are {', '.join(map(repr, nearest)) or 'none: it is empty'}."
@@ -166,7 +167,9 @@ class KnowledgeGraph:
         name_of = {entity_key(name): name for name in names}
         for key, name in name_of.items():
             if key not in keys:
-                known_keys = ", ".join(map(repr, sorted(set(keys) - {""})[:10])) or "none at all"
+                known_keys = (
+                    ", ".join(map(repr, sorted(set(keys) - {""})[:10])) or "none at all"
+                )
                 raise ValueError(
                     f"The graph has no relation {name!r}. Known, of {len(keys)}: {known_keys}."
                 )
@@ -211,7 +214,9 @@ class KnowledgeGraph:
     def mention_counts(self) -> IntArray:
         """(n_entities,) the number of mentions of each entity in the corpus."""
         totals = np.bincount(
-            self.mentions.owners, weights=self.mentions.counts, minlength=self.n_entities
+            self.mentions.owners,
+            weights=self.mentions.counts,
+            minlength=self.n_entities,
         )
         return totals.astype(np.int64)
 
@@ -249,8 +254,12 @@ class KnowledgeGraph:
         )
         for array in (*codes, table.strengths, table.confidences, mentions.indptr):
             digest.update(array.tobytes())
-        if table.descriptions.any():  # graphs without descriptions keep their former fingerprint
-            descriptions = [self.triple_descriptions[code] for code in table.descriptions.tolist()]
+        if (
+            table.descriptions.any()
+        ):  # graphs without descriptions keep their former fingerprint
+            descriptions = [
+                self.triple_descriptions[code] for code in table.descriptions.tolist()
+            ]
             digest.update(repr(descriptions).encode())
         return digest.hexdigest()
 

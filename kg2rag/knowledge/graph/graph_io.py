@@ -73,7 +73,9 @@ def to_networkx(graph: KnowledgeGraph, *, passages: bool = False) -> nx.MultiDiG
     for index in range(graph.n_triples):
         triple = graph.triple(index)
         fields = {field: getattr(triple, field) for field in EDGE_FIELDS}
-        exported.add_edge(triple.head, triple.tail, kind="triple", **fields, order=index)
+        exported.add_edge(
+            triple.head, triple.tail, kind="triple", **fields, order=index
+        )
     if passages:
         _add_passages(exported, graph)
     return exported
@@ -88,9 +90,14 @@ def _add_passages(exported: nx.MultiDiGraph, graph: KnowledgeGraph) -> None:
             )
         exported.add_node(PASSAGE + id_, kind="passage", passage_id=id_)
     columns = (graph.mentions.owners, graph.mentions.others, graph.mentions.counts)
-    for entity, row, count in zip(*(column.tolist() for column in columns), strict=True):
+    for entity, row, count in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
         exported.add_edge(
-            graph.names[entity], PASSAGE + graph.passage_ids[row], kind="mention", count=count
+            graph.names[entity],
+            PASSAGE + graph.passage_ids[row],
+            kind="mention",
+            count=count,
         )
 
 
@@ -133,7 +140,9 @@ def write_files(graph: KnowledgeGraph, directory: Path) -> None:
             ids.take(pa.array(table.passages, mask=table.passages < 0)),
             table.strengths,
             table.confidences,
-            pa.array(graph.triple_descriptions, _TEXT).take(pa.array(table.descriptions)),
+            pa.array(graph.triple_descriptions, _TEXT).take(
+                pa.array(table.descriptions)
+            ),
         ),
         (
             names.take(pa.array(mentions.owners)),
@@ -142,7 +151,9 @@ def write_files(graph: KnowledgeGraph, directory: Path) -> None:
         ),
     )
     for (file, columns), values in zip(COLUMNS.items(), contents, strict=True):
-        schema = pa.schema(columns.items(), metadata={_NOTES: json.dumps(dict(graph.notes))})
+        schema = pa.schema(
+            columns.items(), metadata={_NOTES: json.dumps(dict(graph.notes))}
+        )
         (directory / file).write_bytes(
             as_parquet(pa.table(list(values), schema=schema), compression="snappy")
         )
@@ -164,7 +175,9 @@ def read(directory: Path, corpus: Corpus) -> dict[str, Any]:
     entities = _table(directory / "entities.parquet")
     names = tuple(entities["name"].to_pylist())
     if len(set(names)) < len(names):
-        raise DataError(f"{directory / 'entities.parquet'}: two entities have one name. {AGAIN}")
+        raise DataError(
+            f"{directory / 'entities.parquet'}: two entities have one name. {AGAIN}"
+        )
     return {
         "names": names,
         "types": tuple(entities["type"].to_pylist()),
@@ -194,7 +207,9 @@ def _read_triples(path: Path, names: Sequence[str], corpus: Corpus) -> dict[str,
         if not ((weights[column] > 0) & (weights[column] <= largest)).all():
             raise DataError(f"{path}: a {column} is not in (0, {largest:g}]. {AGAIN}")
     relations = tuple(pc.unique(table["relation"]).to_pylist())
-    descriptions = tuple(dict.fromkeys(("", *pc.unique(table["description"]).to_pylist())))
+    descriptions = tuple(
+        dict.fromkeys(("", *pc.unique(table["description"]).to_pylist()))
+    )
     triples = TripleTable(
         heads=_codes(table, "head", names, path),
         relations=_codes(table, "relation", relations, path),
@@ -204,7 +219,11 @@ def _read_triples(path: Path, names: Sequence[str], corpus: Corpus) -> dict[str,
         confidences=weights["confidence"],
         descriptions=_codes(table, "description", descriptions, path),
     )
-    return {"triples": triples, "relations": relations, "triple_descriptions": descriptions}
+    return {
+        "triples": triples,
+        "relations": relations,
+        "triple_descriptions": descriptions,
+    }
 
 
 def _read_notes(path: Path, table: pa.Table) -> dict[str, int]:
@@ -222,7 +241,10 @@ def _table(file: Path) -> pa.Table:
     for name, kind in COLUMNS[file.name].items():
         if name not in table.column_names or table[name].type != kind:
             raise DataError(f"{file}: no column {name!r} of type {kind}. {AGAIN}")
-        if table[name].null_count and (file.name, name) != ("triples.parquet", "passage_id"):
+        if table[name].null_count and (file.name, name) != (
+            "triples.parquet",
+            "passage_id",
+        ):
             raise DataError(f"{file}: column {name!r} has a blank. {AGAIN}")
     return table
 
@@ -259,7 +281,10 @@ def check_free(
     if force or not (directory / ABOUT).is_file():
         return
     about = read_about(directory)
-    if (about.fingerprint, about.corpus.fingerprint) != (extractor.fingerprint, corpus.fingerprint):
+    if (about.fingerprint, about.corpus.fingerprint) != (
+        extractor.fingerprint,
+        corpus.fingerprint,
+    ):
         raise ValueError(
             f"{directory} holds the graph of {about.extractor} over {about.corpus}, which is not the one to be built. "
             "Give another --out, or --force to replace it."

@@ -16,7 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from kg2rag.knowledge.graph.csr import gather, incidence, run_starts
 from kg2rag.knowledge.graph.tables import canonical, numbered
-from kg2rag.types import FloatArray, IntArray, ParameterError, at_least, between, require
+from kg2rag.types import (
+    FloatArray,
+    IntArray,
+    ParameterError,
+    at_least,
+    between,
+    require,
+)
 
 if TYPE_CHECKING:
     from kg2rag.knowledge.graph import KnowledgeGraph
@@ -72,7 +79,11 @@ class Neighbourhood:
             parent = int(layer.parents[parent])
         seed = int(self.seeds[parent])
         return Neighbour(
-            int(self.entities[position]), hop, float(self.weights[position]), tuple(path), seed
+            int(self.entities[position]),
+            hop,
+            float(self.weights[position]),
+            tuple(path),
+            seed,
         )
 
 
@@ -119,28 +130,40 @@ def neighbourhood(
     if relation_types is not None:
         is_walked &= graph.relations_among(relation_types)[graph.triples.relations]
     is_unseen = np.ones(graph.n_entities, dtype=bool)
-    layer = Layer(seeds, np.full(len(seeds), np.inf), np.zeros(len(seeds)), seeds, seeds)
+    layer = Layer(
+        seeds, np.full(len(seeds), np.inf), np.zeros(len(seeds)), seeds, seeds
+    )
     layers: list[Layer] = []
     for _ in range(hops):
         is_unseen[layer.entities] = False
         layer = _next_layer(graph, layer, is_unseen, is_walked, limit)
         layers.append(layer)
-    hop_of = np.repeat(np.arange(1, hops + 1), [len(layer.entities) for layer in layers])
+    hop_of = np.repeat(
+        np.arange(1, hops + 1), [len(layer.entities) for layer in layers]
+    )
     codes = np.concatenate([layer.entities for layer in layers])
     weights = np.concatenate([layer.weights for layer in layers])
     return Neighbourhood(seeds, tuple(layers), codes, weights, hop_of)
 
 
 def _next_layer(
-    graph: KnowledgeGraph, layer: Layer, is_unseen: Flags, is_walked: Flags, limit: int | None
+    graph: KnowledgeGraph,
+    layer: Layer,
+    is_unseen: Flags,
+    is_walked: Flags,
+    limit: int | None,
 ) -> Layer:
     """The unseen entities that the allowed triples join to a layer."""
     adjacency = graph.adjacency
     slots, parents = gather(adjacency.indptr, layer.entities)
-    is_open = is_unseen[adjacency.neighbours[slots]] & is_walked[adjacency.triples[slots]]
+    is_open = (
+        is_unseen[adjacency.neighbours[slots]] & is_walked[adjacency.triples[slots]]
+    )
     chosen = np.flatnonzero(is_open)
     if limit is not None:
-        chosen = chosen[_first_slots(adjacency.neighbours[slots[chosen]], parents[chosen], limit)]
+        chosen = chosen[
+            _first_slots(adjacency.neighbours[slots[chosen]], parents[chosen], limit)
+        ]
     parents = parents[chosen]
     entities = adjacency.neighbours[slots[chosen]].astype(np.int64)
     via = adjacency.triples[slots[chosen]].astype(np.int64)
@@ -153,7 +176,9 @@ def _next_layer(
     return Layer(entities[best], weights[best], sums[best], parents[best], via[best])
 
 
-def _first_slots(entities: NDArray[np.integer], parents: IntArray, limit: int) -> IntArray:
+def _first_slots(
+    entities: NDArray[np.integer], parents: IntArray, limit: int
+) -> IntArray:
     """The positions of the first slots of each parent's first `limit` entities.
 
     The slots of a parent are ordered by descending strength.
@@ -164,7 +189,9 @@ def _first_slots(entities: NDArray[np.integer], parents: IntArray, limit: int) -
     return first[rank < limit]
 
 
-def neighbours(graph: KnowledgeGraph, entities: Iterable[int], **options: Any) -> list[Neighbour]:
+def neighbours(
+    graph: KnowledgeGraph, entities: Iterable[int], **options: Any
+) -> list[Neighbour]:
     """The `neighbourhood` of some entities as a list, with its options and errors."""
     around = neighbourhood(graph, entities, **options)
     return [around.neighbour(position) for position in range(len(around.entities))]
@@ -191,7 +218,9 @@ def induced(graph: KnowledgeGraph, codes: Iterable[int]) -> KnowledgeGraph:
         )
     code_of = np.full(graph.n_entities, -1, dtype=np.int32)
     code_of[members] = np.arange(len(members))
-    is_inside = (code_of[graph.triples.heads] >= 0) & (code_of[graph.triples.tails] >= 0)
+    is_inside = (code_of[graph.triples.heads] >= 0) & (
+        code_of[graph.triples.tails] >= 0
+    )
     table, descriptions = canonical(
         graph.triples.take(np.flatnonzero(is_inside)), graph.triple_descriptions
     )
@@ -210,7 +239,10 @@ def induced(graph: KnowledgeGraph, codes: Iterable[int]) -> KnowledgeGraph:
         relations=tuple(graph.relations[code] for code in order),
         triple_descriptions=descriptions,
         triples=replace(
-            table, heads=code_of[table.heads], relations=relations, tails=code_of[table.tails]
+            table,
+            heads=code_of[table.heads],
+            relations=relations,
+            tails=code_of[table.tails],
         ),
         mentions=incidence(owners, rows, counts, len(members)),
         notes={},
@@ -238,6 +270,8 @@ def graph_score(strength: ArrayLike, hop: ArrayLike, mentions: ArrayLike) -> Flo
         ("mentions", mentions, 0.0, np.inf),
     ):
         if not ((values >= least) & (values <= most)).all():
-            raise ParameterError(f"{name} must be between {least:g} and {most:g}, not {values}.")
+            raise ParameterError(
+                f"{name} must be between {least:g} and {most:g}, not {values}."
+            )
     popularity = np.minimum(np.log2(mentions + 1) / 5, 1)
     return np.asarray(strength / 10 * 2.0 ** -(hop - 1) * (0.7 + 0.3 * popularity))

@@ -42,8 +42,12 @@ class NodeWeights:
     @classmethod
     def of(cls, nodes: IntArray, weights: FloatArray) -> NodeWeights:
         """Weights of nodes in any order; those of a repeated node are added."""
-        distinct, codes = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
-        sums = np.bincount(codes, weights=weights, minlength=len(distinct)).astype(np.float64)
+        distinct, codes = np.unique(
+            np.asarray(nodes, dtype=np.int64), return_inverse=True
+        )
+        sums = np.bincount(codes, weights=weights, minlength=len(distinct)).astype(
+            np.float64
+        )
         return cls(distinct[sums > 0], sums[sums > 0])
 
     @classmethod
@@ -90,7 +94,11 @@ class WalkGraph:
 
     @classmethod
     def directed(
-        cls, sources: IntArray, targets: NDArray[np.integer], weights: FloatArray, n_nodes: int
+        cls,
+        sources: IntArray,
+        targets: NDArray[np.integer],
+        weights: FloatArray,
+        n_nodes: int,
     ) -> WalkGraph:
         """The graph of edges, (n_edges,) each, of weights of at least 0; parallel edges stay apart."""
         order = np.argsort(targets, kind="stable")
@@ -138,9 +146,9 @@ class WalkGraph:
     @cached_property
     def leaving(self) -> FloatArray:
         """(n_nodes,) the weights of the edges that leave each node, added up."""
-        return np.bincount(self.sources, weights=self.weights, minlength=self.n_nodes).astype(
-            np.float64
-        )
+        return np.bincount(
+            self.sources, weights=self.weights, minlength=self.n_nodes
+        ).astype(np.float64)
 
     def flows(self, damping: float) -> coo_array:
         """P times the damping: row i has the share of its mass that each neighbour sends to node i.
@@ -149,14 +157,19 @@ class WalkGraph:
         """
         leaving = np.where(self.leaving > 0, self.leaving, 1.0)
         shares = self.weights / leaving[self.sources] * damping
-        return coo_array((shares, (self.targets, self.sources)), shape=(self.n_nodes, self.n_nodes))
+        return coo_array(
+            (shares, (self.targets, self.sources)), shape=(self.n_nodes, self.n_nodes)
+        )
 
     def mask(self, nodes: IntArray | None) -> NDArray[np.bool_] | None:
         """(n_nodes,) whether a node is one of these; None for None."""
         return None if nodes is None else np.bincount(nodes, minlength=self.n_nodes) > 0
 
     def reached(
-        self, starts: IntArray, most: int | None = None, within: NDArray[np.bool_] | None = None
+        self,
+        starts: IntArray,
+        most: int | None = None,
+        within: NDArray[np.bool_] | None = None,
     ) -> tuple[IntArray, bool]:
         """The nodes that a breadth-first search finds first, ascending, at most so many; and whether that cut it.
 
@@ -165,7 +178,11 @@ class WalkGraph:
         closed = np.zeros(self.n_nodes, dtype=np.bool_) if within is None else ~within
         starts = starts[~closed[starts]]
         nodes, is_cut = first_nodes(
-            self.indptr, self.sources, starts, closed, self.n_nodes if most is None else most
+            self.indptr,
+            self.sources,
+            starts,
+            closed,
+            self.n_nodes if most is None else most,
         )
         return np.sort(nodes), is_cut
 
@@ -177,7 +194,9 @@ class WalkGraph:
             self.indptr, self.sources, self.weights, nodes, number
         )
         edges = np.arange(len(weights))
-        return WalkGraph(len(nodes), targets, sources, weights, edges, symmetric=self.symmetric)
+        return WalkGraph(
+            len(nodes), targets, sources, weights, edges, symmetric=self.symmetric
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +281,8 @@ def walks(
     def walk(block: list[int]) -> list[Walk]:
         if is_large or scopes[block[0]] is not None:
             return [
-                _partial_walk(graph, starts[i], damping, steps, scopes[i], reach) for i in block
+                _partial_walk(graph, starts[i], damping, steps, scopes[i], reach)
+                for i in block
             ]
         restarts = np.zeros((len(block), graph.n_nodes))
         for restart, i in zip(restarts, block, strict=True):
@@ -272,7 +292,9 @@ def walks(
             for shares in pagerank(graph, restarts, damping, steps)
         ]
 
-    _ = graph.indptr if is_large else graph.leaving  # before the threads, which share it
+    _ = (
+        graph.indptr if is_large else graph.leaving
+    )  # before the threads, which share it
     walk_of: dict[int, Walk] = {}
     for block, walked in zip(blocks, _in_threads(walk, blocks), strict=True):
         walk_of |= zip(block, walked, strict=True)
@@ -290,7 +312,9 @@ def _in_threads(
         return list(pool.map(walk, blocks))
 
 
-def _blocks(scopes: Sequence[NDArray[np.bool_] | None], *, is_large: bool) -> list[list[int]]:
+def _blocks(
+    scopes: Sequence[NDArray[np.bool_] | None], *, is_large: bool
+) -> list[list[int]]:
     """The queries that are walked together: those over the whole graph `BLOCK_QUERIES` at a time, others one by one."""
     whole: list[int] = []
     blocks = []

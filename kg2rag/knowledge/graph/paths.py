@@ -38,7 +38,9 @@ class TriplePaths(Mapping[int, tuple[Triple, ...]]):
     triples: Callable[[Any], Iterable[int]] = tuple
 
     def __getitem__(self, row: int) -> tuple[Triple, ...]:
-        return tuple(self.graph.triple(int(index)) for index in self.triples(self.evidence[row]))
+        return tuple(
+            self.graph.triple(int(index)) for index in self.triples(self.evidence[row])
+        )
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.evidence)
@@ -92,8 +94,12 @@ def surroundings(
     ends = np.stack([table.heads[stated], table.tails[stated]], axis=1).ravel()
     hop_of, via = _breadth_first(graph, ends, np.repeat(stated, 2), hops, usable)
     slots = gather(graph.adjacency.indptr, np.flatnonzero(hop_of >= 0))[0]
-    between = graph.adjacency.triples[slots[hop_of[graph.adjacency.neighbours[slots]] >= 0]]
-    return Surroundings(graph, np.unique(between[usable[between]]).astype(np.int64), hop_of, via)
+    between = graph.adjacency.triples[
+        slots[hop_of[graph.adjacency.neighbours[slots]] >= 0]
+    ]
+    return Surroundings(
+        graph, np.unique(between[usable[between]]).astype(np.int64), hop_of, via
+    )
 
 
 def stated_by(graph: KnowledgeGraph, rows: IntArray) -> IntArray:
@@ -176,14 +182,18 @@ class Components:
         labels = np.empty(0, dtype=np.int64)
         if size:  # scipy takes no empty matrix
             ends = (graph.triples.heads, graph.triples.tails)
-            edges = coo_array((np.ones(graph.n_triples, dtype=np.int8), ends), shape=(size, size))
+            edges = coo_array(
+                (np.ones(graph.n_triples, dtype=np.int8), ends), shape=(size, size)
+            )
             labels = connected_components(edges, directed=False)[1].astype(np.int64)
         return cls(labels, graph.mentions.owners, graph.mentions.others)
 
     def rows_with(self, nodes: Iterable[int]) -> IntArray:
         """The passages that name a node of the same components as `nodes`, ascending."""
         labels = self.labels[np.fromiter(nodes, dtype=np.int64)]
-        return np.unique(self.rows[np.isin(self.labels[self.nodes], labels)]).astype(np.int64)
+        return np.unique(self.rows[np.isin(self.labels[self.nodes], labels)]).astype(
+            np.int64
+        )
 
 
 class Tree(NamedTuple):
@@ -204,7 +214,9 @@ class Tree(NamedTuple):
         return path[::-1]
 
 
-def spanning_trees(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> list[Tree]:
+def spanning_trees(
+    heads: NDArray[np.integer], tails: NDArray[np.integer]
+) -> list[Tree]:
     """The maximum spanning trees of an undirected multigraph, best edge first.
 
     Each tree is walked from its best edge.
@@ -212,7 +224,10 @@ def spanning_trees(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> li
     `heads` and `tails`, (n_edges,), are vertex numbers of any size; edge i is preferred to edge j
     if i < j. Of parallel edges the first is kept; self-loops are dropped.
     """
-    ends = {edge: (int(heads[edge]), int(tails[edge])) for edge in _spanning_forest(heads, tails)}
+    ends = {
+        edge: (int(heads[edge]), int(tails[edge]))
+        for edge in _spanning_forest(heads, tails)
+    }
     incident: dict[int, list[int]] = defaultdict(list)
     for edge, (head, tail) in reversed(ends.items()):
         incident[head].append(edge)
@@ -226,7 +241,9 @@ def spanning_trees(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> li
     return trees
 
 
-def _spanning_forest(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> list[int]:
+def _spanning_forest(
+    heads: NDArray[np.integer], tails: NDArray[np.integer]
+) -> list[int]:
     """The edges of all maximum spanning trees, ascending."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import minimum_spanning_tree
@@ -234,7 +251,9 @@ def _spanning_forest(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> 
     proper = np.flatnonzero(heads != tails)
     if not len(proper):
         return []
-    vertices, numbers = np.unique(np.stack([heads[proper], tails[proper]]), return_inverse=True)
+    vertices, numbers = np.unique(
+        np.stack([heads[proper], tails[proper]]), return_inverse=True
+    )
     low, high = np.sort(numbers.reshape(2, -1).astype(np.int64), axis=0)
     first = np.unique(low * len(vertices) + high, return_index=True)[1]
     # scipy sorts unstably; distinct weights, the ranks of preference, make the forest unique.

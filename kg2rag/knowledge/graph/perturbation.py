@@ -53,7 +53,9 @@ def perturbed(
     require("drop", drop, float, between(0, 1))
     require("add", add, float, at_least(0))
     # One stream each: the dropped triples do not depend on the other options.
-    dropping, adding, shuffling = (np.random.default_rng([seed, part]) for part in range(3))
+    dropping, adding, shuffling = (
+        np.random.default_rng([seed, part]) for part in range(3)
+    )
     if drop:
         graph = _without_triples(graph, round(drop * graph.n_triples), dropping)
     n_new = round(add * graph.n_triples)
@@ -92,14 +94,20 @@ def _with_random_triples(
     )
 
 
-def _random_triples(table: TripleTable, size: int, random: np.random.Generator) -> TripleTable:
+def _random_triples(
+    table: TripleTable, size: int, random: np.random.Generator
+) -> TripleTable:
     """New triples whose parts are drawn from the triples of a table."""
     parts = (table.heads, table.relations, table.tails, table.passages)
     existing = set(zip(*(part.tolist() for part in parts), strict=True))
-    sources: dict[tuple[int, ...], int] = {}  # a new triple -> the triple with its weights
+    sources: dict[
+        tuple[int, ...], int
+    ] = {}  # a new triple -> the triple with its weights
     for _ in range(_ROUNDS):
         draws = random.integers(len(table), size=(5, size))
-        columns = [part[draw].tolist() for part, draw in zip(parts, draws[:4], strict=True)]
+        columns = [
+            part[draw].tolist() for part, draw in zip(parts, draws[:4], strict=True)
+        ]
         for *triple, source in zip(*columns, draws[4].tolist(), strict=True):
             is_new = triple[0] != triple[2] and tuple(triple) not in existing
             if is_new and len(sources) < size:
@@ -138,15 +146,25 @@ def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGr
     # Entities with unique types swap with each other.
     kinds[np.bincount(kinds)[kinds] == 1] = size
     for members in pd.Series(kinds).groupby(kinds).indices.values():
-        numbers = [graph.degrees[members], out_degrees[members], np.diff(mentions.indptr)[members]]
+        numbers = [
+            graph.degrees[members],
+            out_degrees[members],
+            np.diff(mentions.indptr)[members],
+        ]
         entities[members] = members[swap_labels(numbers, random)]
-    stated = np.bincount(table.passages[table.passages >= 0], minlength=graph.n_passages)
-    passages = swap_labels([np.diff(graph.mentioned.indptr), stated], random).astype(np.int32)
+    stated = np.bincount(
+        table.passages[table.passages >= 0], minlength=graph.n_passages
+    )
+    passages = swap_labels([np.diff(graph.mentioned.indptr), stated], random).astype(
+        np.int32
+    )
     triples = replace(
         table,
         heads=entities[table.heads],
         tails=entities[table.tails],
-        passages=np.where(table.passages >= 0, passages[table.passages], -1).astype(np.int32),
+        passages=np.where(table.passages >= 0, passages[table.passages], -1).astype(
+            np.int32
+        ),
         descriptions=np.zeros(len(table), dtype=np.int32),
     )
     return replace(
@@ -156,11 +174,16 @@ def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGr
         mentions=incidence(
             entities[mentions.owners], passages[mentions.others], mentions.counts, size
         ),
-        notes={**graph.notes, "entities and passages shuffled": size + graph.n_passages},
+        notes={
+            **graph.notes,
+            "entities and passages shuffled": size + graph.n_passages,
+        },
     )
 
 
-def swap_labels(numbers: list[NDArray[np.integer]], random: np.random.Generator) -> IntArray:
+def swap_labels(
+    numbers: list[NDArray[np.integer]], random: np.random.Generator
+) -> IntArray:
     """(n,) a random permutation between members with nearly the same numbers.
 
     Members are sorted by `numbers`, columns of (n,), the most important first, with random ties.
@@ -186,7 +209,9 @@ def shuffled_mentions(table: MentionTable, seed: int = 0) -> MentionTable:
     passage are exchanged, unless the table is too small. The same seed gives the same placebo.
     """
     dealing, paging = (np.random.default_rng([seed, part]) for part in range(2))
-    pairs, owner = np.unique(np.stack([table.row, table.key], axis=1), axis=0, return_inverse=True)
+    pairs, owner = np.unique(
+        np.stack([table.row, table.key], axis=1), axis=0, return_inverse=True
+    )
     keys = pairs[:, 1].copy()
     for kind in (keys < table.n_titles, keys >= table.n_titles):
         members = np.flatnonzero(kind)
@@ -205,7 +230,9 @@ def shuffled_mentions(table: MentionTable, seed: int = 0) -> MentionTable:
     )
 
 
-def _swapped_pages(table: MentionTable, random: np.random.Generator) -> NDArray[np.int32]:
+def _swapped_pages(
+    table: MentionTable, random: np.random.Generator
+) -> NDArray[np.int32]:
     """The rows of the pages after every page got the title of another."""
     cycle = random.permutation(np.unique(table.page_row))
     row_of = np.zeros(int(cycle.max(initial=-1)) + 1, dtype=np.int32)

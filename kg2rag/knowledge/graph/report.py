@@ -35,7 +35,9 @@ class GraphReport:
 
     def __repr__(self) -> str:
         tables = [self.sizes.to_string(header=False)]
-        tables += [table.to_string(index=False) for table in (self.hubs, self.relations)]
+        tables += [
+            table.to_string(index=False) for table in (self.hubs, self.relations)
+        ]
         notes = [f"{cause}: {count:,}" for cause, count in self.notes.items()]
         return "\n\n".join([*tables, *notes])
 
@@ -45,7 +47,8 @@ class GraphReport:
             html += table.to_html(index=False, float_format="{:.3f}".format)
         if self.notes:
             notes = "".join(
-                f"<li>{escape(cause)}: {count:,}</li>" for cause, count in self.notes.items()
+                f"<li>{escape(cause)}: {count:,}</li>"
+                for cause, count in self.notes.items()
             )
             html += f"<ul>{notes}</ul>"
         return html
@@ -71,13 +74,18 @@ def report(graph: KnowledgeGraph, *, hubs: int = 10) -> GraphReport:
     )
     sizes = describe(graph, min(hubs, 5))
     return GraphReport(
-        sizes, _most_frequent(entities, hubs), _most_frequent(relations, 10), dict(graph.notes)
+        sizes,
+        _most_frequent(entities, hubs),
+        _most_frequent(relations, 10),
+        dict(graph.notes),
     )
 
 
 def _most_frequent(table: pd.DataFrame, size: int) -> pd.DataFrame:
     """The rows with the most triples."""
-    ordered = table.sort_values("triples", ascending=False, kind="stable", ignore_index=True)
+    ordered = table.sort_values(
+        "triples", ascending=False, kind="stable", ignore_index=True
+    )
     return ordered[:size]
 
 
@@ -94,7 +102,9 @@ def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:
     n_covered = np.count_nonzero(np.diff(graph.mentioned.indptr))
     stating = np.unique(graph.triples.passages[graph.triples.passages >= 0])
     busiest = np.lexsort((np.arange(graph.n_entities), -graph.degrees))[:hubs]
-    names = [f"{graph.names[code]} ({graph.degrees[code]})" for code in busiest.tolist()]
+    names = [
+        f"{graph.names[code]} ({graph.degrees[code]})" for code in busiest.tolist()
+    ]
     values: dict[str, object] = {
         "entities": graph.n_entities,
         "relations": graph.n_relations,
@@ -107,8 +117,12 @@ def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:
         "passages with a triple": len(stating),
         "isolated passages": graph.n_passages - n_covered,
         "share of passages covered": round(n_covered / graph.n_passages, 4),
-        "mean degree": round(float(graph.degrees.mean()), 2) if graph.n_entities else 0.0,
+        "mean degree": round(float(graph.degrees.mean()), 2)
+        if graph.n_entities
+        else 0.0,
         "greatest degree": int(graph.degrees.max(initial=0)),
         "hubs": ", ".join(names),
     }
-    return pd.DataFrame({"value": pd.Series(values, dtype=object)}).rename_axis("statistic")
+    return pd.DataFrame({"value": pd.Series(values, dtype=object)}).rename_axis(
+        "statistic"
+    )

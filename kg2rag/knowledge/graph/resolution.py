@@ -62,7 +62,11 @@ class Clusters:
 
     def join(self, source: int, target: int) -> bool:
         """Merge one cluster into another, unless their types differ; whether it was merged."""
-        if self.types[source] and self.types[target] and self.types[source] != self.types[target]:
+        if (
+            self.types[source]
+            and self.types[target]
+            and self.types[source] != self.types[target]
+        ):
             self.notes["merges held back: different types"] += 1
             return False
         self.into[self.into == source] = target
@@ -74,7 +78,10 @@ class Clusters:
         groups: defaultdict[str, set[int]] = defaultdict(set)
         for entity, name in zip(self.into.tolist(), self.graph.names, strict=True):
             groups[key(name)].add(entity)
-        return {key: sorted(group, key=self.places.__getitem__) for key, group in groups.items()}
+        return {
+            key: sorted(group, key=self.places.__getitem__)
+            for key, group in groups.items()
+        }
 
 
 def _exact(clusters: Clusters) -> Pairs:
@@ -106,7 +113,9 @@ def _normalised(clusters: Clusters) -> Pairs:
         foremost: dict[str, int] = {}
         for entity in group:
             foremost.setdefault(clusters.types[entity], entity)
-        yield from ((target, entity, 1.0) for entity in group for target in foremost.values())
+        yield from (
+            (target, entity, 1.0) for entity in group for target in foremost.values()
+        )
 
 
 def _acronym(clusters: Clusters) -> Pairs:
@@ -137,9 +146,13 @@ def _acronyms(clusters: Clusters) -> dict[int, str]:
     return letters_of
 
 
-def _long_forms(clusters: Clusters, letters_of: Mapping[int, str]) -> dict[str, dict[int, None]]:
+def _long_forms(
+    clusters: Clusters, letters_of: Mapping[int, str]
+) -> dict[str, dict[int, None]]:
     """Letters of an acronym -> the clusters without an acronym whose names have these initials."""
-    long_forms: dict[str, dict[int, None]] = {letters: {} for letters in letters_of.values()}
+    long_forms: dict[str, dict[int, None]] = {
+        letters: {} for letters in letters_of.values()
+    }
     for entity, name in zip(clusters.into.tolist(), clusters.graph.names, strict=True):
         if entity not in letters_of:
             for letters in initials(name):
@@ -160,7 +173,12 @@ def _fuzzy(clusters: Clusters) -> Pairs:
             yield foremost[keys[left]], foremost[keys[right]], score
 
 
-METHODS = {"exact": _exact, "normalised": _normalised, "acronym": _acronym, "fuzzy": _fuzzy}
+METHODS = {
+    "exact": _exact,
+    "normalised": _normalised,
+    "acronym": _acronym,
+    "fuzzy": _fuzzy,
+}
 
 
 class Merge(NamedTuple):
@@ -218,10 +236,11 @@ class Resolution:
 
     def __repr__(self) -> str:
         counts = Counter(merge.method for merge in self.merges) | Counter(self.notes)
-        causes = ", ".join(f"{cause}: {count:,}" for cause, count in counts.items()) or "none"
-        return (
-            f"Resolution({len(self):,} merges of {self.original.n_entities:,} entities; {causes})"
+        causes = (
+            ", ".join(f"{cause}: {count:,}" for cause, count in counts.items())
+            or "none"
         )
+        return f"Resolution({len(self):,} merges of {self.original.n_entities:,} entities; {causes})"
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self))}</p>{self.table.to_html(max_rows=20, float_format='{:.3f}'.format)}"
@@ -243,7 +262,9 @@ def merged(graph: KnowledgeGraph, into: IntArray) -> KnowledgeGraph:
     table, mentions = graph.triples, graph.mentions
     triples = replace(table, heads=code_of[table.heads], tails=code_of[table.tails])
     distinct = triples.distinct()
-    n_loops = np.count_nonzero((triples.heads == triples.tails) & (table.heads != table.tails))
+    n_loops = np.count_nonzero(
+        (triples.heads == triples.tails) & (table.heads != table.tails)
+    )
     notes = Counter(graph.notes)
     notes["duplicate triples merged with their entities"] += len(table) - len(distinct)
     notes["triples between merged entities, now loops"] += int(n_loops)
@@ -257,7 +278,11 @@ def merged(graph: KnowledgeGraph, into: IntArray) -> KnowledgeGraph:
         mentions=incidence(
             code_of[mentions.owners], mentions.others, mentions.counts, len(targets)
         ),
-        notes={cause: count for cause, count in notes.items() if count or cause in graph.notes},
+        notes={
+            cause: count
+            for cause, count in notes.items()
+            if count or cause in graph.notes
+        },
     )
 
 
@@ -274,7 +299,9 @@ def _aliases(graph: KnowledgeGraph, codes: Sequence[int]) -> tuple[str, ...]:
     if len(codes) == 1:
         return graph.aliases[codes[0]]
     key = entity_key(graph.names[codes[0]])
-    names = [name for code in codes for name in (graph.names[code], *graph.aliases[code])]
+    names = [
+        name for code in codes for name in (graph.names[code], *graph.aliases[code])
+    ]
     return tuple(name for name in dict.fromkeys(names) if entity_key(name) != key)
 
 
@@ -300,7 +327,9 @@ def _merge_round(clusters: Clusters, method: str, pairs: Pairs) -> list[Merge]:
             partners[source][target] = max(partners[source].get(target, 0.0), score)
     merges = []
     for source in sorted(partners, key=place):
-        targets = sorted(partners[source].items(), key=lambda item: (-item[1], place(item[0])))
+        targets = sorted(
+            partners[source].items(), key=lambda item: (-item[1], place(item[0]))
+        )
         for target, score in targets:
             if clusters.into[target] == target and clusters.join(source, target):
                 merges.append(Merge(source, target, method, min(score, 1.0)))

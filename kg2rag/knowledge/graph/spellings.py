@@ -13,14 +13,18 @@ from pathlib import Path
 from kg2rag.text.normalisation import entity_key
 
 _ARTICLES = frozenset(("the", "a", "an"))
-_LINK_WORDS = frozenset("a an and at by de di du for in la of on the to und with y".split())
+_LINK_WORDS = frozenset(
+    "a an and at by de di du for in la of on the to und with y".split()
+)
 # Expanded at the beginning of a name only: "5th St" is a street.
 _ABBREVIATED = {"st": "saint", "mt": "mount", "ft": "fort"}
 _ACRONYM = re.compile(r"(?:[A-Z]\.?){2,6}")
 _ROMAN = re.compile(r"[ivx]+")
 # A run of single letters, which counts as one word.
 _LETTERS = re.compile(r"(?<!\S)[^\W\d_](?: [^\W\d_])+(?!\S)")
-_SHORTEST_WORD = 5  # letters; in shorter words, one edit makes another name: Jean and Joan
+_SHORTEST_WORD = (
+    5  # letters; in shorter words, one edit makes another name: Jean and Joan
+)
 _SHORTEST_COMPOUND = 8  # "a part" is not "apart"
 # Words that distinguish two names, however similar the rest is.
 _TELLING = frozenset(
@@ -57,7 +61,9 @@ def compound_key(key: str) -> str:
     ('spiderman', '1 5 million', 'a part')
     """
     together = key.replace(" ", "")
-    return together if together.isalpha() and len(together) >= _SHORTEST_COMPOUND else key
+    return (
+        together if together.isalpha() and len(together) >= _SHORTEST_COMPOUND else key
+    )
 
 
 def acronym(name: str) -> str | None:
@@ -110,7 +116,9 @@ def _word_frame(word: str) -> str:
 SHORTEST = 8
 
 
-def near_spellings(strings: Sequence[str], least: float) -> list[tuple[int, int, float]]:
+def near_spellings(
+    strings: Sequence[str], least: float
+) -> list[tuple[int, int, float]]:
     """The pairs of strings with a similarity of at least `least`, by insertions and deletions.
 
     The similarity is 1 - (insertions + deletions) / (sum of lengths).
@@ -121,12 +129,18 @@ def near_spellings(strings: Sequence[str], least: float) -> list[tuple[int, int,
     from rapidfuzz import process
     from rapidfuzz.distance import Indel
 
-    unpaired = {i: string for i, string in enumerate(strings) if len(string) >= SHORTEST}
+    unpaired = {
+        i: string for i, string in enumerate(strings) if len(string) >= SHORTEST
+    }
     pairs: list[tuple[int, int, float]] = []
     for left in list(unpaired):
         string = unpaired.pop(left)
         near = process.extract(
-            string, unpaired, scorer=Indel.normalized_similarity, score_cutoff=least, limit=None
+            string,
+            unpaired,
+            scorer=Indel.normalized_similarity,
+            score_cutoff=least,
+            limit=None,
         )
         pairs += [(left, right, score) for _, score, right in near]
     return sorted(pairs)

@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.knowledge.graph.csr import Codes, Columns, Incidence, Offsets, incidence, offsets
+from kg2rag.knowledge.graph.csr import (
+    Codes,
+    Columns,
+    Incidence,
+    Offsets,
+    incidence,
+    offsets,
+)
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types import Corpus, Triple
 
@@ -66,7 +73,9 @@ class TripleTable(Columns):
             name: distinct[name].fillna(0).to_numpy(dtypes.get(name, np.int32))
             for name in vars(self)
         }
-        return TripleTable(**{name: np.array(column) for name, column in columns.items()})
+        return TripleTable(
+            **{name: np.array(column) for name, column in columns.items()}
+        )
 
 
 def numbered(values: NDArray[Any]) -> tuple[Codes, list[Any]]:
@@ -82,7 +91,9 @@ def canonical(
 ) -> tuple[TripleTable, tuple[str, ...]]:
     """The triples with descriptions renumbered by first appearance after "", no unused ones."""
     codes, order = numbered(np.append(np.int32(0), triples.descriptions))
-    return replace(triples, descriptions=codes[1:]), tuple(descriptions[code] for code in order)
+    return replace(triples, descriptions=codes[1:]), tuple(
+        descriptions[code] for code in order
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +122,9 @@ class Adjacency(Columns):
         numbers = np.concatenate([indexes, indexes[has_way_back]])
         along = np.arange(len(entities)) < len(triples)
         order = np.lexsort((numbers, -triples.strengths[numbers], entities))
-        return cls(offsets(entities, n_entities), others[order], numbers[order], along[order])
+        return cls(
+            offsets(entities, n_entities), others[order], numbers[order], along[order]
+        )
 
 
 def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
@@ -132,7 +145,9 @@ def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
     mentions = incidence(mention_codes, rows, np.ones_like(rows), len(spellings))
     notes = Counter(extraction.notes)
     notes["exact duplicate triples merged in the graph"] += len(table) - len(triples)
-    notes["entity records merged in the graph"] += len(records) - len(np.unique(record_codes))
+    notes["entity records merged in the graph"] += len(records) - len(
+        np.unique(record_codes)
+    )
     return {
         **_entity_columns(spellings, records, record_codes),
         "relations": tuple(relations),
@@ -140,7 +155,9 @@ def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
         "triples": triples,
         "mentions": counted(mentions, triples, 1),
         "notes": {
-            cause: count for cause, count in notes.items() if count or cause in extraction.notes
+            cause: count
+            for cause, count in notes.items()
+            if count or cause in extraction.notes
         },
     }
 
@@ -175,16 +192,25 @@ def _entity_columns(
         types[code] = types[code] or record.type
         descriptions[code] = descriptions[code] or record.description
         aliases[code] = tuple(dict.fromkeys((*aliases[code], *record.aliases)))
-    columns = {"names": names, "types": types, "descriptions": descriptions, "aliases": aliases}
+    columns = {
+        "names": names,
+        "types": types,
+        "descriptions": descriptions,
+        "aliases": aliases,
+    }
     return {name: tuple(column) for name, column in columns.items()}
 
 
 def counted(mentions: Incidence, triples: TripleTable, sign: int) -> Incidence:
     """The mentions after adding (1) or subtracting (-1) those of some triples' ends."""
     stated = triples.passages >= 0
-    owners = np.concatenate([mentions.owners, triples.heads[stated], triples.tails[stated]])
+    owners = np.concatenate(
+        [mentions.owners, triples.heads[stated], triples.tails[stated]]
+    )
     rows = np.concatenate([mentions.others, np.tile(triples.passages[stated], 2)])
-    counts = np.concatenate([mentions.counts, np.full(len(rows) - len(mentions.others), sign)])
+    counts = np.concatenate(
+        [mentions.counts, np.full(len(rows) - len(mentions.others), sign)]
+    )
     return incidence(owners, rows, counts, len(mentions.indptr) - 1)
 
 

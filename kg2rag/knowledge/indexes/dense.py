@@ -42,7 +42,10 @@ class DenseIndex:
         )  # mapped arrays are not copied
 
     def search(
-        self, queries: Matrix, k: int, candidates: Sequence[IntArray | None] | None = None
+        self,
+        queries: Matrix,
+        k: int,
+        candidates: Sequence[IntArray | None] | None = None,
     ) -> list[tuple[IntArray, FloatArray]]:
         """The `k` nearest rows of each query, best first, equal cosines by row.
 
@@ -68,7 +71,10 @@ class DenseIndex:
         return results
 
     def near(
-        self, queries: Matrix, k: int, candidates: Sequence[IntArray | None] | None = None
+        self,
+        queries: Matrix,
+        k: int,
+        candidates: Sequence[IntArray | None] | None = None,
     ) -> list[IntArray]:
         """For each query, its `k` nearest rows, unordered; see `search` for the arguments."""
         import faiss
@@ -95,7 +101,9 @@ class DenseIndex:
             results.append(self._nearest(query, searched, k))
         return results
 
-    def _cut(self, query: Matrix, rows: IntArray, similarities: Matrix, k: int) -> IntArray:
+    def _cut(
+        self, query: Matrix, rows: IntArray, similarities: Matrix, k: int
+    ) -> IntArray:
         """The `k` nearest of some rows, which descend by float32 products.
 
         float64 decides about the k-th.
@@ -140,7 +148,9 @@ class DenseIndex:
         return cosines(query[None], self.vectors[rows]).reshape(-1)
 
 
-def _inner_product_search(queries: Matrix, vectors: Matrix, k: int) -> tuple[Matrix, IntArray]:
+def _inner_product_search(
+    queries: Matrix, vectors: Matrix, k: int
+) -> tuple[Matrix, IntArray]:
     """`faiss.knn`, by a matrix product from `BLAS_QUERIES` queries on.
 
     The threshold, in queries times dimensions, is a global variable of FAISS. It is restored,

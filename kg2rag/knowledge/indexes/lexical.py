@@ -134,7 +134,9 @@ def _spellings(written: str, languages: Mapping[str, str] = ENGLISH) -> list[str
     return terms
 
 
-def _terms_of_run(run: str, unspaced: str | None, languages: Mapping[str, str]) -> Iterator[str]:
+def _terms_of_run(
+    run: str, unspaced: str | None, languages: Mapping[str, str]
+) -> Iterator[str]:
     if unspaced is None:
         yield from _word_and_parts(run, languages)
         return
@@ -147,7 +149,9 @@ def _terms_of_run(run: str, unspaced: str | None, languages: Mapping[str, str]) 
 def _word_and_parts(written: str, languages: Mapping[str, str]) -> list[str]:
     word = _lower_case(written, languages)
     has_case = written.lower() != written.upper()
-    if "_" not in written and (written[1:].islower() or written.isupper() or not has_case):
+    if "_" not in written and (
+        written[1:].islower() or written.isupper() or not has_case
+    ):
         return [word]
     parts = split(written)
     if len(parts) == 1:
@@ -192,7 +196,9 @@ class LexicalIndex:
         languages = guess_languages(texts, settings.language)
         (folder / _LANGUAGES).write_text(json.dumps(languages))
         vocabulary: dict[str, int] = {}
-        codes_of: dict[str, list[int]] = {}  # spelling of a word -> the codes of its terms
+        codes_of: dict[
+            str, list[int]
+        ] = {}  # spelling of a word -> the codes of its terms
         rows: list[array[int]] = []  # lists of integers take ten times the memory
         for text in texts:
             rows.append(array("i"))
@@ -230,7 +236,9 @@ class LexicalIndex:
     def respelled(self, query: str) -> dict[str, list[str]]:
         """Terms of the query that no text has -> the terms of texts that differ from them in accents only."""
         terms = self.settings.terms(query, self.languages)
-        unknown = [term for term in dict.fromkeys(terms) if term not in self._vocabulary]
+        unknown = [
+            term for term in dict.fromkeys(terms) if term not in self._vocabulary
+        ]
         spellings = {term: self._spellings_of(term) for term in unknown}
         return {term: others for term, others in spellings.items() if others}
 
@@ -243,14 +251,18 @@ class LexicalIndex:
 
     @cached_property
     def _vocabulary(self) -> Mapping[str, int]:
-        vocabulary: Mapping[str, int] = {} if self._index is None else self._index.vocab_dict
+        vocabulary: Mapping[str, int] = (
+            {} if self._index is None else self._index.vocab_dict
+        )
         return vocabulary
 
     def _spellings_of(self, term: str) -> list[str]:
         """The terms of texts that differ from a term, which no text has, in accents only."""
         keys = self.settings.without_accents(term, self.languages) or [term]
         unaccented = [key for key in keys if key in self._vocabulary]
-        accented = [other for key in keys for other in self._accented_terms.get(key, ())]
+        accented = [
+            other for key in keys for other in self._accented_terms.get(key, ())
+        ]
         return list(dict.fromkeys([*unaccented, *accented]))
 
     @cached_property

@@ -64,7 +64,9 @@ class TrigramIndex:
             opened, ("codes", "code_ptr", "code_keys")
         )
         self.keys, self.terms = (
-            feather.read_table(folder / f"{name}.arrow", memory_map=True)["text"].combine_chunks()
+            feather.read_table(folder / f"{name}.arrow", memory_map=True)[
+                "text"
+            ].combine_chunks()
             for name in ("keys", "terms")
         )
 
@@ -78,12 +80,18 @@ class TrigramIndex:
         number_of = {name: number for number, name in enumerate(keys)}
         term_keys = np.array([number_of[key(term)] for term in terms], dtype=np.int64)
         passages_of_keys = incidence(
-            term_keys[posting_terms], rows, np.ones(len(rows), dtype=np.int32), len(keys)
+            term_keys[posting_terms],
+            rows,
+            np.ones(len(rows), dtype=np.int32),
+            len(keys),
         )
         trigrams, trigram_keys = _codes(keys)
         codes, code_numbers = np.unique(trigrams, return_inverse=True)
         keys_of_codes = incidence(
-            code_numbers, trigram_keys, np.ones(len(trigrams), dtype=np.int32), len(codes)
+            code_numbers,
+            trigram_keys,
+            np.ones(len(trigrams), dtype=np.int32),
+            len(codes),
         )
         arrays: dict[str, NDArray[Any]] = {
             "key_ptr": offsets(term_keys, len(keys)),
@@ -99,11 +107,15 @@ class TrigramIndex:
             np.save(folder / f"{name}.npy", values)
         for name, texts in {"keys": keys, "terms": terms}.items():
             table = pa.table({"text": pa.array(texts, pa.large_string())})
-            feather.write_feather(table, folder / f"{name}.arrow", compression="uncompressed")
+            feather.write_feather(
+                table, folder / f"{name}.arrow", compression="uncompressed"
+            )
 
     def find(self, wanted: str) -> int | None:
         """The code of a key; None if no passage has it."""
-        code = bisect_left(range(len(self.keys)), wanted, key=lambda i: self.keys[i].as_py())
+        code = bisect_left(
+            range(len(self.keys)), wanted, key=lambda i: self.keys[i].as_py()
+        )
         if code < len(self.keys) and self.keys[code].as_py() == wanted:
             return code
         return None
@@ -155,7 +167,9 @@ class TrigramIndex:
 
     def matching(self, pattern: str) -> IntArray:
         """The codes of the terms that a case-insensitive pattern with `*` matches as a whole."""
-        first, *inner, last = (re.escape(piece.casefold()) for piece in pattern.split("*"))
+        first, *inner, last = (
+            re.escape(piece.casefold()) for piece in pattern.split("*")
+        )
         middle = "".join(f"(?>.*?{piece})" for piece in inner)
         regex = re.compile(f"{first}{middle}.*{last}", re.DOTALL)
         matches = [regex.fullmatch(term.casefold()) for term in self.terms.to_pylist()]
@@ -170,7 +184,9 @@ class TrigramIndex:
         """The codes of keys with enough trigrams in common with the requested one, ascending."""
         length = len(wanted)
         codes = np.unique(_codes([wanted])[0])
-        first, end = (np.searchsorted(self._codes, codes, side) for side in ("left", "right"))
+        first, end = (
+            np.searchsorted(self._codes, codes, side) for side in ("left", "right")
+        )
         entries = gather(self._code_ptr, first[first < end])[0]
         keys, counts = np.unique(self._code_keys[entries], return_counts=True)
         # An edit changes three trigrams at most: keys below the bound are not similar enough.
@@ -181,7 +197,9 @@ class TrigramIndex:
         candidates = keys[counts >= needed].astype(np.int64)
         if length > SHORT:
             return candidates
-        return np.union1d(candidates, np.flatnonzero(np.abs(self._lengths - length) <= 1))
+        return np.union1d(
+            candidates, np.flatnonzero(np.abs(self._lengths - length) <= 1)
+        )
 
     @cached_property
     def _lengths(self) -> IntArray:
@@ -198,13 +216,19 @@ def _postings(contents: Sequence[str]) -> tuple[list[str], NDArray[np.int32]]:
     postings = array("i")
     for row, text in enumerate(contents):
         defined = frozenset(definitions(text))
-        spellings = [name for surface, _ in surfaces(text) for name in variants(surface)]
+        spellings = [
+            name for surface, _ in surfaces(text) for name in variants(surface)
+        ]
         for term in dict.fromkeys(spellings):
             if 1 < len(key(term)) <= LONGEST:
-                postings.extend((number_of.setdefault(term, len(number_of)), row, term in defined))
+                postings.extend(
+                    (number_of.setdefault(term, len(number_of)), row, term in defined)
+                )
     terms = sorted(number_of, key=lambda term: (key(term), term))
     sorted_number = np.empty(len(terms), dtype=np.int32)
-    sorted_number[[number_of[term] for term in terms]] = np.arange(len(terms), dtype=np.int32)
+    sorted_number[[number_of[term] for term in terms]] = np.arange(
+        len(terms), dtype=np.int32
+    )
     table = np.array(postings, dtype=np.int32).reshape(-1, 3)
     table[:, 0] = sorted_number[table[:, 0]]
     return terms, table

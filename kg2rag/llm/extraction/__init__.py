@@ -24,7 +24,13 @@ from kg2rag.llm.extraction.answers import (
     Settled,
 )
 from kg2rag.llm.extraction.plan import ExtractionPlan, planned
-from kg2rag.llm.extraction.schema import MAX_NAME_CHARACTERS, Entities, Facts, GraphSchema, Stated
+from kg2rag.llm.extraction.schema import (
+    MAX_NAME_CHARACTERS,
+    Entities,
+    Facts,
+    GraphSchema,
+    Stated,
+)
 from kg2rag.llm.extraction.style import STYLES, Excerpt, PromptStep, PromptStyle
 from kg2rag.llm.replies import Outcome
 from kg2rag.text.normalisation import entity_key
@@ -69,7 +75,9 @@ class PromptedTriples:
     def __post_init__(self) -> None:
         if isinstance(self.style, str):
             if self.style not in STYLES:
-                raise ValueError(f"Unknown style {self.style!r}. Known: {', '.join(STYLES)}.")
+                raise ValueError(
+                    f"Unknown style {self.style!r}. Known: {', '.join(STYLES)}."
+                )
             object.__setattr__(self, "style", STYLES[self.style])
         check(self, limit=at_least(1))
 
@@ -86,7 +94,11 @@ class PromptedTriples:
         return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
 
     def plan(
-        self, corpus: Corpus, *, retry_failed: bool = False, counter: TokenCounter | None = None
+        self,
+        corpus: Corpus,
+        *,
+        retry_failed: bool = False,
+        counter: TokenCounter | None = None,
     ) -> ExtractionPlan:
         """The calls of `run` and the stored answers; sends nothing. `counter` estimates tokens."""
         # Equal texts are sent once.
@@ -96,11 +108,17 @@ class PromptedTriples:
         }
         counter = counter or EncoderTokens()
         steps = planned(
-            self._style, excerpts.values(), self.model, counter, retry_failed=retry_failed
+            self._style,
+            excerpts.values(),
+            self.model,
+            counter,
+            retry_failed=retry_failed,
         )
         prices = (self.model.prompt_price, self.model.completion_price)
         n_asked = self._asked(corpus)
-        return ExtractionPlan(n_asked, self._style.name, self.model.model, tuple(steps), *prices)
+        return ExtractionPlan(
+            n_asked, self._style.name, self.model.model, tuple(steps), *prices
+        )
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples, and for styles that name entities the mentions, of the whole corpus.
@@ -126,17 +144,26 @@ class PromptedTriples:
         waiting = list(self._style.excerpts(corpus, self.limit))
         for step in self._style.steps:
             prompts = [
-                step.messages(excerpt, collected.names.get(excerpt, ())) for excerpt in waiting
+                step.messages(excerpt, collected.names.get(excerpt, ()))
+                for excerpt in waiting
             ]
             forms = [step.form_for(excerpt) for excerpt in waiting]
             settled = answers.settle(
-                self.model, prompts, forms, retry_failed=retry_failed, progress=step.name
+                self.model,
+                prompts,
+                forms,
+                retry_failed=retry_failed,
+                progress=step.name,
             )
             for call in settled:
                 outcomes += [*call.wasted, call.outcome]
             calls = zip(waiting, settled, strict=True)
-            waiting = [excerpt for excerpt, call in calls if collected.add(step, excerpt, call)]
-        collected.failures.sort(key=lambda failure: (failure[0].row, failure[0].sentence))
+            waiting = [
+                excerpt for excerpt, call in calls if collected.add(step, excerpt, call)
+            ]
+        collected.failures.sort(
+            key=lambda failure: (failure[0].row, failure[0].sentence)
+        )
         failed_calls = tuple(call for _, call in collected.failures)
         extraction = collected.extraction(self._asked(corpus))
         return ExtractionRun(extraction, failed_calls, self.model.usage(outcomes))
@@ -146,7 +173,9 @@ class PromptedTriples:
 
     @property
     def _style(self) -> PromptStyle:
-        assert isinstance(self.style, PromptStyle)  # a name was looked up in __post_init__
+        assert isinstance(
+            self.style, PromptStyle
+        )  # a name was looked up in __post_init__
         return self.style
 
 
@@ -169,10 +198,14 @@ class _Collected:
             if excerpt.sentence >= 0:
                 call = f"{step.name}, sentence {excerpt.sentence}"
             reason = outcome.kind, outcome.reason, outcome.attempts, settled.tries
-            self.failures.append((excerpt, FailedCall(self.corpus.ids[excerpt.row], call, *reason)))
+            self.failures.append(
+                (excerpt, FailedCall(self.corpus.ids[excerpt.row], call, *reason))
+            )
             return False
         self.notes["answers from a second or later try"] += settled.tries > 1
-        self.notes["answers cut at the limit of tokens, whose whole items are kept"] += outcome.cut
+        self.notes[
+            "answers cut at the limit of tokens, whose whole items are kept"
+        ] += outcome.cut
         answer = outcome.parsed
         if isinstance(answer, Entities):
             self.names[excerpt] = answers.named_in(answer, self.notes)
@@ -185,16 +218,21 @@ class _Collected:
     def _add_stated(self, excerpt: Excerpt, answer: Stated) -> None:
         """Add the entities and relations of an answer with types."""
         stated_entities = (
-            Entity(entity.name, entity.type, entity.description) for entity in answer.entities
+            Entity(entity.name, entity.type, entity.description)
+            for entity in answer.entities
         )
-        entities = answers.clean_entities(stated_entities, self.types, self.notes, entity_key)
+        entities = answers.clean_entities(
+            stated_entities, self.types, self.notes, entity_key
+        )
         self.names[excerpt] = [entity.name for entity in entities]
         for entity in entities:
             self.described[entity_key(entity.name)].append(entity)
         for relation in answer.relations:
             parts = (relation.source, relation.relation, relation.target)
             self.relations[excerpt.row].append(
-                RelationAnswer(parts, relation.strength, relation.confidence, relation.description)
+                RelationAnswer(
+                    parts, relation.strength, relation.confidence, relation.description
+                )
             )
 
     def extraction(self, n_asked: int) -> Extraction:
@@ -211,18 +249,24 @@ class _Collected:
             triples += answers.clean_triples(relations, self.types, ids[row], notes)
         failed = {call.passage_id for _, call in self.failures}
         accounted = failed | {triple.passage_id for triple in triples}
-        notes["passages without a triple"] = sum(id_ not in accounted for id_ in ids[:n_asked])
+        notes["passages without a triple"] = sum(
+            id_ not in accounted for id_ in ids[:n_asked]
+        )
         notes["failed passages, whose triples are missing or incomplete"] = len(failed)
         notes["passages beyond the limit, not asked about"] = len(ids) - n_asked
         return Extraction(tuple(triples), tuple(mentions), tuple(entities), notes)
 
     def _merged(self, entities: Sequence[Entity]) -> Entity:
         """One entity of several: the most frequent type, and all descriptions."""
-        types = Counter(entity.type for entity in entities if entity.type).most_common(1)
+        types = Counter(entity.type for entity in entities if entity.type).most_common(
+            1
+        )
         texts = [entity.description for entity in entities if entity.description]
         descriptions = list(dict.fromkeys(texts))
         excess = max(0, len(descriptions) - MAX_DESCRIPTIONS)
-        self.notes[f"descriptions beyond an entity's first {MAX_DESCRIPTIONS}, left out"] += excess
+        self.notes[
+            f"descriptions beyond an entity's first {MAX_DESCRIPTIONS}, left out"
+        ] += excess
         type_ = types[0][0] if types else ""
         description = " ".join(descriptions[:MAX_DESCRIPTIONS])
         return replace(entities[0], type=type_, description=description)

@@ -39,7 +39,9 @@ class Settled(NamedTuple):
 
     def followed_by(self, outcome: Outcome) -> Settled:
         """The state after another try; only a whole answer replaces a cut one."""
-        if isinstance(self.outcome, Completion) and (isinstance(outcome, Failure) or outcome.cut):
+        if isinstance(self.outcome, Completion) and (
+            isinstance(outcome, Failure) or outcome.cut
+        ):
             return Settled(self.outcome, self.tries + 1, (*self.wasted, outcome))
         return Settled(outcome, self.tries + 1, (*self.wasted, self.outcome))
 
@@ -80,7 +82,9 @@ def settle(
         retried_forms = [forms[row] for row in rows]
         retrying = replace(model, again=tries)
         label = f"{progress}, asking again"
-        outcomes = retrying.complete_many(retried_prompts, retried_forms, progress=label)
+        outcomes = retrying.complete_many(
+            retried_prompts, retried_forms, progress=label
+        )
         for row, outcome in zip(rows, outcomes, strict=True):
             settled[row] = settled[row].followed_by(outcome)
     return settled
@@ -191,7 +195,10 @@ def named_in(answer: Entities, notes: Counter[str]) -> list[str]:
 
 
 def clean_entities(
-    entities: Iterable[Entity], types: GraphSchema, notes: Counter[str], key: Callable[[str], str]
+    entities: Iterable[Entity],
+    types: GraphSchema,
+    notes: Counter[str],
+    key: Callable[[str], str],
 ) -> list[Entity]:
     """The cleaned entities, each once by the `key` of its name.
 
@@ -212,7 +219,9 @@ def clean_entities(
             type_ = spelling.get(entity_key(type_), "")
         first = cleaned.get(key(name), Entity(name))
         description = first.description or tidy(entity.description)
-        cleaned[key(name)] = replace(first, type=first.type or type_, description=description)
+        cleaned[key(name)] = replace(
+            first, type=first.type or type_, description=description
+        )
     return list(cleaned.values())
 
 
@@ -226,7 +235,10 @@ def _fault_of_name(name: str) -> str:
 
 
 def clean_triples(
-    relations: Iterable[RelationAnswer], types: GraphSchema, passage_id: str, notes: Counter[str]
+    relations: Iterable[RelationAnswer],
+    types: GraphSchema,
+    passage_id: str,
+    notes: Counter[str],
 ) -> list[Triple]:
     """The relations of a passage as distinct triples, with the maximum strength and confidence.
 
@@ -241,18 +253,25 @@ def clean_triples(
         if fault:
             notes[f"dropped: triples {fault}"] += 1
             continue
-        weights = min(max(relation.strength, LEAST), GREATEST), min(relation.confidence, 1.0)
+        weights = (
+            min(max(relation.strength, LEAST), GREATEST),
+            min(relation.confidence, 1.0),
+        )
         is_changed = weights != (relation.strength, relation.confidence)
         notes["strengths and confidences out of range, brought into it"] += is_changed
         notes["dropped: triples that a passage has already"] += parts in cleaned
         head, name, tail = parts
         name = spelling.get(entity_key(name), name)
-        triple = Triple(head, name, tail, passage_id, *weights, tidy(relation.description))
+        triple = Triple(
+            head, name, tail, passage_id, *weights, tidy(relation.description)
+        )
         cleaned[parts] = _stronger(cleaned.get(parts, triple), triple)
     return list(cleaned.values())
 
 
-def _fault_of(parts: Sequence[str], confidence: float, relations: Mapping[str, str]) -> str:
+def _fault_of(
+    parts: Sequence[str], confidence: float, relations: Mapping[str, str]
+) -> str:
     """The fault of a triple; "" for a valid one.
 
     `relations` : the allowed relations by key; empty for any.

@@ -67,7 +67,9 @@ class ExtractionPlan:
         tokens = self.total("prompt_tokens"), self.total("completion_tokens")
         cost = cost_of(tokens, (self.prompt_price, self.completion_price))
         seconds = sum_known([step.seconds for step in self.steps])
-        return CallPlan(self.total("to_ask"), self.total("stored"), *tokens, seconds, cost)
+        return CallPlan(
+            self.total("to_ask"), self.total("stored"), *tokens, seconds, cost
+        )
 
     def __repr__(self) -> str:
         import pandas as pd
@@ -92,7 +94,9 @@ def planned(
     blocked = 0  # the number of excerpts whose earlier step has an unusable answer
     for step in style.steps:
         stored = {
-            excerpt: latest(model, step.messages(excerpt, entities), step.form_for(excerpt))
+            excerpt: latest(
+                model, step.messages(excerpt, entities), step.form_for(excerpt)
+            )
             for excerpt, entities in names.items()
         }
         answered, unusable, unsent = _sorted_by_state(stored, retry_failed=retry_failed)
@@ -103,19 +107,25 @@ def planned(
         prompt_tokens += sum(answer_tokens.values())
         lengths = counter.count([excerpt.text for excerpt in waiting])
         answer_tokens = {
-            excerpt: step.growth * length for excerpt, length in zip(waiting, lengths, strict=True)
+            excerpt: step.growth * length
+            for excerpt, length in zip(waiting, lengths, strict=True)
         }
         stored_tokens = (
             _prompt_tokens(step, names, list(answered), model, counter),
-            round(step.growth * sum(counter.count([excerpt.text for excerpt in answered]))),
+            round(
+                step.growth * sum(counter.count([excerpt.text for excerpt in answered]))
+            ),
         )
         estimate = (round(prompt_tokens), round(sum(answer_tokens.values())))
         tokens = corrected(estimate, stored_tokens, answered.values())
         seconds = model.call_plan(len(waiting), answered.values(), tokens).seconds
-        yield StepPlan(step.name, calls, len(answered), blocked, len(waiting), *tokens, seconds)
+        yield StepPlan(
+            step.name, calls, len(answered), blocked, len(waiting), *tokens, seconds
+        )
         if step.schema is Entities:
             names = {
-                excerpt: named_in(answer.parsed, Counter()) for excerpt, answer in answered.items()
+                excerpt: named_in(answer.parsed, Counter())
+                for excerpt, answer in answered.items()
             }
 
 
@@ -145,7 +155,8 @@ def _prompt_tokens(
 ) -> int:
     """The tokens of the messages about some excerpts."""
     questions = [
-        step.messages(excerpt, names.get(excerpt, ()))[-1]["content"] for excerpt in excerpts
+        step.messages(excerpt, names.get(excerpt, ()))[-1]["content"]
+        for excerpt in excerpts
     ]
     # Common to all: the other messages, and one with the schema if the endpoint has no parameter
     # for it.

@@ -57,11 +57,15 @@ class GraphSchema:
     @classmethod
     def read(cls, path: Path | str) -> Self:
         """The schema in a TOML file; DataError: an unknown field, a blank or repeated type."""
-        file = existing(path, "a schema: TOML with entity_types, relation_types or both")
+        file = existing(
+            path, "a schema: TOML with entity_types, relation_types or both"
+        )
         fields = read_toml(file)
         strange = [name for name in fields if name not in FIELDS]
         if strange:
-            raise DataError(f"{file}: unknown field {strange[0]!r}. Known: {', '.join(FIELDS)}.")
+            raise DataError(
+                f"{file}: unknown field {strange[0]!r}. Known: {', '.join(FIELDS)}."
+            )
         try:
             schema = cls(**fields)
         except ValueError as error:
@@ -84,7 +88,11 @@ def _read_types(field_name: str, value: Any) -> dict[str, str]:
         raise ValueError(f"{field_name} is {quote(value)}; needed: {needed}.")
     types: dict[str, str] = {}
     for type_, about in pairs:
-        if not isinstance(type_, str) or not isinstance(about, str) or not type_.strip():
+        if (
+            not isinstance(type_, str)
+            or not isinstance(about, str)
+            or not type_.strip()
+        ):
             raise ValueError(
                 f"{field_name} has {quote(type_)} = {quote(about)}; needed: strings, and no blank type."
             )
@@ -131,8 +139,14 @@ def _as_relation(value: object) -> object:
     if isinstance(value, list):
         return {}
     if isinstance(value, dict):
-        renamed_parts = ((key, _SYNONYMS.get(key, key), part) for key, part in value.items())
-        return {name: part for key, name, part in renamed_parts if name == key or name not in value}
+        renamed_parts = (
+            (key, _SYNONYMS.get(key, key), part) for key, part in value.items()
+        )
+        return {
+            name: part
+            for key, name, part in renamed_parts
+            if name == key or name not in value
+        }
     return value
 
 
@@ -169,14 +183,18 @@ def _text(*choices: str, max_characters: int = MAX_NAME_CHARACTERS) -> Any:
 def _number(default: float, low: float, high: float) -> Any:
     json_schema = WithJsonSchema({"type": "number", "minimum": low, "maximum": high})
     return Annotated[
-        float, BeforeValidator(lambda value: default if value in (None, "") else value), json_schema
+        float,
+        BeforeValidator(lambda value: default if value in (None, "") else value),
+        json_schema,
     ], default
 
 
 class _Answer(BaseModel):
     """An object with one list; the list without the object is read, too."""
 
-    model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
+    model_config = ConfigDict(
+        extra="ignore", json_schema_extra={"additionalProperties": False}
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -196,7 +214,9 @@ class Entities(_Answer):
 class Facts(_Answer):
     """The facts that a text states."""
 
-    triples: list[Annotated[tuple[str, ...], BeforeValidator(_as_triple), WithJsonSchema(_TRIPLE)]]
+    triples: list[
+        Annotated[tuple[str, ...], BeforeValidator(_as_triple), WithJsonSchema(_TRIPLE)]
+    ]
 
 
 class Stated(BaseModel):
@@ -259,5 +279,9 @@ def bounded(form: type[BaseModel], limit: int) -> type[BaseModel]:
     return type(
         form.__name__,
         (form,),
-        {"model_config": config, "__doc__": form.__doc__, "__module__": form.__module__},
+        {
+            "model_config": config,
+            "__doc__": form.__doc__,
+            "__module__": form.__module__,
+        },
     )

@@ -16,7 +16,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from kg2rag.llm.extraction.schema import Entities, Facts, GraphSchema, bounded, max_items, stated
+from kg2rag.llm.extraction.schema import (
+    Entities,
+    Facts,
+    GraphSchema,
+    bounded,
+    max_items,
+    stated,
+)
 from kg2rag.types import Corpus
 
 Messages = list[dict[str, str]]
@@ -69,10 +76,15 @@ class PromptStep:
     def messages(self, excerpt: Excerpt, entities: Sequence[str] = ()) -> Messages:
         """The messages about an excerpt; all but the last are the same for every excerpt."""
         listed = json.dumps(list(entities), ensure_ascii=False)
-        question = self.question.format(title=excerpt.title, text=excerpt.text, entities=listed)
+        question = self.question.format(
+            title=excerpt.title, text=excerpt.text, entities=listed
+        )
         shown = [{"role": "system", "content": self.instruction}]
         for prompt, answer in self.examples:
-            shown += [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
+            shown += [
+                {"role": "user", "content": prompt},
+                {"role": "assistant", "content": answer},
+            ]
         return [*shown, {"role": "user", "content": question}]
 
 
@@ -128,10 +140,16 @@ class PromptStyle:
         if not types:
             return self
         sentences = []
-        kinds = {"type of an entity": types.entity_types, "relation": types.relation_types}
+        kinds = {
+            "type of an entity": types.entity_types,
+            "relation": types.relation_types,
+        }
         for kind, listed in kinds.items():
             if listed:
-                items = [f"{name} ({about})" if about else name for name, about in listed.items()]
+                items = [
+                    f"{name} ({about})" if about else name
+                    for name, about in listed.items()
+                ]
                 rule = f"The {kind} is one of these, and what fits none is left out"
                 sentences.append(f"{rule}: {'; '.join(items)}.")
         (step,) = self.steps
@@ -143,10 +161,17 @@ class PromptStyle:
     def fingerprint(self) -> str:
         """sha256 over `per`, texts and schemas."""
         steps = [
-            (step.instruction, step.question, step.examples, step.form.model_json_schema())
+            (
+                step.instruction,
+                step.question,
+                step.examples,
+                step.form.model_json_schema(),
+            )
             for step in self.steps
         ]
-        return hashlib.sha256(json.dumps([self.per, steps], sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(
+            json.dumps([self.per, steps], sort_keys=True).encode()
+        ).hexdigest()
 
     def excerpts(self, corpus: Corpus, limit: int | None = None) -> Iterator[Excerpt]:
         """The excerpts of the first `limit` passages, in corpus order, without blank sentences."""
@@ -175,6 +200,8 @@ def _step(examples: list[list[str]], schema: str, **fields: Any) -> PromptStep:
 
 _PROMPTS = Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
 STYLES: Mapping[str, PromptStyle] = {
-    name: PromptStyle(name, style["per"], tuple(_step(**step) for step in style["steps"]))
+    name: PromptStyle(
+        name, style["per"], tuple(_step(**step) for step in style["steps"])
+    )
     for name, style in tomllib.loads(_PROMPTS).items()
 }

@@ -18,12 +18,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FOUND = PALETTE[2]
-_HUES = (GREY, "#5C6875", PALETTE[1], PALETTE[5], PALETTE[3], PALETTE[0], PALETTE[6], FOUND)
+_HUES = (
+    GREY,
+    "#5C6875",
+    PALETTE[1],
+    PALETTE[5],
+    PALETTE[3],
+    PALETTE[0],
+    PALETTE[6],
+    FOUND,
+)
 COLOURS: dict[str, str] = dict(zip(LOST_AT, _HUES, strict=True))
 _NARROWEST = 0.035  # of the axis: counts of narrower segments are only in the table
 _LONGEST = 26  # letters of a name before it is cut
 _LINE = "#B4B9C1"
-_HALO: dict[str, Any] = {"boxstyle": "round,pad=0.12", "fc": "white", "ec": "none", "alpha": 0.75}
+_HALO: dict[str, Any] = {
+    "boxstyle": "round,pad=0.12",
+    "fc": "white",
+    "ec": "none",
+    "alpha": 0.75,
+}
 
 
 class _NodeStyle(NamedTuple):
@@ -32,7 +46,10 @@ class _NodeStyle(NamedTuple):
     weight: str  # of the name
 
 
-_PLAIN, _HIGHLIGHTED = _NodeStyle(40, PALETTE[0], "normal"), _NodeStyle(90, PALETTE[1], "bold")
+_PLAIN, _HIGHLIGHTED = (
+    _NodeStyle(40, PALETTE[0], "normal"),
+    _NodeStyle(90, PALETTE[1], "bold"),
+)
 
 
 def waterfall(totals: pd.DataFrame, title: str) -> Figure:
@@ -46,7 +63,13 @@ def waterfall(totals: pd.DataFrame, title: str) -> Figure:
         heights.append(0.36 * len(totals) + 0.2)
     drawing = figure(sum(heights) + 0.9)
     drawing.suptitle(
-        title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK, parse_math=False
+        title,
+        x=0.01,
+        ha="left",
+        fontsize=11,
+        fontweight="bold",
+        color=INK,
+        parse_math=False,
     )
     axes = drawing.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     _fall(axes[0], totals.iloc[-1], losses)
@@ -75,7 +98,9 @@ def _fall(axis: Axes, whole: pd.Series, losses: Sequence[str]) -> None:
     bare(axis, edge=False)
 
 
-def _count(axis: Axes, place: int, ends: tuple[int, int], count: int, gold: int) -> None:
+def _count(
+    axis: Axes, place: int, ends: tuple[int, int], count: int, gold: int
+) -> None:
     """Write a bar's count right of it; at the end of the axis, inside it or left of it."""
     text = f"{count}  ({100 * count / gold:.1f} %)" if count < gold else str(count)
     start, end = ends
@@ -99,13 +124,21 @@ def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
         counts = totals[loss].to_numpy(dtype=float)
         widths = counts / gold
         axis.barh(
-            places, widths, left=ends, height=0.66, color=COLOURS[loss], alpha=0.9, label=loss
+            places,
+            widths,
+            left=ends,
+            height=0.66,
+            color=COLOURS[loss],
+            alpha=0.9,
+            label=loss,
         )
         for place, width, end, count in zip(places, widths, ends, counts, strict=True):
             if width >= _NARROWEST:
                 axis.text(end + width / 2, place, f"{count:.0f}", **style)
         ends += widths
-    labels = [f"{name}  ({count:.0f})" for name, count in zip(totals.index, gold, strict=True)]
+    labels = [
+        f"{name}  ({count:.0f})" for name, count in zip(totals.index, gold, strict=True)
+    ]
     axis.set_yticks(places, list(map(visible, labels)), parse_math=False)
     axis.set_ylim(len(totals) - 0.4, -0.6)
     axis.set_xlim(0, 1)
@@ -134,7 +167,12 @@ def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
     values = table[metric].to_numpy(dtype=float)
     for place, (value, note) in enumerate(zip(values, table["note"], strict=True)):
         if np.isnan(value):
-            style: Any = {"va": "center", "fontsize": 8.5, "color": GREY, "parse_math": False}
+            style: Any = {
+                "va": "center",
+                "fontsize": 8.5,
+                "color": GREY,
+                "parse_math": False,
+            }
             axis.text(0.01, place, f"not measured: {note}", **style)
             continue
         text = f"{100 * value:.1f}"
@@ -147,7 +185,9 @@ def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
     axis.set_yticks(range(len(table)), list(table["rung"]), parse_math=False)
     axis.set_ylim(len(table) - 0.5, -0.5)
     axis.set_xlim(0, 1.15)
-    axis.set_title(title, loc="left", fontsize=10.5, fontweight="bold", color=INK, parse_math=False)
+    axis.set_title(
+        title, loc="left", fontsize=10.5, fontweight="bold", color=INK, parse_math=False
+    )
     bare(axis, edge=False)
     return drawing
 
@@ -182,7 +222,9 @@ def network(
     if not len(graph):
         axis.text(0.5, 0.5, "an empty graph", ha="center", va="center", color=GREY)
         return picture
-    places = nx.spring_layout(nx.Graph(graph), seed=0, k=1.6 / len(graph) ** 0.5, iterations=200)
+    places = nx.spring_layout(
+        nx.Graph(graph), seed=0, k=1.6 / len(graph) ** 0.5, iterations=200
+    )
     _draw_triples(axis, graph, places, relations=relations)
     for node, place in places.items():
         style = _HIGHLIGHTED if node in highlight else _PLAIN
@@ -200,7 +242,9 @@ def _draw_triples(axis: Axes, graph: nx.Graph, places: Any, *, relations: bool) 
     for head, tail, attributes in graph.edges(data=True):
         arrows.setdefault((head, tail), []).append(attributes)
     for (head, tail), triples in arrows.items():
-        names = [str(triple["relation"]) for triple in triples if triple.get("relation")]
+        names = [
+            str(triple["relation"]) for triple in triples if triple.get("relation")
+        ]
         text = "\n".join(dict.fromkeys(names)) if relations else ""
         strength = max(float(triple.get("strength", 5.0)) for triple in triples)
         _arrow(axis, places[head], places[tail], text, width=0.5 + strength / 8)
@@ -210,7 +254,11 @@ def _arrow(axis: Axes, start: Any, end: Any, text: str, width: float) -> None:
     """A line with its label, and a head above both, so that none is covered."""
     style: Any = {"color": _LINE, "lw": width, "shrinkA": 6, "shrinkB": 7}
     axis.annotate(
-        "", xy=tuple(end), xytext=tuple(start), arrowprops={**style, "arrowstyle": "-"}, zorder=1
+        "",
+        xy=tuple(end),
+        xytext=tuple(start),
+        arrowprops={**style, "arrowstyle": "-"},
+        zorder=1,
     )
     last = tuple(start + 0.7 * (end - start))
     head = {**style, "arrowstyle": "-|>", "shrinkA": 0, "mutation_scale": 11}
@@ -222,7 +270,9 @@ def _arrow(axis: Axes, start: Any, end: Any, text: str, width: float) -> None:
         axis.text(x, y, text, zorder=2, bbox=_HALO, **label)
 
 
-def _label(axis: Axes, place: Any, text: str, directions: Sequence[Any], weight: str) -> None:
+def _label(
+    axis: Axes, place: Any, text: str, directions: Sequence[Any], weight: str
+) -> None:
     """A node's name above or below it, on the side with fewer arrows.
 
     It stands farther away if both sides have arrows.
@@ -234,6 +284,12 @@ def _label(axis: Axes, place: Any, text: str, directions: Sequence[Any], weight:
     side, alignment = 1, "bottom"
     if n_below < n_above:
         side, alignment = -1, "top"
-    style: Any = {"ha": "center", "va": alignment, "fontsize": 8.5, "color": INK, "weight": weight}
+    style: Any = {
+        "ha": "center",
+        "va": alignment,
+        "fontsize": 8.5,
+        "color": INK,
+        "weight": weight,
+    }
     style |= {"xytext": (0, side * distance), "textcoords": "offset points"}
     axis.annotate(short, tuple(place), zorder=4, bbox=_HALO, **style)

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, Mark, bare, figure, marks, panels
+from kg2rag.report.plots.style import (
+    GREY,
+    INK,
+    PALETTE,
+    PAPER,
+    Mark,
+    bare,
+    figure,
+    marks,
+    panels,
+)
 from kg2rag.report.score_sheet import decimals, scales
 from kg2rag.text.cells import visible
 
@@ -50,7 +60,9 @@ def bar_chart(scores: pd.DataFrame, baseline: str, shown: str = "") -> Figure:
     return drawing
 
 
-def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, baseline: str) -> None:
+def _bar_panel(
+    axis: Axes, part: pd.DataFrame, metric: str, factor: float, baseline: str
+) -> None:
     systems = list(part.index)
     mean = part["mean"].to_numpy(dtype=float) * factor
     low = part["ci_low"].to_numpy(dtype=float) * factor
@@ -60,7 +72,14 @@ def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, basel
     axis.barh(places, mean, height=0.62, color=hues, alpha=0.85)
     error = np.maximum(np.vstack([mean - low, high - mean]), 0)
     axis.errorbar(
-        mean, places, xerr=error, fmt="none", ecolor=INK, elinewidth=1.1, capsize=2.5, capthick=1.1
+        mean,
+        places,
+        xerr=error,
+        fmt="none",
+        ecolor=INK,
+        elinewidth=1.1,
+        capsize=2.5,
+        capthick=1.1,
     )
     # Equal scores in an unbounded metric have no interval.
     ends = np.where(np.isnan(high), mean, high)
@@ -68,7 +87,12 @@ def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, basel
     for place, value, end in zip(places, mean, ends, strict=True):
         number = f"{value:.{decimals(factor)}f}"
         text = axis.text(
-            end + 0.025 * widest, float(place), number, va="center", fontsize=8.5, color=INK
+            end + 0.025 * widest,
+            float(place),
+            number,
+            va="center",
+            fontsize=8.5,
+            color=INK,
         )
         # The box covers the line of the baseline.
         text.set_bbox({"facecolor": PAPER, "edgecolor": "none", "pad": 0.8})
@@ -106,10 +130,22 @@ def difference_plot(table: pd.DataFrame) -> Figure:
         axis.hlines(places, low, high, color=PALETTE[0], linewidth=1.6)
         filled = np.where((low > 0) | (high < 0), PALETTE[0], PAPER)
         axis.scatter(
-            middle, places, s=26, c=filled, edgecolors=PALETTE[0], linewidths=1.2, zorder=3
+            middle,
+            places,
+            s=26,
+            c=filled,
+            edgecolors=PALETTE[0],
+            linewidths=1.2,
+            zorder=3,
         )
         axis.set_title(
-            group, loc="left", fontsize=10, color=INK, fontweight="bold", pad=6, parse_math=False
+            group,
+            loc="left",
+            fontsize=10,
+            color=INK,
+            fontweight="bold",
+            pad=6,
+            parse_math=False,
         )
         axis.set_yticks(range(len(names)), names, parse_math=False)
         axis.set_ylim(len(names) - 0.5, -0.5)
@@ -143,14 +179,22 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
         differences, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto", alpha=0.75
     )
     for (row, column), value in np.ndenumerate(values):
-        ink = PAPER if abs(differences[row, column]) > 0.7 * limit else INK  # on the darkest cells
-        axis.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=9, color=ink)
+        ink = (
+            PAPER if abs(differences[row, column]) > 0.7 * limit else INK
+        )  # on the darkest cells
+        axis.text(
+            column, row, f"{value:.0f}", ha="center", va="center", fontsize=9, color=ink
+        )
         if value == np.nanmax(values[:, column]):
             corner = (column - 0.48, row - 0.46)
-            frame = Rectangle(corner, 0.96, 0.92, fill=False, edgecolor=INK, linewidth=1.4)
+            frame = Rectangle(
+                corner, 0.96, 0.92, fill=False, edgecolor=INK, linewidth=1.4
+            )
             axis.add_patch(frame)
     axis.set_xticks(
-        range(len(means.index)), [visible(str(group)) for group in means.index], parse_math=False
+        range(len(means.index)),
+        [visible(str(group)) for group in means.index],
+        parse_math=False,
     )
     axis.set_yticks(range(len(order)), [str(name) for name in order], parse_math=False)
     axis.tick_params(
@@ -184,7 +228,12 @@ def graph_reach(reach: pd.DataFrame) -> Figure:
             axis.plot(part["hops"], shares, marker="o", markersize=3.5, **line)
         title = f"{type_}, {part['questions'].iloc[0]} questions"
         axis.set_title(
-            title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False
+            title,
+            loc="left",
+            fontsize=10,
+            color=INK,
+            fontweight="bold",
+            parse_math=False,
         )
         axis.set_xticks(part["hops"], list(map(str, part["hops"])))
         axis.set_ylim(-2, 103)
@@ -252,7 +301,9 @@ def _log_axis(axis: Axes, first: float, last: float) -> None:
     axis.minorticks_off()
 
 
-def _name_lines(axis: Axes, ends: Mapping[str, float], mark_of: Mapping[str, Mark]) -> None:
+def _name_lines(
+    axis: Axes, ends: Mapping[str, float], mark_of: Mapping[str, Mark]
+) -> None:
     """Write each name at the end of its line, with a piece of the line; overlapping names move."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -272,9 +323,13 @@ def _name_lines(axis: Axes, ends: Mapping[str, float], mark_of: Mapping[str, Mar
         key: Any = {"markevery": [1], "clip_on": False, "transform": across}
         axis.plot(key_points, [height + lift] * 3, **key, **_line_style(mark_of[name]))
         label = f"{name}  {ends[name]:.1f}"
-        texts.append(axis.text(1 + KEY, height + lift, label, transform=across, **text_style))
+        texts.append(
+            axis.text(1 + KEY, height + lift, label, transform=across, **text_style)
+        )
     # Constrained layout leaves too little room for long names, so the right edge moves here.
     renderer = FigureCanvasAgg(figure).get_renderer()
     widest = max(text.get_window_extent(renderer).width for text in texts)
     room = (widest + 0.1 * figure.dpi) / (figure.get_figwidth() * figure.dpi)
-    figure.subplots_adjust(right=(1 - min(room, 0.55) + KEY * figure.subplotpars.left) / (1 + KEY))
+    figure.subplots_adjust(
+        right=(1 - min(room, 0.55) + KEY * figure.subplotpars.left) / (1 + KEY)
+    )

@@ -22,7 +22,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C6BB1", "#B15928")
+PALETTE = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#E69F00",
+    "#8C6BB1",
+    "#B15928",
+)
 GREY = "#8A919C"
 DASHES: tuple[Any, ...] = ("-", (0, (6, 1.6)), (0, (1.2, 1.2)), (0, (7, 1.6, 1.4, 1.6)))
 DOTS = ("", "o", "s", "^", "D", "v", "P", "X")
@@ -67,7 +76,9 @@ def _without_formulas(figure: Figure) -> Iterator[None]:
     for text in figure.findobj(Text):
         text.set_parse_math(False)
         text.set_text(visible(text.get_text()))
-    with rc_context({"text.parse_math": False}):  # ticks are drawing while they are drawn
+    with rc_context(
+        {"text.parse_math": False}
+    ):  # ticks are drawing while they are drawn
         yield
 
 
@@ -95,15 +106,26 @@ def to_svg(figure: Figure, name: str) -> Markup:
     from matplotlib import rc_context
 
     buffer = StringIO()
-    style = {"svg.hashsalt": "kg2rag", "svg.fonttype": "none", "font.family": "DejaVu Sans"}
+    style = {
+        "svg.hashsalt": "kg2rag",
+        "svg.fonttype": "none",
+        "font.family": "DejaVu Sans",
+    }
     with rc_context(style), _without_formulas(figure):
         figure.savefig(
-            buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
+            buffer,
+            format="svg",
+            transparent=True,
+            metadata={"Date": None, "Creator": None},
         )
     svg = buffer.getvalue()[buffer.getvalue().index("<svg") :].strip()
-    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
+    svg = re.sub(
+        r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL
+    )
     svg = re.sub(r' style="([^"]*)"', _attributes, svg)
-    svg = svg.replace(INK.lower(), "currentColor").replace(PAPER.lower(), "var(--paper, #fff)")
+    svg = svg.replace(INK.lower(), "currentColor").replace(
+        PAPER.lower(), "var(--paper, #fff)"
+    )
     svg = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "inherit", svg)
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = svg.replace("url(#", f"url(#{name}-").replace('href="#', f'href="#{name}-')
@@ -114,7 +136,11 @@ def to_svg(figure: Figure, name: str) -> Markup:
 
 def _attributes(style: re.Match[str]) -> str:
     """The declarations of a style as attributes: the policy of a page forbids inline styles."""
-    pairs = (declaration.split(":", 1) for declaration in style[1].split(";") if ":" in declaration)
+    pairs = (
+        declaration.split(":", 1)
+        for declaration in style[1].split(";")
+        if ":" in declaration
+    )
     return "".join(f' {name.strip()}="{value.strip()}"' for name, value in pairs)
 
 
@@ -137,7 +163,11 @@ def marks(systems: Iterable[str], baseline: str) -> dict[str, Mark]:
     their dashes in the order given.
     """
     colour_of = {name: catalogue.colour(_STEM.sub("", name)) for name in systems}
-    used = [colour for name, colour in colour_of.items() if colour is not None and name != baseline]
+    used = [
+        colour
+        for name, colour in colour_of.items()
+        if colour is not None and name != baseline
+    ]
     n_drawn: Counter[str] = Counter()
     mark_of = {}
     for name, colour in colour_of.items():

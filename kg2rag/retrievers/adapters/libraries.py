@@ -29,7 +29,9 @@ def as_langchain(retriever: Retriever, k: int = 10) -> BaseRetriever:
 
     def document(hit: Hit) -> Document:
         return Document(
-            id=hit.passage_id, page_content=hit.text, metadata={**_about(hit), "score": hit.score}
+            id=hit.passage_id,
+            page_content=hit.text,
+            metadata={**_about(hit), "score": hit.score},
         )
 
     class KG2RAGRetriever(BaseRetriever):
@@ -46,7 +48,8 @@ def as_llamaindex(retriever: Retriever, k: int = 10) -> Any:
 
     def node(hit: Hit) -> Any:
         return NodeWithScore(
-            node=TextNode(id_=hit.passage_id, text=hit.text, metadata=_about(hit)), score=hit.score
+            node=TextNode(id_=hit.passage_id, text=hit.text, metadata=_about(hit)),
+            score=hit.score,
         )
 
     class KG2RAGRetriever(BaseRetriever):  # type: ignore[misc]
@@ -65,7 +68,9 @@ def _about(hit: Hit) -> dict[str, str]:
     }
 
 
-def from_langchain(retriever: BaseRetriever, corpus: Corpus, name: str = "langchain") -> Answering:
+def from_langchain(
+    retriever: BaseRetriever, corpus: Corpus, name: str = "langchain"
+) -> Answering:
     """A LangChain retriever as a system.
 
     The id of a document is `Document.id`, else `metadata["id"]`.
@@ -74,11 +79,16 @@ def from_langchain(retriever: BaseRetriever, corpus: Corpus, name: str = "langch
         corpus,
         name,
         retriever.invoke,
-        lambda document: (document.id or document.metadata.get("id"), document.page_content),
+        lambda document: (
+            document.id or document.metadata.get("id"),
+            document.page_content,
+        ),
     )
 
 
-def from_llamaindex(retriever: Any, corpus: Corpus, name: str = "llamaindex") -> Answering:
+def from_llamaindex(
+    retriever: Any, corpus: Corpus, name: str = "llamaindex"
+) -> Answering:
     """A LlamaIndex retriever as a system; the id of a node is its `node_id`."""
     return _answering(
         corpus,
@@ -106,7 +116,9 @@ def _answering(
     def search(question: str, k: int) -> list[str]:
         passage_ids: dict[str, None] = {}
         for document_id, text in map(read, retrieve(question)):
-            passage_id = document_id if document_id in ids_of_corpus else id_of_text.get(text)
+            passage_id = (
+                document_id if document_id in ids_of_corpus else id_of_text.get(text)
+            )
             if passage_id is None:
                 raise ValueError(
                     f"{name}: the document {document_id!r}, which begins {text[:60]!r}, is no passage of the corpus, "

@@ -65,7 +65,9 @@ class Recorded(Retriever):
                     "Was the run made over another corpus?"
                 )
             if len(set(ids)) < len(ids):
-                raise ValueError(f"{where}: passage {max(ids, key=ids.count)!r} is ranked twice.")
+                raise ValueError(
+                    f"{where}: passage {max(ids, key=ids.count)!r} is ranked twice."
+                )
 
     @classmethod
     def of(
@@ -88,9 +90,13 @@ class Recorded(Retriever):
         if isinstance(rankings, Path | str):
             path = Path(rankings)
             with reading(path, "Is it a run over this corpus?", ValueError):
-                return cls.of(load_run(path), corpus, name or trec.name_of(path), queries)
+                return cls.of(
+                    load_run(path), corpus, name or trec.name_of(path), queries
+                )
         if _is_ranx_run(rankings):
-            return cls.of(rankings.to_dict(), corpus, name or rankings.name or "", queries)
+            return cls.of(
+                rankings.to_dict(), corpus, name or rankings.name or "", queries
+            )
         if isinstance(rankings, list):
             rankings = pd.DataFrame(rankings)
         if _is_frame(rankings):
@@ -127,17 +133,24 @@ class Recorded(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The recorded rankings, at most `k` hits. ValueError: no ranking of a query; `k` < 1."""
         missing = [
-            query.id for query in queries if query.id not in self.run and query.id not in self.empty
+            query.id
+            for query in queries
+            if query.id not in self.run and query.id not in self.empty
         ]
         if missing:
             raise ValueError(
                 f"run {self.name!r} lacks {len(missing)} of {len(queries)} queries (first: {missing[0]!r}). "
                 "Every query needs a ranking, if an empty one."
             )
-        return [self._ranking(query.id, self.run.get(query.id, ())).top(k) for query in queries]
+        return [
+            self._ranking(query.id, self.run.get(query.id, ())).top(k)
+            for query in queries
+        ]
 
     def _ranking(self, query_id: str, hits: Sequence[tuple[str, float]]) -> Ranking:
-        rows = np.array([self.corpus.row(passage_id) for passage_id, _ in hits], dtype=np.int64)
+        rows = np.array(
+            [self.corpus.row(passage_id) for passage_id, _ in hits], dtype=np.int64
+        )
         scores = np.array([score for _, score in hits], dtype=np.float64)
         # A ranking is ordered by (-score, corpus position); a run need not be.
         if not np.isfinite(scores).all() or (np.diff(scores) >= 0).any():
@@ -208,10 +221,14 @@ class ScoreFunction(Retriever):
 
 def as_system(name: str, system: Any, data: QADataset) -> Any:
     """A function as `Answering`; a run or its path, of perhaps not all questions, as `Recorded`; all else as it is."""
-    if hasattr(system, "retrieve_batch") or isinstance(system, type | str | list | tuple):
+    if hasattr(system, "retrieve_batch") or isinstance(
+        system, type | str | list | tuple
+    ):
         return system
     if isinstance(system, Mapping | Path) or _is_ranx_run(system) or _is_frame(system):
-        return Recorded.of(system, data.corpus, name, [question.id for question in data.questions])
+        return Recorded.of(
+            system, data.corpus, name, [question.id for question in data.questions]
+        )
     if callable(system):
         return Answering(data.corpus, system, name)
     return system
@@ -252,18 +269,24 @@ def _hit(hit: Any, rank: int, query: object) -> tuple[str, float]:
 
 
 def _is_frame(rankings: object) -> bool:
-    return isinstance(nw.from_native(rankings, pass_through=True), nw.DataFrame | nw.LazyFrame)
+    return isinstance(
+        nw.from_native(rankings, pass_through=True), nw.DataFrame | nw.LazyFrame
+    )
 
 
 def _run_frame(rankings: Any, name: str) -> pd.DataFrame:
     """A frame of any library as a pandas frame with the names of `COLUMNS` and numeric columns."""
-    frame: pd.DataFrame = nw.from_native(rankings).lazy().collect(backend="pandas").to_native()
+    frame: pd.DataFrame = (
+        nw.from_native(rankings).lazy().collect(backend="pandas").to_native()
+    )
     frame = _with_run_columns(frame, name)
     for column in {"score", "rank"} & set(frame.columns):
         frame = frame.assign(**{column: _finite_numbers(frame, column, name)})
     if "score" not in frame.columns:
         frame = frame.assign(score=1 / (1 + frame["rank"] - frame["rank"].min()))
-    return frame.assign(query_id=[str(python_value(query)) for query in frame["query_id"]])
+    return frame.assign(
+        query_id=[str(python_value(query)) for query in frame["query_id"]]
+    )
 
 
 def _with_run_columns(frame: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -272,7 +295,9 @@ def _with_run_columns(frame: pd.DataFrame, name: str) -> pd.DataFrame:
         present = [spelling for spelling in spellings if spelling in frame.columns]
         if present:
             frame = frame.rename(columns={present[0]: column})
-    lacking = [column for column in ("query_id", "passage_id") if column not in frame.columns]
+    lacking = [
+        column for column in ("query_id", "passage_id") if column not in frame.columns
+    ]
     if {"score", "rank"}.isdisjoint(frame.columns):
         lacking.append("score")
     if lacking:
@@ -291,7 +316,9 @@ def _finite_numbers(frame: pd.DataFrame, column: str, name: str) -> np.ndarray:
     if len(damaged):
         row = damaged.iloc[0]
         place = f"query {row['query_id']!r}, passage {row['passage_id']!r}"
-        raise ValueError(f"run {name!r}, {place}: {column} is {row[column]}; give a number.")
+        raise ValueError(
+            f"run {name!r}, {place}: {column} is {row[column]}; give a number."
+        )
     return numbers
 
 

@@ -15,7 +15,14 @@ from typing import Any
 import pandas as pd
 
 from kg2rag.retrievers.adapters import trec
-from kg2rag.text.records import DataError, decode, delimited_rows, parse_json, parse_parquet, quote
+from kg2rag.text.records import (
+    DataError,
+    decode,
+    delimited_rows,
+    parse_json,
+    parse_parquet,
+    quote,
+)
 
 QUERY_COLUMNS = ("query_id", "qid", "q_id", "query-id")
 RANKED_COLUMNS = ("query_id", "passage_id", "rank", "score")
@@ -54,7 +61,9 @@ def _ranx_run(path: Path) -> Any:
         return Run.from_file(str(path), kind="lz4").to_dict()
     # whatever the decompression of a damaged file raises
     except Exception as error:
-        raise DataError(f"{path} is no run of ranx ({error}). Is the file complete?") from error
+        raise DataError(
+            f"{path} is no run of ranx ({error}). Is the file complete?"
+        ) from error
 
 
 def _header_delimiter(line: str) -> str:
@@ -117,7 +126,8 @@ def _json_value(text: str, path: Path) -> Any:
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     if len(lines) > 1 and lines[0].startswith("{") and lines[0].endswith("}"):
         return [
-            parse_json(line, f"{path}, line {number}") for number, line in enumerate(lines, start=1)
+            parse_json(line, f"{path}, line {number}")
+            for number, line in enumerate(lines, start=1)
         ]
     return parse_json(text, path)
 
@@ -130,7 +140,9 @@ def _has_objects(ranking: Any) -> bool:
     """Whether the hits of a query are objects, in a list or, as of DPR, in a list of the query's record."""
     if isinstance(ranking, Mapping):
         return any(isinstance(value, list) for value in ranking.values())
-    return isinstance(ranking, list) and any(isinstance(hit, Mapping) for hit in ranking)
+    return isinstance(ranking, list) and any(
+        isinstance(hit, Mapping) for hit in ranking
+    )
 
 
 def _query_record(query: str, ranking: Any) -> dict[str, Any]:
@@ -161,7 +173,9 @@ def _hits_of_query(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
         return [dict(hit) for hit in objects]
     if len(lists) != 1:
         return None
-    return [{"passage_id": id_, "rank": rank} for rank, id_ in enumerate(lists[0], start=1)]
+    return [
+        {"passage_id": id_, "rank": rank} for rank, id_ in enumerate(lists[0], start=1)
+    ]
 
 
 def _are_objects(values: list[Any]) -> bool:

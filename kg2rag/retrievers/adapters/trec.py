@@ -41,7 +41,9 @@ def dump(rankings: Iterable[Ranking], system: str) -> str:
         scores = _falling(ranking.scores.astype(np.float32)).tolist()
         hits = zip(ranking.passage_ids, scores, strict=True)
         for rank, (passage_id, score) in enumerate(hits, start=1):
-            lines.append(f"{query_id} Q0 {_encode(passage_id)} {rank} {score:.9g} {tag}\n")
+            lines.append(
+                f"{query_id} Q0 {_encode(passage_id)} {rank} {score:.9g} {tag}\n"
+            )
     return "".join(lines)
 
 
@@ -83,8 +85,14 @@ def parse(text: str, path: Path) -> dict[str, list[tuple[str, float]]]:
         if line.strip() and not line.startswith("#"):
             query_id, hit = _parse_line(line, f"{path}, line {number}")
             run.setdefault(query_id, []).append(hit)
-    ranked = {query: sorted(hits, key=lambda hit: (-hit[2], hit[0])) for query, hits in run.items()}
-    return {query: [(id_, score) for _, id_, score in hits] for query, hits in ranked.items()}
+    ranked = {
+        query: sorted(hits, key=lambda hit: (-hit[2], hit[0]))
+        for query, hits in run.items()
+    }
+    return {
+        query: [(id_, score) for _, id_, score in hits]
+        for query, hits in ranked.items()
+    }
 
 
 def _parse_line(line: str, where: str) -> tuple[str, tuple[int, str, float]]:

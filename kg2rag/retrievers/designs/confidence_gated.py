@@ -33,7 +33,17 @@ from kg2rag.retrievers.neighbour_passages import (
     passages_naming,
     related_entities,
 )
-from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Step, step
+from kg2rag.types import (
+    Count,
+    FloatArray,
+    IntArray,
+    Notes,
+    Query,
+    Ranking,
+    Share,
+    Step,
+    step,
+)
 
 COLOUR = "#009E73"  # in plots
 _GOLD = "min_score = 0.35, the largest of steps of .05 that keeps 95 % of the gold"
@@ -157,13 +167,21 @@ class ConfidenceGated(LinksEntities, Retriever):
         """
         hits = [NO_HITS] * len(queries)
         if self.vector:
-            for i, ranking in enumerate(Dense(self.kb).retrieve_batch(queries, self.depth)):
+            for i, ranking in enumerate(
+                Dense(self.kb).retrieve_batch(queries, self.depth)
+            ):
                 similar = ranking.scores >= self.min_score
-                hits[i] = TextHits("vector", ranking.rows[similar], ranking.scores[similar])
+                hits[i] = TextHits(
+                    "vector", ranking.rows[similar], ranking.scores[similar]
+                )
         lexical = [
-            i for i, text in enumerate(hits) if not len(text.rows) and (links[i] or not self.vector)
+            i
+            for i, text in enumerate(hits)
+            if not len(text.rows) and (links[i] or not self.vector)
         ]
-        rankings = BM25(self.kb).retrieve_batch([queries[i] for i in lexical], self.depth)
+        rankings = BM25(self.kb).retrieve_batch(
+            [queries[i] for i in lexical], self.depth
+        )
         for i, ranking in zip(lexical, rankings, strict=True):
             hits[i] = TextHits("bm25", ranking.rows, ranking.scores)
         return hits
@@ -185,13 +203,20 @@ class ConfidenceGated(LinksEntities, Retriever):
         rows = np.array(list(related), dtype=np.int64)
         strength = np.array([near.strength for near in related.values()])
         passage = self._passage_scores(query, rows)
-        parts = {"passage": passage, "strength": strength, "confidence": np.full(len(rows), sure)}
+        parts = {
+            "passage": passage,
+            "strength": strength,
+            "confidence": np.full(len(rows), sure),
+        }
         groups = {
             text.stage: (text.rows, text_scores, {PARTS[text.stage]: text.values}),
             "graph": (rows, passage * strength * sure, parts),
         }
         notes = GateNotes(
-            {text.stage: FORMULAS[text.stage], "graph": "passage · strength · confidence"},
+            {
+                text.stage: FORMULAS[text.stage],
+                "graph": "passage · strength · confidence",
+            },
             {text.stage: SOURCES[text.stage], "graph": "graph"},
             warning=skipped,
             entities=linked_entities(self.kb, links),
@@ -199,7 +224,9 @@ class ConfidenceGated(LinksEntities, Retriever):
             graph_results=len(rows),
             confidence=sure,
         )
-        paths = TriplePaths(self.kb.graph, related, attrgetter("path")) if related else {}
+        paths = (
+            TriplePaths(self.kb.graph, related, attrgetter("path")) if related else {}
+        )
         return Ranking.from_groups(query.id, groups, self.kb.corpus.ids, paths, notes)
 
     def _confidence(
@@ -223,10 +250,14 @@ class ConfidenceGated(LinksEntities, Retriever):
         min_weight = 10 * self.min_graph_score
         related: dict[int, Related] = {}
         strength = attrgetter("strength")
-        for near in related_entities(self.kb, links, self.hops, strength, min_weight=min_weight):
+        for near in related_entities(
+            self.kb, links, self.hops, strength, min_weight=min_weight
+        ):
             rows, counts = passages_naming(self.kb, near.entity, mask)
             if len(rows) > self.max_chunks:
-                scores = self._passage_scores(query, rows) if self._reads_vectors else counts
+                scores = (
+                    self._passage_scores(query, rows) if self._reads_vectors else counts
+                )
                 rows = rows[np.lexsort((rows, -scores))[: self.max_chunks]]
             for row in rows.tolist():
                 related.setdefault(row, near)
@@ -258,7 +289,11 @@ class ConfidenceGated(LinksEntities, Retriever):
             related = list(unlimited._reached(query, links, mask))
         unread = f"no text hit (the first {self.depth}, of a score of {self.min_score:g}), and "
         unlinked = f"{unread}no entity of the query leads to it"
-        closed = f"the graph was skipped: {skipped}" if skipped else f"beyond hops = {self.hops}"
+        closed = (
+            f"the graph was skipped: {skipped}"
+            if skipped
+            else f"beyond hops = {self.hops}"
+        )
         cut = f"{unread}below the {self.max_chunks} kept of each related entity"
         return (
             step("linked", "entity not linked", unlinked, linked, ranking.rows),
@@ -281,4 +316,8 @@ def confidence(text: str, names_entity: bool, best_score: float) -> float:
     >>> round(confidence("x" * 50, True, 0.5), 3)
     0.65
     """
-    return 0.3 * min(len(text) / 100, 1) + 0.3 * (1.0 if names_entity else 0.5) + 0.4 * best_score
+    return (
+        0.3 * min(len(text) / 100, 1)
+        + 0.3 * (1.0 if names_entity else 0.5)
+        + 0.4 * best_score
+    )

@@ -37,37 +37,73 @@ from kg2rag.types import (
     sources,
     step,
 )
-from kg2rag.types.parameters import Count, Natural, ParameterError, Share, Weight, checked
+from kg2rag.types.parameters import (
+    Count,
+    Natural,
+    ParameterError,
+    Share,
+    Weight,
+    checked,
+)
 from kg2rag.types.rankings import number, top_with_ties
 
 COLOUR = "#009E73"  # in plots
 _SETS = ("musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500")
 _TRAINING = ("musique (without musique-100)", "hotpotqa", "2wiki")
 TUNING = (
-    Tuned("graph_augmented", "depth = 10 and mentions = passage", "known", 10, _SETS, _TRAINING),
-    Tuned("graph_augmented", "min_cosine = 0.55 of its linker", "chosen", None, (), _TRAINING),
+    Tuned(
+        "graph_augmented",
+        "depth = 10 and mentions = passage",
+        "known",
+        10,
+        _SETS,
+        _TRAINING,
+    ),
+    Tuned(
+        "graph_augmented",
+        "min_cosine = 0.55 of its linker",
+        "chosen",
+        None,
+        (),
+        _TRAINING,
+    ),
 )
 ALIASES = DesignAliases(
     "graph-augmented",
     (
         ("maxHops, graphExpansion.maxHops", "hops", "1 to 3"),
-        ("maxChunks, maxGraphChunks", "max_chunks", "passages that only the graph found"),
+        (
+            "maxChunks, maxGraphChunks",
+            "max_chunks",
+            "passages that only the graph found",
+        ),
         ("alpha", "alpha", ""),
         ("beta, weight, graphWeight", "beta", ""),
-        ("vectorWeight, textWeight", "dense_share", "of dense; that of BM25 is the rest"),
+        (
+            "vectorWeight, textWeight",
+            "dense_share",
+            "of dense; that of BM25 is the rest",
+        ),
         ("useGraph, enabled", "use_graph", ""),
         ("topK", "depth", "hits that are merged and re-scored"),
         ("relTypes", "KnowledgeGraph.neighbours", "its relation_types"),
         ("relationshipWeight", "Triple.strength", "in (0, 10]"),
         ("entityMentionCount", "Hit.score_parts", '"mentions", those in the passage'),
-        ("minScore, limit", "linker", '"ngram+embedding"; "embedding(0.6, limit=5)" sets others'),
+        (
+            "minScore, limit",
+            "linker",
+            '"ngram+embedding"; "embedding(0.6, limit=5)" sets others',
+        ),
     ),
 )
 
 # The weight of the cosine, which orders passages with equal graph scores; above the rounding of scores.
 TIE = 1e-4
 LEAST_BEST_SIMILARITY = 0.1  # the best of ten similarities exceeds it
-WALK_FORMULAS = {"pagerank", "walk"}  # formulas of scores that are shares of a walk's mass
+WALK_FORMULAS = {
+    "pagerank",
+    "walk",
+}  # formulas of scores that are shares of a walk's mass
 ROUNDING = 1e-5  # the maximum excess of a single-precision cosine over 1
 
 
@@ -102,9 +138,13 @@ class RelatedPassages(NamedTuple):
 
     def path(self, number: int) -> tuple[int, ...]:
         """The path of triples to the entity with an index."""
-        starts = np.cumsum([0, *(len(around.entities) for around in self.neighbourhoods)])
+        starts = np.cumsum(
+            [0, *(len(around.entities) for around in self.neighbourhoods)]
+        )
         position = int(np.searchsorted(starts, number, side="right")) - 1
-        return self.neighbourhoods[position].neighbour(number - int(starts[position])).path
+        return (
+            self.neighbourhoods[position].neighbour(number - int(starts[position])).path
+        )
 
 
 @dataclass(frozen=True)
@@ -147,9 +187,13 @@ class GraphAugment(LinksEntities, Stage):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (self.alpha or self.beta):
-            raise ParameterError("alpha and beta are both 0: every score would be 0. Raise one.")
+            raise ParameterError(
+                "alpha and beta are both 0: every score would be 0. Raise one."
+            )
 
-    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
+    def apply(
+        self, queries: Sequence[Query], rankings: Sequence[Ranking]
+    ) -> list[Ranking]:
         """Link the batch, then augment each ranking."""
         if not self.use_graph:
             return [_without_entities(ranking) for ranking in rankings]
@@ -158,7 +202,11 @@ class GraphAugment(LinksEntities, Stage):
         return list(map(self._augment, rankings, links, vectors, masks))
 
     def _augment(
-        self, ranking: Ranking, links: Sequence[Link], vector: Matrix, mask: IntArray | None
+        self,
+        ranking: Ranking,
+        links: Sequence[Link],
+        vector: Matrix,
+        mask: IntArray | None,
     ) -> Ranking:
         related = self._related([link.entity for link in links], mask)
         added, cosines = self._added(related, ranking.rows, vector)
@@ -168,13 +216,24 @@ class GraphAugment(LinksEntities, Stage):
         graph = {"hybrid": np.zeros(len(added)), **related.of(added)}
         graph_scores = self._combined(graph) + TIE * cosines
         groups = {
-            "hybrid": (ranking.rows, self._combined(hybrid), {**ranking.score_parts, **hybrid}),
+            "hybrid": (
+                ranking.rows,
+                self._combined(hybrid),
+                {**ranking.score_parts, **hybrid},
+            ),
             "graph": (added, graph_scores, {**graph, "graph cosine": cosines}),
         }
-        warning = "" if links else "no entity of the graph was recognised: the graph adds nothing"
+        warning = (
+            ""
+            if links
+            else "no entity of the graph was recognised: the graph adds nothing"
+        )
         notes = GraphAugmentNotes(
             f"{number(self.alpha)} · hybrid + {number(self.beta)} · graph + {number(TIE)} · graph cosine",
-            {"hybrid": " and ".join(dict.fromkeys(sources(ranking).values())), "graph": "graph"},
+            {
+                "hybrid": " and ".join(dict.fromkeys(sources(ranking).values())),
+                "graph": "graph",
+            },
             warning=warning,
             entities=linked_entities(self.kb, links),
             inputs=(ranking.notes,),
@@ -182,7 +241,9 @@ class GraphAugment(LinksEntities, Stage):
             scaled=is_scaled or None,
         )
         numbers = related.numbers_of(np.concatenate([ranking.rows, added]))
-        paths = first_of(TriplePaths(self.kb.graph, numbers, related.path), ranking.paths)
+        paths = first_of(
+            TriplePaths(self.kb.graph, numbers, related.path), ranking.paths
+        )
         return Ranking.from_groups(ranking.query_id, groups, ranking.ids, paths, notes)
 
     def _combined(self, parts: Mapping[str, FloatArray]) -> FloatArray:
@@ -195,7 +256,9 @@ class GraphAugment(LinksEntities, Stage):
 
         They are ordered by graph score, cosine and row.
         """
-        new = np.flatnonzero((related.parts["graph"] > 0) & ~np.isin(related.rows, hybrid))
+        new = np.flatnonzero(
+            (related.parts["graph"] > 0) & ~np.isin(related.rows, hybrid)
+        )
         if not (self.max_chunks and len(new)):
             return np.empty(0, dtype=np.int64), np.empty(0)
         new = new[top_with_ties(related.parts["graph"][new], self.max_chunks)]
@@ -204,14 +267,18 @@ class GraphAugment(LinksEntities, Stage):
         order = np.lexsort((rows, -cosines, -scores))[: self.max_chunks]
         return rows[order], cosines[order]
 
-    def _related(self, entities: Sequence[int], mask: IntArray | None = None) -> RelatedPassages:
+    def _related(
+        self, entities: Sequence[int], mask: IntArray | None = None
+    ) -> RelatedPassages:
         """The passages near some entities.
 
         Each entity is expanded by itself, so that one entity of the query may lead to another's
         passages.
         """
         graph = self.kb.graph
-        neighbourhoods = [graph.neighbourhood([entity], hops=self.hops) for entity in entities]
+        neighbourhoods = [
+            graph.neighbourhood([entity], hops=self.hops) for entity in entities
+        ]
         near = _joined([around.entities for around in neighbourhoods]).astype(np.int64)
         mentions, numbers = gather(graph.mentions.indptr, near)
         if mask is not None:
@@ -227,14 +294,20 @@ class GraphAugment(LinksEntities, Stage):
         order = np.lexsort((-scores, rows))  # stable: the first of equal scores
         best = order[run_starts(rows[order])]
         parts["graph"] = scores
-        best_parts = {name: values[best].astype(np.float64) for name, values in parts.items()}
-        return RelatedPassages(tuple(neighbourhoods), rows[best], numbers[best], best_parts)
+        best_parts = {
+            name: values[best].astype(np.float64) for name, values in parts.items()
+        }
+        return RelatedPassages(
+            tuple(neighbourhoods), rows[best], numbers[best], best_parts
+        )
 
     def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
         """The steps: linking to a passage's entity, the hops, `max_chunks`; hits pass all steps."""
         if not self.use_graph:
             return super().trace(queries, traces)
-        rankings = self.apply(queries, [trace.ranking.top(self.depth) for trace in traces])
+        rankings = self.apply(
+            queries, [trace.ranking.top(self.depth) for trace in traces]
+        )
         return list(map(self._trace, rankings, self.entity_linker.link_batch(queries)))
 
     def _trace(self, ranking: Ranking, links: Sequence[Link]) -> Trace:
@@ -275,7 +348,9 @@ def _needs_scaling(ranking: Ranking) -> bool:
     notes = ranking.notes
     if isinstance(notes, FusionNotes):
         return bool(greatest > 1 + ROUNDING) or notes.method == "rrf"
-    formulas = [notes.formula] if isinstance(notes.formula, str) else notes.formula.values()
+    formulas = (
+        [notes.formula] if isinstance(notes.formula, str) else notes.formula.values()
+    )
     is_outside = greatest > 1 + ROUNDING or greatest < LEAST_BEST_SIMILARITY
     return bool(is_outside or not WALK_FORMULAS.isdisjoint(formulas))
 
@@ -301,4 +376,6 @@ def graph_augmented(
     """
     weights = (dense_share, round(1 - dense_share, 12))
     merged = fuse(Dense(kb), BM25(kb), weights=weights, method="sum", depth=depth)
-    return merged >> GraphAugment(kb, hops, max_chunks, alpha, beta, use_graph, depth, linker)
+    return merged >> GraphAugment(
+        kb, hops, max_chunks, alpha, beta, use_graph, depth, linker
+    )

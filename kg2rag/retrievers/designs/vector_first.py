@@ -50,9 +50,17 @@ ALIASES = DesignAliases(
         ("max_total_chunks", "max_total", ""),
         ("graph_boost", "boost", ""),
         ("domain_schema", "types", "they reach a language model that links, too"),
-        ("mode", "linker", '"ngram(limit=1000)+llm(MODEL@BASE_URL)"; no model by default'),
+        (
+            "mode",
+            "linker",
+            '"ngram(limit=1000)+llm(MODEL@BASE_URL)"; no model by default',
+        ),
         ("enabled, graph_enabled", "use_graph", ""),
-        ("retrieval_strategy, relationship_path", "VectorFirstNotes", "its fields of these names"),
+        (
+            "retrieval_strategy, relationship_path",
+            "VectorFirstNotes",
+            "its fields of these names",
+        ),
         ("source_type", "Hit.stage", '"vector" or "graph_augmented"'),
         ("kb_id", "kb", "the knowledge base itself"),
         ("graph_context", "kg2rag.context(…).graph_context", ""),
@@ -130,7 +138,10 @@ class VectorFirst(LinksEntities, VectorRetriever):
         """The linker, or each linker of a chain, restricted to the types."""
         linker = linking.of(self.linker, self.kb)
         members = linker.linkers if isinstance(linker, ChainLinker) else (linker,)
-        typed = [TypedLinker(member, self.kb, self.types, self.entities) for member in members]
+        typed = [
+            TypedLinker(member, self.kb, self.types, self.entities)
+            for member in members
+        ]
         return ChainLinker(tuple(typed))
 
     def ab(self) -> dict[str, VectorFirst]:
@@ -151,7 +162,11 @@ class VectorFirst(LinksEntities, VectorRetriever):
         return [ranking.top(k) for ranking in merged]
 
     def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
-        return self.entity_linker.link_batch(queries) if self.use_graph else [[] for _ in queries]
+        return (
+            self.entity_linker.link_batch(queries)
+            if self.use_graph
+            else [[] for _ in queries]
+        )
 
     def _related(self, links: Sequence[Link]) -> list[Related]:
         return related_entities(
@@ -170,7 +185,9 @@ class VectorFirst(LinksEntities, VectorRetriever):
         similarity = self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
         nearest = np.lexsort((rows, -similarity))[: self.max_augmented]
         rows, similarity = rows[nearest], similarity[nearest]
-        leading = {row: leading_to[self.kb.corpus.doc_ids[row]] for row in rows.tolist()}
+        leading = {
+            row: leading_to[self.kb.corpus.doc_ids[row]] for row in rows.tolist()
+        }
         strength = np.array([near.strength for near in leading.values()])
         confidence = np.array([near.confidence for near in leading.values()])
         scores, formula = self._score(similarity, strength * confidence)
@@ -182,20 +199,32 @@ class VectorFirst(LinksEntities, VectorRetriever):
             {"vector": "dense", "graph_augmented": "graph"},
             warning="" if links else self._why_vector_only(),
             entities=linked_entities(self.kb, links),
-            retrieval_strategy="vector_first_graph_augmented" if links else "vector_only",
-            expanded_entities=tuple(self.kb.graph.names[near.entity] for near in related),
+            retrieval_strategy="vector_first_graph_augmented"
+            if links
+            else "vector_only",
+            expanded_entities=tuple(
+                self.kb.graph.names[near.entity] for near in related
+            ),
             relationship_paths={
                 dense.ids[row]: "; ".join(map(str, path)) for row, path in paths.items()
             },
         )
-        parts = {"similarity": similarity, "strength": strength, "confidence": confidence}
+        parts = {
+            "similarity": similarity,
+            "strength": strength,
+            "confidence": confidence,
+        }
         groups = {
             "vector": (dense.rows, dense.scores, {"similarity": dense.scores}),
             "graph_augmented": (rows, scores, parts),
         }
-        return Ranking.from_groups(query.id, groups, dense.ids, paths, notes).top(self.max_total)
+        return Ranking.from_groups(query.id, groups, dense.ids, paths, notes).top(
+            self.max_total
+        )
 
-    def _score(self, similarity: FloatArray, relatedness: FloatArray) -> tuple[FloatArray, str]:
+    def _score(
+        self, similarity: FloatArray, relatedness: FloatArray
+    ) -> tuple[FloatArray, str]:
         """The scores of augmented passages, (n_passages,), and their formula.
 
         `relatedness` : strength · confidence.
@@ -206,7 +235,9 @@ class VectorFirst(LinksEntities, VectorRetriever):
         formula = f"similarity · {number(1 + self.boost)}"
         if self.scoring == "plain":
             return similarity * (1 + self.boost), formula
-        return similarity * (1 + self.boost) * relatedness, f"{formula} · strength · confidence"
+        return similarity * (
+            1 + self.boost
+        ) * relatedness, f"{formula} · strength · confidence"
 
     def _documents(
         self, related: Sequence[Related], retrieved: IntArray, mask: IntArray | None
@@ -214,7 +245,8 @@ class VectorFirst(LinksEntities, VectorRetriever):
         """New documents -> the related entity that they name; and the rows of these documents."""
         ids = self.kb.corpus.doc_ids
         rows_of = self.kb.cached(
-            "rows_by_document", lambda: pd.Series(ids).groupby(np.array(ids, object)).indices
+            "rows_by_document",
+            lambda: pd.Series(ids).groupby(np.array(ids, object)).indices,
         )
         retrieved_ids = {ids[row] for row in retrieved.tolist()}
         documents: dict[str, Related] = {}
@@ -222,7 +254,9 @@ class VectorFirst(LinksEntities, VectorRetriever):
             for row in passages_naming(self.kb, near.entity, mask)[0].tolist():
                 if ids[row] not in retrieved_ids:
                     documents.setdefault(ids[row], near)
-        rows = np.concatenate([np.empty(0, dtype=np.int64), *map(rows_of.__getitem__, documents)])
+        rows = np.concatenate(
+            [np.empty(0, dtype=np.int64), *map(rows_of.__getitem__, documents)]
+        )
         if mask is not None:
             rows = rows[np.isin(rows, mask)]
         return documents, rows
@@ -234,7 +268,9 @@ class VectorFirst(LinksEntities, VectorRetriever):
             return "the graph has no entity"
         if self.types is None:
             return "the query names no entity of the graph"
-        return f"the query names no entity of the types {', '.join(map(repr, self.types))}"
+        return (
+            f"the query names no entity of the types {', '.join(map(repr, self.types))}"
+        )
 
     @property
     def trace_depth(self) -> int:
@@ -246,18 +282,20 @@ class VectorFirst(LinksEntities, VectorRetriever):
         (links,) = self._link([query])
         (mask,) = self.kb.candidates([query])
         (dense,) = Dense(self.kb).retrieve_batch([query], self.depth)
-        (uncut,) = replace(self, max_tokens=None).retrieve_batch([query], self.max_total)
+        (uncut,) = replace(self, max_tokens=None).retrieve_batch(
+            [query], self.max_total
+        )
         linked = components(self.kb).rows_with(link.entity for link in links)
         _, related = self._documents(self._related(links), dense.rows, mask)
         unread = f"not among the first {self.depth} dense hits, and "
         why = "no entity of the query leads to it" if links else self._why_vector_only()
         unrelated = f"{unread}no related entity is named in its document"
-        limits = (
-            f"beyond the {self.max_augmented} augmented or the {self.max_total} passages in all"
-        )
+        limits = f"beyond the {self.max_augmented} augmented or the {self.max_total} passages in all"
         budget = f"beyond max_tokens = {self.max_tokens}"
         return (
-            step("linked", "entity not linked", unread + why, linked, related, uncut.rows),
+            step(
+                "linked", "entity not linked", unread + why, linked, related, uncut.rows
+            ),
             step("related", "not expanded", unrelated, related, uncut.rows),
             step("added", "pruned", limits, uncut.rows),
             step("within the tokens", "cut by budget", budget, ranking.rows),
@@ -297,5 +335,7 @@ class TypedLinker:
         for key, kind in keys.items():
             if key not in key_of.values():
                 has = f"it has {', '.join(key_of) or 'none: leave `types` out'}"
-                raise ParameterError(f"types: the graph lacks the entity type {kind!r}; {has}.")
+                raise ParameterError(
+                    f"types: the graph lacks the entity type {kind!r}; {has}."
+                )
         return tuple(kind for kind, key in key_of.items() if key in keys)

@@ -15,10 +15,24 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph, LexicalSettings, TrigramIndex, Workload
+from kg2rag.knowledge import (
+    KnowledgeBase,
+    KnowledgeGraph,
+    LexicalSettings,
+    TrigramIndex,
+    Workload,
+)
 from kg2rag.text.code_names import LONGEST, key, surfaces
 from kg2rag.text.normalisation import FUNCTION_WORDS, normalise, unstroked
-from kg2rag.types import Cosine, Count, LinkedEntity, Query, Threshold, component, top_with_ties
+from kg2rag.types import (
+    Cosine,
+    Count,
+    LinkedEntity,
+    Query,
+    Threshold,
+    component,
+    top_with_ties,
+)
 
 _WORDS = re.compile(r"\w+")
 _NAME_WORD = re.compile(r"\w[\w'’\-]*[+#]*")  # C++ and C# differ from C
@@ -33,7 +47,9 @@ MAX_NEAREST_NAMES = 20  # names that are compared with a stretch
 SLACK = 0.15
 MAX_WORDS = 200  # words of a query that are read
 MAX_NAME_WORDS = 6  # words of a stretch
-PLAIN_WORDS = FUNCTION_WORDS.union("get i make me now off out see us use used uses using".split())
+PLAIN_WORDS = FUNCTION_WORDS.union(
+    "get i make me now off out see us use used uses using".split()
+)
 Span = tuple[int, int]  # start and end in the query's text
 
 
@@ -65,7 +81,10 @@ class TextLinker:
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """The links of each query."""
-        return [self._link(query.text) if self.kb.graph.n_entities else [] for query in queries]
+        return [
+            self._link(query.text) if self.kb.graph.n_entities else []
+            for query in queries
+        ]
 
     @abstractmethod
     def _link(self, text: str) -> list[Link]: ...
@@ -90,8 +109,12 @@ class NGramLinker(TextLinker):
             entity = entity_of[name]
             if not _is_plain_word(text, span, self.kb.graph, entity):
                 spans.setdefault(entity, span)
-        longest = sorted(spans.items(), key=lambda item: (item[1][0] - item[1][1], item[1][0]))
-        return [Link(entity, span, "n-gram", 1.0) for entity, span in longest[: self.limit]]
+        longest = sorted(
+            spans.items(), key=lambda item: (item[1][0] - item[1][1], item[1][0])
+        )
+        return [
+            Link(entity, span, "n-gram", 1.0) for entity, span in longest[: self.limit]
+        ]
 
 
 @component
@@ -111,9 +134,14 @@ class PhraseLinker(TextLinker):
         for span in _distinct_phrases(text)[:MAX_PHRASES]:
             # "Please Explain Auth Service" is not a name, but contains one.
             for link in self._entities(text, span) or self._names_within(text, span):
-                if link.entity not in links or link.confidence > links[link.entity].confidence:
+                if (
+                    link.entity not in links
+                    or link.confidence > links[link.entity].confidence
+                ):
                     links[link.entity] = link
-        return sorted(links.values(), key=lambda link: (-link.confidence, link.span, link.entity))
+        return sorted(
+            links.values(), key=lambda link: (-link.confidence, link.span, link.entity)
+        )
 
     def _names_within(self, text: str, span: Span) -> list[Link]:
         """The names and aliases within a phrase, the longest at each index."""
@@ -132,7 +160,9 @@ class PhraseLinker(TextLinker):
         links = []
         for entity in self._with_all_words(phrase):
             name = graph.names[entity]
-            confidence = max(_jaccard(phrase, name), _jaccard(_unpossessive(phrase), name))
+            confidence = max(
+                _jaccard(phrase, name), _jaccard(_unpossessive(phrase), name)
+            )
             if confidence > 0 and _marks(phrase) == _marks(name):
                 links.append(Link(entity, span, "phrase", confidence))
         exact = graph.find(phrase)  # the full-text index has accents, and no aliases
@@ -191,12 +221,18 @@ class FuzzyLinker(TextLinker):
     def _stretches(self, text: str) -> Iterator[Stretch]:
         """The stretches of up to `MAX_NAME_WORDS` words that may be a name."""
         frequency = self.kb.trigram.document_frequency
-        keys = [(key(surface), span) for surface, span in surfaces(text) if key(surface)]
-        words = [Stretch(word, span, frequency(word) > 0) for word, span in keys[:MAX_WORDS]]
+        keys = [
+            (key(surface), span) for surface, span in surfaces(text) if key(surface)
+        ]
+        words = [
+            Stretch(word, span, frequency(word) > 0) for word, span in keys[:MAX_WORDS]
+        ]
         for first in range(len(words)):
             for last in range(first, min(first + MAX_NAME_WORDS, len(words))):
                 stretch = _joined(words[first : last + 1])
-                has_content = FUNCTION_WORDS.isdisjoint((words[first].key, words[last].key))
+                has_content = FUNCTION_WORDS.isdisjoint(
+                    (words[first].key, words[last].key)
+                )
                 if has_content and len(stretch.key) <= LONGEST:
                     yield stretch
 
@@ -222,7 +258,9 @@ class FuzzyLinker(TextLinker):
 def _joined(words: Sequence[Stretch]) -> Stretch:
     """Adjacent words as one stretch."""
     span = (words[0].span[0], words[-1].span[1])
-    return Stretch("".join(word.key for word in words), span, all(word.is_known for word in words))
+    return Stretch(
+        "".join(word.key for word in words), span, all(word.is_known for word in words)
+    )
 
 
 def _priority(link: Link) -> tuple[float, int, int, int]:
@@ -259,9 +297,17 @@ class EmbeddingLinker:
         nearest = self.kb.entities.search(self.kb.encode_queries(queries), self.limit)
         for query, (entities, cosines) in zip(queries, nearest, strict=True):
             span = (0, len(query.text))
-            pairs = zip(entities.tolist(), np.minimum(cosines, 1.0).tolist(), strict=True)
-            near = [(entity, cosine) for entity, cosine in pairs if cosine >= self.min_cosine]
-            links.append([Link(entity, span, "embedding", cosine) for entity, cosine in near])
+            pairs = zip(
+                entities.tolist(), np.minimum(cosines, 1.0).tolist(), strict=True
+            )
+            near = [
+                (entity, cosine)
+                for entity, cosine in pairs
+                if cosine >= self.min_cosine
+            ]
+            links.append(
+                [Link(entity, span, "embedding", cosine) for entity, cosine in near]
+            )
         return links
 
 
@@ -283,10 +329,13 @@ class ChainLinker:
         return links
 
 
-def linked_entities(kb: KnowledgeBase, links: Sequence[Link]) -> tuple[LinkedEntity, ...]:
+def linked_entities(
+    kb: KnowledgeBase, links: Sequence[Link]
+) -> tuple[LinkedEntity, ...]:
     """The links of a query for the notes of a ranking."""
     return tuple(
-        LinkedEntity(kb.graph.names[link.entity], link.linker, link.confidence) for link in links
+        LinkedEntity(kb.graph.names[link.entity], link.linker, link.confidence)
+        for link in links
     )
 
 
@@ -307,7 +356,9 @@ def _without_overlap(links: Iterable[Link]) -> list[Link]:
     chosen: dict[int, Link] = {}
     for link in links:
         start, end = link.span
-        is_free = all(end <= other.span[0] or other.span[1] <= start for other in chosen.values())
+        is_free = all(
+            end <= other.span[0] or other.span[1] <= start for other in chosen.values()
+        )
         if is_free and link.entity not in chosen:
             chosen[link.entity] = link
     return list(chosen.values())
@@ -333,15 +384,21 @@ def _name_keys(kb: KnowledgeBase) -> tuple[TrigramIndex, dict[str, list[int]]]:
     """An index of the keys of names and aliases, with and without strokes; key -> entities."""
     graph = kb.graph
     entities: dict[str, list[int]] = {}
-    for entity, (name, aliases) in enumerate(zip(graph.names, graph.aliases, strict=True)):
+    for entity, (name, aliases) in enumerate(
+        zip(graph.names, graph.aliases, strict=True)
+    ):
         keys = [key(spelling) for spelling in (name, *aliases)]
-        variants = [variant for name_key in keys for variant in (name_key, unstroked(name_key))]
+        variants = [
+            variant for name_key in keys for variant in (name_key, unstroked(name_key))
+        ]
         for spelling in dict.fromkeys(variants):
             if 1 < len(spelling) <= LONGEST:
                 entities.setdefault(spelling, []).append(entity)
     rules = {"graph": graph.fingerprint, "names": 2}
     path = kb.store.entry(
-        "trigram-names", rules, lambda folder: TrigramIndex.write(folder, list(entities))
+        "trigram-names",
+        rules,
+        lambda folder: TrigramIndex.write(folder, list(entities)),
     )
     return TrigramIndex(path), entities
 

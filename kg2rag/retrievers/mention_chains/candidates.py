@@ -19,7 +19,11 @@ from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.pagerank import NodeWeights
-from kg2rag.retrievers.mention_chains.words import QuestionTokens, naming_index, token_index
+from kg2rag.retrievers.mention_chains.words import (
+    QuestionTokens,
+    naming_index,
+    token_index,
+)
 from kg2rag.text.normalisation import FUNCTION_WORDS
 from kg2rag.types import FloatArray, IntArray, canonical_order, top_with_ties
 
@@ -162,7 +166,9 @@ class Searches:
     dense: Hits
     bm25: Hits
 
-    def candidates(self, walk: int, dense: int, bm25: int) -> tuple[IntArray, NDArray[np.bool_]]:
+    def candidates(
+        self, walk: int, dense: int, bm25: int
+    ) -> tuple[IntArray, NDArray[np.bool_]]:
         """The rows of each search's first hits, ascending; (m,) whether only the walk has it."""
         texts = np.concatenate([self.bm25.rows[:bm25], self.dense.rows[:dense]])
         rows = np.unique(np.concatenate([self.walk.rows[:walk], texts]))
@@ -191,7 +197,10 @@ def phrase_restart(
             share = np.exp((nearest.scores - nearest.best) / temperature)
             nodes.append(nearest.rows)
             weights.append(
-                weight * np.exp((nearest.best - 1) / fit_temperature) * share / share.sum()
+                weight
+                * np.exp((nearest.best - 1) / fit_temperature)
+                * share
+                / share.sum()
             )
     return NodeWeights.of(np.concatenate(nodes), np.concatenate(weights))
 
@@ -266,7 +275,9 @@ def find_evidence(
         "cosine": cosine,
     }
     phrases = np.array(phrase_cosines or [cosine])
-    without_tokens = Evidence(rows, single, phrases, shared, title, named(kb, text, rows))
+    without_tokens = Evidence(
+        rows, single, phrases, shared, title, named(kb, text, rows)
+    )
     index = token_index(kb)
     if tokens is None or index is None:
         return without_tokens
@@ -278,7 +289,12 @@ def find_evidence(
 def named(kb: KnowledgeBase, text: str, rows: IntArray) -> float:
     """min(number, 2) / 2 of the named titles with a passage in `rows`; capitals must agree."""
     keys = {key for key, _ in kb.mentions.lexicon.find(text)}
-    return min(sum(bool(np.isin(kb.mentions.pages_of(key), rows).any()) for key in keys), 2) / 2
+    return (
+        min(
+            sum(bool(np.isin(kb.mentions.pages_of(key), rows).any()) for key in keys), 2
+        )
+        / 2
+    )
 
 
 def relative(scores: FloatArray, highest: float) -> FloatArray:
@@ -290,7 +306,9 @@ def walk_gap(shares: FloatArray, largest: float) -> FloatArray:
     """ln(share / largest share of the walk), at least `LEAST_GAP`; 0 if nothing was reached."""
     if largest <= 0:
         return np.zeros(len(shares))
-    return np.asarray(np.maximum(np.log(np.maximum(shares, 1e-9)) - np.log(largest), LEAST_GAP))
+    return np.asarray(
+        np.maximum(np.log(np.maximum(shares, 1e-9)) - np.log(largest), LEAST_GAP)
+    )
 
 
 def reciprocal_rank(cosines: FloatArray, nearest: FloatArray) -> FloatArray:
@@ -329,7 +347,8 @@ def step_signals(
     signals = {
         "start": np.broadcast_to(start, highest.shape),
         "shared_word": evidence.shared_word[sets].max(axis=1),
-        "phrase_gain": temperature * (highest + np.log(np.exp(gains - highest).mean(axis=0))),
+        "phrase_gain": temperature
+        * (highest + np.log(np.exp(gains - highest).mean(axis=0))),
         "title_words": evidence.title_words[sets].max(axis=1),
     }
     if evidence.max_sim is not None and evidence.weights is not None:

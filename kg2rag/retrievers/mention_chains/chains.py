@@ -29,7 +29,16 @@ from kg2rag.retrievers.mention_chains.candidates import (
     step_signals,
 )
 from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
-from kg2rag.types import Corpus, FloatArray, IntArray, Notes, ParameterError, Step, number, step
+from kg2rag.types import (
+    Corpus,
+    FloatArray,
+    IntArray,
+    Notes,
+    ParameterError,
+    Step,
+    number,
+    step,
+)
 
 WITHOUT_TOKENS = "the embedder gives no token vectors: ranked without them"
 SHOWN = 3  # pairs in a ranking's notes
@@ -99,7 +108,9 @@ class Ranker:
     def order(self, trust: float) -> Linear:
         """The score of a candidate as one sum, with the coefficients of its formula."""
         parts = {name: (1 - trust) * c for name, c in self.single.coefficients.items()}
-        parts |= {name: trust * c for name, c in self.chain.coefficients.items() if trust}
+        parts |= {
+            name: trust * c for name, c in self.chain.coefficients.items() if trust
+        }
         return Linear({name: float(number(c)) for name, c in parts.items()})
 
 
@@ -163,9 +174,13 @@ def _ranker(record: Mapping[str, object], section: str, file: str) -> Ranker:
 
 def _linear(section: object, table: str, names: tuple[str, ...], file: str) -> Linear:
     """The model of a table with exactly one finite number per signal and for the intercept."""
-    model = section.get(table.rpartition(".")[2]) if isinstance(section, Mapping) else None
+    model = (
+        section.get(table.rpartition(".")[2]) if isinstance(section, Mapping) else None
+    )
     if not isinstance(model, Mapping):
-        raise ParameterError(f"coefficients {file!r}: there is no table [{table}]. Fit them anew.")
+        raise ParameterError(
+            f"coefficients {file!r}: there is no table [{table}]. Fit them anew."
+        )
     allowed = ("intercept", *names)
     for key in (*model, *allowed):
         if key not in allowed:
@@ -173,11 +188,17 @@ def _linear(section: object, table: str, names: tuple[str, ...], file: str) -> L
                 f"coefficients {file!r}: [{table}] has {key!r}. Known: {', '.join(allowed)}."
             )
         value = model.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not isfinite(value)
+        ):
             raise ParameterError(
                 f"coefficients {file!r}: {key} in [{table}] must be a finite number, not {value!r}."
             )
-    return Linear({name: float(model[name]) for name in names}, float(model["intercept"]))
+    return Linear(
+        {name: float(model[name]) for name in names}, float(model["intercept"])
+    )
 
 
 @dataclass(frozen=True)
@@ -226,7 +247,9 @@ class Chains:
     pairs: Sets
 
 
-def chains_of(evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam) -> Chains:
+def chains_of(
+    evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam
+) -> Chains:
     """The chains among the candidates of one question, at least `LEAST`.
 
     `start` : (m,) the log-odds of each candidate by itself.
@@ -252,7 +275,11 @@ def chains_of(evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam)
     return Chains(
         levels,
         np.where(continues, first[best], -1),
-        {name: column[best, places] for name, column in signals.items() if name != "start"},
+        {
+            name: column[best, places]
+            for name, column in signals.items()
+            if name != "start"
+        },
         pairs,
     )
 
@@ -263,7 +290,9 @@ def _best_sets(values: FloatArray, sets: IntArray, cells: int, width: int) -> Se
     Only the `cells` best entries of `values`, (n_sets, m), are read.
     """
     best: dict[tuple[int, ...], float] = {}
-    order: Iterable[int] = np.argsort(-values, axis=None, kind="stable")[:cells].tolist()
+    order: Iterable[int] = np.argsort(-values, axis=None, kind="stable")[
+        :cells
+    ].tolist()
     for flat in order:
         row, column = divmod(flat, values.shape[1])
         if np.isfinite(values[row, column]):
@@ -276,7 +305,9 @@ def _continued(
     evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam, sets: Sets
 ) -> FloatArray:
     """(m,) the mean step of each candidate after the sets, weighted by their shares."""
-    step = ranker.step(step_signals(evidence, start, sets.members, beam.gain_temperature))
+    step = ranker.step(
+        step_signals(evidence, start, sets.members, beam.gain_temperature)
+    )
     inside = np.arange(len(sets.members))[:, None]
     step[inside, sets.members] = -np.inf
     step[inside, sets.members] = step.max(axis=1, keepdims=True) + beam.bonus
@@ -339,7 +370,13 @@ class Searched:
         rows = self.evidence.rows
         source = self.chains.source
         continuing = np.flatnonzero(source >= 0)
-        return dict(zip(rows[continuing].tolist(), rows[source[continuing]].tolist(), strict=True))
+        return dict(
+            zip(
+                rows[continuing].tolist(),
+                rows[source[continuing]].tolist(),
+                strict=True,
+            )
+        )
 
     def notes(self, corpus: Corpus, temperature: float) -> ChainsNotes:
         """The notes: formulas, trust, and the best pairs with their shares at a `temperature`."""
@@ -350,7 +387,9 @@ class Searched:
             shares = pairs.shares(temperature)[:SHOWN].tolist()
             labels = []
             for pair, share in zip(pairs.members, shares, strict=False):
-                first, second = [corpus.titles[row] or corpus.ids[row] for row in rows[pair]]
+                first, second = [
+                    corpus.titles[row] or corpus.ids[row] for row in rows[pair]
+                ]
                 labels.append(f"{first} + {second} ({share:.2f})")
             best = tuple(labels)
         return ChainsNotes(
@@ -369,15 +408,24 @@ class Searched:
         """The steps of the system; `depths` describes the choice of candidates."""
         evidence = self.evidence
         rows = evidence.rows
-        steps = [step("candidate", "not retrieved", f"not among the first {depths}", rows)]
+        steps = [
+            step("candidate", "not retrieved", f"not among the first {depths}", rows)
+        ]
         if self.chains is not None:
             first = np.argsort(-self.start, kind="stable")[:sources]
-            shared = np.maximum(evidence.shared_word, evidence.title_words)[first].max(axis=0)
+            shared = np.maximum(evidence.shared_word, evidence.title_words)[first].max(
+                axis=0
+            )
             linked = np.union1d(np.flatnonzero(shared > 0), first)
             why = f"no naming word in common with the {sources} likeliest"
             steps.append(step("named", "entity not linked", why, rows[linked]))
-            orders = [np.argsort(-level, kind="stable")[:k] for level in self.levels.values()]
+            orders = [
+                np.argsort(-level, kind="stable")[:k] for level in self.levels.values()
+            ]
             why = f"below {k} as a single passage, and as second and third passage"
             steps.append(step("in a chain", "pruned", why, rows[np.unique(orders)]))
         ordered = rows[np.argsort(-self.scores, kind="stable")[:k]]
-        return (*steps, step("ordered", "ranked below k", f"below {k} in the sum", ordered))
+        return (
+            *steps,
+            step("ordered", "ranked below k", f"below {k} in the sum", ordered),
+        )

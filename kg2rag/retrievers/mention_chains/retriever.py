@@ -78,7 +78,16 @@ from kg2rag.types.parameters import Count, Damping, Natural, Weight
 
 COLOUR = "#D55E00"  # in plots
 LEXICAL = LexicalSettings()
-TRAINING = ("musique", "hotpotqa", "2wiki", "docs", "news", "medical", "scifact", "obliqa")
+TRAINING = (
+    "musique",
+    "hotpotqa",
+    "2wiki",
+    "docs",
+    "news",
+    "medical",
+    "scifact",
+    "obliqa",
+)
 TUNING = (
     Tuned("mention_chains", "coefficients of all sums", "fitted", 1, training=TRAINING),
     Tuned(
@@ -86,7 +95,14 @@ TUNING = (
         "the mixture's form and signals, by leaving out a training set at a time",
         "known",
         75,
-        sets=("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500", "scifact", "docs"),
+        sets=(
+            "musique-100",
+            "hotpotqa-300",
+            "2wiki-1000",
+            "cosqa-500",
+            "scifact",
+            "docs",
+        ),
         training=TRAINING,
     ),
     Tuned(
@@ -213,7 +229,9 @@ class MentionChains(VectorRetriever):
         fitted = read_coefficients(self.coefficients).fitted.get("encoder")
         same = getattr(self.kb.embedder, "model", "") == fitted
         return (
-            "" if same else f"its coefficients were fitted with {fitted}; eval/fit.py fits others"
+            ""
+            if same
+            else f"its coefficients were fitted with {fitted}; eval/fit.py fits others"
         )
 
     def seen(self, queries: Sequence[Query]) -> int:
@@ -234,25 +252,35 @@ class MentionChains(VectorRetriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The rankings of a batch: joint walks, then candidates and chains query by query."""
         return [
-            self._ranking(*pair, k) for pair in zip(queries, self.searched(queries), strict=True)
+            self._ranking(*pair, k)
+            for pair in zip(queries, self.searched(queries), strict=True)
         ]
 
     def searched(self, queries: Sequence[Query]) -> Iterator[Searched | None]:
         """The candidates and chains of each query; None where it may return no passage."""
-        blocks = (queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK))
+        blocks = (
+            queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)
+        )
         return chain.from_iterable(map(self._block, blocks))
 
     @cached_property
     def _walker(self) -> MentionPPR:
         """The system whose graph is walked, and whose start the walks have."""
-        shared = MentionPPR.__dataclass_fields__.keys() & MentionChains.__dataclass_fields__.keys()
-        return MentionPPR(**{name: getattr(self, name) for name in shared if name != "depth"})
+        shared = (
+            MentionPPR.__dataclass_fields__.keys()
+            & MentionChains.__dataclass_fields__.keys()
+        )
+        return MentionPPR(
+            **{name: getattr(self, name) for name in shared if name != "depth"}
+        )
 
     def _block(self, queries: Sequence[Query]) -> Iterator[Searched | None]:
         kb, walker = self.kb, self._walker
         questions, vectors = self._encoded(queries)
         masks = kb.candidates(queries)
-        near = kb.dense.near(kb.encode_queries(queries), max(self._first, self.phrase_pool), masks)
+        near = kb.dense.near(
+            kb.encode_queries(queries), max(self._first, self.phrase_pool), masks
+        )
         pools = [self._pool(*columns) for columns in zip(vectors, near, strict=True)]
         restarts = self._restarts(queries, pools)
         walks = walker.walks(restarts, masks)
@@ -280,7 +308,9 @@ class MentionChains(VectorRetriever):
             evidence = find_evidence(kb, query.text, candidates, searches, questions[i])
             paths = walker.paths(rows, walks[i], restarts[i])
             start, trust, order, chains = self._chains(evidence)
-            yield Searched(searches, evidence, trust, order, start, chains, paths, only_walked)
+            yield Searched(
+                searches, evidence, trust, order, start, chains, paths, only_walked
+            )
 
     def _pool(self, vectors: Matrix, rows: IntArray) -> Pool:
         """Of the passages nearest to a question, those that come first or start its walk.
@@ -299,21 +329,42 @@ class MentionChains(VectorRetriever):
     @property
     def _first(self) -> int:
         """How many hits of each search are kept."""
-        return max(self.depth, self.dense_seeds, self.walk_depth, self.dense_depth, self.bm25_depth)
+        return max(
+            self.depth,
+            self.dense_seeds,
+            self.walk_depth,
+            self.dense_depth,
+            self.bm25_depth,
+        )
 
-    def _chains(self, evidence: Evidence) -> tuple[FloatArray, float, Linear, Chains | None]:
+    def _chains(
+        self, evidence: Evidence
+    ) -> tuple[FloatArray, float, Linear, Chains | None]:
         """The log-odds of the candidates, the trust, the order, and the chains."""
-        ranker = read_coefficients(self.coefficients).ranker(tokens=evidence.max_sim is not None)
+        ranker = read_coefficients(self.coefficients).ranker(
+            tokens=evidence.max_sim is not None
+        )
         start = ranker.start(evidence.single)
         if len(evidence.rows) < LEAST:
             return start, 0.0, ranker.order(0.0), None
         beam = Beam(
-            self.sources, self.beam, self.beam_temperature, self.member_bonus, self.gain_temperature
+            self.sources,
+            self.beam,
+            self.beam_temperature,
+            self.member_bonus,
+            self.gain_temperature,
         )
         trust = ranker.trust(evidence.gate(start))
-        return start, trust, ranker.order(trust), chains_of(evidence, start, ranker, beam)
+        return (
+            start,
+            trust,
+            ranker.order(trust),
+            chains_of(evidence, start, ranker, beam),
+        )
 
-    def _restarts(self, queries: Sequence[Query], pools: Sequence[Pool]) -> list[NodeWeights]:
+    def _restarts(
+        self, queries: Sequence[Query], pools: Sequence[Pool]
+    ) -> list[NodeWeights]:
         """The restart weights: those of `mention_ppr`, and passages nearest to the sub-phrases."""
         ids = self.kb.corpus.ids
         seeds = [pool.first(self.dense_seeds) for pool in pools]
@@ -355,24 +406,39 @@ class MentionChains(VectorRetriever):
         """
         ids = self.kb.corpus.ids
         if searched is None:
-            return Ranking.from_scores(query.id, np.empty(0, np.int64), np.empty(0), ids).top(k)
+            return Ranking.from_scores(
+                query.id, np.empty(0, np.int64), np.empty(0), ids
+            ).top(k)
         rows, scores, chains = searched.evidence.rows, searched.scores, searched.chains
         nearest = searched.searches.dense.rows
         others = nearest[~np.isin(nearest, rows)]
         place = np.arange(1.0, len(others) + 1)
         least = np.full(len(others), scores.min())
-        parts = {**searched.levels, **searched.evidence.single, **(chains.step if chains else {})}
+        parts = {
+            **searched.levels,
+            **searched.evidence.single,
+            **(chains.step if chains else {}),
+        }
         groups = {}
-        for name, chosen in (("chains", ~searched.only_walked), ("walk", searched.only_walked)):
+        for name, chosen in (
+            ("chains", ~searched.only_walked),
+            ("walk", searched.only_walked),
+        ):
             groups[name] = (
                 rows[chosen],
                 scores[chosen],
                 {part: column[chosen] for part, column in parts.items()},
             )
-        groups["dense"] = (others, least - place, {"least score": least, "place": place})
+        groups["dense"] = (
+            others,
+            least - place,
+            {"least score": least, "place": place},
+        )
         paths = ChainPaths(searched.walked, searched.continued)
         notes = searched.notes(self.kb.corpus, self.beam_temperature)
-        return Ranking.from_groups(query.id, groups, ids, paths, notes).top(min(k, self.depth))
+        return Ranking.from_groups(query.id, groups, ids, paths, notes).top(
+            min(k, self.depth)
+        )
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """The steps: a candidate, a continuation of a chain, the order."""

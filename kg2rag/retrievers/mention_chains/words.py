@@ -80,7 +80,13 @@ class TokenVectors:
         scaled = question.vectors / np.float32(SCALE)
         return np.asarray(
             _max_sim(
-                self.vectors, self.indptr, self.sums, self.windows, rows, scaled, question.weights
+                self.vectors,
+                self.indptr,
+                self.sums,
+                self.windows,
+                rows,
+                scaled,
+                question.weights,
             )
         )
 
@@ -90,7 +96,9 @@ def token_index(kb: KnowledgeBase) -> TokenVectors | None:
     return kb.cached("token_vectors", lambda: _open(kb))
 
 
-def question_tokens(kb: KnowledgeBase, texts: Sequence[str]) -> Sequence[QuestionTokens | None]:
+def question_tokens(
+    kb: KnowledgeBase, texts: Sequence[str]
+) -> Sequence[QuestionTokens | None]:
     """The wordpieces of some questions; None without `token_index`.
 
     The last `KEPT` questions stay in memory.
@@ -127,7 +135,9 @@ def _open(kb: KnowledgeBase) -> TokenVectors | None:
         return None
     folder = store.entry("tokens", _key(kb), lambda folder: _write(folder, encoder, kb))
     names = ("axes", "indptr", "windows", "frequency")
-    axes, indptr, windows, frequency = (np.load(folder / f"{name}.npy") for name in names)
+    axes, indptr, windows, frequency = (
+        np.load(folder / f"{name}.npy") for name in names
+    )
     vectors = mapped(folder / "vectors.npy")
     blocks = (
         window_sums(vectors, indptr[start : start + BLOCK + 1])
@@ -137,7 +147,12 @@ def _open(kb: KnowledgeBase) -> TokenVectors | None:
         "token_sums", _key(kb), lambda folder: save_rows(folder / "sums.npy", blocks)
     )
     return TokenVectors(
-        axes, vectors, indptr, mapped(sums / "sums.npy"), windows, rarity(len(corpus), frequency)
+        axes,
+        vectors,
+        indptr,
+        mapped(sums / "sums.npy"),
+        windows,
+        rarity(len(corpus), frequency),
     )
 
 
@@ -147,7 +162,9 @@ def window_sums(vectors: Bytes, indptr: IntArray) -> NDArray[np.int32]:
     Windows begin at `indptr`, (n_windows + 1,).
     """
     windows = pairwise(indptr.tolist())
-    return np.array([vectors[start:end].sum(axis=0, dtype=np.int32) for start, end in windows])
+    return np.array(
+        [vectors[start:end].sum(axis=0, dtype=np.int32) for start, end in windows]
+    )
 
 
 def _key(kb: KnowledgeBase) -> dict[str, object]:
@@ -170,7 +187,10 @@ def token_workload(kb: KnowledgeBase) -> Workload:
         encoder.encode_tokens(windows, kb.store, reduce=np.asarray)
 
     return Workload(
-        "passages and their tokens", kb.corpus.streamed_contents, encode, includes="passages"
+        "passages and their tokens",
+        kb.corpus.streamed_contents,
+        encode,
+        includes="passages",
     )
 
 
@@ -189,7 +209,9 @@ def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
     encoded = dict(
         zip(
             sample,
-            encoder.encode_tokens(contents[:: sample.step], kb.store, reduce=np.asarray),
+            encoder.encode_tokens(
+                contents[:: sample.step], kb.store, reduce=np.asarray
+            ),
             strict=True,
         )
     )
@@ -199,20 +221,32 @@ def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
         rounded: Bytes = np.rint(SCALE * projected(vectors, axes)).astype(np.int8)
         return rounded
 
-    ready = {row: (pieces, as_bytes(vectors)) for row, (pieces, vectors) in encoded.items()}
+    ready = {
+        row: (pieces, as_bytes(vectors)) for row, (pieces, vectors) in encoded.items()
+    }
 
     def blocks() -> Iterator[Bytes]:
         for start in range(0, n, BLOCK):
             block = dict(
-                enumerate(encoder.windows(contents[start : start + BLOCK], kb.store), start)
+                enumerate(
+                    encoder.windows(contents[start : start + BLOCK], kb.store), start
+                )
             )
-            new = [window for row, windows in block.items() for window in windows[row in ready :]]
-            encoded_windows = iter(encoder.encode_tokens(new, kb.store, reduce=as_bytes))
+            new = [
+                window
+                for row, windows in block.items()
+                for window in windows[row in ready :]
+            ]
+            encoded_windows = iter(
+                encoder.encode_tokens(new, kb.store, reduce=as_bytes)
+            )
             vectors: list[Bytes] = []
             for row, windows in block.items():
                 tokens = [ready[row]] if row in ready else []
                 tokens += islice(encoded_windows, len(windows) - len(tokens))
-                frequency[np.unique(np.concatenate([pieces for pieces, _ in tokens]))] += 1
+                frequency[
+                    np.unique(np.concatenate([pieces for pieces, _ in tokens]))
+                ] += 1
                 lengths.extend(len(pieces) for pieces, _ in tokens)
                 n_windows.append(len(tokens))
                 vectors += [window for _, window in tokens]
@@ -230,8 +264,12 @@ def principal_axes(passages: Sequence[Matrix]) -> Matrix:
 
     `passages` : (n, dim) each.
     """
-    moment = np.sum([vectors.T @ vectors for vectors in passages], axis=0, dtype=np.float64)
-    return np.ascontiguousarray(np.linalg.eigh(moment)[1][:, ::-1][:, :AXES], dtype=np.float32)
+    moment = np.sum(
+        [vectors.T @ vectors for vectors in passages], axis=0, dtype=np.float64
+    )
+    return np.ascontiguousarray(
+        np.linalg.eigh(moment)[1][:, ::-1][:, :AXES], dtype=np.float32
+    )
 
 
 @numba.njit(cache=True)
@@ -260,12 +298,17 @@ def _max_sim(
     cosines = np.empty(width, dtype=np.float32)
     for i in range(rows.shape[0]):
         highest = -np.inf
-        for window in _nearest_windows(sums, windows[rows[i]], windows[rows[i] + 1], mean):
+        for window in _nearest_windows(
+            sums, windows[rows[i]], windows[rows[i] + 1], mean
+        ):
             best[:] = -np.inf
             for token in range(indptr[window], indptr[window + 1]):
                 cosines[:] = 0.0
                 for axis in range(0, dim, STRIDE):
-                    a, b = np.float32(vectors[token, axis]), np.float32(vectors[token, axis + 1])
+                    a, b = (
+                        np.float32(vectors[token, axis]),
+                        np.float32(vectors[token, axis + 1]),
+                    )
                     c, d = (
                         np.float32(vectors[token, axis + 2]),
                         np.float32(vectors[token, axis + 3]),
@@ -274,9 +317,9 @@ def _max_sim(
                         two = (cosines[piece] + a * turned[axis, piece]) + b * turned[
                             axis + 1, piece
                         ]
-                        cosines[piece] = (two + c * turned[axis + 2, piece]) + d * turned[
-                            axis + 3, piece
-                        ]
+                        cosines[piece] = (
+                            two + c * turned[axis + 2, piece]
+                        ) + d * turned[axis + 3, piece]
                 for piece in range(width):
                     best[piece] = max(best[piece], cosines[piece])
             total = 0.0
@@ -317,13 +360,17 @@ def naming_words(text: str) -> list[str]:
 
     Naming words are capitalised words of two letters or more, and numbers of three digits or more.
     """
-    return sorted({key for word in set(WORD.findall(text)) if (key := _naming_key(word))})
+    return sorted(
+        {key for word in set(WORD.findall(text)) if (key := _naming_key(word))}
+    )
 
 
 @lru_cache(maxsize=1 << 16)
 def _naming_key(word: str) -> str:
     """The normalised word; "" if it names nothing."""
-    if not (len(word) > 1 and word[0].isupper()) and not (len(word) > 2 and word.isdigit()):
+    if not (len(word) > 1 and word[0].isupper()) and not (
+        len(word) > 2 and word.isdigit()
+    ):
         return ""
     key = normalise(word)
     return "" if key in FUNCTION_WORDS else key
@@ -331,7 +378,9 @@ def _naming_key(word: str) -> str:
 
 def rarity(n_passages: int, frequency: NDArray[np.integer]) -> FloatArray:
     """ln((1 + N) / (df + 1/2)) / ln(1 + N): 1 for a word of one passage, near 0 for common ones."""
-    rarities: FloatArray = np.log((1 + n_passages) / (frequency + 0.5)) / np.log(1 + n_passages)
+    rarities: FloatArray = np.log((1 + n_passages) / (frequency + 0.5)) / np.log(
+        1 + n_passages
+    )
     return rarities
 
 
@@ -380,7 +429,9 @@ class NamingWords:
 
 def naming_index(kb: KnowledgeBase) -> NamingWords:
     """The naming words of a knowledge base's passages, found once."""
-    return kb.cached("naming_words", lambda: _build(kb.corpus.contents, kb.corpus.titles))
+    return kb.cached(
+        "naming_words", lambda: _build(kb.corpus.contents, kb.corpus.titles)
+    )
 
 
 def _build(contents: Iterable[str], titles: Iterable[str]) -> NamingWords:
@@ -394,14 +445,23 @@ def _build(contents: Iterable[str], titles: Iterable[str]) -> NamingWords:
 
 def _coded(texts: Iterable[str], code: dict[str, int]) -> tuple[IntArray, IntArray]:
     """The naming words of each text, by numbers that `code` has or is given now."""
-    codes = [[code.setdefault(word, len(code)) for word in naming_words(text)] for text in texts]
+    codes = [
+        [code.setdefault(word, len(code)) for word in naming_words(text)]
+        for text in texts
+    ]
     indptr = np.cumsum([0, *map(len, codes)], dtype=np.int64)
-    return indptr, np.fromiter(chain.from_iterable(codes), dtype=np.int64, count=int(indptr[-1]))
+    return indptr, np.fromiter(
+        chain.from_iterable(codes), dtype=np.int64, count=int(indptr[-1])
+    )
 
 
 @numba.njit(cache=True)
 def _shared(
-    indptr: IntArray, words: IntArray, title_indptr: IntArray, titles: IntArray, weights: FloatArray
+    indptr: IntArray,
+    words: IntArray,
+    title_indptr: IntArray,
+    titles: IntArray,
+    weights: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """See `NamingWords.shared`; `words` and `titles` are places in `weights`, which has each word once."""
     m = indptr.shape[0] - 1

@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
-from kg2rag.knowledge.graph.csr import Codes, Offsets, frozen, gather, offsets, owners, run_starts
+from kg2rag.knowledge.graph.csr import (
+    Codes,
+    Offsets,
+    frozen,
+    gather,
+    offsets,
+    owners,
+    run_starts,
+)
 from kg2rag.knowledge.graph.pagerank import NodeWeights, Walk, WalkGraph
 from kg2rag.types import Corpus, FloatArray, IntArray, Triple
 
@@ -56,7 +64,9 @@ class MentionGraph:
     @cached_property
     def walked(self) -> WalkGraph:
         """The graph for walks."""
-        return WalkGraph.directed(self.sources, self.targets, self.weights, self.n_nodes)
+        return WalkGraph.directed(
+            self.sources, self.targets, self.weights, self.n_nodes
+        )
 
     def walked_within(self, mask: IntArray | None) -> WalkGraph:
         """The graph for a query with candidates `mask`; here the same for every query."""
@@ -78,7 +88,9 @@ class MentionGraph:
         allowed[mask] = True
         return allowed
 
-    def distances(self, starts: IntArray, allowed: NDArray[np.bool_] | None) -> IntArray:
+    def distances(
+        self, starts: IntArray, allowed: NDArray[np.bool_] | None
+    ) -> IntArray:
         """(n_nodes,) the distance from the nearest start over allowed nodes; -1 if unreachable."""
         away = np.full(self.n_nodes, -1, dtype=np.int64)
         may_enter = np.ones(self.n_nodes, dtype=bool) if allowed is None else allowed
@@ -93,7 +105,12 @@ class MentionGraph:
 
 
 def build(
-    table: MentionTable, n_passages: int, *, backward: float, name_weight: float, max_mentions: int
+    table: MentionTable,
+    n_passages: int,
+    *,
+    backward: float,
+    name_weight: float,
+    max_mentions: int,
 ) -> MentionGraph:
     """The graph of a corpus.
 
@@ -106,7 +123,9 @@ def build(
     keys, frequency, pages = table.key, table.document_frequency, table.pages
     # A mention of a title links to its other pages, and back; a mention of another name links to it.
     titles = np.flatnonzero(((pages > 0) & (frequency <= max_mentions))[keys])
-    entries, title_numbers = gather(offsets(table.page_key, len(table.keys)), keys[titles])
+    entries, title_numbers = gather(
+        offsets(table.page_key, len(table.keys)), keys[titles]
+    )
     mentions = titles[title_numbers]
     is_link = table.page_row[entries] != table.row[mentions]
     mentions = mentions[is_link]
@@ -117,9 +136,12 @@ def build(
     rarity = np.log1p(n_passages / frequency[keys[naming]])
     sources = np.concatenate([citing, page, table.row[naming], name]).astype(np.int64)
     targets = np.concatenate([page, citing, name, table.row[naming]]).astype(np.int64)
-    weights = np.concatenate([share, backward * share, name_weight * rarity, name_weight * rarity])
+    weights = np.concatenate(
+        [share, backward * share, name_weight * rarity, name_weight * rarity]
+    )
     kinds = np.repeat(
-        np.array([LINK, BACKWARD, NAME], np.int8), [len(mentions), len(mentions), 2 * len(naming)]
+        np.array([LINK, BACKWARD, NAME], np.int8),
+        [len(mentions), len(mentions), 2 * len(naming)],
     )
     # Mentions of one kind between two nodes are one edge with their maximum weight.
     order = np.lexsort((kinds, sources << 32 | targets))
@@ -202,7 +224,9 @@ class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
         return self.names[node - self.graph.n_passages]
 
 
-def strongest_paths(rows: IntArray, walk: Walk, restart: NodeWeights) -> dict[int, tuple[int, ...]]:
+def strongest_paths(
+    rows: IntArray, walk: Walk, restart: NodeWeights
+) -> dict[int, tuple[int, ...]]:
     """Corpus row -> the strongest path of a walk from a start to it, as edges.
 
     A path has at most `LONGEST` edges; a row at which the walk starts has none.
@@ -247,24 +271,36 @@ class FactGraph(MentionGraph):
         within = self.triples_within(mask)
         if within is None:
             return self.walked
-        weights = np.where((self.triples < 0) | np.isin(self.triples, within), self.weights, 0.0)
+        weights = np.where(
+            (self.triples < 0) | np.isin(self.triples, within), self.weights, 0.0
+        )
         return WalkGraph.directed(self.sources, self.targets, weights, self.n_nodes)
 
     def triples_within(self, mask: IntArray | None) -> IntArray | None:
         """The triples stated by passages of `mask` or by no passage; None for all."""
         stated = self.facts.triples.passages
-        return None if mask is None else np.flatnonzero((stated < 0) | np.isin(stated, mask))
+        return (
+            None
+            if mask is None
+            else np.flatnonzero((stated < 0) | np.isin(stated, mask))
+        )
 
     def starting_at(self, triples: IntArray, shares: FloatArray) -> NodeWeights:
         """The restart weights of triples: half of a triple's share for each of its ends."""
         table = self.facts.triples
         first_entity = self.n_nodes - self.facts.n_entities
-        ends = first_entity + np.concatenate([table.heads[triples], table.tails[triples]])
+        ends = first_entity + np.concatenate(
+            [table.heads[triples], table.tails[triples]]
+        )
         return NodeWeights.of(ends, np.tile(shares / 2, 2))
 
 
 def with_facts(
-    graph: MentionGraph, facts: KnowledgeGraph, *, name_weight: float, triple_weight: float
+    graph: MentionGraph,
+    facts: KnowledgeGraph,
+    *,
+    name_weight: float,
+    triple_weight: float,
 ) -> FactGraph:
     """A mention graph joined with a knowledge graph.
 
@@ -282,14 +318,26 @@ def with_facts(
     entities = facts.mentions.owners.astype(np.int64)
     rarity = np.log1p(facts.n_passages / np.diff(facts.mentions.indptr)[entities])
     joining = np.flatnonzero(table.heads != table.tails)
-    heads, tails = (ends[joining].astype(np.int64) + n for ends in (table.heads, table.tails))
-    strengths = np.tile(triple_weight * table.strengths[joining].astype(np.float64) / 10, 2)
+    heads, tails = (
+        ends[joining].astype(np.int64) + n for ends in (table.heads, table.tails)
+    )
+    strengths = np.tile(
+        triple_weight * table.strengths[joining].astype(np.float64) / 10, 2
+    )
     sources = np.concatenate([graph.sources, rows, entities + n, heads, tails])
-    targets = np.concatenate([graph.targets.astype(np.int64), entities + n, rows, tails, heads])
-    weights = np.concatenate([graph.weights, np.tile(name_weight * rarity, 2), strengths])
-    added = np.repeat(np.array([MENTION, TRIPLE], np.int8), [2 * len(rows), 2 * len(joining)])
+    targets = np.concatenate(
+        [graph.targets.astype(np.int64), entities + n, rows, tails, heads]
+    )
+    weights = np.concatenate(
+        [graph.weights, np.tile(name_weight * rarity, 2), strengths]
+    )
+    added = np.repeat(
+        np.array([MENTION, TRIPLE], np.int8), [2 * len(rows), 2 * len(joining)]
+    )
     kinds = np.concatenate([graph.kinds, added])
-    triples = np.concatenate([np.full(len(sources) - 2 * len(joining), -1), np.tile(joining, 2)])
+    triples = np.concatenate(
+        [np.full(len(sources) - 2 * len(joining), -1), np.tile(joining, 2)]
+    )
     order = np.lexsort((kinds, targets, sources))
     return FactGraph(
         n_passages=graph.n_passages,
@@ -303,13 +351,19 @@ def with_facts(
 
 
 def mention_facts(
-    kb: KnowledgeBase, backward: float, name_weight: float, max_mentions: int, triple_weight: float
+    kb: KnowledgeBase,
+    backward: float,
+    name_weight: float,
+    max_mentions: int,
+    triple_weight: float,
 ) -> FactGraph:
     """`mention_graph` joined with the knowledge graph, one per setting of the weights."""
 
     def built() -> FactGraph:
         graph = mention_graph(kb, backward, name_weight, max_mentions)
-        return with_facts(graph, kb.graph, name_weight=name_weight, triple_weight=triple_weight)
+        return with_facts(
+            graph, kb.graph, name_weight=name_weight, triple_weight=triple_weight
+        )
 
     key = ("mention_facts", backward, name_weight, max_mentions, triple_weight)
     return kb.cached(key, built)

@@ -59,7 +59,9 @@ TUNING = (
 )
 NEAR = 2
 """The maximum distance that a trace calls near: the passage names a start, or shares a name with it."""
-_UNLINKED = "no chain of mentions leads from the dense seeds and the names of the query to it"
+_UNLINKED = (
+    "no chain of mentions leads from the dense seeds and the names of the query to it"
+)
 
 
 @dataclass(frozen=True)
@@ -136,15 +138,21 @@ class MentionPPR(VectorRetriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The rankings of a batch, walked in blocks of `BLOCK`."""
-        blocks = [queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)]
+        blocks = [
+            queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)
+        ]
         return [
-            ranking for block in blocks for ranking in self._walked(block, self._dense(block), k)
+            ranking
+            for block in blocks
+            for ranking in self._walked(block, self._dense(block), k)
         ]
 
     def _dense(self, queries: Sequence[Query]) -> list[Ranking]:
         return Dense(self.kb).retrieve_batch(queries, max(self.depth, self.dense_seeds))
 
-    def _walked(self, queries: Sequence[Query], dense: Sequence[Ranking], k: int) -> list[Ranking]:
+    def _walked(
+        self, queries: Sequence[Query], dense: Sequence[Ranking], k: int
+    ) -> list[Ranking]:
         restarts, matching = self.restarts(queries, dense)
         columns = zip(
             self.walks(restarts, self.kb.candidates(queries)),
@@ -155,19 +163,27 @@ class MentionPPR(VectorRetriever):
         )
         return [self._ranking(*column, k) for column in columns]
 
-    def from_seeds(self, queries: Sequence[Query], seeds: Sequence[IntArray]) -> list[Ranking]:
+    def from_seeds(
+        self, queries: Sequence[Query], seeds: Sequence[IntArray]
+    ) -> list[Ranking]:
         """The rankings of walks that start half at given rows, half at their usual restart."""
         corpus = self.kb.corpus
         halves = []
         restarts, _ = self.restarts(queries, self._dense(queries))
         for rows, restart in zip(seeds, restarts, strict=True):
-            scaled = NodeWeights(restart.nodes, restart.weights / (restart.weights.sum() or 1.0))
-            halves.append(NodeWeights.of(rows, np.full(len(rows), 1 / len(rows))).plus(scaled))
+            scaled = NodeWeights(
+                restart.nodes, restart.weights / (restart.weights.sum() or 1.0)
+            )
+            halves.append(
+                NodeWeights.of(rows, np.full(len(rows), 1 / len(rows))).plus(scaled)
+            )
         rankings = []
         walks_of_queries = self.walks(halves, self.kb.candidates(queries))
         for query, walk in zip(queries, walks_of_queries, strict=True):
             passages = walk.reached(len(corpus))
-            ranking = Ranking.from_scores(query.id, passages.nodes, passages.weights, corpus.ids)
+            ranking = Ranking.from_scores(
+                query.id, passages.nodes, passages.weights, corpus.ids
+            )
             rankings.append(ranking.top(self.depth))
         return rankings
 
@@ -245,7 +261,9 @@ class MentionPPR(VectorRetriever):
                 weight = self.title_weight / (pages * np.log2(2 + frequency))
             else:
                 nodes.append(np.array([n + key - table.n_titles], dtype=np.int64))
-                weight = self.query_name_weight * (np.log1p(n / frequency) / np.log1p(n))
+                weight = self.query_name_weight * (
+                    np.log1p(n / frequency) / np.log1p(n)
+                )
             weights.append(np.full(len(nodes[-1]), weight))
         start = NodeWeights.of(np.concatenate(nodes), np.concatenate(weights))
         if mask is None:
@@ -254,7 +272,12 @@ class MentionPPR(VectorRetriever):
         return NodeWeights(start.nodes[entered], start.weights[entered])
 
     def _ranking(
-        self, walk: Walk, restart: NodeWeights, dense: Ranking, triples: IntArray, k: int
+        self,
+        walk: Walk,
+        restart: NodeWeights,
+        dense: Ranking,
+        triples: IntArray,
+        k: int,
     ) -> Ranking:
         """The passages by their share of the walk, then the dense hits that it did not reach."""
         passages = walk.reached(len(self.kb.corpus))
@@ -278,7 +301,9 @@ class MentionPPR(VectorRetriever):
         graph = self.graph
         seed_triples: tuple[str, ...] | None = None
         if isinstance(graph, FactGraph):
-            seed_triples = tuple(str(graph.facts.triple(triple)) for triple in triples.tolist())
+            seed_triples = tuple(
+                str(graph.facts.triple(triple)) for triple in triples.tolist()
+            )
         notes = WalkNotes(
             {"walk": "walk", "dense": "least walk / (1 + place)"},
             {"walk": "graph", "dense": "dense"},
@@ -314,7 +339,13 @@ class MentionPPR(VectorRetriever):
             away = graph.distances(restart.nodes, graph.scope(mask))[: graph.n_passages]
             walked = full.rows[full.score_parts["walk"] > 0]
             steps = (
-                step("joined", "entity not linked", _UNLINKED, np.flatnonzero(away >= 0), walked),
+                step(
+                    "joined",
+                    "entity not linked",
+                    _UNLINKED,
+                    np.flatnonzero(away >= 0),
+                    walked,
+                ),
                 step(
                     "walked",
                     "not expanded",

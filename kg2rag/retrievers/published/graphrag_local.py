@@ -22,7 +22,15 @@ from kg2rag.retrievers.neighbour_passages import (
     entity_descriptions,
     passages_naming,
 )
-from kg2rag.types import Count, FloatArray, IntArray, LinkedEntity, Notes, Query, Ranking
+from kg2rag.types import (
+    Count,
+    FloatArray,
+    IntArray,
+    LinkedEntity,
+    Notes,
+    Query,
+    Ranking,
+)
 
 COLOUR = "#B15928"  # in plots
 
@@ -51,12 +59,18 @@ class GraphRAGLocal(VectorRetriever):
         """One search of entities for the batch."""
         if not self.kb.graph.n_entities:
             return dense_fallback(self.kb, queries, k, "the graph has no entity")
-        nearest = described_entities(self.kb).search(self.kb.encode_queries(queries), self.entities)
+        nearest = described_entities(self.kb).search(
+            self.kb.encode_queries(queries), self.entities
+        )
         columns = zip(queries, nearest, self.kb.candidates(queries), strict=True)
         return [self._rank(query, *hits, mask).top(k) for query, hits, mask in columns]
 
     def _rank(
-        self, query: Query, entities: IntArray, cosines: FloatArray, mask: IntArray | None
+        self,
+        query: Query,
+        entities: IntArray,
+        cosines: FloatArray,
+        mask: IntArray | None,
     ) -> Ranking:
         graph = self.kb.graph
         # Corpus row -> the number of relationships of the first entity that leads there.
@@ -70,7 +84,8 @@ class GraphRAGLocal(VectorRetriever):
                 n_relationships.setdefault(int(rows[position]), int(counts[position]))
         pairs = zip(entities.tolist(), cosines.tolist(), strict=True)
         linked = [
-            LinkedEntity(graph.names[entity], "embedding", cosine) for entity, cosine in pairs
+            LinkedEntity(graph.names[entity], "embedding", cosine)
+            for entity, cosine in pairs
         ]
         places = np.arange(1.0, len(n_relationships) + 1)
         notes = Notes("1 / place", "graph", entities=tuple(linked))
@@ -82,7 +97,9 @@ class GraphRAGLocal(VectorRetriever):
             stages=("entities",),
             score_parts={
                 "place": places,
-                "relationships": np.array(list(n_relationships.values()), dtype=np.float64),
+                "relationships": np.array(
+                    list(n_relationships.values()), dtype=np.float64
+                ),
             },
             notes=notes,
         )

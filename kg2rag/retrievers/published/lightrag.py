@@ -111,13 +111,19 @@ class LightRAG(VectorRetriever):
             rankings.append(ranking)
         return rankings
 
-    def _nearest(self, kind: Literal["entities", "relations"], vectors: Matrix) -> list[Nearest]:
+    def _nearest(
+        self, kind: Literal["entities", "relations"], vectors: Matrix
+    ) -> list[Nearest]:
         """The entities or triples that are similar to each query."""
         graph = self.kb.graph
         n_items = graph.n_entities if kind == "entities" else graph.n_triples
         if kind not in MODES[self.mode] or not n_items:
             return [Nearest(np.empty(0, dtype=np.int64), np.empty(0))] * len(vectors)
-        index = described_entities(self.kb) if kind == "entities" else self.kb.triple_vectors
+        index = (
+            described_entities(self.kb)
+            if kind == "entities"
+            else self.kb.triple_vectors
+        )
         nearest = []
         for rows, cosines in index.search(vectors, self.nearest):
             is_similar = cosines >= self.min_cosine
@@ -135,27 +141,34 @@ class LightRAG(VectorRetriever):
         """The passages of the lists of the mode, in turn."""
         graph = self.kb.graph
         of_entities = [
-            graph.mentions.of(entity)[0].astype(np.int64) for entity in entities.rows.tolist()
+            graph.mentions.of(entity)[0].astype(np.int64)
+            for entity in entities.rows.tolist()
         ]
         of_relations = [
-            graph.triples.passages[[index]].astype(np.int64) for index in relations.rows.tolist()
+            graph.triples.passages[[index]].astype(np.int64)
+            for index in relations.rows.tolist()
         ]
         rows_of = {
             "dense": dense.rows.tolist(),
             "entities": passages_by_quota(_allowed(of_entities, mask), self.max_chunks),
-            "relations": passages_by_quota(_allowed(of_relations, mask), self.max_chunks),
+            "relations": passages_by_quota(
+                _allowed(of_relations, mask), self.max_chunks
+            ),
         }
         stages = MODES[self.mode]
         stage_of = stages_in_turn([rows_of[stage] for stage in stages])
         pairs = zip(entities.rows.tolist(), entities.cosines.tolist(), strict=True)
         linked = [
-            LinkedEntity(graph.names[entity], "embedding", cosine) for entity, cosine in pairs
+            LinkedEntity(graph.names[entity], "embedding", cosine)
+            for entity, cosine in pairs
         ]
         notes = LightRAGNotes(
             "1 / place",
             {stage: "dense" if stage == "dense" else "graph" for stage in stages},
             entities=tuple(linked),
-            relations=tuple(str(graph.triple(index)) for index in relations.rows.tolist()),
+            relations=tuple(
+                str(graph.triple(index)) for index in relations.rows.tolist()
+            ),
         )
         places = np.arange(1.0, len(stage_of) + 1)
         return Ranking.from_scores(

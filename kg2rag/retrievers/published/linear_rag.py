@@ -76,15 +76,21 @@ class TriGraph:
         """The walk graph; an edge weighs an entity's share of all occurrences in a passage [1]."""
         rows = self.occurrences.others.astype(np.int64)
         counts = self.occurrences.counts
-        shares = counts / np.bincount(rows, weights=counts, minlength=self.n_passages)[rows]
+        shares = (
+            counts / np.bincount(rows, weights=counts, minlength=self.n_passages)[rows]
+        )
         entities = self.n_passages + self.occurrences.owners.astype(np.int64)
         n_entities = len(self.occurrences.indptr) - 1
-        return WalkGraph.undirected(rows, entities, shares, self.n_passages + n_entities)
+        return WalkGraph.undirected(
+            rows, entities, shares, self.n_passages + n_entities
+        )
 
     def entities_in(self, rows: IntArray) -> IntArray:
         """The entities of some passages, ascending."""
         return np.unique(
-            self.occurrences.owners[np.isin(self.occurrences.others, rows)].astype(np.int64)
+            self.occurrences.owners[np.isin(self.occurrences.others, rows)].astype(
+                np.int64
+            )
         )
 
     def scope(self, rows: IntArray | None) -> NDArray[np.bool_] | None:
@@ -97,7 +103,9 @@ class TriGraph:
 def tri_graph(kb: KnowledgeBase) -> TriGraph:
     """The entities, sentences and passages of a knowledge base, independent of its graph."""
 
-    def incidence_of(title_entities: NDArray[np.int32], texts: NDArray[np.integer]) -> Incidence:
+    def incidence_of(
+        title_entities: NDArray[np.int32], texts: NDArray[np.integer]
+    ) -> Incidence:
         entities = np.append(kb.mentions.key, title_entities)
         return incidence(
             entities, texts, np.ones(len(texts), dtype=np.int64), len(kb.mentions.keys)
@@ -110,13 +118,19 @@ def tri_graph(kb: KnowledgeBase) -> TriGraph:
         rows[sentence_of_mention] = table.row
         # Every sentence of a title's pages mentions the title.
         starts = np.searchsorted(rows, table.page_row, side="left")
-        page_sentences, pages = ranges(starts, np.searchsorted(rows, table.page_row, side="right"))
+        page_sentences, pages = ranges(
+            starts, np.searchsorted(rows, table.page_row, side="right")
+        )
         sentences = incidence_of(
             table.page_key[pages], np.append(sentence_of_mention, page_sentences)
         )
         occurrences = incidence_of(table.page_key, np.append(table.row, table.page_row))
         return TriGraph(
-            sentences, sentences.transposed(len(texts)), rows, occurrences, len(kb.corpus)
+            sentences,
+            sentences.transposed(len(texts)),
+            rows,
+            occurrences,
+            len(kb.corpus),
         )
 
     return kb.cached("tri_graph", built)
@@ -188,12 +202,16 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         ]
         activations = list(map(self._spelt_entities, queries, scopes))
         phrases = [self._unnamed_phrases(query.text) for query in queries]
-        index = partial(kb.cached, "name_vectors", lambda: DenseIndex(kb.encode(kb.mentions.names)))
+        index = partial(
+            kb.cached, "name_vectors", lambda: DenseIndex(kb.encode(kb.mentions.names))
+        )
         names = nearest_names(kb, index, phrases, scopes)
         for activation, nearest in zip(activations, names, strict=True):
             for _, entity, cosine in nearest:
                 if cosine > 0:
-                    activation[entity] = max(activation.get(entity, 0.0), min(cosine, 1.0))
+                    activation[entity] = max(
+                        activation.get(entity, 0.0), min(cosine, 1.0)
+                    )
         return activations
 
     def _spelt_entities(self, query: Query, scope: IntArray | None) -> dict[int, float]:
@@ -205,7 +223,9 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         """The first phrases of a query that spell no entity."""
         if not self.kb.mentions.keys:
             return []
-        spans = [span for _, span in self.kb.mentions.lexicon.find(text, capitals=False)]
+        spans = [
+            span for _, span in self.kb.mentions.lexicon.find(text, capitals=False)
+        ]
         return list(dict.fromkeys(phrases_beside(text, spans)))[:MAX_NAMES]
 
     def activate(
@@ -226,10 +246,17 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         for iteration in range(2, self.max_iterations + 1):
             activation_of = ChainMap[int, Activation]({}, active)
             for source in frontier:
-                for sentence, score in self._followed(source, active[source].score, query, is_open):
+                for sentence, score in self._followed(
+                    source, active[source].score, query, is_open
+                ):
                     for entity in graph.entities.of(sentence)[0].tolist():
-                        if entity not in activation_of or score > activation_of[entity].score:
-                            activation_of[entity] = Activation(score, iteration, source, sentence)
+                        if (
+                            entity not in activation_of
+                            or score > activation_of[entity].score
+                        ):
+                            activation_of[entity] = Activation(
+                                score, iteration, source, sentence
+                            )
             activated = activation_of.maps[0]
             active.update(activated)
             frontier = list(activated)
@@ -278,7 +305,10 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         restarts = list(map(self._restart, active, cosines, bonuses, masks))
         scopes = list(map(graph.scope, masks))
         walked = walks(
-            graph.walk, list(map(NodeWeights.of_dense, restarts)), self.damping, scopes=scopes
+            graph.walk,
+            list(map(NodeWeights.of_dense, restarts)),
+            self.damping,
+            scopes=scopes,
         )
         rankings = []
         for i, (query, mask) in enumerate(zip(queries, masks, strict=True)):
@@ -322,7 +352,8 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
     ) -> Ranking:
         names = self.kb.mentions.names
         activated = tuple(
-            (names[entity], best.score, best.iteration) for entity, best in active.items()
+            (names[entity], best.score, best.iteration)
+            for entity, best in active.items()
         )
         notes = ActivationNotes("pagerank", "graph", activated=activated)
         ranking = by_columns(self.kb, query, rows, parts, notes, k)
@@ -343,7 +374,9 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         """Row -> (row, its activated entity with the highest score)."""
         bridging: dict[int, tuple[int, int]] = {}
         for entity in sorted(active, key=lambda entity: -active[entity].score):
-            for row in np.intersect1d(tri_graph(self.kb).occurrences.of(entity)[0], rows).tolist():
+            for row in np.intersect1d(
+                tri_graph(self.kb).occurrences.of(entity)[0], rows
+            ).tolist():
                 bridging.setdefault(row, (row, entity))
         return bridging
 
@@ -355,13 +388,18 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         corpus, names = self.kb.corpus, self.kb.mentions.names
         steps = [
             Triple(
-                corpus.titles[row] or corpus.ids[row], "mentions", names[entity], corpus.ids[row]
+                corpus.titles[row] or corpus.ids[row],
+                "mentions",
+                names[entity],
+                corpus.ids[row],
             )
         ]
         while active[entity].source >= 0:  # activations decrease, so that it ends
             source, sentence = active[entity].source, active[entity].sentence
             passage_id = corpus.ids[tri_graph(self.kb).sentence_rows[sentence]]
-            steps.append(Triple(names[source], "in one sentence with", names[entity], passage_id))
+            steps.append(
+                Triple(names[source], "in one sentence with", names[entity], passage_id)
+            )
             entity = source
         return tuple(reversed(steps))
 
@@ -371,7 +409,9 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         (seeds,) = self.link([query])
         (vector,) = self.kb.encode_queries([query])
         (mask,) = self.kb.candidates([query])
-        linked, _ = graph.walk.reached(graph.n_passages + np.array(list(seeds), dtype=np.int64))
+        linked, _ = graph.walk.reached(
+            graph.n_passages + np.array(list(seeds), dtype=np.int64)
+        )
         activated = np.flatnonzero(self._bonus(self.activate(seeds, vector, mask)))
         return (
             step(

@@ -109,7 +109,9 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
     def unlinked(self) -> str:
         """The reason: no entity of the query, or none of the graph."""
         return (
-            "the query names no entity" if self.kb.graph.n_entities else "the graph has no entity"
+            "the query names no entity"
+            if self.kb.graph.n_entities
+            else "the graph has no entity"
         )
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
@@ -121,7 +123,9 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
             *(kb.workload(name, texts) for name, texts in graph_texts.items()),
         ]
 
-    def walk(self, queries: Sequence[Query], starts: Sequence[list[int]], k: int) -> list[Ranking]:
+    def walk(
+        self, queries: Sequence[Query], starts: Sequence[list[int]], k: int
+    ) -> list[Ranking]:
         """The rankings of queries that are searched together."""
         dense = Dense(self.kb).retrieve_batch(queries, self.depth)
         vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
@@ -134,10 +138,19 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         """The entities of each query: spelt ones, then those similar to its phrases or itself."""
         if not self.kb.graph.n_entities:
             return [[] for _ in queries]
-        links = [spelt[: self.names] for spelt in self.entity_linker.link_batch(queries)]
-        texts = [self._compared(query, spelt) for query, spelt in zip(queries, links, strict=True)]
+        links = [
+            spelt[: self.names] for spelt in self.entity_linker.link_batch(queries)
+        ]
+        texts = [
+            self._compared(query, spelt)
+            for query, spelt in zip(queries, links, strict=True)
+        ]
         nearest = nearest_names(
-            self.kb, lambda: self.kb.entities, texts, [None] * len(queries), self.similar_entities
+            self.kb,
+            lambda: self.kb.entities,
+            texts,
+            [None] * len(queries),
+            self.similar_entities,
         )
         entities = []
         for spelt, similar in zip(links, nearest, strict=True):
@@ -187,7 +200,9 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
             [ranking for ranking, _ in weighed], [weight for _, weight in weighed], k
         )
         best_triple: dict[int, tuple[int]] = {}
-        for row, triple in zip(stating.tolist(), subgraph.triples.tolist(), strict=True):
+        for row, triple in zip(
+            stating.tolist(), subgraph.triples.tolist(), strict=True
+        ):
             best_triple.setdefault(row, (triple,))
         notes = PracticalNotes(
             fused.notes.formula,
@@ -218,19 +233,32 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         scores = 1.0 / np.arange(1, len(order) + 1)
         notes = Notes(source="graph")
         return Ranking.from_scores(
-            query.id, passages[order], scores, self.kb.corpus.ids, stages=(stage,), notes=notes
+            query.id,
+            passages[order],
+            scores,
+            self.kb.corpus.ids,
+            stages=(stage,),
+            notes=notes,
         )
 
-    def _subgraph(self, seeds: Sequence[int], vector: Matrix, mask: IntArray | None) -> Subgraph:
+    def _subgraph(
+        self, seeds: Sequence[int], vector: Matrix, mask: IntArray | None
+    ) -> Subgraph:
         graph = self.kb.graph
         slots = gather(graph.adjacency.indptr, np.array(seeds, dtype=np.int64))[0]
         triples = np.unique(graph.adjacency.triples[slots]).astype(np.int64)
         if mask is not None:
             triples = triples[np.isin(graph.triples.passages[triples], mask)]
-        cosines = self.kb.triple_vectors.cosines(vector, triples) if len(triples) else np.empty(0)
+        cosines = (
+            self.kb.triple_vectors.cosines(vector, triples)
+            if len(triples)
+            else np.empty(0)
+        )
         order = np.lexsort((triples, -cosines))[: self.max_triples]
         triples = triples[order]
-        ends = np.concatenate([seeds, graph.triples.heads[triples], graph.triples.tails[triples]])
+        ends = np.concatenate(
+            [seeds, graph.triples.heads[triples], graph.triples.tails[triples]]
+        )
         return Subgraph(np.unique(ends).astype(np.int64), triples, cosines[order])
 
     @property
@@ -249,8 +277,15 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         linked = components(self.kb).rows_with(seeds)
         far = "it names no entity of the subgraph one triple around"
         return (
-            step("linked", "entity not linked", "no entity of the query leads to it", linked),
-            step("expanded", "not expanded", far, self.kb.graph.mentions.of_all(entities)),
+            step(
+                "linked",
+                "entity not linked",
+                "no entity of the query leads to it",
+                linked,
+            ),
+            step(
+                "expanded", "not expanded", far, self.kb.graph.mentions.of_all(entities)
+            ),
             step(
                 "ranked",
                 "pruned",

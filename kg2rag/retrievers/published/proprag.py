@@ -76,7 +76,9 @@ class PathSearch(WalkOrDense[bool]):
 
     def link(self, queries: Sequence[Query]) -> list[bool]:
         """Whether a query has text and the graph has triples."""
-        return [bool(query.text.strip() and self.kb.graph.n_triples) for query in queries]
+        return [
+            bool(query.text.strip() and self.kb.graph.n_triples) for query in queries
+        ]
 
     def search(self, vector: Matrix, similar: FloatArray) -> dict[Chain, float]:
         """The chains of a query of all lengths, with their scores.
@@ -85,12 +87,15 @@ class PathSearch(WalkOrDense[bool]):
         not allowed.
         """
         beam: dict[Chain, float] = {
-            (triple,): float(similar[triple]) for triple in _highest(similar, self.seeds)
+            (triple,): float(similar[triple])
+            for triple in _highest(similar, self.seeds)
         }
         chains = dict(beam)
         for length in range(2, self.hops + 1):
             grown = [longer for chain in beam for longer in self._grow(chain, similar)]
-            scores = self._scores(np.array(grown, dtype=np.int64).reshape(-1, length), vector)
+            scores = self._scores(
+                np.array(grown, dtype=np.int64).reshape(-1, length), vector
+            )
             # A chain and its reverse have the same facts.
             best: dict[frozenset[int], tuple[Chain, float]] = {}
             for negated, chain in sorted(zip((-scores).tolist(), grown, strict=True)):
@@ -115,16 +120,24 @@ class PathSearch(WalkOrDense[bool]):
         table, links = self.kb.graph.triples, self.kb.graph.adjacency
         ends = np.stack([table.heads[list(chain)], table.tails[list(chain)]], axis=1)
         slots = gather(links.indptr, np.setdiff1d(ends[-1], ends[:-1]))[0]
-        triples = np.unique(links.triples[slots[~np.isin(links.neighbours[slots], ends)]])
+        triples = np.unique(
+            links.triples[slots[~np.isin(links.neighbours[slots], ends)]]
+        )
         return [
-            (*chain, int(triples[position])) for position in _highest(similar[triples], self.branch)
+            (*chain, int(triples[position]))
+            for position in _highest(similar[triples], self.branch)
         ]
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
         """The passages and the triples."""
-        return [*super().workloads(queries), self.kb.workload("triples", self.kb.triple_texts())]
+        return [
+            *super().workloads(queries),
+            self.kb.workload("triples", self.kb.triple_texts()),
+        ]
 
-    def walk(self, queries: Sequence[Query], starts: Sequence[bool], k: int) -> list[Ranking]:
+    def walk(
+        self, queries: Sequence[Query], starts: Sequence[bool], k: int
+    ) -> list[Ranking]:
         """The rankings by the chains of each query."""
         vectors = self.kb.encode_queries(queries)
         cosines = all_cosines(vectors, self.kb.vectors)
@@ -155,26 +168,40 @@ class PathSearch(WalkOrDense[bool]):
         rows = top_with_ties(scores, k, mask)
         on, off = rows[on_chain[rows]], rows[~on_chain[rows]]
         groups = {
-            "path": (on, scores[on], {"cosine": cosines[on], "chain": chain_scores[on]}),
+            "path": (
+                on,
+                scores[on],
+                {"cosine": cosines[on], "chain": chain_scores[on]},
+            ),
             "dense": (off, scores[off], {"cosine": cosines[off]}),
         }
         formula = f"{number(self.dense_weight)} · cosine + {number(1 - self.dense_weight)} · chain"
-        longer = [(self._text(chain), score) for chain, score in chains.items() if len(chain) > 1]
+        longer = [
+            (self._text(chain), score)
+            for chain, score in chains.items()
+            if len(chain) > 1
+        ]
         notes = PathNotes(
             {"path": formula, "dense": "cosine"},
             {"path": "graph", "dense": "dense"},
             chains=tuple(longer),
         )
         paths = TriplePaths(self.kb.graph, chain_of)
-        return Ranking.from_groups(query.id, groups, self.kb.corpus.ids, paths, notes).top(k)
+        return Ranking.from_groups(
+            query.id, groups, self.kb.corpus.ids, paths, notes
+        ).top(k)
 
     def _text(self, chain: Chain) -> str:
         triples = map(self.kb.graph.triple, chain)
-        return ". ".join(f"{triple.head} {triple.relation} {triple.tail}" for triple in triples)
+        return ". ".join(
+            f"{triple.head} {triple.relation} {triple.tail}" for triple in triples
+        )
 
     def _similar(self, queries: Sequence[Query]) -> FloatArray:
         """(n_queries, n_triples) cosines; -inf for a triple that no candidate states."""
-        similar = all_cosines(self.kb.encode_queries(queries), self.kb.triple_vectors.vectors)
+        similar = all_cosines(
+            self.kb.encode_queries(queries), self.kb.triple_vectors.vectors
+        )
         for row, mask in zip(similar, self.kb.candidates(queries), strict=True):
             if mask is not None:
                 row[~np.isin(self.kb.graph.triples.passages, mask)] = -np.inf
@@ -206,7 +233,9 @@ class PathSearch(WalkOrDense[bool]):
             (vector,) = self.kb.encode_queries([query])
             (similar,) = self._similar([query])
             chains = self.search(vector, similar)
-        used = self.kb.graph.triples.passages[[triple for chain in chains for triple in chain]]
+        used = self.kb.graph.triples.passages[
+            [triple for chain in chains for triple in chain]
+        ]
         stating = np.flatnonzero(np.diff(self.kb.graph.stated[0]))
         return (
             step(

@@ -71,10 +71,15 @@ def score_batches(reranker: Reranker, pairs: Sequence[Pairs]) -> list[FloatArray
 
 def _scores_of_lists(reranker: Reranker, pairs: Sequence[Pairs]) -> list[FloatArray]:
     if isinstance(reranker, ListReranker):
-        return [np.asarray(values, dtype=np.float64) for values in reranker.score_lists(pairs)]
+        return [
+            np.asarray(values, dtype=np.float64)
+            for values in reranker.score_lists(pairs)
+        ]
     if not pairs:
         return []
-    scores = np.asarray(reranker.scores(list(chain.from_iterable(pairs))), dtype=np.float64)
+    scores = np.asarray(
+        reranker.scores(list(chain.from_iterable(pairs))), dtype=np.float64
+    )
     return np.split(scores, np.cumsum(list(map(len, pairs)))[:-1])
 
 
@@ -102,7 +107,9 @@ class FunctionReranker(ChainedReranker):
         """The scores of the function."""
         if self.of_pairs:
             return np.asarray(self.function(list(pairs)), dtype=np.float64)
-        return np.array([self.function(query, text) for query, text in pairs], dtype=np.float64)
+        return np.array(
+            [self.function(query, text) for query, text in pairs], dtype=np.float64
+        )
 
 
 @dataclass(frozen=True)
@@ -161,7 +168,9 @@ class CrossEncoder(ChainedReranker):
         return network
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_network"}
+        return {
+            name: value for name, value in self.__dict__.items() if name != "_network"
+        }
 
 
 DEFAULT_RERANKER = "bi-encoder"  # offline: the vectors of the knowledge base's embedder
@@ -178,7 +187,11 @@ RERANKERS: Registry[Reranker] = Registry(
 
 def named(name: str, kb: KnowledgeBase) -> Reranker:
     """A reranker of `RERANKERS`, else the cross-encoder of a folder or a hub name."""
-    is_model = name not in RERANKERS and "(" not in name and ("/" in name or Path(name).is_dir())
+    is_model = (
+        name not in RERANKERS
+        and "(" not in name
+        and ("/" in name or Path(name).is_dir())
+    )
     if is_model:
         return CrossEncoder(name)
     return RERANKERS.build(name, kb)
@@ -210,7 +223,9 @@ def _as_reranker(reranker: Any, kb: KnowledgeBase) -> Any:
     if isinstance(reranker, str):
         return named(reranker, kb)
     function = getattr(reranker, "predict", reranker)
-    if isinstance(reranker, type | PairReranker | ListReranker) or not callable(function):
+    if isinstance(reranker, type | PairReranker | ListReranker) or not callable(
+        function
+    ):
         return reranker
     return FunctionReranker(
         function, function is not reranker, getattr(function, "__qualname__", "")
@@ -241,10 +256,16 @@ class Rerank(RerankingStage):
             return [scorer.kb.workload("passages", contents)]
         if not isinstance(scorer, CrossEncoder):
             return []
-        pairs = [(query.text, content) for query in queries for content in contents[: self.depth]]
+        pairs = [
+            (query.text, content)
+            for query in queries
+            for content in contents[: self.depth]
+        ]
         return [Workload("pairs to rerank", pairs, scorer.scores)]
 
-    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
+    def apply(
+        self, queries: Sequence[Query], rankings: Sequence[Ranking]
+    ) -> list[Ranking]:
         """The reranked hits; all pairs of the batch are scored in one call."""
         scores = self._scores(queries, rankings)
         reranked = []
@@ -252,17 +273,31 @@ class Rerank(RerankingStage):
             parts = {"retriever": ranking.scores, "reranker": values}
             size = max(len(ranking), 1)
             reranked.append(
-                rescored(ranking, ranking.rows, values, size, formula="reranker", score_parts=parts)
+                rescored(
+                    ranking,
+                    ranking.rows,
+                    values,
+                    size,
+                    formula="reranker",
+                    score_parts=parts,
+                )
             )
         return reranked
 
-    def _scores(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[FloatArray]:
+    def _scores(
+        self, queries: Sequence[Query], rankings: Sequence[Ranking]
+    ) -> list[FloatArray]:
         scorer, corpus = self.scorer, self.kb.corpus
-        if isinstance(scorer, BiEncoder) and scorer.kb.corpus.fingerprint == corpus.fingerprint:
+        if (
+            isinstance(scorer, BiEncoder)
+            and scorer.kb.corpus.fingerprint == corpus.fingerprint
+        ):
             vectors = scorer.kb.encode_queries(queries)
             rows = [ranking.rows for ranking in rankings]
             return list(map(scorer.kb.dense.cosines, vectors, rows))
         pairs = []
         for query, ranking in zip(queries, rankings, strict=True):
-            pairs.append([(query.text, corpus.contents[row]) for row in ranking.rows.tolist()])
+            pairs.append(
+                [(query.text, corpus.contents[row]) for row in ranking.rows.tolist()]
+            )
         return score_batches(scorer, pairs)

@@ -21,7 +21,9 @@ def read(tmp_path: Path) -> Read:
         for name, content in files.items():
             file = tmp_path / "docs" / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content if isinstance(content, bytes) else content.encode())
+            file.write_bytes(
+                content if isinstance(content, bytes) else content.encode()
+            )
         return from_folder(tmp_path / "docs", store=Store(tmp_path / "store"))
 
     return read_files

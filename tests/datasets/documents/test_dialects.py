@@ -48,7 +48,9 @@ SHOWN = [
 
 
 @pytest.mark.parametrize("name", ["a.mdx", "a.md"])
-def test_imports_and_components_of_mdx_are_left_out_and_their_titles_are_text(read, name):
+def test_imports_and_components_of_mdx_are_left_out_and_their_titles_are_text(
+    read, name
+):
     documents = read({name: MDX})
     assert text_of(documents) == "\n\n".join(SHOWN)
     assert documents.report.loc[0, "lost"] == 0
@@ -78,10 +80,15 @@ The end.
 
 
 def test_targets_comments_and_roles_of_myst_are_read_as_its_pages_show_them(read):
-    documents = read({"a.md": MYST, "needle.md": "# Needle\n\nThree sides, a % of none.\n"})
+    documents = read(
+        {"a.md": MYST, "needle.md": "# Needle\n\nThree sides, a % of none.\n"}
+    )
     passages = {passage.id: passage for passage in documents.corpus}
     assert passages["a.md"].title == "Sails"
-    assert passages["a.md"].text == "See the needle, Masts and luff.\n\nMind\n\nWax it.\n\nThe end."
+    assert (
+        passages["a.md"].text
+        == "See the needle, Masts and luff.\n\nMind\n\nWax it.\n\nThe end."
+    )
     assert "needle.md" in str(passages["a.md"].metadata["links"])
     assert documents.report["lost"].sum() == 0
 
@@ -124,7 +131,12 @@ def test_a_canvas_has_the_texts_of_its_cards_and_links_to_its_files(read):
     canvas = json.dumps({"nodes": nodes, "edges": [{"label": "needs"}]})
     documents = read({"map.canvas": canvas, "Dock.md": "# Dock\n\nOak.\n"})
     plan = documents.corpus[-1]
-    assert plan.text.split("\n\n") == ["Build the dock.", "Dock.md", "Phase two", "needs"]
+    assert plan.text.split("\n\n") == [
+        "Build the dock.",
+        "Dock.md",
+        "Phase two",
+        "needs",
+    ]
     assert plan.metadata["links"] == [["Dock.md", "Dock.md"]]
 
 
@@ -141,10 +153,15 @@ def test_a_list_of_references_has_a_document_for_each_entry(read):
     ]
 
 
-def test_a_table_without_a_column_of_text_is_read_with_all_its_columns_and_says_so(read):
+def test_a_table_without_a_column_of_text_is_read_with_all_its_columns_and_says_so(
+    read,
+):
     csv = "Ticket,Betreff,Beschreibung\nT-1,Drucker,Er zieht leider kein Papier ein.\nT-2,Netz,Es fällt aus.\n"
     documents = read({"a.csv": csv})
-    assert documents.corpus[1].text == "Ticket: T-2\nBetreff: Netz\nBeschreibung: Es fällt aus."
+    assert (
+        documents.corpus[1].text
+        == "Ticket: T-2\nBetreff: Netz\nBeschreibung: Es fällt aus."
+    )
     assert "no column of text" in documents.report.loc[0, "remark"]
 
 
@@ -162,7 +179,11 @@ def test_quotation_marks_that_enclose_no_cells_are_text_and_said(read):
     quoted = 'title\ttext\nA\t"One\ncell"\n'
     documents = read({"lone.tsv": lone, "quoted.tsv": quoted})
     report = documents.report.set_index("document")["remark"]
-    assert [passage.text for passage in documents.corpus] == ['"The start', "The end", "One\ncell"]
+    assert [passage.text for passage in documents.corpus] == [
+        '"The start',
+        "The end",
+        "One\ncell",
+    ]
     assert "quotation marks" in report["lone.tsv"]
     assert report["quoted.tsv"] == ""
 
@@ -173,9 +194,7 @@ def test_a_line_of_a_mailbox_that_would_begin_a_message_is_read_without_its_mark
 
 
 def test_conditions_of_asciidoc_are_no_text(read):
-    text = (
-        "= Ferries\n\n== Pier\n\nifdef::pro[]\nHalina lands.\nendif::[]\n\nifdef::x[Lund waits.]\n"
-    )
+    text = "= Ferries\n\n== Pier\n\nifdef::pro[]\nHalina lands.\nendif::[]\n\nifdef::x[Lund waits.]\n"
     documents = read({"a.adoc": text})
     assert text_of(documents) == "Pier\nHalina lands.\n\nLund waits."
     assert documents.report.loc[0, "remark"] == ""
@@ -188,7 +207,10 @@ def test_a_page_that_a_program_saved_has_its_headings_below_its_title(read):
 
 
 def test_soft_hyphens_of_a_page_divide_no_word(read):
-    assert text_of(read({"a.html": "<p>They co&shy;op\xaderate.</p>"})) == "They cooperate."
+    assert (
+        text_of(read({"a.html": "<p>They co&shy;op\xaderate.</p>"}))
+        == "They cooperate."
+    )
 
 
 def test_a_caption_of_a_chunk_is_text(read):
@@ -199,22 +221,39 @@ def test_a_caption_of_a_chunk_is_text(read):
 @pytest.mark.parametrize(
     ("markdown", "text"),
     [
-        ('{{< tab "Ferries" >}}\nHalina sails.\n{{< /tab >}}\n', "Ferries\n\nHalina sails."),
-        ('{{% notice warning "Mind" %}}\nLund waits.\n{{% /notice %}}\n', "Mind\n\nLund waits."),
-        ('{{< figure src="a.png" caption="The crane" >}}\n\nNine.\n', "The crane\n\nNine."),
+        (
+            '{{< tab "Ferries" >}}\nHalina sails.\n{{< /tab >}}\n',
+            "Ferries\n\nHalina sails.",
+        ),
+        (
+            '{{% notice warning "Mind" %}}\nLund waits.\n{{% /notice %}}\n',
+            "Mind\n\nLund waits.",
+        ),
+        (
+            '{{< figure src="a.png" caption="The crane" >}}\n\nNine.\n',
+            "The crane\n\nNine.",
+        ),
         ("{{< highlight go >}}\nmoor()\n{{< /highlight >}}\n", "moor()"),
         ("{% highlight ruby %}\nmoor()\n{% endhighlight %}\n", "moor()"),
         ("{% comment %}\nA draft.\n{% endcomment %}\nNine.\n{: .note }\n", "Nine."),
         ("{% raw %}Write {{ title }}.{% endraw %}\n", "Write {{ title }}."),
         ("See [the guide]({% post_url 2020-01-01-guide %}).\n", "See the guide."),
         ("The pier. ^block1\n\n%% a remark %%\n\nNine.\n", "The pier.\n\nNine."),
-        ("Use %%time and %%timeit, x ^2, 5 % each.\n", "Use %%time and %%timeit, x ^2, 5 % each."),
-        ("Write `{% if %}`.\n\n```\n{{< tab >}}\n```\n", "Write {% if %}.\n\n{{< tab >}}"),
+        (
+            "Use %%time and %%timeit, x ^2, 5 % each.\n",
+            "Use %%time and %%timeit, x ^2, 5 % each.",
+        ),
+        (
+            "Write `{% if %}`.\n\n```\n{{< tab >}}\n```\n",
+            "Write {% if %}.\n\n{{< tab >}}",
+        ),
         ("> [!info]- Weather\n> It rains.\n", "Weather\n\nIt rains."),
         ("![[photo.png|300]]\n\nNine.\n", "Nine."),
     ],
 )
-def test_instructions_of_site_generators_and_note_programs_are_no_text(read, markdown, text):
+def test_instructions_of_site_generators_and_note_programs_are_no_text(
+    read, markdown, text
+):
     documents = read({"a.md": markdown})
     assert text_of(documents) == text
     assert documents.report["lost"].sum() == 0
@@ -263,4 +302,8 @@ def test_slides_of_latex_show_what_any_step_shows(read):
         "\\only<3>{Neap tides}\\begin{columns}\\begin{column}{.5\\textwidth}Left\\end{column}\\end{columns}"
         "\\end{frame}\\end{document}"
     )
-    assert text_of(read({"a.tex": slides})).split("\n\n")[-3:] == ["High", "Neap tides", "Left"]
+    assert text_of(read({"a.tex": slides})).split("\n\n")[-3:] == [
+        "High",
+        "Neap tides",
+        "Left",
+    ]

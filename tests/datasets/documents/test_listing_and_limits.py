@@ -32,12 +32,20 @@ def reasons(documents):
     ("source", "lost"),
     [
         (["ferry", "sails", "ferry"], ["ferry", "ferry"]),
-        (["har", "bo", "ur", "side"], []),  # markup within a word divides it in the source
-        (["ha", "r", "bo", "ur", "side"], ["ha", "r", "bo", "ur", "side"]),  # five parts
+        (
+            ["har", "bo", "ur", "side"],
+            [],
+        ),  # markup within a word divides it in the source
+        (
+            ["ha", "r", "bo", "ur", "side"],
+            ["ha", "r", "bo", "ur", "side"],
+        ),  # five parts
         (["x" * 60, "y" * 61], ["x" * 60]),  # data in a text, and no word
     ],
 )
-def test_a_word_is_lost_if_no_passage_has_it_as_one_word_of_up_to_four_parts(source, lost):
+def test_a_word_is_lost_if_no_passage_has_it_as_one_word_of_up_to_four_parts(
+    source, lost
+):
     assert lost_words(source, ["The harbourside", "sails"]) == lost
 
 
@@ -78,12 +86,16 @@ def test_packages_are_left_out_and_hidden_files_counted(read):
 def test_what_kg2rag_wrote_is_no_document(tmp_path, read):
     (tmp_path / "docs").mkdir()
     write_output(
-        tmp_path / "docs" / "questions.jsonl", "questions", b'{"question": "Who sails?"}\n'
+        tmp_path / "docs" / "questions.jsonl",
+        "questions",
+        b'{"question": "Who sails?"}\n',
     )
     assert "kg2rag" in reasons(read(GOOD))["questions.jsonl"]
 
 
-def test_a_name_that_is_no_text_and_a_file_that_is_gone_end_nothing(tmp_path, read, monkeypatch):
+def test_a_name_that_is_no_text_and_a_file_that_is_gone_end_nothing(
+    tmp_path, read, monkeypatch
+):
     (tmp_path / "docs").mkdir()
     name = os.fsencode(tmp_path / "docs") + b"/caf\xe9.txt"
     with open(name, "w") as file:  # noqa: PTH123
@@ -101,7 +113,9 @@ def test_a_name_that_is_no_text_and_a_file_that_is_gone_end_nothing(tmp_path, re
     assert "café.txt" in documents.corpus.doc_ids
 
 
-def test_a_file_is_read_once_and_kept_under_the_bytes_that_were_read(tmp_path, read, monkeypatch):
+def test_a_file_is_read_once_and_kept_under_the_bytes_that_were_read(
+    tmp_path, read, monkeypatch
+):
     documents = read(GOOD)
     file = tmp_path / "docs" / "good.txt"
     reader = readers.READERS[".txt"]
@@ -125,7 +139,9 @@ def test_a_file_that_is_too_large_is_skipped_unread(tmp_path, monkeypatch):
     assert "32 MB" in read_bytes(ListedFile(file, "large.txt")).reason
     film = tmp_path / "film.mp4"
     film.write_bytes(b"")
-    monkeypatch.setattr(type(film), "open", None)  # a file without a reader is not opened
+    monkeypatch.setattr(
+        type(film), "open", None
+    )  # a file without a reader is not opened
     assert ".mp4" in read_bytes(ListedFile(film, "film.mp4")).reason
 
 
@@ -167,7 +183,9 @@ def test_hostile_files_take_seconds_and_end_nothing(read):
         ("a.org", "[[" * 50_000),
     ],
 )
-def test_light_markup_is_searched_in_a_time_that_grows_with_its_length(monkeypatch, name, text):
+def test_light_markup_is_searched_in_a_time_that_grows_with_its_length(
+    monkeypatch, name, text
+):
     monkeypatch.setattr(plain, "_pandoc", lambda *_: ("<p>Halina sails.</p>", ""))
     start = time.process_time()
     [document] = plain.read_markup(text.encode(), name)
@@ -189,7 +207,9 @@ def test_light_markup_is_searched_in_a_time_that_grows_with_its_length(monkeypat
         "import {a,\n",
     ],
 )
-def test_instructions_of_site_generators_are_searched_in_a_time_that_grows_with_their_number(text):
+def test_instructions_of_site_generators_are_searched_in_a_time_that_grows_with_their_number(
+    text,
+):
     start = time.process_time()
     plain_markdown(text * 40_000, "a.mdx")
     assert time.process_time() - start < 10
@@ -209,8 +229,12 @@ ROWS = [
 def test_documents_and_positions_of_records_are_kept(tmp_path, read):
     expected = [("d", 3), ("d", 1)]
     rows = "".join(json.dumps(row) + "\n" for row in ROWS)
-    assert [(passage.doc_id, passage.position) for passage in from_texts(ROWS).corpus] == expected
-    documents = read({"t.jsonl": rows, "a.csv": "id,text,doc_id,position\na,Three.,d,3\n"})
+    assert [
+        (passage.doc_id, passage.position) for passage in from_texts(ROWS).corpus
+    ] == expected
+    documents = read(
+        {"t.jsonl": rows, "a.csv": "id,text,doc_id,position\na,Three.,d,3\n"}
+    )
     assert documents.corpus[0].position == 3
     places = [(passage.doc_id, passage.position) for passage in documents.corpus]
     assert places[1:] == [("t.jsonl#d", 3), ("t.jsonl#d", 1)]
@@ -231,13 +255,19 @@ def test_parts_of_a_divided_record_are_placed_behind_each_other():
     assert in_order[-1].text == "Last."
 
 
-def test_records_with_an_id_and_no_text_are_left_out_and_counted_and_others_refused(read):
+def test_records_with_an_id_and_no_text_are_left_out_and_counted_and_others_refused(
+    read,
+):
     lines = '{"_id": "d1", "title": null, "text": "Ships pay."}\n{"_id": "d2", "title": "Empty", "text": ""}\n'
     documents = read(GOOD | {"a.jsonl": lines, "b.csv": "text,other\nOne.,x\n,y\n"})
     assert [
-        passage.text for passage in documents.corpus if passage.metadata["file"] == "a.jsonl"
+        passage.text
+        for passage in documents.corpus
+        if passage.metadata["file"] == "a.jsonl"
     ] == ["Ships pay."]
-    assert "left out: 1" in documents.report.set_index("document").loc["a.jsonl", "remark"]
+    assert (
+        "left out: 1" in documents.report.set_index("document").loc["a.jsonl", "remark"]
+    )
     assert "no text" in reasons(documents)["b.csv"]
 
 
@@ -274,7 +304,9 @@ def test_a_column_twice_is_an_error_that_names_it(tmp_path, read, name):
     ],
 )
 def test_a_table_is_read_by_its_own_separator_and_names_in_any_case(read, content):
-    assert [passage.text for passage in read({"a.csv": content}).corpus] == ["One, two."]
+    assert [passage.text for passage in read({"a.csv": content}).corpus] == [
+        "One, two."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -285,8 +317,12 @@ def test_a_table_is_read_by_its_own_separator_and_names_in_any_case(read, conten
         ('id\ttext\n1\t"Come in,\n2\tplease."\n', ['"Come in,', 'please."']),
     ],
 )
-def test_cells_between_tabs_may_be_quoted_and_lone_marks_join_no_rows(read, content, texts):
-    assert [" ".join(passage.text.split()) for passage in read({"a.tsv": content}).corpus] == texts
+def test_cells_between_tabs_may_be_quoted_and_lone_marks_join_no_rows(
+    read, content, texts
+):
+    assert [
+        " ".join(passage.text.split()) for passage in read({"a.tsv": content}).corpus
+    ] == texts
 
 
 def test_equal_passages_are_near_duplicates_however_many():
@@ -298,10 +334,14 @@ def test_equal_passages_are_near_duplicates_however_many():
     assert set(found["of"]) == {"0"}
 
 
-@pytest.mark.parametrize("text", ["Closed on Mondays.", "知識グラフは検索を改善する。", "…"])
+@pytest.mark.parametrize(
+    "text", ["Closed on Mondays.", "知識グラフは検索を改善する。", "…"]
+)
 def test_equal_passages_of_any_length_and_script_are_near_duplicates(text):
     found = from_texts([text] * 51).near_duplicates()
-    assert found[["passage", "of"]].to_numpy().tolist() == [[str(row), "0"] for row in range(1, 51)]
+    assert found[["passage", "of"]].to_numpy().tolist() == [
+        [str(row), "0"] for row in range(1, 51)
+    ]
 
 
 def test_links_lead_to_passages_of_other_documents(read):
@@ -349,7 +389,10 @@ def test_a_heading_that_several_files_share_is_no_title(read):
         name: f"# Fastify\n\n## About {name}\n\nText of {name}.\n"
         for name in ("hooks", "routes", "errors")
     }
-    pages |= {"plain": "# Fastify\n\nText of plain.\n", "other": "# Other\n\nText of other.\n"}
+    pages |= {
+        "plain": "# Fastify\n\nText of plain.\n",
+        "other": "# Other\n\nText of other.\n",
+    }
     documents = read({f"{name}.md": text for name, text in pages.items()})
     assert {passage.doc_id: passage.title for passage in documents.corpus} == {
         "hooks.md": "About hooks",
@@ -369,8 +412,13 @@ def test_json_of_records_and_json_of_text_are_told_apart_and_settings_are_skippe
         "settings.json": '{"name": "ferry", "version": "1.0"}',
     }
     documents = read(files)
-    assert {passage.id: (passage.title, passage.text) for passage in documents.corpus} == {
+    assert {
+        passage.id: (passage.title, passage.text) for passage in documents.corpus
+    } == {
         "records.json#x": ("", "Halina sails."),
-        "text.json": ("Ferries", "parts head: Pier\n\nparts body: Halina lands at the pier."),
+        "text.json": (
+            "Ferries",
+            "parts head: Pier\n\nparts body: Halina lands at the pier.",
+        ),
     }
     assert set(reasons(documents)) == {"settings.json"}

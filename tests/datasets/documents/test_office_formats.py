@@ -23,9 +23,7 @@ def relation(id_, kind, target):
 
 def style(id_, name, based_on=""):
     based = f'<w:basedOn w:val="{based_on}"/>' if based_on else ""
-    return (
-        f'<w:style w:type="paragraph" w:styleId="{id_}"><w:name w:val="{name}"/>{based}</w:style>'
-    )
+    return f'<w:style w:type="paragraph" w:styleId="{id_}"><w:name w:val="{name}"/>{based}</w:style>'
 
 
 def test_word_s_title_and_derived_headings(read):
@@ -35,7 +33,9 @@ def test_word_s_title_and_derived_headings(read):
         + style("Mine", "Chapter", "berschrift1")
     )
     body = (
-        paragraph("Harbour rules", "Titel") + paragraph("Scope", "Mine") + paragraph("Ships pay.")
+        paragraph("Harbour rules", "Titel")
+        + paragraph("Scope", "Mine")
+        + paragraph("Ships pay.")
     )
     [passage] = read(
         {"a.docx": docx_of(body, styles=f'<w:styles xmlns:w="{W}">{styles}</w:styles>')}
@@ -73,7 +73,10 @@ def test_word_s_text_boxes_equations_controls_changes_and_tables_once(read):
 @pytest.mark.parametrize(
     ("part", "content"),
     [
-        ("afchunk.htm", "<html><body><h1>Fares</h1><p>Ships pay nine crowns.</p></body></html>"),
+        (
+            "afchunk.htm",
+            "<html><body><h1>Fares</h1><p>Ships pay nine crowns.</p></body></html>",
+        ),
         (
             "afchunk.mht",
             "MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text/html; "
@@ -88,7 +91,9 @@ def test_a_page_that_a_word_file_takes_in_is_read(read, part, content):
         parts = {
             "word/document.xml": document.format(paragraph("The harbour is open.")),
             f"word/{target}": content,
-            "word/_rels/document.xml.rels": RELATIONS.format(relation("a", "aFChunk", target)),
+            "word/_rels/document.xml.rels": RELATIONS.format(
+                relation("a", "aFChunk", target)
+            ),
         }
         files[name] = zip_of(parts)
     documents = read(files)
@@ -99,7 +104,11 @@ def test_a_page_that_a_word_file_takes_in_is_read(read, part, content):
 
 def test_slides_have_titles_notes_and_numbers(read):
     def shape(text, kind=""):
-        place = f'<p:nvSpPr><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr>' if kind else ""
+        place = (
+            f'<p:nvSpPr><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr>'
+            if kind
+            else ""
+        )
         number = '<a:fld type="slidenum"><a:t>7</a:t></a:fld>'
         return f"<p:sp>{place}<p:txBody><a:p><a:r><a:t>{text}</a:t></a:r>{number}</a:p></p:txBody></p:sp>"
 
@@ -114,8 +123,12 @@ def test_slides_have_titles_notes_and_numbers(read):
                 relation("r1", "slide", "slides/slide1.xml")
                 + relation("r2", "slide", "slides/slide2.xml")
             ),
-            "ppt/slides/slide2.xml": slide(shape("Ferries", "ctrTitle"), shape("Halina sails.")),
-            "ppt/slides/slide1.xml": slide(shape("Fares", "title"), shape("Nine crowns.")),
+            "ppt/slides/slide2.xml": slide(
+                shape("Ferries", "ctrTitle"), shape("Halina sails.")
+            ),
+            "ppt/slides/slide1.xml": slide(
+                shape("Fares", "title"), shape("Nine crowns.")
+            ),
             "ppt/slides/_rels/slide1.xml.rels": RELATIONS.format(
                 relation("n", "notesSlide", "../notesSlides/n.xml")
             ),
@@ -123,8 +136,15 @@ def test_slides_have_titles_notes_and_numbers(read):
         }
     )
     first, second = read({"a.pptx": pptx}).corpus
-    assert (first.title, first.text, first.metadata["page"]) == ("Ferries", "Halina sails.", 1)
-    assert (second.text, second.metadata["page"]) == ("Fares\nNine crowns.\n\nSay it slowly.", 2)
+    assert (first.title, first.text, first.metadata["page"]) == (
+        "Ferries",
+        "Halina sails.",
+        1,
+    )
+    assert (second.text, second.metadata["page"]) == (
+        "Fares\nNine crowns.\n\nSay it slowly.",
+        2,
+    )
 
 
 def test_charts_of_slides_and_word_have_their_title_and_each_name_once(read):
@@ -141,9 +161,7 @@ def test_charts_of_slides_and_word_have_their_title_and_each_name_once(read):
     chart = f"<c:chartSpace {names}>{title}{series('Summer')}{series('Winter')}</c:chartSpace>"
     relations = RELATIONS.format(relation("c", "chart", "../charts/c.xml"))
     slide = f'<p:sld xmlns:p="{P}" xmlns:a="{A}"><a:p><a:r><a:t>Halina.</a:t></a:r></a:p></p:sld>'
-    listed = (
-        f'<p:presentation xmlns:p="{P}" xmlns:r="{OFFICE}"><p:sldId r:id="r"/></p:presentation>'
-    )
+    listed = f'<p:presentation xmlns:p="{P}" xmlns:r="{OFFICE}"><p:sldId r:id="r"/></p:presentation>'
     pptx = zip_of(
         {
             "ppt/presentation.xml": listed,
@@ -191,7 +209,8 @@ def test_an_opendocument_text_has_its_mixed_paragraphs_notes_and_rows(read):
     names += 'xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"'
     note = "<text:note><text:note-body><text:p>A note.</text:p></text:note-body></text:note>"
     cells = "".join(
-        f"<table:table-cell><text:p>{text}</text:p></table:table-cell>" for text in ("Bern", "90")
+        f"<table:table-cell><text:p>{text}</text:p></table:table-cell>"
+        for text in ("Bern", "90")
     )
     body = (
         '<text:p text:style-name="Title">Ferries</text:p><text:h text:outline-level="1">Pier</text:h>'
@@ -256,14 +275,25 @@ OBJECT = "<IPython.core.display.HTML object>"
 @pytest.mark.parametrize(
     ("output", "text"),
     [
-        ({"data": {"text/markdown": ["**Nine** crowns"], "text/plain": [OBJECT]}}, "Nine crowns"),
+        (
+            {"data": {"text/markdown": ["**Nine** crowns"], "text/plain": [OBJECT]}},
+            "Nine crowns",
+        ),
         ({"data": {"text/html": "<p>Nine <b>crowns</b></p>"}}, "Nine crowns"),
-        ({"data": {"text/html": "<p>Ten</p>", "text/plain": "Nine crowns"}}, "Nine crowns"),
+        (
+            {"data": {"text/html": "<p>Ten</p>", "text/plain": "Nine crowns"}},
+            "Nine crowns",
+        ),
         ({"data": {"text/latex": "$9$ crowns", "text/plain": OBJECT}}, "$9$ crowns"),
-        ({"output_type": "error", "ename": "ValueError", "evalue": "nine"}, "ValueError: nine"),
+        (
+            {"output_type": "error", "ename": "ValueError", "evalue": "nine"},
+            "ValueError: nine",
+        ),
     ],
 )
-def test_an_output_of_a_notebook_is_read_in_the_form_that_has_its_text(read, output, text):
+def test_an_output_of_a_notebook_is_read_in_the_form_that_has_its_text(
+    read, output, text
+):
     cell = {"cell_type": "code", "source": "fare()", "outputs": [output]}
     documents = read({"a.ipynb": notebook_of(cell)})
     assert text_of(documents) == f"fare()\n\n{text}"
@@ -292,26 +322,37 @@ def test_every_text_of_a_message_is_read_once(read, kind, parts, text):
     assert documents.report.loc[0, "lost"] == 0
 
 
-MAIL = (
-    "From: Ida Berg <ida@example.org>\nSubject: Fares\nContent-Type: text/html; charset=cp1252\n\n"
-)
+MAIL = "From: Ida Berg <ida@example.org>\nSubject: Fares\nContent-Type: text/html; charset=cp1252\n\n"
 MAIL += "<p>F\xe4hre: nine.</p>"
 
 
 def test_mail_and_mailboxes_have_a_document_for_each_message(read):
     date = "Thu Jan  1 00:00:00 2026"
-    box = f"From ida {date}\n{MAIL}\n\nFrom bob {date}\nSubject: Pier\n\nHalina lands.\n"
+    box = (
+        f"From ida {date}\n{MAIL}\n\nFrom bob {date}\nSubject: Pier\n\nHalina lands.\n"
+    )
     documents = read({"a.eml": MAIL.encode("cp1252"), "b.mbox": box.encode("cp1252")})
-    texts = {passage.doc_id: (passage.title, passage.text) for passage in documents.corpus}
-    assert texts["a.eml"] == ("Fares", "From: Ida Berg <ida@example.org>\n\nFähre: nine.")
+    texts = {
+        passage.doc_id: (passage.title, passage.text) for passage in documents.corpus
+    }
+    assert texts["a.eml"] == (
+        "Fares",
+        "From: Ida Berg <ida@example.org>\n\nFähre: nine.",
+    )
     assert texts["b.mbox#0"] == texts["a.eml"]
     assert texts["b.mbox#1"] == ("Pier", "Halina lands.")
 
 
 def test_passages_of_a_pdf_know_their_pages(read):
-    pages = [["Halina leaves at noon."], ["Marek Lund waits and", "waits and"], ["goes home."]]
+    pages = [
+        ["Halina leaves at noon."],
+        ["Marek Lund waits and", "waits and"],
+        ["goes home."],
+    ]
     passages = read({"a.pdf": pdf_of(*pages)}).corpus
-    assert [(p.metadata["page"], p.metadata.get("last_page")) for p in passages] == [(1, 3)]
+    assert [(p.metadata["page"], p.metadata.get("last_page")) for p in passages] == [
+        (1, 3)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -350,7 +391,9 @@ def test_running_heads_are_left_out_and_counted(read):
 def test_pages_without_text_are_said(read):
     assert (
         "page 2"
-        in read({"a.pdf": pdf_of(["Halina sails."], [], ["Lund waits."])}).report.loc[0, "remark"]
+        in read({"a.pdf": pdf_of(["Halina sails."], [], ["Lund waits."])}).report.loc[
+            0, "remark"
+        ]
     )
 
 
@@ -362,16 +405,21 @@ def test_pages_without_text_are_said(read):
         "\u05dd\u05d5\u05dc\u05e9\u05d0",
     ],
 )
-def test_letters_that_a_pdf_writes_from_right_to_left_are_read_in_their_order(read, letters):
+def test_letters_that_a_pdf_writes_from_right_to_left_are_read_in_their_order(
+    read, letters
+):
     pairs = "\n".join(
-        f"<{code:02x}> <{ord(letter):04x}>" for code, letter in zip(b"abcde", letters, strict=True)
+        f"<{code:02x}> <{ord(letter):04x}>"
+        for code, letter in zip(b"abcde", letters, strict=True)
     )
     codes = f"begincmap 1 begincodespacerange <00> <ff> endcodespacerange 5 beginbfchar\n{pairs}\nendbfchar endcmap"
     pdf = pdf_of([") Tj [(e) 1112 (d) 1000 (c) 1000 (b) 1000 (a)] TJ ("])
     pdf = pdf.replace(b"/BaseFont/Helvetica", b"/BaseFont/Helvetica/ToUnicode 9 0 R")
     font = f"9 0 obj<</Length {len(codes)}>>stream\n{codes}\nendstream\nendobj\ntrailer".encode()
     text = text_of(read({"a.pdf": pdf.replace(b"trailer", font)}))
-    assert unicodedata.normalize("NFKC", text) == unicodedata.normalize("NFKC", letters[::-1])
+    assert unicodedata.normalize("NFKC", text) == unicodedata.normalize(
+        "NFKC", letters[::-1]
+    )
 
 
 def test_a_form_and_letters_without_a_code_are_said(read):

@@ -11,7 +11,9 @@ def text_of(documents):
 
 def prose_of(documents):
     corpus = documents.corpus
-    return " ".join(sentence for row in range(len(corpus)) for sentence in corpus.sentences(row))
+    return " ".join(
+        sentence for row in range(len(corpus)) for sentence in corpus.sentences(row)
+    )
 
 
 RUSSIAN = "Паром Галина отправляется в полдень из Остхольма. Марек Лунд собирает плату."
@@ -33,8 +35,12 @@ RUSSIAN = "Паром Галина отправляется в полдень и
     ],
 )
 @pytest.mark.parametrize("ending", [".txt", ".md", ".html", ".csv"])
-def test_a_text_is_read_in_its_encoding_whatever_the_kind_of_file(read, text, encoding, ending):
-    content = {".html": f"<p>{text}</p>", ".csv": f"id,text\n1,{text}\n"}.get(ending, text)
+def test_a_text_is_read_in_its_encoding_whatever_the_kind_of_file(
+    read, text, encoding, ending
+):
+    content = {".html": f"<p>{text}</p>", ".csv": f"id,text\n1,{text}\n"}.get(
+        ending, text
+    )
     assert text_of(read({f"a{ending}": content.encode(encoding)})) == text
 
 
@@ -51,7 +57,9 @@ def test_a_guessed_encoding_is_said(read):
     assert report.loc["b.txt", "remark"] == ""
 
 
-@pytest.mark.parametrize("text", ["Größe über alles, café", "naïve “quoted” – dash €5", "Größe"])
+@pytest.mark.parametrize(
+    "text", ["Größe über alles, café", "naïve “quoted” – dash €5", "Größe"]
+)
 def test_a_text_with_few_letters_of_its_encoding_is_one_of_the_web(read, text):
     assert text_of(read({"a.txt": text.encode("cp1252")})) == text
 
@@ -60,7 +68,11 @@ def test_a_text_with_few_letters_of_its_encoding_is_one_of_the_web(read, text):
     ("text", "encoding", "declared"),
     [
         ("Er sagte “ja” – und ging.", "cp1252", "iso-8859-1"),
-        ("渡輪中午離開港口。票價九元。船長是馬立克，他在這裡工作了二十年。", "big5", "gb2312"),
+        (
+            "渡輪中午離開港口。票價九元。船長是馬立克，他在這裡工作了二十年。",
+            "big5",
+            "gb2312",
+        ),
         ("渡轮中午离开港口。", "hz", "hz-gb-2312"),
     ],
 )
@@ -106,20 +118,29 @@ def test_one_damaged_byte_leaves_the_rest_of_a_text_in_utf_8(read):
 )
 def test_front_matter_of_every_spelling_gives_the_title_and_no_text(read, front):
     [passage] = read({"a.md": f"{front}\n# Sailings\n\nThe ferry leaves.\n"}).corpus
-    assert (passage.title, passage.text) == ("Ferry timetable", "Sailings\nThe ferry leaves.")
+    assert (passage.title, passage.text) == (
+        "Ferry timetable",
+        "Sailings\nThe ferry leaves.",
+    )
 
 
 def test_a_number_may_be_the_title_of_front_matter(read):
-    assert read({"a.md": "---\ntitle: 1984\n---\n\nThe ferry leaves.\n"}).corpus[0].title == "1984"
+    assert (
+        read({"a.md": "---\ntitle: 1984\n---\n\nThe ferry leaves.\n"}).corpus[0].title
+        == "1984"
+    )
 
 
 def test_front_matter_without_a_line_behind_it_and_a_thematic_break(read):
     documents = read(
-        {"a.md": "---\ntitle: Fares\n---", "b.md": "---\n\nMarek Lund.\n\n---\n\nIda Berg.\n"}
+        {
+            "a.md": "---\ntitle: Fares\n---",
+            "b.md": "---\n\nMarek Lund.\n\n---\n\nIda Berg.\n",
+        }
     )
-    assert [passage.text for passage in documents.corpus if passage.doc_id == "b.md"] == [
-        "Marek Lund.\n\nIda Berg."
-    ]
+    assert [
+        passage.text for passage in documents.corpus if passage.doc_id == "b.md"
+    ] == ["Marek Lund.\n\nIda Berg."]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +160,9 @@ def test_front_matter_without_a_line_behind_it_and_a_thematic_break(read):
     ],
 )
 def test_indented_and_fenced_prose_of_markdown_s_dialects_is_prose(read, markdown):
-    assert "Marek Lund is here." in prose_of(read({"a.md": f"# T\n\nText.\n\n{markdown}"}))
+    assert "Marek Lund is here." in prose_of(
+        read({"a.md": f"# T\n\nText.\n\n{markdown}"})
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,21 +172,30 @@ def test_indented_and_fenced_prose_of_markdown_s_dialects_is_prose(read, markdow
         ('??? tip "Fares"\n    Lund waits.\n', "Fares\n\nLund waits."),
         ("!!! note\n    Lund waits.\n", "Lund waits."),
         (":::tip[Fares]\nLund waits.\n:::\n", "Fares\n\nLund waits."),
-        ('::: {.callout-note title="Fares"}\nLund waits.\n:::\n', "Fares\n\nLund waits."),
+        (
+            '::: {.callout-note title="Fares"}\nLund waits.\n:::\n',
+            "Fares\n\nLund waits.",
+        ),
         ('```python title="fares.py"\nLund = 1\n```\n', "fares.py\nLund = 1"),
         (":::{dropdown} Fares\n:open:\nLund waits.\n:::\n", "Fares\n\nLund waits."),
     ],
 )
-def test_a_block_begins_with_its_title_where_that_says_more_than_its_kind(read, markdown, text):
+def test_a_block_begins_with_its_title_where_that_says_more_than_its_kind(
+    read, markdown, text
+):
     documents = read({"a.md": markdown})
     assert text_of(documents) == text
     assert documents.report["lost"].sum() == 0
 
 
-@pytest.mark.parametrize("attributes", ["{#crew}", "{: #crew .wide }", '{.wide key="value"}'])
+@pytest.mark.parametrize(
+    "attributes", ["{#crew}", "{: #crew .wide }", '{.wide key="value"}']
+)
 def test_attributes_of_a_heading_are_no_part_of_it(read, attributes):
     documents = read(
-        {"a.md": f"# Ferry\n\nText.\n\n## Who `sails` {attributes}\n\nHalina Card sails.\n"}
+        {
+            "a.md": f"# Ferry\n\nText.\n\n## Who `sails` {attributes}\n\nHalina Card sails.\n"
+        }
     )
     assert documents.corpus[-1].metadata["headings"] == ["Who sails"]
     assert documents.report.loc[0, "lost"] == 0
@@ -187,7 +219,9 @@ def test_a_tag_in_prose_of_markdown_hides_nothing_behind_it(read, tag):
             "a.md": f"Start.\n\n<{tag}> elements are wide.\n\nUse <{tag}> with care.\n\nThe end is Zanzibar.\n"
         }
     )
-    assert {"wide", "care", "Zanzibar"} <= set(text_of(documents).replace(".", " ").split())
+    assert {"wide", "care", "Zanzibar"} <= set(
+        text_of(documents).replace(".", " ").split()
+    )
     assert "Zanzibar" in prose_of(documents)
     assert documents.report["lost"].sum() == 0
 
@@ -230,7 +264,9 @@ def test_a_page_is_read_whatever_stands_around_it(read, page):
     ],
 )
 def test_the_style_title_of_a_saved_page_is_its_title(read, page):
-    corpus = read({"a.html": f"{page}<h1>Scope</h1><p>Marek Lund rules.</p></body>"}).corpus
+    corpus = read(
+        {"a.html": f"{page}<h1>Scope</h1><p>Marek Lund rules.</p></body>"}
+    ).corpus
     assert {passage.title for passage in corpus} == {"Harbour rules"}
 
 
@@ -246,10 +282,15 @@ def test_a_table_within_a_table_is_read_once_and_a_listing_beside_numbers_is_cod
     inner = f"<table><tr>{cell.format(1)}</tr><tr>{cell.format(2)}</tr></table>"
     listing = '<table><tr><td class="linenos"><pre>1\n2</pre></td><td><pre>Code = 1\nMore = 2</pre></td></tr></table>'
     documents = read(
-        {"a.html": f"<table><tr><td>{inner}</td></tr></table>", "b.html": f"<p>Look.</p>{listing}"}
+        {
+            "a.html": f"<table><tr><td>{inner}</td></tr></table>",
+            "b.html": f"<p>Look.</p>{listing}",
+        }
     )
     assert text_of(documents).count("Lund collects fee 1.") == 1
-    assert [p.metadata["headings"] for p in documents.corpus if p.doc_id == "a.html"] == [
+    assert [
+        p.metadata["headings"] for p in documents.corpus if p.doc_id == "a.html"
+    ] == [
         ["Part 1"],
         ["Part 2"],
     ]
@@ -303,10 +344,16 @@ Halina lands.
 def test_restructured_text_is_read_by_its_markup_in_files_of_text_too(read, name):
     documents = read({name: RST})
     assert {passage.title for passage in documents.corpus} == {"Ferries"}
-    assert ["Pier"] in [passage.metadata.get("headings") for passage in documents.corpus]
+    assert ["Pier"] in [
+        passage.metadata.get("headings") for passage in documents.corpus
+    ]
     assert all(
         sentence in prose_of(documents)
-        for sentence in ("The boat of ferry.Boat leaves.", "Marek Lund pays.", "Ida Berg")
+        for sentence in (
+            "The boat of ferry.Boat leaves.",
+            "Marek Lund pays.",
+            "Ida Berg",
+        )
     )
     assert "::" not in text_of(documents)
     assert documents.report["lost"].sum() == 0
@@ -315,7 +362,10 @@ def test_restructured_text_is_read_by_its_markup_in_files_of_text_too(read, name
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("a.org", "#+TITLE: Ferries\n* Pier\nHalina lands at [[file:b.org][the pier]].\n"),
+        (
+            "a.org",
+            "#+TITLE: Ferries\n* Pier\nHalina lands at [[file:b.org][the pier]].\n",
+        ),
         (
             "a.tex",
             "\\documentclass{article}\\title{Ferries}\\begin{document}\\maketitle\\section{Pier}"
@@ -339,7 +389,9 @@ def test_a_file_that_pandoc_cannot_read_is_read_as_plain_text_and_says_so(read):
 def test_markup_reads_no_other_file(read, tmp_path):
     (tmp_path / "secret.txt").write_text("Password of Ida Berg")
     documents = read(
-        {"a.rst": f"Ferry\n=====\n\n.. include:: {tmp_path}/secret.txt\n\nText :ref:`x`.\n"}
+        {
+            "a.rst": f"Ferry\n=====\n\n.. include:: {tmp_path}/secret.txt\n\nText :ref:`x`.\n"
+        }
     )
     assert "Password" not in text_of(documents)
 
@@ -380,7 +432,9 @@ def test_what_sphinx_describes_is_read_with_its_signature(read):
 
 def test_a_label_of_a_section_is_a_name_of_its_document(read):
     pier = ".. _pier-label:\n\nPier\n====\n\nHalina lands. See :doc:`ferry`.\n"
-    ferry = "Ferry\n=====\n\nShe sails to :ref:`the pier <pier-label>`, by :class:`Boat`.\n"
+    ferry = (
+        "Ferry\n=====\n\nShe sails to :ref:`the pier <pier-label>`, by :class:`Boat`.\n"
+    )
     myst = "(quay)=\n# Quay\n\nSee {ref}`the pier <pier-label>`.\n"
     corpus = read({"a.rst": pier, "ferry.rst": ferry, "quay.md": myst}).corpus
     links = {passage.title: passage.metadata.get("links") for passage in corpus}
@@ -399,7 +453,9 @@ def test_options_of_several_lines_and_addresses_of_images_are_markup(read):
 
 
 def test_asciidoc_that_includes_a_file_is_read_without_it_and_says_so(read):
-    documents = read({"a.adoc": "= Ferries\n\n== Pier\n\nHalina lands.\n\ninclude::b.adoc[]\n"})
+    documents = read(
+        {"a.adoc": "= Ferries\n\n== Pier\n\nHalina lands.\n\ninclude::b.adoc[]\n"}
+    )
     assert text_of(documents) == "Pier\nHalina lands."
     assert "pandoc: 1" in documents.report.loc[0, "remark"]
 

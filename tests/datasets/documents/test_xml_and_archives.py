@@ -36,7 +36,13 @@ TEI = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><title>Moss on gran
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("a.xml", JATS), ("a.nxml", JATS), ("a.xml", DOCBOOK), ("a.dbk", DOCBOOK), ("a.xml", TEI)],
+    [
+        ("a.xml", JATS),
+        ("a.nxml", JATS),
+        ("a.xml", DOCBOOK),
+        ("a.dbk", DOCBOOK),
+        ("a.xml", TEI),
+    ],
 )
 def test_xml_is_read_by_its_root_element(read, name, text):
     documents = read({name: text})
@@ -127,7 +133,9 @@ def test_an_archive_is_read_as_a_folder_is(read):
     assert "wiki.zip/Team/fares.md" in str(links)
 
 
-def test_a_damaged_or_empty_archive_and_a_part_of_another_kind_are_skipped_with_a_reason(read):
+def test_a_damaged_or_empty_archive_and_a_part_of_another_kind_are_skipped_with_a_reason(
+    read,
+):
     files = {
         "a.md": "Halina sails.\n",
         "torn.zip": b"PK\3\4torn",
@@ -153,7 +161,9 @@ def test_a_file_in_gz_is_read_by_the_ending_before_it(read):
         "NAME\nferry - sails",
         "OPTIONS\nNine crowns.",
     ]
-    assert documents.report.set_index("document").loc["torn.txt.gz", "status"] == "skipped"
+    assert (
+        documents.report.set_index("document").loc["torn.txt.gz", "status"] == "skipped"
+    )
 
 
 def test_a_log_with_the_ending_of_a_manual_is_no_document(read):
@@ -166,10 +176,17 @@ def test_a_log_with_the_ending_of_a_manual_is_no_document(read):
 
 def test_texts_without_an_ending_and_pages_named_by_their_address_are_read(read):
     documents = read(
-        {"README": "Halina sails.", "page.html?id=3": "<p>Lund waits.</p>", "Makefile": "all: x\n"}
+        {
+            "README": "Halina sails.",
+            "page.html?id=3": "<p>Lund waits.</p>",
+            "Makefile": "all: x\n",
+        }
     )
     assert text_of(documents).split("\n") == ["Halina sails.", "Lund waits."]
-    assert "without an ending" in documents.report.set_index("document").loc["Makefile", "reason"]
+    assert (
+        "without an ending"
+        in documents.report.set_index("document").loc["Makefile", "reason"]
+    )
 
 
 def test_articles_in_an_export_have_their_titles_as_headings_and_rows_the_texts_of_their_attributes(

@@ -44,10 +44,24 @@ def write(tmp_path: Path) -> Callable[[str], Path]:
 def test_tables_of_one_system_run_one_after_the_other_each_configuration_once(
     write: Callable[[str], Path],
 ) -> None:
-    found = [(one.system, dict(one.parameters)) for one in read_sweep(write(GOOD)).configurations]
-    hybrid = [("hybrid", {"constant": 10.0}), ("hybrid", {"depth": 50}), ("hybrid", {"depth": 100})]
+    found = [
+        (one.system, dict(one.parameters))
+        for one in read_sweep(write(GOOD)).configurations
+    ]
+    hybrid = [
+        ("hybrid", {"constant": 10.0}),
+        ("hybrid", {"depth": 50}),
+        ("hybrid", {"depth": 100}),
+    ]
     assert found == [("bm25", {"k1": 0.9}), ("bm25", {"k1": 1.2}), *hybrid]
-    assert len(read_sweep(write(GOOD.replace("constant = 10.0", "depth = 50"))).configurations) == 4
+    assert (
+        len(
+            read_sweep(
+                write(GOOD.replace("constant = 10.0", "depth = 50"))
+            ).configurations
+        )
+        == 4
+    )
 
 
 MISTAKES = [
@@ -83,19 +97,29 @@ def test_a_mistake_names_the_file_the_key_and_what_is_allowed(
     assert str(raised.value).startswith(f"{file}: ")
 
 
-def test_an_impossible_combination_is_told_before_any_work(sweep: Callable[..., Sweep]) -> None:
+def test_an_impossible_combination_is_told_before_any_work(
+    sweep: Callable[..., Sweep],
+) -> None:
     with pytest.raises(ValueError, match=r"systems\.hybrid, .*'bm25_weight': 0\.0"):
-        sweep(systems={"hybrid": {"dense_weight": [1.0, 0.0], "bm25_weight": [1.0, 0.0]}})
+        sweep(
+            systems={"hybrid": {"dense_weight": [1.0, 0.0], "bm25_weight": [1.0, 0.0]}}
+        )
 
 
-def test_what_is_not_there_is_told(write: Callable[[str], Path], tmp_path: Path) -> None:
+def test_what_is_not_there_is_told(
+    write: Callable[[str], Path], tmp_path: Path
+) -> None:
     with pytest.raises(ValueError, match="subkgs"):
-        _ = read_sweep(write(GOOD.replace("k = 10", 'k = 10\ngraphs = ["subkgs"]'))).configurations
+        _ = read_sweep(
+            write(GOOD.replace("k = 10", 'k = 10\ngraphs = ["subkgs"]'))
+        ).configurations
     with pytest.raises(FileNotFoundError, match=r"none\.toml"):
         read_sweep(tmp_path / "none.toml")
 
 
-@pytest.mark.parametrize("file", sorted(SWEEPS.glob("*.toml")), ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file", sorted(SWEEPS.glob("*.toml")), ids=lambda file: file.stem
+)
 def test_the_sweeps_of_the_repository_can_be_read(file: Path) -> None:
     assert read_sweep(file).name == file.stem
 
@@ -103,7 +127,8 @@ def test_the_sweeps_of_the_repository_can_be_read(file: Path) -> None:
 def test_each_type_gives_its_share_to_dev_as_the_seed_draws_it(data: QADataset) -> None:
     labels = Split(dev=0.25).labels(data)
     counts = Counter(
-        (question.type, label) for question, label in zip(data.questions, labels, strict=True)
+        (question.type, label)
+        for question, label in zip(data.questions, labels, strict=True)
     )
     assert counts == {
         ("even", "dev"): 5,

@@ -73,11 +73,23 @@ def test_a_comparison_with_what_is_not_there_is_refused() -> None:
 def test_the_best_is_chosen_on_dev_and_stands_beside_the_defaults_on_test() -> None:
     best = result(BY_HAND).best().set_index("system").loc["bm25"]
     assert best["number"] == 2
-    by_hand = {"dev": 0.9, "test": 0.1, "gap": 0.8, "default_dev": 0.5, "default_test": 1.0}
+    by_hand = {
+        "dev": 0.9,
+        "test": 0.1,
+        "gap": 0.8,
+        "default_dev": 0.5,
+        "default_test": 1.0,
+    }
     assert {name: best[name] for name in by_hand} == pytest.approx(by_hand)
-    assert best["p"] == pytest.approx(0.5)  # two differences, four ways to swap, two as extreme
-    changed = [(system, parameters, dev, [0.3, 0.7]) for system, parameters, dev, _ in BY_HAND]
-    assert list(result(changed).best()["number"]) == list(result(BY_HAND).best()["number"])
+    assert best["p"] == pytest.approx(
+        0.5
+    )  # two differences, four ways to swap, two as extreme
+    changed = [
+        (system, parameters, dev, [0.3, 0.7]) for system, parameters, dev, _ in BY_HAND
+    ]
+    assert list(result(changed).best()["number"]) == list(
+        result(BY_HAND).best()["number"]
+    )
     ties = [
         ("bm25", f'{{"k1": {k1}}}', [score, score], [0.1, 0.1])
         for k1, score in ((1, 0.5), (2, 0.6), (3, 0.6))
@@ -85,7 +97,9 @@ def test_the_best_is_chosen_on_dev_and_stands_beside_the_defaults_on_test() -> N
     assert result(ties).best()["number"].tolist() == [2]  # the earlier one
 
 
-def test_the_number_of_a_chosen_configuration_and_how_many_it_was_chosen_from_are_apart() -> None:
+def test_the_number_of_a_chosen_configuration_and_how_many_it_was_chosen_from_are_apart() -> (
+    None
+):
     table = {row[0]: row[1] for row in result(BY_HAND).chosen()}
     assert table == {"bm25": "2 (best of 2)", "dense": "3 (best of 1)"}
 
@@ -93,7 +107,9 @@ def test_the_number_of_a_chosen_configuration_and_how_many_it_was_chosen_from_ar
 def test_the_tests_of_the_chosen_are_corrected_for_the_systems_of_the_table() -> None:
     other = [("dense", '{"depth": 9}', [0.9, 0.9], [0.0, 0.2])]
     best = (
-        result([("bm25", "{}", *BY_HAND[0][2:]), *BY_HAND[1:], *other]).best().set_index("system")
+        result([("bm25", "{}", *BY_HAND[0][2:]), *BY_HAND[1:], *other])
+        .best()
+        .set_index("system")
     )
     assert best["p"].tolist() == [0.5, 0.5]
     assert best["p_holm"].tolist() == [1.0, 1.0]  # twice as large for two systems
@@ -102,13 +118,25 @@ def test_the_tests_of_the_chosen_are_corrected_for_the_systems_of_the_table() ->
 def grid(scores: dict[tuple[float, float], list[float]]) -> SweepResult:
     """bm25 with (k1, b) -> dev scores."""
     return result(
-        [("bm25", f'{{"k1": {k1}, "b": {b}}}', dev, [0.0, 0.0]) for (k1, b), dev in scores.items()]
+        [
+            ("bm25", f'{{"k1": {k1}, "b": {b}}}', dev, [0.0, 0.0])
+            for (k1, b), dev in scores.items()
+        ]
     )
 
 
-def test_an_effect_is_the_mean_over_the_other_parameters_and_says_where_there_is_none() -> None:
+def test_an_effect_is_the_mean_over_the_other_parameters_and_says_where_there_is_none() -> (
+    None
+):
     table = effects(
-        grid({(1, 0.1): [0.2] * 2, (1, 0.2): [0.4] * 2, (2, 0.1): [0.6] * 2, (2, 0.2): [0.8] * 2}),
+        grid(
+            {
+                (1, 0.1): [0.2] * 2,
+                (1, 0.2): [0.4] * 2,
+                (2, 0.1): [0.6] * 2,
+                (2, 0.2): [0.8] * 2,
+            }
+        ),
         "bm25",
     )
     assert list(table["parameter"]) == ["k1", "k1", "b", "b"]
@@ -116,9 +144,13 @@ def test_an_effect_is_the_mean_over_the_other_parameters_and_says_where_there_is
     assert ((table["low"] <= table["mean"]) & (table["mean"] <= table["high"])).all()
     half, better = [0.0, 1.0] * 15, [1.0] * 30
     told = effects(
-        grid({(1, 0.1): half, (1, 0.2): half, (2, 0.1): better, (2, 0.2): better}), "bm25"
+        grid({(1, 0.1): half, (1, 0.2): half, (2, 0.1): better, (2, 0.2): better}),
+        "bm25",
     )
-    assert told.groupby("parameter")["says"].first().to_dict() == {"b": "no difference", "k1": ""}
+    assert told.groupby("parameter")["says"].first().to_dict() == {
+        "b": "no difference",
+        "k1": "",
+    }
 
 
 def test_a_configuration_without_parameters_stands_for_the_defaults_in_a_grid() -> None:
@@ -128,7 +160,12 @@ def test_a_configuration_without_parameters_stands_for_the_defaults_in_a_grid() 
     for k1, b, score in ((0.9, 0.8, 0.3), (1.5, 0.4, 0.6), (1.5, 0.8, 0.2)):
         rows.append(("bm25", f'{{"k1": {k1}, "b": {b}}}', [score, score], [0.0, 0.0]))
     table = effects(result(rows), "bm25").set_index(["parameter", "value"])
-    assert sorted(table.index) == [("b", "0.4"), ("b", "0.8"), ("k1", "0.9"), ("k1", "1.5")]
+    assert sorted(table.index) == [
+        ("b", "0.4"),
+        ("b", "0.8"),
+        ("k1", "0.9"),
+        ("k1", "1.5"),
+    ]
     assert table["n"].tolist() == [2, 2, 2, 2]
     assert table.loc[("k1", "0.9"), "mean"] == pytest.approx(0.4)
 
@@ -149,13 +186,16 @@ def ran(sweep: Make, folder: Path) -> SweepResult:
 
 def test_figures_are_drawn_of_systems_that_were_run(ran: SweepResult) -> None:
     assert {
-        axis.get_title(loc="left").partition(":")[0] for axis in main_effects(ran, "bm25").axes
+        axis.get_title(loc="left").partition(":")[0]
+        for axis in main_effects(ran, "bm25").axes
     } == {"b", "k1"}
     with pytest.raises(ValueError, match=r"'kg2rag'.*bm25, dense"):
         main_effects(ran, "kg2rag")
 
 
-def test_the_report_is_one_page_that_loads_nothing(ran: SweepResult, tmp_path: Path) -> None:
+def test_the_report_is_one_page_that_loads_nothing(
+    ran: SweepResult, tmp_path: Path
+) -> None:
     page = ran.save(tmp_path).read_text()
     assert page.count("<svg") == 1
     assert "src=" not in page
@@ -165,11 +205,15 @@ def test_the_report_is_one_page_that_loads_nothing(ran: SweepResult, tmp_path: P
     assert "| bm25 | " in (tmp_path / "report.md").read_text()
 
 
-def test_a_file_that_is_missing_or_was_changed_is_refused(ran: SweepResult, tmp_path: Path) -> None:
+def test_a_file_that_is_missing_or_was_changed_is_refused(
+    ran: SweepResult, tmp_path: Path
+) -> None:
     with pytest.raises(FileNotFoundError, match=r"results\.parquet"):
         SweepResult.load(tmp_path)
     ran.save(tmp_path)
     whole = (tmp_path / "results.parquet").read_bytes()
-    (tmp_path / "results.parquet").write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
+    (tmp_path / "results.parquet").write_bytes(
+        whole[:200] + bytes([whole[200] ^ 1]) + whole[201:]
+    )
     with pytest.raises(DataError):
         SweepResult.load(tmp_path)

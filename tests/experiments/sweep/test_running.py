@@ -38,7 +38,9 @@ def test_scores_are_those_of_the_system_run_by_hand(
     assert result.numbers == list(range(1, 13))
     assert len(result.per_question) == 12 * 40
     system = BM25(KnowledgeBase.build(data.corpus, store=Store(root)), k1=1.5, b=0.75)
-    expected = evaluate(system.retrieve_batch(data.queries, 10), data, ["recall@5", "mrr@10"])
+    expected = evaluate(
+        system.retrieve_batch(data.queries, 10), data, ["recall@5", "mrr@10"]
+    )
     table = SweepResult.load(tmp_path).per_question
     own = table[table["parameters"] == '{"b": 0.75, "k1": 1.5}'].set_index("query_id")
     pd.testing.assert_frame_equal(
@@ -46,9 +48,13 @@ def test_scores_are_those_of_the_system_run_by_hand(
     )
 
 
-def test_what_scores_depend_on_is_recorded(sweep: Make, data: QADataset, tmp_path: Path) -> None:
+def test_what_scores_depend_on_is_recorded(
+    sweep: Make, data: QADataset, tmp_path: Path
+) -> None:
     wanted = {"bm25": {"k1": [0.5, 0.9]}, "mention_ppr": {"damping": [0.5]}}
-    sweep(systems=wanted, graphs={"names": "mentions", "all": "cooccurrence"}).run(tmp_path)
+    sweep(systems=wanted, graphs={"names": "mentions", "all": "cooccurrence"}).run(
+        tmp_path
+    )
     about = json.loads((tmp_path / "sweep.json").read_text())
     (passages,) = about["data"][data.setting]
     assert passages["corpus_fingerprint"] == data.corpus.fingerprint
@@ -75,7 +81,9 @@ def test_what_was_run_is_read_and_a_longer_grid_runs_what_is_new_alone(
     sweep(systems=SOME, store=store).run(tmp_path / "again")
     assert ran == []
     assert bytes_of(tmp_path / "again") == bytes_of(tmp_path / "first")
-    sweep(systems={"bm25": {"k1": [0.2, 0.5, 0.9]}}, store=store).run(tmp_path / "longer")
+    sweep(systems={"bm25": {"k1": [0.2, 0.5, 0.9]}}, store=store).run(
+        tmp_path / "longer"
+    )
     assert ran == [0.2]
 
 
@@ -126,7 +134,9 @@ def test_a_sweep_in_which_everything_fails_says_why_and_leaves_former_results(
     assert bytes_of(tmp_path) == before
 
 
-def test_the_defaults_are_run_where_the_grid_lacks_them(sweep: Make, tmp_path: Path) -> None:
+def test_the_defaults_are_run_where_the_grid_lacks_them(
+    sweep: Make, tmp_path: Path
+) -> None:
     result = sweep(systems={"bm25": {"k1": [0.5, 1.5]}}).run(tmp_path)
     assert result.settings == {1: {"k1": 0.5}, 2: {"k1": 1.5}, 3: {}}
     assert result.best()["default_dev"].notna().all()
@@ -147,12 +157,19 @@ def test_files_of_others_stay_and_are_in_the_way_before_any_work(
     assert [file.name for file in other.iterdir()] == ["report.md"]
 
 
-def test_a_function_of_ones_own_is_a_metric_and_an_objective(sweep: Make, tmp_path: Path) -> None:
+def test_a_function_of_ones_own_is_a_metric_and_an_objective(
+    sweep: Make, tmp_path: Path
+) -> None:
     def first(ranking: Ranking, gold: Mapping[str, int]) -> float:
         return float(ranking.passage_ids[0] in gold)
 
-    result = sweep(systems=SOME, metrics=["hit_rate@1", first], objective="first").run(tmp_path)
-    assert result.per_question["first"].tolist() == result.per_question["hit_rate@1"].tolist()
+    result = sweep(systems=SOME, metrics=["hit_rate@1", first], objective="first").run(
+        tmp_path
+    )
+    assert (
+        result.per_question["first"].tolist()
+        == result.per_question["hit_rate@1"].tolist()
+    )
     assert result.objective == "first"
 
 
@@ -175,7 +192,9 @@ read_sweep(sys.argv[1], store=Store(sys.argv[3])).run(sys.argv[2])
 def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     (tmp_path / "sweep.toml").write_text(FILE)
     given = [str(tmp_path / name) for name in ("sweep.toml", "killed", "store")]
-    done = subprocess.run([sys.executable, "-c", KILLED, *given], capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, *given], capture_output=True, check=False
+    )
     assert done.returncode == -signal.SIGKILL, done.stderr
     wanted = read_sweep(tmp_path / "sweep.toml", store=Store(tmp_path / "store"))
     wanted.run(tmp_path / "killed")
@@ -184,7 +203,10 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_the_command_plans_runs_and_reports(
-    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "small.toml").write_text(FILE)
     monkeypatch.setenv("KG2RAG_STORE", str(root))
@@ -215,7 +237,9 @@ def test_the_command_plans_runs_and_reports(
     assert bytes_of(tmp_path / "out") == before
 
 
-def test_a_sweep_runs_on_the_documents_and_questions_of_the_user(tmp_path: Path) -> None:
+def test_a_sweep_runs_on_the_documents_and_questions_of_the_user(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "wiki").mkdir()
     for name in ("apple", "pear", "plum", "quince"):
         (tmp_path / "wiki" / f"{name}.md").write_text(
@@ -224,7 +248,9 @@ def test_a_sweep_runs_on_the_documents_and_questions_of_the_user(tmp_path: Path)
     asked = tmp_path / "asked.csv"
     asked.write_text(
         "question,gold\n"
-        + "".join(f"Which tree has the {name}?,{name}.md\n" for name in ("apple", "pear"))
+        + "".join(
+            f"Which tree has the {name}?,{name}.md\n" for name in ("apple", "pear")
+        )
     )
     file = tmp_path / "sweep.toml"
     file.write_text(

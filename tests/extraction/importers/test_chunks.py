@@ -47,7 +47,9 @@ def test_a_chunk_that_is_a_passage(id_: str, text: str, rows: list[int]) -> None
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
-        pytest.param(f"Ed Wood\n\n{ONE}\n\nTim Burton\n\n{TWO}", [0, 1], id="holds two"),
+        pytest.param(
+            f"Ed Wood\n\n{ONE}\n\nTim Burton\n\n{TWO}", [0, 1], id="holds two"
+        ),
         pytest.param("lm by Tim Burton about a direc", [0], id="a part"),
         pytest.param(f"{ONE} {TWO[:-5]}", [0, 1], id="one of them is cut"),
         pytest.param(f"{ONE} {TWO[:20]}", [0], id="a passage of which little is there"),
@@ -57,11 +59,15 @@ def test_a_chunk_that_is_a_passage(id_: str, text: str, rows: list[int]) -> None
             id="marks and metadata",
         ),
         pytest.param(
-            f"{TWO.upper()} {ONE.replace(' ', '  ')}", [0, 1], id="another order, case and blanks"
+            f"{TWO.upper()} {ONE.replace(' ', '  ')}",
+            [0, 1],
+            id="another order, case and blanks",
         ),
         pytest.param(f"{ONE} Too short.", [0], id="short passages are none"),
         pytest.param("Another text, and of enough words.", [], id="none"),
-        pytest.param(" ".join(sorted(ONE.split())), [], id="its words in another order"),
+        pytest.param(
+            " ".join(sorted(ONE.split())), [], id="its words in another order"
+        ),
     ],
 )
 def test_a_chunk_is_laid_on_the_passages_that_have_its_words_in_order(
@@ -80,18 +86,24 @@ def test_the_share_of_the_words_that_were_placed_is_told() -> None:
 
 
 def test_what_every_chunk_repeats_places_nothing() -> None:
-    licence = "You may copy this text under the terms of the licence that comes with it."
+    licence = (
+        "You may copy this text under the terms of the licence that comes with it."
+    )
     corpus = Corpus.from_passages(
         [Passage("a", "", licence + " " + ONE), Passage("b", "", licence + " " + TWO)]
     )
     chunks = {f"c{number}": f"{licence} Page {number}." for number in range(9)} | {
         "one": f"{licence} {ONE}"
     }
-    assert ChunkMap.of(chunks, corpus, Path("chunks.json"), Counter()).rows["one"] == [0]
+    assert ChunkMap.of(chunks, corpus, Path("chunks.json"), Counter()).rows["one"] == [
+        0
+    ]
 
 
 @pytest.mark.parametrize("chunks", [{}, {"x": "Another text."}])
-def test_an_export_that_shares_nothing_with_the_corpus_is_an_error(chunks: dict[str, str]) -> None:
+def test_an_export_that_shares_nothing_with_the_corpus_is_an_error(
+    chunks: dict[str, str],
+) -> None:
     with pytest.raises(
         ValueError, match=rf"chunks.json: none of {len(chunks)} chunks.*Load the corpus"
     ):
@@ -121,7 +133,11 @@ def test_of_the_passages_in_a_chunk_those_state_it_that_have_its_names(
 @pytest.mark.parametrize(
     ("chunks", "passages", "note"),
     [
-        (["both"], ["p0", "p1"], "given to every passage of their chunk, as none has the names"),
+        (
+            ["both"],
+            ["p0", "p1"],
+            "given to every passage of their chunk, as none has the names",
+        ),
         (["gone", "one"], ["p0"], "of chunks whose text the export lacks"),
     ],
 )
@@ -137,12 +153,20 @@ def test_what_its_chunk_does_not_name_or_no_chunk_states_is_counted(
 def test_passages_are_found_in_the_overlapping_chunks_of_their_concatenation(
     shared_data: Path,
 ) -> None:
-    documents = json.loads((shared_data / "musique-100" / "musique_corpus.json").read_text())[:400]
+    documents = json.loads(
+        (shared_data / "musique-100" / "musique_corpus.json").read_text()
+    )[:400]
     corpus = Corpus.from_passages(
-        [Passage(f"m{i}", d["title"], d["text"], d["title"], 0) for i, d in enumerate(documents)]
+        [
+            Passage(f"m{i}", d["title"], d["text"], d["title"], 0)
+            for i, d in enumerate(documents)
+        ]
     )
     text = "\n\n".join(corpus.contents)
-    chunks = {f"chunk-{start}": text[start : start + 5000] for start in range(0, len(text), 4000)}
+    chunks = {
+        f"chunk-{start}": text[start : start + 5000]
+        for start in range(0, len(text), 4000)
+    }
     notes: Counter[str] = Counter()
     found = ChunkMap.of(chunks, corpus, Path("chunks.json"), notes)
     # What must come out, found the slow way.
@@ -151,4 +175,6 @@ def test_passages_are_found_in_the_overlapping_chunks_of_their_concatenation(
         for id_, chunk in chunks.items()
     }
     assert all(whole[id_] <= set(found.rows[id_]) for id_ in chunks)
-    assert notes["passages in no chunk"] <= len(corpus) - len(set().union(*whole.values()))
+    assert notes["passages in no chunk"] <= len(corpus) - len(
+        set().union(*whole.values())
+    )

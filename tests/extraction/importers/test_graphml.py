@@ -16,7 +16,9 @@ from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Passage, Triple
 
-CORPUS = Corpus.from_passages([Passage(f"p{i}", "", "Text.", f"d{i}", 0) for i in range(3)])
+CORPUS = Corpus.from_passages(
+    [Passage(f"p{i}", "", "Text.", f"d{i}", 0) for i in range(3)]
+)
 
 
 def written(folder: Path, graph: nx.Graph) -> Path:
@@ -27,21 +29,29 @@ def written(folder: Path, graph: nx.Graph) -> Path:
 names = st.sampled_from(["Ed Wood", "Tim Burton", "Burbank", "ed wood"])
 passage_ids = st.sampled_from(CORPUS.ids)
 triples = st.builds(
-    Triple, names, st.sampled_from(["r", "s"]), names, st.one_of(passage_ids, st.just(""))
+    Triple,
+    names,
+    st.sampled_from(["r", "s"]),
+    names,
+    st.one_of(passage_ids, st.just("")),
 )
 extractions = st.builds(
     Extraction,
     st.lists(triples, max_size=6).map(tuple),
     st.lists(st.builds(Mention, names, passage_ids), max_size=6).map(tuple),
     st.lists(
-        st.builds(Entity, names, st.sampled_from(["", "T"]), st.just(""), st.just(("A",))),
+        st.builds(
+            Entity, names, st.sampled_from(["", "T"]), st.just(""), st.just(("A",))
+        ),
         max_size=3,
     ).map(tuple),
 )
 
 
 @settings(
-    deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(extractions)
 def test_a_graph_of_ours_comes_back_equal_from_its_file(
@@ -66,12 +76,18 @@ def foreign() -> nx.DiGraph:
             (
                 "n1",
                 "n0",
-                {"label": "directed", "passage_id": "p1", "strength": 8.0, "confidence": 0.5},
+                {
+                    "label": "directed",
+                    "passage_id": "p1",
+                    "strength": 8.0,
+                    "confidence": 0.5,
+                },
             )
         ]
     )
     nx.set_node_attributes(
-        graph, {"n0": {"label": "Ed Wood", "type": "film"}, "n1": {"label": "Tim Burton"}}
+        graph,
+        {"n0": {"label": "Ed Wood", "type": "film"}, "n1": {"label": "Tim Burton"}},
     )
     return graph
 
@@ -113,7 +129,9 @@ def test_what_an_edge_cannot_have_names_the_file(
 @pytest.mark.parametrize(
     ("contents", "message"), [("nothing", "no XML"), ("<html></html>", "GraphML")]
 )
-def test_a_file_that_is_no_graphml_is_named(tmp_path: Path, contents: str, message: str) -> None:
+def test_a_file_that_is_no_graphml_is_named(
+    tmp_path: Path, contents: str, message: str
+) -> None:
     file = tmp_path / "graph.graphml"
     file.write_text(contents)
     with pytest.raises(ValueError, match=f"graph.graphml: .*{message}"):
@@ -131,10 +149,18 @@ def test_the_fingerprint_follows_the_contents(tmp_path: Path) -> None:
     ("before", "after", "message"),
     [
         ('source="a" ', "", r"edge 1 has the end None, which is the id of no node"),
-        ('target="b"', 'target="c"', r"edge 1 has the end 'c', which is the id of no node"),
+        (
+            'target="b"',
+            'target="c"',
+            r"edge 1 has the end 'c', which is the id of no node",
+        ),
         ('<node id="a"/>', "<node/>", r"node 1 needs a unique id; it has None"),
         ('<node id="b"/>', '<node id="a"/>', r"node 2 needs a unique id; it has 'a'"),
-        ("<graphml", "<!DOCTYPE g [<!ENTITY e 'x'>]><graphml", r"document type \(<!DOCTYPE>\)"),
+        (
+            "<graphml",
+            "<!DOCTYPE g [<!ENTITY e 'x'>]><graphml",
+            r"document type \(<!DOCTYPE>\)",
+        ),
     ],
 )
 def test_xml_that_networkx_would_take_and_is_no_graph_is_refused(

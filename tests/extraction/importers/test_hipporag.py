@@ -56,8 +56,12 @@ def test_a_passage_gets_what_its_document_has_and_everything_dropped_is_counted_
     }
 
 
-def test_a_document_without_title_and_text_is_matched_by_its_passage(tmp_path: Path) -> None:
-    document = {key: value for key, value in DOCUMENT.items() if key not in ("title", "text")}
+def test_a_document_without_title_and_text_is_matched_by_its_passage(
+    tmp_path: Path,
+) -> None:
+    document = {
+        key: value for key, value in DOCUMENT.items() if key not in ("title", "text")
+    }
     assert len(HippoRAGOpenIE(written(tmp_path, document)).extract(CORPUS).triples) == 1
 
 
@@ -114,8 +118,14 @@ def test_the_fingerprint_follows_contents_and_not_the_place(tmp_path: Path) -> N
     one = HippoRAGOpenIE(written(tmp_path, DOCUMENT))
     assert isinstance(one, Extractor)
     (tmp_path / "moved").mkdir()
-    assert HippoRAGOpenIE(written(tmp_path / "moved", DOCUMENT)).fingerprint == one.fingerprint
-    assert HippoRAGOpenIE(written(tmp_path / "moved", OTHER)).fingerprint != one.fingerprint
+    assert (
+        HippoRAGOpenIE(written(tmp_path / "moved", DOCUMENT)).fingerprint
+        == one.fingerprint
+    )
+    assert (
+        HippoRAGOpenIE(written(tmp_path / "moved", OTHER)).fingerprint
+        != one.fingerprint
+    )
 
 
 @pytest.mark.realdata
@@ -128,7 +138,9 @@ def test_musique_100_keeps_the_published_17204_triples(shared_data: Path) -> Non
             for i, one in enumerate(documents)
         ]
     )
-    found = HippoRAGOpenIE(folder / "openie_results_ner_gpt-3.5-turbo-1106.json").extract(corpus)
+    found = HippoRAGOpenIE(
+        folder / "openie_results_ner_gpt-3.5-turbo-1106.json"
+    ).extract(corpus)
     assert len(found.triples) == 17_204
     assert found.notes == {
         "chunks that are passages": 1_890,
@@ -136,4 +148,8 @@ def test_musique_100_keeps_the_published_17204_triples(shared_data: Path) -> Non
         "exact duplicates within a document": 30,
     }
     graph = KnowledgeGraph.build(found, corpus)
-    assert (graph.n_entities, graph.n_triples, graph.n_passages) == (19_101, 17_204, 1_890)
+    assert (graph.n_entities, graph.n_triples, graph.n_passages) == (
+        19_101,
+        17_204,
+        1_890,
+    )

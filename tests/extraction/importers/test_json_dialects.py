@@ -14,8 +14,14 @@ from kg2rag.types import corpus_of
 
 CORPUS = corpus_of(
     {
-        "p1": {"title": "Halina", "text": "The Halina is a ferry. Marek Lund steers it."},
-        "p2": {"title": "Marek Lund", "text": "Marek Lund is a captain. Ida Berg employs him."},
+        "p1": {
+            "title": "Halina",
+            "text": "The Halina is a ferry. Marek Lund steers it.",
+        },
+        "p2": {
+            "title": "Marek Lund",
+            "text": "Marek Lund is a captain. Ida Berg employs him.",
+        },
     }
 )
 TRIPLES = {("Marek Lund", "steers", "Halina"), ("Ida Berg", "employs", "Marek Lund")}
@@ -38,11 +44,23 @@ def sparql(variables: list[str], *rows: dict[str, dict[str, str]]) -> dict[str, 
 
 
 def http_row(head: str, relation: str, tail: str) -> dict[str, object]:
-    nodes = [{"id": name, "labels": ["X"], "properties": {"name": name}} for name in (head, tail)]
-    edge = {"id": "9", "type": relation, "startNode": head, "endNode": tail, "properties": {}}
+    nodes = [
+        {"id": name, "labels": ["X"], "properties": {"name": name}}
+        for name in (head, tail)
+    ]
+    edge = {
+        "id": "9",
+        "type": relation,
+        "startNode": head,
+        "endNode": tail,
+        "properties": {},
+    }
     return {
         "row": [{"name": head}, {}, {"name": tail}],
-        "meta": [{"id": 1, "type": "node"}, {"id": 9, "type": "relationship", "deleted": False}],
+        "meta": [
+            {"id": 1, "type": "node"},
+            {"id": 9, "type": "relationship", "deleted": False},
+        ],
         "graph": {"nodes": nodes, "relationships": [edge]},
     }
 
@@ -60,7 +78,11 @@ FILES: dict[str, object] = {
     "SPARQL, ends by their names, the relation as an address": sparql(
         ["o", "p", "s"],
         *(
-            {"s": term(head), "p": term(f"http://x.org/rel#{relation}", "uri"), "o": term(tail)}
+            {
+                "s": term(head),
+                "p": term(f"http://x.org/rel#{relation}", "uri"),
+                "o": term(tail),
+            }
             for head, relation, tail in TRIPLES
         ),
     ),
@@ -69,7 +91,10 @@ FILES: dict[str, object] = {
     },
     "Neo4j's HTTP API, with the ids of nodes and relationships beside the rows": {
         "results": [
-            {"columns": ["n", "r", "m"], "data": [http_row(*triple) for triple in TRIPLES]}
+            {
+                "columns": ["n", "r", "m"],
+                "data": [http_row(*triple) for triple in TRIPLES],
+            }
         ],
         "errors": [],
     },
@@ -85,15 +110,23 @@ FILES: dict[str, object] = {
         ],
     },
     "Graphviz's JSON, whose edges run from tail to head": {
-        "objects": [{"_gvid": n, "name": name, "label": "\\N"} for n, name in enumerate(NAMES)],
+        "objects": [
+            {"_gvid": n, "name": name, "label": "\\N"} for n, name in enumerate(NAMES)
+        ],
         "edges": [
-            {"_gvid": 0, "tail": NAMES.index(head), "head": NAMES.index(tail), "label": relation}
+            {
+                "_gvid": 0,
+                "tail": NAMES.index(head),
+                "head": NAMES.index(tail),
+                "label": relation,
+            }
             for head, relation, tail in TRIPLES
         ],
     },
     "Kumu's map": {
         "elements": [
-            {"_id": f"elem-{NAMES.index(name)}", "label": name, "type": "X"} for name in NAMES
+            {"_id": f"elem-{NAMES.index(name)}", "label": name, "type": "X"}
+            for name in NAMES
         ],
         "connections": [
             {
@@ -109,7 +142,11 @@ FILES: dict[str, object] = {
         "graphs": [
             {
                 "nodes": [
-                    {"id": f"http://x/{NAMES.index(name)}", "lbl": name, "type": "CLASS"}
+                    {
+                        "id": f"http://x/{NAMES.index(name)}",
+                        "lbl": name,
+                        "type": "CLASS",
+                    }
                     for name in NAMES
                 ],
                 "edges": [
@@ -141,7 +178,10 @@ def test_of_two_variables_the_second_names_the_relation(tmp_path: Path) -> None:
     path = tmp_path / "query.json"
     path.write_text(
         json.dumps(
-            sparql(["person", "ship"], {"person": term("Marek Lund"), "ship": term("Halina")})
+            sparql(
+                ["person", "ship"],
+                {"person": term("Marek Lund"), "ship": term("Halina")},
+            )
         )
     )
     assert triples(path, tmp_path) == {("Marek Lund", "ship", "Halina")}
@@ -182,7 +222,9 @@ def test_a_tree_has_an_edge_from_each_node_to_its_children(tmp_path: Path) -> No
     assert triples(path, tmp_path) == edges
 
 
-def test_a_canvas_has_its_cards_by_text_and_file_and_groups_with_edges_only(tmp_path: Path) -> None:
+def test_a_canvas_has_its_cards_by_text_and_file_and_groups_with_edges_only(
+    tmp_path: Path,
+) -> None:
     place = {"x": 0, "y": 0, "width": 9, "height": 9}
     cards = [
         {"id": "a", "type": "text", "text": "Marek Lund", **place},

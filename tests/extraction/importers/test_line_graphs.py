@@ -39,15 +39,22 @@ def triples(path: Path) -> set[tuple[str, str, str]]:
 def test_a_gdf_file_has_its_nodes_by_label_or_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "graph.gdf"
     path.write_text(text)
-    assert triples(path) == {("Marek", "steers", "Halina"), ("Ida Berg", "employs", "Marek")}
+    assert triples(path) == {
+        ("Marek", "steers", "Halina"),
+        ("Ida Berg", "employs", "Marek"),
+    }
 
 
-def test_edge_lists_of_networkx_and_igraph_have_their_attributes(tmp_path: Path) -> None:
+def test_edge_lists_of_networkx_and_igraph_have_their_attributes(
+    tmp_path: Path,
+) -> None:
     graph = nx.DiGraph()
     graph.add_edge("Marek", "Halina", relation="steers")
     nx.write_edgelist(graph, tmp_path / "a.edgelist")
     assert triples(tmp_path / "a.edgelist") == {("Marek", "steers", "Halina")}
-    tuples = igraph.Graph.TupleList([("Marek", "Halina", 2.0)], directed=True, weights=True)
+    tuples = igraph.Graph.TupleList(
+        [("Marek", "Halina", 2.0)], directed=True, weights=True
+    )
     tuples.write_ncol(str(tmp_path / "a.ncol"), names="name", weights="weight")
     assert triples(tmp_path / "a.ncol") == {("Marek", "related to", "Halina")}
 
@@ -104,11 +111,17 @@ def test_labels_of_wikidata_come_before_addresses(tmp_path: Path) -> None:
             'head\trelation\ttail\n"Marek ""M"" Lund"\tsteers\tHalina\n',
             {'Marek "M" Lund', "Halina"},
         ),
-        ('"head"\t"relation"\t"tail"\n"Marek"\t"steers"\t"Halina"\n', {"Marek", "Halina"}),
+        (
+            '"head"\t"relation"\t"tail"\n"Marek"\t"steers"\t"Halina"\n',
+            {"Marek", "Halina"},
+        ),
         # other tools write names as they are
         ('head\trelation\ttail\n"M" Lund\tsteers\tHalina\n', {'"M" Lund', "Halina"}),
         ('head\trelation\ttail\n"Marek"\tsteers\tHalina\n', {'"Marek"', "Halina"}),
-        ('head\trelation\ttail\n"a ""b"""\tsteers\t7" Halina\n', {'"a ""b"""', '7" Halina'}),
+        (
+            'head\trelation\ttail\n"a ""b"""\tsteers\t7" Halina\n',
+            {'"a ""b"""', '7" Halina'},
+        ),
     ],
 )
 def test_marks_in_tsv_enclose_cells_only_where_all_of_them_do(

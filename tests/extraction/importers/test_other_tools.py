@@ -27,9 +27,18 @@ from kg2rag.types import corpus_of
 
 CORPUS = corpus_of(
     {
-        "p1": {"title": "Halina", "text": "The Halina is a ferry. Marek Lund steers it."},
-        "p2": {"title": "Marek Lund", "text": "Marek Lund is a captain. Ida Berg employs him."},
-        "p3": {"title": "Ida Berg", "text": "Ida Berg leads the harbour office, since 1 May."},
+        "p1": {
+            "title": "Halina",
+            "text": "The Halina is a ferry. Marek Lund steers it.",
+        },
+        "p2": {
+            "title": "Marek Lund",
+            "text": "Marek Lund is a captain. Ida Berg employs him.",
+        },
+        "p3": {
+            "title": "Ida Berg",
+            "text": "Ida Berg leads the harbour office, since 1 May.",
+        },
     }
 )
 STEERS, EMPLOYS = "Marek Lund -[steers]-> Halina", "Ida Berg -[employs]-> Marek Lund"
@@ -39,7 +48,12 @@ NODES = [
     {"id": 3, "name": "Ida Berg"},
 ]
 APOC_NODES = [
-    {"type": "node", "id": str(node["id"]), "labels": ["X"], "properties": {"name": node["name"]}}
+    {
+        "type": "node",
+        "id": str(node["id"]),
+        "labels": ["X"],
+        "properties": {"name": node["name"]},
+    }
     for node in NODES
 ]
 APOC_EDGES = [
@@ -92,7 +106,8 @@ LANGCHAIN_GRAPHML = GRAPHML.format(
         for name in ("id", "label")
     ),
     body="".join(
-        f'<node id="n{node["id"]}"><data key="id">{node["name"]}</data></node>' for node in NODES
+        f'<node id="n{node["id"]}"><data key="id">{node["name"]}</data></node>'
+        for node in NODES
     )
     + "".join(
         f'<edge source="n{head}" target="n{tail}"><data key="label">{name}</data></edge>'
@@ -102,7 +117,9 @@ LANGCHAIN_GRAPHML = GRAPHML.format(
 GEXF = """<gexf xmlns="{namespace}" version="1.3"><graph defaultedgetype="directed"><nodes>{nodes}</nodes>
 <edges>{edges}</edges></graph></gexf>"""
 GEXF_PARTS = {
-    "nodes": "".join(f'<node id="{node["id"]}" label="{node["name"]}"/>' for node in NODES),
+    "nodes": "".join(
+        f'<node id="{node["id"]}" label="{node["name"]}"/>' for node in NODES
+    ),
     "edges": "".join(
         f'<edge id="{n}" source="{head}" target="{tail}" label="{name}" weight="2.0"/>'
         for n, (head, tail, name) in enumerate(ENDS)
@@ -111,14 +128,23 @@ GEXF_PARTS = {
 GML = (
     "graph [ directed 1 "
     + " ".join(f'node [ id {node["id"]} label "{node["name"]}" ]' for node in NODES)
-    + " ".join(f' edge [ source {head} target {tail} label "{name}" ]' for head, tail, name in ENDS)
+    + " ".join(
+        f' edge [ source {head} target {tail} label "{name}" ]'
+        for head, tail, name in ENDS
+    )
     + " ]"
 )
 NAMED = {node["id"]: node["name"] for node in NODES}
 TRIPLES = [(NAMED[head], name, NAMED[tail]) for head, tail, name in ENDS]
-LINKS = [{"source": head, "target": tail, "relation": name} for head, tail, name in ENDS]
+LINKS = [
+    {"source": head, "target": tail, "relation": name} for head, tail, name in ENDS
+]
 BROWSER = {
-    node["id"]: {"identity": node["id"], "labels": ["X"], "properties": {"name": node["name"]}}
+    node["id"]: {
+        "identity": node["id"],
+        "labels": ["X"],
+        "properties": {"name": node["name"]},
+    }
     for node in NODES
 }
 """Nodes of Neo4j's browser."""
@@ -136,24 +162,42 @@ FILES: dict[str, tuple[str, str]] = {
     "yEd": ("a.graphml", YED),
     "APOC, keys not declared": ("a.graphml", UNDECLARED),
     "LangChain's ids": ("a.graphml", LANGCHAIN_GRAPHML),
-    "GEXF 1.2": ("a.gexf", GEXF.format(namespace="http://www.gexf.net/1.2draft", **GEXF_PARTS)),
+    "GEXF 1.2": (
+        "a.gexf",
+        GEXF.format(namespace="http://www.gexf.net/1.2draft", **GEXF_PARTS),
+    ),
     "GEXF 1.3": ("a.gexf", GEXF.format(namespace="http://gexf.net/1.3", **GEXF_PARTS)),
     "GML": ("a.gml", GML),
-    "node-link, old": ("a.json", json.dumps({"directed": True, "nodes": NODES, "links": LINKS})),
-    "node-link, new": ("a.json", json.dumps({"directed": True, "nodes": NODES, "edges": LINKS})),
+    "node-link, old": (
+        "a.json",
+        json.dumps({"directed": True, "nodes": NODES, "links": LINKS}),
+    ),
+    "node-link, new": (
+        "a.json",
+        json.dumps({"directed": True, "nodes": NODES, "edges": LINKS}),
+    ),
     "D3, by place": (
         "a.json",
         json.dumps({"nodes": [{"name": node["name"]} for node in NODES]})[:-1]
         + ', "links": [{"source": 0, "target": 1, "type": "steers"}, {"source": 2, "target": 0, "type": "employs"}]}',
     ),
     "APOC, JSON lines": ("a.json", "\n".join(map(json.dumps, APOC_NODES + APOC_EDGES))),
-    "APOC, JSON Lines": ("a.jsonl", "\n".join(map(json.dumps, APOC_NODES + APOC_EDGES))),
+    "APOC, JSON Lines": (
+        "a.jsonl",
+        "\n".join(map(json.dumps, APOC_NODES + APOC_EDGES)),
+    ),
     "APOC, a list": ("a.json", json.dumps(APOC_NODES + APOC_EDGES)),
-    "APOC, two lists": ("a.json", json.dumps({"nodes": APOC_NODES, "rels": APOC_EDGES})),
+    "APOC, two lists": (
+        "a.json",
+        json.dumps({"nodes": APOC_NODES, "rels": APOC_EDGES}),
+    ),
     "APOC, ids as keys": (
         "a.json",
         json.dumps(
-            {"nodes": {n["id"]: n for n in APOC_NODES}, "rels": {e["id"]: e for e in APOC_EDGES}}
+            {
+                "nodes": {n["id"]: n for n in APOC_NODES},
+                "rels": {e["id"]: e for e in APOC_EDGES},
+            }
         ),
     ),
     "APOC, CSV": (
@@ -172,7 +216,13 @@ FILES: dict[str, tuple[str, str]] = {
                         for node in NODES
                     ],
                     "edges": [
-                        {"data": {"source": str(head), "target": str(tail), "interaction": name}}
+                        {
+                            "data": {
+                                "source": str(head),
+                                "target": str(tail),
+                                "interaction": name,
+                            }
+                        }
                         for head, tail, name in ENDS
                     ],
                 }
@@ -184,7 +234,9 @@ FILES: dict[str, tuple[str, str]] = {
         json.dumps(
             {
                 "graph": {
-                    "nodes": {str(node["id"]): {"label": node["name"]} for node in NODES},
+                    "nodes": {
+                        str(node["id"]): {"label": node["name"]} for node in NODES
+                    },
                     "edges": [
                         {"source": str(head), "target": str(tail), "relation": name}
                         for head, tail, name in ENDS
@@ -199,7 +251,11 @@ FILES: dict[str, tuple[str, str]] = {
             {
                 "nodes": [{"id": node["name"], "type": "Person"} for node in NODES],
                 "relationships": [
-                    {"source": {"id": head, "type": "Person"}, "target": {"id": tail}, "type": name}
+                    {
+                        "source": {"id": head, "type": "Person"},
+                        "target": {"id": tail},
+                        "type": name,
+                    }
                     for head, name, tail in TRIPLES
                 ],
             }
@@ -228,9 +284,14 @@ FILES: dict[str, tuple[str, str]] = {
     ),
     "APOC, labels of edges as attributes": (
         "a.graphml",
-        UNDECLARED.replace('"><data key="label">steers</data></edge>', '" label="steers"/>'),
+        UNDECLARED.replace(
+            '"><data key="label">steers</data></edge>', '" label="steers"/>'
+        ),
     ),
-    "yEd, a label of two lines": ("a.graphml", YED.replace("Marek Lund", "Marek\nLund")),
+    "yEd, a label of two lines": (
+        "a.graphml",
+        YED.replace("Marek Lund", "Marek\nLund"),
+    ),
     "APOC, typed columns": (
         "a.csv",
         "_id:id,_labels:label,name:string,_start:id,_end:id,_type:label\n"
@@ -239,7 +300,9 @@ FILES: dict[str, tuple[str, str]] = {
     ),
     "Neo4j's browser, rows": (
         "a.json",
-        json.dumps([{"n": BROWSER[h], "r": r, "m": BROWSER[t]} for h, t, r in RELATIONS]),
+        json.dumps(
+            [{"n": BROWSER[h], "r": r, "m": BROWSER[t]} for h, t, r in RELATIONS]
+        ),
     ),
     "Neo4j's browser, paths": (
         "a.json",
@@ -285,7 +348,10 @@ FILES: dict[str, tuple[str, str]] = {
             }
         ),
     ),
-    "SIF": ("a.sif", "Marek Lund\tsteers\tHalina\nIda Berg\temploys\tMarek Lund\nHalina\n"),
+    "SIF": (
+        "a.sif",
+        "Marek Lund\tsteers\tHalina\nIda Berg\temploys\tMarek Lund\nHalina\n",
+    ),
     "CX": (
         "a.cx",
         json.dumps(
@@ -294,7 +360,8 @@ FILES: dict[str, tuple[str, str]] = {
                 {"nodes": [{"@id": node["id"], "n": node["name"]} for node in NODES]},
                 {
                     "edges": [
-                        {"@id": 7, "s": head, "t": tail, "i": name} for head, tail, name in ENDS
+                        {"@id": 7, "s": head, "t": tail, "i": name}
+                        for head, tail, name in ENDS
                     ]
                 },
                 {"nodeAttributes": [{"po": 1, "n": "type", "v": "person"}]},
@@ -308,7 +375,8 @@ FILES: dict[str, tuple[str, str]] = {
                 "data": {"id": "net", "name": "net"},
                 "elements": {
                     "nodes": [
-                        {"data": {"id": str(node["id"]), "name": node["name"]}} for node in NODES
+                        {"data": {"id": str(node["id"]), "name": node["name"]}}
+                        for node in NODES
                     ],
                     "edges": [
                         {"data": {"source": str(h), "target": str(t), "interaction": r}}
@@ -338,7 +406,12 @@ FILES: dict[str, tuple[str, str]] = {
             json.dumps(record)
             for record in (
                 *(
-                    {"type": "entity", "name": name, "entityType": "T", "observations": ["a"]}
+                    {
+                        "type": "entity",
+                        "name": name,
+                        "entityType": "T",
+                        "observations": ["a"],
+                    }
                     for name in NAMED.values()
                 ),
                 *(
@@ -354,7 +427,9 @@ FILES: dict[str, tuple[str, str]] = {
     ),
     "entities and relations by name": (
         "a.json",
-        json.dumps({"entities": NODES, "edges": ["steers", "employs"], "relations": TRIPLES}),
+        json.dumps(
+            {"entities": NODES, "edges": ["steers", "employs"], "relations": TRIPLES}
+        ),
     ),
     "LangChain, a list of documents": (
         "a.json",
@@ -363,7 +438,11 @@ FILES: dict[str, tuple[str, str]] = {
                 {
                     "nodes": [{"id": name, "type": "T"} for name in (head, tail)],
                     "relationships": [
-                        {"source": {"id": head}, "target": {"id": tail}, "type": relation}
+                        {
+                            "source": {"id": head},
+                            "target": {"id": tail},
+                            "type": relation,
+                        }
                     ],
                     "source": {"page_content": "Text."},
                 }
@@ -374,7 +453,10 @@ FILES: dict[str, tuple[str, str]] = {
     "triples whose ends are objects": (
         "a.json",
         json.dumps(
-            [{"subject": {"name": h}, "predicate": r, "object": {"name": t}} for h, r, t in TRIPLES]
+            [
+                {"subject": {"name": h}, "predicate": r, "object": {"name": t}}
+                for h, r, t in TRIPLES
+            ]
         ),
     ),
     "triples a document": (
@@ -398,14 +480,20 @@ FILES: dict[str, tuple[str, str]] = {
     ),
     "LangChain's ids beside labels that are types": (
         "a.graphml",
-        LANGCHAIN_GRAPHML.replace("</data></node>", '</data><data key="label">Thing</data></node>'),
+        LANGCHAIN_GRAPHML.replace(
+            "</data></node>", '</data><data key="label">Thing</data></node>'
+        ),
     ),
     "ids that pandas made floats": (
         "a.json",
         json.dumps(
             {
                 "nodes": [
-                    {"id": float(node["id"]), "name": node["name"], "size": float("nan")}
+                    {
+                        "id": float(node["id"]),
+                        "name": node["name"],
+                        "size": float("nan"),
+                    }
                     for node in NODES
                 ],
                 "links": [
@@ -434,7 +522,12 @@ FILES: dict[str, tuple[str, str]] = {
                         "index": n,
                         "tokens": [{"index": 1, "word": "The", "before": ""}],
                         "openie": [
-                            {"subject": h, "subjectSpan": [0, 2], "relation": r, "object": t}
+                            {
+                                "subject": h,
+                                "subjectSpan": [0, 2],
+                                "relation": r,
+                                "object": t,
+                            }
                         ],
                     }
                     for n, (h, r, t) in enumerate(TRIPLES)
@@ -462,7 +555,8 @@ FILES: dict[str, tuple[str, str]] = {
     ),
     "head_name": (
         "a.csv",
-        "head_name,relation_name,tail_name\n" + "".join(f"{h},{r},{t}\n" for h, r, t in TRIPLES),
+        "head_name,relation_name,tail_name\n"
+        + "".join(f"{h},{r},{t}\n" for h, r, t in TRIPLES),
     ),
     "weights with decimal commas": (
         "a.csv",
@@ -486,7 +580,10 @@ FILES: dict[str, tuple[str, str]] = {
         "a.csv",
         "from\tto\tedge_type\n" + "".join(f"{h}\t{t}\t{r}\n" for h, r, t in TRIPLES),
     ),
-    "bars": ("a.txt", "node1|label|node2\n" + "".join(f"{h}|{r}|{t}\n" for h, r, t in TRIPLES)),
+    "bars": (
+        "a.txt",
+        "node1|label|node2\n" + "".join(f"{h}|{r}|{t}\n" for h, r, t in TRIPLES),
+    ),
     "Neo4j's import": (
         "a.csv",
         ":START_ID,:TYPE,:END_ID\n" + "".join(f"{h},{r},{t}\n" for h, r, t in TRIPLES),
@@ -510,7 +607,8 @@ FILES: dict[str, tuple[str, str]] = {
                 },
                 {
                     "nodes": [
-                        {"id": node["id"], "x": 1.0, "v": {"n": node["name"]}} for node in NODES
+                        {"id": node["id"], "x": 1.0, "v": {"n": node["name"]}}
+                        for node in NODES
                     ]
                 },
                 *(
@@ -530,9 +628,16 @@ FILES: dict[str, tuple[str, str]] = {
         "\n".join(
             json.dumps(
                 {
-                    "nodes": [{"id": name, "type": "T", "properties": {}} for name in (head, tail)],
+                    "nodes": [
+                        {"id": name, "type": "T", "properties": {}}
+                        for name in (head, tail)
+                    ],
                     "relationships": [
-                        {"source": {"id": head}, "target": {"id": tail}, "type": relation}
+                        {
+                            "source": {"id": head},
+                            "target": {"id": tail},
+                            "type": relation,
+                        }
                     ],
                     "source": {"page_content": "Text."},
                 }
@@ -564,21 +669,31 @@ FILES: dict[str, tuple[str, str]] = {
     ),
     "Wikidata's SPARQL": (
         "a.csv",
-        "s,sLabel,pLabel,o,oLabel\n" + "".join(f"Q1,{h},{r},Q2,{t}\n" for h, r, t in TRIPLES),
+        "s,sLabel,pLabel,o,oLabel\n"
+        + "".join(f"Q1,{h},{r},Q2,{t}\n" for h, r, t in TRIPLES),
     ),
 }
 
 
 @pytest.mark.parametrize("form", FILES)
-def test_a_file_of_another_tool_has_its_names_and_relations(tmp_path: Path, form: str) -> None:
+def test_a_file_of_another_tool_has_its_names_and_relations(
+    tmp_path: Path, form: str
+) -> None:
     name, contents = FILES[form]
     (tmp_path / name).write_text(contents)
-    graph = KnowledgeBase.build(CORPUS, graph=tmp_path / name, store=Store(tmp_path)).graph
+    graph = KnowledgeBase.build(
+        CORPUS, graph=tmp_path / name, store=Store(tmp_path)
+    ).graph
     assert sorted(graph.names) == ["Halina", "Ida Berg", "Marek Lund"]
-    assert sorted(str(graph.triple(at)) for at in range(graph.n_triples)) == [EMPLOYS, STEERS]
-    assert [graph.triple(at).passage_id for at in range(2) if str(graph.triple(at)) == EMPLOYS] == [
-        "p2"
+    assert sorted(str(graph.triple(at)) for at in range(graph.n_triples)) == [
+        EMPLOYS,
+        STEERS,
     ]
+    assert [
+        graph.triple(at).passage_id
+        for at in range(2)
+        if str(graph.triple(at)) == EMPLOYS
+    ] == ["p2"]
 
 
 TABLES: dict[str, tuple[str, str, str, str]] = {
@@ -597,7 +712,12 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
     ),
     "Neptune": ("edges.csv", "~from,~to,a,b,~label", "nodes.csv", "~id,name:String"),
     "KGX": ("x_edges.tsv", "subject,object,a,id,predicate", "x_nodes.tsv", "id,name"),
-    "entities": ("relationships.csv", "source_id,target_id,a,b,type", "entities.csv", "id,name"),
+    "entities": (
+        "relationships.csv",
+        "source_id,target_id,a,b,type",
+        "entities.csv",
+        "id,name",
+    ),
 }
 
 
@@ -609,15 +729,22 @@ def test_the_nodes_of_a_table_beside_the_edges_are_read(
     edges, edge_columns, nodes, node_columns = TABLES[form]
     delimiter = "\t" if edges.endswith(".tsv") else ","
     rows = [
-        f"{head},{tail},Directed,{number},{name}" for number, (head, tail, name) in enumerate(ENDS)
+        f"{head},{tail},Directed,{number},{name}"
+        for number, (head, tail, name) in enumerate(ENDS)
     ]
-    (tmp_path / edges).write_text("\n".join((edge_columns, *rows)).replace(",", delimiter))
+    (tmp_path / edges).write_text(
+        "\n".join((edge_columns, *rows)).replace(",", delimiter)
+    )
     rows = [f"{number},{name}" for number, name in NAMED.items()]
-    (tmp_path / nodes).write_text("\n".join((node_columns, *rows)).replace(",", delimiter))
+    (tmp_path / nodes).write_text(
+        "\n".join((node_columns, *rows)).replace(",", delimiter)
+    )
     source = graph_of(tmp_path if give_folder else tmp_path / edges)
     assert sorted(map(str, source.extract(CORPUS).triples)) == [EMPLOYS, STEERS]
     before = source.fingerprint
-    (tmp_path / nodes).write_text((tmp_path / nodes).read_text().replace("Halina", "Vega"))
+    (tmp_path / nodes).write_text(
+        (tmp_path / nodes).read_text().replace("Halina", "Vega")
+    )
     assert graph_of(tmp_path / edges).fingerprint != before
 
 
@@ -625,28 +752,45 @@ def test_the_nodes_of_a_table_beside_the_edges_are_read(
     ("edge", "node"),
     [
         # KGX
-        ({"subject": "{h}", "predicate": "{r}", "object": "{t}"}, {"id": "{n}", "name": "{name}"}),
+        (
+            {"subject": "{h}", "predicate": "{r}", "object": "{t}"},
+            {"id": "{n}", "name": "{name}"},
+        ),
         # ArangoDB
-        ({"_from": "x/{h}", "_to": "x/{t}", "type": "{r}"}, {"_id": "x/{n}", "name": "{name}"}),
+        (
+            {"_from": "x/{h}", "_to": "x/{t}", "type": "{r}"},
+            {"_id": "x/{n}", "name": "{name}"},
+        ),
     ],
 )
 def test_json_lines_of_edges_have_their_nodes_in_a_file_beside_them(
     tmp_path: Path, edge: dict[str, str], node: dict[str, str]
 ) -> None:
-    edges = [{key: form.format(h=h, r=r, t=t) for key, form in edge.items()} for h, t, r in ENDS]
+    edges = [
+        {key: form.format(h=h, r=r, t=t) for key, form in edge.items()}
+        for h, t, r in ENDS
+    ]
     nodes = [
         {key: form.format(n=n, name=name) for key, form in node.items()}
         for n, name in NAMED.items()
     ]
     for name, records in (("my_edges.jsonl", edges), ("my_nodes.jsonl", nodes)):
-        (tmp_path / name).write_text("".join(json.dumps(record) + "\n" for record in records))
+        (tmp_path / name).write_text(
+            "".join(json.dumps(record) + "\n" for record in records)
+        )
     triples = graph_of(tmp_path / "my_edges.jsonl").extract(CORPUS).triples
     assert sorted(map(str, triples)) == [EMPLOYS, STEERS]
 
 
 def test_values_that_lightrag_joined_are_told_apart() -> None:
     graph = nx.DiGraph(
-        [("Marek Lund", "Halina", {"keywords": "steers<SEP>owns", "description": "one<SEP>two"})]
+        [
+            (
+                "Marek Lund",
+                "Halina",
+                {"keywords": "steers<SEP>owns", "description": "one<SEP>two"},
+            )
+        ]
     )
     (triple,) = extraction_of_networkx(graph).triples
     assert (triple.relation, triple.description) == ("steers, owns", "one; two")
@@ -657,7 +801,9 @@ def test_triples_are_in_a_frame_of_any_library(
     frame: Callable[[dict[str, list[str]]], object],
 ) -> None:
     heads, relations, tails = (list(column) for column in zip(*TRIPLES, strict=True))
-    source = graph_of(frame({"subject": heads, "predicate": relations, "object": tails}))
+    source = graph_of(
+        frame({"subject": heads, "predicate": relations, "object": tails})
+    )
     assert sorted(map(str, source.extract(CORPUS).triples)) == [EMPLOYS, STEERS]
 
 
@@ -669,13 +815,18 @@ def test_triples_keep_the_passage_of_the_object_that_holds_them(tmp_path: Path) 
 
 
 def test_weights_that_only_some_triples_have_are_counted() -> None:
-    rows = [{"head": "Marek Lund", "tail": "Halina", "weight": weight} for weight in (3.0, None)]
+    rows = [
+        {"head": "Marek Lund", "tail": "Halina", "weight": weight}
+        for weight in (3.0, None)
+    ]
     found = graph_of(rows).extract(CORPUS)
     assert [triple.strength for triple in found.triples] == [10.0, 5.0]
     assert found.notes["relations without a weight, of strength 5"] == 1
 
 
-def test_a_folder_with_two_graphs_is_refused_and_the_nearest_one_is_read(tmp_path: Path) -> None:
+def test_a_folder_with_two_graphs_is_refused_and_the_nearest_one_is_read(
+    tmp_path: Path,
+) -> None:
     content = {
         "docs": [
             {
@@ -689,21 +840,29 @@ def test_a_folder_with_two_graphs_is_refused_and_the_nearest_one_is_read(tmp_pat
         (tmp_path / run).mkdir()
         (tmp_path / run / "openie_results_ner_x.json").write_text(json.dumps(content))
     for place in (tmp_path / "a", tmp_path / "a" / "openie_results_ner_x.json"):
-        assert [str(triple) for triple in graph_of(place).extract(CORPUS).triples] == [STEERS]
+        assert [str(triple) for triple in graph_of(place).extract(CORPUS).triples] == [
+            STEERS
+        ]
     with pytest.raises(ValueError, match=r"/a, .*/b\."):
         graph_of(tmp_path)
 
 
 def test_an_edge_list_of_pandas_needs_no_relation() -> None:
-    frame = pd.DataFrame({"source": ["Marek Lund"], "target": ["Halina"], "weight": [7]})
+    frame = pd.DataFrame(
+        {"source": ["Marek Lund"], "target": ["Halina"], "weight": [7]}
+    )
     found = graph_of(frame).extract(CORPUS)
-    assert [str(triple) for triple in found.triples] == ["Marek Lund -[related to]-> Halina"]
+    assert [str(triple) for triple in found.triples] == [
+        "Marek Lund -[related to]-> Halina"
+    ]
     assert found.notes["triples without a relation, called 'related to'"] == 1
 
 
 def test_weights_are_scaled_and_strengths_are_not() -> None:
     graph = nx.DiGraph()
-    graph.add_edge("a", "b", relation="r", weight="31.0")  # a file without types has texts
+    graph.add_edge(
+        "a", "b", relation="r", weight="31.0"
+    )  # a file without types has texts
     graph.add_edge("b", "c", relation="r", weight=7)
     graph.add_edge("c", "d", relation="r", strength=2.0)
     found = extraction_of_networkx(graph)
@@ -717,12 +876,19 @@ def test_a_table_whose_weights_exceed_ten_is_read() -> None:
         {"head": "Marek Lund", "relation": "r", "tail": "Halina", "weight": 31},
         {"head": "Ida Berg", "relation": "r", "tail": "Halina", "weight": 7},
     ]
-    assert [triple.strength for triple in graph_of(rows).extract(CORPUS).triples] == [10.0, 6.0]
+    assert [triple.strength for triple in graph_of(rows).extract(CORPUS).triples] == [
+        10.0,
+        6.0,
+    ]
 
 
 def test_labels_that_repeat_are_types_and_ids_that_are_names_stay() -> None:
     graph = nx.DiGraph()
-    for name, label in (("Marek Lund", "Person"), ("Ida Berg", "Person"), ("Halina", "Ship")):
+    for name, label in (
+        ("Marek Lund", "Person"),
+        ("Ida Berg", "Person"),
+        ("Halina", "Ship"),
+    ):
         graph.add_node(name, label=label)
     assert extraction_of_networkx(graph).entities == (
         Entity("Marek Lund", "Person"),
@@ -739,7 +905,9 @@ def test_labels_that_repeat_are_types_and_ids_that_are_names_stay() -> None:
 
 
 def test_words_as_keys_of_a_multigraph_are_relations_and_ids_are_none() -> None:
-    graph = nx.MultiDiGraph([("a", "b", "steers"), ("a", "b", "owns"), ("b", "c", "e1")])
+    graph = nx.MultiDiGraph(
+        [("a", "b", "steers"), ("a", "b", "owns"), ("b", "c", "e1")]
+    )
     assert [triple.relation for triple in extraction_of_networkx(graph).triples] == [
         "steers",
         "owns",
@@ -761,15 +929,22 @@ def test_gml_has_any_characters_and_parallel_edges(tmp_path: Path) -> None:
 
 
 def test_parallel_edges_of_one_key_are_all_read(tmp_path: Path) -> None:
-    edges = [{"source": 1, "target": 2, "key": "", "label": name} for name in ("steers", "owns")]
+    edges = [
+        {"source": 1, "target": 2, "key": "", "label": name}
+        for name in ("steers", "owns")
+    ]
     (tmp_path / "a.json").write_text(json.dumps({"nodes": NODES, "links": edges}))
     triples = graph_of(tmp_path / "a.json").extract(CORPUS).triples
     assert [triple.relation for triple in triples] == ["steers", "owns"]
 
 
 UNDIRECTED = {
-    "a.graphml": UNDECLARED.replace('edgedefault="directed"', 'edgedefault="undirected"'),
-    "mixed.graphml": UNDECLARED.replace('<edge id="e0"', '<edge id="e0" directed="false"'),
+    "a.graphml": UNDECLARED.replace(
+        'edgedefault="directed"', 'edgedefault="undirected"'
+    ),
+    "mixed.graphml": UNDECLARED.replace(
+        '<edge id="e0"', '<edge id="e0" directed="false"'
+    ),
     "a.gexf": GEXF.format(namespace="http://gexf.net/1.3", **GEXF_PARTS).replace(
         '"directed"', '"undirected"'
     ),
@@ -782,9 +957,14 @@ UNDIRECTED = {
 
 
 @pytest.mark.parametrize("name", UNDIRECTED)
-def test_edges_of_undirected_graphs_run_as_the_file_has_them(tmp_path: Path, name: str) -> None:
+def test_edges_of_undirected_graphs_run_as_the_file_has_them(
+    tmp_path: Path, name: str
+) -> None:
     (tmp_path / name).write_text(UNDIRECTED[name])
-    assert sorted(map(str, graph_of(tmp_path / name).extract(CORPUS).triples)) == [EMPLOYS, STEERS]
+    assert sorted(map(str, graph_of(tmp_path / name).extract(CORPUS).triples)) == [
+        EMPLOYS,
+        STEERS,
+    ]
 
 
 def test_edges_may_name_nodes_by_their_titles(tmp_path: Path) -> None:
@@ -792,21 +972,30 @@ def test_edges_may_name_nodes_by_their_titles(tmp_path: Path) -> None:
     (tmp_path / "entities.csv").write_text("id,title\n" + rows)
     rows = "".join(f"{head},{tail},{relation}\n" for head, relation, tail in TRIPLES)
     (tmp_path / "relationships.csv").write_text("source,target,type\n" + rows)
-    assert sorted(map(str, graph_of(tmp_path).extract(CORPUS).triples)) == [EMPLOYS, STEERS]
+    assert sorted(map(str, graph_of(tmp_path).extract(CORPUS).triples)) == [
+        EMPLOYS,
+        STEERS,
+    ]
 
 
 @pytest.mark.parametrize("direction", ["Orienté", "undirected"])
 def test_the_direction_of_an_edge_is_no_relation(direction: str) -> None:
     rows = [{"Source": "Marek Lund", "Target": "Halina", "Type": direction}]
-    assert [triple.relation for triple in graph_of(rows).extract(CORPUS).triples] == ["related to"]
+    assert [triple.relation for triple in graph_of(rows).extract(CORPUS).triples] == [
+        "related to"
+    ]
 
 
 def test_blank_entities_are_left_out_with_their_edges_and_counted() -> None:
     graph = nx.DiGraph([("n1", "n2"), ("n2", "n3")])
-    nx.set_node_attributes(graph, {"n1": "Marek Lund", "n2": "Halina", "n3": " "}, "name")
+    nx.set_node_attributes(
+        graph, {"n1": "Marek Lund", "n2": "Halina", "n3": " "}, "name"
+    )
     found = extraction_of_networkx(graph)
     assert [entity.name for entity in found.entities] == ["Marek Lund", "Halina"]
-    assert [str(triple) for triple in found.triples] == ["Marek Lund -[related to]-> Halina"]
+    assert [str(triple) for triple in found.triples] == [
+        "Marek Lund -[related to]-> Halina"
+    ]
     assert (
         found.notes["blank entities, left out"]
         == found.notes["edges of blank entities, left out"]
@@ -863,7 +1052,11 @@ def test_how_nodes_are_named_is_counted() -> None:
             '[{"type": "relation", "from": "a", "to": "b"}, {"fact": 3}]',
             ["a.json", "record 2", "fact"],
         ),
-        ("a.ttl", "@prefix ex: <http://ex.org/> .", ["a.ttl", "RDF", "head, relation and tail"]),
+        (
+            "a.ttl",
+            "@prefix ex: <http://ex.org/> .",
+            ["a.ttl", "RDF", "head, relation and tail"],
+        ),
         ("a.sif", "Marek Lund\tsteers\n", ["a.sif", "line 1"]),
         ("a.dot", "graph {}", ["a.dot", ".dot", ".graphml"]),
         ("a.gexf", "<gexf/>", ["a.gexf", "GEXF"]),

@@ -47,7 +47,10 @@ def test_an_extraction_is_read_back_as_it_was(folder: Path) -> None:
 
 
 def test_the_graph_beside_it_is_the_one_made_of_it(folder: Path) -> None:
-    saved, made = KnowledgeGraph.load(folder, corpus(3)), KnowledgeGraph.build(FOUND, corpus(3))
+    saved, made = (
+        KnowledgeGraph.load(folder, corpus(3)),
+        KnowledgeGraph.build(FOUND, corpus(3)),
+    )
     assert saved.fingerprint == made.fingerprint
     assert saved.notes == made.notes
 
@@ -84,9 +87,13 @@ def test_a_record_without_a_field_is_named(folder: Path) -> None:
         SavedGraph(folder).extract(corpus(3))
 
 
-def test_its_fingerprint_follows_its_contents_not_its_place(folder: Path, tmp_path: Path) -> None:
+def test_its_fingerprint_follows_its_contents_not_its_place(
+    folder: Path, tmp_path: Path
+) -> None:
     for name, extraction in (("same", FOUND), ("other", Extraction(triples(2)))):
-        write_graph(tmp_path / name, extraction, corpus(3), Mentions(), corpus_name="notes")
+        write_graph(
+            tmp_path / name, extraction, corpus(3), Mentions(), corpus_name="notes"
+        )
     same, other = SavedGraph(tmp_path / "same"), SavedGraph(tmp_path / "other")
     assert SavedGraph(folder).fingerprint == same.fingerprint != other.fingerprint
 
@@ -105,9 +112,13 @@ def test_a_folder_without_a_graph_of_ours_says_what_to_give(folder: Path) -> Non
 # What may be overwritten
 
 
-def test_the_same_build_may_be_written_again_and_replaces_the_folder(folder: Path) -> None:
+def test_the_same_build_may_be_written_again_and_replaces_the_folder(
+    folder: Path,
+) -> None:
     check_free(folder, Mentions(), corpus(3))
-    write_graph(folder, Extraction(triples(1)), corpus(3), Mentions(), corpus_name="notes")
+    write_graph(
+        folder, Extraction(triples(1)), corpus(3), Mentions(), corpus_name="notes"
+    )
     assert SavedGraph(folder).extract(corpus(3)).triples == triples(1)
     assert [file.name for file in folder.parent.iterdir()] == ["graph"]
 
@@ -123,10 +134,12 @@ def test_the_graph_of_another_corpus_and_other_files_are_not_overwritten(
         with pytest.raises(FileExistsError, match=r"strangers/entities\.parquet"):
             check_free(tmp_path / "strangers", Mentions(), corpus(3), force=force)
     with pytest.raises(FileExistsError, match=r"strangers/entities\.parquet"):
-        write_graph(tmp_path / "strangers", FOUND, corpus(3), Mentions(), corpus_name="notes")
-    assert [(path.name, path.read_bytes()) for path in (tmp_path / "strangers").iterdir()] == [
-        ("entities.parquet", b"theirs")
-    ]
+        write_graph(
+            tmp_path / "strangers", FOUND, corpus(3), Mentions(), corpus_name="notes"
+        )
+    assert [
+        (path.name, path.read_bytes()) for path in (tmp_path / "strangers").iterdir()
+    ] == [("entities.parquet", b"theirs")]
 
 
 def test_failures_are_written_over_and_leave_an_older_graph_readable(

@@ -29,17 +29,23 @@ def cleaned(*raw: Raw, contents: str = "") -> tuple[list[Raw], dict[str, int]]:
         (("Ed Wood", "year", "1994"), ""),
         # the passage has the words
         (("Ed", "likes", "cat"), "Ed likes his cat among cats. Fed up."),
-        (("Scott Derrickson", "born", "1966"), "Scott Derrickson (born 1966)"),  # no copied example
+        (
+            ("Scott Derrickson", "born", "1966"),
+            "Scott Derrickson (born 1966)",
+        ),  # no copied example
         (("Bangalore University", "graded", "A"), ""),  # a grade is no article
     ],
 )
-def test_a_triple_that_is_right_is_left_alone_and_uncounted(raw: Raw, contents: str) -> None:
+def test_a_triple_that_is_right_is_left_alone_and_uncounted(
+    raw: Raw, contents: str
+) -> None:
     assert cleaned(raw, contents=contents) == ([raw], {})
 
 
 def test_no_letter_is_put_back_where_brackets_were_there_to_cut() -> None:
     kept, _ = cleaned(
-        ("<Tim Burton", "nationality", "America"), contents="Tim Burton, American director"
+        ("<Tim Burton", "nationality", "America"),
+        contents="Tim Burton, American director",
     )
     assert kept == [("Tim Burton", "nationality", "America")]
 
@@ -59,14 +65,17 @@ def test_no_letter_is_put_back_where_brackets_were_there_to_cut() -> None:
         ("*Tim Burton", "cleaned: marks around an end"),
     ],
 )
-def test_a_head_is_freed_of_what_the_model_said_before_it(head: str, cause: str) -> None:
+def test_a_head_is_freed_of_what_the_model_said_before_it(
+    head: str, cause: str
+) -> None:
     kept, notes = cleaned((head, "born in", "Burbank"))
     assert kept == [("Tim Burton", "born in", "Burbank")]
     assert notes[cause] == 1
 
 
 @pytest.mark.parametrize(
-    "tail", ["Burbank>", "Burbank>$</$<", "Burbank>\n\nNote that there is only one triplet."]
+    "tail",
+    ["Burbank>", "Burbank>$</$<", "Burbank>\n\nNote that there is only one triplet."],
 )
 def test_a_tail_ends_at_its_bracket(tail: str) -> None:
     kept, notes = cleaned(("Tim Burton", "born in", tail))
@@ -87,7 +96,9 @@ def test_a_lost_letter_is_put_back_where_the_passage_has_the_word() -> None:
     assert notes["cleaned: lost letter put back"] == 2
 
 
-def test_a_pronoun_is_read_as_the_title_and_what_a_sentence_states_twice_is_kept_once() -> None:
+def test_a_pronoun_is_read_as_the_title_and_what_a_sentence_states_twice_is_kept_once() -> (
+    None
+):
     kept, notes = cleaned(
         ("<It", "stars", "Johnny Depp"), ("Ed Wood (film)", "stars", "Johnny Depp>")
     )
@@ -106,23 +117,34 @@ def test_a_pronoun_is_read_as_the_title_and_what_a_sentence_states_twice_is_kept
         (("Ed Wood", "", "film"), "dropped: a blank part"),
         (('""', "family", "Pieridae"), "dropped: a blank part"),
         (("Ed Wood", "sequel", "None"), "dropped: a null word as an end"),
-        (("was part of", "panicked retreat", "after"), "dropped: a function word as an end"),
+        (
+            ("was part of", "panicked retreat", "after"),
+            "dropped: a function word as an end",
+        ),
         (("After", "against", "Adelaide"), "dropped: a function word as an end"),
         (("Race", "and", "War on Drugs"), "dropped: a relation without a content word"),
         (("Montana", "...", "plains"), "dropped: a relation without a content word"),
         (("Ed Wood", "title", "ED WOOD"), "dropped: equal ends"),
         (("Ed Wood", "plot", "x" * 101), "dropped: an end of more than 100 characters"),
-        (("Scott Derrickson", "born in", "1966"), "dropped: copied from the prompt's example"),
+        (
+            ("Scott Derrickson", "born in", "1966"),
+            "dropped: copied from the prompt's example",
+        ),
     ],
 )
-def test_a_triple_that_says_nothing_is_dropped_and_counted(raw: Raw, cause: str) -> None:
+def test_a_triple_that_says_nothing_is_dropped_and_counted(
+    raw: Raw, cause: str
+) -> None:
     assert cleaned(raw) == ([], {cause: 1})
 
 
 RECORDS = [
     {
         "title": "Ed Wood",
-        "sentences": {"0": [["<Ed Wood", "year", "1994"]], "2": [["It", "stars", "Johnny Depp"]]},
+        "sentences": {
+            "0": [["<Ed Wood", "year", "1994"]],
+            "2": [["It", "stars", "Johnny Depp"]],
+        },
     },
     {"title": "Big Fish", "sentences": {"0": [["Big Fish", "year", "2003"]]}},
 ]
@@ -150,22 +172,32 @@ def test_a_paragraph_gets_the_triples_of_all_its_sentences_and_a_sentence_its_ow
     found = source.extract(PARAGRAPHS)
     year, stars = ("Ed Wood", "year", "1994"), ("Ed Wood", "stars", "Johnny Depp")
     assert found.triples == (Triple(*year, "Ed Wood"), Triple(*stars, "Ed Wood"))
-    assert (found.notes["titles outside the corpus"], found.notes["triples read"]) == (1, 2)
+    assert (found.notes["titles outside the corpus"], found.notes["triples read"]) == (
+        1,
+        2,
+    )
     found = source.extract(SENTENCES)
     assert found.triples == (Triple(*year, "Ed Wood##0"),)
     assert found.notes["dropped: a sentence that is not exactly one passage"] == 1
     assert found.notes["passages without a triple"] == 1
 
 
-def test_a_title_that_several_paragraphs_share_gets_raw_triples_alone(tmp_path: Path) -> None:
-    corpus = Corpus.from_passages([Passage(id_, "Ed Wood", f"Text {id_}.", id_, 0) for id_ in "ab"])
+def test_a_title_that_several_paragraphs_share_gets_raw_triples_alone(
+    tmp_path: Path,
+) -> None:
+    corpus = Corpus.from_passages(
+        [Passage(id_, "Ed Wood", f"Text {id_}.", id_, 0) for id_ in "ab"]
+    )
     found = KG2RAGSubgraphs(written(tmp_path, *RECORDS)).extract(corpus)
     assert found.triples == ()
     assert found.notes["dropped: a sentence that is not exactly one passage"] == 2
     assert [triple.passage_id for triple in found.raw or ()] == ["a", "b", "a", "b"]
 
 
-SAID = {"0": [["<Ed Wood", " year ", "1994>"], ["It", "is", ""]], "1": [["It", "is", "it"]] * 2}
+SAID = {
+    "0": [["<Ed Wood", " year ", "1994>"], ["It", "is", ""]],
+    "1": [["It", "is", "it"]] * 2,
+}
 RAW = [{"title": "Ed Wood", "sentences": SAID}]
 
 
@@ -194,7 +226,10 @@ def test_no_common_title_is_an_error(tmp_path: Path) -> None:
             {"title": "Ed Wood", "sentences": {"x": []}},
             "record 1: sentences of 'Ed Wood' .* is 'x'",
         ),
-        ({"title": "Ed Wood", "sentences": {"0": {}}}, "record 1: sentences of 'Ed Wood' 0 is {}"),
+        (
+            {"title": "Ed Wood", "sentences": {"0": {}}},
+            "record 1: sentences of 'Ed Wood' 0 is {}",
+        ),
         (
             {"title": "Ed Wood", "sentences": {"0": [["a", "b"]]}},
             r"record 1: sentences of 'Ed Wood' 0 0",
@@ -205,7 +240,9 @@ def test_no_common_title_is_an_error(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_malformed_record_is_named(tmp_path: Path, record: object, message: str) -> None:
+def test_a_malformed_record_is_named(
+    tmp_path: Path, record: object, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         KG2RAGSubgraphs(written(tmp_path, record)).extract(PARAGRAPHS)
 
@@ -217,7 +254,10 @@ def test_hotpotqa_300_is_cleaned_of_every_leftover(shared_data: Path) -> None:
     for question in json.loads((folder / "hotpot_dev_distractor.json").read_text()):
         articles.update(question["context"])
     corpus = Corpus.from_passages(
-        [Passage(title, title, "".join(text), title, 0) for title, text in articles.items()]
+        [
+            Passage(title, title, "".join(text), title, 0)
+            for title, text in articles.items()
+        ]
     )
     found = KG2RAGSubgraphs(folder / "subkgs.jsonl").extract(corpus)
     assert found.notes["triples read"] == 23_723
@@ -233,8 +273,12 @@ def test_hotpotqa_300_is_cleaned_of_every_leftover(shared_data: Path) -> None:
         for found in record["sentences"].values()
         for parts in found
     ]
-    assert [(triple.head, triple.relation, triple.tail) for triple in found.raw or ()] == stated
-    dropped = sum(count for cause, count in found.notes.items() if cause.startswith("dropped"))
+    assert [
+        (triple.head, triple.relation, triple.tail) for triple in found.raw or ()
+    ] == stated
+    dropped = sum(
+        count for cause, count in found.notes.items() if cause.startswith("dropped")
+    )
     assert len(found.triples) == 23_723 - dropped == 23_032
     for triple in found.triples:
         for end in (triple.head, triple.tail):

@@ -13,7 +13,9 @@ from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
 
-CORPUS = Corpus.from_passages([Passage(id_, "", "Text.", id_, 0) for id_ in ("p0", "p1")])
+CORPUS = Corpus.from_passages(
+    [Passage(id_, "", "Text.", id_, 0) for id_ in ("p0", "p1")]
+)
 ROWS = [
     {
         "head": "Ed Wood",
@@ -54,7 +56,10 @@ def found_in(tmp_path: Path, *changes: dict[str, object]) -> tuple[Triple, ...]:
 def test_every_format_gives_the_same_triples(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / f"triples.{suffix}"
     if suffix == "tsv":
-        lines = ["\t".join(ROWS[0]), *("\t".join(map(str, row.values())) for row in ROWS)]
+        lines = [
+            "\t".join(ROWS[0]),
+            *("\t".join(map(str, row.values())) for row in ROWS),
+        ]
         file.write_text("\n".join(lines) + "\n")
     elif suffix == "jsonl":
         written(tmp_path, *ROWS)
@@ -108,7 +113,9 @@ def test_null_weights_take_their_defaults_and_an_empty_passage_means_that_none_s
     assert [one.passage_id for one in others] == ["", ""]
 
 
-def test_blank_parts_and_confidence_zero_are_dropped_and_counted(tmp_path: Path) -> None:
+def test_blank_parts_and_confidence_zero_are_dropped_and_counted(
+    tmp_path: Path,
+) -> None:
     records = [
         {**ROWS[0], "tail": " "},
         {**ROWS[0], "relation": None},
@@ -121,7 +128,9 @@ def test_blank_parts_and_confidence_zero_are_dropped_and_counted(tmp_path: Path)
 
 
 def test_triples_of_other_passages_are_counted(tmp_path: Path) -> None:
-    found = TriplesFile(written(tmp_path, {**ROWS[0], "passage_id": "p9"}, ROWS[1])).extract(CORPUS)
+    found = TriplesFile(
+        written(tmp_path, {**ROWS[0], "passage_id": "p9"}, ROWS[1])
+    ).extract(CORPUS)
     assert found.triples == TRIPLES[1:]
     assert found.notes == {"triples of passages outside the corpus": 1}
     assert [entity.name for entity in found.entities] == ["Tim Burton", 'the "Burbank"']
@@ -136,7 +145,10 @@ def test_triples_of_other_passages_are_counted(tmp_path: Path) -> None:
         ({"strength": 11}, "record 1: strength is 11; needed: above 0, at most 10"),
         ({"strength": 0}, "record 1: strength is 0; needed: above 0, at most 10"),
         ({"confidence": "high"}, "record 1: confidence is 'high'; needed: a number"),
-        ({"confidence": 1.5}, "record 1: confidence is 1.5; needed: above 0, at most 1"),
+        (
+            {"confidence": 1.5},
+            "record 1: confidence is 1.5; needed: above 0, at most 1",
+        ),
     ],
 )
 def test_a_wrong_value_is_named_with_what_is_allowed(
@@ -150,13 +162,15 @@ def test_a_missing_column_names_those_that_would_do(tmp_path: Path) -> None:
     file = tmp_path / "triples.csv"
     file.write_text("head,relation,tail,doc\na,r,b,p0\n")
     with pytest.raises(
-        ValueError, match=r"triples\.csv, record 2: .*head, relation, tail, doc; .*chunk"
+        ValueError,
+        match=r"triples\.csv, record 2: .*head, relation, tail, doc; .*chunk",
     ):
         TriplesFile(file).extract(CORPUS)
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("triples.csv", "is empty"), ("triples.xlsx", r"'\.xlsx'.*\.parquet")]
+    ("name", "message"),
+    [("triples.csv", "is empty"), ("triples.xlsx", r"'\.xlsx'.*\.parquet")],
 )
 def test_a_file_without_a_header_or_of_another_format_is_named(
     tmp_path: Path, name: str, message: str
@@ -166,7 +180,9 @@ def test_a_file_without_a_header_or_of_another_format_is_named(
         TriplesFile(tmp_path / name).extract(CORPUS)
 
 
-def test_entities_beside_the_file_give_types_descriptions_and_aliases(tmp_path: Path) -> None:
+def test_entities_beside_the_file_give_types_descriptions_and_aliases(
+    tmp_path: Path,
+) -> None:
     described = {
         "name": "Tim Burton",
         "type": "person",
@@ -225,7 +241,10 @@ def test_the_fingerprint_follows_file_rows_and_entities(tmp_path: Path) -> None:
     alone = TriplesFile(written(tmp_path, *ROWS))
     before = alone.fingerprint
     written(tmp_path, {"name": "Ed Wood"}, name="entities.jsonl")
-    others = [TriplesFile(alone.path), *(TriplesFile(rows=tuple(ROWS[:n])) for n in (1, 2))]
+    others = [
+        TriplesFile(alone.path),
+        *(TriplesFile(rows=tuple(ROWS[:n])) for n in (1, 2)),
+    ]
     assert len({before, *(source.fingerprint for source in others)}) == 4
     assert isinstance(alone, Extractor)
 
@@ -234,11 +253,16 @@ def test_the_fingerprint_follows_file_rows_and_entities(tmp_path: Path) -> None:
 def test_2wiki_kg_500_loads_as_it_is(shared_data: Path) -> None:
     folder = shared_data / "2wiki-kg-500"
     kept = set((folder / "graph_corpus_ids.txt").read_text().split())
-    chunks = [json.loads(line) for line in (folder / "corpus.jsonl").read_text().splitlines()]
-    passages = [
-        Passage(c["chunk_id"], c["source_title"], c["text"], c["source_title"], 0) for c in chunks
+    chunks = [
+        json.loads(line) for line in (folder / "corpus.jsonl").read_text().splitlines()
     ]
-    corpus = Corpus.from_passages([passage for passage in passages if passage.id in kept])
+    passages = [
+        Passage(c["chunk_id"], c["source_title"], c["text"], c["source_title"], 0)
+        for c in chunks
+    ]
+    corpus = Corpus.from_passages(
+        [passage for passage in passages if passage.id in kept]
+    )
     found = TriplesFile(folder / "triples_resolved.jsonl").extract(corpus)
     assert (len(corpus), len(found.triples), found.notes) == (
         851,
@@ -251,13 +275,19 @@ def test_2wiki_kg_500_loads_as_it_is(shared_data: Path) -> None:
     assert graph.types[graph.entity("Alberto De Martino")] == "PERSON"
 
 
-def test_of_entities_of_one_name_the_first_with_a_type_counts_else_the_last(tmp_path: Path) -> None:
+def test_of_entities_of_one_name_the_first_with_a_type_counts_else_the_last(
+    tmp_path: Path,
+) -> None:
     a, b = (
         [{"id": f"e{n}", "name": "a", "description": f"a{n}"} for n in (1, 2)],
         {"name": "b", "description": "b"},
     )
     written(
-        tmp_path, *a, {**b, "id": "e3"}, {**b, "id": "e4", "type": "town"}, name="entities.jsonl"
+        tmp_path,
+        *a,
+        {**b, "id": "e3"},
+        {**b, "id": "e4", "type": "town"},
+        name="entities.jsonl",
     )
     rows = [
         {**ROWS[0], "head_id": head, "tail_id": tail}

@@ -15,13 +15,20 @@ def extracted(*pages: str) -> Extraction:
     parts = (page.partition(": ") for page in pages)
     return Mentions().extract(
         Corpus.from_passages(
-            [Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, _, text) in enumerate(parts)]
+            [
+                Passage(f"p{i}", title, text, f"d{i}", 0)
+                for i, (title, _, text) in enumerate(parts)
+            ]
         )
     )
 
 
 def others(*pages: str) -> dict[str, tuple[str, ...]]:
-    return {entity.name: entity.aliases for entity in extracted(*pages).entities if entity.aliases}
+    return {
+        entity.name: entity.aliases
+        for entity in extracted(*pages).entities
+        if entity.aliases
+    }
 
 
 def facts(extraction: Extraction) -> set[str]:
@@ -37,10 +44,14 @@ LEFT = "Ann: She left the EU."
     ("text", "alias"),
     [
         pytest.param("He led the European Union (EU).", "EU", id="after the expansion"),
-        pytest.param("He led the EU (European Union).", "EU", id="before the expansion"),
+        pytest.param(
+            "He led the EU (European Union).", "EU", id="before the expansion"
+        ),
         pytest.param("He led the European Union (E.U.).", "E.U.", id="with full stops"),
         pytest.param(
-            "He led the European Union (EU, founded in 1993).", "EU", id="first in a longer bracket"
+            "He led the European Union (EU, founded in 1993).",
+            "EU",
+            id="first in a longer bracket",
         ),
         pytest.param("The European Union (UN) met.", "", id="other letters"),
         pytest.param("The European Union ( ) met.", "", id="no letters"),
@@ -72,7 +83,8 @@ def test_an_acronym_counts_letter_by_letter() -> None:
     assert (
         facts(
             extracted(
-                "Integrated Test: The Integrated Test (IT) is a test.", "Ann: It ran. It won."
+                "Integrated Test: The Integrated Test (IT) is a test.",
+                "Ann: It ran. It won.",
             )
         )
         == set()
@@ -83,12 +95,17 @@ def test_a_shared_name_that_is_an_acronym_goes_into_its_meaning() -> None:
     found = extracted(UNION, LEFT, "Bob: He joined the EU.")
     assert "EU" not in [entity.name for entity in found.entities]
     assert facts(found) == {"European Union, p1", "European Union, p2"}
-    assert found.notes == {"names joined to what they stand for": 1, "mentions by an alias": 3}
+    assert found.notes == {
+        "names joined to what they stand for": 1,
+        "mentions by an alias": 3,
+    }
 
 
 def test_the_strength_counts_the_passages_that_use_the_alias() -> None:
     found = extracted(UNION, LEFT, "Bob: He left the European Union.")
-    assert {triple.strength for triple in found.triples} == {6.61}  # 10 ln(1 + 3/2) / ln(1 + 3)
+    assert {triple.strength for triple in found.triples} == {
+        6.61
+    }  # 10 ln(1 + 3/2) / ln(1 + 3)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +151,11 @@ def test_an_alias_of_no_one_meaning_is_left_out_and_counted(
 @pytest.mark.parametrize(
     ("title", "text", "alias"),
     [
-        ("Bubye River", "The Bubye River, also known as Bubi River, is a river.", "Bubi River"),
+        (
+            "Bubye River",
+            "The Bubye River, also known as Bubi River, is a river.",
+            "Bubi River",
+        ),
         ("New South Wales", "New South Wales (abbreviated as NSW) is a state.", "NSW"),
         (
             "Al Bano",
@@ -147,7 +168,11 @@ def test_an_alias_of_no_one_meaning_is_left_out_and_counted(
             "Stefani Germanotta",
         ),
         ("Publix", "Publix Super Markets, Inc. is a chain.", "Publix Super Markets"),
-        ("Church of the Gesù", "The Church of the Gesù, called Il Gesù, is a church.", "Il Gesù"),
+        (
+            "Church of the Gesù",
+            "The Church of the Gesù, called Il Gesù, is a church.",
+            "Il Gesù",
+        ),
     ],
 )
 def test_the_first_sentence_of_a_page_states_its_other_names(
@@ -170,7 +195,9 @@ def test_the_first_sentence_of_a_page_states_its_other_names(
             id="the beginning of a longer name",
         ),
         pytest.param(
-            "Basketball in New York", "The Brooklyn Nets were founded.", id="no word of the title"
+            "Basketball in New York",
+            "The Brooklyn Nets were founded.",
+            id="no word of the title",
         ),
         pytest.param(
             "History of the Brooklyn Nets",
@@ -183,13 +210,19 @@ def test_the_first_sentence_of_a_page_states_its_other_names(
         pytest.param("Ann", "No verb here, known as Bob.", id="no verb"),
     ],
 )
-def test_what_a_first_sentence_does_not_call_its_subject_is_no_alias(title: str, text: str) -> None:
+def test_what_a_first_sentence_does_not_call_its_subject_is_no_alias(
+    title: str, text: str
+) -> None:
     assert others(f"{title}: {text}") == {}
 
 
 def test_a_page_does_not_mention_itself_by_its_alias() -> None:
     assert (
-        facts(extracted("European Union: The European Union (EU) is a union. The EU grew."))
+        facts(
+            extracted(
+                "European Union: The European Union (EU) is a union. The EU grew."
+            )
+        )
         == set()
     )
 

@@ -22,17 +22,28 @@ TEXT = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
 @st.composite
 def corpora(draw: st.DrawFn) -> Corpus:
     """A few passages that share words, some without a title, some with sentences that no other has."""
-    pages = draw(st.lists(st.tuples(TEXT, TEXT.filter(str.strip)), min_size=1, max_size=6))
-    passages = [Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, text) in enumerate(pages)]
+    pages = draw(
+        st.lists(st.tuples(TEXT, TEXT.filter(str.strip)), min_size=1, max_size=6)
+    )
+    passages = [
+        Passage(f"p{i}", title, text, f"d{i}", 0)
+        for i, (title, text) in enumerate(pages)
+    ]
     given = draw(
-        st.lists(st.none() | st.lists(TEXT, max_size=3), min_size=len(pages), max_size=len(pages))
+        st.lists(
+            st.none() | st.lists(TEXT, max_size=3),
+            min_size=len(pages),
+            max_size=len(pages),
+        )
     )
     return Corpus.from_passages(passages, given)  # type: ignore[arg-type]
 
 
 @settings(deadline=None, max_examples=40)  # the first example compiles
 @given(corpora(), st.integers(15, 80))
-def test_the_table_is_that_of_the_rules_whatever_the_shards(corpus: Corpus, size: int) -> None:
+def test_the_table_is_that_of_the_rules_whatever_the_shards(
+    corpus: Corpus, size: int
+) -> None:
     expected = found_one_by_one(corpus)
     assert as_reference(find_mentions(corpus)) == expected
     assert as_reference(find_mentions(corpus, size=size)) == expected
@@ -44,7 +55,9 @@ def test_the_table_of_the_teaching_set_is_that_of_the_rules() -> None:
 
 
 @pytest.mark.realdata
-@pytest.mark.parametrize(("name", "folder"), [("musique", "musique-100"), ("cosqa", "cosqa-500")])
+@pytest.mark.parametrize(
+    ("name", "folder"), [("musique", "musique-100"), ("cosqa", "cosqa-500")]
+)
 def test_the_table_of_public_texts_is_that_of_the_rules(
     name: str, folder: str, shared_data: Path
 ) -> None:
@@ -52,11 +65,16 @@ def test_the_table_of_public_texts_is_that_of_the_rules(
     assert as_reference(find_mentions(corpus, size=1 << 18)) == found_one_by_one(corpus)
 
 
-def test_every_mention_has_the_text_of_its_sentence_and_each_text_is_there_once() -> None:
+def test_every_mention_has_the_text_of_its_sentence_and_each_text_is_there_once() -> (
+    None
+):
     corpus = load("bundled").corpus
     table = find_mentions(corpus)
     places, texts = mention_sentences(table, corpus)
     pairs = list(zip(table.row.tolist(), table.sentence.tolist(), strict=True))
-    expected = [f"{corpus.titles[row]}: {corpus.sentences(row)[number]}" for row, number in pairs]
+    expected = [
+        f"{corpus.titles[row]}: {corpus.sentences(row)[number]}"
+        for row, number in pairs
+    ]
     assert [texts[place] for place in places] == expected
     assert len(texts) == len(set(pairs))

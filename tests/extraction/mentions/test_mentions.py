@@ -20,7 +20,10 @@ from kg2rag.types import Corpus, Passage
 def corpus(*pages: tuple[str, str]) -> Corpus:
     """Passages p0, p1, … of these titles and texts."""
     return Corpus.from_passages(
-        [Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, text) in enumerate(pages)]
+        [
+            Passage(f"p{i}", title, text, f"d{i}", 0)
+            for i, (title, text) in enumerate(pages)
+        ]
     )
 
 
@@ -36,7 +39,10 @@ def mentioned(*pages: tuple[str, str]) -> set[tuple[int, int, str]]:
 
 
 FILMS = (
-    ("Rebecca (1940 film)", "Rebecca is a film by Alfred Hitchcock. It rests on a novel."),
+    (
+        "Rebecca (1940 film)",
+        "Rebecca is a film by Alfred Hitchcock. It rests on a novel.",
+    ),
     (
         "Alfred Hitchcock",
         "Alfred Hitchcock made Rebecca (1940 film) and The Birds. He saw the birds.",
@@ -73,7 +79,9 @@ def test_titles_are_found_where_other_passages_name_them_and_nowhere_else() -> N
     }
 
 
-def test_a_title_that_two_pages_bear_points_to_both_and_one_with_its_brackets_to_its_own() -> None:
+def test_a_title_that_two_pages_bear_points_to_both_and_one_with_its_brackets_to_its_own() -> (
+    None
+):
     table = find_mentions(corpus(*FILMS))
     key = table.keys.index("rebecca")
     assert (table.pages_of(key).tolist(), table.pages[key]) == ([0, 3], 2)
@@ -81,9 +89,9 @@ def test_a_title_that_two_pages_bear_points_to_both_and_one_with_its_brackets_to
 
 
 def test_a_lower_case_title_is_mentioned_in_lower_case() -> None:
-    assert mentioned(("uvicorn", "A server."), ("FastAPI", "It is served by uvicorn.")) == {
-        (1, 0, "uvicorn")
-    }
+    assert mentioned(
+        ("uvicorn", "A server."), ("FastAPI", "It is served by uvicorn.")
+    ) == {(1, 0, "uvicorn")}
 
 
 def test_a_title_that_is_a_function_word_is_no_key() -> None:
@@ -91,15 +99,29 @@ def test_a_title_that_is_a_function_word_is_no_key() -> None:
 
 
 NAMES = [
-    pytest.param("He met Tim Burton.", "Tim Burton won.", {"Tim Burton"}, id="two words"),
     pytest.param(
-        "The Louvre is big.", "We saw the Louvre.", {"Louvre"}, id="leading function words are cut"
+        "He met Tim Burton.", "Tim Burton won.", {"Tim Burton"}, id="two words"
     ),
-    pytest.param("Burton's film.", "A film of Burton.", {"Burton"}, id="possessives are cut"),
-    pytest.param("The Maya- and Inca-like.", "Maya.", {"Maya"}, id="trailing hyphens are cut"),
-    pytest.param("Born in March.", "He left in March.", set(), id="months are no names"),
     pytest.param(
-        "Born to June Smith.", "He saw June Smith.", {"June Smith"}, id="a month in a name is kept"
+        "The Louvre is big.",
+        "We saw the Louvre.",
+        {"Louvre"},
+        id="leading function words are cut",
+    ),
+    pytest.param(
+        "Burton's film.", "A film of Burton.", {"Burton"}, id="possessives are cut"
+    ),
+    pytest.param(
+        "The Maya- and Inca-like.", "Maya.", {"Maya"}, id="trailing hyphens are cut"
+    ),
+    pytest.param(
+        "Born in March.", "He left in March.", set(), id="months are no names"
+    ),
+    pytest.param(
+        "Born to June Smith.",
+        "He saw June Smith.",
+        {"June Smith"},
+        id="a month in a name is kept",
     ),
     pytest.param(
         "Water is wet and water is clear.",
@@ -114,9 +136,14 @@ NAMES = [
         id="of the",
     ),
     pytest.param(
-        "Émile Zola wrote.", "By Émile Zola.", {"Émile Zola"}, id="accented capitals begin names"
+        "Émile Zola wrote.",
+        "By Émile Zola.",
+        {"Émile Zola"},
+        id="accented capitals begin names",
     ),
-    pytest.param("The iPhone.", "An iPhone.", set(), id="a capital inside a word begins none"),
+    pytest.param(
+        "The iPhone.", "An iPhone.", set(), id="a capital inside a word begins none"
+    ),
     pytest.param("I saw X.", "X is here.", set(), id="one letter is no name"),
 ]
 
@@ -163,7 +190,11 @@ def test_a_table_that_was_saved_is_loaded_as_it_was(
     table = find_mentions(corpus(*pages))
     table.save(tmp_path)
     again = MentionTable.load(tmp_path)
-    assert (again.keys, again.names, again.n_titles) == (table.keys, table.names, table.n_titles)
+    assert (again.keys, again.names, again.n_titles) == (
+        table.keys,
+        table.names,
+        table.n_titles,
+    )
     for column in ("page_key", "page_row", "key", "row", "sentence"):
         np.testing.assert_array_equal(getattr(again, column), getattr(table, column))
         assert getattr(again, column).dtype == np.int32
@@ -172,7 +203,10 @@ def test_a_table_that_was_saved_is_loaded_as_it_was(
 def test_triples_join_titles_with_what_their_text_names() -> None:
     extraction = Mentions().extract(corpus(*FILMS))
     # 10 ln(1 + 5/df) / ln(1 + 5), which falls with the passages that name the tail.
-    assert {(str(triple), triple.passage_id, triple.strength) for triple in extraction.triples} == {
+    assert {
+        (str(triple), triple.passage_id, triple.strength)
+        for triple in extraction.triples
+    } == {
         ("Rebecca (1940 film) -[mentions]-> Alfred Hitchcock", "p0", 6.992),
         ("Alfred Hitchcock -[mentions]-> Rebecca (1940 film)", "p1", 10),
         ("Alfred Hitchcock -[mentions]-> The Birds", "p1", 10),
@@ -186,9 +220,14 @@ def test_triples_join_titles_with_what_their_text_names() -> None:
 
 
 def test_a_passage_without_a_title_gives_mentions_alone() -> None:
-    extraction = Mentions().extract(corpus(("Ed Wood", "A film."), ("", "He saw Ed Wood.")))
+    extraction = Mentions().extract(
+        corpus(("Ed Wood", "A film."), ("", "He saw Ed Wood."))
+    )
     assert extraction.triples == ()
-    assert extraction.mentions == (Mention("Ed Wood", "p0"), Mention("Ed Wood", "p1", 0))
+    assert extraction.mentions == (
+        Mention("Ed Wood", "p0"),
+        Mention("Ed Wood", "p1", 0),
+    )
 
 
 FOUND = """
@@ -214,7 +253,10 @@ def test_the_same_mentions_are_found_under_any_hash_seed() -> None:
 
 def test_a_key_counts_once_for_each_passage_that_mentions_it() -> None:
     table = find_mentions(
-        corpus(*FILMS, ("Psycho", "Alfred Hitchcock. Then Alfred Hitchcock again, and The Birds."))
+        corpus(
+            *FILMS,
+            ("Psycho", "Alfred Hitchcock. Then Alfred Hitchcock again, and The Birds."),
+        )
     )
     pairs = set(zip(table.key.tolist(), table.row.tolist(), strict=True))
     counts = [sum(key == found for found, _ in pairs) for key in range(len(table.keys))]

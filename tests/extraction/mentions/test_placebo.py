@@ -15,14 +15,20 @@ from kg2rag.types import Corpus, Passage
 def table() -> MentionTable:
     random = np.random.default_rng(0)
     titles = [
-        f"{a}{b}" for a in ("Ar", "Be", "Co", "Du") for b in ("lin", "mond", "nas", "pold", "rest")
+        f"{a}{b}"
+        for a in ("Ar", "Be", "Co", "Du")
+        for b in ("lin", "mond", "nas", "pold", "rest")
     ]
     names = [f"{a} {b}" for a in ("Anna", "Boris") for b in ("Vogt", "Weiss", "Zorn")]
     passages = []
     for i in range(60):
         named = [*random.choice(titles, 3, replace=False), random.choice(names)]
-        text = " ".join(f"It was said that {name} came by." for name in [*named, named[0]])
-        passages.append(Passage(f"p{i}", titles[i % 20] if i < 30 else "", text, f"d{i}", 0))
+        text = " ".join(
+            f"It was said that {name} came by." for name in [*named, named[0]]
+        )
+        passages.append(
+            Passage(f"p{i}", titles[i % 20] if i < 30 else "", text, f"d{i}", 0)
+        )
     return find_mentions(Corpus.from_passages(passages))
 
 
@@ -34,7 +40,9 @@ def test_passages_mention_as_much_of_a_kind_in_the_same_sentences_and_titles_as_
     table: MentionTable,
 ) -> None:
     def kinds(of: MentionTable) -> list[list[bool]]:
-        return [sorted((of.key[of.row == row] < of.n_titles).tolist()) for row in range(60)]
+        return [
+            sorted((of.key[of.row == row] < of.n_titles).tolist()) for row in range(60)
+        ]
 
     placebo = shuffled_mentions(table, 1)
     for name in ("row", "sentence", "document_frequency", "pages"):
@@ -42,7 +50,9 @@ def test_passages_mention_as_much_of_a_kind_in_the_same_sentences_and_titles_as_
     assert kinds(placebo) == kinds(table)
 
 
-def test_what_a_passage_mentioned_it_mentions_by_chance_alone(table: MentionTable) -> None:
+def test_what_a_passage_mentioned_it_mentions_by_chance_alone(
+    table: MentionTable,
+) -> None:
     placebo = shuffled_mentions(table, 1)
     chance = 4 / len(table.keys)
     assert len(pairs(table) & pairs(placebo)) < 2 * chance * len(pairs(table))
@@ -64,5 +74,7 @@ def test_a_seed_makes_one_placebo(table: MentionTable) -> None:
 
 
 def test_a_corpus_that_mentions_nothing_has_an_empty_placebo() -> None:
-    empty = find_mentions(Corpus.from_passages([Passage("p", "", "nothing here", "d", 0)]))
+    empty = find_mentions(
+        Corpus.from_passages([Passage("p", "", "nothing here", "d", 0)])
+    )
     assert len(shuffled_mentions(empty).key) == 0

@@ -21,14 +21,19 @@ TEXTS = (
 def corpus(*texts: str, title: str = "", document: str = "") -> Corpus:
     """Passages p0, p1, … of these texts; by default, each is another document."""
     return Corpus.from_passages(
-        [Passage(f"p{i}", title, t, document or f"d{i}", i) for i, t in enumerate(texts)]
+        [
+            Passage(f"p{i}", title, t, document or f"d{i}", i)
+            for i, t in enumerate(texts)
+        ]
     )
 
 
 def terms(*texts: str) -> dict[str, list[tuple[int, int]]]:
     """Term -> (row, sentence) of each passage that has it."""
     found = shared_terms(corpus(*texts), np.ones(len(texts), dtype=bool))
-    places = zip(found.key.tolist(), found.row.tolist(), found.sentence.tolist(), strict=True)
+    places = zip(
+        found.key.tolist(), found.row.tolist(), found.sentence.tolist(), strict=True
+    )
     of: dict[str, list[tuple[int, int]]] = {name: [] for name in found.names}
     for key, row, sentence in places:
         of[found.names[key]].append((row, sentence))
@@ -59,7 +64,10 @@ def test_terms_are_the_longest_runs_that_passages_share_without_stop_words_and_b
             {"fox": [(0, 0), (1, 0), (2, 0)], "red fox": [(0, 0), (1, 0)]},
         ),
         # a full stop
-        (("red. Fox", "it is red. Fox"), {"fox": [(0, 1), (1, 1)], "red": [(0, 0), (1, 0)]}),
+        (
+            ("red. Fox", "it is red. Fox"),
+            {"fox": [(0, 1), (1, 1)], "red": [(0, 0), (1, 0)]},
+        ),
         # case, accents and marks
         (("fox", "Fox, 3 m", "FÓX 3"), {"fox": [(0, 0), (1, 0), (2, 0)]}),
         (("fox", "hound"), {}),
@@ -69,10 +77,15 @@ def test_terms_are_the_longest_runs_that_passages_share_without_stop_words_and_b
             {"룬 드": [(0, 0), (1, 0)]},
         ),  # Korean syllables, not their letters
         # the end
-        (("glacier comet comet", "bridge glacier comet"), {"glacier comet": [(0, 0), (1, 0)]}),
+        (
+            ("glacier comet comet", "bridge glacier comet"),
+            {"glacier comet": [(0, 0), (1, 0)]},
+        ),
     ],
 )
-def test_terms_by_hand(texts: tuple[str, ...], expected: dict[str, list[tuple[int, int]]]) -> None:
+def test_terms_by_hand(
+    texts: tuple[str, ...], expected: dict[str, list[tuple[int, int]]]
+) -> None:
     found = {name: places for name, places in terms(*texts).items() if name != "fox 3"}
     assert found == expected
 
@@ -92,8 +105,14 @@ def test_the_rarest_key_of_a_passage_appears_with_its_others() -> None:
         ("rule 1.3.3", "appears with", "surgery", "p1"),
         ("rule 1.3.3", "appears with", "surgery", "p2"),
     }
-    assert {one.strength for one in found.triples} == {6.826}  # 10 ln(1 + 4/2) / ln(1 + 4)
-    assert [one.name for one in found.entities] == ["surgery", "rule 1.3.3", "basal cell carcinoma"]
+    assert {one.strength for one in found.triples} == {
+        6.826
+    }  # 10 ln(1 + 4/2) / ln(1 + 4)
+    assert [one.name for one in found.entities] == [
+        "surgery",
+        "rule 1.3.3",
+        "basal cell carcinoma",
+    ]
     assert {one.type for one in found.entities} == {"term"}
     assert ("basal cell carcinoma", "p0", 0) in {
         (one.entity, one.passage_id, one.sentence) for one in found.mentions
@@ -123,13 +142,17 @@ def test_passages_with_titles_have_the_graph_that_they_had() -> None:
     assert Mentions().extract(titled).triples == ()
 
 
-def test_a_passage_without_a_title_among_those_with_one_is_joined_to_the_pages_it_names() -> None:
+def test_a_passage_without_a_title_among_those_with_one_is_joined_to_the_pages_it_names() -> (
+    None
+):
     pages = (
         Passage("p0", "Ann Fox", "A singer.", "d0", 0),
         Passage("p1", "Bob Fox", "Ann Fox sang.", "d1", 0),
     )
     found = Mentions().extract(
-        Corpus.from_passages([*pages, Passage("p2", "", "Ann Fox met Bob Fox.", "d2", 0)])
+        Corpus.from_passages(
+            [*pages, Passage("p2", "", "Ann Fox met Bob Fox.", "d2", 0)]
+        )
     )
     assert ("Bob Fox", "mentions", "Ann Fox", "p1") in stated(found)
     assert {("Bob Fox", "appears with", "Ann Fox", "p2")} == {

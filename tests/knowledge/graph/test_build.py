@@ -17,7 +17,9 @@ CORPUS = Corpus.from_passages(
 )
 
 
-def fact(head: str, relation: str, tail: str, passage_id: str = "", **weights: float) -> Triple:
+def fact(
+    head: str, relation: str, tail: str, passage_id: str = "", **weights: float
+) -> Triple:
     return Triple(head, relation, tail, passage_id, **weights)
 
 
@@ -32,7 +34,11 @@ FILMS = Extraction(
         Mention("Johnny  Depp", "p1", 3),
         Mention("Martin Landau", "p0"),
     ),
-    entities=(Entity("Tim Burton", "person", "American director.", ("Timothy Burton", "Burton")),),
+    entities=(
+        Entity(
+            "Tim Burton", "person", "American director.", ("Timothy Burton", "Burton")
+        ),
+    ),
     notes={"dropped": 4},
 )
 
@@ -49,7 +55,13 @@ def build(*triples: Triple, **parts: tuple[object, ...]) -> KnowledgeGraph:
 def test_entities_come_by_first_appearance_in_records_then_triples_then_mentions(
     films: KnowledgeGraph,
 ) -> None:
-    assert films.names == ("Tim Burton", "Ed Wood", "Burbank", "Johnny Depp", "Martin Landau")
+    assert films.names == (
+        "Tim Burton",
+        "Ed Wood",
+        "Burbank",
+        "Johnny Depp",
+        "Martin Landau",
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +71,10 @@ def test_entities_come_by_first_appearance_in_records_then_triples_then_mentions
             (fact("Saint-Étienne", "in", "Loire"), fact("SAINT ETIENNE", "in", "FR")),
             ("Saint-Étienne", "Loire", "FR"),
         ),
-        ((fact("++", "is", "operator"), fact(" ++ ", "is not", "--")), ("++", "operator", "--")),
+        (
+            (fact("++", "is", "operator"), fact(" ++ ", "is not", "--")),
+            ("++", "operator", "--"),
+        ),
     ],
 )
 def test_spellings_of_one_key_are_one_entity_under_the_first(
@@ -74,11 +89,16 @@ def test_of_equal_triples_of_a_passage_the_first_description_is_kept() -> None:
         *(Triple("a", "made", "b", "p0", description=text) for text in said),
         fact("b", "in", "c", "p0"),
     )
-    assert [graph.triple(index).description for index in range(2)] == ["He made it.", ""]
+    assert [graph.triple(index).description for index in range(2)] == [
+        "He made it.",
+        "",
+    ]
     assert graph.triple_descriptions == ("", "He made it.")
 
 
-def test_of_several_records_of_one_entity_the_first_words_stand_and_aliases_add_up() -> None:
+def test_of_several_records_of_one_entity_the_first_words_stand_and_aliases_add_up() -> (
+    None
+):
     records = (
         Entity("Ed", "film", aliases=("E",)),
         Entity("ed", "person", "A man.", ("E", "Eddie")),
@@ -103,7 +123,9 @@ def test_exact_duplicates_become_one_triple_with_the_greatest_weights() -> None:
     assert graph.notes == {"exact duplicate triples merged in the graph": 1}
 
 
-def test_a_triple_comes_back_as_it_was_given_but_for_its_spelling(films: KnowledgeGraph) -> None:
+def test_a_triple_comes_back_as_it_was_given_but_for_its_spelling(
+    films: KnowledgeGraph,
+) -> None:
     assert films.triple(0) == FILMS.triples[0]
     assert films.triple(2) == fact("Ed Wood", "stars", "Johnny Depp", "p0", strength=2)
 
@@ -127,7 +149,11 @@ def test_mentions_and_triple_ends_count_one_each(films: KnowledgeGraph) -> None:
 
 def test_a_passage_knows_its_entities(films: KnowledgeGraph) -> None:
     entities, counts = films.mentioned.of(1)
-    assert [films.names[code] for code in entities] == ["Tim Burton", "Burbank", "Johnny Depp"]
+    assert [films.names[code] for code in entities] == [
+        "Tim Burton",
+        "Burbank",
+        "Johnny Depp",
+    ]
     assert counts.tolist() == [1, 1, 2]
     assert films.mentioned.of(2)[0].tolist() == []
 
@@ -143,7 +169,10 @@ def test_triples_of_an_entity_come_whichever_end_it_is_and_a_loop_once(
 def test_adjacency_says_which_way_a_triple_is_walked(films: KnowledgeGraph) -> None:
     burton, links = films.entity("Tim Burton"), films.adjacency
     slots = slice(links.indptr[burton], links.indptr[burton + 1])
-    assert [films.names[code] for code in links.neighbours[slots]] == ["Ed Wood", "Burbank"]
+    assert [films.names[code] for code in links.neighbours[slots]] == [
+        "Ed Wood",
+        "Burbank",
+    ]
     assert links.along[slots].tolist() == [False, True]
 
 
@@ -170,16 +199,21 @@ def test_a_name_is_found_before_an_alias_and_an_unknown_one_comes_with_the_neare
     with pytest.raises(KeyError, match="'Johnny Depp'"):
         films.entity("Jonny Dep")
     assert (
-        build(entities=(Entity("Robert Burton", aliases=("Burton",)), Entity("Burton"))).find(
-            "burton"
-        )
+        build(
+            entities=(Entity("Robert Burton", aliases=("Burton",)), Entity("Burton"))
+        ).find("burton")
         == 1
     )
 
 
 def test_an_empty_graph_answers_everything() -> None:
     graph = KnowledgeGraph.build(Extraction(), CORPUS)
-    assert (graph.n_entities, graph.n_triples, graph.n_mentions, graph.n_passages) == (0, 0, 0, 3)
+    assert (graph.n_entities, graph.n_triples, graph.n_mentions, graph.n_passages) == (
+        0,
+        0,
+        0,
+        3,
+    )
     assert graph.neighbours([], hops=3, limit=2) == []
     assert graph.find("x") is None
     assert graph.mentioned.of(2)[0].tolist() == []
@@ -250,7 +284,11 @@ def test_a_subgraph_of_everything_is_the_graph_and_of_an_unknown_entity_an_error
 
 
 def test_an_ego_graph_holds_the_neighbourhood(films: KnowledgeGraph) -> None:
-    assert films.ego(films.entity("Burbank"), hops=2).names == ("Tim Burton", "Ed Wood", "Burbank")
+    assert films.ego(films.entity("Burbank"), hops=2).names == (
+        "Tim Burton",
+        "Ed Wood",
+        "Burbank",
+    )
 
 
 def test_statistics_are_those_counted_by_hand(films: KnowledgeGraph) -> None:

@@ -18,7 +18,9 @@ def ints(values: list[int]) -> np.ndarray:
 
 @given(ROWS)
 def test_offsets_count_the_entries_before_each_row(rows: list[int]) -> None:
-    assert offsets(ints(rows), 7).tolist() == [sum(row < at for row in rows) for at in range(8)]
+    assert offsets(ints(rows), 7).tolist() == [
+        sum(row < at for row in rows) for at in range(8)
+    ]
 
 
 @given(ROWS, st.lists(st.integers(0, 6), max_size=10))
@@ -35,22 +37,32 @@ def test_gather_lists_the_entries_of_each_row_in_the_order_given(
     assert list(zip(positions.tolist(), which.tolist(), strict=True)) == expected
 
 
-PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(1, 3)), max_size=20)
+PAIRS = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(1, 3)), max_size=20
+)
 
 
 @given(PAIRS)
-def test_an_incidence_adds_the_counts_of_repeated_pairs(pairs: list[tuple[int, int, int]]) -> None:
+def test_an_incidence_adds_the_counts_of_repeated_pairs(
+    pairs: list[tuple[int, int, int]],
+) -> None:
     columns = np.array(pairs, dtype=np.int64).reshape(-1, 3).T
     found = incidence(*columns, 5)
     expected = {(row, other): 0 for row, other, _ in sorted(pairs)}
     for row, other, count in pairs:
         expected[row, other] += count
-    triples = zip(found.owners.tolist(), found.others.tolist(), found.counts.tolist(), strict=True)
-    assert [((row, other), count) for row, other, count in triples] == list(expected.items())
+    triples = zip(
+        found.owners.tolist(), found.others.tolist(), found.counts.tolist(), strict=True
+    )
+    assert [((row, other), count) for row, other, count in triples] == list(
+        expected.items()
+    )
 
 
 @given(PAIRS)
-def test_an_incidence_transposed_twice_is_itself(pairs: list[tuple[int, int, int]]) -> None:
+def test_an_incidence_transposed_twice_is_itself(
+    pairs: list[tuple[int, int, int]],
+) -> None:
     found = incidence(*np.array(pairs, dtype=np.int64).reshape(-1, 3).T, 5)
     again = found.transposed(4).transposed(5)
     for name in ("indptr", "others", "counts"):

@@ -18,10 +18,14 @@ from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
 
-CORPUS = Corpus.from_passages([Passage(id_, "", "Text.", id_, 0) for id_ in ("p0", "p1", "p2")])
+CORPUS = Corpus.from_passages(
+    [Passage(id_, "", "Text.", id_, 0) for id_ in ("p0", "p1", "p2")]
+)
 
 
-def fact(head: str, relation: str, tail: str, passage_id: str = "", **weights: float) -> Triple:
+def fact(
+    head: str, relation: str, tail: str, passage_id: str = "", **weights: float
+) -> Triple:
     return Triple(head, relation, tail, passage_id, **weights)
 
 
@@ -41,12 +45,12 @@ extractions = st.builds(
         ),
         max_size=8,
     ).map(tuple),
-    mentions=st.lists(st.builds(Mention, names, st.sampled_from(["p0", "p2"])), max_size=5).map(
-        tuple
-    ),
-    entities=st.lists(st.builds(Entity, names, names, names, st.tuples(names)), max_size=4).map(
-        tuple
-    ),
+    mentions=st.lists(
+        st.builds(Mention, names, st.sampled_from(["p0", "p2"])), max_size=5
+    ).map(tuple),
+    entities=st.lists(
+        st.builds(Entity, names, names, names, st.tuples(names)), max_size=4
+    ).map(tuple),
 )
 
 
@@ -65,17 +69,24 @@ def test_a_saved_graph_comes_back_equal(
 
 @settings(deadline=None, max_examples=50)
 @given(extractions)
-def test_a_graph_with_its_passages_comes_back_from_networkx_equal(extraction: Extraction) -> None:
+def test_a_graph_with_its_passages_comes_back_from_networkx_equal(
+    extraction: Extraction,
+) -> None:
     graph = KnowledgeGraph.build(extraction, CORPUS)
     assert (
-        KnowledgeGraph.build(extraction_of_networkx(graph.to_networkx(passages=True)), CORPUS)
+        KnowledgeGraph.build(
+            extraction_of_networkx(graph.to_networkx(passages=True)), CORPUS
+        )
         == graph
     )
 
 
 @pytest.fixture
 def small() -> KnowledgeGraph:
-    triples = (fact("a", "r", "b", "p0", strength=3), fact("b", "s", "a", confidence=0.5))
+    triples = (
+        fact("a", "r", "b", "p0", strength=3),
+        fact("b", "s", "a", confidence=0.5),
+    )
     return KnowledgeGraph.build(
         Extraction(triples, entities=(Entity("a", "T", "An a.", ("aa",)),)), CORPUS
     )
@@ -95,11 +106,15 @@ def test_a_damaged_column_is_named(small: KnowledgeGraph, tmp_path: Path) -> Non
             KnowledgeGraph.load(tmp_path, CORPUS)
 
 
-def test_saving_twice_writes_the_same_bytes(small: KnowledgeGraph, tmp_path: Path) -> None:
+def test_saving_twice_writes_the_same_bytes(
+    small: KnowledgeGraph, tmp_path: Path
+) -> None:
     for folder in ("one", "two"):
         small.save(tmp_path / folder)
     for file in ("entities.parquet", "triples.parquet", "mentions.parquet"):
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+        assert (tmp_path / "one" / file).read_bytes() == (
+            tmp_path / "two" / file
+        ).read_bytes()
 
 
 def test_saved_triples_read_as_a_table_and_as_a_source_of_triples(

@@ -20,7 +20,8 @@ CORPUS = Corpus.from_passages([Passage("p", "", "Text.", "p", 0)])
 def graph_of(*edges: tuple[str, str, float]) -> KnowledgeGraph:
     """Triples head-tail-strength; the relation of the n-th is r<n modulo 2>."""
     triples = tuple(
-        Triple(head, f"r{i % 2}", tail, "p", strength=s) for i, (head, tail, s) in enumerate(edges)
+        Triple(head, f"r{i % 2}", tail, "p", strength=s)
+        for i, (head, tail, s) in enumerate(edges)
     )
     return KnowledgeGraph.build(Extraction(triples), CORPUS)
 
@@ -29,7 +30,9 @@ def reached(
     graph: KnowledgeGraph, seeds: str, **options: object
 ) -> list[tuple[str, int, float, tuple[int, ...]]]:
     found = graph.neighbours([graph.entity(name) for name in seeds], **options)  # type: ignore[arg-type]
-    return [(graph.names[near.entity], near.hop, near.weight, near.path) for near in found]
+    return [
+        (graph.names[near.entity], near.hop, near.weight, near.path) for near in found
+    ]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +56,10 @@ def test_a_walk_by_hand(
     edges: list[tuple[str, str, float]], seeds: str, options: Any, expected: str
 ) -> None:
     assert (
-        " ".join(f"{name}{hop}" for name, hop, *_ in reached(graph_of(*edges), seeds, **options))
+        " ".join(
+            f"{name}{hop}"
+            for name, hop, *_ in reached(graph_of(*edges), seeds, **options)
+        )
         == expected
     )
 
@@ -71,7 +77,9 @@ def test_expansion_reaches_the_second_hop_and_keeps_the_path() -> None:
     ("edges", "last"),
     [
         pytest.param(
-            [("a", "b", 1), ("a", "c", 9), ("c", "b", 9)], ("b", 1, 1.0, (0,)), id="the nearer hop"
+            [("a", "b", 1), ("a", "c", 9), ("c", "b", 9)],
+            ("b", 1, 1.0, (0,)),
+            id="the nearer hop",
         ),
         pytest.param(
             [("a", "b", 10), ("b", "d", 2), ("a", "c", 3), ("c", "d", 3)],
@@ -120,8 +128,12 @@ def test_a_neighbour_names_the_seed_it_was_reached_from() -> None:
         ("relation_types", ["by"]),
     ],
 )
-def test_an_option_out_of_range_or_an_unknown_relation_is_named(option: str, value: Any) -> None:
-    with pytest.raises(ValueError, match="by" if option == "relation_types" else option):
+def test_an_option_out_of_range_or_an_unknown_relation_is_named(
+    option: str, value: Any
+) -> None:
+    with pytest.raises(
+        ValueError, match="by" if option == "relation_types" else option
+    ):
         graph_of(("a", "b", 5)).neighbours([0], **{option: value})
 
 
@@ -132,7 +144,11 @@ def test_a_seed_that_is_no_entity_is_an_error(seed: int) -> None:
 
 
 def reference(
-    graph: KnowledgeGraph, seeds: list[int], hops: int, min_weight: float, limit: int | None
+    graph: KnowledgeGraph,
+    seeds: list[int],
+    hops: int,
+    min_weight: float,
+    limit: int | None,
 ) -> list[Neighbour]:
     """The same walk, entity by entity over networkx."""
     walk = nx.MultiGraph()
@@ -159,7 +175,11 @@ def reference(
                 handed.append(near)
                 new = min(weight, -strength), total - strength, (*path, key), seed
                 old = best.get(near)
-                if old is None or (-new[0], -new[1], new[2][-1]) < (-old[0], -old[1], old[2][-1]):
+                if old is None or (-new[0], -new[1], new[2][-1]) < (
+                    -old[0],
+                    -old[1],
+                    old[2][-1],
+                ):
                     best[near] = new
         seen |= set(best)
         frontier = best
@@ -203,7 +223,10 @@ def test_the_walk_equals_the_reference(
     assert found == reference(graph, seeds, hops, min_weight, limit)
     around = graph.neighbourhood(seeds, hops=hops, min_weight=min_weight, limit=limit)
     columns = zip(
-        around.entities.tolist(), around.hops.tolist(), around.weights.tolist(), strict=True
+        around.entities.tolist(),
+        around.hops.tolist(),
+        around.weights.tolist(),
+        strict=True,
     )
     assert list(columns) == [(near.entity, near.hop, near.weight) for near in found]
 
@@ -214,7 +237,10 @@ def test_the_walk_equals_the_reference(
         ((10, 1, 31), 1.0),  # log2(32) / 5 = 1
         ((10, 1, 1000), 1.0),
         ((8, 2, 7), 0.352),  # (8 / 10) * 2^-1 * (0.7 + 0.3 * log2(8) / 5) = 0.4 * 0.88
-        ((5, 3, 0), 0.0875),  # (5 / 10) * 2^-2 * (0.7 + 0.3 * log2(1) / 5) = 0.125 * 0.7
+        (
+            (5, 3, 0),
+            0.0875,
+        ),  # (5 / 10) * 2^-2 * (0.7 + 0.3 * log2(1) / 5) = 0.125 * 0.7
         ((np.array([10, 5]), np.array([1, 2]), np.array([31, 31])), [1.0, 0.25]),
     ],
 )
@@ -225,6 +251,8 @@ def test_graph_score_by_hand(arguments: tuple[Any, ...], expected: Any) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"strength": 11}, {"strength": -1}, {"hop": 0}, {"mentions": -1}]
 )
-def test_a_graph_score_of_numbers_out_of_range_is_refused(wrong: dict[str, float]) -> None:
+def test_a_graph_score_of_numbers_out_of_range_is_refused(
+    wrong: dict[str, float],
+) -> None:
     with pytest.raises(ParameterError, match=next(iter(wrong))):
         graph_score(**{"strength": 5, "hop": 1, "mentions": 1, **wrong})

@@ -27,7 +27,9 @@ def undirected(edges: Sequence[Edge], n_nodes: int) -> WalkGraph:
 
 def directed(edges: Sequence[Edge], n_nodes: int) -> WalkGraph:
     """With a way back of weight 0 for every edge, as a `WalkGraph` needs it."""
-    return WalkGraph.directed(*columns([*edges, *((b, a, 0.0) for a, b, _ in edges)]), n_nodes)
+    return WalkGraph.directed(
+        *columns([*edges, *((b, a, 0.0) for a, b, _ in edges)]), n_nodes
+    )
 
 
 def solved(graph: WalkGraph, restart: Sequence[float], damping: float = 0.5) -> Walk:
@@ -43,7 +45,9 @@ def reference(
         weights[target, source] += weight
     r = restart / restart.sum()
     leaving = weights.sum(axis=0)
-    moves = np.where(leaving > 0, weights / np.where(leaving > 0, leaving, 1), r[:, None])
+    moves = np.where(
+        leaving > 0, weights / np.where(leaving > 0, leaving, 1), r[:, None]
+    )
     return np.linalg.solve(np.eye(n_nodes) - damping * moves, (1 - damping) * r)
 
 
@@ -74,15 +78,22 @@ def test_a_walk_is_the_solution_of_the_linear_system(
 def random_edges(n_nodes: int, seed: int = 0) -> list[Edge]:
     random = np.random.default_rng(seed)
     rows = random.random((4 * n_nodes, 3)) * [n_nodes, n_nodes, 3]
-    return [(int(a), int(b), float(weight)) for a, b, weight in rows if int(a) != int(b)]
+    return [
+        (int(a), int(b), float(weight)) for a, b, weight in rows if int(a) != int(b)
+    ]
 
 
 def test_a_walk_is_that_of_igraph() -> None:
     n, edges = 2000, random_edges(2000)
     restart = np.zeros(n)
     restart[[3, 5, 1999]] = 0.2, 0.5, 0.3
-    for is_directed, graph in ((True, directed(edges, n)), (False, undirected(edges, n))):
-        theirs = igraph.Graph(n=n, edges=[edge[:2] for edge in edges], directed=is_directed)
+    for is_directed, graph in (
+        (True, directed(edges, n)),
+        (False, undirected(edges, n)),
+    ):
+        theirs = igraph.Graph(
+            n=n, edges=[edge[:2] for edge in edges], directed=is_directed
+        )
         weights = [edge[2] for edge in edges]
         expected = theirs.personalized_pagerank(
             reset=restart.tolist(),
@@ -128,7 +139,9 @@ def test_so_many_steps_reach_nodes_so_many_edges_away() -> None:
 def test_no_start_is_no_walk() -> None:
     nothing = NodeWeights(np.empty(0, dtype=np.int64), np.empty(0))
     assert not solved(undirected([(0, 1, 1.0)], 2), [0.0, 0.0]).shares.any()
-    (walk,) = walks(undirected([(0, 1, 1.0)], 2), [nothing], 0.5, scopes=[np.ones(2, dtype=bool)])
+    (walk,) = walks(
+        undirected([(0, 1, 1.0)], 2), [nothing], 0.5, scopes=[np.ones(2, dtype=bool)]
+    )
     assert (walk.dense(2).tolist(), len(walk.reached(2).nodes)) == ([0.0, 0.0], 0)
     assert walk.came_by(np.array([0, 1]))[0].tolist() == [-1, -1]
 
@@ -149,11 +162,14 @@ def test_a_walk_within_a_scope_is_that_over_its_nodes_and_the_edges_between_them
     assert not walk.cut
 
 
-def test_a_walk_over_a_large_graph_is_over_the_nearest_nodes_from_the_greatest_starts() -> None:
+def test_a_walk_over_a_large_graph_is_over_the_nearest_nodes_from_the_greatest_starts() -> (
+    None
+):
     # Two lines, 0 - 1 - 2 - 3 and 4 - 5 - 6 - 7: from 4, the greater start, and 0 the search finds
     # 4, 0, 5, 1, 6.
     graph = undirected(
-        [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (4, 5, 1.0), (5, 6, 1.0), (6, 7, 1.0)], 8
+        [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (4, 5, 1.0), (5, 6, 1.0), (6, 7, 1.0)],
+        8,
     )
     start = NodeWeights(np.array([0, 4]), np.array([1.0, 2.0]))
     (walk,) = walks(graph, [start], 0.5, reach=5)
@@ -187,13 +203,20 @@ def test_no_way_to_a_node_leads_from_one_that_is_out_of_reach() -> None:
     # 0 -> 1 -> 2 with reach for two nodes, 0 and 1.
     graph = directed([(0, 1, 1.0), (1, 2, 100.0)], 3)
     (walk,) = walks(graph, [NodeWeights(np.array([0]), np.ones(1))], 0.5, reach=2)
-    assert [part.tolist() for part in walk.came_by(np.array([1, 2]))] == [[0, -1], [0, -1]]
+    assert [part.tolist() for part in walk.came_by(np.array([1, 2]))] == [
+        [0, -1],
+        [0, -1],
+    ]
 
 
 @pytest.mark.parametrize("damping", [0.0, 1.0, float("nan")])
 def test_a_damping_out_of_range_is_refused(damping: float) -> None:
     with pytest.raises(ValueError, match="damping"):
-        walks(undirected([(0, 1, 1.0)], 2), [NodeWeights(np.array([0]), np.ones(1))], damping)
+        walks(
+            undirected([(0, 1, 1.0)], 2),
+            [NodeWeights(np.array([0]), np.ones(1))],
+            damping,
+        )
 
 
 def test_weights_of_a_repeated_node_are_added_and_nothing_is_left_out_of_none() -> None:

@@ -13,20 +13,33 @@ from hypothesis import strategies as st
 
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeGraph
-from kg2rag.knowledge.graph.paths import TriplePaths, spanning_trees, stated_by, surroundings
+from kg2rag.knowledge.graph.paths import (
+    TriplePaths,
+    spanning_trees,
+    stated_by,
+    surroundings,
+)
 from kg2rag.types import Corpus, Passage, Triple
 
-CORPUS = Corpus.from_passages([Passage(f"p{i}", "", "text", f"d{i}", 0) for i in range(6)])
+CORPUS = Corpus.from_passages(
+    [Passage(f"p{i}", "", "text", f"d{i}", 0) for i in range(6)]
+)
 Fact = tuple[str, str, int]  # head, tail, passage; -1 for none
 
 
 def graph_of(facts: Sequence[Fact]) -> KnowledgeGraph:
-    triples = (Triple(head, "r", tail, f"p{row}" if row >= 0 else "") for head, tail, row in facts)
+    triples = (
+        Triple(head, "r", tail, f"p{row}" if row >= 0 else "")
+        for head, tail, row in facts
+    )
     return KnowledgeGraph.build(Extraction(tuple(triples)), CORPUS)
 
 
 def around(
-    facts: Sequence[Fact], seeds: Sequence[int], hops: int, allowed: Sequence[int] | None = None
+    facts: Sequence[Fact],
+    seeds: Sequence[int],
+    hops: int,
+    allowed: Sequence[int] | None = None,
 ) -> list[int]:
     mask = None if allowed is None else np.array(allowed, dtype=np.int64)
     return surroundings(
@@ -37,8 +50,15 @@ def around(
 CHAIN: list[Fact] = [("a", "b", 0), ("b", "c", 1), ("c", "d", 2), ("d", "e", 3)]
 
 
-def test_each_hop_reaches_one_triple_further_both_ways_over_passages_that_are_allowed() -> None:
-    assert [around(CHAIN, [0], hops) for hops in range(4)] == [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
+def test_each_hop_reaches_one_triple_further_both_ways_over_passages_that_are_allowed() -> (
+    None
+):
+    assert [around(CHAIN, [0], hops) for hops in range(4)] == [
+        [0],
+        [0, 1],
+        [0, 1, 2],
+        [0, 1, 2, 3],
+    ]
     assert around(CHAIN, [2], 1) == [1, 2, 3]
     assert around(CHAIN, [0], 3, allowed=[0, 2, 3]) == [0]
     assert around(CHAIN, [], 2) == around([], [0, 1], 2) == []
@@ -50,13 +70,18 @@ def test_what_passages_state_comes_passage_by_passage_in_the_order_given() -> No
 
 
 FACTS = st.lists(
-    st.tuples(st.sampled_from("abcdefg"), st.sampled_from("abcdefg"), st.integers(-1, 5)),
+    st.tuples(
+        st.sampled_from("abcdefg"), st.sampled_from("abcdefg"), st.integers(-1, 5)
+    ),
     max_size=15,
 )
 
 
 @given(
-    FACTS, st.lists(st.integers(0, 5), unique=True), st.integers(0, 3), st.sets(st.integers(0, 5))
+    FACTS,
+    st.lists(st.integers(0, 5), unique=True),
+    st.integers(0, 3),
+    st.sets(st.integers(0, 5)),
 )
 def test_it_agrees_with_a_plain_search(
     facts: list[Fact], seeds: list[int], hops: int, allowed: set[int]
@@ -100,11 +125,15 @@ NOTES = (Triple("Ada", "wrote", "Notes", "a"), Triple("Notes", "on", "Engine", "
 
 @pytest.fixture
 def graph() -> KnowledgeGraph:
-    corpus = Corpus.from_passages([Passage("a", "A", "x", "a", 0), Passage("b", "B", "y", "b", 0)])
+    corpus = Corpus.from_passages(
+        [Passage("a", "A", "x", "a", 0), Passage("b", "B", "y", "b", 0)]
+    )
     return KnowledgeGraph.build(Extraction(triples=NOTES), corpus)
 
 
-def test_a_path_is_the_triples_of_its_codes_in_the_order_walked(graph: KnowledgeGraph) -> None:
+def test_a_path_is_the_triples_of_its_codes_in_the_order_walked(
+    graph: KnowledgeGraph,
+) -> None:
     paths = TriplePaths(graph, {1: (1, 0), 0: ()})
     assert [(row, paths[row]) for row in paths] == [(1, NOTES[::-1]), (0, ())]
     assert len(paths) == 2
@@ -137,11 +166,15 @@ def test_self_loops_and_no_edges_make_no_tree() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=40))
-def test_the_trees_hold_the_edges_that_networkx_chooses(edges: list[tuple[int, int]]) -> None:
+def test_the_trees_hold_the_edges_that_networkx_chooses(
+    edges: list[tuple[int, int]],
+) -> None:
     graph = nx.MultiGraph()
     for number, (head, tail) in enumerate(edges):
         graph.add_edge(head, tail, weight=len(edges) - number, number=number)
-    expected = sorted(data["number"] for *_, data in nx.maximum_spanning_edges(graph, data=True))
+    expected = sorted(
+        data["number"] for *_, data in nx.maximum_spanning_edges(graph, data=True)
+    )
     found = trees(edges)
     assert sorted(edge for tree, _ in found for edge in tree) == expected
     assert [tree[0] for tree, _ in found] == sorted(min(tree) for tree, _ in found)

@@ -34,7 +34,9 @@ def world(seed: int = 0, facts: int = 120) -> KnowledgeGraph:
         )
         for i, (head, tail) in enumerate(ends.tolist())
     )
-    entities = tuple(Entity(name, "even" if i % 2 == 0 else "odd") for i, name in enumerate(names))
+    entities = tuple(
+        Entity(name, "even" if i % 2 == 0 else "odd") for i, name in enumerate(names)
+    )
     return KnowledgeGraph.build(Extraction(triples, mentions, entities), corpus)
 
 
@@ -73,7 +75,10 @@ def test_a_shuffled_graph_keeps_hardly_any_pair_of_names_or_of_a_name_and_its_pa
     def pairs(of: KnowledgeGraph) -> set[tuple[int, int]]:
         return set(
             zip(
-                *(getattr(getattr(of, columns[0]), one).tolist() for one in columns[1:]),
+                *(
+                    getattr(getattr(of, columns[0]), one).tolist()
+                    for one in columns[1:]
+                ),
                 strict=True,
             )
         )
@@ -86,28 +91,41 @@ def test_a_shuffled_graph_keeps_hardly_any_pair_of_names_or_of_a_name_and_its_pa
 def test_each_name_keeps_about_its_number_of_triples_in_a_shuffled_graph() -> None:
     graph = world(facts=300)
     after = graph.perturb(shuffle=True, seed=1)
-    places, others = (np.argsort(np.argsort(degrees)) for degrees in (graph.degrees, after.degrees))
-    assert np.abs(places - others).max() <= 16  # groups of four to seven, of either type
+    places, others = (
+        np.argsort(np.argsort(degrees)) for degrees in (graph.degrees, after.degrees)
+    )
+    assert (
+        np.abs(places - others).max() <= 16
+    )  # groups of four to seven, of either type
 
 
 @given(st.integers(2, 30), st.integers(0, 1000))
-def test_labels_swap_in_a_permutation_that_leaves_none_in_its_place(size: int, seed: int) -> None:
+def test_labels_swap_in_a_permutation_that_leaves_none_in_its_place(
+    size: int, seed: int
+) -> None:
     places = swap_labels([np.zeros(size, dtype=np.int64)], np.random.default_rng(seed))
     assert sorted(places.tolist()) == list(range(size))
     assert (places != np.arange(size)).all()
 
 
 def test_dropping_leaves_the_graph_of_the_other_triples() -> None:
-    graph, alone = world(), world(facts=0)  # the same entities and mentions, without a triple
+    graph, alone = (
+        world(),
+        world(facts=0),
+    )  # the same entities and mentions, without a triple
     after = graph.perturb(drop=0.25, seed=2)
     left = Extraction(
         tuple(map(after.triple, range(after.n_triples))),
         tuple(
-            Mention(f"n{one}", f"p{row}") for one in range(50) for row in alone.mentions.of(one)[0]
+            Mention(f"n{one}", f"p{row}")
+            for one in range(50)
+            for row in alone.mentions.of(one)[0]
         ),
         tuple(map(Entity, graph.names, graph.types)),
     )
-    corpus = Corpus.from_passages([Passage(id_, "", "text", id_, 0) for id_ in graph.passage_ids])
+    corpus = Corpus.from_passages(
+        [Passage(id_, "", "text", id_, 0) for id_ in graph.passage_ids]
+    )
     assert after.n_triples == round(0.75 * graph.n_triples)
     assert after == KnowledgeGraph.build(left, corpus)
 
@@ -134,7 +152,8 @@ def test_added_triples_are_new_no_loops_and_their_passages_mention_them(
 def test_added_triples_have_the_relations_that_the_graph_has_most() -> None:
     corpus = Corpus.from_passages([Passage("p", "", "text", "d", 0)])
     triples = tuple(
-        Triple(f"a{i}", "often" if i % 10 else "rarely", f"b{i}", "p") for i in range(200)
+        Triple(f"a{i}", "often" if i % 10 else "rarely", f"b{i}", "p")
+        for i in range(200)
     )
     graph = KnowledgeGraph.build(Extraction(triples), corpus).perturb(add=1)
     often = [graph.triple(i).relation for i in range(200, 400)].count("often")
@@ -142,7 +161,8 @@ def test_added_triples_have_the_relations_that_the_graph_has_most() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"), [({"drop": 1.5}, "drop"), ({"add": -1}, "add"), ({"add": 1}, "no room")]
+    ("wrong", "message"),
+    [({"drop": 1.5}, "drop"), ({"add": -1}, "add"), ({"add": 1}, "no room")],
 )
 def test_shares_out_of_range_or_without_room_are_refused(
     wrong: dict[str, float], message: str

@@ -14,15 +14,21 @@ from kg2rag.knowledge.graph import resolution
 from kg2rag.knowledge.graph.resolution import resolve
 from kg2rag.types import Corpus, Passage, Triple
 
-CORPUS = Corpus.from_passages([Passage(f"p{i}", "", "text", f"d{i}", 0) for i in range(4)])
+CORPUS = Corpus.from_passages(
+    [Passage(f"p{i}", "", "text", f"d{i}", 0) for i in range(4)]
+)
 
 
 def graph_of(
-    *mentions: tuple[str, str], entities: Sequence[Entity] = (), triples: Sequence[Triple] = ()
+    *mentions: tuple[str, str],
+    entities: Sequence[Entity] = (),
+    triples: Sequence[Triple] = (),
 ):
     """A graph of (name, passages' numbers) pairs, such as ("Ed Wood", "012")."""
     named = tuple(Mention(name, f"p{row}") for name, rows in mentions for row in rows)
-    return KnowledgeGraph.build(Extraction(tuple(triples), named, tuple(entities)), CORPUS)
+    return KnowledgeGraph.build(
+        Extraction(tuple(triples), named, tuple(entities)), CORPUS
+    )
 
 
 def merges(graph: KnowledgeGraph) -> list[tuple[str, str]]:
@@ -45,7 +51,9 @@ def merges(graph: KnowledgeGraph) -> list[tuple[str, str]]:
 )
 def test_spellings_of_one_name_are_one(method: str, one: str, other: str) -> None:
     found = resolve(graph_of((one, "01"), (other, "2")))
-    assert found.table[["from", "to", "method"]].values.tolist() == [[other, one, method]]
+    assert found.table[["from", "to", "method"]].values.tolist() == [
+        [other, one, method]
+    ]
 
 
 def test_the_name_that_is_mentioned_most_stays_then_the_first() -> None:
@@ -74,7 +82,9 @@ def test_an_alias_that_one_entity_claims_is_the_entity_of_that_name(
 
 def test_an_acronym_is_the_long_form_that_stands_beside_it() -> None:
     graph = graph_of(
-        ("BBC", "01"), ("British Broadcasting Corporation", "1"), ("Bath Boat Club", "2")
+        ("BBC", "01"),
+        ("British Broadcasting Corporation", "1"),
+        ("Bath Boat Club", "2"),
     )
     found = resolve(graph)
     assert found.table[["from", "to", "score"]].values.tolist() == [
@@ -85,7 +95,11 @@ def test_an_acronym_is_the_long_form_that_stands_beside_it() -> None:
 @pytest.mark.parametrize(
     "mentions",
     [
-        (("BBC", "01"), ("British Broadcasting Corporation", "1"), ("Bath Boat Club", "0")),
+        (
+            ("BBC", "01"),
+            ("British Broadcasting Corporation", "1"),
+            ("Bath Boat Club", "0"),
+        ),
         (("DVD", "0"), ("Dick Van Dyke", "1")),
     ],
 )
@@ -127,7 +141,9 @@ def test_different_types_are_never_merged_and_that_is_counted() -> None:
 
 def test_an_entity_without_a_type_joins_one_and_then_no_other() -> None:
     entities = [Entity("The Wall", "album"), Entity("Wall"), Entity("A Wall", "person")]
-    graph = graph_of(("The Wall", "012"), ("Wall", "01"), ("A Wall", "0"), entities=entities)
+    graph = graph_of(
+        ("The Wall", "012"), ("Wall", "01"), ("A Wall", "0"), entities=entities
+    )
     assert merges(graph) == [("Wall", "The Wall")]
 
 
@@ -157,15 +173,22 @@ NAMES = ("The Who", "Who", "a who", "BBC", "British Broadcasting Corporation", "
          "the Nanjing Massacre", "US Navy", "U.S. Navy", "The U.S. Navy", "London", "Big Ben")  # fmt: skip
 FACTS = st.lists(
     st.tuples(
-        st.sampled_from(NAMES), st.sampled_from("rs"), st.sampled_from(NAMES), st.integers(-1, 3)
+        st.sampled_from(NAMES),
+        st.sampled_from("rs"),
+        st.sampled_from(NAMES),
+        st.integers(-1, 3),
     ),
     max_size=25,
 )
 TYPES = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(["", "band", "event"]))
 
 
-def random_graph(facts: list[tuple[str, str, str, int]], types: dict[str, str]) -> KnowledgeGraph:
-    triples = tuple(Triple(h, r, t, f"p{row}" if row >= 0 else "") for h, r, t, row in facts)
+def random_graph(
+    facts: list[tuple[str, str, str, int]], types: dict[str, str]
+) -> KnowledgeGraph:
+    triples = tuple(
+        Triple(h, r, t, f"p{row}" if row >= 0 else "") for h, r, t, row in facts
+    )
     return KnowledgeGraph.build(
         Extraction(triples, (), tuple(Entity(n, t) for n, t in types.items())), CORPUS
     )
@@ -186,7 +209,9 @@ def test_each_entity_goes_where_its_merges_lead(facts: list, types: dict) -> Non
 
 @settings(deadline=None)
 @given(FACTS, TYPES)
-def test_merging_loses_no_mention_and_no_fact_and_once_is_enough(facts: list, types: dict) -> None:
+def test_merging_loses_no_mention_and_no_fact_and_once_is_enough(
+    facts: list, types: dict
+) -> None:
     graph = random_graph(facts, types)
     after = resolve(graph).graph
     assert after.mentions.counts.sum() == graph.mentions.counts.sum()

@@ -26,7 +26,9 @@ Index = Callable[..., LexicalIndex]
 
 @pytest.fixture
 def index(tmp_path: Path) -> Index:
-    def make(texts: Sequence[str] = TEXTS, settings: LexicalSettings = PLAIN) -> LexicalIndex:
+    def make(
+        texts: Sequence[str] = TEXTS, settings: LexicalSettings = PLAIN
+    ) -> LexicalIndex:
         LexicalIndex.write(tmp_path, texts, settings)
         return LexicalIndex(tmp_path, settings)
 
@@ -44,22 +46,36 @@ def reference(texts: Sequence[str], query: str, k1: float, b: float) -> list[flo
             df = sum(term in other for other in documents)
             idf = math.log(1 + (len(texts) - df + 0.5) / (df + 0.5))
             norm = k1 * (1 - b + b * document.total() / mean)
-            score += idf * document[term] / (document[term] + norm) if document[term] else 0.0
+            score += (
+                idf * document[term] / (document[term] + norm)
+                if document[term]
+                else 0.0
+            )
         scores.append(score)
     return scores
 
 
-@pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (1.5, 0.75), (1.2, 0.0), (1.2, 1.0), (0.0, 0.5)])
-@pytest.mark.parametrize("query", ["cat", "the dog sat", "dog dog", "bird zebra", "the the cat a"])
-def test_scores_are_those_of_the_formula(index: Index, k1: float, b: float, query: str) -> None:
-    scores = index(settings=LexicalSettings(k1, b, stemmer="none", stop_words=False)).scores(query)
+@pytest.mark.parametrize(
+    ("k1", "b"), [(0.9, 0.4), (1.5, 0.75), (1.2, 0.0), (1.2, 1.0), (0.0, 0.5)]
+)
+@pytest.mark.parametrize(
+    "query", ["cat", "the dog sat", "dog dog", "bird zebra", "the the cat a"]
+)
+def test_scores_are_those_of_the_formula(
+    index: Index, k1: float, b: float, query: str
+) -> None:
+    scores = index(
+        settings=LexicalSettings(k1, b, stemmer="none", stop_words=False)
+    ).scores(query)
     assert scores.tolist() == pytest.approx(reference(TEXTS, query, k1, b), abs=1e-6)
 
 
 def test_two_passages_by_hand(index: Index) -> None:
     # N = 2, df(cat) = 1: idf = ln(1 + 1.5 / 1.5) = ln 2. tf = 2, length 3, mean 2:
     # norm = 1 · (1 - 0.5 + 0.5 · 1.5) = 1.25.
-    scores = index(["cat cat sat", "dog"], LexicalSettings(1.0, 0.5, stemmer="none")).scores("cat")
+    scores = index(
+        ["cat cat sat", "dog"], LexicalSettings(1.0, 0.5, stemmer="none")
+    ).scores("cat")
     assert scores.tolist() == pytest.approx([math.log(2) * 2 / 3.25, 0.0], abs=1e-6)
 
 
@@ -81,7 +97,9 @@ def test_a_row_without_a_term_of_the_query_scores_nothing_in_any_variant(
 def test_a_corpus_without_a_single_term_is_an_index_that_finds_nothing(
     index: Index, texts: list[str]
 ) -> None:
-    assert index(texts, LexicalSettings()).scores("the cat").tolist() == [0.0] * len(texts)
+    assert index(texts, LexicalSettings()).scores("the cat").tolist() == [0.0] * len(
+        texts
+    )
 
 
 def test_an_index_is_written_from_texts_read_once_and_has_the_same_bytes_as_ever(
@@ -90,7 +108,9 @@ def test_an_index_is_written_from_texts_read_once_and_has_the_same_bytes_as_ever
     for name, texts in (("list", TEXTS), ("stream", iter(TEXTS))):
         (tmp_path / name).mkdir()
         LexicalIndex.write(tmp_path / name, texts, LexicalSettings())
-    listed, streamed = (sorted((tmp_path / name).iterdir()) for name in ("list", "stream"))
+    listed, streamed = (
+        sorted((tmp_path / name).iterdir()) for name in ("list", "stream")
+    )
     assert [(file.name, file.read_bytes()) for file in listed] == [
         (file.name, file.read_bytes()) for file in streamed
     ]
@@ -99,7 +119,11 @@ def test_an_index_is_written_from_texts_read_once_and_has_the_same_bytes_as_ever
 @pytest.mark.parametrize(
     ("changed", "text", "terms"),
     [
-        ({}, "The Cats' running, and the x-ray of 1984!", ["cat", "run", "x", "ray", "1984"]),
+        (
+            {},
+            "The Cats' running, and the x-ray of 1984!",
+            ["cat", "run", "x", "ray", "1984"],
+        ),
         (
             {"stop_words": False, "stemmer": "none"},
             "The cats of Rome",

@@ -36,18 +36,24 @@ def index(tmp_path: Path) -> TrigramIndex:
 
 def names(index: TrigramIndex, wanted: str, min_similarity: float = 0.6) -> list[str]:
     return [
-        index.keys[code].as_py() for code in index.similar(wanted, min_similarity, 10).keys.tolist()
+        index.keys[code].as_py()
+        for code in index.similar(wanted, min_similarity, 10).keys.tolist()
     ]
 
 
-def test_two_spellings_of_a_name_are_one_key_with_two_terms(index: TrigramIndex) -> None:
+def test_two_spellings_of_a_name_are_one_key_with_two_terms(
+    index: TrigramIndex,
+) -> None:
     assert index.spellings("streamingtextresponse") == SPELLINGS
     assert index.spellings("no such key") == []
 
 
-def test_document_frequency_counts_passages_once_whatever_the_spelling(index: TrigramIndex) -> None:
+def test_document_frequency_counts_passages_once_whatever_the_spelling(
+    index: TrigramIndex,
+) -> None:
     assert [
-        index.document_frequency(key) for key in ("streamingtextresponse", "json", "absent")
+        index.document_frequency(key)
+        for key in ("streamingtextresponse", "json", "absent")
     ] == [2, 1, 0]
 
 
@@ -57,7 +63,10 @@ def test_document_frequency_counts_passages_once_whatever_the_spelling(index: Tr
         ("usechat", 2),  # equal
         ("textresponse", 1 + 12 / 21),  # a part of "streamingtextresponse"
         ("streamingtxtresp", 1 - 5 / 21),  # e, o, n, s, e are missing
-        ("josn", 0.5),  # short, so that it is found though it shares no trigram with "json"
+        (
+            "josn",
+            0.5,
+        ),  # short, so that it is found though it shares no trigram with "json"
     ],
 )
 def test_strengths_by_hand(index: TrigramIndex, wanted: str, strength: float) -> None:
@@ -71,7 +80,10 @@ def test_a_key_longer_than_any_name_is_like_none(index: TrigramIndex) -> None:
 def test_postings_say_which_passage_defines_a_term(index: TrigramIndex) -> None:
     code = index.find("streamingtextresponse")
     rows, _, defines = index.postings(gather(index.key_ptr, np.array([code]))[0])
-    assert list(zip(rows.tolist(), defines.tolist(), strict=True)) == [(0, True), (1, False)]
+    assert list(zip(rows.tolist(), defines.tolist(), strict=True)) == [
+        (0, True),
+        (1, False),
+    ]
 
 
 def test_stars_stand_for_anything_and_case_is_folded(index: TrigramIndex) -> None:
@@ -80,9 +92,15 @@ def test_stars_stand_for_anything_and_case_is_folded(index: TrigramIndex) -> Non
     assert not len(index.matching("streaming*text"))  # a pattern fits from end to end
 
 
-def test_texts_without_any_name_make_an_empty_index_that_answers(tmp_path: Path) -> None:
+def test_texts_without_any_name_make_an_empty_index_that_answers(
+    tmp_path: Path,
+) -> None:
     index = index_of(tmp_path, ["!", "?"])
-    assert (names(index, "anything"), index.find("a"), len(index.matching("a*"))) == ([], None, 0)
+    assert (names(index, "anything"), index.find("a"), len(index.matching("a*"))) == (
+        [],
+        None,
+        0,
+    )
 
 
 def test_two_writes_of_the_same_texts_are_the_same_bytes(tmp_path: Path) -> None:
@@ -90,7 +108,8 @@ def test_two_writes_of_the_same_texts_are_the_same_bytes(tmp_path: Path) -> None
         (tmp_path / name).mkdir()
         TrigramIndex.write(tmp_path / name, TEXTS)
     first, second = (
-        {f.name: f.read_bytes() for f in (tmp_path / name).iterdir()} for name in ("a", "b")
+        {f.name: f.read_bytes() for f in (tmp_path / name).iterdir()}
+        for name in ("a", "b")
     )
     assert first == second
 
@@ -100,7 +119,9 @@ WORD = st.text("abcde", min_size=8, max_size=14)
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(WORD, min_size=1, max_size=30, unique=True), WORD)
-def test_no_key_of_ninety_percent_similarity_is_missed(words: list[str], wanted: str) -> None:
+def test_no_key_of_ninety_percent_similarity_is_missed(
+    words: list[str], wanted: str
+) -> None:
     with TemporaryDirectory() as folder:
         index = index_of(Path(folder), [" ".join(words)])
         near = {

@@ -34,7 +34,9 @@ class LlamaIndexTexts(LlamaRetriever):
         self.texts = texts
 
     def _retrieve(self, query_bundle: Any) -> list[NodeWithScore]:
-        return [NodeWithScore(node=TextNode(text=text), score=1.0) for text in self.texts]
+        return [
+            NodeWithScore(node=TextNode(text=text), score=1.0) for text in self.texts
+        ]
 
 
 class Library(NamedTuple):
@@ -51,7 +53,12 @@ LIBRARIES = {
         as_langchain,
         from_langchain,
         lambda texts: LangChainTexts(texts=texts),
-        lambda hit: (hit.id, hit.page_content, hit.metadata["title"], hit.metadata["score"]),
+        lambda hit: (
+            hit.id,
+            hit.page_content,
+            hit.metadata["title"],
+            hit.metadata["score"],
+        ),
     ),
     "LlamaIndex": Library(
         as_llamaindex,
@@ -72,13 +79,19 @@ def test_a_library_gets_our_hits_in_our_order(library: Library) -> None:
     bundled = kg2rag.load("bundled")
     bm25 = kg2rag.BM25(kg2rag.KnowledgeBase.build(bundled.corpus))
     theirs, hits = library.theirs(bm25, k=3), bm25.retrieve("Who began FastAPI?", 3)
-    found = (theirs.invoke if hasattr(theirs, "invoke") else theirs.retrieve)("Who began FastAPI?")
+    found = (theirs.invoke if hasattr(theirs, "invoke") else theirs.retrieve)(
+        "Who began FastAPI?"
+    )
     assert list(map(library.shown, found)) == [
         (hit.passage_id, hit.text, hit.title, hit.score) for hit in hits
     ]
     there_and_back = library.ours(library.theirs(bm25, k=5), bundled.corpus)
-    ours, theirs = (one.retrieve_batch(bundled.queries[:5], 5) for one in (bm25, there_and_back))
-    assert [ranking.passage_ids for ranking in theirs] == [ranking.passage_ids for ranking in ours]
+    ours, theirs = (
+        one.retrieve_batch(bundled.queries[:5], 5) for one in (bm25, there_and_back)
+    )
+    assert [ranking.passage_ids for ranking in theirs] == [
+        ranking.passage_ids for ranking in ours
+    ]
 
 
 def test_hits_without_our_ids_are_found_by_their_text_and_strangers_are_errors(

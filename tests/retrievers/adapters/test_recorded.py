@@ -17,7 +17,8 @@ from kg2rag.testing.promises import worked_out
 from kg2rag.types import corpus_of
 
 CORPUS = Corpus.from_passages(
-    Passage(id_, "", text, id_, 0) for id_, text in (("a", "xx"), ("b", "xxx"), ("c", "yy"))
+    Passage(id_, "", text, id_, 0)
+    for id_, text in (("a", "xx"), ("b", "xxx"), ("c", "yy"))
 )
 RUN = {"q1": [("c", 3.0), ("a", 1.0)], "q2": [("b", 0.5), ("a", 0.5)]}
 BOTH = [Query("q1", "?"), Query("q2", "?")]
@@ -36,18 +37,28 @@ def frame_of(rankings: Sequence[Ranking]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["query_id", "passage_id", "score"])
 
 
-def test_the_order_is_the_runs_own_and_scores_that_do_not_fall_become_one_over_the_rank() -> None:
+def test_the_order_is_the_runs_own_and_scores_that_do_not_fall_become_one_over_the_rank() -> (
+    None
+):
     # equal scores: not the corpus's order
     assert ids(Recorded(CORPUS, RUN)) == [["c", "a"], ["b", "a"]]
     assert ids(Recorded(CORPUS, RUN), 1) == [["c"], ["b"]]
-    scores = [ranking.scores.tolist() for ranking in Recorded(CORPUS, RUN).retrieve_batch(BOTH, 5)]
+    scores = [
+        ranking.scores.tolist()
+        for ranking in Recorded(CORPUS, RUN).retrieve_batch(BOTH, 5)
+    ]
     assert scores == [[3.0, 1.0], [1.0, 0.5]]
 
 
-def test_a_query_that_the_run_lacks_is_an_error_unless_it_was_answered_with_nothing() -> None:
+def test_a_query_that_the_run_lacks_is_an_error_unless_it_was_answered_with_nothing() -> (
+    None
+):
     with pytest.raises(ValueError, match=r"'run' .*1 of 2 .*'q3'"):
         Recorded(CORPUS, RUN).retrieve_batch([BOTH[0], Query("q3", "?")], 5)
-    assert len(Recorded(CORPUS, RUN, empty=frozenset({"q3"})).retrieve(Query("q3", "?"))) == 0
+    assert (
+        len(Recorded(CORPUS, RUN, empty=frozenset({"q3"})).retrieve(Query("q3", "?")))
+        == 0
+    )
     named = Recorded.of(RUN, CORPUS, queries=["q1", "q3"])
     assert (named.empty, named.remark[:2]) == ({"q3"}, "1 ")
     with pytest.raises(ValueError, match=r"'q1' .*'other'"):
@@ -56,7 +67,10 @@ def test_a_query_that_the_run_lacks_is_an_error_unless_it_was_answered_with_noth
 
 @pytest.mark.parametrize(
     ("hits", "message"),
-    [([("a", 1.0), ("x", 0.5)], "'x' .*1 of 2"), ([("a", 1.0), ("a", 0.5)], "'a' is ranked twice")],
+    [
+        ([("a", 1.0), ("x", 0.5)], "'x' .*1 of 2"),
+        ([("a", 1.0), ("a", 0.5)], "'a' is ranked twice"),
+    ],
 )
 def test_a_passage_of_another_corpus_or_one_twice_is_named(
     hits: list[tuple[str, float]], message: str
@@ -65,7 +79,9 @@ def test_a_passage_of_another_corpus_or_one_twice_is_named(
         Recorded(CORPUS, {"q1": hits})
 
 
-def test_every_form_of_a_run_comes_back_as_the_system_that_wrote_it(tmp_path: Path) -> None:
+def test_every_form_of_a_run_comes_back_as_the_system_that_wrote_it(
+    tmp_path: Path,
+) -> None:
     rankings = Recorded(CORPUS, RUN).retrieve_batch(BOTH, 5)
     (tmp_path / "theirs.trec").write_text(trec.dump(rankings, "theirs"))
     scores: Mapping[str, dict[str, float]] = {
@@ -73,7 +89,8 @@ def test_every_form_of_a_run_comes_back_as_the_system_that_wrote_it(tmp_path: Pa
         for one in rankings
     }
     systems = [
-        Recorded.of(one, CORPUS) for one in (tmp_path / "theirs.trec", frame_of(rankings), scores)
+        Recorded.of(one, CORPUS)
+        for one in (tmp_path / "theirs.trec", frame_of(rankings), scores)
     ]
     assert [system.name for system in systems] == ["theirs", "run", "run"]
     assert [ids(system) for system in systems] == [[["c", "a"], ["b", "a"]]] * 3
@@ -81,7 +98,11 @@ def test_every_form_of_a_run_comes_back_as_the_system_that_wrote_it(tmp_path: Pa
         Recorded.of(frame_of(rankings).drop(columns="score"), CORPUS)
 
 
-HITS = {"query_id": ["q1", "q1", "q1"], "passage_id": ["a", "c", "b"], "score": [0.1, 0.9, 0.5]}
+HITS = {
+    "query_id": ["q1", "q1", "q1"],
+    "passage_id": ["a", "c", "b"],
+    "score": [0.1, 0.9, 0.5],
+}
 
 
 @pytest.mark.parametrize(
@@ -100,13 +121,18 @@ HITS = {"query_id": ["q1", "q1", "q1"], "passage_id": ["a", "c", "b"], "score": 
     ],
 )
 def test_a_frame_of_any_library_is_ordered_by_rank_or_by_score(frame: object) -> None:
-    assert Recorded.of(frame, CORPUS).run == {"q1": [("c", 0.9), ("b", 0.5), ("a", 0.1)]}
+    assert Recorded.of(frame, CORPUS).run == {
+        "q1": [("c", 0.9), ("b", 0.5), ("a", 0.1)]
+    }
 
 
 def test_ids_that_a_table_has_as_numbers_are_those_of_the_corpus() -> None:
     frame = pd.DataFrame({"qid": [1.0, 1.0], "docno": [7.0, 8.0], "score": [0.1, 0.9]})
     corpus = corpus_of([{"id": 7, "text": "a"}, {"id": 8, "text": "b"}])
-    assert Recorded.of(frame, corpus).run == Recorded.of({1: {8.0: 0.9, 7.0: 0.1}}, corpus).run
+    assert (
+        Recorded.of(frame, corpus).run
+        == Recorded.of({1: {8.0: 0.9, 7.0: 0.1}}, corpus).run
+    )
     assert Recorded.of(frame, corpus).run == {"1": [("8", 0.9), ("7", 0.1)]}
 
 
@@ -117,7 +143,10 @@ def test_pairs_are_lists_or_tuples_and_an_id_is_no_score() -> None:
     numbered = corpus_of([{"id": 2, "text": "a"}, {"id": 3, "text": "b"}])
     with pytest.raises(TypeError, match="'3'"):
         Recorded.of({"q1": [(2.0, "3")]}, numbered)
-    records = [{"qid": "q1", "docno": "b", "score": 0.5}, {"qid": "q1", "docno": "c", "score": 0.9}]
+    records = [
+        {"qid": "q1", "docno": "b", "score": 0.5},
+        {"qid": "q1", "docno": "c", "score": 0.9},
+    ]
     assert Recorded.of(records, CORPUS).run == {"q1": [("c", 0.9), ("b", 0.5)]}
 
 
@@ -135,11 +164,15 @@ def test_a_score_or_rank_that_is_no_number_names_its_query_and_passage(
 
 
 def test_a_run_of_ranx_is_a_system() -> None:
-    run = ranx.Run({"q1": {"c": 3.0, "a": 1.0}, "q2": {"b": 0.5, "a": 0.4}}, name="theirs")
+    run = ranx.Run(
+        {"q1": {"c": 3.0, "a": 1.0}, "q2": {"b": 0.5, "a": 0.4}}, name="theirs"
+    )
     assert Recorded.of(run, CORPUS).name == "theirs"
     assert ids(Recorded.of(run, CORPUS)) == [["c", "a"], ["b", "a"]]
     data = kg2rag.QADataset(
-        "two", CORPUS, (kg2rag.Question("q1", "?", {"c": 1}), kg2rag.Question("q2", "?", {"a": 1}))
+        "two",
+        CORPUS,
+        (kg2rag.Question("q1", "?", {"c": 1}), kg2rag.Question("q2", "?", {"a": 1})),
     )
     result = kg2rag.compare({"theirs": run}, data, metrics=["recall@1"])
     assert result.per_query["recall@1"].tolist() == [1.0, 0.0]
@@ -148,23 +181,31 @@ def test_a_run_of_ranx_is_a_system() -> None:
 def test_a_recorded_run_stands_beside_ours_with_the_same_scores(tmp_path: Path) -> None:
     bundled = kg2rag.load("bundled")
     bm25 = kg2rag.BM25(KnowledgeBase.build(bundled.corpus))
-    recorded = Recorded.of(frame_of(bm25.retrieve_batch(bundled.queries, 100)), bundled.corpus)
+    recorded = Recorded.of(
+        frame_of(bm25.retrieve_batch(bundled.queries, 100)), bundled.corpus
+    )
     result = kg2rag.compare(
         {"bm25": bm25, "again": recorded}, bundled, metrics=["recall@5", "mrr@10"]
     )
     table = result.to_frame()[["recall@5", "mrr@10"]]
     assert table.loc["again"].equals(table.loc["bm25"])
     result.save(tmp_path)  # with the gold that judges it again
-    judged = [line.split() for line in (tmp_path / "qrels.trec").read_text().splitlines()]
+    judged = [
+        line.split() for line in (tmp_path / "qrels.trec").read_text().splitlines()
+    ]
     gold = [
         (id_, passage, str(grade))
         for id_, grades in bundled.qrels.items()
         for passage, grade in grades.items()
     ]
-    assert sorted((query, passage, grade) for query, _, passage, grade in judged) == sorted(gold)
+    assert sorted(
+        (query, passage, grade) for query, _, passage, grade in judged
+    ) == sorted(gold)
 
 
-def test_a_score_of_ones_own_orders_all_passages_or_the_candidates_ties_by_the_corpus() -> None:
+def test_a_score_of_ones_own_orders_all_passages_or_the_candidates_ties_by_the_corpus() -> (
+    None
+):
     kb = KnowledgeBase.build(CORPUS)
     longest = ScoreFunction(kb, lambda _, passage: len(passage.text), name="longest")
     ranking = longest.retrieve("q", 3)
@@ -175,10 +216,10 @@ def test_a_score_of_ones_own_orders_all_passages_or_the_candidates_ties_by_the_c
     assert longest.retrieve(Query("q", "q", ("c", "a")), 3).passage_ids == ["a", "c"]
     assert worked_out(ranking).tolist() == ranking.scores.tolist() == [3, 2, 2]
     assert ranking.hit(1).stage == "longest"
-    assert ScoreFunction(kb, lambda text, passage: float(text in passage.text)).retrieve(
-        "y", 1
-    ).passage_ids == ["c"]
+    assert ScoreFunction(
+        kb, lambda text, passage: float(text in passage.text)
+    ).retrieve("y", 1).passage_ids == ["c"]
     with pytest.raises(ValueError, match="'b'"):
-        ScoreFunction(kb, lambda _, passage: float("nan") if passage.id == "b" else 1.0).retrieve(
-            "q", 1
-        )
+        ScoreFunction(
+            kb, lambda _, passage: float("nan") if passage.id == "b" else 1.0
+        ).retrieve("q", 1)

@@ -23,7 +23,10 @@ ROWS = [
 
 @pytest.fixture
 def data() -> QADataset:
-    passages = [{"id": "a", "text": "Ada wrote notes."}, {"id": "b", "text": "An engine."}]
+    passages = [
+        {"id": "a", "text": "Ada wrote notes."},
+        {"id": "b", "text": "An engine."},
+    ]
     questions = [{"id": "q1", "question": "What?", "gold": "b"}]
     questions += [{"id": "q2", "question": "Who?", "gold": "b"}]
     return from_frames(passages, questions)
@@ -31,7 +34,9 @@ def data() -> QADataset:
 
 def lines(template: str, separator: str = "\n") -> bytes:
     ranks = {"b": {"q1": 1, "q2": 2}, "a": {"q1": 2, "q2": 1}}
-    filled = [template.format(**row, rank=ranks[row["docno"]][row["qid"]]) for row in ROWS]
+    filled = [
+        template.format(**row, rank=ranks[row["docno"]][row["qid"]]) for row in ROWS
+    ]
     return separator.join([*filled, ""]).encode()
 
 
@@ -58,13 +63,20 @@ FILES = {
     "blanks.csv": b"qid, docno, score\n" + lines("{qid}, {docno}, {score}"),
     "table.tsv": b"qid\tdocno\trank\n" + lines("{qid}\t{docno}\t{rank}"),
     "beir.json": json.dumps(HITS, indent=1).encode(),
-    "ids.json": json.dumps({query: list(hits) for query, hits in HITS.items()}).encode(),
+    "ids.json": json.dumps(
+        {query: list(hits) for query, hits in HITS.items()}
+    ).encode(),
     "hits.json": json.dumps(ROWS).encode(),
     "hits.jsonl": "\n".join(map(json.dumps, ROWS)).encode(),
     "queries.jsonl": "\n".join(map(json.dumps, query_records())).encode(),
-    "objects.json": json.dumps({r["query_id"]: r["hits"] for r in query_records()}).encode(),
+    "objects.json": json.dumps(
+        {r["query_id"]: r["hits"] for r in query_records()}
+    ).encode(),
     "dpr.json": json.dumps(
-        {r["query_id"]: {"question": "text", "contexts": r["hits"]} for r in query_records()}
+        {
+            r["query_id"]: {"question": "text", "contexts": r["hits"]}
+            for r in query_records()
+        }
     ).encode(),
     "beir.json.gz": gzip.compress(json.dumps(HITS).encode()),
     "beir.run": json.dumps(HITS).encode(),
@@ -79,7 +91,10 @@ def test_a_run_in_the_format_of_another_tool_has_its_order(
     path.write_bytes(FILES[name])
     run = Recorded.of(path, data.corpus)
     rankings = run.retrieve_batch([Query("q1", ""), Query("q2", "")], 5)
-    assert [list(ranking.passage_ids) for ranking in rankings] == [["b", "a"], ["a", "b"]]
+    assert [list(ranking.passage_ids) for ranking in rankings] == [
+        ["b", "a"],
+        ["a", "b"],
+    ]
 
 
 def test_the_files_of_ranx_are_read(tmp_path: Path, data: QADataset) -> None:
@@ -87,11 +102,15 @@ def test_the_files_of_ranx_are_read(tmp_path: Path, data: QADataset) -> None:
 
     for name in ("run.lz4", "run.parq"):
         Run(HITS).save(str(tmp_path / name))
-        rankings = Recorded.of(tmp_path / name, data.corpus).retrieve_batch([Query("q2", "")], 5)
+        rankings = Recorded.of(tmp_path / name, data.corpus).retrieve_batch(
+            [Query("q2", "")], 5
+        )
         assert list(rankings[0].passage_ids) == ["a", "b"]
 
 
-def test_the_path_of_a_run_stands_beside_other_systems(tmp_path: Path, data: QADataset) -> None:
+def test_the_path_of_a_run_stands_beside_other_systems(
+    tmp_path: Path, data: QADataset
+) -> None:
     path = tmp_path / "table.csv"
     pd.DataFrame(ROWS).to_csv(path, index=False)
     scores = compare({"theirs": path}, data, metrics=["mrr@10"]).to_frame()["mrr@10"]

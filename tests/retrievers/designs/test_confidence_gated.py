@@ -73,18 +73,29 @@ def test_graph_hits_score_cosine_times_strength_times_confidence_and_text_hits_t
     assert [hit.stage for hit in found] == ["vector", "vector", "graph", "graph"]
 
 
-def test_a_graph_hit_shows_its_path_and_the_numbers_of_its_score(kb: KnowledgeBase) -> None:
+def test_a_graph_hit_shows_its_path_and_the_numbers_of_its_score(
+    kb: KnowledgeBase,
+) -> None:
     hit = ConfidenceGated(kb).retrieve(NAMED).hit(3)
-    assert [str(triple) for triple in hit.path] == ["Auth Service -[depends_on]-> OAuth Provider"]
-    assert hit.score_parts == pytest.approx({"passage": 0.1, "strength": 0.8, "confidence": SURE})
+    assert [str(triple) for triple in hit.path] == [
+        "Auth Service -[depends_on]-> OAuth Provider"
+    ]
+    assert hit.score_parts == pytest.approx(
+        {"passage": 0.1, "strength": 0.8, "confidence": SURE}
+    )
     both = ConfidenceGated(kb).retrieve(NAMED).hit(1)  # text and graph find it
     assert (both.passage_id, both.stage, both.path) == ("p0", "vector", ())
 
 
-def test_relations_weaker_than_the_least_graph_score_are_not_followed(kb: KnowledgeBase) -> None:
+def test_relations_weaker_than_the_least_graph_score_are_not_followed(
+    kb: KnowledgeBase,
+) -> None:
     assert "p2" not in ConfidenceGated(kb).retrieve(NAMED).passage_ids
     assert "p2" in ConfidenceGated(kb, min_graph_score=0.2).retrieve(NAMED).passage_ids
-    assert "p4" not in ConfidenceGated(kb, min_graph_score=0.31).retrieve(NAMED).passage_ids
+    assert (
+        "p4"
+        not in ConfidenceGated(kb, min_graph_score=0.31).retrieve(NAMED).passage_ids
+    )
 
 
 def test_the_notes_count_hits_and_name_entities(kb: KnowledgeBase) -> None:
@@ -106,16 +117,30 @@ def test_the_notes_count_hits_and_name_entities(kb: KnowledgeBase) -> None:
     ],
 )
 def test_the_graph_is_skipped_for_a_reason(
-    kb: KnowledgeBase, text: str, settings: dict[str, Any], hits: dict[str, float], why: str
+    kb: KnowledgeBase,
+    text: str,
+    settings: dict[str, Any],
+    hits: dict[str, float],
+    why: str,
 ) -> None:
     found = ConfidenceGated(kb, **settings).retrieve(text)
-    assert (scored(found), found.notes.warning, found.notes.graph_results) == (hits, why, 0)
+    assert (scored(found), found.notes.warning, found.notes.graph_results) == (
+        hits,
+        why,
+        0,
+    )
     if settings.get("use_graph") is False:  # as the design reports it
         assert (found.notes.confidence, found.notes.entities) == (0.5, ())
 
 
-def test_the_depth_bounds_text_hits_and_k_cuts_the_merged_ranking(kb: KnowledgeBase) -> None:
-    assert ConfidenceGated(kb, depth=1).retrieve(NAMED).passage_ids == ["p0", "p3", "p4"]
+def test_the_depth_bounds_text_hits_and_k_cuts_the_merged_ranking(
+    kb: KnowledgeBase,
+) -> None:
+    assert ConfidenceGated(kb, depth=1).retrieve(NAMED).passage_ids == [
+        "p0",
+        "p3",
+        "p4",
+    ]
     assert ConfidenceGated(kb).retrieve(NAMED, k=3).passage_ids == ["p0", "p1", "p3"]
 
 
@@ -130,7 +155,9 @@ def test_without_vectors_bm25_is_squashed_into_zero_to_one(kb: KnowledgeBase) ->
 def test_without_vectors_a_graph_hit_scores_by_strength_and_confidence_alone(
     kb: KnowledgeBase,
 ) -> None:
-    found = ConfidenceGated(kb, vector=False, depth=1).retrieve("Where does Auth Service sign in?")
+    found = ConfidenceGated(kb, vector=False, depth=1).retrieve(
+        "Where does Auth Service sign in?"
+    )
     graph = [hit for hit in found if hit.stage == "graph"]
     assert graph
     assert [hit.score for hit in graph] == pytest.approx(
@@ -138,7 +165,9 @@ def test_without_vectors_a_graph_hit_scores_by_strength_and_confidence_alone(
     )
 
 
-def test_a_short_name_that_is_like_no_passage_is_found_by_its_words(tmp_path: Path) -> None:
+def test_a_short_name_that_is_like_no_passage_is_found_by_its_words(
+    tmp_path: Path,
+) -> None:
     extraction = Extraction(
         (Triple("Hub", "joins", "Spoke", "", strength=10),), (Mention("Spoke", "p1"),)
     )
@@ -149,9 +178,9 @@ def test_a_short_name_that_is_like_no_passage_is_found_by_its_words(tmp_path: Pa
     found = ConfidenceGated(kb).retrieve("Hub")
     assert [(hit.passage_id, hit.stage) for hit in found] == [("p0", "bm25")]
     for text in ("What is Hub?", "the Hub", "what is the hub"):
-        assert [(hit.passage_id, hit.stage) for hit in ConfidenceGated(kb).retrieve(text)] == [
-            ("p0", "bm25")
-        ], text
+        assert [
+            (hit.passage_id, hit.stage) for hit in ConfidenceGated(kb).retrieve(text)
+        ] == [("p0", "bm25")], text
     assert len(ConfidenceGated(kb).retrieve("what nothing is like")) == 0
 
 
@@ -164,18 +193,24 @@ def test_a_short_name_that_is_like_no_passage_is_found_by_its_words(tmp_path: Pa
         "explain the auth service",
     ],
 )
-def test_other_words_and_lower_case_do_not_hide_a_name(kb: KnowledgeBase, text: str) -> None:
-    assert [entity.name for entity in ConfidenceGated(kb).retrieve(text).notes.entities] == [
-        "Auth Service"
-    ]
+def test_other_words_and_lower_case_do_not_hide_a_name(
+    kb: KnowledgeBase, text: str
+) -> None:
+    assert [
+        entity.name for entity in ConfidenceGated(kb).retrieve(text).notes.entities
+    ] == ["Auth Service"]
 
 
 def hub(store: Store) -> KnowledgeBase:
     """Spoke is named in p1 once, in p2 three times, in p3 twice, in p0 never; cosines fall from p3 to p1."""
     mentions = [Mention("Spoke", id_) for id_ in ("p1", "p2", "p2", "p2", "p3", "p3")]
-    extraction = Extraction((Triple("Hub", "joins", "Spoke", "", strength=10),), tuple(mentions))
+    extraction = Extraction(
+        (Triple("Hub", "joins", "Spoke", "", strength=10),), tuple(mentions)
+    )
     cosines = {"Hub": (0.8, 0.1, 0.2, 0.3)}
-    return knowledge_base(passages("none", "one", "two", "three"), extraction, cosines, store)
+    return knowledge_base(
+        passages("none", "one", "two", "three"), extraction, cosines, store
+    )
 
 
 def test_an_entitys_passages_are_the_most_similar_or_those_that_name_it_most_often(
@@ -190,7 +225,9 @@ def test_an_entitys_passages_are_the_most_similar_or_those_that_name_it_most_oft
     assert similar.retrieve(Query("q", "Hub", ("p0", "p1"))).passage_ids == ["p0", "p1"]
 
 
-def test_a_constant_passage_score_leaves_strength_times_confidence(kb: KnowledgeBase) -> None:
+def test_a_constant_passage_score_leaves_strength_times_confidence(
+    kb: KnowledgeBase,
+) -> None:
     found = ConfidenceGated(kb, passage_score="constant").retrieve(NAMED)
     assert scored(found) == {
         "p0": 0.8,
@@ -213,7 +250,9 @@ def test_of_two_named_entities_each_brings_the_others_passages(tmp_path: Path) -
         (Mention("Hub", "p1"), Mention("Spoke", "p2")),
     )
     cosines = {'"Hub" or "Spoke"': (0.8, 0.0, 0.0)}
-    kb = knowledge_base(passages("none", "a", "b"), extraction, cosines, Store(tmp_path))
+    kb = knowledge_base(
+        passages("none", "a", "b"), extraction, cosines, Store(tmp_path)
+    )
     assert sorted(ConfidenceGated(kb).retrieve('"Hub" or "Spoke"').passage_ids) == [
         "p0",
         "p1",
@@ -221,20 +260,26 @@ def test_of_two_named_entities_each_brings_the_others_passages(tmp_path: Path) -
     ]
 
 
-def test_a_passage_of_two_related_entities_comes_once_through_the_stronger(tmp_path: Path) -> None:
+def test_a_passage_of_two_related_entities_comes_once_through_the_stronger(
+    tmp_path: Path,
+) -> None:
     triples = (
         Triple("Hub", "joins", "Rim", "", strength=4),
         Triple("Hub", "joins", "Spoke", "", strength=10),
     )
     extraction = Extraction(triples, (Mention("Rim", "p1"), Mention("Spoke", "p1")))
-    kb = knowledge_base(passages("none", "one"), extraction, {"Hub": (0.8, 0.1)}, Store(tmp_path))
+    kb = knowledge_base(
+        passages("none", "one"), extraction, {"Hub": (0.8, 0.1)}, Store(tmp_path)
+    )
     found = ConfidenceGated(kb).retrieve("Hub")
     assert found.passage_ids == ["p0", "p1"]
     assert found.hit(2).path == (triples[1],)
 
 
 @pytest.mark.realdata
-def test_the_least_score_keeps_the_share_of_the_gold_that_is_documented(shared_data: Path) -> None:
+def test_the_least_score_keeps_the_share_of_the_gold_that_is_documented(
+    shared_data: Path,
+) -> None:
     data = kg2rag.load("musique", path=shared_data / "musique-100")
     run = trec.load(RESULTS / "musique-100" / "runs" / "dense.trec.gz")
     gold, other = [], []

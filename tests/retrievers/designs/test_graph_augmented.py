@@ -30,26 +30,39 @@ FACTS = (
 QUERY = Query("q", "What does FastAPI use?")
 ONCE = 0.7 + 0.3 * 1 / 5  # log2(1 + 1) = 1: named once in a passage
 PYDANTIC = 0.5 * ONCE  # strength 5, named in p0 and p1
-RUST = 0.5 / 2 * ONCE  # the weakest triple of its path has strength 5; second hop; p1 and p2
+RUST = (
+    0.5 / 2 * ONCE
+)  # the weakest triple of its path has strength 5; second hop; p1 and p2
 
 
 def given_ranking(kb: KnowledgeBase, **scores: float) -> Ranking:
     rows = np.array([kb.corpus.row(id_) for id_ in scores], dtype=np.int64)
     return Ranking.from_scores(
-        "q", rows, np.array(list(scores.values()), dtype=float), kb.corpus.ids, stages=("fused",)
+        "q",
+        rows,
+        np.array(list(scores.values()), dtype=float),
+        kb.corpus.ids,
+        stages=("fused",),
     )
 
 
 def augmented(
-    kb: KnowledgeBase, query: Query = QUERY, *, hits: dict[str, float] | None = None, **how: float
+    kb: KnowledgeBase,
+    query: Query = QUERY,
+    *,
+    hits: dict[str, float] | None = None,
+    **how: float,
 ) -> Ranking:
     stage = GraphAugment(kb, **how)  # type: ignore[arg-type]
     return stage.apply(
-        [query], [given_ranking(kb, **({"p0": 1.0, "p5": 0.4} if hits is None else hits))]
+        [query],
+        [given_ranking(kb, **({"p0": 1.0, "p5": 0.4} if hits is None else hits))],
     )[0]
 
 
-def test_combined_is_seven_tenths_of_the_hybrid_and_three_of_the_graph_score(kb_of: Build) -> None:
+def test_combined_is_seven_tenths_of_the_hybrid_and_three_of_the_graph_score(
+    kb_of: Build,
+) -> None:
     ranking = augmented(kb_of(*PAGES, facts=FACTS))
     assert {hit.passage_id: hit.score for hit in ranking} == pytest.approx(
         {"p0": 0.7 * 1.0 + 0.3 * PYDANTIC, "p5": 0.7 * 0.4, "p1": 0.3 * PYDANTIC}
@@ -85,12 +98,17 @@ def test_a_second_hop_counts_half(kb_of: Build) -> None:
 
 def test_at_most_max_chunks_passages_are_added_the_best_first(kb_of: Build) -> None:
     kb = kb_of(*PAGES, facts=FACTS)
-    assert augmented(kb, hops=2, max_chunks=1, hits={"p5": 1.0}).passage_ids == ["p5", "p0"]
+    assert augmented(kb, hops=2, max_chunks=1, hits={"p5": 1.0}).passage_ids == [
+        "p5",
+        "p0",
+    ]
     assert augmented(kb, hops=2, max_chunks=0).passage_ids == ["p0", "p5"]
 
 
 @pytest.mark.parametrize("text", ["", "who am I"])
-def test_a_query_without_entities_keeps_its_order_and_says_so(kb_of: Build, text: str) -> None:
+def test_a_query_without_entities_keeps_its_order_and_says_so(
+    kb_of: Build, text: str
+) -> None:
     ranking = augmented(kb_of(*PAGES, facts=FACTS), Query("q", text))
     assert ranking.passage_ids == ["p0", "p5"]
     assert "no entity" in str(ranking.notes.warning)
@@ -126,33 +144,48 @@ def test_equal_graph_scores_are_ordered_by_cosine_and_then_by_corpus_position(
     tmp_path: Path,
 ) -> None:
     triples = (Triple("Hub", "joins", "Spoke", "", strength=10),)
-    extraction = Extraction(triples, tuple(Mention("Spoke", f"p{row}") for row in range(1, 5)))
+    extraction = Extraction(
+        triples, tuple(Mention("Spoke", f"p{row}") for row in range(1, 5))
+    )
     cosines = {"Hub": (0.9, 0.1, 0.3, 0.2, 0.1)}
     kb = knowledge_base(
-        passages("none", "one", "two", "three", "four"), extraction, cosines, Store(tmp_path)
+        passages("none", "one", "two", "three", "four"),
+        extraction,
+        cosines,
+        Store(tmp_path),
     )
     found = augmented(kb, Query("q", "Hub"), hits={"p0": 1.0}, max_chunks=4)
     assert found.passage_ids == ["p0", "p2", "p3", "p1", "p4"]
-    assert [round(hit.score_parts["graph cosine"], 6) for hit in found if hit.stage == "graph"] == [
+    assert [
+        round(hit.score_parts["graph cosine"], 6)
+        for hit in found
+        if hit.stage == "graph"
+    ] == [
         0.3,
         0.2,
         0.1,
         0.1,
     ]
-    assert augmented(kb, Query("q", "Hub"), hits={"p0": 1.0}, max_chunks=2).passage_ids == [
+    assert augmented(
+        kb, Query("q", "Hub"), hits={"p0": 1.0}, max_chunks=2
+    ).passage_ids == [
         "p0",
         "p2",
         "p3",
     ]
 
 
-def test_a_passage_that_two_entities_reach_counts_by_the_better_one(tmp_path: Path) -> None:
+def test_a_passage_that_two_entities_reach_counts_by_the_better_one(
+    tmp_path: Path,
+) -> None:
     triples = (
         Triple("Hub", "joins", "Rim", "", strength=4),
         Triple("Hub", "joins", "Spoke", "", strength=10),
     )
     extraction = Extraction(triples, (Mention("Rim", "p1"), Mention("Spoke", "p1")))
-    kb = knowledge_base(passages("none", "one"), extraction, {"Hub": (0.9, 0.1)}, Store(tmp_path))
+    kb = knowledge_base(
+        passages("none", "one"), extraction, {"Hub": (0.9, 0.1)}, Store(tmp_path)
+    )
     found = augmented(kb, Query("q", "Hub"), hits={"p0": 1.0})
     assert found.hit(2).score_parts["graph"] == pytest.approx(1.0 * ONCE)
     assert found.hit(2).path == (triples[1],)
@@ -164,11 +197,20 @@ def test_mentions_are_those_of_the_passage_that_is_scored(tmp_path: Path) -> Non
         triples, tuple(Mention("Spoke", id_) for id_ in ("p1", "p2", "p2", "p2"))
     )
     kb = knowledge_base(
-        passages("none", "one", "two"), extraction, {"Hub": (0.9, 0.2, 0.1)}, Store(tmp_path)
+        passages("none", "one", "two"),
+        extraction,
+        {"Hub": (0.9, 0.2, 0.1)},
+        Store(tmp_path),
     )
 
-    (ranking,) = GraphAugment(kb).apply([Query("q", "Hub")], [given_ranking(kb, p0=1.0)])
-    graph = {hit.passage_id: hit.score_parts["graph"] for hit in ranking if hit.stage == "graph"}
+    (ranking,) = GraphAugment(kb).apply(
+        [Query("q", "Hub")], [given_ranking(kb, p0=1.0)]
+    )
+    graph = {
+        hit.passage_id: hit.score_parts["graph"]
+        for hit in ranking
+        if hit.stage == "graph"
+    }
     once, thrice = (0.7 + 0.3 * log2(count + 1) / 5 for count in (1, 3))
     assert graph == pytest.approx({"p1": once, "p2": thrice})
 
@@ -176,17 +218,25 @@ def test_mentions_are_those_of_the_passage_that_is_scored(tmp_path: Path) -> Non
 def test_alpha_and_beta_weigh_text_and_graph_each_for_itself(kb_of: Build) -> None:
     kb = kb_of(*PAGES, facts=FACTS)
     found = {hit.passage_id: hit.score for hit in augmented(kb, alpha=0.5, beta=2.0)}
-    assert found == pytest.approx({"p0": 0.5 + 2 * PYDANTIC, "p5": 0.5 * 0.4, "p1": 2 * PYDANTIC})
+    assert found == pytest.approx(
+        {"p0": 0.5 + 2 * PYDANTIC, "p5": 0.5 * 0.4, "p1": 2 * PYDANTIC}
+    )
     with pytest.raises(ValueError, match="alpha and beta"):
         GraphAugment(kb, alpha=0.0, beta=0.0)
 
 
-def test_without_the_graph_the_system_is_its_hybrid_to_the_last_bit(kb_of: Build) -> None:
-    kb = kb_of(("FastAPI", "red"), ("Pydantic", "red apple"), ("", "green"), facts=FACTS[:1])
+def test_without_the_graph_the_system_is_its_hybrid_to_the_last_bit(
+    kb_of: Build,
+) -> None:
+    kb = kb_of(
+        ("FastAPI", "red"), ("Pydantic", "red apple"), ("", "green"), facts=FACTS[:1]
+    )
     system = build("graph_augmented", kb, use_graph=False)
     queries = [Query("1", "FastAPI red"), Query("2", "apple"), Query("3", "")]
     for plain, found in zip(
-        system.retriever.retrieve_batch(queries, 3), system.retrieve_batch(queries, 3), strict=True
+        system.retriever.retrieve_batch(queries, 3),
+        system.retrieve_batch(queries, 3),
+        strict=True,
     ):  # type: ignore[attr-defined]
         assert found.rows.tolist() == plain.rows.tolist()
         assert found.scores.tolist() == plain.scores.tolist()
@@ -203,9 +253,9 @@ def test_without_the_graph_a_context_has_no_block_of_it(kb_of: Build) -> None:
 
 def test_the_system_hands_its_parameters_to_the_stage(kb_of: Build) -> None:
     kb = kb_of(*PAGES, facts=FACTS)
-    assert build("graph_augmented", kb, alpha=0.4, max_chunks=1).stages[0] == GraphAugment(
-        kb, alpha=0.4, max_chunks=1
-    )
+    assert build("graph_augmented", kb, alpha=0.4, max_chunks=1).stages[
+        0
+    ] == GraphAugment(kb, alpha=0.4, max_chunks=1)
 
 
 ENTITY = st.sampled_from(["Ann", "Bob", "Cat", "Dog"])
@@ -224,7 +274,9 @@ def is_unscaled(hits: dict[str, float]) -> bool:
 
 
 @settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     st.lists(FACT, max_size=8),

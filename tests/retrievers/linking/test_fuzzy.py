@@ -28,10 +28,14 @@ def kb(tmp_path: Path) -> KnowledgeBase:
     )
     entities = (*map(Entity, NAMES), Entity("Login", aliases=("Authentication",)))
     graph = KnowledgeGraph.build(Extraction(entities=entities), corpus)
-    return KnowledgeBase.build(corpus, graph, embedder=WordEmbedder(), store=Store(tmp_path))
+    return KnowledgeBase.build(
+        corpus, graph, embedder=WordEmbedder(), store=Store(tmp_path)
+    )
 
 
-def linked(kb: KnowledgeBase, text: str, **settings: float) -> list[tuple[str, str, float]]:
+def linked(
+    kb: KnowledgeBase, text: str, **settings: float
+) -> list[tuple[str, str, float]]:
     """(entity, what named it, how surely) of one query."""
     [links] = FuzzyLinker(kb, **settings).link_batch([Query("q", text)])  # type: ignore[arg-type]
     return [
@@ -49,7 +53,12 @@ def linked(kb: KnowledgeBase, text: str, **settings: float) -> list[tuple[str, s
         ("auth_service dependencies", "Auth Service", "auth_service", 1.0),
         # a swap is one edit of thirteen
         ("OAuth Provdier", "OAuth Provider", "OAuth Provdier", 0.923),
-        ("kubernets cluster", "Kubernetes Cluster", "kubernets cluster", 0.941),  # one of seventeen
+        (
+            "kubernets cluster",
+            "Kubernetes Cluster",
+            "kubernets cluster",
+            0.941,
+        ),  # one of seventeen
         ("authentikation", "Login", "authentikation", 0.929),  # an alias
     ],
 )
@@ -62,7 +71,9 @@ def test_a_misspelt_name_links_to_its_entity(
 @pytest.mark.parametrize(
     "text", ["the service", "server", "Rediz", "", "?!", "of the", "nothing like it"]
 )
-def test_known_words_short_names_and_prose_link_to_nothing(kb: KnowledgeBase, text: str) -> None:
+def test_known_words_short_names_and_prose_link_to_nothing(
+    kb: KnowledgeBase, text: str
+) -> None:
     assert linked(kb, text) == []
 
 

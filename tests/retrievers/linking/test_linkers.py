@@ -25,7 +25,15 @@ from kg2rag.retrievers.linking.linkers import (
 from kg2rag.types import Corpus, Passage, Query
 
 CORPUS = Corpus.from_passages([Passage("p", "P", "Text.", "d", 0)])
-CITIES = ("New York", "New York City", "York", "Saint-Étienne", "run_in_threadpool", "It", "C++")
+CITIES = (
+    "New York",
+    "New York City",
+    "York",
+    "Saint-Étienne",
+    "run_in_threadpool",
+    "It",
+    "C++",
+)
 
 Build = Callable[..., KnowledgeBase]
 
@@ -38,7 +46,10 @@ def kb_of(tmp_path_factory: pytest.TempPathFactory) -> Build:
         )
         graph = KnowledgeGraph.build(Extraction(entities=records), CORPUS)
         return KnowledgeBase.build(
-            CORPUS, graph, embedder=WordEmbedder(), store=Store(tmp_path_factory.mktemp("s"))
+            CORPUS,
+            graph,
+            embedder=WordEmbedder(),
+            store=Store(tmp_path_factory.mktemp("s")),
         )
 
     return make
@@ -84,7 +95,9 @@ def test_the_longest_name_at_each_place_is_linked_longest_first(kb_of: Build) ->
 def test_a_name_of_any_length_is_linked(kb_of: Build) -> None:
     name = "Museum of Modern Art in New York City"
     kb = kb_of(name, "New York City")
-    assert linked(NGramLinker(kb), kb, f"who built the {name.lower()}?") == [(name, name.lower())]
+    assert linked(NGramLinker(kb), kb, f"who built the {name.lower()}?") == [
+        (name, name.lower())
+    ]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +129,9 @@ def test_at_most_limit_entities_are_linked_each_once(kb_of: Build) -> None:
     assert len(linked(NGramLinker(kb, limit=7), kb, "h h g f e d c b")) == 7
 
 
-def test_an_alias_links_to_its_entity_unless_another_bears_it_as_a_name(kb_of: Build) -> None:
+def test_an_alias_links_to_its_entity_unless_another_bears_it_as_a_name(
+    kb_of: Build,
+) -> None:
     kb = kb_of(Entity("Big Apple Records", aliases=("York", "BAR")), "York")
     assert linked(NGramLinker(kb), kb, "York or bar") == [
         ("York", "York"),
@@ -170,10 +185,16 @@ def test_a_vector_links_names_of_cosine_55_and_more(kb_of: Build) -> None:
     assert [link.confidence for link in found] == pytest.approx([3 / 12**0.5, 2 / 3])
 
 
-def test_the_first_linker_that_finds_anything_decides_query_by_query(kb_of: Build) -> None:
+def test_the_first_linker_that_finds_anything_decides_query_by_query(
+    kb_of: Build,
+) -> None:
     kb = kb_of("New York", "a b c d")
     chain = ChainLinker((NGramLinker(kb), EmbeddingLinker(kb)))
-    queries = [Query("1", "a b c"), Query("2", "a new york b c d"), Query("3", "nothing")]
+    queries = [
+        Query("1", "a b c"),
+        Query("2", "a new york b c d"),
+        Query("3", "nothing"),
+    ]
     assert [[link.linker for link in found] for found in chain.link_batch(queries)] == [
         ["embedding"],
         ["n-gram"],
@@ -195,14 +216,23 @@ EVERY = [NGramLinker, PhraseLinker, FuzzyLinker, EmbeddingLinker]
 
 
 @pytest.mark.parametrize("linker", EVERY)
-@pytest.mark.parametrize("text", ["", "the of and", "?!", "\x00", "🙂🙂", "\u0301", "\ud800"])
-def test_hostile_texts_name_nothing(kb_of: Build, linker: Callable[..., Linker], text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["", "the of and", "?!", "\x00", "🙂🙂", "\u0301", "\ud800"]
+)
+def test_hostile_texts_name_nothing(
+    kb_of: Build, linker: Callable[..., Linker], text: str
+) -> None:
     assert linker(kb_of(*CITIES)).link_batch([Query("q", text)]) == [[]]
 
 
 @pytest.mark.parametrize("linker", EVERY)
-def test_an_empty_graph_has_nothing_to_name(kb_of: Build, linker: Callable[..., Linker]) -> None:
-    assert linker(kb_of()).link_batch([Query("q", "New York"), Query("r", "")]) == [[], []]
+def test_an_empty_graph_has_nothing_to_name(
+    kb_of: Build, linker: Callable[..., Linker]
+) -> None:
+    assert linker(kb_of()).link_batch([Query("q", "New York"), Query("r", "")]) == [
+        [],
+        [],
+    ]
 
 
 @pytest.mark.parametrize("linker", EVERY)
@@ -212,7 +242,9 @@ def test_an_empty_graph_has_nothing_to_name(kb_of: Build, linker: Callable[..., 
 def test_a_hundred_kilobytes_are_linked(
     kb_of: Build, linker: Callable[..., Linker], unit: str
 ) -> None:
-    (links,) = linker(kb_of(*CITIES)).link_batch([Query("q", unit * (100_000 // len(unit)))])
+    (links,) = linker(kb_of(*CITIES)).link_batch(
+        [Query("q", unit * (100_000 // len(unit)))]
+    )
     assert len(links) <= len(CITIES)
 
 
@@ -273,7 +305,9 @@ def test_the_least_cosine_has_the_highest_f1_on_training_questions_as_documented
 ) -> None:
     reported = {
         question.text
-        for question in kg2rag.load("musique", path=shared_data / "musique-100").questions
+        for question in kg2rag.load(
+            "musique", path=shared_data / "musique-100"
+        ).questions
     }
     cosines, right, asked = list[float](), list[bool](), 0
     for name, folder in (
@@ -284,18 +318,27 @@ def test_the_least_cosine_has_the_highest_f1_on_training_questions_as_documented
         path = shared_data / "train" / folder / f"{folder}_train.jsonl"
         data = kg2rag.load(name, path=path, setting="pooled")
         kb = KnowledgeBase.build(data.corpus)
-        questions = [question for question in data.questions if question.text not in reported]
+        questions = [
+            question for question in data.questions if question.text not in reported
+        ]
         queries = [Query(question.id, question.text) for question in questions]
         for question, links in zip(
-            questions, EmbeddingLinker(kb, min_cosine=-1.0).link_batch(queries), strict=True
+            questions,
+            EmbeddingLinker(kb, min_cosine=-1.0).link_batch(queries),
+            strict=True,
         ):
             gold = {data.corpus.row(id_) for id_ in question.gold}
             cosines += [link.confidence for link in links]
             right += [
-                bool(gold & set(kb.graph.mentions.of(link.entity)[0].tolist())) for link in links
+                bool(gold & set(kb.graph.mentions.of(link.entity)[0].tolist()))
+                for link in links
             ]
         asked += len(questions)
-    found, is_right, steps = np.array(cosines), np.array(right), np.arange(30, 85, 5) / 100
+    found, is_right, steps = (
+        np.array(cosines),
+        np.array(right),
+        np.arange(30, 85, 5) / 100,
+    )
     kept = [found >= least - 1e-9 for least in steps]
     f1 = [2 * is_right[keep].sum() / (keep.sum() + is_right.sum()) for keep in kept]
     best = int(np.argmax(f1))

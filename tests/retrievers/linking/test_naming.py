@@ -32,8 +32,14 @@ def named_kb(kb_of: Callable[..., KnowledgeBase]) -> KnowledgeBase:
         ("ngram", NGramLinker),
         ("phrase(limit=3)", lambda kb: PhraseLinker(kb, limit=3)),
         ("fuzzy(0.9)", lambda kb: FuzzyLinker(kb, min_similarity=0.9)),
-        ("embedding(0.6, limit=1)", lambda kb: EmbeddingLinker(kb, limit=1, min_cosine=0.6)),
-        (linking.DESIGN, lambda kb: ChainLinker((NGramLinker(kb), EmbeddingLinker(kb)))),
+        (
+            "embedding(0.6, limit=1)",
+            lambda kb: EmbeddingLinker(kb, limit=1, min_cosine=0.6),
+        ),
+        (
+            linking.DESIGN,
+            lambda kb: ChainLinker((NGramLinker(kb), EmbeddingLinker(kb))),
+        ),
         (
             "ngram + fuzzy + embedding(0.6)",
             lambda kb: ChainLinker(
@@ -80,7 +86,9 @@ def test_a_language_model_is_named_with_its_address(
     assert linker.model.api_key_env is None
 
 
-def test_the_options_of_a_language_model_are_named_with_it(named_kb: KnowledgeBase) -> None:
+def test_the_options_of_a_language_model_are_named_with_it(
+    named_kb: KnowledgeBase,
+) -> None:
     options = 'max_tokens=64, concurrency=1, timeout=9, structured=prompt, body={"top_p": 0.9, "seed": null}'
     model = linking.of(f"llm(m@http://localhost:1/v1, {options})", named_kb).model
     assert (model.max_tokens, model.concurrency, model.timeout, model.structured) == (

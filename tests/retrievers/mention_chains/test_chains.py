@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg2rag.retrievers.mention_chains.candidates import STEP, Evidence
-from kg2rag.retrievers.mention_chains.chains import NO_SOURCE, Beam, Linear, Ranker, chains_of
+from kg2rag.retrievers.mention_chains.chains import (
+    NO_SOURCE,
+    Beam,
+    Linear,
+    Ranker,
+    chains_of,
+)
 
 
 def ranker_of(step: Linear) -> Ranker:
@@ -18,7 +24,9 @@ def ranker_of(step: Linear) -> Ranker:
     return Ranker(*([Linear({}), step] + [Linear({})] * 3))
 
 
-def toy(shared: list[list[float]], start: list[float]) -> tuple[Evidence, np.ndarray, Ranker]:
+def toy(
+    shared: list[list[float]], start: list[float]
+) -> tuple[Evidence, np.ndarray, Ranker]:
     """Candidates whose step is the shared word, with their own log-odds."""
     m = len(start)
     evidence = Evidence(
@@ -42,10 +50,14 @@ NOBODY = [0.0] * 5
 def test_a_beam_by_hand() -> None:
     # 0 names 1, 1 names 2; 3 and 4 are named by nobody.
     shared = [[0, 3, 0, 0, 0], [0, 0, 2, 0, 0], NOBODY, NOBODY, NOBODY]
-    found = chains_of(*toy(shared, [2.0, 0.0, 0.0, 1.0, -5.0]), Beam(2, 1, 2.0, 1.0, 0.05))
+    found = chains_of(
+        *toy(shared, [2.0, 0.0, 0.0, 1.0, -5.0]), Beam(2, 1, 2.0, 1.0, 0.05)
+    )
     zero, three = likely(2.0), likely(1.0)  # the two likeliest, 0 and 3, may be first
     assert found.source.tolist() == [3, 0, 0, 0, 0]
-    assert found.levels["second"].tolist() == pytest.approx([three, zero + 3, zero, zero, zero])
+    assert found.levels["second"].tolist() == pytest.approx(
+        [three, zero + 3, zero, zero, zero]
+    )
     assert (found.pairs.members.tolist(), found.pairs.values.tolist()) == (
         [[0, 1]],
         [pytest.approx(zero + 3)],
@@ -64,9 +76,13 @@ def test_pairs_share_by_softmax_and_an_unordered_pair_counts_once() -> None:
 
 
 def test_the_only_source_continues_nothing() -> None:
-    found = chains_of(*toy([NOBODY] * 5, [1.0, 0.0, 0.0, 0.0, 0.0]), Beam(1, 8, 2.0, 1.0, 0.05))
+    found = chains_of(
+        *toy([NOBODY] * 5, [1.0, 0.0, 0.0, 0.0, 0.0]), Beam(1, 8, 2.0, 1.0, 0.05)
+    )
     assert found.source.tolist() == [-1, 0, 0, 0, 0]
-    assert found.levels["second"].tolist() == pytest.approx([NO_SOURCE, *[likely(1.0)] * 4])
+    assert found.levels["second"].tolist() == pytest.approx(
+        [NO_SOURCE, *[likely(1.0)] * 4]
+    )
 
 
 def slowly(
@@ -82,7 +98,9 @@ def slowly(
             max(evidence.max_sim[one, t] for one in (*members, p))
             for t in range(len(evidence.weights))
         ]
-        gains = [row[p] - max(row[a] for a in members) for row in evidence.phrase_cosines]
+        gains = [
+            row[p] - max(row[a] for a in members) for row in evidence.phrase_cosines
+        ]
         signals = {
             "start": start[p],
             "shared_word": max(evidence.shared_word[a, p] for a in members),
@@ -107,15 +125,21 @@ def slowly(
 
     first = sorted(range(m), key=lambda p: (-start[p], p))[: beam.sources]
     cells = {
-        ((i,), j): likely(start[i]) + step((i,), j) for i, j in product(first, range(m)) if i != j
+        ((i,), j): likely(start[i]) + step((i,), j)
+        for i, j in product(first, range(m))
+        if i != j
     }
     levels = {
         "second": [
-            max((v for (_, j), v in cells.items() if j == p), default=NO_SOURCE) for p in range(m)
+            max((v for (_, j), v in cells.items() if j == p), default=NO_SOURCE)
+            for p in range(m)
         ]
     }
     sets = best_of(cells, 3 * beam.width)
-    shares, level = np.exp([value / beam.temperature for value in sets.values()]), np.zeros(m)
+    shares, level = (
+        np.exp([value / beam.temperature for value in sets.values()]),
+        np.zeros(m),
+    )
     for members, share in zip(sets, shares / shares.sum(), strict=True):
         steps = {p: step(members, p) for p in range(m) if p not in members}
         inside = max(steps.values()) + beam.bonus
@@ -131,7 +155,9 @@ def slowly(
     sources=st.integers(1, 8),
     width=st.integers(1, 8),
 )
-def test_the_chains_equal_a_plain_reference(seed: int, m: int, sources: int, width: int) -> None:
+def test_the_chains_equal_a_plain_reference(
+    seed: int, m: int, sources: int, width: int
+) -> None:
     random = np.random.default_rng(seed)
     square = random.random((2, m, m))
     phrases, similar = random.random((3, m)), random.random((m, 4))
@@ -146,7 +172,9 @@ def test_the_chains_equal_a_plain_reference(seed: int, m: int, sources: int, wid
         similar,
         np.full(4, 0.25),
     )
-    model = Linear(dict(zip(STEP, random.normal(size=len(STEP)).tolist(), strict=True)), 0.3)
+    model = Linear(
+        dict(zip(STEP, random.normal(size=len(STEP)).tolist(), strict=True)), 0.3
+    )
     start, ranker, beam = (
         random.normal(size=m),
         ranker_of(model),

@@ -56,6 +56,8 @@ def test_phrases_of_a_long_text_that_fit_are_listed_and_no_longer_ones() -> None
 
 
 def test_the_phrases_of_no_text_are_longer_together_than_there_is_room() -> None:
-    text = " of ".join(f"word{number} and other{number}x things{number}" for number in range(400))
+    text = " of ".join(
+        f"word{number} and other{number}x things{number}" for number in range(400)
+    )
     assert sum(map(len, sub_phrases(text, 400))) <= CHARACTERS
     assert len(sub_phrases(text, 400)) > 100

@@ -10,17 +10,27 @@ import numpy as np
 import pytest
 
 from kg2rag.retrievers.mention_chains.candidates import MODELS, START, STEP
-from kg2rag.retrievers.mention_chains.chains import DEFAULT, Linear, Ranker, read_coefficients
+from kg2rag.retrievers.mention_chains.chains import (
+    DEFAULT,
+    Linear,
+    Ranker,
+    read_coefficients,
+)
 from kg2rag.retrievers.mention_chains.retriever import TRAINING
 from kg2rag.retrievers.mention_chains.words import digest
 from kg2rag.types import ParameterError
 
-TEXT = (files("kg2rag.retrievers.mention_chains") / "coefficients.toml").read_text(encoding="utf-8")
+TEXT = (files("kg2rag.retrievers.mention_chains") / "coefficients.toml").read_text(
+    encoding="utf-8"
+)
 
 
 def test_a_linear_model_is_intercept_and_sum() -> None:
     model = Linear({"a": 2.0, "b": -1.5}, 0.25)
-    assert model({"a": np.array([1.0, 0.0]), "b": np.array([0.0, 1.0])}).tolist() == [2.25, -1.25]
+    assert model({"a": np.array([1.0, 0.0]), "b": np.array([0.0, 1.0])}).tolist() == [
+        2.25,
+        -1.25,
+    ]
     assert model.formula == "2 · a + (0 - 1.5) · b + 0.25"
     assert Linear({"start": 1.0, "second": 0.0}).formula == "start"
 
@@ -32,18 +42,26 @@ def test_the_packages_coefficients_say_on_what_they_were_fitted() -> None:
     assert tuple(found.ranker(tokens=True).start.coefficients) == START
     assert tuple(found.ranker(tokens=True).step.coefficients) == STEP
     assert not {"tokens", "tokens_joint"} & {
-        name for model in MODELS for name in getattr(found.ranker(tokens=False), model).coefficients
+        name
+        for model in MODELS
+        for name in getattr(found.ranker(tokens=False), model).coefficients
     }
 
 
 def test_a_score_is_a_mixture_of_two_experts() -> None:
     none = Linear({})
     ranker = Ranker(
-        none, none, Linear({"cosine": 4.0}), Linear({"second": 2.0}), Linear({"linked": 2.0}, -1.0)
+        none,
+        none,
+        Linear({"cosine": 4.0}),
+        Linear({"second": 2.0}),
+        Linear({"linked": 2.0}, -1.0),
     )
     assert ranker.trust({"linked": 0.5}) == 0.5
     assert ranker.order(0.25).coefficients == {"cosine": 3.0, "second": 0.5}
-    assert ranker.order(0.0).coefficients == {"cosine": 4.0}  # so that no chain need be known
+    assert ranker.order(0.0).coefficients == {
+        "cosine": 4.0
+    }  # so that no chain need be known
 
 
 def test_a_file_that_is_written_again_is_read_again(tmp_path: Path) -> None:
@@ -55,7 +73,10 @@ def test_a_file_that_is_written_again_is_read_again(tmp_path: Path) -> None:
 
     os.utime(file, ns=(1, 1))
     assert before.chain.coefficients["third"] != 0.75
-    assert read_coefficients(str(file)).ranker(tokens=True).chain.coefficients["third"] == 0.75
+    assert (
+        read_coefficients(str(file)).ranker(tokens=True).chain.coefficients["third"]
+        == 0.75
+    )
 
 
 @pytest.mark.parametrize(

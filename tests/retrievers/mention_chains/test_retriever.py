@@ -26,23 +26,31 @@ FILMS = (
 QUESTION = "Where was the director of Ed Wood born?"
 
 
-def test_the_second_passage_is_named_by_the_first_and_the_path_says_so(kb_of: Build) -> None:
+def test_the_second_passage_is_named_by_the_first_and_the_path_says_so(
+    kb_of: Build,
+) -> None:
     kb = kb_of(*FILMS)
     ranking = MentionChains(kb).retrieve(QUESTION, k=5)
     assert ranking.passage_ids[0] == "p0"
     assert ["Ed Wood -[mentions]-> Tim Burton"] in [
         [str(triple) for triple in hit.path] for hit in ranking
     ]
-    assert any(chain.startswith("Ed Wood + Tim Burton") for chain in ranking.notes.chains)
+    assert any(
+        chain.startswith("Ed Wood + Tim Burton") for chain in ranking.notes.chains
+    )
 
 
-def test_without_token_vectors_the_ranking_says_so_and_lacks_their_signals(kb_of: Build) -> None:
+def test_without_token_vectors_the_ranking_says_so_and_lacks_their_signals(
+    kb_of: Build,
+) -> None:
     ranking = MentionChains(kb_of(*FILMS)).retrieve(QUESTION, k=5)
     assert ranking.notes.warning == WITHOUT_TOKENS
     assert not {"tokens", "tokens_joint"} & set(ranking.score_parts)
 
 
-def test_with_token_vectors_every_score_follows_from_its_parts(kb: KnowledgeBase) -> None:
+def test_with_token_vectors_every_score_follows_from_its_parts(
+    kb: KnowledgeBase,
+) -> None:
     for ranking in MentionChains(kb).retrieve_batch(queries(), 100):
         assert not ranking.notes.warning
         assert worked_out(ranking) == pytest.approx(ranking.scores, rel=1e-6)
@@ -50,13 +58,15 @@ def test_with_token_vectors_every_score_follows_from_its_parts(kb: KnowledgeBase
             assert hit.stage == "dense" or {"tokens", "start"} <= set(hit.score_parts)
 
 
-def test_with_token_vectors_a_batch_equals_its_queries_bit_for_bit(kb: KnowledgeBase) -> None:
+def test_with_token_vectors_a_batch_equals_its_queries_bit_for_bit(
+    kb: KnowledgeBase,
+) -> None:
     system = MentionChains(kb)
     together = system.retrieve_batch(queries(), 20)
     single = [system.retrieve_batch([query], 20)[0] for query in queries()]
-    assert [difference(*pair) for pair in zip(together, single, strict=True)] == [""] * len(
-        together
-    )
+    assert [difference(*pair) for pair in zip(together, single, strict=True)] == [
+        ""
+    ] * len(together)
 
 
 def test_a_query_of_few_candidates_is_judged_among_them(kb_of: Build) -> None:
@@ -64,11 +74,15 @@ def test_a_query_of_few_candidates_is_judged_among_them(kb_of: Build) -> None:
     ranking = MentionChains(kb_of(*FILMS)).retrieve(query, k=5)
     assert sorted(ranking.passage_ids) == ["p1", "p4"]
     assert ranking.score_parts["walk_gap"].max() == 0  # relative to the best of the two
-    assert len(MentionChains(kb_of(*FILMS)).retrieve(Query("q", QUESTION, ()), k=5)) == 0
+    assert (
+        len(MentionChains(kb_of(*FILMS)).retrieve(Query("q", QUESTION, ()), k=5)) == 0
+    )
 
 
 def test_below_the_candidates_follow_the_nearest_others(kb_of: Build) -> None:
-    kb = kb_of(*FILMS, *((f"Page {i}", f"words of no use, number {i}") for i in range(30)))
+    kb = kb_of(
+        *FILMS, *((f"Page {i}", f"words of no use, number {i}") for i in range(30))
+    )
     narrow = MentionChains(kb, walk_depth=2, dense_depth=2, bm25_depth=2, depth=20)
     ranking = narrow.retrieve(QUESTION, k=50)
     assert len(ranking) == 20
@@ -84,10 +98,17 @@ def test_below_the_candidates_follow_the_nearest_others(kb_of: Build) -> None:
 
 
 def test_a_trace_says_where_a_passage_was_lost(kb_of: Build) -> None:
-    kb = kb_of(*FILMS, *((f"Page {i}", f"words of no use, number {i}") for i in range(30)))
+    kb = kb_of(
+        *FILMS, *((f"Page {i}", f"words of no use, number {i}") for i in range(30))
+    )
     system = MentionChains(kb, walk_depth=2, dense_depth=4, bm25_depth=2)
     trace = system.trace_batch([Query("q", QUESTION)], 2)[0]
-    assert [step.name for step in trace.steps] == ["candidate", "named", "in a chain", "ordered"]
+    assert [step.name for step in trace.steps] == [
+        "candidate",
+        "named",
+        "in a chain",
+        "ordered",
+    ]
     lost = trace.lost_by(20)
     assert lost is not None
     assert (lost.name, lost.lost_at) == ("candidate", "not retrieved")
@@ -104,7 +125,9 @@ def test_chains_are_trusted_where_the_question_names_titles(kb_of: Build) -> Non
     assert trust[0] > trust[1]
 
 
-def test_a_question_of_few_candidates_is_ordered_by_its_passages_alone(kb_of: Build) -> None:
+def test_a_question_of_few_candidates_is_ordered_by_its_passages_alone(
+    kb_of: Build,
+) -> None:
     ranking = MentionChains(kb_of(("", "words of use"), ("", "of no use"))).retrieve(
         "which words are of use", k=5
     )
@@ -118,13 +141,18 @@ def test_phrases_lead_the_walk(kb_of: Build) -> None:
     with_phrases, without = (
         MentionChains(kb, max_phrases=most).retrieve(QUESTION, 5) for most in (40, 0)
     )
-    assert with_phrases.score_parts["walk_gap"].tolist() != without.score_parts["walk_gap"].tolist()
+    assert (
+        with_phrases.score_parts["walk_gap"].tolist()
+        != without.score_parts["walk_gap"].tolist()
+    )
 
 
 def test_the_token_vectors_are_opened_from_the_store(
     kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     MentionChains(kb).retrieve("Who built the bridge?", 5)
-    again = KnowledgeBase.build(kb.corpus, kb.graph, embedder=kb.embedder, store=kb.store)
+    again = KnowledgeBase.build(
+        kb.corpus, kb.graph, embedder=kb.embedder, store=kb.store
+    )
     monkeypatch.setattr("kg2rag.retrievers.mention_chains.words._write", None)
     assert MentionChains(again).retrieve("Who built the bridge?", 5).passage_ids

@@ -45,14 +45,19 @@ def test_the_walk_gap_is_the_logarithm_of_the_share_of_the_best_and_bounded() ->
 
 def test_the_dense_rank_is_reciprocal_among_what_the_query_may_return() -> None:
     nearest = np.array([0.9, 0.5, 0.1])
-    assert reciprocal_rank(np.array([0.9, 0.1, 0.5]), nearest).tolist() == pytest.approx(
-        [1, 1 / 3, 1 / 2]
-    )
-    assert reciprocal_rank(np.array([0.5, 0.5]), np.array([0.5, 0.5])).tolist() == [1, 1]
+    assert reciprocal_rank(
+        np.array([0.9, 0.1, 0.5]), nearest
+    ).tolist() == pytest.approx([1, 1 / 3, 1 / 2])
+    assert reciprocal_rank(np.array([0.5, 0.5]), np.array([0.5, 0.5])).tolist() == [
+        1,
+        1,
+    ]
 
 
 def test_a_passage_that_is_none_of_the_nearest_ranks_right_below_them() -> None:
-    assert reciprocal_rank(np.array([0.2, 0.1, 0.5]), np.array([0.9, 0.5, 0.4])).tolist() == [
+    assert reciprocal_rank(
+        np.array([0.2, 0.1, 0.5]), np.array([0.9, 0.5, 0.4])
+    ).tolist() == [
         1 / 4,
         1 / 4,
         1 / 2,
@@ -67,7 +72,9 @@ def test_naming_words_are_capitalised_or_long_numbers() -> None:
     ]
 
 
-def test_rarity_is_near_one_for_a_word_of_one_passage_whatever_the_size_of_the_corpus() -> None:
+def test_rarity_is_near_one_for_a_word_of_one_passage_whatever_the_size_of_the_corpus() -> (
+    None
+):
     assert rarity(3, np.array([1, 2, 3])).tolist() == pytest.approx(
         np.log([4 / 1.5, 4 / 2.5, 4 / 3.5]) / np.log(4)
     )
@@ -82,13 +89,19 @@ def test_shared_words_and_title_words_by_hand(kb_of: Build) -> None:
     )
     # Danny, Elfman and Burton are in two passages, Tim in three
     df2, df3 = rarity(4, np.array([2, 3])).tolist()
-    shared, title = naming_index(kb).shared("Who is the Friend of Ed Wood?", np.array([0, 1, 2]))
+    shared, title = naming_index(kb).shared(
+        "Who is the Friend of Ed Wood?", np.array([0, 1, 2])
+    )
     assert shared.tolist() == pytest.approx(
         np.array([[df2, df2, df2], [df2, df2, df3], [df2, df3, df2]])
     )
-    assert title[0].tolist() == pytest.approx([0, 1, 1])  # the question names Ed Wood itself
+    assert title[0].tolist() == pytest.approx(
+        [0, 1, 1]
+    )  # the question names Ed Wood itself
     assert title[2].tolist() == pytest.approx([0, df3 / (df2 + df3), 1])
-    asked, _ = naming_index(kb).shared("Danny Elfman and Tim Burton", np.array([0, 1, 2]))
+    asked, _ = naming_index(kb).shared(
+        "Danny Elfman and Tim Burton", np.array([0, 1, 2])
+    )
     assert asked.max() == 0
 
 
@@ -111,7 +124,10 @@ def test_max_sim_is_the_best_cosine_of_each_wordpiece() -> None:
     )
     parts = np.array([0, 1, 2, 3])
     parted = replace(
-        index, indptr=parts, sums=window_sums(vectors, parts), windows=np.array([0, 2, 3, 3])
+        index,
+        indptr=parts,
+        sums=window_sums(vectors, parts),
+        windows=np.array([0, 2, 3, 3]),
     )  # the first passage's two
     assert parted.max_sim(question, EVERY).tolist() == pytest.approx(
         np.array([[0, 1], [-64 / 127, 64 / 127], [0, 0]]), abs=1e-6
@@ -127,13 +143,22 @@ def test_of_a_long_passage_the_windows_nearest_to_the_question_are_compared() ->
     indptr = np.array([0, 1, 5, 6, 7, 8, 9])
     sums = window_sums(vectors, indptr)
     index = TokenVectors(
-        np.eye(64, dtype=np.float32), vectors, indptr, sums, np.array([0, 6]), np.ones(5)
+        np.eye(64, dtype=np.float32),
+        vectors,
+        indptr,
+        sums,
+        np.array([0, 6]),
+        np.ones(5),
     )
     question = QuestionTokens(np.eye(1, 64, dtype=np.float32), np.array([1.0]))
-    assert index.max_sim(question, np.array([0])).tolist() == [[pytest.approx(90 / 127)]]
+    assert index.max_sim(question, np.array([0])).tolist() == [
+        [pytest.approx(90 / 127)]
+    ]
 
 
-def test_titles_count_once_with_their_capitals_and_only_those_of_candidates(kb_of: Build) -> None:
+def test_titles_count_once_with_their_capitals_and_only_those_of_candidates(
+    kb_of: Build,
+) -> None:
     kb = kb_of(
         ("Ed Wood", "A film."),
         ("Big Fish", "Another."),
@@ -199,5 +224,7 @@ def test_without_token_vectors_their_signal_is_left_out() -> None:
 @pytest.mark.parametrize("temperature", [1e-4, 1e6])
 def test_the_gain_is_finite_at_any_temperature(temperature: float) -> None:
     assert np.isfinite(
-        step_signals(evidence(), np.zeros(3), np.array([[0]]), temperature)["phrase_gain"]
+        step_signals(evidence(), np.zeros(3), np.array([[0]]), temperature)[
+            "phrase_gain"
+        ]
     ).all()

@@ -40,16 +40,22 @@ def test_a_passage_is_read_to_its_end_where_the_encoder_cuts_it(tmp_path: Path) 
     index = words.token_index(kb)
     assert index is not None
     (question,) = words.question_tokens(kb, [asked])
-    cut, short, other = weighted(index.max_sim(question, np.arange(3)), question.weights)
+    cut, short, other = weighted(
+        index.max_sim(question, np.arange(3)), question.weights
+    )
     assert short > cut > other + 0.2
     assert np.diff(index.windows).tolist() == [2, 1, 2]
 
 
-def test_the_axes_of_a_corpus_keep_the_cosines_of_its_token_vectors(tmp_path: Path) -> None:
+def test_the_axes_of_a_corpus_keep_the_cosines_of_its_token_vectors(
+    tmp_path: Path,
+) -> None:
     data = kg2rag.load("bundled")
     few = kg2rag.Corpus.from_passages(data.corpus[row] for row in range(40))
     kb = kg2rag.KnowledgeBase.build(
-        few, embedder=kg2rag.SentenceEncoder(dtype="float32"), store=kg2rag.Store(tmp_path)
+        few,
+        embedder=kg2rag.SentenceEncoder(dtype="float32"),
+        store=kg2rag.Store(tmp_path),
     )
     index, question = words.token_index(kb), data.queries[0].text
     assert index is not None
@@ -90,7 +96,9 @@ def test_questions_are_encoded_once(tmp_path: Path) -> None:
 def test_the_passes_for_tokens_give_the_vectors_of_passages_too(tmp_path: Path) -> None:
     data = kg2rag.load("bundled")
     few = kg2rag.Corpus.from_passages(data.corpus[row] for row in range(40))
-    plain = kg2rag.KnowledgeBase.build(few, store=kg2rag.Store(tmp_path / "plain")).vectors
+    plain = kg2rag.KnowledgeBase.build(
+        few, store=kg2rag.Store(tmp_path / "plain")
+    ).vectors
     kb = kg2rag.KnowledgeBase.build(few, store=kg2rag.Store(tmp_path / "tokens"))
     passes: list[object] = []
     network = kb.embedder.network  # type: ignore[attr-defined]

@@ -21,7 +21,11 @@ from kg2rag.retrievers.mention_ppr.graph import (
 )
 from kg2rag.types import Corpus, Passage, Triple
 
-PAGES = (("Ed Wood", "Tim Burton made it."), ("Tim Burton", "An artist."), ("", "Nothing."))
+PAGES = (
+    ("Ed Wood", "Tim Burton made it."),
+    ("Tim Burton", "An artist."),
+    ("", "Nothing."),
+)
 CORPUS = Corpus.from_passages(
     [Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, text) in enumerate(PAGES)]
 )
@@ -32,17 +36,30 @@ TRIPLES = (
     Triple("artist", "opposes", "Ed Wood", "", strength=2.0),
 )
 ALSO = (Mention("artist", "p2"),)
-BURTON, ED_WOOD, ARTIST = 3, 4, 5  # nodes behind the three passages: the mention graph has no names
+BURTON, ED_WOOD, ARTIST = (
+    3,
+    4,
+    5,
+)  # nodes behind the three passages: the mention graph has no names
 
 
 @pytest.fixture(scope="module")
 def mentions() -> MentionGraph:
-    return build(find_mentions(CORPUS), len(CORPUS), backward=0.3, name_weight=0.1, max_mentions=50)
+    return build(
+        find_mentions(CORPUS),
+        len(CORPUS),
+        backward=0.3,
+        name_weight=0.1,
+        max_mentions=50,
+    )
 
 
 def joined(mentions: MentionGraph, extraction: Extraction) -> FactGraph:
     return with_facts(
-        mentions, KnowledgeGraph.build(extraction, CORPUS), name_weight=0.1, triple_weight=2.0
+        mentions,
+        KnowledgeGraph.build(extraction, CORPUS),
+        name_weight=0.1,
+        triple_weight=2.0,
     )
 
 
@@ -78,7 +95,9 @@ def test_what_the_mention_graph_has_stays_as_it_was(
     assert len(edges(graph, 0)) == 1
 
 
-def test_a_passage_and_its_entities_are_joined_both_ways_by_rarity(graph: FactGraph) -> None:
+def test_a_passage_and_its_entities_are_joined_both_ways_by_rarity(
+    graph: FactGraph,
+) -> None:
     twice, once = 0.1 * log(1 + 3 / 2), 0.1 * log(1 + 3 / 1)
     weights = {
         (0, BURTON): twice,
@@ -99,17 +118,27 @@ def test_a_triple_joins_its_ends_both_ways_by_its_strength(graph: FactGraph) -> 
     )
 
 
-def test_an_edge_between_entities_has_its_triple_and_no_other_has_one(graph: FactGraph) -> None:
+def test_an_edge_between_entities_has_its_triple_and_no_other_has_one(
+    graph: FactGraph,
+) -> None:
     facts_of_edges = [graph.fact(edge) for edge in range(len(graph.targets))]
-    assert [fact is not None for fact in facts_of_edges] == (graph.kinds == TRIPLE).tolist()
-    assert {fact for fact in facts_of_edges if fact} == {TRIPLES[0], TRIPLES[1], TRIPLES[3]}
+    assert [fact is not None for fact in facts_of_edges] == (
+        graph.kinds == TRIPLE
+    ).tolist()
+    assert {fact for fact in facts_of_edges if fact} == {
+        TRIPLES[0],
+        TRIPLES[1],
+        TRIPLES[3],
+    }
 
 
 def test_a_mask_shuts_the_triples_of_other_passages_and_leaves_those_of_none(
     graph: FactGraph,
 ) -> None:
     within = graph.walked_within(np.array([1, 2]))
-    assert {graph.fact(edge) for edge in within.edges[within.weights == 0].tolist()} == {TRIPLES[0]}
+    assert {
+        graph.fact(edge) for edge in within.edges[within.weights == 0].tolist()
+    } == {TRIPLES[0]}
     assert graph.triples_within(np.array([1, 2])).tolist() == [1, 2, 3]  # type: ignore[union-attr]
     assert graph.walked_within(None) is graph.walked
     assert graph.triples_within(None) is None
@@ -122,25 +151,40 @@ def test_triples_share_a_start_between_their_ends(graph: FactGraph) -> None:
 
 def test_an_empty_knowledge_graph_adds_nothing(mentions: MentionGraph) -> None:
     graph = joined(mentions, Extraction())
-    assert (graph.n_nodes, len(graph.targets)) == (mentions.n_nodes, len(mentions.targets))
-    assert sorted(graph.walked_within(np.array([0])).weights) == sorted(mentions.weights)
+    assert (graph.n_nodes, len(graph.targets)) == (
+        mentions.n_nodes,
+        len(mentions.targets),
+    )
+    assert sorted(graph.walked_within(np.array([0])).weights) == sorted(
+        mentions.weights
+    )
 
 
 def test_an_empty_mention_graph_can_be_joined() -> None:
     corpus = Corpus.from_passages([Passage("p0", "", "nothing", "d", 0)])
     graph = KnowledgeGraph.build(Extraction((Triple("a", "b", "c", "p0"),)), corpus)
     empty = build(
-        find_mentions(corpus), len(corpus), backward=0.3, name_weight=0.1, max_mentions=50
+        find_mentions(corpus),
+        len(corpus),
+        backward=0.3,
+        name_weight=0.1,
+        max_mentions=50,
     )
     found = with_facts(empty, graph, name_weight=0.1, triple_weight=1.0)
     assert (found.n_nodes, len(found.targets)) == (3, 6)
 
 
-def test_a_walk_under_a_mask_takes_no_triple_of_other_passages(graph: FactGraph) -> None:
+def test_a_walk_under_a_mask_takes_no_triple_of_other_passages(
+    graph: FactGraph,
+) -> None:
     start = [NodeWeights(np.array([BURTON]), np.ones(1))]
     scores = []
     for mask in (None, np.array([1, 2])):
-        (walk,) = walks(graph.walked_within(mask), start, 0.5, steps=5, scopes=[graph.scope(mask)])
+        (walk,) = walks(
+            graph.walked_within(mask), start, 0.5, steps=5, scopes=[graph.scope(mask)]
+        )
         scores.append(walk.dense(graph.n_nodes))
     assert scores[0][0] > scores[1][0] == 0
-    assert scores[0][ED_WOOD] > scores[1][ED_WOOD] > 0  # under the mask over the artist alone
+    assert (
+        scores[0][ED_WOOD] > scores[1][ED_WOOD] > 0
+    )  # under the mask over the artist alone

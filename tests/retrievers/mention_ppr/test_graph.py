@@ -52,10 +52,16 @@ def edges(graph: MentionGraph, kind: int) -> dict[tuple[int, int], float]:
     """(source, target) -> weight of the edges of one kind."""
     columns = (graph.sources, graph.targets, graph.weights, graph.kinds)
     edges_ = zip(*(column.tolist() for column in columns), strict=True)
-    return {(source, target): weight for source, target, weight, found in edges_ if found == kind}
+    return {
+        (source, target): weight
+        for source, target, weight, found in edges_
+        if found == kind
+    }
 
 
-def test_nodes_are_the_passages_then_the_names(table: MentionTable, graph: MentionGraph) -> None:
+def test_nodes_are_the_passages_then_the_names(
+    table: MentionTable, graph: MentionGraph
+) -> None:
     assert table.names[table.n_titles :] == ["Johnny Depp", "Burbank"]
     assert (graph.n_passages, graph.n_nodes) == (5, 7)
 
@@ -65,7 +71,12 @@ def test_a_title_links_to_its_page(graph: MentionGraph) -> None:
 
 
 def test_a_link_may_be_walked_backward_for_less(graph: MentionGraph) -> None:
-    assert edges(graph, BACKWARD) == {(1, 0): 0.3, (1, 2): 0.3, (4, 3): 0.3, (2, 4): 0.3}
+    assert edges(graph, BACKWARD) == {
+        (1, 0): 0.3,
+        (1, 2): 0.3,
+        (4, 3): 0.3,
+        (2, 4): 0.3,
+    }
 
 
 def test_names_join_their_passages_both_ways_by_rarity(graph: MentionGraph) -> None:
@@ -85,7 +96,11 @@ def test_a_title_of_two_pages_shares_its_weight() -> None:
         ]
     )
     graph = build(
-        find_mentions(corpus), len(corpus), backward=0.5, name_weight=0.1, max_mentions=50
+        find_mentions(corpus),
+        len(corpus),
+        backward=0.5,
+        name_weight=0.1,
+        max_mentions=50,
     )
     assert edges(graph, LINK) == {(2, 0): 0.5, (2, 1): 0.5}
     assert edges(graph, BACKWARD) == {(0, 2): 0.25, (1, 2): 0.25}
@@ -93,7 +108,10 @@ def test_a_title_of_two_pages_shares_its_weight() -> None:
 
 def test_a_title_that_too_many_passages_name_gives_no_link(table: MentionTable) -> None:
     graph = build(table, len(CORPUS), backward=0.3, name_weight=0.1, max_mentions=1)
-    assert edges(graph, LINK) == {(3, 4): 1.0, (4, 2): 1.0}  # Tim Burton is named by two
+    assert edges(graph, LINK) == {
+        (3, 4): 1.0,
+        (4, 2): 1.0,
+    }  # Tim Burton is named by two
 
 
 def test_two_sentences_that_make_one_mention_are_one_edge(graph: MentionGraph) -> None:
@@ -105,7 +123,11 @@ def test_a_corpus_without_mentions_is_a_graph_without_edges() -> None:
         [Passage("a", "", "nothing", "a", 0), Passage("b", "B", "at all", "b", 0)]
     )
     graph = build(
-        find_mentions(corpus), len(corpus), backward=0.3, name_weight=0.1, max_mentions=50
+        find_mentions(corpus),
+        len(corpus),
+        backward=0.3,
+        name_weight=0.1,
+        max_mentions=50,
     )
     assert (graph.n_nodes, len(graph.targets)) == (2, 0)
 
@@ -122,12 +144,18 @@ class Arrivals:
 
 
 def paths(
-    graph: MentionGraph, rows: list[int], via: dict[int, tuple[int, int]], starts: list[int]
+    graph: MentionGraph,
+    rows: list[int],
+    via: dict[int, tuple[int, int]],
+    starts: list[int],
 ) -> WalkedPaths:
     walk: Any = Arrivals(graph, via)
     restart = NodeWeights(np.array(starts), np.ones(len(starts)))
     return WalkedPaths(
-        graph, CORPUS, ["Johnny Depp", "Burbank"], strongest_paths(np.array(rows), walk, restart)
+        graph,
+        CORPUS,
+        ["Johnny Depp", "Burbank"],
+        strongest_paths(np.array(rows), walk, restart),
     )
 
 
@@ -155,7 +183,9 @@ def test_a_passage_where_the_walk_began_has_no_path(graph: MentionGraph) -> None
 
 
 def test_a_path_that_runs_in_a_circle_is_cut(graph: MentionGraph) -> None:
-    assert path(graph, 1, {1: (0, 1), 0: (1, 0)}, [3]) == ["Ed Wood -[mentions]-> Tim Burton"]
+    assert path(graph, 1, {1: (0, 1), 0: (1, 0)}, [3]) == [
+        "Ed Wood -[mentions]-> Tim Burton"
+    ]
 
 
 def test_the_triples_of_a_path_name_their_passage(graph: MentionGraph) -> None:
@@ -164,9 +194,16 @@ def test_the_triples_of_a_path_name_their_passage(graph: MentionGraph) -> None:
     assert (found[1][0].passage_id, found[1][0].strength) == ("p0", 10.0)
 
 
-def test_shuffled_mentions_make_a_graph_of_their_own(kb_of: Callable[..., KnowledgeBase]) -> None:
+def test_shuffled_mentions_make_a_graph_of_their_own(
+    kb_of: Callable[..., KnowledgeBase],
+) -> None:
     kb = kb_of(*PAGES)
     shuffled = kb.placebo(seed=1)
-    expected = build(shuffled.mentions, len(CORPUS), backward=0.3, name_weight=0.1, max_mentions=50)
+    expected = build(
+        shuffled.mentions, len(CORPUS), backward=0.3, name_weight=0.1, max_mentions=50
+    )
     assert mention_graph(kb, 0.3, 0.1, 50) is mention_graph(kb, 0.3, 0.1, 50)
-    assert mention_graph(shuffled, 0.3, 0.1, 50).targets.tolist() == expected.targets.tolist()
+    assert (
+        mention_graph(shuffled, 0.3, 0.1, 50).targets.tolist()
+        == expected.targets.tolist()
+    )

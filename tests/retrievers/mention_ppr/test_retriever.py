@@ -26,19 +26,26 @@ FILMS = (
 QUESTION = "Where was the director of Ed Wood born?"
 
 
-def test_two_hops_lead_to_a_page_that_shares_no_word_with_the_question(kb_of: Build) -> None:
+def test_two_hops_lead_to_a_page_that_shares_no_word_with_the_question(
+    kb_of: Build,
+) -> None:
     kb = kb_of(*FILMS)
     by_text = Dense(kb).retrieve(QUESTION, k=5)
     assert by_text.hit(by_text.passage_ids.index("p1") + 1).score == 0
     ranking = MentionPPR(kb, dense_seeds=3).retrieve(QUESTION, k=2)
     assert ranking.passage_ids == ["p0", "p1"]
-    assert [str(triple) for triple in ranking.hit(2).path] == ["Ed Wood -[mentions]-> Tim Burton"]
+    assert [str(triple) for triple in ranking.hit(2).path] == [
+        "Ed Wood -[mentions]-> Tim Burton"
+    ]
 
 
 def test_a_path_may_have_several_steps(kb_of: Build) -> None:
     ranking = MentionPPR(kb_of(*FILMS), dense_seeds=1).retrieve("Ed Wood", k=5)
     paths = {hit.passage_id: [str(triple) for triple in hit.path] for hit in ranking}
-    assert paths["p4"] == ["Ed Wood -[mentions]-> Tim Burton", "Tim Burton -[mentions]-> Burbank"]
+    assert paths["p4"] == [
+        "Ed Wood -[mentions]-> Tim Burton",
+        "Tim Burton -[mentions]-> Burbank",
+    ]
 
 
 def start_of(system: MentionPPR, query: Query) -> FloatArray:
@@ -76,7 +83,10 @@ def test_dense_hits_share_the_start_by_softmax(kb_of: Build) -> None:
 
 def test_without_any_mention_the_order_is_that_of_dense(kb_of: Build) -> None:
     kb = kb_of(
-        ("I", "red apple"), ("II", "red car"), ("III", "blue red apple sky"), ("IV", "blue sky")
+        ("I", "red apple"),
+        ("II", "red car"),
+        ("III", "blue red apple sky"),
+        ("IV", "blue sky"),
     )
     for text in ("red apple", "blue sky car", ""):
         dense = Dense(kb).retrieve(text, k=4).passage_ids
@@ -97,7 +107,9 @@ def test_passages_that_the_walk_does_not_reach_follow_by_cosine(kb_of: Build) ->
     assert [hit.score_parts["walk"] for hit in ranking][3:] == [0, 0]
 
 
-def test_only_candidates_are_ranked_and_the_walk_passes_through_no_others(kb_of: Build) -> None:
+def test_only_candidates_are_ranked_and_the_walk_passes_through_no_others(
+    kb_of: Build,
+) -> None:
     query = Query("q", "Ed Wood", ("p0", "p4"))
     ranking = MentionPPR(kb_of(*FILMS)).retrieve(query, k=5)
     assert ranking.passage_ids == ["p0", "p4"]
@@ -106,7 +118,9 @@ def test_only_candidates_are_ranked_and_the_walk_passes_through_no_others(kb_of:
 
 
 def test_a_named_page_that_is_no_candidate_is_no_start(kb_of: Build) -> None:
-    ranking = MentionPPR(kb_of(*FILMS)).retrieve(Query("q", "Ed Wood", ("p1", "p2")), k=5)
+    ranking = MentionPPR(kb_of(*FILMS)).retrieve(
+        Query("q", "Ed Wood", ("p1", "p2")), k=5
+    )
     assert sorted(ranking.passage_ids) == ["p1", "p2"]
 
 
@@ -176,7 +190,9 @@ def test_a_batch_walked_in_pieces_has_the_bits_of_one_walked_whole(
             assert dict(one.paths) == dict(other.paths)
 
 
-def test_without_a_triple_weight_the_knowledge_graph_makes_no_difference(kb_of: Build) -> None:
+def test_without_a_triple_weight_the_knowledge_graph_makes_no_difference(
+    kb_of: Build,
+) -> None:
     plain = MentionPPR(kb_of(*FILMS)).retrieve_batch(QUERIES, 5)
     other = MentionPPR(
         kb_of(*FILMS, facts=FACTS), triple_seeds=3, triple_seed_weight=9.0
@@ -188,7 +204,11 @@ def test_without_a_triple_weight_the_knowledge_graph_makes_no_difference(kb_of: 
 
 
 def test_triples_lead_where_no_mention_does(kb_of: Build) -> None:
-    pages = (("Tim Burton", "An artist."), ("", "A town of painters."), ("", "A recipe."))
+    pages = (
+        ("Tim Burton", "An artist."),
+        ("", "A town of painters."),
+        ("", "A recipe."),
+    )
     facts = (
         Triple("Tim Burton", "married", "Lena", "p0"),
         Triple("Lena", "lives in", "the town", "p1"),
@@ -196,7 +216,9 @@ def test_triples_lead_where_no_mention_does(kb_of: Build) -> None:
     kb = kb_of(*pages, facts=facts)
     settings = {"dense_seeds": 1, "triple_seeds": 0}
     assert MentionPPR(kb, **settings).retrieve("Tim Burton", 3).hit(2).stage == "dense"  # type: ignore[arg-type]
-    found = MentionPPR(kb, triple_weight=1.0, **settings).retrieve("Tim Burton", 3).hit(2)  # type: ignore[arg-type]
+    found = (
+        MentionPPR(kb, triple_weight=1.0, **settings).retrieve("Tim Burton", 3).hit(2)
+    )  # type: ignore[arg-type]
     assert (found.passage_id, found.stage) == ("p1", "walk")
     assert [str(triple) for triple in found.path] == [
         "Tim Burton -[mentions]-> Lena",
@@ -208,8 +230,12 @@ def test_a_path_along_a_triple_names_it(kb_of: Build) -> None:
     pages = (("Burton", "An artist."), ("", "A town."), ("", "A recipe."))
     background = Triple("Burton", "lives in", "Burbank", "", strength=10.0)
     named = Triple("Burbank", "is", "town", "p1")
-    kb = kb_of(*pages, facts=(Triple("Burton", "is", "artist", "p0"), background, named))
-    ranking = MentionPPR(kb, dense_seeds=1, triple_weight=1.0, triple_seeds=0).retrieve("Burton", 3)
+    kb = kb_of(
+        *pages, facts=(Triple("Burton", "is", "artist", "p0"), background, named)
+    )
+    ranking = MentionPPR(kb, dense_seeds=1, triple_weight=1.0, triple_seeds=0).retrieve(
+        "Burton", 3
+    )
     found = ranking.hit(ranking.passage_ids.index("p1") + 1)
     assert found.path[1] == background
     assert [str(triple) for triple in found.path] == [
@@ -250,8 +276,13 @@ def test_the_metadata_list_the_triples_that_a_walk_began_at(kb_of: Build) -> Non
     )
 
 
-def test_a_triple_of_a_passage_that_is_no_candidate_is_neither_start_nor_way(kb_of: Build) -> None:
-    facts = (Triple("Burton", "lives in", "Burbank", "p2"), Triple("Burton", "is", "artist", "p0"))
+def test_a_triple_of_a_passage_that_is_no_candidate_is_neither_start_nor_way(
+    kb_of: Build,
+) -> None:
+    facts = (
+        Triple("Burton", "lives in", "Burbank", "p2"),
+        Triple("Burton", "is", "artist", "p0"),
+    )
     kb = kb_of(
         ("", "Burton"),
         ("", "Burbank"),
@@ -264,17 +295,24 @@ def test_a_triple_of_a_passage_that_is_no_candidate_is_neither_start_nor_way(kb_
     )
     assert "Burton -[lives in]-> Burbank" in open_.notes.triples  # type: ignore[operator]
     assert "Burton -[lives in]-> Burbank" not in closed.notes.triples  # type: ignore[operator]
-    alone = replace(system, triple_seeds=0).retrieve_batch([Query("2", "Burton", ("p0", "p1"))], 3)[
-        0
+    alone = replace(system, triple_seeds=0).retrieve_batch(
+        [Query("2", "Burton", ("p0", "p1"))], 3
+    )[0]
+    assert [(hit.passage_id, hit.stage) for hit in alone] == [
+        ("p0", "walk"),
+        ("p1", "dense"),
     ]
-    assert [(hit.passage_id, hit.stage) for hit in alone] == [("p0", "walk"), ("p1", "dense")]
 
 
-@pytest.mark.parametrize("facts", [(), (Triple("Quetzalcoatl", "rivals", "Tula", "p3"),)])
+@pytest.mark.parametrize(
+    "facts", [(), (Triple("Quetzalcoatl", "rivals", "Tula", "p3"),)]
+)
 def test_a_graph_that_says_nothing_of_the_query_is_walked_all_the_same(
     kb_of: Build, facts: tuple[Triple, ...]
 ) -> None:
-    system = MentionPPR(kb_of(*FILMS, facts=facts), triple_weight=1.0, triple_seed_weight=0.0)
+    system = MentionPPR(
+        kb_of(*FILMS, facts=facts), triple_weight=1.0, triple_seed_weight=0.0
+    )
     ranking = system.retrieve(QUESTION, 2)
     assert ranking.passage_ids == ["p0", "p1"]
     assert len(ranking.notes.triples) == len(facts)  # type: ignore[arg-type]
@@ -290,5 +328,7 @@ def test_a_walk_over_a_part_of_a_large_graph_says_so(kb_of: Build) -> None:
     assert enough.notes.reach is None
     assert part.notes.reach == 2
     assert [hit.passage_id for hit in part if hit.stage == "walk"] == ["p0", "p1"]
-    assert [str(triple) for triple in part.hit(2).path] == ["Ed Wood -[mentions]-> Tim Burton"]
+    assert [str(triple) for triple in part.hit(2).path] == [
+        "Ed Wood -[mentions]-> Tim Burton"
+    ]
     assert worked_out(part).tolist() == part.scores.tolist()

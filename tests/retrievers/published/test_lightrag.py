@@ -31,21 +31,40 @@ def kb(tmp_path: Path) -> KnowledgeBase:
             Triple("Store", "answers", "Auth", "p2"),
         ),
         (Mention("Auth", "p0"), Mention("Store", "p3")),
-        (Entity("Auth", "service", "checks tokens"), Entity("Store", "service", "keeps sessions")),
+        (
+            Entity("Auth", "service", "checks tokens"),
+            Entity("Store", "service", "keeps sessions"),
+        ),
     )
-    corpus = Corpus.from_passages(passages("Red.", "Green.", "Blue.", "Grey.", "who checks tokens"))
-    return KnowledgeBase.build(corpus, extraction, embedder=WordEmbedder(), store=Store(tmp_path))
+    corpus = Corpus.from_passages(
+        passages("Red.", "Green.", "Blue.", "Grey.", "who checks tokens")
+    )
+    return KnowledgeBase.build(
+        corpus, extraction, embedder=WordEmbedder(), store=Store(tmp_path)
+    )
 
 
 def test_the_local_search_of_graphrag_orders_an_entitys_passages_by_the_relationships_they_state(
     kb: KnowledgeBase,
 ) -> None:
     found = GraphRAGLocal(kb, entities=1).retrieve(QUERY)
-    assert found.passage_ids == ["p2", "p1", "p0"]  # Auth's: two relationships, one, none
+    assert found.passage_ids == [
+        "p2",
+        "p1",
+        "p0",
+    ]  # Auth's: two relationships, one, none
     assert [hit.score_parts["relationships"] for hit in found] == [2, 1, 0]
     assert [entity.name for entity in found.notes.entities or ()] == ["Auth"]
-    assert GraphRAGLocal(kb).retrieve(QUERY).passage_ids == ["p2", "p1", "p0", "p3"]  # then Store's
-    assert GraphRAGLocal(kb).retrieve(Query("q", QUERY, ("p3", "p0"))).passage_ids == ["p0", "p3"]
+    assert GraphRAGLocal(kb).retrieve(QUERY).passage_ids == [
+        "p2",
+        "p1",
+        "p0",
+        "p3",
+    ]  # then Store's
+    assert GraphRAGLocal(kb).retrieve(Query("q", QUERY, ("p3", "p0"))).passage_ids == [
+        "p0",
+        "p3",
+    ]
 
 
 def test_the_local_mode_of_lightrag_finds_the_passages_of_the_entities_described_as_the_query_says(
@@ -80,8 +99,17 @@ def test_a_query_like_nothing_in_the_graph_gets_the_dense_ranking_and_the_reason
     assert "no entity" in found.notes.warning
 
 
-def test_quotas_fall_from_the_first_entity_to_the_last_and_shared_passages_come_first() -> None:
-    assert passages_by_quota([[1, 2, 3, 9], [3, 4, 5], [6, 7]], most=3) == [3, 1, 2, 4, 5, 6]
+def test_quotas_fall_from_the_first_entity_to_the_last_and_shared_passages_come_first() -> (
+    None
+):
+    assert passages_by_quota([[1, 2, 3, 9], [3, 4, 5], [6, 7]], most=3) == [
+        3,
+        1,
+        2,
+        4,
+        5,
+        6,
+    ]
     assert passages_by_quota([[2, 1]], most=5) == [1, 2]
     assert passages_by_quota([], most=5) == []
 
@@ -94,20 +122,27 @@ def test_every_mode_has_a_name(kb: KnowledgeBase, mode: str) -> None:
 def test_a_graph_without_descriptions_is_searched_by_its_names(tmp_path: Path) -> None:
     extraction = Extraction((Triple("Hub", "joins", "Spoke", "p1"),))
     kb = knowledge_base(passages("none", "one"), extraction, {}, Store(tmp_path))
-    assert LightRAG(kb, mode="local", min_cosine=-1.0).retrieve("Hub").passage_ids == ["p1"]
+    assert LightRAG(kb, mode="local", min_cosine=-1.0).retrieve("Hub").passage_ids == [
+        "p1"
+    ]
 
 
 @pytest.mark.realdata
-def test_the_exports_of_real_tools_are_searched(shared_exports: Path, session_store: Store) -> None:
+def test_the_exports_of_real_tools_are_searched(
+    shared_exports: Path, session_store: Store
+) -> None:
     folder = shared_exports / "msgraphrag-v2.7.0"
     units = pd.read_parquet(folder / "text_units.parquet")
     texts = zip(map(str, units["id"]), units["text"], strict=True)
-    corpus = Corpus.from_passages([Passage(id_, "", text, id_, 0) for id_, text in texts])
+    corpus = Corpus.from_passages(
+        [Passage(id_, "", text, id_, 0) for id_, text in texts]
+    )
     kb = KnowledgeBase.build(corpus, graph=f"msgraphrag({folder})", store=session_store)
     for system in ("graphrag_local", *(f"lightrag(mode={mode})" for mode in MODES)):
         found = build(system, kb).retrieve("What is ALEX MERCER?", 5)
         assert len(found) >= 2, system
         assert found.notes.warning == "", system
     assert (
-        GraphRAGLocal(kb).retrieve("What is ALEX MERCER?").notes.entities[0].name == "ALEX MERCER"
+        GraphRAGLocal(kb).retrieve("What is ALEX MERCER?").notes.entities[0].name
+        == "ALEX MERCER"
     )  # type: ignore[index]

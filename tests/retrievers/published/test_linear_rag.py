@@ -43,7 +43,10 @@ def named(system: LinearRAG, text: str) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("is tim burton from burbank", {"Tim Burton": 1.0, "Burbank": 1.0}),  # spelt out
+        (
+            "is tim burton from burbank",
+            {"Tim Burton": 1.0, "Burbank": 1.0},
+        ),  # spelt out
         # a phrase: the nearest name, with their cosine
         ("where is Timothy Burton from", {"Tim Burton": 0.5}),
     ],
@@ -54,14 +57,18 @@ def test_what_a_query_names_and_how_surely(
     assert named(LinearRAG(kb_of(*FILMS)), text) == pytest.approx(found)
 
 
-def test_activation_passes_through_a_sentence_in_proportion_to_its_cosine(kb_of: Build) -> None:
+def test_activation_passes_through_a_sentence_in_proportion_to_its_cosine(
+    kb_of: Build,
+) -> None:
     active = activated(LinearRAG(kb_of(*FILMS)), ASKED)
     assert active["Ed Wood"] == Activation(1.0, 1)
     assert active["Tim Burton"][:2] == (pytest.approx(0.5), 2)
     assert len(active) == 2
 
 
-@pytest.mark.parametrize("limit", [{"iteration_threshold": 0.51}, {"max_iterations": 1}])
+@pytest.mark.parametrize(
+    "limit", [{"iteration_threshold": 0.51}, {"max_iterations": 1}]
+)
 def test_below_the_threshold_or_within_one_iteration_nothing_is_bridged(
     kb_of: Build, limit: dict[str, Any]
 ) -> None:
@@ -81,7 +88,9 @@ def test_each_iteration_goes_one_sentence_further(kb_of: Build) -> None:
     # word in common, 1/√6
     system = LinearRAG(kb_of(*CHAIN), iteration_threshold=0.1)
     active = activated(system, "red Ash")
-    assert {name: (round(found.score, 6), found.iteration) for name, found in active.items()} == {
+    assert {
+        name: (round(found.score, 6), found.iteration) for name, found in active.items()
+    } == {
         "Ash": (1.0, 1),
         "Oak": (round(2 / 6**0.5, 6), 2),
         "Elm": (round(2 / 6, 6), 3),
@@ -91,7 +100,8 @@ def test_each_iteration_goes_one_sentence_further(kb_of: Build) -> None:
 def test_only_the_best_sentences_of_an_entity_are_followed(kb_of: Build) -> None:
     pages = (("Ash", "Red Oak. Blue sky Elm."), ("Oak", "A tree."), ("Elm", "A tree."))
     few, more = (
-        LinearRAG(kb_of(*pages), iteration_threshold=0.1, top_k_sentence=most) for most in (1, 2)
+        LinearRAG(kb_of(*pages), iteration_threshold=0.1, top_k_sentence=most)
+        for most in (1, 2)
     )
     assert list(activated(few, "red Ash")) == ["Ash", "Oak"]
     assert sorted(activated(more, "red Ash")) == ["Ash", "Elm", "Oak"]
@@ -104,9 +114,13 @@ def test_an_entity_keeps_the_greatest_activation_that_reaches_it(kb_of: Build) -
     assert active["Oak"].score == pytest.approx(2 / 9**0.5)
 
 
-def test_edges_weigh_an_entitys_share_of_what_its_passage_mentions(kb_of: Build) -> None:
+def test_edges_weigh_an_entitys_share_of_what_its_passage_mentions(
+    kb_of: Build,
+) -> None:
     graph = tri_graph(
-        kb_of(("Ash", "Red Oak. Oak again. See Elm."), ("Oak", "Wood."), ("Elm", "Wood."))
+        kb_of(
+            ("Ash", "Red Oak. Oak again. See Elm."), ("Oak", "Wood."), ("Elm", "Wood.")
+        )
     )
     first = slice(graph.walk.indptr[1])
     names = [node - graph.n_passages for node in graph.walk.sources[first].tolist()]
@@ -137,7 +151,9 @@ def test_the_restart_by_hand(kb_of: Build) -> None:
     total = sum(start.values()) + 1.0 + 0.5  # the entities' activations
     for hit in ranking:
         assert hit.score_parts["bonus"] == pytest.approx(bonus[hit.passage_id])
-        assert hit.score_parts["restart"] == pytest.approx(start[hit.passage_id] / total)
+        assert hit.score_parts["restart"] == pytest.approx(
+            start[hit.passage_id] / total
+        )
 
 
 def test_a_bridged_page_outranks_one_nearer_to_the_query(kb_of: Build) -> None:
@@ -149,11 +165,16 @@ def test_a_bridged_page_outranks_one_nearer_to_the_query(kb_of: Build) -> None:
         "Ed Wood -[in one sentence with]-> Tim Burton",
         "Tim Burton -[mentions]-> Tim Burton",
     ]
-    assert ranking.notes.activated == (("Ed Wood", 1.0, 1), ("Tim Burton", pytest.approx(0.5), 2))
+    assert ranking.notes.activated == (
+        ("Ed Wood", 1.0, 1),
+        ("Tim Burton", pytest.approx(0.5), 2),
+    )
 
 
 def test_without_a_mention_the_dense_ranking_comes_and_says_why(kb_of: Build) -> None:
-    ranking = LinearRAG(kb_of(("", "red apple"), ("", "blue sky"))).retrieve("Blue Sky", k=4)
+    ranking = LinearRAG(kb_of(("", "red apple"), ("", "blue sky"))).retrieve(
+        "Blue Sky", k=4
+    )
     assert ranking.passage_ids == ["p1", "p0"]
     assert ranking.notes.warning == "the corpus mentions no entity: dense ranking"
 
@@ -162,7 +183,9 @@ def test_no_sentence_outside_the_candidates_is_followed(kb_of: Build) -> None:
     system = LinearRAG(kb_of(*FILMS))
     found = activated(system, "Ed Wood directed by Tim Burton of Burbank", ("p1", "p3"))
     assert list(found) == ["Tim Burton", "Burbank"]
-    assert set(system.retrieve(Query("q", ASKED + " Burbank?", ("p1", "p3")), 4).passage_ids) == {
+    assert set(
+        system.retrieve(Query("q", ASKED + " Burbank?", ("p1", "p3")), 4).passage_ids
+    ) == {
         "p1",
         "p3",
     }

@@ -21,7 +21,9 @@ FACTS = (
 
 
 def linked(system: PracticalGraphRAG, text: str) -> list[str]:
-    return [system.kb.graph.names[entity] for entity in system.link([Query("q", text)])[0]]
+    return [
+        system.kb.graph.names[entity] for entity in system.link([Query("q", text)])[0]
+    ]
 
 
 def test_entities_are_linked_by_name_then_by_phrase_then_by_the_query_as_a_whole(
@@ -31,7 +33,9 @@ def test_entities_are_linked_by_name_then_by_phrase_then_by_the_query_as_a_whole
     assert linked(system, "Ada") == ["Ada"]
     # the phrase "Cobol": one of two words, cosine √½
     assert linked(system, "what did Cobol") == ["Cobol Language"]
-    assert linked(system, "language") == ["Cobol Language"]  # no phrase, but the query's own vector
+    assert linked(system, "language") == [
+        "Cobol Language"
+    ]  # no phrase, but the query's own vector
     assert linked(system, "what about it") == []
 
 
@@ -46,7 +50,9 @@ def test_the_three_rankings_join_by_weighted_reciprocal_rank(kb_of: Build) -> No
     )
     parts = ranking.hit(1).score_parts
     given = {side: parts[side] for side in ("passage", "entity", "relation")}
-    assert given == pytest.approx({"passage": 1 / 62, "entity": 0.5 / 61, "relation": 0.5 / 61})
+    assert given == pytest.approx(
+        {"passage": 1 / 62, "entity": 0.5 / 61, "relation": 0.5 / 61}
+    )
     assert [parts[f"{side} rank"] for side in given] == [2, 1, 1]
 
 
@@ -59,18 +65,28 @@ def test_hits_carry_the_triple_that_they_state_of_a_subgraph_of_those_most_simil
         [],
         [],
     ]
-    assert ([entity.name for entity in ranking.notes.entities], ranking.notes.triples) == (
+    assert (
+        [entity.name for entity in ranking.notes.entities],
+        ranking.notes.triples,
+    ) == (
         ["Ada"],
         1,
     )
     system = PracticalGraphRAG(kb_of(*PAGES, facts=FACTS), max_triples=1)
-    assert [hit.passage_id for hit in system.retrieve("Grace knew") if hit.path] == ["p2"]
+    assert [hit.passage_id for hit in system.retrieve("Grace knew") if hit.path] == [
+        "p2"
+    ]
 
 
 def test_a_weight_of_zero_leaves_a_ranking_out(kb_of: Build) -> None:
     kb = kb_of(*PAGES, facts=FACTS)
-    assert PracticalGraphRAG(kb, passage_weight=0).retrieve("Ada").passage_ids == ["p1", "p2"]
-    dense_only = PracticalGraphRAG(kb, entity_weight=0, relation_weight=0).retrieve("Ada")
+    assert PracticalGraphRAG(kb, passage_weight=0).retrieve("Ada").passage_ids == [
+        "p1",
+        "p2",
+    ]
+    dense_only = PracticalGraphRAG(kb, entity_weight=0, relation_weight=0).retrieve(
+        "Ada"
+    )
     assert dense_only.passage_ids == Dense(kb).retrieve("Ada").passage_ids
     with pytest.raises(ValueError, match="passage_weight"):
         PracticalGraphRAG(kb, passage_weight=0, entity_weight=0, relation_weight=0)

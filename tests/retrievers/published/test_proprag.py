@@ -61,7 +61,8 @@ def test_scores_interpolate_cosine_and_chain_and_a_passage_without_triples_has_i
     kb = kb_of(*PAGES, facts=FACTS)
     cosines = {hit.passage_id: hit.score for hit in Dense(kb).retrieve(ASKED)}
     scores = {
-        hit.passage_id: hit.score for hit in PathSearch(kb, dense_weight=0.25).retrieve(ASKED)
+        hit.passage_id: hit.score
+        for hit in PathSearch(kb, dense_weight=0.25).retrieve(ASKED)
     }
     assert scores["p1"] == pytest.approx(0.25 * cosines["p1"] + 0.75 * MEAN)
     assert scores["p3"] == pytest.approx(cosines["p3"])
@@ -79,21 +80,33 @@ def test_a_chain_goes_on_to_new_entities_alone(kb_of: Build) -> None:
 def test_width_bounds_the_chains_of_each_length_and_branch_their_continuations(
     kb_of: Build,
 ) -> None:
-    fan = tuple(Triple("Hub", "joins", name, "p0") for name in ("Ash", "Oak", "Elm", "Fir"))
+    fan = tuple(
+        Triple("Hub", "joins", name, "p0") for name in ("Ash", "Oak", "Elm", "Fir")
+    )
     kb = kb_of(*PAGES, facts=(Triple("Ada", "wrote", "Hub", "p1"), *fan))
 
     def longer(**settings: int) -> int:
-        said = PathSearch(kb, seeds=1, hops=2, **settings).retrieve("Ada wrote").notes.chains
+        said = (
+            PathSearch(kb, seeds=1, hops=2, **settings)
+            .retrieve("Ada wrote")
+            .notes.chains
+        )
         return len(said)  # type: ignore[arg-type]
 
-    assert (longer(width=9, branch=9), longer(width=2, branch=9), longer(width=9, branch=3)) == (
+    assert (
+        longer(width=9, branch=9),
+        longer(width=2, branch=9),
+        longer(width=9, branch=3),
+    ) == (
         4,
         2,
         3,
     )
 
 
-def test_triples_of_candidates_alone_are_walked_and_those_without_a_passage(kb_of: Build) -> None:
+def test_triples_of_candidates_alone_are_walked_and_those_without_a_passage(
+    kb_of: Build,
+) -> None:
     system = PathSearch(kb_of(*PAGES, facts=FACTS))
     assert chain_scores(system, Query("q", ASKED, ("p1", "p3"))) == pytest.approx(
         {"p1": 1 / 3}, abs=1e-6

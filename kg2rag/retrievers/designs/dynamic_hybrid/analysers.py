@@ -22,7 +22,12 @@ from kg2rag.text.records import DataError, quote, read_json, reading
 from kg2rag.text.registry import Registry
 from kg2rag.types import FloatArray, ParameterError, Query, UnansweredError
 
-SIDES = ("dense", "sparse", "pattern", "graph")  # the order of every table and vector of weights
+SIDES = (
+    "dense",
+    "sparse",
+    "pattern",
+    "graph",
+)  # the order of every table and vector of weights
 TYPES = ("conceptual", "identifier", "relationship", "fuzzy", "mixed")
 MADE_FOR = {"format": 1, "features": list(FEATURES), "sides": list(SIDES)}
 ARRAYS = {"grid": (len(SIDES),), "coefficients": (len(FEATURES),), "intercept": ()}
@@ -42,13 +47,20 @@ class QueryAnalysis:
 
     def __post_init__(self) -> None:
         if self.query_type not in TYPES:
-            raise ValueError(f"Unknown query type {self.query_type!r}. Known: {', '.join(TYPES)}.")
+            raise ValueError(
+                f"Unknown query type {self.query_type!r}. Known: {', '.join(TYPES)}."
+            )
         if set(self.weights) != set(SIDES):
             raise ValueError(
                 f"Weights name {', '.join(self.weights)}; they must name {', '.join(SIDES)}, each once."
             )
-        if not (min(self.weights.values()) >= 0 and abs(sum(self.weights.values()) - 1) <= 1e-6):
-            raise ValueError(f"Weights {dict(self.weights)} must be at least 0 and sum to 1.")
+        if not (
+            min(self.weights.values()) >= 0
+            and abs(sum(self.weights.values()) - 1) <= 1e-6
+        ):
+            raise ValueError(
+                f"Weights {dict(self.weights)} must be at least 0 and sum to 1."
+            )
 
 
 class Analyser(Protocol):
@@ -59,7 +71,9 @@ class Analyser(Protocol):
         ...
 
 
-Kind = tuple[str, tuple[float, float, float, float]]  # a type of query and the weights of the sides
+Kind = tuple[
+    str, tuple[float, float, float, float]
+]  # a type of query and the weights of the sides
 CONCEPTUAL: Kind = ("conceptual", (0.7, 0.2, 0.0, 0.1))
 IDENTIFIER: Kind = ("identifier", (0.1, 0.5, 0.3, 0.1))
 RELATIONSHIP: Kind = ("relationship", (0.1, 0.2, 0.1, 0.6))
@@ -75,8 +89,16 @@ NAMES_IN_PROSE: Kind = ("relationship", (0.03, 0.03, 0.0, 0.94))
 
 # (condition, kind of query, reason); `{names}` and `{misspelt}` are the first few of the query.
 _RULES: tuple[tuple[Callable[[Signals], object], Kind, str], ...] = (
-    (lambda of: not of.content_words, CONCEPTUAL, "no word to look up, so only meaning is left"),
-    (lambda of: of.as_pattern, CODE_PATTERN, "written as a regular expression or with wildcards"),
+    (
+        lambda of: not of.content_words,
+        CONCEPTUAL,
+        "no word to look up, so only meaning is left",
+    ),
+    (
+        lambda of: of.as_pattern,
+        CODE_PATTERN,
+        "written as a regular expression or with wildcards",
+    ),
     (lambda of: of.coded_format, CODE_PATTERN, "describes a format by an example"),
     (
         lambda of: of.misspelt,
@@ -88,13 +110,21 @@ _RULES: tuple[tuple[Callable[[Signals], object], Kind, str], ...] = (
         FUZZY,
         "asks for a name that is only like {names}",
     ),
-    (lambda of: of.names and of.asks_relation, RELATIONSHIP, "asks what is related to {names}"),
+    (
+        lambda of: of.names and of.asks_relation,
+        RELATIONSHIP,
+        "asks what is related to {names}",
+    ),
     (
         lambda of: of.names and of.asks_how,
         QUESTION_WITH_NAME,
         "a how or why question that names {names}",
     ),
-    (lambda of: of.names and of.relation, RELATIONSHIP, "asks what is related to {names}"),
+    (
+        lambda of: of.names and of.relation,
+        RELATIONSHIP,
+        "asks what is related to {names}",
+    ),
     (
         lambda of: of.other_capitals and not of.question,
         CAPITALS,
@@ -113,8 +143,16 @@ _RULES: tuple[tuple[Callable[[Signals], object], Kind, str], ...] = (
         "a code, to be looked up",
     ),
     (lambda of: of.code and of.explained, QUESTION_WITH_NAME, "asks what a code means"),
-    (lambda of: of.asks_relation and not of.phrases, RELATIONSHIP, "asks what is related"),
-    (lambda of: of.asks_relation, NAMES_IN_PROSE, "asks what is related to things named in prose"),
+    (
+        lambda of: of.asks_relation and not of.phrases,
+        RELATIONSHIP,
+        "asks what is related",
+    ),
+    (
+        lambda of: of.asks_relation,
+        NAMES_IN_PROSE,
+        "asks what is related to things named in prose",
+    ),
     (lambda of: of.how_to, CONCEPTUAL, "a how or why question: its meaning counts"),
     (
         lambda of: of.phrases,
@@ -144,10 +182,14 @@ class RuleAnalyser:
         analyses = []
         for query in queries:
             signals = read(query.text, self.vocabulary)
-            kind, reason = next((kind, reason) for fits, kind, reason in _RULES if fits(signals))
+            kind, reason = next(
+                (kind, reason) for fits, kind, reason in _RULES if fits(signals)
+            )
             names = ", ".join(signals.names[:3])
             misspelt = ", ".join(signals.misspelt[:3])
-            analyses.append(analysis_of(kind, reason.format(names=names, misspelt=misspelt)))
+            analyses.append(
+                analysis_of(kind, reason.format(names=names, misspelt=misspelt))
+            )
         return analyses
 
 
@@ -175,7 +217,9 @@ class FixedAnalyser:
             raise ParameterError(
                 f"weights must be one number each for {sides}, in this order or by name, not {self.weights!r}: {error}"
             ) from None
-        object.__setattr__(self, "weights", tuple(map(checked.weights.__getitem__, SIDES)))
+        object.__setattr__(
+            self, "weights", tuple(map(checked.weights.__getitem__, SIDES))
+        )
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """The fixed weights, with the type "mixed"."""
@@ -227,11 +271,18 @@ class LearnedAnalyser:
     def save(self, path: Path | str) -> None:
         """Write the model as JSON, without the vocabulary."""
         arrays = {name: getattr(self, name).tolist() for name in ARRAYS}
-        record = {**MADE_FOR, "alpha": self.alpha, **arrays, "fitted_on": sorted(self.fitted_on)}
+        record = {
+            **MADE_FOR,
+            "alpha": self.alpha,
+            **arrays,
+            "fitted_on": sorted(self.fitted_on),
+        }
         Path(path).write_text(json.dumps(record), encoding="utf-8")
 
     @classmethod
-    def load(cls, path: Path | str, vocabulary: TrigramIndex | None = None) -> LearnedAnalyser:
+    def load(
+        cls, path: Path | str, vocabulary: TrigramIndex | None = None
+    ) -> LearnedAnalyser:
         """Read a file of `save`; DataError: it has other features or shapes than this version."""
         with reading(path, "Fit the analyser anew."):
             record = read_json(Path(path))
@@ -243,15 +294,25 @@ class LearnedAnalyser:
             arrays = {name: np.array(record[name], dtype=np.float64) for name in ARRAYS}
             n = len(arrays["grid"])
             for name, shape in ARRAYS.items():
-                if arrays[name].shape != (n, *shape) or not np.isfinite(arrays[name]).all():
-                    raise DataError(f"{path}: {name} is not of shape {(n, *shape)}, or not finite.")
+                if (
+                    arrays[name].shape != (n, *shape)
+                    or not np.isfinite(arrays[name]).all()
+                ):
+                    raise DataError(
+                        f"{path}: {name} is not of shape {(n, *shape)}, or not finite."
+                    )
             fitted_on = frozenset(record["fitted_on"])
             return cls(
-                **arrays, alpha=float(record["alpha"]), fitted_on=fitted_on, vocabulary=vocabulary
+                **arrays,
+                alpha=float(record["alpha"]),
+                fitted_on=fitted_on,
+                vocabulary=vocabulary,
             )
 
 
-def features_of(queries: Sequence[Query], vocabulary: TrigramIndex | None) -> FloatArray:
+def features_of(
+    queries: Sequence[Query], vocabulary: TrigramIndex | None
+) -> FloatArray:
     """(n_queries, n_features) the `FEATURES` of each query."""
     rows = [read(query.text, vocabulary).numbers() for query in queries]
     return np.array(rows, dtype=np.float64).reshape(len(queries), len(FEATURES))
@@ -280,13 +341,17 @@ class ChainAnalyser:
         except UnansweredError as error:
             if not following:
                 raise
-            if len(queries) > 1:  # the store keeps the model's replies, so none is paid twice
+            if (
+                len(queries) > 1
+            ):  # the store keeps the model's replies, so none is paid twice
                 return [self.analyse([query])[0] for query in queries]
             (analysis,) = ChainAnalyser(tuple(following)).analyse(queries)
             return [replace(analysis, warning=f"{type(first).__name__}: {error.cause}")]
 
 
-def _learned(_store: object, vocabulary: TrigramIndex | None, file: str) -> LearnedAnalyser:
+def _learned(
+    _store: object, vocabulary: TrigramIndex | None, file: str
+) -> LearnedAnalyser:
     return LearnedAnalyser.load(str(file), vocabulary)
 
 

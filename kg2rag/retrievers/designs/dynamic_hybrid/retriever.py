@@ -69,7 +69,11 @@ ALIASES = DesignAliases(
             '"rules", "llm(MODEL@BASE_URL)", "learned(FILE)", and chains of them',
         ),
         ("k", "constant", "of the reciprocal rank fusion"),
-        ("graphSearch", "graph", '"graph_augmented" searches the graph given, as the design does'),
+        (
+            "graphSearch",
+            "graph",
+            '"graph_augmented" searches the graph given, as the design does',
+        ),
         ("search", "DynamicHybrid.retrieve", "with `weights` for one query"),
         ("query_type, reasoning", "HybridNotes", "its fields of these names"),
     ),
@@ -131,9 +135,14 @@ class DynamicHybrid(Retriever):
         names = [*split(self.sides, "+"), self.graph]
         if len(names) != len(SIDES):
             raise refused(
-                "sides", self.sides, "three systems joined by '+', such as dense+bm25+pattern"
+                "sides",
+                self.sides,
+                "three systems joined by '+', such as dense+bm25+pattern",
             )
-        return {side: systems.build(name, self.kb) for side, name in zip(SIDES, names, strict=True)}
+        return {
+            side: systems.build(name, self.kb)
+            for side, name in zip(SIDES, names, strict=True)
+        }
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
         """The workloads of its members."""
@@ -144,8 +153,12 @@ class DynamicHybrid(Retriever):
         analyses = self.analyse(queries)
         rankings_of: list[dict[str, Ranking]] = [{} for _ in queries]
         for side, retriever in self.members.items():
-            weighed = [i for i, analysis in enumerate(analyses) if analysis.weights[side] > 0]
-            rankings = retriever.retrieve_batch([queries[i] for i in weighed], self.depth)
+            weighed = [
+                i for i, analysis in enumerate(analyses) if analysis.weights[side] > 0
+            ]
+            rankings = retriever.retrieve_batch(
+                [queries[i] for i in weighed], self.depth
+            )
             for i, ranking in zip(weighed, rankings, strict=True):
                 rankings_of[i][side] = _as_side(ranking, side)
         return [
@@ -153,7 +166,9 @@ class DynamicHybrid(Retriever):
             for rankings, analysis in zip(rankings_of, analyses, strict=True)
         ]
 
-    def _fuse(self, rankings: Mapping[str, Ranking], analysis: QueryAnalysis, k: int) -> Ranking:
+    def _fuse(
+        self, rankings: Mapping[str, Ranking], analysis: QueryAnalysis, k: int
+    ) -> Ranking:
         fused = blend(rankings, analysis.weights, k, self.constant)
         notes = HybridNotes(
             fused.notes.formula,
@@ -185,7 +200,9 @@ class DynamicHybrid(Retriever):
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """The analysis of each query."""
-        analyser = self.analyser if self.weights is None else FixedAnalyser(self.weights)
+        analyser = (
+            self.analyser if self.weights is None else FixedAnalyser(self.weights)
+        )
         if isinstance(analyser, str):
             analyser = ANALYSERS.build(analyser, self.kb.store, self.kb.trigram)
         return analyser.analyse(queries)
@@ -207,5 +224,8 @@ def blend(
     """Weighted reciprocal rank fusion of one query's sides, without those of weight 0."""
     counted = [side for side in SIDES if weights[side] > 0]
     return fuse_rankings(
-        [sides[side] for side in counted], [weights[side] for side in counted], k, constant=constant
+        [sides[side] for side in counted],
+        [weights[side] for side in counted],
+        k,
+        constant=constant,
     )

@@ -50,12 +50,16 @@ _FORMS = {  # patterns anywhere in a query, or with ^ at its beginning
     r"|between|built)\b",
     "code": r"(?-i:[A-Z]{1,6}[-_ ]?\d+\w*(?:[-.]\w+)*|[A-Z][A-Z_]{3,})",
 }
-_FORM_PATTERNS = {name: re.compile(form, re.IGNORECASE) for name, form in _FORMS.items()}
+_FORM_PATTERNS = {
+    name: re.compile(form, re.IGNORECASE) for name, form in _FORMS.items()
+}
 _FORMAT = re.compile(
     r"\b(?:formats?|formatted|patterns?|regex(?:es|p)?|wildcards?|starting with|ending with)\b",
     re.I,
 )
-_CODE_IN_QUOTES = re.compile(r"[\"'`“‘][^\s\"'`”’]*[\d_\-./*:#$%\\\[\]][^\s\"'`”’]*[\"'`”’]")
+_CODE_IN_QUOTES = re.compile(
+    r"[\"'`“‘][^\s\"'`”’]*[\d_\-./*:#$%\\\[\]][^\s\"'`”’]*[\"'`”’]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,10 @@ def read(text: str, vocabulary: TrigramIndex | None) -> Signals:
 
 
 def _with_vocabulary(
-    signals: Signals, words: Sequence[str], content: Sequence[str], vocabulary: TrigramIndex
+    signals: Signals,
+    words: Sequence[str],
+    content: Sequence[str],
+    vocabulary: TrigramIndex,
 ) -> Signals:
     """The signals with those that depend on the vocabulary."""
     unknown = {word for word in words if not _is_known(word, vocabulary)}
@@ -140,7 +147,9 @@ def _with_vocabulary(
         signals,
         misspelt=_misspelt(signals, content, unknown, vocabulary),
         spelled=_spells_a_name(words, vocabulary),
-        other_capitals=any(_has_other_capitals(name, vocabulary) for name in signals.names),
+        other_capitals=any(
+            _has_other_capitals(name, vocabulary) for name in signals.names
+        ),
         known_share=known_share,
     )
 
@@ -149,7 +158,9 @@ def _form(text: str, words: Sequence[str], content: Sequence[str]) -> Signals:
     """The signals that need no vocabulary; `content` are the words without function words."""
     first_word = text.split(maxsplit=1)[:1]
     first_end = len("".join(first_word))
-    forms: dict[str, Any] = {name: bool(form.search(text)) for name, form in _FORM_PATTERNS.items()}
+    forms: dict[str, Any] = {
+        name: bool(form.search(text)) for name, form in _FORM_PATTERNS.items()
+    }
     quotes_a_format = bool(_FORMAT.search(text) and _CODE_IN_QUOTES.search(text))
     return Signals(
         **forms,
@@ -172,7 +183,10 @@ def _is_known(word: str, vocabulary: TrigramIndex) -> bool:
 
 
 def _misspelt(
-    signals: Signals, content: Sequence[str], unknown: set[str], vocabulary: TrigramIndex
+    signals: Signals,
+    content: Sequence[str],
+    unknown: set[str],
+    vocabulary: TrigramIndex,
 ) -> tuple[str, ...]:
     """The unknown names similar to one of the corpus, then the mistyped words of prose."""
     names = [*signals.names]
@@ -181,7 +195,9 @@ def _misspelt(
         names += content
     elif len(content) <= _words_looked_up(signals):
         prose = content
-    misspelt = [name for name in names if name in unknown and _like_a_name(name, vocabulary)]
+    misspelt = [
+        name for name in names if name in unknown and _like_a_name(name, vocabulary)
+    ]
     new = unknown - set(names)
     misspelt += [word for word in prose if word in new and _mistyped(word, vocabulary)]
     return tuple(dict.fromkeys(misspelt))
@@ -221,7 +237,9 @@ def _wildcard(word: str) -> bool:
 def _like_a_name(word: str, vocabulary: TrigramIndex) -> bool:
     if len(vocabulary.similar(key(word), LIKE, 1).keys):
         return True
-    unknown = (part for part in split(word) if not vocabulary.document_frequency(key(part)))
+    unknown = (
+        part for part in split(word) if not vocabulary.document_frequency(key(part))
+    )
     return any(_mistyped(part, vocabulary) for part in unknown)
 
 
@@ -234,7 +252,9 @@ def _mistyped(word: str, vocabulary: TrigramIndex) -> bool:
         return False
     similar = vocabulary.similar(sought, LIKE, 10)
     nearest = [str(vocabulary.keys[code]) for code in similar.keys.tolist()]
-    corrections = [name for name in nearest if OSA.normalized_similarity(sought, name) >= TYPO]
+    corrections = [
+        name for name in nearest if OSA.normalized_similarity(sought, name) >= TYPO
+    ]
     return bool(corrections) and stem(sought) not in map(stem, corrections)
 
 
@@ -254,7 +274,10 @@ _IRREGULAR = {
 }
 _IRREGULAR |= {"break": "broken", "rely": "relied", "modify": "modified"}
 _ACTIVE = "|".join(
-    [*_VERBS, *(f"{verb[:-1]}ies" if verb[-1] == "y" else f"{verb}e?s" for verb in _VERBS)]
+    [
+        *_VERBS,
+        *(f"{verb[:-1]}ies" if verb[-1] == "y" else f"{verb}e?s" for verb in _VERBS),
+    ]
 )
 _PAST = {
     verb: f"{verb}d" if verb[-1] == "e" else f"{verb}(?:ped|led|ed)" for verb in _VERBS

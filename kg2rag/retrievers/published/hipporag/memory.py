@@ -40,8 +40,12 @@ from kg2rag.types import Corpus, FloatArray, IntArray, Matrix, Triple
 # The maximum of edges in an explaining path; the rank of farther passages has other causes.
 MAX_STEPS = 3
 MAX_SYNONYMS = 101  # per phrase
-BLOCK_ROWS = 256  # rows that are compared together: with 100,000 others, 100 MB of cosines
-SLACK = 1e-4  # the margin below the threshold within which float32 cosines are recomputed
+BLOCK_ROWS = (
+    256  # rows that are compared together: with 100,000 others, 100 MB of cosines
+)
+SLACK = (
+    1e-4  # the margin below the threshold within which float32 cosines are recomputed
+)
 _PUNCTUATION = re.compile(r"[^A-Za-z0-9 ]")
 
 
@@ -80,15 +84,23 @@ class PhraseTable:
         """The table of a corpus's triples; exact repetitions within a passage count once."""
         first: dict[tuple[str, ...], Triple] = {}
         for triple in triples:
-            first.setdefault((triple.passage_id, triple.head, triple.relation, triple.tail), triple)
+            first.setdefault(
+                (triple.passage_id, triple.head, triple.relation, triple.tail), triple
+            )
         fact_code: dict[tuple[str, str, str], int] = {}
         fact_of = []
         rows = []
         for triple in first.values():
-            fact = (phrase_of(triple.head), phrase_of(triple.relation), phrase_of(triple.tail))
+            fact = (
+                phrase_of(triple.head),
+                phrase_of(triple.relation),
+                phrase_of(triple.tail),
+            )
             fact_of.append(fact_code.setdefault(fact, len(fact_code)))
             rows.append(corpus.row(triple.passage_id) if triple.passage_id else -1)
-        ends = np.array([(head, tail) for head, _, tail in fact_code], dtype=object).reshape(-1, 2)
+        ends = np.array(
+            [(head, tail) for head, _, tail in fact_code], dtype=object
+        ).reshape(-1, 2)
         phrases, end_codes = np.unique(ends, return_inverse=True)
         return cls(
             phrases.tolist(),
@@ -117,7 +129,9 @@ class PhraseTable:
         rows = self.rows[self.by_phrase.others]
         is_stated = rows >= 0
         owners = self.by_phrase.owners[is_stated]
-        return incidence(owners, rows[is_stated], np.ones_like(rows[is_stated]), len(self.phrases))
+        return incidence(
+            owners, rows[is_stated], np.ones_like(rows[is_stated]), len(self.phrases)
+        )
 
     @cached_property
     def specificity(self) -> FloatArray:
@@ -168,7 +182,9 @@ def synonyms(
     for first in range(0, len(sources), BLOCK_ROWS):
         block = sources[first : first + BLOCK_ROWS]
         products = vectors[block].astype(np.float32) @ target_vectors
-        for row, near in zip(block.tolist(), products >= threshold - SLACK, strict=True):
+        for row, near in zip(
+            block.tolist(), products >= threshold - SLACK, strict=True
+        ):
             results.append(_nearest(vectors, row, targets[near], threshold, limit))
     return Synonyms(*map(np.concatenate, zip(*results, strict=True)))
 
@@ -201,7 +217,9 @@ class PhraseGraph:
     @cached_property
     def walk(self) -> WalkGraph:
         """Phrases and passages."""
-        return WalkGraph.undirected(*self.edges(), self.n_phrases + self.table.n_passages)
+        return WalkGraph.undirected(
+            *self.edges(), self.n_phrases + self.table.n_passages
+        )
 
     @cached_property
     def _phrases_only(self) -> WalkGraph:
@@ -211,7 +229,9 @@ class PhraseGraph:
         """The graph, or without `passages` its phrases only, as in the first HippoRAG."""
         return self.walk if passages else self._phrases_only
 
-    def scope(self, mask: IntArray | None, passages: bool = True) -> NDArray[np.bool_] | None:
+    def scope(
+        self, mask: IntArray | None, passages: bool = True
+    ) -> NDArray[np.bool_] | None:
         """(n_nodes,) whether a node is a phrase of some passages or one of these; or None."""
         if mask is None:
             return None
@@ -229,7 +249,8 @@ class PhraseGraph:
         n_nodes = self.n_phrases + table.n_passages
         heads, tails = table.ends[table.fact_of].T
         fact_keys, counts = np.unique(
-            np.append(heads * n_nodes + tails, tails * n_nodes + heads), return_counts=True
+            np.append(heads * n_nodes + tails, tails * n_nodes + heads),
+            return_counts=True,
         )
         synonym_keys = self.synonyms.sources * n_nodes + self.synonyms.targets
         is_fact = ~np.isin(fact_keys, synonym_keys)
@@ -244,7 +265,9 @@ class PhraseGraph:
         is_loop = sources == targets
         return sources[~is_loop], targets[~is_loop], weights[~is_loop]
 
-    def ways(self, starts: IntArray, rows: IntArray, mask: IntArray | None) -> dict[int, list[int]]:
+    def ways(
+        self, starts: IntArray, rows: IntArray, mask: IntArray | None
+    ) -> dict[int, list[int]]:
         """Corpus row -> the nodes of a shortest path from a start, over the heaviest edges.
 
         It explains a hit, whose score adds up all walks. `mask` : the passages that may be entered; None for all.
@@ -272,7 +295,9 @@ class PhraseGraph:
         frontier = starts
         for _ in range(MAX_STEPS):
             edges = gather(walk.indptr, frontier)[0]
-            edges = edges[(parents[walk.sources[edges]] < 0) & is_open[walk.sources[edges]]]
+            edges = edges[
+                (parents[walk.sources[edges]] < 0) & is_open[walk.sources[edges]]
+            ]
             nodes = walk.sources[edges].astype(np.int64)
             order = np.lexsort((walk.targets[edges], -walk.weights[edges], nodes))
             frontier, first = np.unique(nodes[order], return_index=True)
@@ -281,7 +306,9 @@ class PhraseGraph:
 
     def triples(self, way: Sequence[int]) -> tuple[Triple, ...]:
         """The triples of a path, one per step; equal successive triples count once."""
-        return tuple(triple for triple, _ in groupby(starmap(self._step, pairwise(way))))
+        return tuple(
+            triple for triple, _ in groupby(starmap(self._step, pairwise(way)))
+        )
 
     def _step(self, a: int, b: int) -> Triple:
         """The triple of a step: a fact of two phrases or of a phrase in a passage; a synonymy."""
@@ -295,7 +322,9 @@ class PhraseGraph:
         if joins.any():
             return table.statements[int(statements[joins][0])]
         sources, targets, cosines = self.synonyms
-        is_pair = (np.minimum(sources, targets) == phrase) & (np.maximum(sources, targets) == node)
+        is_pair = (np.minimum(sources, targets) == phrase) & (
+            np.maximum(sources, targets) == node
+        )
         strength = 10 * min(float(cosines[is_pair][0]), 1.0)
         return Triple(table.phrases[a], "synonym of", table.phrases[b], "", strength)
 
@@ -316,15 +345,21 @@ def phrases(kb: KnowledgeBase) -> PhraseTable:
             "source": kb.source.fingerprint,
             "rules": code_version("types", "text", "extraction", "llm"),
         }
-        stored = pq.read_table(kb.store.entry("phrases", key, write) / "triples.parquet")
-        return PhraseTable.build((Triple(**row) for row in stored.to_pylist()), kb.corpus)
+        stored = pq.read_table(
+            kb.store.entry("phrases", key, write) / "triples.parquet"
+        )
+        return PhraseTable.build(
+            (Triple(**row) for row in stored.to_pylist()), kb.corpus
+        )
 
     return kb.cached("phrases", built, from_graph=True)
 
 
 def phrase_vectors(kb: KnowledgeBase) -> DenseIndex:
     """Exact cosine search over `phrases(kb).phrases`."""
-    return kb.cached("phrase_vectors", lambda: DenseIndex(kb.encode(phrases(kb).phrases)))
+    return kb.cached(
+        "phrase_vectors", lambda: DenseIndex(kb.encode(phrases(kb).phrases))
+    )
 
 
 def fact_vectors(kb: KnowledgeBase) -> DenseIndex:
@@ -351,7 +386,9 @@ def phrase_graph(kb: KnowledgeBase, threshold: float) -> PhraseGraph:
 
         # A phrase of one or two characters is no source of synonyms, an empty one no target.
         def write(folder: Path) -> None:
-            lengths = np.array([len(phrase.replace(" ", "")) for phrase in table.phrases])
+            lengths = np.array(
+                [len(phrase.replace(" ", "")) for phrase in table.phrases]
+            )
             starts, ends = np.flatnonzero(lengths > 2), np.flatnonzero(lengths)
             synonyms(phrase_vectors(kb).vectors, threshold, starts, ends).save(folder)
 

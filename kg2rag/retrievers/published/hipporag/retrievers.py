@@ -38,7 +38,16 @@ from kg2rag.retrievers.dense import (
 from kg2rag.retrievers.fusion import min_max
 from kg2rag.retrievers.linking.linkers import Link, NGramLinker, phrases
 from kg2rag.retrievers.published.hipporag import memory
-from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Step, step, top_with_ties
+from kg2rag.types import (
+    FloatArray,
+    IntArray,
+    Notes,
+    Query,
+    Ranking,
+    Step,
+    step,
+    top_with_ties,
+)
 from kg2rag.types.parameters import Count, Damping, Threshold, Weight
 
 COLOUR = "#CC79A7"  # in plots
@@ -72,7 +81,11 @@ class Start(NamedTuple):
     @classmethod
     def of(cls, weights: Mapping[int, float], notes: Notes) -> Start:
         """From phrase -> weight."""
-        return cls(np.array(list(weights), dtype=np.int64), np.array(list(weights.values())), notes)
+        return cls(
+            np.array(list(weights), dtype=np.int64),
+            np.array(list(weights.values())),
+            notes,
+        )
 
     def __bool__(self) -> bool:
         return len(self.phrases) > 0
@@ -92,7 +105,9 @@ class PhraseWalk(WalkOrDense[Start]):
     @property
     def unlinked(self) -> str:
         """The reason: no phrase of the query, or none of the graph."""
-        return self.nothing if memory.phrases(self.kb).phrases else "the graph has no fact"
+        return (
+            self.nothing if memory.phrases(self.kb).phrases else "the graph has no fact"
+        )
 
     @property
     def graph(self) -> memory.PhraseGraph:
@@ -137,7 +152,14 @@ class PhraseWalk(WalkOrDense[Start]):
         (start,) = self.link([query])
         (mask,) = self.kb.candidates([query])
         if not start:
-            return (step("linked", "entity not linked", "nothing was linked: dense ranking", []),)
+            return (
+                step(
+                    "linked",
+                    "entity not linked",
+                    "nothing was linked: dense ranking",
+                    [],
+                ),
+            )
         nodes, _ = graph.walked(self.passages).reached(
             start.phrases, within=graph.scope(mask, self.passages)
         )
@@ -168,12 +190,18 @@ class HippoRAG(PhraseWalk):
         table = memory.phrases(kb)
         if not table.phrases:
             return [Start.of({}, NameNotes())] * len(queries)
-        names = list(map(_names, queries, NGramLinker(kb, limit=MAX_NAMES).link_batch(queries)))
+        names = list(
+            map(_names, queries, NGramLinker(kb, limit=MAX_NAMES).link_batch(queries))
+        )
         scopes = [
-            None if mask is None else table.stated_in(mask)[1] for mask in kb.candidates(queries)
+            None if mask is None else table.stated_in(mask)[1]
+            for mask in kb.candidates(queries)
         ]
         return list(
-            map(self._start, nearest_names(kb, lambda: memory.phrase_vectors(kb), names, scopes))
+            map(
+                self._start,
+                nearest_names(kb, lambda: memory.phrase_vectors(kb), names, scopes),
+            )
         )
 
     def _start(self, nearest: Sequence[tuple[str, int, float]]) -> Start:
@@ -183,12 +211,19 @@ class HippoRAG(PhraseWalk):
         notes = NameNotes(
             "pagerank",
             "graph",
-            names=tuple((name, table.phrases[phrase], cosine) for name, phrase, cosine in nearest),
-            restart={table.phrases[phrase]: weight for phrase, weight in weights.items()},
+            names=tuple(
+                (name, table.phrases[phrase], cosine)
+                for name, phrase, cosine in nearest
+            ),
+            restart={
+                table.phrases[phrase]: weight for phrase, weight in weights.items()
+            },
         )
         return Start.of(weights, notes)
 
-    def walk(self, queries: Sequence[Query], starts: Sequence[Start], k: int) -> list[Ranking]:
+    def walk(
+        self, queries: Sequence[Query], starts: Sequence[Start], k: int
+    ) -> list[Ranking]:
         """The rankings of walks that start at each phrase by its specificity.
 
         Passages whose phrases are not reached are no hits.
@@ -200,7 +235,9 @@ class HippoRAG(PhraseWalk):
             [NodeWeights.of(start.phrases, start.weights) for start in starts], masks
         )
         rankings = []
-        for query, start, mask, shares in zip(queries, starts, masks, walked, strict=True):
+        for query, start, mask, shares in zip(
+            queries, starts, masks, walked, strict=True
+        ):
             mass = shares[members.owners]
             sums = np.bincount(members.others, weights=mass, minlength=n_passages)
             n_phrases = np.bincount(members.others[mass > 0], minlength=n_passages)
@@ -216,7 +253,9 @@ class HippoRAG(PhraseWalk):
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """The steps: linking to a passage's phrases, and the reach of the walk."""
-        walked = step("walked", "not expanded", "the walk did not reach it", ranking.rows)
+        walked = step(
+            "walked", "not expanded", "the walk did not reach it", ranking.rows
+        )
         return (*super().steps(query, ranking), walked)
 
 
@@ -244,7 +283,10 @@ class HippoRAG2(PhraseWalk):
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
         """The passages, the phrases and the facts."""
-        return [*super().workloads(queries), self.kb.workload("facts", memory.fact_texts(self.kb))]
+        return [
+            *super().workloads(queries),
+            self.kb.workload("facts", memory.fact_texts(self.kb)),
+        ]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries and the facts; linking all queries would call the filter."""
@@ -258,7 +300,8 @@ class HippoRAG2(PhraseWalk):
         if not table.facts or not queries:
             return starts
         scopes = [
-            None if mask is None else table.stated_in(mask)[0] for mask in kb.candidates(queries)
+            None if mask is None else table.stated_in(mask)[0]
+            for mask in kb.candidates(queries)
         ]
         vectors, index = kb.encode_queries(queries), memory.fact_vectors(kb)
         nearest = index.search(vectors, self.link_top_k, scopes)
@@ -279,19 +322,27 @@ class HippoRAG2(PhraseWalk):
         scores: dict[int, list[float]] = {}
         for fact, score in facts.items():
             for phrase in table.ends[fact].tolist():
-                scores.setdefault(phrase, []).append(score * float(table.specificity[phrase]))
+                scores.setdefault(phrase, []).append(
+                    score * float(table.specificity[phrase])
+                )
         means = {phrase: sum(values) / len(values) for phrase, values in scores.items()}
-        best = sorted(means, key=lambda phrase: (-means[phrase], phrase))[: self.link_top_k]
+        best = sorted(means, key=lambda phrase: (-means[phrase], phrase))[
+            : self.link_top_k
+        ]
         weights = {phrase: means[phrase] for phrase in best if means[phrase] > 0}
         notes = FactNotes(
             "pagerank",
             "graph",
             facts=tuple((table.facts[fact], score) for fact, score in facts.items()),
-            phrases=tuple((table.phrases[phrase], weight) for phrase, weight in weights.items()),
+            phrases=tuple(
+                (table.phrases[phrase], weight) for phrase, weight in weights.items()
+            ),
         )
         return Start.of(weights, notes)
 
-    def _filtered(self, query: Query, facts: Mapping[int, float]) -> Mapping[int, float]:
+    def _filtered(
+        self, query: Query, facts: Mapping[int, float]
+    ) -> Mapping[int, float]:
         """The facts that the filter keeps, in its order."""
         if self.fact_filter is None:
             return facts
@@ -320,7 +371,9 @@ class HippoRAG2(PhraseWalk):
             restarts.append(NodeWeights.of(nodes, np.append(start.weights, faint)))
         return restarts, cosines
 
-    def walk(self, queries: Sequence[Query], starts: Sequence[Start], k: int) -> list[Ranking]:
+    def walk(
+        self, queries: Sequence[Query], starts: Sequence[Start], k: int
+    ) -> list[Ranking]:
         """The rankings of all passages by walks from the linked phrases and, faintly, all rows."""
         restarts, cosines = self.restarts(queries, starts)
         masks = self.kb.candidates(queries)
@@ -328,7 +381,9 @@ class HippoRAG2(PhraseWalk):
         n_phrases = self.graph.n_phrases
         passages = n_phrases + np.arange(len(self.kb.corpus))
         rankings = []
-        for i, (query, start, mask) in enumerate(zip(queries, starts, masks, strict=True)):
+        for i, (query, start, mask) in enumerate(
+            zip(queries, starts, masks, strict=True)
+        ):
             shares = walked[i][n_phrases:]
             restart = restarts[i].at(passages) / restarts[i].weights.sum()
             rows = top_with_ties(shares, k, mask)
@@ -340,4 +395,6 @@ class HippoRAG2(PhraseWalk):
 def _names(query: Query, links: Sequence[Link]) -> list[str]:
     """The first phrases of a query, or its linked names if it has no phrase."""
     spans = phrases(query.text) or sorted(link.span for link in links)
-    return list(dict.fromkeys(query.text[start:end] for start, end in spans))[:MAX_NAMES]
+    return list(dict.fromkeys(query.text[start:end] for start, end in spans))[
+        :MAX_NAMES
+    ]

@@ -28,8 +28,18 @@ from kg2rag.retrievers.published.kg2rag.paper import (
     select_passages,
     triplets,
 )
-from kg2rag.retrievers.published.kg2rag.released import TitlePool, dense_over, joined_texts
-from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, BiEncoder, Reranker, named, score_batches
+from kg2rag.retrievers.published.kg2rag.released import (
+    TitlePool,
+    dense_over,
+    joined_texts,
+)
+from kg2rag.retrievers.rerankers import (
+    DEFAULT_RERANKER,
+    BiEncoder,
+    Reranker,
+    named,
+    score_batches,
+)
 from kg2rag.text.registry import ParameterError, unknown
 from kg2rag.types import (
     Count,
@@ -163,7 +173,9 @@ class KG2RAGOfficial(VectorRetriever):
         """A note for tables if the triples are not those of the released code; else ""."""
         if self.kb.extraction.raw is not None:
             return ""
-        source = type(self.kb.source).__name__  # only the class: its repr may name folders
+        source = type(
+            self.kb.source
+        ).__name__  # only the class: its repr may name folders
         return f"triples are those of {source}, not the sub-graphs that the released KG2RAG reads"
 
     def prepare(self, queries: Sequence[Query]) -> None:
@@ -184,9 +196,13 @@ class KG2RAGOfficial(VectorRetriever):
                 [(query.text, text) for text in plan.texts]
                 for query, plan in zip(queries, plans, strict=True)
             ]
-            selections = list(map(self.select, queries, plans, score_batches(self.scorer, pairs)))
+            selections = list(
+                map(self.select, queries, plans, score_batches(self.scorer, pairs))
+            )
         else:
-            selections = [(dict.fromkeys(plan.nodes, UNCHOSEN), "not organised") for plan in plans]
+            selections = [
+                (dict.fromkeys(plan.nodes, UNCHOSEN), "not organised") for plan in plans
+            ]
         columns = zip(queries, plans, selections, strict=True)
         return [self._ranking(*column, k) for column in columns]
 
@@ -221,11 +237,15 @@ class KG2RAGOfficial(VectorRetriever):
         texts = self._texts(trees, facts, rows, pool)
         return QueryPlan(nodes, len(seeds), facts, rows, trees, texts, mentioned)
 
-    def _surroundings(self, seeds: Collection[int], mask: IntArray | None) -> Surroundings | None:
+    def _surroundings(
+        self, seeds: Collection[int], mask: IntArray | None
+    ) -> Surroundings | None:
         """The triples around the seeds, breadth-first; None if titles are followed, or none."""
         if not self.expansion or "expansion" not in self.undone:
             return None
-        return surroundings(self.kb.graph, np.array(list(seeds), dtype=np.int64), self.hops, mask)
+        return surroundings(
+            self.kb.graph, np.array(list(seeds), dtype=np.int64), self.hops, mask
+        )
 
     def _appended(
         self,
@@ -242,7 +262,9 @@ class KG2RAGOfficial(VectorRetriever):
             rows = np.unique(self.kb.graph.triples.passages[around.triples]).tolist()
             title_of = {row: pool.titles[row] for row in rows if row not in seeds}
         if "expanded_score" in self.undone:
-            cosines = dense_over(self.kb).cosines(vector, np.array(list(title_of), dtype=np.int64))
+            cosines = dense_over(self.kb).cosines(
+                vector, np.array(list(title_of), dtype=np.int64)
+            )
             return dict(zip(title_of, cosines.tolist(), strict=True))
         return {row: title_scores.smoothed(title) for row, title in title_of.items()}
 
@@ -282,18 +304,25 @@ class KG2RAGOfficial(VectorRetriever):
     ) -> list[str]:
         """The text of each tree for the reranker."""
         if "rerank_on" in self.undone:
-            return [triplets([facts[i] for i in tree], self.max_characters) for tree in trees]
+            return [
+                triplets([facts[i] for i in tree], self.max_characters)
+                for tree in trees
+            ]
         stated = pool.stated if self.mode == "musique" else None
         texts = joined_texts(self.kb)
         return [
-            released.tree_text([rows[i] for i in tree], texts, stated, self.max_characters)
+            released.tree_text(
+                [rows[i] for i in tree], texts, stated, self.max_characters
+            )
             for tree in trees
         ]
 
     def select(self, query: Query, plan: QueryPlan, scores: FloatArray) -> Selection:
         """The passages of a query, at most `context`, by the scores of its trees."""
         trees = [[(i, plan.rows[i]) for i in tree] for tree in plan.trees]
-        chosen = select_passages(trees, scores, self.context, whole="overflow" not in self.undone)
+        chosen = select_passages(
+            trees, scores, self.context, whole="overflow" not in self.undone
+        )
         fill, note = self._fill(query, plan, chosen)
         rows = list(dict.fromkeys([*chosen, *fill]))[: self.context]
         is_reranked = not trees and "refill" not in self.undone
@@ -306,7 +335,9 @@ class KG2RAGOfficial(VectorRetriever):
     ) -> tuple[list[int], str]:
         """The passages for the free places, and the warning about them."""
         if "refill" in self.undone:
-            return self._without_triples(plan), "" if plan.trees else f"{NO_TRIPLE} similarity"
+            return self._without_triples(
+                plan
+            ), "" if plan.trees else f"{NO_TRIPLE} similarity"
         if not plan.trees:
             return self._reranked(query, plan, chosen), f"{NO_TRIPLE} the reranker"
         if len(chosen) >= self.context // 2 or len(chosen) == len(plan.nodes):
@@ -317,20 +348,30 @@ class KG2RAGOfficial(VectorRetriever):
     def _without_triples(self, plan: QueryPlan) -> list[int]:
         """The passages that state no triple between two entities, by score."""
         linking = {
-            row for row, fact in zip(plan.rows, plan.facts, strict=True) if fact.head != fact.tail
+            row
+            for row, fact in zip(plan.rows, plan.facts, strict=True)
+            if fact.head != fact.tail
         }
-        return sorted(plan.nodes.keys() - linking, key=lambda row: (-plan.nodes[row], row))
+        return sorted(
+            plan.nodes.keys() - linking, key=lambda row: (-plan.nodes[row], row)
+        )
 
-    def _reranked(self, query: Query, plan: QueryPlan, chosen: Collection[int]) -> list[int]:
+    def _reranked(
+        self, query: Query, plan: QueryPlan, chosen: Collection[int]
+    ) -> list[int]:
         """The passages at the reranker's positions of the unselected ones, as released."""
         nodes = list(plan.nodes)
         texts = joined_texts(self.kb)
         pairs = [(query.text, texts[row]) for row in nodes if row not in chosen]
-        best = np.argsort(-score_batches(self.scorer, [pairs])[0], kind="stable")[: self.context]
+        best = np.argsort(-score_batches(self.scorer, [pairs])[0], kind="stable")[
+            : self.context
+        ]
         # Positions among the unselected passages index the list of all passages, as in their code.
         return [nodes[position] for position in best.tolist()]
 
-    def _ranking(self, query: Query, plan: QueryPlan, selection: Selection, k: int) -> Ranking:
+    def _ranking(
+        self, query: Query, plan: QueryPlan, selection: Selection, k: int
+    ) -> Ranking:
         chosen, note = selection
         rows = list(chosen)
         if "order" not in self.undone:
@@ -348,7 +389,9 @@ class KG2RAGOfficial(VectorRetriever):
             mentioned=tuple(plan.mentioned),
         )
         nodes = self._nodes(query, plan)
-        return rank_selected(nodes, {row: chosen[row] for row in rows}, paths, notes).top(k)
+        return rank_selected(
+            nodes, {row: chosen[row] for row in rows}, paths, notes
+        ).top(k)
 
     def _by_title(self, rows: Sequence[int]) -> list[int]:
         """The rows grouped by title in order of appearance, sentences of a title by position."""
@@ -356,7 +399,11 @@ class KG2RAGOfficial(VectorRetriever):
         titles = list(dict.fromkeys(corpus.titles[row] for row in rows))
         if self.mode == "hotpotqa":
             return sorted(
-                rows, key=lambda row: (titles.index(corpus.titles[row]), corpus[row].position)
+                rows,
+                key=lambda row: (
+                    titles.index(corpus.titles[row]),
+                    corpus[row].position,
+                ),
             )
         return sorted(rows, key=lambda row: titles.index(corpus.titles[row]))
 
@@ -389,7 +436,13 @@ class KG2RAGOfficial(VectorRetriever):
         passed_over = f"its tree is none of those that filled the {self.context} places"
         in_trees = [plan.rows[fact] for tree in plan.trees for fact in tree]
         return (
-            step("seeded or appended", "not expanded", away, list(plan.nodes), ranking.rows),
+            step(
+                "seeded or appended",
+                "not expanded",
+                away,
+                list(plan.nodes),
+                ranking.rows,
+            ),
             step("in a tree", "pruned", treeless, in_trees, ranking.rows),
             step("chosen", "pruned", passed_over, ranking.rows),
         )

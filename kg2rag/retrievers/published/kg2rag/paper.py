@@ -22,7 +22,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase, Workload
-from kg2rag.knowledge.graph.paths import Tree, TriplePaths, spanning_trees, stated_by, surroundings
+from kg2rag.knowledge.graph.paths import (
+    Tree,
+    TriplePaths,
+    spanning_trees,
+    stated_by,
+    surroundings,
+)
 from kg2rag.retrievers.contract import Pipeline, Stage
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.rerankers import (
@@ -50,7 +56,9 @@ from kg2rag.types.passages import Paths, first_of
 from kg2rag.types.rankings import rescored
 
 COLOUR = "#E69F00"  # in plots
-MAX_CHARACTERS = 8000  # the maximum of a tree's text; rerankers read a few hundred tokens
+MAX_CHARACTERS = (
+    8000  # the maximum of a tree's text; rerankers read a few hundred tokens
+)
 Arrangement = Literal["depth_first", "similarity"]
 Chosen = dict[int, "TreeChoice"]  # corpus row -> the choice that selected it
 
@@ -92,12 +100,16 @@ class Expand(Stage):
         """The passages."""
         return Dense(self.kb).workloads(queries)
 
-    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
+    def apply(
+        self, queries: Sequence[Query], rankings: Sequence[Ranking]
+    ) -> list[Ranking]:
         """Expand each ranking within its query's candidates."""
         vectors = self.kb.encode_queries(queries)
         return list(map(self._expand, rankings, vectors, self.kb.candidates(queries)))
 
-    def _expand(self, ranking: Ranking, vector: Matrix, mask: IntArray | None) -> Ranking:
+    def _expand(
+        self, ranking: Ranking, vector: Matrix, mask: IntArray | None
+    ) -> Ranking:
         graph, table = self.kb.graph, self.kb.graph.triples
         around = surroundings(graph, ranking.rows, self.hops, mask)
         passages = table.passages[around.triples].astype(np.int64)
@@ -116,8 +128,14 @@ class Expand(Stage):
         }
         parts["cosine"] = cosines
         parts["hop"] = np.append(np.zeros(len(ranking)), 1.0 + hops[new])
-        stage_codes = np.zeros(len(ranking)) if ranking.stage_codes is None else ranking.stage_codes
-        last_triples = dict(zip(passages[new].tolist(), around.triples[new].tolist(), strict=True))
+        stage_codes = (
+            np.zeros(len(ranking))
+            if ranking.stage_codes is None
+            else ranking.stage_codes
+        )
+        last_triples = dict(
+            zip(passages[new].tolist(), around.triples[new].tolist(), strict=True)
+        )
         notes = ExpandNotes(
             "cosine",
             {**sources(ranking), "expand": "graph"},
@@ -133,29 +151,50 @@ class Expand(Stage):
             stages=(*ranking.stages, "expand"),
             stage_codes=np.append(stage_codes, np.full(len(new), len(ranking.stages))),
             score_parts=parts,
-            paths=first_of(TriplePaths(graph, last_triples, around.path), ranking.paths),
+            paths=first_of(
+                TriplePaths(graph, last_triples, around.path), ranking.paths
+            ),
             notes=notes,
         )
 
     def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
         """The steps: a triple, a connection with a seed, the hops; seeds pass every step."""
-        graph, seeds = self.kb.graph, [trace.ranking.top(self.seeds) for trace in traces]
+        graph, seeds = (
+            self.kb.graph,
+            [trace.ranking.top(self.seeds) for trace in traces],
+        )
         no_triple = f"states no triple, and is none of the {self.seeds} seeds"
         no_chain = f"no chain of triples, however long, leads from the {self.seeds} seeds to it"
-        too_far = f"none of its triples lies within hops = {self.hops} of the seeds' entities"
+        too_far = (
+            f"none of its triples lies within hops = {self.hops} of the seeds' entities"
+        )
         stating = np.flatnonzero(np.diff(graph.stated[0]))
 
         def traced(seed: Ranking, ranking: Ranking, mask: IntArray | None) -> Trace:
             around = surroundings(graph, seed.rows, graph.n_entities, mask)
             joined = graph.triples.passages[around.triples]
             steps = (
-                step("states a triple", "entity not linked", no_triple, stating, ranking.rows),
-                step("joined to a seed", "entity not linked", no_chain, joined, ranking.rows),
+                step(
+                    "states a triple",
+                    "entity not linked",
+                    no_triple,
+                    stating,
+                    ranking.rows,
+                ),
+                step(
+                    "joined to a seed",
+                    "entity not linked",
+                    no_chain,
+                    joined,
+                    ranking.rows,
+                ),
                 step("expanded", "not expanded", too_far, ranking.rows),
             )
             return Trace(ranking, steps)
 
-        return list(map(traced, seeds, self.apply(queries, seeds), self.kb.candidates(queries)))
+        return list(
+            map(traced, seeds, self.apply(queries, seeds), self.kb.candidates(queries))
+        )
 
 
 class TreeChoice(NamedTuple):
@@ -168,7 +207,11 @@ class TreeChoice(NamedTuple):
 
 
 def select_passages(
-    trees: Sequence[Iterable[tuple[int, int]]], scores: FloatArray, context: int, *, whole: bool
+    trees: Sequence[Iterable[tuple[int, int]]],
+    scores: FloatArray,
+    context: int,
+    *,
+    whole: bool,
 ) -> Chosen:
     """Corpus row -> its choice, best tree first, in the order of the trees; Eq. 8.
 
@@ -182,7 +225,9 @@ def select_passages(
         fresh: Chosen = {}
         for position, row in trees[tree]:
             if row not in chosen:
-                fresh.setdefault(row, TreeChoice(tree, rank, float(scores[tree]), position))
+                fresh.setdefault(
+                    row, TreeChoice(tree, rank, float(scores[tree]), position)
+                )
         n_free = context - len(chosen)
         if whole and len(fresh) > n_free:
             break
@@ -195,7 +240,9 @@ UNCHOSEN = TreeChoice(-1, math.nan, math.nan, -1)  # of a passage without a tree
 
 def triplets(facts: Iterable[Triple], limit: int | None) -> str:
     """The triplet representation of a tree, cut to `limit` characters."""
-    return " ".join(f"<{fact.head}, {fact.relation}, {fact.tail}>" for fact in facts)[:limit]
+    return " ".join(f"<{fact.head}, {fact.relation}, {fact.tail}>" for fact in facts)[
+        :limit
+    ]
 
 
 @dataclass(frozen=True)
@@ -207,7 +254,11 @@ class TreeNotes(Notes):
 
 
 def rank_selected(
-    ranking: Ranking, chosen: Chosen, paths: Paths, notes: TreeNotes, **parts: FloatArray
+    ranking: Ranking,
+    chosen: Chosen,
+    paths: Paths,
+    notes: TreeNotes,
+    **parts: FloatArray,
 ) -> Ranking:
     """Some hits of a ranking in the order of `chosen`, with places, trees, and `parts`."""
     rows = np.array(list(chosen), dtype=np.int64)
@@ -241,7 +292,9 @@ class Forest(NamedTuple):
 
     def path(self, choice: TreeChoice) -> list[int]:
         """The path of triples from the root of a passage's tree to its own."""
-        codes: list[int] = self.edges[self.trees[choice.tree].path(choice.position)].tolist()
+        codes: list[int] = self.edges[
+            self.trees[choice.tree].path(choice.position)
+        ].tolist()
         return codes
 
 
@@ -271,7 +324,9 @@ class Organise(RerankingStage):
     reranker: Reranker | None = None
     depth: Count = 1000
 
-    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
+    def apply(
+        self, queries: Sequence[Query], rankings: Sequence[Ranking]
+    ) -> list[Ranking]:
         """The organised rankings of a batch, whose trees are scored in one call."""
         forests = self._forests(queries, rankings)
         return [
@@ -289,9 +344,13 @@ class Organise(RerankingStage):
             for query, forest in zip(queries, forests, strict=True)
         ]
         chosen = []
-        for forest, scores in zip(forests, score_batches(self.scorer, pairs), strict=True):
+        for forest, scores in zip(
+            forests, score_batches(self.scorer, pairs), strict=True
+        ):
             trees = [self._arranged(tree, forest.rows) for tree in forest.trees]
-            chosen.append(select_passages(trees, scores, self.context, whole=self.whole_trees))
+            chosen.append(
+                select_passages(trees, scores, self.context, whole=self.whole_trees)
+            )
         return list(zip(forests, chosen, strict=True))
 
     def _arranged(self, tree: Tree, rows: IntArray) -> list[tuple[int, int]]:
@@ -325,7 +384,9 @@ class Organise(RerankingStage):
         # A triple has at least seven characters: later ones would be cut.
         longest = MAX_CHARACTERS // 7 + 1
         texts = [
-            triplets(map(graph.triple, edges[tree.edges[:longest]].tolist()), MAX_CHARACTERS)
+            triplets(
+                map(graph.triple, edges[tree.edges[:longest]].tolist()), MAX_CHARACTERS
+            )
             for tree in trees
         ]
         return Forest(cosines, edges, rows[order], trees, texts)
@@ -335,7 +396,9 @@ class Organise(RerankingStage):
         cosine = dict(zip(ranking.rows.tolist(), forest.cosines.tolist(), strict=True))
         filled: list[int] = []
         if not self.whole_trees:
-            is_loop = graph.triples.heads[forest.edges] == graph.triples.tails[forest.edges]
+            is_loop = (
+                graph.triples.heads[forest.edges] == graph.triples.tails[forest.edges]
+            )
             linking = forest.rows[~is_loop].tolist()
             treeless = cosine.keys() - {*chosen, *linking}
             by_cosine = sorted(treeless, key=lambda row: (-cosine[row], row))
@@ -343,7 +406,9 @@ class Organise(RerankingStage):
         rows = {**chosen, **dict.fromkeys(filled, UNCHOSEN)}
         no_tree = "the passages share no triple between two entities: no tree, ordered by cosine"
         notes = TreeNotes(
-            warning="" if forest.trees else no_tree, trees=len(forest.trees), filled=len(filled)
+            warning="" if forest.trees else no_tree,
+            trees=len(forest.trees),
+            filled=len(filled),
         )
         paths = TriplePaths(graph, chosen, forest.path)
         cosines = np.array([cosine[row] for row in rows])
@@ -405,6 +470,11 @@ def kg2rag(
     if not organisation:
         return expanded
     organise = Organise(
-        kb, context, whole_trees, arrangement, named(reranker, kb), 1000 if expansion else seeds
+        kb,
+        context,
+        whole_trees,
+        arrangement,
+        named(reranker, kb),
+        1000 if expansion else seeds,
     )
     return (expanded if expansion else Dense(kb)) >> organise

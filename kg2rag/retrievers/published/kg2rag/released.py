@@ -36,8 +36,12 @@ Edge = tuple[str, str]
 
 @lru_cache(maxsize=1024)
 def _grams(text: str, n: int) -> frozenset[str]:
-    letters = "".join(token for token in text.lower().split() if token not in string.punctuation)
-    return frozenset(letters[start : start + n] for start in range(len(letters) - n + 1))
+    letters = "".join(
+        token for token in text.lower().split() if token not in string.punctuation
+    )
+    return frozenset(
+        letters[start : start + n] for start in range(len(letters) - n + 1)
+    )
 
 
 def mentions(question: str, name: str) -> bool:
@@ -50,10 +54,14 @@ def mentions(question: str, name: str) -> bool:
     if n == 0:
         return False
     grams = _grams(name, n)
-    return (len(grams & _grams(question, n)) + SMOOTHING) / (len(grams) + SMOOTHING) >= THRESHOLD
+    return (len(grams & _grams(question, n)) + SMOOTHING) / (
+        len(grams) + SMOOTHING
+    ) >= THRESHOLD
 
 
-def mentioned_names(question: str, titles: Iterable[str], triples: Sequence[Triple]) -> list[str]:
+def mentioned_names(
+    question: str, titles: Iterable[str], triples: Sequence[Triple]
+) -> list[str]:
     """The titles and ends of triples that the question mentions, with derived names.
 
     One pass in order: if a relation and one end are mentioned, so is the other end from there on.
@@ -63,7 +71,9 @@ def mentioned_names(question: str, titles: Iterable[str], triples: Sequence[Trip
     is_mentioned = partial(mentions, question)
     ends = [end.strip() for triple in triples for end in (triple.head, triple.tail)]
     names = dict.fromkeys(filter(is_mentioned, [*titles, *ends]))
-    relations = set(filter(is_mentioned, {triple.relation.strip() for triple in triples}))
+    relations = set(
+        filter(is_mentioned, {triple.relation.strip() for triple in triples})
+    )
     for triple in triples:
         pair = dict.fromkeys((triple.head, triple.tail))
         if triple.relation in relations and names.keys() & pair.keys():
@@ -128,7 +138,9 @@ def stated_triples(kb: KnowledgeBase) -> list[list[Triple]]:
 
 def dense_over(kb: KnowledgeBase) -> DenseIndex:
     """`kb.dense` with `SEPARATOR` between title and text, without blanks at the ends."""
-    return kb.cached("dense, released", lambda: DenseIndex(kb.encode(kb.corpus.joined(SEPARATOR))))
+    return kb.cached(
+        "dense, released", lambda: DenseIndex(kb.encode(kb.corpus.joined(SEPARATOR)))
+    )
 
 
 def joined_texts(kb: KnowledgeBase) -> list[str]:
@@ -145,13 +157,19 @@ class TitleScores:
         self.add_new(((titles[row], score) for row, score in seeds.items()), ())
 
     def add_new(
-        self, scored_titles: Iterable[tuple[str, float]], earlier_titles: Collection[str]
+        self,
+        scored_titles: Iterable[tuple[str, float]],
+        earlier_titles: Collection[str],
     ) -> list[str]:
         """Add the scores of new titles; these titles, in order of appearance.
 
         `earlier_titles` are skipped.
         """
-        new = [(title, score) for title, score in scored_titles if title not in earlier_titles]
+        new = [
+            (title, score)
+            for title, score in scored_titles
+            if title not in earlier_titles
+        ]
         for title, score in new:
             self._scores.setdefault(title, []).append(score)
         return list(dict(new))
@@ -165,7 +183,9 @@ class TitleScores:
         return _mean([*self._scores.get(title, ()), _mean(self._seed_scores)])
 
 
-def title_walk(seeds: Mapping[int, float], pool: TitlePool) -> tuple[dict[int, str], TitleScores]:
+def title_walk(
+    seeds: Mapping[int, float], pool: TitlePool
+) -> tuple[dict[int, str], TitleScores]:
     """The passages to append for some seeds, with their titles; and the scores of the titles.
 
     The walk leads from seeds, row -> score, best first, to the titles that their triples name, and
@@ -179,26 +199,36 @@ def title_walk(seeds: Mapping[int, float], pool: TitlePool) -> tuple[dict[int, s
     seed_titles = [pool.titles[row] for row in seeds]
     scores = TitleScores(seeds, pool.titles)
     bringing = _bringing_seed_titles(seed_titles, scores)
-    named_by_seeds = [(title, score) for row, score in seeds.items() for title in pool.named(row)]
+    named_by_seeds = [
+        (title, score) for row, score in seeds.items() for title in pool.named(row)
+    ]
     near = dict.fromkeys([*scores.add_new(named_by_seeds, seed_titles), *seed_titles])
     named_by_near = []
     for source in near:
         score = scores.mean(source)
-        named_by_near += [(title, score) for title in _named_beside_seeds(source, seeds, pool)]
+        named_by_near += [
+            (title, score) for title in _named_beside_seeds(source, seeds, pool)
+        ]
     far = scores.add_new(named_by_near, near)
-    following = [title for title in near if title in bringing or title not in seed_titles]
+    following = [
+        title for title in near if title in bringing or title not in seed_titles
+    ]
     return _unseeded_passages([*following, *far], seeds, pool), scores
 
 
 def _bringing_seed_titles(seed_titles: Sequence[str], scores: TitleScores) -> set[str]:
     """The two seed titles with the highest means, and titles repeated in the first half."""
     first_half = seed_titles[: len(seed_titles) // 2]
-    repeated = {title for rank, title in enumerate(first_half) if title in first_half[:rank]}
+    repeated = {
+        title for rank, title in enumerate(first_half) if title in first_half[:rank]
+    }
     best = sorted(dict.fromkeys(seed_titles), key=lambda title: -scores.mean(title))[:2]
     return repeated.union(best)
 
 
-def _named_beside_seeds(title: str, seeds: Collection[int], pool: TitlePool) -> list[str]:
+def _named_beside_seeds(
+    title: str, seeds: Collection[int], pool: TitlePool
+) -> list[str]:
     """The titles that a title's passages name, without its seeds."""
     titles = []
     for row in pool.rows_of[title]:
@@ -251,7 +281,9 @@ def iteration_trees(
     for component, tree in zip(components, trees, strict=True):
         if len(component) == 1:
             (vertex,) = component
-            heaviest_loop = max(graph[vertex][vertex].values(), key=lambda loop: loop["weight"])
+            heaviest_loop = max(
+                graph[vertex][vertex].values(), key=lambda loop: loop["weight"]
+            )
             tree.append(heaviest_loop["fact"])
     return trees
 
@@ -264,7 +296,9 @@ def depth_first_trees(
     Equal weights are ordered by fact number; a self-loop is no tree.
     """
     between = _query_edges(edges, weights, mentioned)
-    order = np.argsort(-np.append(weights, np.full(len(between), QUERY_WEIGHT)), kind="stable")
+    order = np.argsort(
+        -np.append(weights, np.full(len(between), QUERY_WEIGHT)), kind="stable"
+    )
     joined = np.array([*edges, *between], dtype=object).reshape(-1, 2)[order]
     ends = pd.factorize(joined.ravel())[0].reshape(-1, 2)
     facts = [order[tree.edges] for tree in spanning_trees(ends[:, 0], ends[:, 1])]
@@ -278,7 +312,9 @@ def _query_edges(
     if (weights >= 0).all():
         return list(pairwise(mentioned))
     linked = set(map(frozenset, edges))  # a pair that a fact links has no other edge
-    return [pair for pair in combinations(mentioned, 2) if frozenset(pair) not in linked]
+    return [
+        pair for pair in combinations(mentioned, 2) if frozenset(pair) not in linked
+    ]
 
 
 def tree_text(
@@ -299,7 +335,8 @@ def tree_text(
         text += texts[row]
         if stated is not None:
             relational += ", ".join(
-                f"{fact.head} has/is {fact.relation} {fact.tail}" for fact in stated[row][:3]
+                f"{fact.head} has/is {fact.relation} {fact.tail}"
+                for fact in stated[row][:3]
             )
             if relational:
                 text += f" Relational facts: {relational}."

@@ -52,9 +52,12 @@ def test_a_blend_is_weighted_reciprocal_rank_by_hand() -> None:
         "graph": ranking(),
     }
     sides = {
-        side: Ranking(r.query_id, r.rows, r.scores, r.ids, (side,)) for side, r in sides.items()
+        side: Ranking(r.query_id, r.rows, r.scores, r.ids, (side,))
+        for side, r in sides.items()
     }
-    fused = blend(sides, {"dense": 0.6, "sparse": 0.4, "pattern": 0.0, "graph": 0.0}, 10, 60.0)
+    fused = blend(
+        sides, {"dense": 0.6, "sparse": 0.4, "pattern": 0.0, "graph": 0.0}, 10, 60.0
+    )
     assert fused.scores.tolist() == pytest.approx([0.6 / 62 + 0.4 / 61, 0.6 / 61])
     assert fused.rows.tolist() == [1, 0]
 
@@ -77,11 +80,14 @@ def test_it_refuses_a_question_it_was_fitted_on_even_in_capitals_and_once_saved(
     assert loaded.analyse(NAMES[15:]) == analyser.analyse(NAMES[15:])
     for one in (analyser, loaded):
         with pytest.raises(ValueError, match=r"1 of 2 queries \(first: 'again'"):
-            one.analyse([Query("new", "why is it so"), Query("again", HOW[3].text.upper())])
+            one.analyse(
+                [Query("new", "why is it so"), Query("again", HOW[3].text.upper())]
+            )
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"features": ["length"]}, {"format": 0}, {"intercept": [1.0]}, {"alpha": None}]
+    "wrong",
+    [{"features": ["length"]}, {"format": 0}, {"intercept": [1.0]}, {"alpha": None}],
 )
 def test_a_file_of_another_form_is_refused_by_name(
     tmp_path: Path, wrong: dict[str, object]
@@ -93,13 +99,17 @@ def test_a_file_of_another_form_is_refused_by_name(
         LearnedAnalyser.load(tmp_path / "model.json")
 
 
-def test_cross_validation_scores_every_question_once_and_finds_what_there_is_to_learn() -> None:
+def test_cross_validation_scores_every_question_once_and_finds_what_there_is_to_learn() -> (
+    None
+):
     queries = [*HOW, *NAMES]
     achieved = cross_validate(queries, scores(queries))
     assert achieved.tolist() == [1.0] * 40
 
 
-def test_cross_validation_learns_nothing_from_noise_and_needs_two_different_questions() -> None:
+def test_cross_validation_learns_nothing_from_noise_and_needs_two_different_questions() -> (
+    None
+):
     noise = np.random.default_rng(0).integers(2, size=(40, 56)).astype(float)
     assert abs(cross_validate([*HOW, *NAMES], noise).mean() - 0.5) < 0.25
     with pytest.raises(ValueError, match="1 "):

@@ -13,7 +13,11 @@ from word_embedder import WordEmbedder
 from kg2rag.compute import Store
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.designs.dynamic_hybrid.analysers import SIDES, LearnedAnalyser, QueryAnalysis
+from kg2rag.retrievers.designs.dynamic_hybrid.analysers import (
+    SIDES,
+    LearnedAnalyser,
+    QueryAnalysis,
+)
 from kg2rag.retrievers.designs.dynamic_hybrid.retriever import DynamicHybrid
 from kg2rag.retrievers.designs.dynamic_hybrid.signals import FEATURES
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
@@ -44,15 +48,25 @@ class Fixed:
 
 @pytest.fixture
 def kb(tmp_path: Path) -> KnowledgeBase:
-    corpus = Corpus.from_passages([Passage(id_, "", text, id_, 0) for id_, text in TEXTS.items()])
+    corpus = Corpus.from_passages(
+        [Passage(id_, "", text, id_, 0) for id_, text in TEXTS.items()]
+    )
     return KnowledgeBase.build(corpus, embedder=WordEmbedder(), store=Store(tmp_path))
 
 
 @pytest.mark.parametrize(
     ("query", "first", "query_type"),
     [
-        ("streaming text response", "wanted", "identifier"),  # the design's first test case
-        ("How do I implement real-time AI chat in React?", "chat", "conceptual"),  # and its second
+        (
+            "streaming text response",
+            "wanted",
+            "identifier",
+        ),  # the design's first test case
+        (
+            "How do I implement real-time AI chat in React?",
+            "chat",
+            "conceptual",
+        ),  # and its second
         ("STreamingTxtResp", "wanted", "fuzzy"),
     ],
 )
@@ -68,18 +82,32 @@ def test_all_weight_on_one_side_gives_that_sides_ranking(kb: KnowledgeBase) -> N
         weights = tuple(float(i == at) for i in range(4))
         system = DynamicHybrid(kb, analyser=Fixed(weights))
         alone = system.members[side].retrieve("streaming text response", 6)
-        assert system.retrieve("streaming text response", 6).passage_ids == alone.passage_ids
+        assert (
+            system.retrieve("streaming text response", 6).passage_ids
+            == alone.passage_ids
+        )
 
 
 def test_weights_may_be_given_in_order_or_by_name(kb: KnowledgeBase) -> None:
     weights = (0.1, 0.2, 0.3, 0.4)
     named = dict(zip(SIDES, weights, strict=True))
     assert DynamicHybrid(kb, weights=named) == DynamicHybrid(kb, weights=weights)
-    assert DynamicHybrid(kb, weights=weights).retrieve("What is useChat?").notes.weights == named
+    assert (
+        DynamicHybrid(kb, weights=weights).retrieve("What is useChat?").notes.weights
+        == named
+    )
 
 
 @pytest.mark.parametrize(
-    "weights", [(0.5, 0.5), "0.5", (0.5, 0.5, 0.5, 0.5), {"dense": 1.0}, (1.0, "a", 0.0, 0.0), 0.25]
+    "weights",
+    [
+        (0.5, 0.5),
+        "0.5",
+        (0.5, 0.5, 0.5, 0.5),
+        {"dense": 1.0},
+        (1.0, "a", 0.0, 0.0),
+        0.25,
+    ],
 )
 def test_weights_that_are_none_are_refused(kb: KnowledgeBase, weights: object) -> None:
     with pytest.raises(ParameterError, match=r"weights.*dense, sparse, pattern, graph"):
@@ -88,13 +116,22 @@ def test_weights_that_are_none_are_refused(kb: KnowledgeBase, weights: object) -
 
 def test_any_systems_may_be_the_sides(kb: KnowledgeBase) -> None:
     graph = {"graph": "expansion_queries(hits=1)"}
-    system = build("dynamic_hybrid", kb, sides="bm25+bm25(k1=0.1, b=0.9) + pattern", **graph)
+    system = build(
+        "dynamic_hybrid", kb, sides="bm25+bm25(k1=0.1, b=0.9) + pattern", **graph
+    )
     assert isinstance(system, DynamicHybrid)
-    expected = [BM25(kb), BM25(kb, k1=0.1, b=0.9), Pattern(kb), ExpansionQueries(kb, hits=1)]
+    expected = [
+        BM25(kb),
+        BM25(kb, k1=0.1, b=0.9),
+        Pattern(kb),
+        ExpansionQueries(kb, hits=1),
+    ]
     assert list(system.members.values()) == expected
     alone = ExpansionQueries(kb, hits=1).retrieve("streaming in React", 6)
     graph_alone = build("dynamic_hybrid", kb, weights=[0, 0, 0, 1], **graph)
-    assert graph_alone.retrieve("streaming in React", 6).passage_ids == alone.passage_ids
+    assert (
+        graph_alone.retrieve("streaming in React", 6).passage_ids == alone.passage_ids
+    )
 
 
 def test_each_side_is_asked_once_for_the_batch_and_not_where_its_weight_is_0(
@@ -119,13 +156,21 @@ def test_each_side_is_asked_once_for_the_batch_and_not_where_its_weight_is_0(
     assert asked == [["typo", "name"]]
 
 
-def test_a_learned_analyser_is_named_by_its_file(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_learned_analyser_is_named_by_its_file(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
     grid = np.eye(4)
     learned = LearnedAnalyser(
-        grid, np.zeros((4, len(FEATURES))), np.array([0.0, 0.0, 1.0, 0.0]), 1.0, frozenset()
+        grid,
+        np.zeros((4, len(FEATURES))),
+        np.array([0.0, 0.0, 1.0, 0.0]),
+        1.0,
+        frozenset(),
     )
     learned.save(tmp_path / "learned.json")
-    system = build("dynamic_hybrid", kb, analyser=f"learned({tmp_path / 'learned.json'})")
+    system = build(
+        "dynamic_hybrid", kb, analyser=f"learned({tmp_path / 'learned.json'})"
+    )
     assert system.retrieve("What is useChat?").notes.weights == dict(
         zip(SIDES, (0, 0, 1, 0), strict=True)
     )
@@ -134,17 +179,28 @@ def test_a_learned_analyser_is_named_by_its_file(kb: KnowledgeBase, tmp_path: Pa
 def test_a_hit_says_what_each_side_gave_to_its_score_and_where_that_looked(
     kb: KnowledgeBase,
 ) -> None:
-    ranking = DynamicHybrid(kb, weights=(0.0, 0.5, 0.0, 0.5)).retrieve("What is useChat?", 6)
+    ranking = DynamicHybrid(kb, weights=(0.0, 0.5, 0.0, 0.5)).retrieve(
+        "What is useChat?", 6
+    )
     for hit in ranking:
-        assert sum(hit.score_parts.get(side, 0) for side in SIDES) == pytest.approx(hit.score)
+        assert sum(hit.score_parts.get(side, 0) for side in SIDES) == pytest.approx(
+            hit.score
+        )
     assert ranking.stages == ("sparse", "graph", "graph: dense")
-    assert ranking.notes.source == {"sparse": "bm25", "graph": "graph", "graph: dense": "dense"}
+    assert ranking.notes.source == {
+        "sparse": "bm25",
+        "graph": "graph",
+        "graph: dense": "dense",
+    }
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"analyser": "oracle"}, r"'oracle'.*fixed, learned\(FILE\), llm\(MODEL@BASE_URL\), rules"),
+        (
+            {"analyser": "oracle"},
+            r"'oracle'.*fixed, learned\(FILE\), llm\(MODEL@BASE_URL\), rules",
+        ),
         ({"analyser": "learned"}, r"learned\(FILE\)"),
         ({"analyser": "learned(none.json)"}, r"none\.json"),
         ({"analyser": "llm"}, r"llm\(MODEL@BASE_URL\)"),
@@ -170,7 +226,9 @@ def test_weights_may_be_given_for_one_query(kb: KnowledgeBase) -> None:
     system = DynamicHybrid(kb)
     weights = {"dense": 0.0, "sparse": 1.0, "pattern": 0.0, "graph": 0.0}
     found = system.retrieve("streaming text response", 3, weights=weights)
-    assert found.passage_ids == BM25(kb).retrieve("streaming text response", 3).passage_ids
+    assert (
+        found.passage_ids == BM25(kb).retrieve("streaming text response", 3).passage_ids
+    )
     assert found.notes.weights == weights
     assert system.retrieve("streaming text response", 3).notes.weights != weights
     with pytest.raises(ParameterError, match="weights"):

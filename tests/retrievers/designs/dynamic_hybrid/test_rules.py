@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from kg2rag.knowledge import TrigramIndex
-from kg2rag.retrievers.designs.dynamic_hybrid.analysers import SIDES, QueryAnalysis, RuleAnalyser
+from kg2rag.retrievers.designs.dynamic_hybrid.analysers import (
+    SIDES,
+    QueryAnalysis,
+    RuleAnalyser,
+)
 from kg2rag.types import Query
 
 TEXTS = [
@@ -36,7 +40,11 @@ RELATIONSHIP = (0.1, 0.2, 0.1, 0.6)
     ("text", "query_type", "weights"),
     [
         # the five of the design
-        ("How do I stream AI responses in a React app?", "conceptual", (0.7, 0.2, 0.0, 0.1)),
+        (
+            "How do I stream AI responses in a React app?",
+            "conceptual",
+            (0.7, 0.2, 0.0, 0.1),
+        ),
         ("Find the StreamingTextResponse class", "identifier", (0.1, 0.5, 0.3, 0.1)),
         ("What components use the useChat hook?", "relationship", RELATIONSHIP),
         ("streamingTextRespons", "fuzzy", (0.1, 0.2, 0.6, 0.1)),
@@ -44,7 +52,11 @@ RELATIONSHIP = (0.1, 0.2, 0.1, 0.6)
         # wildcards, regular expressions, formats by example
         *(
             (text, "mixed", CODE_PATTERN)
-            for text in ("Streaming*Response", "/use[A-Z]\\w+/", "keys like sk-proj-xxxx")
+            for text in (
+                "Streaming*Response",
+                "/use[A-Z]\\w+/",
+                "keys like sk-proj-xxxx",
+            )
         ),
         *(
             (text, "mixed", CODE_PATTERN)
@@ -59,7 +71,11 @@ RELATIONSHIP = (0.1, 0.2, 0.1, 0.6)
         ("where is useChat used", "relationship", RELATIONSHIP),
         ("blast radius of renaming useChat", "relationship", RELATIONSHIP),
         ("everything that imports StreamingTextResponse", "relationship", RELATIONSHIP),
-        ("how is useChat connected to StreamingTextResponse?", "relationship", RELATIONSHIP),
+        (
+            "how is useChat connected to StreamingTextResponse?",
+            "relationship",
+            RELATIONSHIP,
+        ),
         (
             "Who is the spouse of the director of The Green Mile?",
             "relationship",
@@ -79,7 +95,11 @@ def test_types_and_weights(
         (["How do I return a StreamingTextResponse?"], "mixed"),
         # a verb alone
         (
-            ["how to use a hook", "the best way to call components", "responses by use"],
+            [
+                "how to use a hook",
+                "the best way to call components",
+                "responses by use",
+            ],
             "conceptual",
         ),
         # a name that the corpus only has something like
@@ -101,7 +121,9 @@ def test_types(rules: RuleAnalyser, texts: list[str], query_type: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["what is *args", "a * b", "**bold** words"])
-def test_stars_that_stand_for_nothing_are_no_wildcards(rules: RuleAnalyser, text: str) -> None:
+def test_stars_that_stand_for_nothing_are_no_wildcards(
+    rules: RuleAnalyser, text: str
+) -> None:
     assert one(rules, text)[0] != "mixed"
 
 
@@ -109,7 +131,14 @@ def test_a_name_that_the_corpus_has_in_other_capitals_is_looked_up_by_pattern(
     tmp_path: Path,
 ) -> None:
     TrigramIndex.write(
-        tmp_path, ["api_key of the client", "API_KEY of the shell", "apiKey", "useChat", "use_chat"]
+        tmp_path,
+        [
+            "api_key of the client",
+            "API_KEY of the shell",
+            "apiKey",
+            "useChat",
+            "use_chat",
+        ],
     )
     rules = RuleAnalyser(TrigramIndex(tmp_path))
     found = {

@@ -13,7 +13,9 @@ from kg2rag.retrievers.published.hipporag.memory import (
 )
 from kg2rag.types import Corpus, Passage, Triple
 
-CORPUS = Corpus.from_passages([Passage(f"p{i}", "", f"text {i}", f"d{i}", 0) for i in range(4)])
+CORPUS = Corpus.from_passages(
+    [Passage(f"p{i}", "", f"text {i}", f"d{i}", 0) for i in range(4)]
+)
 FACTS = (
     Triple("Ada L.", "Knew", "Babbage", "p0"),
     Triple("Babbage", "built", "Engine", "p0"),
@@ -30,7 +32,9 @@ def graph_of(*facts: Triple, synonyms: Synonyms = NONE) -> PhraseGraph:
 
 def weights(graph: PhraseGraph) -> dict[tuple[int, int], float]:
     walk = graph.walk
-    entries = zip(walk.targets.tolist(), walk.sources.tolist(), walk.weights.tolist(), strict=True)
+    entries = zip(
+        walk.targets.tolist(), walk.sources.tolist(), walk.weights.tolist(), strict=True
+    )
     return {(a, b): weight for a, b, weight in entries if a < b}
 
 
@@ -51,16 +55,23 @@ def test_a_phrase_keeps_ascii_letters_and_digits_alone(name: str, phrase: str) -
 def test_phrases_are_sorted_and_facts_come_in_order_of_their_first_statement() -> None:
     table = PhraseTable.build(FACTS, CORPUS)
     assert table.phrases == ["ada l", "babbage", "engine"]
-    assert table.facts[:2] == [("ada l", "knew", "babbage"), ("babbage", "built", "engine")]
+    assert table.facts[:2] == [
+        ("ada l", "knew", "babbage"),
+        ("babbage", "built", "engine"),
+    ]
     assert table.fact_of.tolist() == [0, 1, 0, 2]
     assert table.rows.tolist() == [0, 0, 1, 2]
     # one over the passages that have the phrase
     assert table.specificity.tolist() == [1 / 2, 1 / 2, 1 / 2]
 
 
-def test_an_exact_repetition_within_a_passage_counts_once_and_another_spelling_twice() -> None:
+def test_an_exact_repetition_within_a_passage_counts_once_and_another_spelling_twice() -> (
+    None
+):
     same = PhraseTable.build((FACTS[0], FACTS[0]), CORPUS)
-    other = PhraseTable.build((FACTS[0], Triple("Ada L", "knew", "Babbage", "p0")), CORPUS)
+    other = PhraseTable.build(
+        (FACTS[0], Triple("Ada L", "knew", "Babbage", "p0")), CORPUS
+    )
     assert (len(same.fact_of), len(other.fact_of), len(other.facts)) == (1, 2, 1)
 
 
@@ -88,14 +99,18 @@ def test_a_fact_that_no_passage_states_joins_its_ends_alone_and_without_facts_th
     assert (graph.n_phrases, graph.walk.n_nodes, weights(graph)) == (0, 4, {})
 
 
-def paths(graph: PhraseGraph, mask: list[int] | None = None) -> dict[int, tuple[Triple, ...]]:
+def paths(
+    graph: PhraseGraph, mask: list[int] | None = None
+) -> dict[int, tuple[Triple, ...]]:
     """Of all passages, from the first phrase."""
     allowed = None if mask is None else np.array(mask)
     ways = graph.ways(np.array([0]), np.arange(4), allowed)
     return {row: graph.triples(way) for row, way in ways.items()}
 
 
-def test_a_path_leads_from_a_start_by_the_triples_as_spelled_and_no_way_is_no_path() -> None:
+def test_a_path_leads_from_a_start_by_the_triples_as_spelled_and_no_way_is_no_path() -> (
+    None
+):
     found = paths(graph_of(*FACTS))
     assert found == {0: (FACTS[0],), 1: (FACTS[2],), 2: (FACTS[0], FACTS[1], FACTS[3])}
 
@@ -106,6 +121,10 @@ def test_a_step_between_synonyms_says_so_and_how_alike_they_are() -> None:
 
 
 def test_a_path_walks_through_candidates_alone() -> None:
-    facts = (Triple("A", "r", "B", "p0"), Triple("B", "r", "B", "p1"), Triple("A", "s", "C", "p2"))
+    facts = (
+        Triple("A", "r", "B", "p0"),
+        Triple("B", "r", "B", "p1"),
+        Triple("A", "s", "C", "p2"),
+    )
     assert set(paths(graph_of(*facts), [0, 1])) == {0, 1}
     assert set(paths(graph_of(*facts), [1])) == {1}  # a start may lie outside

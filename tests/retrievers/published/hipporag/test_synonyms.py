@@ -20,7 +20,9 @@ def pairs(found: Synonyms) -> list[tuple[int, int]]:
     return list(zip(found.sources.tolist(), found.targets.tolist(), strict=True))
 
 
-@given(st.integers(1, 40), st.integers(0, 10_000), st.floats(0.05, 0.95), st.integers(1, 6))
+@given(
+    st.integers(1, 40), st.integers(0, 10_000), st.floats(0.05, 0.95), st.integers(1, 6)
+)
 @settings(deadline=None, max_examples=50)
 def test_they_are_those_of_the_whole_matrix(
     n: int, seed: int, threshold: float, limit: int
@@ -29,12 +31,21 @@ def test_they_are_those_of_the_whole_matrix(
     cosines = vectors.astype(float) @ vectors.astype(float).T
     expected = []
     for row in range(n):
-        near = [other for other in range(n) if other != row and cosines[row, other] >= threshold]
+        near = [
+            other
+            for other in range(n)
+            if other != row and cosines[row, other] >= threshold
+        ]
         expected += [
             (row, other)
-            for other in sorted(near, key=lambda other: (-cosines[row, other], other))[:limit]
+            for other in sorted(near, key=lambda other: (-cosines[row, other], other))[
+                :limit
+            ]
         ]
-    assert pairs(synonyms(vectors, threshold, np.arange(n), np.arange(n), limit)) == expected
+    assert (
+        pairs(synonyms(vectors, threshold, np.arange(n), np.arange(n), limit))
+        == expected
+    )
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

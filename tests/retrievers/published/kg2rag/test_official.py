@@ -19,7 +19,11 @@ from kg2rag.extraction import Extraction
 from kg2rag.extraction.sources import GivenExtraction
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.published.kg2rag.official import DEPARTURES, KG2RAGOfficial, QueryPlan
+from kg2rag.retrievers.published.kg2rag.official import (
+    DEPARTURES,
+    KG2RAGOfficial,
+    QueryPlan,
+)
 from kg2rag.retrievers.published.kg2rag.paper import Expand, ExpandNotes, Organise
 from kg2rag.retrievers.published.kg2rag.released import (
     TitlePool,
@@ -35,7 +39,9 @@ from kg2rag.testing.trial import facts
 from kg2rag.types import Corpus, FloatArray, Passage, Query, Triple
 
 
-def pool(titles: Sequence[str], facts: Mapping[int, Sequence[tuple[str, str]]]) -> TitlePool:
+def pool(
+    titles: Sequence[str], facts: Mapping[int, Sequence[tuple[str, str]]]
+) -> TitlePool:
     """Rows 0, 1, … with these titles; `facts` are the ends of each row's triples."""
     rows_of: dict[str, list[int]] = {}
     for row, title in enumerate(titles):
@@ -65,15 +71,21 @@ def pool(titles: Sequence[str], facts: Mapping[int, Sequence[tuple[str, str]]]) 
     ],
 )
 def test_an_end_that_is_a_title_brings_that_titles_passages_and_those_of_one_step_more(
-    titles: str, facts: Mapping[int, Sequence[tuple[str, str]]], expected: list[tuple[int, str]]
+    titles: str,
+    facts: Mapping[int, Sequence[tuple[str, str]]],
+    expected: list[tuple[int, str]],
 ) -> None:
-    assert list(title_walk({0: 0.8}, pool(titles.split(), facts))[0].items()) == expected
+    assert (
+        list(title_walk({0: 0.8}, pool(titles.split(), facts))[0].items()) == expected
+    )
 
 
 def test_other_passages_of_a_seeds_title_come_only_where_it_is_among_the_best_two_or_repeated_early() -> (
     None
 ):
-    pages = pool("A B C D D E A B C D".split(), {row: [("y", "z")] for row in range(10)})
+    pages = pool(
+        "A B C D D E A B C D".split(), {row: [("y", "z")] for row in range(10)}
+    )
     seeds = {0: 0.9, 1: 0.8, 2: 0.7, 3: 0.6, 4: 0.5, 5: 0.1}
     assert title_walk(seeds, pages)[0] == {6: "A", 7: "B"}
     # D's mean, 0.5, is not among the best
@@ -86,7 +98,9 @@ def test_a_titles_score_is_the_smoothed_mean_of_what_led_there() -> None:
         {0: 0.8, 3: 0.2}, pool(["A", "B", "C", "D"], {0: [("B", "B")], 1: [("x", "C")]})
     )
     scores = [(0.8 + 0.8 + 0.5) / 3, (1.6 / 2 + 0.5) / 2, 0.5]
-    assert list(map(title_scores.smoothed, ("B", "C", "unheard"))) == pytest.approx(scores)
+    assert list(map(title_scores.smoothed, ("B", "C", "unheard"))) == pytest.approx(
+        scores
+    )
 
 
 # Mentions
@@ -102,7 +116,9 @@ def test_a_titles_score_is_the_smoothed_mean_of_what_led_there() -> None:
         *(("A 7", True), ("-", True), ("? ! .", True), ("", False)),
     ],
 )
-def test_a_name_is_mentioned_by_nine_tenths_of_its_n_grams(name: str, expected: bool) -> None:
+def test_a_name_is_mentioned_by_nine_tenths_of_its_n_grams(
+    name: str, expected: bool
+) -> None:
     assert mentions("Who directed Ed Wood ?", name) is expected
 
 
@@ -110,8 +126,14 @@ def test_a_name_is_mentioned_by_nine_tenths_of_its_n_grams(name: str, expected: 
     ("facts", "expected"),
     [
         # in one pass
-        ([("alpha", "directed", "Mr X"), ("Mr X", "directed", "Mr Y")], ["alpha", "Mr X", "Mr Y"]),
-        ([("Mr X", "directed", "Mr Y"), ("alpha", "directed", "Mr X")], ["alpha", "Mr X"]),
+        (
+            [("alpha", "directed", "Mr X"), ("Mr X", "directed", "Mr Y")],
+            ["alpha", "Mr X", "Mr Y"],
+        ),
+        (
+            [("Mr X", "directed", "Mr Y"), ("alpha", "directed", "Mr X")],
+            ["alpha", "Mr X"],
+        ),
         # what follows is looked up with its blanks
         ([("alpha", "directed", " X")], ["alpha", " X"]),
         ([("alpha", "directed ", "Mr X")], ["alpha"]),
@@ -122,7 +144,8 @@ def test_a_mentioned_relation_carries_a_mention_over(
     facts: list[tuple[str, str, str]], expected: list[str]
 ) -> None:
     assert (
-        mentioned_names("who directed alpha", (), [Triple(*fact, "") for fact in facts]) == expected
+        mentioned_names("who directed alpha", (), [Triple(*fact, "") for fact in facts])
+        == expected
     )
 
 
@@ -133,12 +156,20 @@ EDGE = st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("abcdefgh"))
 
 @settings(deadline=None)  # the first call imports SciPy
 @given(st.lists(st.tuples(EDGE, st.sampled_from([0.25, 0.5, 0.75])), max_size=25))
-def test_trees_come_in_the_order_of_networkx(facts: list[tuple[tuple[str, str], float]]) -> None:
+def test_trees_come_in_the_order_of_networkx(
+    facts: list[tuple[tuple[str, str], float]],
+) -> None:
     """Component by component, as the released code goes, with the vertices in the order of the whole graph."""
-    edges, weights = [edge for edge, _ in facts], np.array([weight for _, weight in facts])
+    edges, weights = (
+        [edge for edge, _ in facts],
+        np.array([weight for _, weight in facts]),
+    )
     graph, expected = nx.MultiGraph(), []
     graph.add_edges_from(
-        [(*edge, {"weight": weight, "fact": fact}) for fact, (edge, weight) in enumerate(facts)]
+        [
+            (*edge, {"weight": weight, "fact": fact})
+            for fact, (edge, weight) in enumerate(facts)
+        ]
     )
     for component in sorted(nx.connected_components(graph), key=len, reverse=True):
         part = nx.MultiGraph()
@@ -161,7 +192,12 @@ def test_trees_come_in_the_order_of_networkx(facts: list[tuple[tuple[str, str], 
     [
         # names join components and are in no list
         ("ab cd ef", [0.9, 0.8, 0.7], "acT", [[0, 1], [2]]),
-        ("ab", [0.9], "TUV", [[], [0]]),  # an empty tree of names that only the question joins
+        (
+            "ab",
+            [0.9],
+            "TUV",
+            [[], [0]],
+        ),  # an empty tree of names that only the question joins
         ("ab cd bd", [0.5, 0.4, -0.1], "", [[0, 2, 1]]),
         # an edge of the question beats a negative fact
         ("ab cd bd", [0.5, 0.4, -0.1], "ac", [[0, 1]]),
@@ -211,15 +247,25 @@ class Table:
         return np.array([self.by_text[text] for _, text in pairs])
 
 
-def chosen(trees: Sequence[Sequence[int]], scores: Sequence[float], paper: str = "") -> list[int]:
+def chosen(
+    trees: Sequence[Sequence[int]], scores: Sequence[float], paper: str = ""
+) -> list[int]:
     """Passages 0 to 5 with one fact each, so that a tree lists passages; the reranker prefers later passages."""
     facts = [Triple(f"h{i}", "r", f"t{i}", f"p{i}") for i in range(6)]
     nodes = {i: 1 - i / 10 for i in range(6)}
     plan = QueryPlan(
-        nodes, 6, facts, list(range(6)), [list(tree) for tree in trees], [""] * len(trees), []
+        nodes,
+        6,
+        facts,
+        list(range(6)),
+        [list(tree) for tree in trees],
+        [""] * len(trees),
+        [],
     )
     table = Table({str(i): float(i) for i in range(6)})
-    corpus = Corpus.from_passages(Passage(f"p{i}", "", str(i), f"p{i}", 0) for i in range(6))
+    corpus = Corpus.from_passages(
+        Passage(f"p{i}", "", str(i), f"p{i}", 0) for i in range(6)
+    )
     kb = KnowledgeBase.build(corpus, embedder=WordEmbedder())
     system = KG2RAGOfficial(kb, context=4, reranker=table, paper=paper)
     return list(system.select(Query("q", "q"), plan, np.array(scores))[0])
@@ -257,7 +303,9 @@ def test_which_passages_are_chosen(
 def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     corpus = worlds.corpus()
     store = Store(tmp_path_factory.mktemp("store"))
-    return KnowledgeBase.build(corpus, worlds.graph(corpus), embedder=WordEmbedder(), store=store)
+    return KnowledgeBase.build(
+        corpus, worlds.graph(corpus), embedder=WordEmbedder(), store=store
+    )
 
 
 @pytest.mark.parametrize("hops", [1, 2])
@@ -267,8 +315,13 @@ def test_with_every_departure_undone_it_is_the_papers_pipeline(
     official = KG2RAGOfficial(world, hops=hops, paper="all")
     paper = Dense(world) >> Expand(world, hops=hops) >> Organise(world)
     queries = worlds.queries()
-    ours, theirs = official.retrieve_batch(queries, 10), paper.retrieve_batch(queries, 10)
-    assert [ranking.passage_ids for ranking in ours] == [ranking.passage_ids for ranking in theirs]
+    ours, theirs = (
+        official.retrieve_batch(queries, 10),
+        paper.retrieve_batch(queries, 10),
+    )
+    assert [ranking.passage_ids for ranking in ours] == [
+        ranking.passage_ids for ranking in theirs
+    ]
     assert any(ranking.notes.find(ExpandNotes).expanded for ranking in theirs)
 
 
@@ -278,15 +331,21 @@ def test_each_departure_counts(world: KnowledgeBase, name: str) -> None:
         KG2RAGOfficial(world, paper=paper).retrieve_batch(worlds.queries(), 20)
         for paper in ("", name)
     )
-    assert any(facts(one) != facts(other) for one, other in zip(released, undone, strict=True))
+    assert any(
+        facts(one) != facts(other) for one, other in zip(released, undone, strict=True)
+    )
 
 
 def test_titles_stand_together_and_sentences_in_their_order(
     kb_of: Callable[..., KnowledgeBase],
 ) -> None:
     facts = tuple(Triple(f"h{i}", "r", f"t{i}", f"p{i}") for i in range(3))
-    kb = kb_of(("A", "red"), ("B", "red green"), ("A", "red green blue yellow"), facts=facts)
-    assert KG2RAGOfficial(kb, paper="query_edges+order").retrieve("red", 3).passage_ids == [
+    kb = kb_of(
+        ("A", "red"), ("B", "red green"), ("A", "red green blue yellow"), facts=facts
+    )
+    assert KG2RAGOfficial(kb, paper="query_edges+order").retrieve(
+        "red", 3
+    ).passage_ids == [
         "p0",
         "p1",
         "p2",
@@ -330,7 +389,9 @@ OTHER = {"title": "Big Fish", "sentences": {"0": [["Big Fish", "year", ""]]}}
 
 @pytest.fixture
 def subgraphs(tmp_path: Path) -> KnowledgeBase:
-    (tmp_path / "subkgs.jsonl").write_text("\n".join(map(json.dumps, (SUBGRAPH, OTHER))))
+    (tmp_path / "subkgs.jsonl").write_text(
+        "\n".join(map(json.dumps, (SUBGRAPH, OTHER)))
+    )
     spec = f"subkgs({tmp_path / 'subkgs.jsonl'})"
     return KnowledgeBase.build(
         SENTENCES, spec, embedder=WordEmbedder(), store=Store(tmp_path / "store")
@@ -338,10 +399,14 @@ def subgraphs(tmp_path: Path) -> KnowledgeBase:
 
 
 def test_the_released_code_works_on_the_files_letters(subgraphs: KnowledgeBase) -> None:
-    plan, blank = KG2RAGOfficial(subgraphs, seeds=1).plan([Query("q", "red"), Query("q", "yellow")])
+    plan, blank = KG2RAGOfficial(subgraphs, seeds=1).plan(
+        [Query("q", "red"), Query("q", "yellow")]
+    )
     # "Big Fish>" is no title, so that the other sentence of the seed is all
     assert list(plan.nodes) == [0, 1]
-    assert [(fact.head, fact.tail) for fact in plan.facts] == [("<Ed Wood", "Big Fish>")]
+    assert [(fact.head, fact.tail) for fact in plan.facts] == [
+        ("<Ed Wood", "Big Fish>")
+    ]
     # a vertex like any other
     assert [(fact.head, fact.tail) for fact in blank.facts] == [("Big Fish", "")]
     assert blank.trees == [[0]]
@@ -350,7 +415,11 @@ def test_the_released_code_works_on_the_files_letters(subgraphs: KnowledgeBase) 
 @pytest.mark.parametrize(
     ("mode", "facts", "order"),
     [
-        ("musique", " Relational facts: <Ed Wood has/is like Big Fish>.", ["p1", "p0", "p2"]),
+        (
+            "musique",
+            " Relational facts: <Ed Wood has/is like Big Fish>.",
+            ["p1", "p0", "p2"],
+        ),
         ("hotpotqa", "", ["p0", "p1", "p2"]),
     ],
 )
@@ -362,9 +431,12 @@ def test_paragraphs_are_read_with_their_facts_and_sentences_without_in_the_order
     assert system.retrieve(query, 4).passage_ids == order
 
 
-def test_titles_that_no_passage_at_hand_has_are_not_mentioned(subgraphs: KnowledgeBase) -> None:
+def test_titles_that_no_passage_at_hand_has_are_not_mentioned(
+    subgraphs: KnowledgeBase,
+) -> None:
     (few,), (all_,) = (
-        KG2RAGOfficial(subgraphs, seeds=n).plan([Query("q", "blue zetas")]) for n in (1, 4)
+        KG2RAGOfficial(subgraphs, seeds=n).plan([Query("q", "blue zetas")])
+        for n in (1, 4)
     )
     assert (sorted(few.nodes), few.mentioned) == ([0, 1], [])
     assert (sorted(all_.nodes), all_.mentioned) == ([0, 1, 2, 3], ["Zeta"])
@@ -373,7 +445,9 @@ def test_titles_that_no_passage_at_hand_has_are_not_mentioned(subgraphs: Knowled
 def test_triples_that_were_cleaned_for_good_are_refused(tmp_path: Path) -> None:
     facts = (Triple("Ed Wood", "like", "Big Fish", "p0"),)
     source = GivenExtraction(Extraction(facts, notes={"cleaned: head after a '<'": 7}))
-    kb = KnowledgeBase.build(SENTENCES, source, embedder=WordEmbedder(), store=Store(tmp_path))
+    kb = KnowledgeBase.build(
+        SENTENCES, source, embedder=WordEmbedder(), store=Store(tmp_path)
+    )
     with pytest.raises(ValueError, match=r"subkgs\(FILE\)"):
         KG2RAGOfficial(kb).retrieve("red", 3)
 

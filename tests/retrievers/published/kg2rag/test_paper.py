@@ -33,12 +33,19 @@ def world(folder: Path, *facts: Triple) -> KnowledgeBase:
     """Six passages, each less similar to the query "q" than the one before."""
     cosines = {"q": (0.6, 0.5, 0.4, 0.3, 0.2, 0.1)}
     return knowledge_base(
-        passages(*(f"text {i}" for i in range(6))), Extraction(facts), cosines, Store(folder)
+        passages(*(f"text {i}" for i in range(6))),
+        Extraction(facts),
+        cosines,
+        Store(folder),
     )
 
 
 def expanded(
-    kb: KnowledgeBase, *, hops: int = 1, seeds: int = 2, candidates: tuple[str, ...] | None = None
+    kb: KnowledgeBase,
+    *,
+    hops: int = 1,
+    seeds: int = 2,
+    candidates: tuple[str, ...] | None = None,
 ) -> Ranking:
     system = Dense(kb) >> Expand(kb, hops=hops, seeds=seeds)
     return system.retrieve_batch([Query("q", "q", candidates)], 10)[0]
@@ -61,7 +68,9 @@ def expanded(
 def test_the_passages_of_triples_around_the_seeds_are_added(
     tmp_path: Path, facts: Sequence[Triple], how: dict[str, Any], found: str
 ) -> None:
-    assert expanded(world(tmp_path, *facts), **how).passage_ids == [f"p{row}" for row in found]
+    assert expanded(world(tmp_path, *facts), **how).passage_ids == [
+        f"p{row}" for row in found
+    ]
 
 
 def test_a_triple_between_two_entities_reached_counts_though_no_seed_names_either(
@@ -87,7 +96,9 @@ def test_hits_say_their_cosine_stage_hop_and_path_and_the_notes_the_subgraph(
 ) -> None:
     kb = world(tmp_path, *FACTS)
     found = expanded(kb, hops=2)
-    assert {hit.passage_id: (hit.stage, hit.score_parts["hop"], hit.path) for hit in found} == {
+    assert {
+        hit.passage_id: (hit.stage, hit.score_parts["hop"], hit.path) for hit in found
+    } == {
         "p0": ("dense", 0, ()),
         "p1": ("dense", 0, ()),
         "p2": ("expand", 1, (A_B, B_E)),
@@ -122,7 +133,9 @@ PAIRED = (A_B, C_D, B_E, D_C)
 class Table:
     """A reranker with given scores; records the pairs it scored."""
 
-    by_text: Mapping[str, float] = field(default_factory=lambda: {SMALL: 0.9, LARGE: 0.5})
+    by_text: Mapping[str, float] = field(
+        default_factory=lambda: {SMALL: 0.9, LARGE: 0.5}
+    )
     scored: list[tuple[str, str]] = field(default_factory=list, repr=False)
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
@@ -130,10 +143,14 @@ class Table:
         return np.array([self.by_text.get(text, 0.0) for _, text in pairs])
 
 
-def organised(folder: Path, *facts: Triple, seeds: int = 2, k: int = 10, **how: object) -> Ranking:
+def organised(
+    folder: Path, *facts: Triple, seeds: int = 2, k: int = 10, **how: object
+) -> Ranking:
     kb = world(folder, *(facts or PAIRED))
     stage = Organise(kb, **{"reranker": Table(), **how})  # type: ignore[arg-type]
-    return (Dense(kb) >> Expand(kb, seeds=seeds) >> stage).retrieve_batch([Query("q", "q")], k)[0]
+    return (Dense(kb) >> Expand(kb, seeds=seeds) >> stage).retrieve_batch(
+        [Query("q", "q")], k
+    )[0]
 
 
 def test_the_reranker_reads_the_triples_of_each_tree_depth_first_from_the_heaviest(
@@ -149,7 +166,11 @@ def test_trees_give_their_passages_in_the_rerankers_order_and_a_triple_that_none
 ) -> None:
     found = organised(tmp_path)
     assert found.passage_ids == ["p1", "p0", "p2"]  # without p5
-    assert [hit.path for hit in found] == [(C_D,), (A_B,), (A_B, B_E)]  # from the heaviest edge
+    assert [hit.path for hit in found] == [
+        (C_D,),
+        (A_B,),
+        (A_B, B_E),
+    ]  # from the heaviest edge
     hit = found.hit(3)
     assert hit.score_parts == pytest.approx(
         {"place": 3, "cosine": 0.4, "hop": 1, "tree": 2, "reranker": 0.5}
@@ -176,8 +197,16 @@ BEHIND = (
         # a tree that does not fit is cut
         (LONG, {"seeds": 5, "context": 3, "reranker": RANKED}, "102"),
         # or ends the choice
-        (LONG, {"seeds": 5, "context": 3, "reranker": RANKED, "whole_trees": True}, "1"),
-        (PAIRED, {"seeds": 5}, "10234"),  # passages without triples take free places, by cosine
+        (
+            LONG,
+            {"seeds": 5, "context": 3, "reranker": RANKED, "whole_trees": True},
+            "1",
+        ),
+        (
+            PAIRED,
+            {"seeds": 5},
+            "10234",
+        ),  # passages without triples take free places, by cosine
         (PAIRED, {"seeds": 5, "whole_trees": True}, "102"),
         # p1 weighs 0.5 but hangs behind p4, which weighs 0.2.
         (BEHIND, {"seeds": 6, "context": 4}, "0241"),
@@ -220,8 +249,13 @@ def test_without_expansion_every_passage_is_a_seed(kb: KnowledgeBase) -> None:
     assert len(plan.nodes) == plan.n_seeds == 10
 
 
-def test_without_organisation_nothing_that_was_expanded_is_dropped(kb: KnowledgeBase) -> None:
-    paper, released = kg2rag(kb, organisation=False), KG2RAGOfficial(kb, organisation=False)
+def test_without_organisation_nothing_that_was_expanded_is_dropped(
+    kb: KnowledgeBase,
+) -> None:
+    paper, released = (
+        kg2rag(kb, organisation=False),
+        KG2RAGOfficial(kb, organisation=False),
+    )
     assert ids(Dense(kb), 10) | ids(kg2rag(kb)) <= ids(paper)
     assert len(ids(paper)) > 10
     assert ids(paper, 10) == ids(Dense(kb), 10)  # ordered by similarity
