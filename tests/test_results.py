@@ -14,7 +14,7 @@ import remake
 import studies
 
 import kg2rag
-from kg2rag.evaluation.system_code import CODE, system_code
+from kg2rag.evaluation.system_code import CODE, system_codes
 from kg2rag.retrievers.systems import SYSTEMS
 from kg2rag.types import Notes
 
@@ -71,10 +71,7 @@ def test_a_comparison_that_older_code_made_is_named_with_its_systems(
     kept: dict[str, studies.Study],
 ) -> None:
     older = kept["musique-100"]
-    code = {
-        name: system_code(parameters)
-        for name, parameters in older.config["parameters"].items()
-    }
+    code = system_codes(older.config)
     today = SimpleNamespace(config={**older.config, CODE: code}, about=older.about)
     changed = SimpleNamespace(
         config={**older.config, CODE: {**code, "dense": "of then"}}, about=older.about

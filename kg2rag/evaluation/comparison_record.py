@@ -11,7 +11,7 @@ from kg2rag.evaluation.graph_use import graph_use, reads_graph
 from kg2rag.evaluation.metrics import Metric
 from kg2rag.evaluation.runs import Run
 from kg2rag.evaluation.scored_runs import Scoring
-from kg2rag.evaluation.system_code import CODE, system_code
+from kg2rag.evaluation.system_code import CODE, system_codes
 from kg2rag.retrievers import system_parts
 from kg2rag.types import QADataset
 
@@ -43,6 +43,7 @@ def record_comparison(
         "baseline": scoring.baseline,
         "tokens": repr(scoring.tokens.counter),
     }
+    config[CODE] = system_codes(config)
     functions = _metric_functions(scoring.metrics)
     if functions:
         config["metric_functions"] = functions
@@ -70,7 +71,6 @@ def _record_systems(
     record: dict[str, Any] = {
         "systems": {},
         "parameters": {},
-        CODE: {},
         "tuning": {},
         "seeds": {},
         "remarks": {},
@@ -79,7 +79,6 @@ def _record_systems(
         first = seeds[0]
         record["systems"][name] = repr(first)
         record["parameters"][name] = provenance.parameters(first)
-        record[CODE][name] = system_code(record["parameters"][name])
         tuning = system_parts.tuning(first, data)
         if tuning:
             record["tuning"][name] = tuning

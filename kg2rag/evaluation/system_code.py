@@ -1,17 +1,18 @@
-"""The classes of a system -> a checksum of their code, and the saved results of older code.
+"""The systems of a comparison -> checksums of their code, by which an outdated result is recognised.
 
 The run cache is keyed by every byte of the rooms that rankings depend on, so that results kept
 beside the code would be older than it after every change of a comment. Here only the modules count
-that a system imports, without docstrings, comments and layout, those that a table of components
-names, and the data files beside them. The catalogues of all systems and all sources are left out.
+that a system imports, without docstrings, comments and layout, and the data files beside them. Of
+linkers, rerankers and graph sources only those count that the system uses.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,26 +23,75 @@ from kg2rag.evaluation.module_files import (
     is_in_rooms,
     module_file,
 )
+from kg2rag.extraction.sources import SOURCES
 
 CATALOGUES = (
     "kg2rag.retrievers.systems",
     "kg2rag.extraction.sources",
+    "kg2rag.extraction.entity_matching",
     "kg2rag.knowledge.announcement",
 )
 """Modules that name every system or every source of graphs, whichever is used."""
-_COMPONENT = re.compile(r'"(kg2rag[.\w]+):\w+"')
+IMPORTERS = "kg2rag.extraction.importers"
+"""Readers of graph files: they count for the systems whose graph they have read."""
+_TABLE_ENTRY = re.compile(r'"(\w+)[^"]*": "(kg2rag[.\w]+):\w+"')
+"""A line of a table of components: the name of one and its module."""
 CODE = "code"
 """Key of a configuration: system -> checksum of its code."""
 
 
-def system_code(parameters: object) -> str:
+def outdated_systems(config: Mapping[str, Any]) -> list[str]:
+    """The systems of a saved comparison whose code has changed or was not recorded.
+
+    `config` is its config.json.
+    """
+    recorded = config.get(CODE, {})
+    current = system_codes(config)
+    return [name for name, code in current.items() if recorded.get(name) != code]
+
+
+def system_codes(config: Mapping[str, Any]) -> dict[str, str]:
+    """System -> a checksum of its code, by the configuration of a comparison."""
+    codes = {}
+    for name, parameters in config["parameters"].items():
+        codes[name] = system_code(parameters, _graph_sources(config, name))
+    return codes
+
+
+def _graph_sources(config: Mapping[str, Any], system: str) -> list[str]:
+    """The modules of the graph sources that a system reads; none for a graph in memory."""
+    if system not in config["graph_systems"]:
+        return []
+    texts = [
+        knowledge["graph"]["source"]
+        for knowledge in config["knowledge"]
+        if system in knowledge["systems"]
+    ]
+    words = _words(texts)
+    modules = []
+    for entry in SOURCES.entries.values():
+        module, _, class_name = str(entry).partition(":")
+        if class_name in words:
+            modules.append(module)
+    return modules
+
+
+def system_code(parameters: object, sources: Iterable[str] = ()) -> str:
     """A checksum of the code of a system; "" if none of it is of this package.
 
-    `parameters` is the record by `provenance.parameters`.
+    parameters : the record by `provenance.parameters`.
+    sources : the modules of the graph sources that the system reads.
     """
+    names = _words(parameters)
     modules: set[str] = set()
-    for module in _modules_of(parameters):
-        modules |= _imported_by(module)
+    waiting = [*_modules_of(parameters), *sources]
+    while waiting:
+        module = waiting.pop()
+        if module in modules or module in CATALOGUES or not is_in_rooms(module):
+            continue
+        modules.add(module)
+        waiting += _imports(module)
+        waiting += [part for name, part in _components(module) if name in names]
     if not modules:
         return ""
     files = {file for module in modules for file in _files_of(module)}
@@ -51,17 +101,9 @@ def system_code(parameters: object) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def outdated_systems(config: Mapping[str, Any]) -> list[str]:
-    """The systems of a saved comparison whose code has changed or was not recorded.
-
-    `config` is its config.json.
-    """
-    recorded = config.get(CODE, {})
-    outdated = []
-    for name, parameters in config["parameters"].items():
-        if recorded.get(name) != system_code(parameters):
-            outdated.append(name)
-    return outdated
+def _words(record: object) -> set[str]:
+    """The words of a record, among them the names of the components that it names."""
+    return set(re.findall(r"\w+", json.dumps(record)))
 
 
 def _modules_of(parameters: object) -> Iterator[str]:
@@ -77,26 +119,22 @@ def _modules_of(parameters: object) -> Iterator[str]:
 
 
 @cache
-def _imported_by(module: str) -> frozenset[str]:
-    """The modules of the package's rooms that a module is made of and imports, transitively."""
-    modules: set[str] = set()
-    waiting = [module]
-    while waiting:
-        name = waiting.pop()
-        if name not in modules and name not in CATALOGUES and is_in_rooms(name):
-            modules.add(name)
-            waiting += _references(name)
-    return frozenset(modules)
+def _imports(module: str) -> list[str]:
+    """The modules that a module imports, without the readers of graph files outside of these."""
+    modules = imported_modules(module)
+    if module.startswith(IMPORTERS):
+        return modules
+    return [name for name in modules if not name.startswith(IMPORTERS)]
 
 
 @cache
-def _references(module: str) -> list[str]:
-    """The modules that a module imports or names as "package.module:Class"."""
-    names = imported_modules(module)
+def _components(module: str) -> list[tuple[str, str]]:
+    """Name and module of each component in the tables of a module."""
+    entries: list[tuple[str, str]] = []
     for file in _files_of(module):
         if file.suffix == ".py":
-            names += _COMPONENT.findall(file.read_text(encoding="utf-8"))
-    return names
+            entries += _TABLE_ENTRY.findall(file.read_text(encoding="utf-8"))
+    return entries
 
 
 @cache

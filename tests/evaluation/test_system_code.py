@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from kg2rag.evaluation.system_code import code_checksum, outdated_systems, system_code
+from kg2rag.evaluation.system_code import (
+    code_checksum,
+    outdated_systems,
+    system_code,
+    system_codes,
+)
 
 BM25 = {"class": "kg2rag.retrievers.bm25.BM25", "k1": 0.9}
 CHAINS = {"class": "kg2rag.retrievers.mention_chains.retriever.MentionChains"}
@@ -45,9 +50,40 @@ def test_systems_whose_code_is_another_than_recorded_are_outdated() -> None:
     # a system of two has the code of both
     assert len({*now.values(), system_code([BM25, CHAINS])}) == 3
     assert system_code({"class": "elsewhere.Mine"}) == ""
-    parameters = {"bm25": BM25, "chains": CHAINS}
-    assert outdated_systems({"parameters": parameters, "code": now}) == []
-    assert outdated_systems(
-        {"parameters": parameters, "code": {**now, "chains": "of then"}}
-    ) == ["chains"]
-    assert outdated_systems({"parameters": parameters}) == ["bm25", "chains"]
+    config = {
+        "parameters": {"bm25": BM25, "chains": CHAINS},
+        "graph_systems": [],
+        "knowledge": [],
+    }
+    assert outdated_systems({**config, "code": now}) == []
+    assert outdated_systems({**config, "code": {**now, "chains": "of then"}}) == [
+        "chains"
+    ]
+    assert outdated_systems(config) == ["bm25", "chains"]
+
+
+def test_the_reader_of_a_graph_file_counts_for_the_systems_that_read_the_graph() -> (
+    None
+):
+    def codes(source: str) -> dict[str, str]:
+        knowledge = {"systems": ["bm25", "chains"], "graph": {"source": source}}
+        return system_codes(
+            {
+                "parameters": {"bm25": BM25, "chains": CHAINS},
+                "graph_systems": ["chains"],
+                "knowledge": [knowledge],
+            }
+        )
+
+    mentions, triples = codes("Mentions(terms=True)"), codes("TriplesFile(path='a')")
+    assert mentions["bm25"] == triples["bm25"]
+    assert mentions["chains"] != triples["chains"]
+
+
+def test_a_linker_counts_for_the_systems_that_name_it() -> None:
+    augment = "kg2rag.retrievers.designs.graph_augmented.GraphAugment"
+    codes = {
+        system_code({"class": augment, "linker": linker})
+        for linker in ("ngram", "ngram+embedding", "llm(m@http://localhost)")
+    }
+    assert len(codes) == 2  # both linkers without a model lie in one file
