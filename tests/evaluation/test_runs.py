@@ -16,7 +16,7 @@ import tiny_model
 
 from kg2rag import BM25, Dense, KnowledgeBase, SentenceEncoder
 from kg2rag.compute import sentence_encoder
-from kg2rag.evaluation import runs
+from kg2rag.evaluation import run_cache, runs
 from kg2rag.evaluation.code_identity import NoKeyError
 from kg2rag.evaluation.identity import identity
 from kg2rag.evaluation.loaded_code import code_version
@@ -156,7 +156,7 @@ def test_gold_and_batches_make_no_other_run_and_all_else_does(little, monkeypatc
     ):
         assert asked(system, on, k) == every
     assert asked(Counted(little), data, fresh=True) == every
-    monkeypatch.setattr(runs, "code_version", lambda: "another")
+    monkeypatch.setattr(run_cache, "code_version", lambda: "another")
     assert asked(Counted(little), data) == every
 
 
