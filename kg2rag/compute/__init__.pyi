@@ -9,7 +9,9 @@ from .embedder import Role as Role
 from .embedders import embedder_named as embedder_named
 from .embedders import embedder_of as embedder_of
 from .endpoint_encoder import EndpointEncoder as EndpointEncoder
+from .hardware import CPU as CPU
 from .hardware import processor as processor
+from .hardware import processor_seconds as processor_seconds
 from .hardware import threads as threads
 from .models import DEFAULT_MODEL as DEFAULT_MODEL
 from .outputs import RECORD as RECORD

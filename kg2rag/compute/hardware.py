@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import time
 from functools import cache
 from pathlib import Path
 
@@ -35,6 +36,11 @@ def threads() -> int:
         return int(variable)
     affinity = getattr(os, "sched_getaffinity", None)  # missing on macOS and Windows
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def processor_seconds() -> float:
+    """Seconds that this process has computed on all its threads; other programs do not count."""
+    return time.process_time() / threads()
 
 
 @cache

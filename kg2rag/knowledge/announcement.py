@@ -11,12 +11,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from kg2rag.compute import (
+    CPU,
     Embedder,
     EndpointEncoder,
     GivenEncoder,
     SentenceEncoder,
     Store,
     counter_of,
+    processor_seconds,
 )
 from kg2rag.compute.parallel import LINE_SECONDS
 
@@ -40,6 +42,7 @@ class Workload:
     read : passes some texts through the model.
     lacking : selects the texts without a stored output.
     includes : the name of texts whose vectors come out of the same passes, at no further cost.
+    on_processor : whether this process computes, so that its processor time is the cost.
     remark : reports the share of some texts that the model cuts; "" for none.
     endpoint : the model of the endpoint that receives the texts; "" for a local model.
     """
@@ -51,6 +54,7 @@ class Workload:
     remark: Callable[[Sequence[Any]], str] = lambda _: ""
     endpoint: str = ""
     includes: str = ""
+    on_processor: bool = False
 
     @classmethod
     def encoding(
@@ -69,7 +73,9 @@ class Workload:
             return replace(work, endpoint=embedder.model)
         if isinstance(embedder, SentenceEncoder):
             return replace(
-                work, remark=partial(_cut_texts, embedder=embedder, store=store)
+                work,
+                remark=partial(_cut_texts, embedder=embedder, store=store),
+                on_processor=embedder.device == CPU,
             )
         return work
 
@@ -90,9 +96,10 @@ class Workload:
             )
         timed = lacking[:: max(1, len(lacking) // TIMED_TEXTS)]
         self.read(timed[:1])  # loads the model
-        start = time.perf_counter()
+        clock = processor_seconds if self.on_processor else time.perf_counter
+        start = clock()
         self.read(timed[1:])
-        seconds = (time.perf_counter() - start) / (len(timed) - 1) * count
+        seconds = (clock() - start) / (len(timed) - 1) * count
         return Estimate(seconds, f"{texts}{self.remark(timed)}")
 
 

@@ -21,7 +21,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.compute import SentenceEncoder, save_rows
+from kg2rag.compute import CPU, SentenceEncoder, save_rows
 from kg2rag.compute.atomic_write import mapped
 from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.csr import gather, offsets
@@ -191,6 +191,7 @@ def token_workload(kb: KnowledgeBase) -> Workload:
         kb.corpus.streamed_contents,
         encode,
         includes="passages",
+        on_processor=encoder.device == CPU,
     )
 
 
