@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from fit import Example, Questions, Sets, best_first, fit, ordered, signals_of
 
-from kg2rag.retrievers.mention_chains.candidates import MODELS, Signals
+from kg2rag.retrievers.mention_chains.signals import MODELS, Signals
 from kg2rag.types import FloatArray
 
 CONSTANT = 60  # of reciprocal rank fusion
@@ -112,10 +112,13 @@ def orders(sets: Sets, chained: Collection[str], left_out: str) -> dict[str, Ord
         return lambda example: best_first(example, score(signals(example)))
 
     def weighted_fusion(example: Example) -> list[int]:
-        trust = ranker.trust(
+        chain_weight = ranker.chain_weight(
             example.evidence.gate(ranker.start(example.evidence.single))
         )
-        return fused(example, {"bm25": 1 - trust, "dense": 1 - trust, "walk": trust})
+        return fused(
+            example,
+            {"bm25": 1 - chain_weight, "dense": 1 - chain_weight, "walk": chain_weight},
+        )
 
     questions = []
     for examples in training_sets.values():

@@ -32,26 +32,24 @@ from public_sets import load_set, table, training_set
 from kg2rag.compute import SentenceEncoder, write
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.mention_chains.candidates import (
+from kg2rag.retrievers.mention_chains.chain_search import ChainSearch
+from kg2rag.retrievers.mention_chains.chains import LEAST, Beam, chains_of
+from kg2rag.retrievers.mention_chains.coefficients import (
+    FORMAT,
+    WITH,
+    WITHOUT,
+    Linear,
+    Ranker,
+    digest,
+)
+from kg2rag.retrievers.mention_chains.retriever import MentionChains
+from kg2rag.retrievers.mention_chains.signals import (
     MODELS,
     Evidence,
     Signals,
     names_of,
     step_signals,
 )
-from kg2rag.retrievers.mention_chains.chains import (
-    FORMAT,
-    LEAST,
-    WITH,
-    WITHOUT,
-    Beam,
-    Linear,
-    Ranker,
-    Searched,
-    chains_of,
-)
-from kg2rag.retrievers.mention_chains.retriever import MentionChains
-from kg2rag.retrievers.mention_chains.words import digest
 from kg2rag.text.registry import unknown
 from kg2rag.types import FloatArray, QADataset, Question
 
@@ -114,24 +112,22 @@ def examples_of(
     with progress_bar(len(included), data.name, "question") as bar:
         for start in range(0, len(included), BLOCK_QUESTIONS):
             block = included[start : start + BLOCK_QUESTIONS]
-            results = system.searched([query for _, query in block])
-            for (question, _), searched in zip(block, results, strict=True):
-                if searched is not None and len(searched.evidence.rows) >= LEAST:
-                    examples.append(example_of(question, searched, data))
+            results = system.chain_searches([query for _, query in block])
+            for (question, _), search in zip(block, results, strict=True):
+                if search is not None and len(search.evidence.rows) >= LEAST:
+                    examples.append(example_of(question, search, data))
             bar.update(len(block))
     return examples
 
 
-def example_of(question: Question, searched: Searched, data: QADataset) -> Example:
+def example_of(question: Question, search: ChainSearch, data: QADataset) -> Example:
     """A question with the results of its searches."""
     gold_rows = [sorted(rows) for rows in data.gold_rows(question).values()]
-    is_gold = np.isin(
-        searched.evidence.rows, [row for rows in gold_rows for row in rows]
-    )
+    is_gold = np.isin(search.evidence.rows, [row for rows in gold_rows for row in rows])
     rankings = {}
     for name in SEARCHES:
-        rankings[name] = getattr(searched.searches, name).rows[:SEARCH_DEPTH].tolist()
-    return Example(searched.evidence, is_gold, question.text, gold_rows, rankings)
+        rankings[name] = getattr(search.searches, name).rows[:SEARCH_DEPTH].tolist()
+    return Example(search.evidence, is_gold, question.text, gold_rows, rankings)
 
 
 # Start and step -----------------------------------------------------------------------------------
@@ -356,11 +352,11 @@ def fit_mixture(sets: Sequence[Questions], *, tokens: bool) -> dict[str, Linear]
                 weight * (batch.signals[model] / deviation[model]).sum(-1)
                 for model, weight in zip(EXPERTS, scale, strict=True)
             )
-            trust = torch.sigmoid(gate[0] + batch.signals["gate"][:, 0] @ gate[1:])[
-                :, None
-            ]
+            chain_weight = torch.sigmoid(
+                gate[0] + batch.signals["gate"][:, 0] @ gate[1:]
+            )[:, None]
             total = total + mean_surprise(
-                (1 - trust) * single + trust * chain, batch
+                (1 - chain_weight) * single + chain_weight * chain, batch
             ) / len(batches)
         total.backward()
         return total
@@ -406,7 +402,7 @@ def ordered(example: Example, ranker: Ranker) -> list[int]:
     """The candidates, best first."""
     signals = signals_of(example, ranker.start, ranker.step)
     gate = {name: float(signals[name][0]) for name in MODELS["gate"]}
-    return best_first(example, ranker.order(ranker.trust(gate))(signals))
+    return best_first(example, ranker.order(ranker.chain_weight(gate))(signals))
 
 
 def best_first(example: Example, scores: FloatArray) -> list[int]:

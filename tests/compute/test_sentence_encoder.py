@@ -25,7 +25,7 @@ from kg2rag.compute.models import carried_folder
 from kg2rag.datasets import load
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import systems
-from kg2rag.retrievers.mention_chains import words
+from kg2rag.retrievers.mention_chains import token_index
 from kg2rag.types import Corpus, Query
 
 TEXTS = [
@@ -298,7 +298,7 @@ def test_the_recommended_system_needs_one_pass_of_the_model_over_a_new_corpus(
 
     monkeypatch.setattr(SentenceEncoder, "_passes", counted)
     monkeypatch.setattr(
-        words, "SAMPLE", 5
+        token_index, "SAMPLE", 5
     )  # passages whose tokens say what the axes are
     data = load("bundled")
     kb = KnowledgeBase.build(

@@ -29,8 +29,8 @@ from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import CombinedExtractor
 from kg2rag.retrievers.adapters.recorded import Recorded
 from kg2rag.retrievers.fusion import fuse
+from kg2rag.retrievers.mention_chains.coefficients import digest
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
-from kg2rag.retrievers.mention_chains.words import digest
 from kg2rag.retrievers.system_parts import tuning
 
 Config = Callable[..., dict[str, object]]

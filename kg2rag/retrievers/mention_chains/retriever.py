@@ -2,15 +2,15 @@
 
 The system we recommend.
 
-1. The question's sub-phrases are encoded as further queries (`candidates`).
+1. The question's sub-phrases are encoded as further queries (`phrases`).
 2. `mention_ppr`'s walk starts also at the passages nearest to them; its first passages, the nearest ones and BM25's are
    the candidates (`candidates`).
 3. A linear model says how likely each is needed by itself, a second how well it continues a set of others: by names
-   that the question lacks, by the phrases and words that the set leaves open (`candidates`, `chains`).
+   that the question lacks, by the phrases and words that the set leaves open (`signals`, `coefficients`).
 4. A beam finds the best sets of two and three; how well a passage continues them is one order (`chains`). BM25, cosine
-   and MaxSim of the single passage are the other. The score is a mixture of both: chains are trusted where the question
-   names titles and the likeliest passages name each other's, so that a corpus without such links is searched by words
-   and vectors. Where the question names titles, the walk's share counts as well.
+   and MaxSim of the single passage are the other. The score is a mixture of both: the chains weigh more where the
+   question names titles and the likeliest passages name each other's titles. A corpus without such links is searched
+   by words and vectors. Where the question names titles, the walk's share counts as well.
 
 Ours. The coefficients are fitted only on training questions (`coefficients.toml`, `eval/fit.py`).
 After [1] MDR, [2] Baleen, [3] Beam Retrieval, [4] PropRAG, which do with trained encoders or an LLM
@@ -20,7 +20,7 @@ NAACL 2024. [4] Wang & Han, EMNLP 2025.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -36,32 +36,27 @@ from kg2rag.retrievers.contract import Tuned
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.mention_chains.candidates import (
     Candidates,
-    Evidence,
     Hits,
     Pool,
     Searches,
     best_hits,
-    find_evidence,
     phrase_restart,
-    sub_phrases,
 )
-from kg2rag.retrievers.mention_chains.chains import (
+from kg2rag.retrievers.mention_chains.chain_search import ChainPaths, ChainSearch
+from kg2rag.retrievers.mention_chains.chains import LEAST, Beam, Chains, chains_of
+from kg2rag.retrievers.mention_chains.coefficients import (
     DEFAULT,
-    LEAST,
-    Beam,
-    Chains,
     Linear,
-    Searched,
-    chains_of,
+    digest,
     read_coefficients,
 )
-from kg2rag.retrievers.mention_chains.words import (
+from kg2rag.retrievers.mention_chains.phrases import sub_phrases
+from kg2rag.retrievers.mention_chains.signals import Evidence, find_evidence
+from kg2rag.retrievers.mention_chains.token_index import (
     QuestionTokens,
-    digest,
     question_tokens,
     token_workload,
 )
-from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
 from kg2rag.retrievers.mention_ppr.retriever import BLOCK, REACH, MentionPPR
 from kg2rag.types import (
     FloatArray,
@@ -70,7 +65,6 @@ from kg2rag.types import (
     Query,
     Ranking,
     Trace,
-    Triple,
     above,
     top_with_ties,
 )
@@ -128,44 +122,6 @@ TUNING = (
         training=TRAINING[:3],
     ),
 )
-
-
-@dataclass(frozen=True)
-class ChainPaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> the edges to the passage that it continues, else the path of the walk.
-
-    `sources` maps a row to the row that it continues.
-    """
-
-    walked: WalkedPaths
-    sources: Mapping[int, int]
-
-    def __getitem__(self, row: int) -> tuple[Triple, ...]:
-        joining = self._joining(self.sources[row], row) if row in self.sources else ()
-        return tuple(map(self.walked.triple, joining)) or self.walked[row]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(dict.fromkeys([*self.sources, *self.walked]))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def _joining(self, source: int, target: int) -> tuple[int, ...]:
-        """The edge between two passages, or the two edges over their rarest common name; or ()."""
-        graph = self.walked.graph
-        leaving = np.arange(graph.indptr[source], graph.indptr[source + 1])
-        direct = leaving[graph.targets[leaving] == target]
-        if len(direct):
-            return (int(direct[0]),)
-        arriving = np.arange(graph.indptr[target], graph.indptr[target + 1])
-        names, here, there = np.intersect1d(
-            graph.targets[leaving], graph.targets[arriving], return_indices=True
-        )
-        named = np.flatnonzero(names >= graph.n_passages)
-        if not len(named):
-            return ()
-        rarest = named[np.argmin(np.diff(graph.indptr)[names[named]])]
-        return int(leaving[here[rarest]]), int(arriving[there[rarest]])
 
 
 @dataclass(frozen=True)
@@ -253,10 +209,10 @@ class MentionChains(VectorRetriever):
         """The rankings of a batch: joint walks, then candidates and chains query by query."""
         return [
             self._ranking(*pair, k)
-            for pair in zip(queries, self.searched(queries), strict=True)
+            for pair in zip(queries, self.chain_searches(queries), strict=True)
         ]
 
-    def searched(self, queries: Sequence[Query]) -> Iterator[Searched | None]:
+    def chain_searches(self, queries: Sequence[Query]) -> Iterator[ChainSearch | None]:
         """The candidates and chains of each query; None where it may return no passage."""
         blocks = (
             queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)
@@ -274,7 +230,7 @@ class MentionChains(VectorRetriever):
             **{name: getattr(self, name) for name in shared if name != "depth"}
         )
 
-    def _block(self, queries: Sequence[Query]) -> Iterator[Searched | None]:
+    def _block(self, queries: Sequence[Query]) -> Iterator[ChainSearch | None]:
         kb, walker = self.kb, self._walker
         questions, vectors = self._encoded(queries)
         masks = kb.candidates(queries)
@@ -307,9 +263,16 @@ class MentionChains(VectorRetriever):
             )
             evidence = find_evidence(kb, query.text, candidates, searches, questions[i])
             paths = walker.paths(rows, walks[i], restarts[i])
-            start, trust, order, chains = self._chains(evidence)
-            yield Searched(
-                searches, evidence, trust, order, start, chains, paths, only_walked
+            start, chain_weight, order, chains = self._chains(evidence)
+            yield ChainSearch(
+                searches,
+                evidence,
+                chain_weight,
+                order,
+                start,
+                chains,
+                paths,
+                only_walked,
             )
 
     def _pool(self, vectors: Matrix, rows: IntArray) -> Pool:
@@ -340,7 +303,7 @@ class MentionChains(VectorRetriever):
     def _chains(
         self, evidence: Evidence
     ) -> tuple[FloatArray, float, Linear, Chains | None]:
-        """The log-odds of the candidates, the trust, the order, and the chains."""
+        """The log-odds of the candidates, the weight of the chains, the order, and the chains."""
         ranker = read_coefficients(self.coefficients).ranker(
             tokens=evidence.max_sim is not None
         )
@@ -354,11 +317,11 @@ class MentionChains(VectorRetriever):
             self.member_bonus,
             self.gain_temperature,
         )
-        trust = ranker.trust(evidence.gate(start))
+        chain_weight = ranker.chain_weight(evidence.gate(start))
         return (
             start,
-            trust,
-            ranker.order(trust),
+            chain_weight,
+            ranker.order(chain_weight),
             chains_of(evidence, start, ranker, beam),
         )
 
@@ -399,30 +362,30 @@ class MentionChains(VectorRetriever):
         vectors = self.kb.encode_once(list(chain.from_iterable(parts)), "query")
         return tokens, np.split(vectors, np.cumsum(list(map(len, parts)))[:-1])
 
-    def _ranking(self, query: Query, searched: Searched | None, k: int) -> Ranking:
+    def _ranking(self, query: Query, search: ChainSearch | None, k: int) -> Ranking:
         """The ranking: candidates in their order, then the nearest other passages.
 
         A candidate that only the walk found has the stage "walk".
         """
         ids = self.kb.corpus.ids
-        if searched is None:
+        if search is None:
             return Ranking.from_scores(
                 query.id, np.empty(0, np.int64), np.empty(0), ids
             ).top(k)
-        rows, scores, chains = searched.evidence.rows, searched.scores, searched.chains
-        nearest = searched.searches.dense.rows
+        rows, scores, chains = search.evidence.rows, search.scores, search.chains
+        nearest = search.searches.dense.rows
         others = nearest[~np.isin(nearest, rows)]
         place = np.arange(1.0, len(others) + 1)
         least = np.full(len(others), scores.min())
         parts = {
-            **searched.levels,
-            **searched.evidence.single,
+            **search.levels,
+            **search.evidence.single,
             **(chains.step if chains else {}),
         }
         groups = {}
         for name, chosen in (
-            ("chains", ~searched.only_walked),
-            ("walk", searched.only_walked),
+            ("chains", ~search.only_walked),
+            ("walk", search.only_walked),
         ):
             groups[name] = (
                 rows[chosen],
@@ -434,8 +397,8 @@ class MentionChains(VectorRetriever):
             least - place,
             {"least score": least, "place": place},
         )
-        paths = ChainPaths(searched.walked, searched.continued)
-        notes = searched.notes(self.kb.corpus, self.beam_temperature)
+        paths = ChainPaths(search.walked, search.continued)
+        notes = search.notes(self.kb.corpus, self.beam_temperature)
         return Ranking.from_groups(query.id, groups, ids, paths, notes).top(
             min(k, self.depth)
         )
@@ -445,8 +408,8 @@ class MentionChains(VectorRetriever):
         depths = f"{self.walk_depth} of the walk, {self.dense_depth} by cosine and {self.bm25_depth} by BM25"
         return [
             Trace(
-                self._ranking(query, searched, k),
-                searched.steps(k, depths, self.sources) if searched else (),
+                self._ranking(query, search, k),
+                search.steps(k, depths, self.sources) if search else (),
             )
-            for query, searched in zip(queries, self.searched(queries), strict=True)
+            for query, search in zip(queries, self.chain_searches(queries), strict=True)
         ]

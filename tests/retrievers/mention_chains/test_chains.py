@@ -9,14 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg2rag.retrievers.mention_chains.candidates import STEP, Evidence
-from kg2rag.retrievers.mention_chains.chains import (
-    NO_SOURCE,
-    Beam,
-    Linear,
-    Ranker,
-    chains_of,
-)
+from kg2rag.retrievers.mention_chains.chains import NO_SOURCE, Beam, chains_of
+from kg2rag.retrievers.mention_chains.coefficients import Linear, Ranker
+from kg2rag.retrievers.mention_chains.signals import STEP, Evidence
 
 
 def ranker_of(step: Linear) -> Ranker:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kg2rag.retrievers.mention_chains.candidates import CHARACTERS, sub_phrases
+from kg2rag.retrievers.mention_chains.phrases import CHARACTERS, sub_phrases
 
 
 def test_spans_run_from_content_word_to_content_word_the_shortest_first() -> None:

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kg2rag.retrievers.mention_chains.candidates import MODELS, START, STEP
-from kg2rag.retrievers.mention_chains.chains import (
+from kg2rag.retrievers.mention_chains.coefficients import (
     DEFAULT,
     Linear,
     Ranker,
+    digest,
     read_coefficients,
 )
 from kg2rag.retrievers.mention_chains.retriever import TRAINING
-from kg2rag.retrievers.mention_chains.words import digest
+from kg2rag.retrievers.mention_chains.signals import MODELS, START, STEP
 from kg2rag.types import ParameterError
 
 TEXT = (files("kg2rag.retrievers.mention_chains") / "coefficients.toml").read_text(
@@ -57,7 +57,7 @@ def test_a_score_is_a_mixture_of_two_experts() -> None:
         Linear({"second": 2.0}),
         Linear({"linked": 2.0}, -1.0),
     )
-    assert ranker.trust({"linked": 0.5}) == 0.5
+    assert ranker.chain_weight({"linked": 0.5}) == 0.5
     assert ranker.order(0.25).coefficients == {"cosine": 3.0, "second": 0.5}
     assert ranker.order(0.0).coefficients == {
         "cosine": 4.0

@@ -8,7 +8,7 @@ import pytest
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.mention_chains.chains import WITHOUT_TOKENS
+from kg2rag.retrievers.mention_chains.chain_search import WITHOUT_TOKENS
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.testing.promises import worked_out
 from kg2rag.testing.trial import difference
@@ -118,11 +118,11 @@ def test_a_trace_says_where_a_passage_was_lost(kb_of: Build) -> None:
 
 def test_chains_are_trusted_where_the_question_names_titles(kb_of: Build) -> None:
     system = MentionChains(kb_of(*FILMS))
-    trust = [
-        system.retrieve(asked, 5).notes.trust
+    weights = [
+        system.retrieve(asked, 5).notes.chain_weight
         for asked in (QUESTION, "Where was the director born?")
     ]
-    assert trust[0] > trust[1]
+    assert weights[0] > weights[1]
 
 
 def test_a_question_of_few_candidates_is_ordered_by_its_passages_alone(
@@ -131,7 +131,7 @@ def test_a_question_of_few_candidates_is_ordered_by_its_passages_alone(
     ranking = MentionChains(kb_of(("", "words of use"), ("", "of no use"))).retrieve(
         "which words are of use", k=5
     )
-    assert ranking.notes.trust == 0
+    assert ranking.notes.chain_weight == 0
     assert "second" not in ranking.score_parts
     assert ranking.passage_ids[0] == "p0"
 
@@ -154,5 +154,7 @@ def test_the_token_vectors_are_opened_from_the_store(
     again = KnowledgeBase.build(
         kb.corpus, kb.graph, embedder=kb.embedder, store=kb.store
     )
-    monkeypatch.setattr("kg2rag.retrievers.mention_chains.words._write", None)
+    monkeypatch.setattr(
+        "kg2rag.retrievers.mention_chains.token_index.TokenWriter", None
+    )
     assert MentionChains(again).retrieve("Who built the bridge?", 5).passage_ids

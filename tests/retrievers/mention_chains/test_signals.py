@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.mention_chains.candidates import (
+from kg2rag.retrievers.mention_chains.naming_words import (
+    naming_index,
+    naming_words,
+    rarity,
+)
+from kg2rag.retrievers.mention_chains.signals import (
     Evidence,
     named,
     reciprocal_rank,
@@ -18,12 +23,9 @@ from kg2rag.retrievers.mention_chains.candidates import (
     walk_gap,
     weighted,
 )
-from kg2rag.retrievers.mention_chains.words import (
+from kg2rag.retrievers.mention_chains.token_index import (
     QuestionTokens,
     TokenVectors,
-    naming_index,
-    naming_words,
-    rarity,
     window_sums,
 )
 

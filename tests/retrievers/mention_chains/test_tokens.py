@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import kg2rag
-from kg2rag.retrievers.mention_chains import words
-from kg2rag.retrievers.mention_chains.candidates import weighted
+from kg2rag.retrievers.mention_chains import token_index
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
+from kg2rag.retrievers.mention_chains.signals import weighted
 
 
 def test_the_size_of_a_block_changes_no_byte(
@@ -20,9 +20,9 @@ def test_the_size_of_a_block_changes_no_byte(
     few = kg2rag.Corpus.from_passages(corpus[row] for row in range(6))
     found = []
     for block in (4, 100):
-        monkeypatch.setattr(words, "BLOCK", block)
+        monkeypatch.setattr(token_index, "BLOCK_PASSAGES", block)
         kb = kg2rag.KnowledgeBase.build(few, store=kg2rag.Store(tmp_path / str(block)))
-        index = words.token_index(kb)
+        index = token_index.token_index(kb)
         assert index is not None
         found.append((index.vectors, index.indptr, index.windows, index.rarity))
     assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
@@ -37,9 +37,9 @@ def test_a_passage_is_read_to_its_end_where_the_encoder_cuts_it(tmp_path: Path) 
         for id_, text in (("cut", filler + asked), ("short", asked), ("other", filler))
     )
     kb = kg2rag.KnowledgeBase.build(corpus, store=kg2rag.Store(tmp_path))
-    index = words.token_index(kb)
+    index = token_index.token_index(kb)
     assert index is not None
-    (question,) = words.question_tokens(kb, [asked])
+    (question,) = token_index.question_tokens(kb, [asked])
     cut, short, other = weighted(
         index.max_sim(question, np.arange(3)), question.weights
     )
@@ -57,7 +57,7 @@ def test_the_axes_of_a_corpus_keep_the_cosines_of_its_token_vectors(
         embedder=kg2rag.SentenceEncoder(dtype="float32"),
         store=kg2rag.Store(tmp_path),
     )
-    index, question = words.token_index(kb), data.queries[0].text
+    index, question = token_index.token_index(kb), data.queries[0].text
     assert index is not None
     assert index.axes.T @ index.axes == pytest.approx(np.eye(64), abs=1e-5)
     whole = [
@@ -67,7 +67,9 @@ def test_the_axes_of_a_corpus_keep_the_cosines_of_its_token_vectors(
         )
     ]
     exact = np.stack([(vectors @ whole[-1].T).max(axis=0) for vectors in whole[:-1]])
-    kept = index.max_sim(words.question_tokens(kb, [question])[0], np.arange(len(few)))
+    kept = index.max_sim(
+        token_index.question_tokens(kb, [question])[0], np.arange(len(few))
+    )
     assert np.corrcoef(exact.mean(axis=1), kept.mean(axis=1))[0, 1] > 0.95
 
 
@@ -75,15 +77,15 @@ def test_questions_are_encoded_once(tmp_path: Path) -> None:
     data = kg2rag.load("bundled")
     few = kg2rag.Corpus.from_passages(data.corpus[row] for row in range(6))
     kb = kg2rag.KnowledgeBase.build(few, store=kg2rag.Store(tmp_path))
-    words.token_index(kb)
+    token_index.token_index(kb)
     texts = [query.text for query in data.queries[:4]]
     passes: list[object] = []
     hook = kb.embedder.network.register_forward_pre_hook(lambda *_: passes.append(None))  # type: ignore[attr-defined]
     try:
-        found = words.question_tokens(kb, [*texts, texts[0], "\ud800"])
+        found = token_index.question_tokens(kb, [*texts, texts[0], "\ud800"])
         made = len(passes)
         kb.encode_once(texts, "query")
-        assert words.question_tokens(kb, texts[1:2])[0] is found[1]
+        assert token_index.question_tokens(kb, texts[1:2])[0] is found[1]
         assert len(passes) == made
     finally:
         hook.remove()
@@ -104,13 +106,13 @@ def test_the_passes_for_tokens_give_the_vectors_of_passages_too(tmp_path: Path) 
     network = kb.embedder.network  # type: ignore[attr-defined]
     hook = network.register_forward_pre_hook(lambda *_: passes.append(None))
     try:
-        words.token_index(kb)
+        token_index.token_index(kb)
         made = len(passes)
         assert made > 0
         np.testing.assert_allclose(kb.vectors, plain, atol=1e-2)  # in bfloat16, too
         assert len(passes) == made
         other = kg2rag.KnowledgeBase.build(few, store=kg2rag.Store(tmp_path / "plain"))
-        words.token_index(other)  # after the vectors, which stay
+        token_index.token_index(other)  # after the vectors, which stay
         assert other.vectors.tobytes() == plain.tobytes()
     finally:
         hook.remove()

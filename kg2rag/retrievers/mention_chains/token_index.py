@@ -1,19 +1,17 @@
-"""Passages and questions -> the naming words that they share, and token vectors for MaxSim.
+"""Passages and questions -> token vectors for MaxSim.
 
-Naming words, ours, are what two passages may share. MaxSim is that of [1], over the token vectors
-of the encoder that is in use anyway, projected on 64 axes and rounded to a byte each; the weights
-of wordpieces by rarity are ours. The vectors are built once a corpus and memory-mapped from the
-store.
+MaxSim is that of [1], over the token vectors of the encoder that is in use anyway, projected on 64
+axes and rounded to a byte each; the weights of wordpieces by rarity are ours. The vectors are built
+once a corpus and memory-mapped from the store.
 
 [1] Khattab & Zaharia, "ColBERT", SIGIR 2020.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from hashlib import sha256
+from functools import partial
 from itertools import chain, islice, pairwise
 from pathlib import Path
 
@@ -24,23 +22,25 @@ from numpy.typing import NDArray
 from kg2rag.compute import CPU, SentenceEncoder, save_rows
 from kg2rag.compute.atomic_write import mapped
 from kg2rag.knowledge import KnowledgeBase, Workload
-from kg2rag.knowledge.graph.csr import gather, offsets
-from kg2rag.text.normalisation import FUNCTION_WORDS, WORD, normalise
-from kg2rag.types import FloatArray, IntArray, Matrix
+from kg2rag.retrievers.mention_chains.naming_words import rarity
+from kg2rag.types import (
+    FloatArray,
+    IntArray,
+    Matrix,
+)
 
-# The minimum weight of a title's words together, so that a title of common words has little effect.
-LEAST_TITLE = 0.05
 VERSION = 4  # of the stored data
 AXES = 64
 SAMPLE = 256  # passages whose token vectors determine the axes
 SCALE = 127
-KEPT = 10_000  # questions whose wordpieces stay in memory, about 50 MB
+QUESTIONS = 10_000  # whose wordpieces stay in memory, about 50 MB
 WIDTH = 8  # wordpieces of a question side by side
 STRIDE = 4  # axes summed at once
 WINDOWS = 4  # of a long passage, whose tokens are compared with the question's
-BLOCK = 4_096  # passages whose vectors are in memory together
-
+BLOCK_PASSAGES = 4_096  # passages whose vectors are in memory together
 Bytes = NDArray[np.int8]
+WindowTokens = tuple[IntArray, Bytes]
+"""The numbers of the wordpieces of a window, (n_tokens,), and their vectors, (n_tokens, 64)."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def question_tokens(
 ) -> Sequence[QuestionTokens | None]:
     """The wordpieces of some questions; None without `token_index`.
 
-    The last `KEPT` questions stay in memory.
+    The last `QUESTIONS` questions stay in memory.
     """
     index = token_index(kb)
     encoder = kb.embedder
@@ -117,7 +117,7 @@ def question_tokens(
             weights = index.rarity[pieces]
             tokens_of[text] = QuestionTokens(vectors, weights / (weights.sum() or 1.0))
     tokens = [tokens_of[text] for text in texts]
-    for text in list(tokens_of)[: max(len(tokens_of) - KEPT, 0)]:
+    for text in list(tokens_of)[: max(len(tokens_of) - QUESTIONS, 0)]:
         del tokens_of[text]
     return tokens
 
@@ -133,15 +133,17 @@ def _open(kb: KnowledgeBase) -> TokenVectors | None:
     encoder, store, corpus = kb.embedder, kb.store, kb.corpus
     if not isinstance(encoder, SentenceEncoder):
         return None
-    folder = store.entry("tokens", _key(kb), lambda folder: _write(folder, encoder, kb))
+    folder = store.entry(
+        "tokens", _key(kb), lambda folder: TokenWriter(encoder, kb).write(folder)
+    )
     names = ("axes", "indptr", "windows", "frequency")
     axes, indptr, windows, frequency = (
         np.load(folder / f"{name}.npy") for name in names
     )
     vectors = mapped(folder / "vectors.npy")
     blocks = (
-        window_sums(vectors, indptr[start : start + BLOCK + 1])
-        for start in range(0, len(indptr) - 1, BLOCK)
+        window_sums(vectors, indptr[start : start + BLOCK_PASSAGES + 1])
+        for start in range(0, len(indptr) - 1, BLOCK_PASSAGES)
     )
     sums = store.entry(
         "token_sums", _key(kb), lambda folder: save_rows(folder / "sums.npy", blocks)
@@ -195,69 +197,79 @@ def token_workload(kb: KnowledgeBase) -> Workload:
     )
 
 
-def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
-    """Encode the passages block by block; save their vectors and the wordpieces' frequencies.
+class TokenWriter:
+    """Encodes the tokens of a corpus block by block, every window once, and saves them.
 
-    The axes are those of a sample, whose vectors are kept until then: every passage is encoded
-    once.
+    The axes are those of a sample of first windows, whose tokens are kept.
+
+    Attributes
+    ----------
+    axes : see `TokenVectors`.
+    frequency : (n_wordpieces,) passages so far that have each wordpiece.
+    window_lengths, window_counts : tokens of each window, and windows of each passage, so far.
     """
-    frequency = np.zeros(len(encoder.network.tokenizer), dtype=np.int64)
-    lengths = [0]
-    n_windows = [0]
-    contents = kb.corpus.streamed_contents
-    n = len(kb.corpus)
-    sample = range(0, n, -(-n // SAMPLE))
-    encoded = dict(
-        zip(
-            sample,
-            encoder.encode_tokens(
-                contents[:: sample.step], kb.store, reduce=np.asarray
-            ),
-            strict=True,
+
+    def __init__(self, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
+        self.encoder = encoder
+        self.store = kb.store
+        self.contents = kb.corpus.streamed_contents
+        self.frequency = np.zeros(len(encoder.network.tokenizer), dtype=np.int64)
+        self.window_lengths: list[int] = []
+        self.window_counts: list[int] = []
+        rows = range(0, len(self.contents), -(-len(self.contents) // SAMPLE))
+        sample = encoder.encode_tokens(
+            self.contents[:: rows.step], self.store, reduce=np.asarray
         )
-    )
-    axes = principal_axes([vectors for _, vectors in encoded.values()])
+        self.axes = principal_axes([vectors for _, vectors in sample])
+        self._first_windows: dict[int, WindowTokens] = {}
+        for row, (pieces, vectors) in zip(rows, sample, strict=True):
+            self._first_windows[row] = (pieces, self._as_bytes(vectors))
 
-    def as_bytes(vectors: Matrix) -> Bytes:
-        rounded: Bytes = np.rint(SCALE * projected(vectors, axes)).astype(np.int8)
-        return rounded
+    def write(self, folder: Path) -> None:
+        """Save the vectors, and the arrays that `TokenVectors` is made of."""
+        save_rows(folder / "vectors.npy", self._vectors())
+        np.save(folder / "axes.npy", self.axes)
+        np.save(folder / "indptr.npy", _boundaries(self.window_lengths))
+        np.save(folder / "windows.npy", _boundaries(self.window_counts))
+        np.save(folder / "frequency.npy", self.frequency)
 
-    ready = {
-        row: (pieces, as_bytes(vectors)) for row, (pieces, vectors) in encoded.items()
-    }
-
-    def blocks() -> Iterator[Bytes]:
-        for start in range(0, n, BLOCK):
-            block = dict(
-                enumerate(
-                    encoder.windows(contents[start : start + BLOCK], kb.store), start
-                )
-            )
-            new = [
-                window
-                for row, windows in block.items()
-                for window in windows[row in ready :]
-            ]
-            encoded_windows = iter(
-                encoder.encode_tokens(new, kb.store, reduce=as_bytes)
-            )
+    def _vectors(self) -> Iterator[Bytes]:
+        """The token vectors of each block of passages; counts their windows and wordpieces."""
+        for start in range(0, len(self.contents), BLOCK_PASSAGES):
             vectors: list[Bytes] = []
-            for row, windows in block.items():
-                tokens = [ready[row]] if row in ready else []
-                tokens += islice(encoded_windows, len(windows) - len(tokens))
-                frequency[
-                    np.unique(np.concatenate([pieces for pieces, _ in tokens]))
-                ] += 1
-                lengths.extend(len(pieces) for pieces, _ in tokens)
-                n_windows.append(len(tokens))
-                vectors += [window for _, window in tokens]
+            for windows in self._encoded(start):
+                pieces = np.concatenate([pieces for pieces, _ in windows])
+                self.frequency[np.unique(pieces)] += 1
+                self.window_lengths += [len(pieces) for pieces, _ in windows]
+                self.window_counts.append(len(windows))
+                vectors += [window for _, window in windows]
             yield np.concatenate(vectors)
 
-    save_rows(folder / "vectors.npy", blocks())
-    np.save(folder / "axes.npy", axes)
-    np.save(folder / "indptr.npy", np.cumsum(lengths, dtype=np.int64))
-    np.save(folder / "windows.npy", np.cumsum(n_windows, dtype=np.int64))
-    np.save(folder / "frequency.npy", frequency)
+    def _encoded(self, start: int) -> Iterator[list[WindowTokens]]:
+        """The tokens of each passage's windows, for a block of passages."""
+        contents = self.contents[start : start + BLOCK_PASSAGES]
+        texts_of = dict(enumerate(self.encoder.windows(contents, self.store), start))
+        unencoded: list[str] = []
+        for row, texts in texts_of.items():
+            unencoded += texts[1:] if row in self._first_windows else texts
+        encoded = iter(
+            self.encoder.encode_tokens(unencoded, self.store, reduce=self._as_bytes)
+        )
+        for row, texts in texts_of.items():
+            windows = []
+            if row in self._first_windows:
+                windows.append(self._first_windows[row])
+            windows += islice(encoded, len(texts) - len(windows))
+            yield windows
+
+    def _as_bytes(self, vectors: Matrix) -> Bytes:
+        rounded: Bytes = np.rint(SCALE * projected(vectors, self.axes)).astype(np.int8)
+        return rounded
+
+
+def _boundaries(lengths: Sequence[int]) -> IntArray:
+    """(n + 1,) where consecutive parts of these lengths begin, and the end of the last."""
+    return np.cumsum([0, *lengths], dtype=np.int64)
 
 
 def principal_axes(passages: Sequence[Matrix]) -> Matrix:
@@ -349,137 +361,3 @@ def _nearest_windows(
             square += total * total
         cosines[window - first] = product / np.sqrt(square)
     return first + np.argsort(-cosines, kind="mergesort")[:WINDOWS]
-
-
-def digest(question: str) -> str:
-    """A hash of a question, eight hexadecimal digits, without case and punctuation."""
-    return sha256(normalise(question).encode()).hexdigest()[:8]
-
-
-def naming_words(text: str) -> list[str]:
-    """The distinct naming words of a text, normalised and sorted.
-
-    Naming words are capitalised words of two letters or more, and numbers of three digits or more.
-    """
-    return sorted(
-        {key for word in set(WORD.findall(text)) if (key := _naming_key(word))}
-    )
-
-
-@lru_cache(maxsize=1 << 16)
-def _naming_key(word: str) -> str:
-    """The normalised word; "" if it names nothing."""
-    if not (len(word) > 1 and word[0].isupper()) and not (
-        len(word) > 2 and word.isdigit()
-    ):
-        return ""
-    key = normalise(word)
-    return "" if key in FUNCTION_WORDS else key
-
-
-def rarity(n_passages: int, frequency: NDArray[np.integer]) -> FloatArray:
-    """ln((1 + N) / (df + 1/2)) / ln(1 + N): 1 for a word of one passage, near 0 for common ones."""
-    rarities: FloatArray = np.log((1 + n_passages) / (frequency + 0.5)) / np.log(
-        1 + n_passages
-    )
-    return rarities
-
-
-@dataclass(frozen=True)
-class NamingWords:
-    """The naming words of a corpus, in CSR form.
-
-    Attributes
-    ----------
-    code : word -> its number.
-    rarity : (n_words,) of each; 0 for a word of a single passage, which nothing shares.
-    indptr, words : the words of passage `i` are `words[indptr[i]:indptr[i + 1]]`.
-    title_indptr, title_words : likewise of its title.
-    """
-
-    code: dict[str, int]
-    rarity: FloatArray
-    indptr: IntArray
-    words: IntArray
-    title_indptr: IntArray
-    title_words: IntArray
-
-    def shared(self, question: str, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Two (m, m) matrices over some passages, from row to column, each in [0, 1].
-
-        - shared_word: the rarity of the rarest naming word that both have and the question has not; 0 without one.
-        - title_words: of the naming words of the column's title that the question has not, the share, weighted by
-          rarity, that the row's text has; the weights of a title count as at least `LEAST_TITLE`.
-        """
-        entries, passages = gather(self.indptr, rows)
-        title_entries, titled = gather(self.title_indptr, rows)
-        words = np.append(self.words[entries], self.title_words[title_entries])
-        distinct, numbers = np.unique(words, return_inverse=True)
-        asked = [self.code.get(normalise(word), -1) for word in WORD.findall(question)]
-        weights = np.where(np.isin(distinct, asked), 0.0, self.rarity[distinct])
-        m = len(rows)
-        shares: tuple[FloatArray, FloatArray] = _shared(
-            offsets(passages, m),
-            numbers[: len(entries)],
-            offsets(titled, m),
-            numbers[len(entries) :],
-            weights,
-        )
-        return shares
-
-
-def naming_index(kb: KnowledgeBase) -> NamingWords:
-    """The naming words of a knowledge base's passages, found once."""
-    return kb.cached(
-        "naming_words", lambda: _build(kb.corpus.contents, kb.corpus.titles)
-    )
-
-
-def _build(contents: Iterable[str], titles: Iterable[str]) -> NamingWords:
-    code: dict[str, int] = {}
-    indptr, words = _coded(contents, code)
-    title_indptr, title_words = _coded(titles, code)
-    frequency = np.bincount(words, minlength=len(code))
-    rare = np.where(frequency >= 2, rarity(len(indptr) - 1, frequency), 0.0)
-    return NamingWords(code, rare, indptr, words, title_indptr, title_words)
-
-
-def _coded(texts: Iterable[str], code: dict[str, int]) -> tuple[IntArray, IntArray]:
-    """The naming words of each text, by numbers that `code` has or is given now."""
-    codes = [
-        [code.setdefault(word, len(code)) for word in naming_words(text)]
-        for text in texts
-    ]
-    indptr = np.cumsum([0, *map(len, codes)], dtype=np.int64)
-    return indptr, np.fromiter(
-        chain.from_iterable(codes), dtype=np.int64, count=int(indptr[-1])
-    )
-
-
-@numba.njit(cache=True)
-def _shared(
-    indptr: IntArray,
-    words: IntArray,
-    title_indptr: IntArray,
-    titles: IntArray,
-    weights: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """See `NamingWords.shared`; `words` and `titles` are places in `weights`, which has each word once."""
-    m = indptr.shape[0] - 1
-    shared = np.zeros((m, m))
-    title = np.zeros((m, m))
-    in_row = np.zeros(weights.shape[0], dtype=np.bool_)
-    for i in range(m):
-        in_row[words[indptr[i] : indptr[i + 1]]] = True
-        for j in range(m):
-            for word in words[indptr[j] : indptr[j + 1]]:
-                if in_row[word]:
-                    shared[i, j] = max(shared[i, j], weights[word])
-            common = total = 0.0
-            for word in titles[title_indptr[j] : title_indptr[j + 1]]:
-                total += weights[word]
-                if in_row[word]:
-                    common += weights[word]
-            title[i, j] = min(common / max(total, LEAST_TITLE), 1.0)
-        in_row[words[indptr[i] : indptr[i + 1]]] = False
-    return shared, title
