@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ValidationError, model_validator
 
 from kg2rag.compute.embedder import Role, checked_vectors, hash_of, well_formed
 from kg2rag.compute.endpoint import (
@@ -167,56 +166,67 @@ class EndpointEncoder:
         }
 
 
-class _Item(BaseModel):
-    embedding: list[float] | list[list[float]] | str
-    index: int | None = None
-
-
-class _Reply(BaseModel):
-    data: list[_Item]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_list(cls, reply: Any) -> Any:
-        """The items without an object around them, as llama.cpp's server sends them for addresses without /v1."""
-        return {"data": reply} if isinstance(reply, list) else reply
+VECTOR_FIELDS = (
+    "data",
+    "embeddings",
+    "predictions",
+    "vectors",
+    "float",
+    "embedding",
+    "vector",
+    "values",
+)
+"""Fields under which replies hold their vectors, from the outermost inwards: OpenAI's, Ollama's, Vertex's, Cohere's."""
 
 
 def read_vectors(content: bytes, n_texts: int) -> Matrix:
     """The vectors, (n_texts, dim), in a reply of an endpoint; ValueError if it holds an error or other vectors.
 
-    An index may be missing, as some endpoints leave out 0 and some all; without any, the order is
-    that of the texts.
+    Read is a list with an item per text, by itself or under one of `VECTOR_FIELDS`; an item is a
+    vector, or an object with one. An index may be missing, as some endpoints leave out 0 and some
+    all; without any, the order is that of the texts.
     """
-    try:
-        items = _Reply.model_validate_json(content).data
-    except ValidationError as error:
-        raise ValueError(
-            _error_in(content) or f"no embeddings ({error.errors()[0]['msg']})"
-        ) from None
+    items = _inner_value(_parsed(content))
+    if isinstance(items, str) or (items and isinstance(items[0], int | float)):
+        items = [items]  # the vector of the only text
     if len(items) != n_texts:
         raise ValueError(f"{len(items)} embeddings for {n_texts} texts")
-    vectors = [_numbers(item.embedding) for item in items]
+    vectors = [_numbers(_inner_value(item)) for item in items]
     if len({len(vector) for vector in vectors}) > 1:
         raise ValueError("embeddings of different lengths")
     if not all(vector.any() for vector in vectors):
         raise ValueError("an embedding of zeros, which has no direction")
-    return np.stack(vectors)[_order([item.index for item in items])]
+    indexes = [item.get("index") if isinstance(item, dict) else None for item in items]
+    return np.stack(vectors)[_order(indexes)]
 
 
-def _error_in(content: bytes) -> str:
-    """The message of an error that was sent with HTTP status 200; "" if there is none."""
+def _parsed(content: bytes) -> Any:
     try:
-        reply: Any = json.loads(content)
+        return json.loads(content)
     except ValueError:
-        return ""
-    error = reply.get("error") if isinstance(reply, dict) else None
-    if isinstance(error, dict):
-        error = error.get("message", error)
-    return f"an error: {error}" if error else ""
+        raise ValueError("no embeddings, and no JSON") from None
 
 
-def _numbers(embedding: list[float] | list[list[float]] | str) -> Matrix:
+def _inner_value(value: Any) -> Any:
+    """The list or text within objects of a reply; ValueError, with the server's error, if there is none."""
+    while isinstance(value, dict):
+        error = value.get("error")
+        field = next((name for name in VECTOR_FIELDS if name in value), None)
+        if isinstance(error, dict):
+            error = error.get("message", error)
+        if field is None:
+            raise ValueError(
+                f"an error: {error}"
+                if error
+                else f"no embeddings among the fields {', '.join(value) or 'none'}"
+            )
+        value = value[field]
+    if not isinstance(value, list | str):
+        raise ValueError(f"no embeddings, but {value!r}")
+    return value
+
+
+def _numbers(embedding: Any) -> Matrix:
     """The numbers of one embedding: a list, a list in a list, or float32 in base64."""
     if isinstance(embedding, str):
         try:
@@ -235,7 +245,7 @@ def _numbers(embedding: list[float] | list[list[float]] | str) -> Matrix:
     return vector
 
 
-def _order(indexes: list[int | None]) -> list[int]:
+def _order(indexes: list[Any]) -> list[int]:
     """The position in the reply of each text's vector."""
     positions = list(range(len(indexes)))
     given = [index for index in indexes if index is not None]

@@ -264,6 +264,8 @@ class GuardedClient:
             return self._error(path, "access", reason, exchange, status)
         kind: FailureKind = "server" if status >= 500 else "request"
         reason = f"HTTP {status}: {_message_of(error)}"
+        if status == 404 and not httpx2.URL(self.base_url).path.strip("/"):
+            reason += f". Give base_url with its version, such as {self.base_url.rstrip('/')}/v1"
         return self._error(path, _KINDS.get(status, kind), reason, exchange, status)
 
     def _error(

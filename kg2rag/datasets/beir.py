@@ -110,11 +110,8 @@ def load(options: LoadOptions) -> QADataset:
         tables, judgement_files, origin = _from_hub(options)
     else:
         if not options.path.is_dir():
-            advice = (
-                "Unpack it, and give the" if options.path.suffix == ".zip" else "Give a"
-            )
             raise FileNotFoundError(
-                f"{options.path} is no folder. {advice} folder with corpus.jsonl, queries.jsonl, qrels."
+                f"{options.path} is no folder. Give one, or its ZIP archive, with corpus.jsonl, queries.jsonl, qrels."
             )
         name = title = options.path.resolve().name
         tables = sorted(options.path.glob("**/*"))

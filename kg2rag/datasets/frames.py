@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
@@ -14,7 +15,7 @@ from kg2rag.datasets.reading import Record, Text, check
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.registry import read_value
 from kg2rag.types import GoldUnit, QADataset, Query, Question, corpus_of
-from kg2rag.types.coerce_corpus import identifier, python_value, records
+from kg2rag.types.coerce_corpus import PASSAGE, identifier, python_value, records
 
 QUESTION: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "_id", "qid", "query_id", "question_id"),
@@ -30,6 +31,11 @@ QUESTION: Mapping[str, tuple[str, ...]] = {
         "passage_id",
         "doc_id",
         "gold_titles",
+        "positive_passages",
+        "positive_ctxs",
+        "positives",
+        "pos",
+        "evidence_list",
     ),
     "answers": ("answers", "answer", "generation_gt", "reference"),
     **{name: (name,) for name in ("type", "hops", "triples")},
@@ -92,7 +98,8 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     fields = records(_question_rows(questions, index), where, QUESTION)
     notes = _unused_columns(fields)
     completed = (
-        _completed(row, where, number) for number, row in enumerate(fields, start=1)
+        _completed(row, where, number, index)
+        for number, row in enumerate(fields, start=1)
     )
     rows = [_separated(row, index) for row in check(completed, FrameQuestion, where)]
     unit, gold = _resolve(rows, index, where, notes)
@@ -183,20 +190,24 @@ def _is_grades(value: object, index: GoldIndex) -> bool:
     )
 
 
-def _completed(row: Mapping[str, Any], where: str, number: int) -> dict[str, Any]:
+def _completed(
+    row: Mapping[str, Any], where: str, number: int, index: GoldIndex
+) -> dict[str, Any]:
     """A question with its id, answers and gold in the shapes of `FrameQuestion`."""
     fields = dict(row)
     fields["id"] = identifier(row.get("id"), where, number)
     for field in {"answers", "triples", "gold"} & fields.keys():
         fields[field] = _parsed(fields[field])
-    if isinstance(fields.get("answers"), str):
-        fields["answers"] = [fields["answers"]]
+    if "answers" in fields:
+        fields["answers"] = _texts(fields["answers"])
     if "gold" in fields:
         grades = fields["gold"]
         if _are_pairs(grades):
             grades = dict(grades)
         if not isinstance(grades, Mapping):
-            grades = dict.fromkeys(_flat(grades), 1)
+            grades = dict.fromkeys(
+                (_passage_name(piece, index) for piece in _flat(grades)), 1
+            )
         # A column of mappings in an Arrow table has every name in every row, most of them null.
         numbers = {
             name: python_value(grade)
@@ -239,11 +250,34 @@ def _flat(gold: object) -> list[Any]:
     for piece in gold:
         if isinstance(piece, list | tuple | set):
             pieces += _flat(piece)
-        elif isinstance(piece, dict):
-            pieces.append(str(piece))
         else:
             pieces.append(piece)
     return pieces
+
+
+def _texts(answers: object) -> list[Any]:
+    """Answers as texts, also of SQuAD's records, and of their columns `{"text": […], "answer_start": […]}`."""
+    if isinstance(answers, Mapping) and "text" in answers:
+        return _texts(answers["text"])
+    if isinstance(answers, list):
+        return [text for answer in answers for text in _texts(answer)]
+    return [answers]
+
+
+def _passage_name(piece: object, index: GoldIndex) -> object:
+    """What names a passage that is gold as a record: its id, else its text or the fact in it, else its title."""
+    if not isinstance(piece, Mapping):
+        return piece
+    ids, texts, titles = (
+        [str(piece[name]) for name in names if piece.get(name) not in (None, "")]
+        for names in (
+            (*PASSAGE["id"], *PASSAGE["doc_id"]),
+            ("fact", *PASSAGE["text"]),
+            (*PASSAGE["title"], "url"),
+        )
+    )
+    known = filter(index.has_name, ids)
+    return next(chain(known, filter(index.is_text, texts), titles, ids, [str(piece)]))
 
 
 def _separated(row: FrameQuestion, index: GoldIndex) -> FrameQuestion:

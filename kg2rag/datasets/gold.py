@@ -84,6 +84,10 @@ class GoldIndex:
             or self._by_heading(name)
         )
 
+    def has_name(self, name: str) -> bool:
+        """Whether an id, a path, a title or a heading of the corpus is called so."""
+        return self._by_name(name) is not None
+
     def passages_of(self, document: str) -> list[str]:
         """The ids of a document's passages."""
         return [self.corpus.ids[row] for row in self._rows[document]]

@@ -7,9 +7,12 @@ Another package registers one under the entry-point group `kg2rag.datasets`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from kg2rag.datasets import (
     beir,
@@ -22,8 +25,8 @@ from kg2rag.datasets import (
     twowiki,
 )
 from kg2rag.datasets.documents import ENDINGS, from_folder
-from kg2rag.datasets.spec import DatasetSpec
-from kg2rag.text.records import reading
+from kg2rag.datasets.spec import DatasetSpec, LoadOptions
+from kg2rag.text.records import DataError, reading
 from kg2rag.text.registry import Registry, unknown
 from kg2rag.types import QADataset
 
@@ -69,8 +72,8 @@ def load(
         options below but `questions` and `limit`.
     questions : a .jsonl or .csv file with questions about your documents, and their gold, see
         `Documents`.
-    path : a folder or a file of the set; None reads the hub's copy (for "bundled", the files of the
-        package).
+    path : a folder or a file of the set, or a ZIP archive of the folder; None reads the hub's copy
+        (for "bundled", the files of the package).
     split : "validation", "train", …; None takes the set's default, or the only file in the folder.
     setting : "pooled", every question searches the whole corpus, or "distractor", each searches
         only its paragraphs.
@@ -140,10 +143,18 @@ def _load_set(
             "`kg2rag datasets get --list` names the parts that it brings."
         )
     options = spec.options(path, **choices)
-    with reading(
-        options.path or name, "Are these files of the set, and whole?", ValueError
+    with (
+        reading(
+            options.path or name, "Are these files of the set, and whole?", ValueError
+        ),
+        unpacked(options) as options,
     ):
         data = spec.load(options)
+    if not all(file.is_file() for file in data.graph_files.values()):
+        raise DataError(
+            f"{path} holds {', '.join(file.name for file in data.graph_files.values())}: unpack it, so that the graph "
+            "can be read later."
+        )
     used = {
         "split": options.split,
         "setting": options.setting,
@@ -153,6 +164,21 @@ def _load_set(
         data,
         source={"loader": spec.name, **used, **data.source, "licence": spec.licence},
     )
+
+
+@contextmanager
+def unpacked(options: LoadOptions) -> Iterator[LoadOptions]:
+    """The options with the folder in a ZIP archive, unpacked as long as it is read, in place of the archive."""
+    if options.path is None or not zipfile.is_zipfile(options.path):
+        yield options
+        return
+    with TemporaryDirectory() as place, zipfile.ZipFile(options.path) as archive:
+        folder = Path(place) / options.path.stem
+        archive.extractall(folder)
+        contents = [file for file in folder.iterdir() if file.name != "__MACOSX"]
+        if len(contents) == 1 and contents[0].is_dir():
+            folder = contents[0]
+        yield replace(options, path=folder)
 
 
 def _is_path(name: str) -> bool:

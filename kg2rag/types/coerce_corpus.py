@@ -25,10 +25,25 @@ PASSAGE: Mapping[str, tuple[str, ...]] = {
             "paragraph",
             "page_content",
         ),
+        *("texte", "texto", "testo", "tekst", "contenu", "contenido", "inhalt"),
+        *("текст", "内容", "正文", "本文", "テキスト", "본문", "نص", "पाठ"),
         # of arXiv, OpenAlex and others, and of Zotero
         *("abstract", "abstract note"),
     ),
-    "title": ("title", "name", "headline", "display_name"),
+    "title": (
+        *("title", "name", "headline", "display_name"),
+        *("titel", "titre", "título", "titulo", "titolo", "tytuł", "başlık", "tiêu đề"),
+        *(
+            "заголовок",
+            "название",
+            "标题",
+            "標題",
+            "タイトル",
+            "제목",
+            "عنوان",
+            "शीर्षक",
+        ),
+    ),
     "doc_id": ("doc_id", "document_id"),
     "position": ("position",),
 }
@@ -207,12 +222,10 @@ def _frame_rows(
 
 
 def _index_labels(frame: Any, where: str) -> list[Any]:
-    """The index of a pandas frame; DataError if it repeats or has levels."""
+    """The index of a pandas frame, levels joined by "/"; DataError if it repeats."""
     index = frame.index
     if index.nlevels > 1:
-        raise DataError(
-            f"{where}: no column is an id, and the index has {index.nlevels} levels. Give a column 'id'."
-        )
+        index = index.map(lambda levels: "/".join(map(str, levels)))
     repeated = index[index.duplicated()]
     if len(repeated):
         raise DataError(

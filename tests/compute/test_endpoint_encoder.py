@@ -199,6 +199,27 @@ REFUSED = {
 }
 
 
+NATIVE = {
+    "Ollama": {"model": "m", "embeddings": VECTORS},
+    "Cohere": {"id": "1", "embeddings": {"float": VECTORS}},
+    "TEI": VECTORS,
+    "Vertex": {
+        "predictions": [{"embeddings": {"values": vector}} for vector in VECTORS]
+    },
+}
+
+
+@pytest.mark.parametrize("server", NATIVE)
+def test_vectors_are_read_from_the_native_replies_of_servers(server: str) -> None:
+    vectors = read_vectors(json.dumps(NATIVE[server]).encode(), len(VECTORS))
+    np.testing.assert_array_equal(vectors, np.array(VECTORS, np.float32))
+
+
+def test_a_native_reply_for_one_text_is_its_vector() -> None:
+    content = json.dumps({"embedding": VECTORS[0]}).encode()
+    np.testing.assert_array_equal(read_vectors(content, 1), [VECTORS[0]])
+
+
 @pytest.mark.parametrize("form", REFUSED)
 def test_a_reply_of_any_other_form_is_refused(form: str) -> None:
     content, named = REFUSED[form]

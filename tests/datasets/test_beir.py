@@ -1,3 +1,5 @@
+import shutil
+
 import pytest
 
 from kg2rag.datasets import load
@@ -127,3 +129,11 @@ def test_a_document_keeps_its_metadata(folder, write):
     write("nano/corpus.jsonl", documents)
     corpus = load("beir", path=folder).corpus
     assert (corpus[0].metadata, corpus[1].metadata) == (fields, {})
+
+
+def test_an_archive_is_read_as_the_folder_in_it(folder):
+    archive = shutil.make_archive(
+        str(folder.parent / "packed"), "zip", folder.parent, folder.name
+    )
+    data = load("beir", path=archive)
+    assert (data.name, data.qrels) == ("nano", load("beir", path=folder).qrels)

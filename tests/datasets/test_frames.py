@@ -178,3 +178,29 @@ def test_gold_is_read_as_tables_write_lists_and_grades(gold, qrels):
 def test_gold_of_grade_0_is_left_out_and_counted():
     data = from_frames(CORPUS, [{"question": "Who?", "gold": {"p1": 1, "p2": 0}}])
     assert data.source["notes"] == {"gold of grade 0, not relevant, left out": 1}
+
+
+FERRIES = {
+    "p1": "The ferry leaves at noon from the northern pier.",
+    "p2": "Bread is baked early in the old town.",
+}
+
+
+@pytest.mark.parametrize(
+    "gold",
+    [
+        {"positive_passages": [{"docid": "p1", "title": "", "text": "…"}]},
+        {"evidence_list": [{"title": "News", "fact": FERRIES["p1"], "url": "u"}]},
+        {"pos": [FERRIES["p1"]], "neg": [FERRIES["p2"]]},
+    ],
+    ids=["Tevatron", "MultiHop-RAG", "sentence-transformers"],
+)
+def test_gold_may_be_records_of_passages(gold):
+    data = from_frames(FERRIES, [{"query": "When does it leave?", **gold}])
+    assert dict(data.questions[0].gold) == {"p1": 1}
+
+
+def test_answers_may_be_those_of_squad():
+    answers = {"text": ["noon", "at noon"], "answer_start": [21, 18]}
+    question = {"question": "When?", "gold": "p1", "answers": answers}
+    assert from_frames(FERRIES, [question]).questions[0].answers == ("noon", "at noon")

@@ -99,8 +99,14 @@ def test_the_index_of_a_selection_and_of_a_series_is_the_id():
         "b",
     ]
     levels = pd.MultiIndex.from_tuples([("a", 1), ("b", 2), ("c", 3)])
-    with pytest.raises(ValueError, match="2 levels"):
-        corpus_of(frame.set_index(levels))
+    assert corpus_of(frame.set_index(levels)).ids == ["a/1", "b/2", "c/3"]
+
+
+def test_columns_may_have_the_names_of_other_languages():
+    corpus = corpus_of([{"titre": "Ferry", "texte": "Il part à midi.", "langue": "fr"}])
+    assert (corpus[0].title, corpus[0].text) == ("Ferry", "Il part à midi.")
+    corpus = corpus_of([{"标题": "渡轮", "内容": "渡轮中午开航。"}])
+    assert (corpus[0].title, corpus[0].text) == ("渡轮", "渡轮中午开航。")
 
 
 def test_nullable_ids_are_whole_numbers_and_a_missing_one_is_named():
