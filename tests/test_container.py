@@ -64,10 +64,11 @@ def test_it_copies_all_that_the_wheel_is_made_of() -> None:
         *project["license-files"],
     ]
     assert {*needed, "pyproject.toml", "constraints.txt"} == set(SOURCES)
+    # A file keeps its name in a folder, a folder is named in full.
     for (
         *sources,
         target,
-    ) in COPIES:  # a file keeps its name in a folder, a folder is named in full
+    ) in COPIES:
         for source in sources:
             place = target + source if target.endswith("/") else target
             assert place == f"/opt/kg2rag/{source}"

@@ -63,9 +63,8 @@ def test_the_public_names_are_sorted_and_each_stands_once() -> None:
 
 @pytest.mark.parametrize("name", kg2rag.__all__)
 def test_every_public_name_can_be_imported(name: str) -> None:
-    named = (
-        "from_texts" if name == "from_frame" else name
-    )  # one function under two names
+    # One function under two names.
+    named = "from_texts" if name == "from_frame" else name
     assert getattr(kg2rag, name).__name__.rpartition(".")[2] == named
 
 

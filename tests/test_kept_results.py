@@ -123,9 +123,7 @@ def test_what_is_kept_was_made_from_a_commit_and_has_the_run_of_every_question(
         assert any(len(one) for one in run)
 
 
-def test_nothing_is_kept_but_comparisons_with_their_runs_and_what_one_command_writes() -> (
-    None
-):
+def test_nothing_is_kept_but_comparisons_with_their_runs_and_what_one_command_writes():
     written = {"ledger.csv", "costs", "domains", "peers", "scale", "sweep-kg2rag-train"}
     assert {file.name for file in RESULTS.iterdir()} <= {*KEPT, *written}
     tables = [

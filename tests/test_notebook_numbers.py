@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
-NO_PROSE = re.compile(
-    r"`[^`]*`|\]\([^)]*\)|\b(?:19|20)\d\d\b", re.DOTALL
-)  # code, addresses, years
+# Code, addresses, years.
+NO_PROSE = re.compile(r"`[^`]*`|\]\([^)]*\)|\b(?:19|20)\d\d\b", re.DOTALL)
 NUMBER = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d*\.\d+|\d+)(?![\w]|\.\d)")
 SHOWN = ("text/plain", "text/html", "text/markdown")
 SMALL = 20

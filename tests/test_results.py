@@ -54,9 +54,8 @@ def test_a_comparison_without_its_data_is_named_and_the_others_are_made_once(
     assert set(failures) == {"absent", "wrong"}
     assert "nowhere" in failures["absent"]
     assert "nothing" in failures["wrong"]
-    monkeypatch.setattr(
-        remake, "run", None
-    )  # a comparison that was made is not made again
+    # A comparison that was made is not made again.
+    monkeypatch.setattr(remake, "run", None)
     assert (
         remake.make({"bundled": commands["bundled"]}, tmp_path, tmp_path / "work") == {}
     )
@@ -96,9 +95,8 @@ def test_every_page_of_the_results_is_as_it_is_written(
 
 def test_the_readme_has_the_headline_table(kept: dict[str, studies.Study]) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert (
-        pages.with_block(text, pages.headline(kept)) == text
-    )  # otherwise: python eval/pages.py
+    # Otherwise: python eval/pages.py.
+    assert pages.with_block(text, pages.headline(kept)) == text
     with pytest.raises(ValueError, match="README"):
         pages.with_block("no comments", "")
 

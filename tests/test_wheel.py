@@ -133,9 +133,8 @@ def test_the_installed_command_lists_the_systems(
 def test_the_installed_command_compares_from_an_empty_directory(
     installed: Path, tmp_path: Path, session_store: Store
 ) -> None:
-    store = {
-        "KG2RAG_STORE": str(session_store.root)
-    }  # with the vectors of the bundled set
+    # With the vectors of the bundled set.
+    store = {"KG2RAG_STORE": str(session_store.root)}
     table = run(
         installed,
         tmp_path,

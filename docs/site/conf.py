@@ -18,10 +18,11 @@ release = version = kg2rag.__version__
 extensions = ["sphinx.ext.autodoc", "myst_nb", "sphinx_design"]
 root_doc = "index"
 default_role = "literal"
+# The latter: attributes of one name in several classes.
 suppress_warnings = [
     "myst.strikethrough",
     "ref.python",
-]  # the latter: attributes of one name in several classes
+]
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4

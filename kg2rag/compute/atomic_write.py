@@ -79,9 +79,8 @@ def mapped(path: Path) -> NDArray[Any]:
     """The array of an `.npy` file, read-only and memory-mapped."""
     import numpy as np
 
-    return np.asarray(
-        np.load(path, mmap_mode="r")
-    )  # look-ups in an `np.memmap` are slower
+    # Look-ups in an `np.memmap` are slower.
+    return np.asarray(np.load(path, mmap_mode="r"))
 
 
 def remove_folder(path: Path) -> None:

@@ -209,9 +209,8 @@ def api_key(base_url: str, variable: str | None = None) -> str:
         raise ValueError(
             f"The environment variable {variable} is not set. Put the API key for {base_url} there."
         )
-    if not all(
-        "!" <= character <= "~" for character in key
-    ):  # not quoted: it is a secret
+    # Not quoted: it is a secret.
+    if not all("!" <= character <= "~" for character in key):
         raise ValueError(
             f"The API key in the environment variable {variable} holds a blank, a line break or a character that is "
             "not ASCII, which an HTTP header cannot carry. Copy only the key."

@@ -308,9 +308,8 @@ class SentenceEncoder:
         cosine = float(
             np.einsum("ij,ij->i", self.forward(PROBE), self.forward(PROBE, dtype)).min()
         )
-        if (
-            self.dtype == "auto" and not cosine >= MIN_COSINE
-        ):  # nor if it is not a number
+        # Nor if it is not a number.
+        if self.dtype == "auto" and not cosine >= MIN_COSINE:
             return "float32", 1.0
         return dtype, cosine
 

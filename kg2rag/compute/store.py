@@ -174,9 +174,8 @@ class Store:
         """Every entry and keyed file, damaged ones too, by stage and name; no other files."""
         for path in sorted(self.root.glob("*/[!.]*")):
             if _NAME.fullmatch(path.name) and (path / MANIFEST).is_file():
-                with suppress(
-                    FileNotFoundError
-                ):  # another process has deleted the entry
+                # Another process has deleted the entry.
+                with suppress(FileNotFoundError):
                     size = sum(
                         file.stat().st_size
                         for file in path.rglob("*")

@@ -33,9 +33,8 @@ from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.types import Corpus, Matrix, ParameterError, component
 
-LONG = " ".join(
-    f"word {number}" for number in range(3000)
-)  # reveals an encoder's token limit
+# Reveals an encoder's token limit.
+LONG = " ".join(f"word {number}" for number in range(3000))
 PROBES = (*PROBE, LONG)
 COMPARED_TEXTS = 8  # texts per call whose stored vectors are compared with new ones
 

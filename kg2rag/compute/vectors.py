@@ -70,9 +70,8 @@ class VectorCache:
                     for _ in range(min(shard_texts or SHARD_TEXTS, len(rows)))
                 ]
                 with self.file.claim("vectors") if is_paid else nullcontext():
-                    if (
-                        is_paid
-                    ):  # another process may have paid for some texts meanwhile
+                    # Another process may have paid for some texts meanwhile.
+                    if is_paid:
                         missing = self._fill(
                             vectors, {texts[row]: row for row in shard}
                         )

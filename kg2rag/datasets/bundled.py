@@ -151,9 +151,8 @@ class _SentenceNumbers:
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
         self._counts = [len(corpus.sentences(row)) for row in range(len(corpus))]
-        self._first = list[
-            int
-        ]()  # the index in its document of each passage's first sentence
+        # The index in its document of each passage's first sentence.
+        self._first = list[int]()
         n_before = Counter[str]()
         for document, count in zip(corpus.doc_ids, self._counts, strict=True):
             self._first.append(n_before[document])

@@ -39,9 +39,10 @@ class Subset:
 
     def check(self, folder: Path) -> None:
         """DataError: the folder does not hold this part; the message names the difference."""
+        # Slow to import, and `load` needs none of it.
         from kg2rag.evaluation import (
             provenance,
-        )  # slow to import, and `load` needs none of it
+        )
 
         data = load(self.dataset, path=folder, **self.options)
         missing = set(self.ids) - {question.id for question in data.questions}

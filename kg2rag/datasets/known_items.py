@@ -55,9 +55,10 @@ class WrittenQuestions:
 
     def label(self) -> Labelling:
         """The page in which somebody says of each gold passage whether the question needs it."""
+        # With pandas, which reading a set does not need.
         from kg2rag.report import (
             Labelling,
-        )  # with pandas, which reading a set does not need
+        )
 
         questions = [
             {name: value for name, value in row.items() if name != "gold"}

@@ -109,9 +109,8 @@ def _passage_checks(data: QADataset) -> Iterator[Check]:
         "warning",
         pairs,
     )
-    if (
-        data.source.get("passages") != "sentence"
-    ):  # all sentences of a paragraph have its title
+    # All sentences of a paragraph have its title.
+    if data.source.get("passages") != "sentence":
         repeated = _repeated(corpus.titles, corpus.ids)
         yield "passages whose title an earlier one has too", "note", repeated
     lengths = list(zip(corpus.ids, _lengths(data), strict=True))

@@ -100,9 +100,8 @@ def find_spec(name: str) -> ModuleSpec | None:
         return frozen
     try:
         return PathFinder.find_spec(name, folders)
-    except (
-        KeyError
-    ):  # Python finds a package without `__init__.py` only below a loaded package
+    except KeyError:
+        # Python finds a package without `__init__.py` only below a loaded package.
         return _namespace_spec(name, folders or [])
 
 

@@ -163,9 +163,8 @@ def _is_read(mode: str | None, flags: int) -> bool:
 
 def _is_by_user() -> bool:
     """Whether the innermost frame that is not a library's is of the user's code."""
-    if getattr(
-        _thread, "is_asking", False
-    ):  # the question whose code it is reads files, too
+    # The question whose code it is reads files, too.
+    if getattr(_thread, "is_asking", False):
         return False
     _thread.is_asking = True
     try:
@@ -182,9 +181,8 @@ def _innermost_origin(frame: FrameType | None) -> Origin:
             return "library"  # an import, or a warning that quotes a line of code
         origin = _frame_origin(frame)
         if file != __file__ and origin != "library":
-            if (
-                PACKAGE in Path(file).parents
-            ):  # rooms above the rankings read their files
+            # Rooms above the rankings read their files.
+            if PACKAGE in Path(file).parents:
                 return "package"
             return origin
         frame = frame.f_back

@@ -327,15 +327,15 @@ def _detectable_sum(sizes: FloatArray, level: float, seed: int) -> float:
         return float("nan")
     critical = total - 2 * int(significant[-1])
     drawn = np.random.default_rng(seed).random((SIMULATIONS, len(counts)))
+    # The share of questions that one system wins, of those that differ.
     low, high = (
         0.5,
         1.0,
-    )  # the share of questions that one system wins, of those that differ
+    )
     for _ in range(12):  # halvings: to .0002
         share = (low + high) / 2
-        seen = (
-            2 * ((drawn < share) @ counts) - total >= critical
-        ).mean()  # wins less losses
+        # Wins less losses.
+        seen = (2 * ((drawn < share) @ counts) - total >= critical).mean()
         if seen < POWER:
             low = share
         else:

@@ -30,9 +30,8 @@ COMPLEMENTS = frozenset({"attr", "oprd"})
 NAMING = frozenset({"compound", "flat", "amod", "nummod", "nmod:poss", "poss"})
 NOMINAL = frozenset({"NOUN", "PROPN", "NUM"})
 SIDE = frozenset({"prep", "agent"})  # an adposition that heads its noun (CLEAR)
-OBLIQUE = frozenset(
-    {"obl", "nmod", "obl:agent"}
-)  # a noun that its adposition depends on (UD)
+# A noun that its adposition depends on (UD).
+OBLIQUE = frozenset({"obl", "nmod", "obl:agent"})
 
 
 class Token(NamedTuple):

@@ -108,9 +108,8 @@ def _spellings(extraction: Extraction) -> dict[str, str]:
 
 def _placed_keys(extraction: Extraction) -> set[str]:
     """The keys of the entities whose passages the source names."""
-    names = {
-        mention.entity for mention in extraction.mentions
-    }  # names repeat by the thousand
+    # Names repeat by the thousand.
+    names = {mention.entity for mention in extraction.mentions}
     for triple in extraction.triples:
         if triple.passage_id:
             names |= {triple.head, triple.tail}
@@ -188,9 +187,8 @@ def graph_of(value: object) -> Extractor | None:
     """
     if isinstance(value, str | Path):
         return _path_source(Path(value).expanduser())
-    networkx = sys.modules.get(
-        "networkx"
-    )  # which is loaded where somebody has such a graph
+    # Which is loaded where somebody has such a graph.
+    networkx = sys.modules.get("networkx")
     if networkx is not None and isinstance(value, networkx.Graph):
         return EntityMatching(GivenExtraction(extraction_of_networkx(value)))
     if (

@@ -250,9 +250,10 @@ class KnowledgeBase:
         """The titles and names in passages, and rare terms of untitled ones, whatever the graph."""
 
         def read() -> MentionTable:
+            # Slow imports, not needed for a stored table.
             def find(
                 folder: Path,
-            ) -> None:  # slow imports, not needed for a stored table
+            ) -> None:
                 from kg2rag.extraction.mentions.finding import find_mentions
                 from kg2rag.extraction.mentions.terms import needs_terms, with_terms
 

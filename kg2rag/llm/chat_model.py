@@ -331,9 +331,8 @@ class ChatModel:
         endpoint = Endpoint(
             self.base_url, self.api_key_env, timeout=self.timeout, retries=self.retries
         )
-        weakref.finalize(
-            self, endpoint.close
-        )  # kept-alive connections end with the model
+        # Kept-alive connections end with the model.
+        weakref.finalize(self, endpoint.close)
         return Connection(
             endpoint, self.spending, (self.prompt_price, self.completion_price)
         )

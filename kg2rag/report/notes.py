@@ -66,9 +66,8 @@ def _vectors_note(config: Mapping[str, Any]) -> str:
         encoder = kb["encoder"]
         if "dtype" in encoder:
             text = f"{encoder['model'].split('/')[-1]}, {encoder['dtype']} on {encoder['device']}"
-        elif (
-            "fingerprint" in encoder
-        ):  # it was asked for vectors, and does not describe itself
+        elif "fingerprint" in encoder:
+            # It was asked for vectors, and does not describe itself.
             text = excerpt(str(encoder["encoder"]))
         else:
             continue
@@ -153,9 +152,8 @@ def _detectable_note(sheet: ScoreSheet) -> str:
     """The minimum detectable differences by metric, each the median over the systems."""
     tested = sheet.scores.dropna(subset=["p_holm"])
     least = tested.groupby("metric", sort=False)["detectable"].median()
-    if least.empty or sheet.config.get(
-        "sets"
-    ):  # of several sets it is known for each of them only
+    # Of several sets it is known for each of them only.
+    if least.empty or sheet.config.get("sets"):
         return ""
     questions = questions_text(int(tested[["wins", "ties", "losses"]].iloc[0].sum()))
     if least.isna().all():

@@ -254,9 +254,8 @@ def _fused_ranking(
     rows: IntArray,
 ) -> FusedRanking:
     positions = np.searchsorted(rows, ranking.rows)
-    values, scores = np.full(
-        (2, len(rows)), np.nan
-    )  # NaN, since 0 is the scaled last hit
+    # NaN, since 0 is the scaled last hit.
+    values, scores = np.full((2, len(rows)), np.nan)
     stage_codes = np.zeros(len(rows), dtype=np.int64)
     if ranking.stage_codes is not None:
         stage_codes[positions] = ranking.stage_codes

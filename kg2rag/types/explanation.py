@@ -215,9 +215,8 @@ def terms_of(ranking: ExplainableRanking, stage: str) -> list[list[str]]:
     formula = for_stage(ranking.notes.formula, stage)
     if not (formula and ranking.score_parts):
         return []
-    names = sorted(
-        ranking.score_parts, key=len, reverse=True
-    )  # longer names match first
+    # Longer names match first.
+    names = sorted(ranking.score_parts, key=len, reverse=True)
     pattern = "|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names)
     return [re.split(f"({pattern})", term) for term in split(formula, "+")]
 

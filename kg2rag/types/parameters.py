@@ -191,9 +191,8 @@ def _compared(annotation: Any) -> Any:
 
 def _of_class(kind: type, value: object) -> object:
     """The value; a pydantic error if it is not of the class or lacks a protocol's members."""
-    if getattr(
-        kind, "_is_protocol", False
-    ):  # `isinstance` would need it to be `runtime_checkable`
+    # `isinstance` would need it to be `runtime_checkable`.
+    if getattr(kind, "_is_protocol", False):
         members = [
             name
             for name in vars(kind)

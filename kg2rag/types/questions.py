@@ -41,9 +41,8 @@ class Question:
     supporting: tuple[tuple[str, int], ...] = ()
     triples: tuple[tuple[str, str, str], ...] = ()
     candidates: tuple[str, ...] | None = None
-    chain: tuple[str, ...] = field(
-        default=(), repr=False
-    )  # not in the checksum of a set
+    # Not in the checksum of a set.
+    chain: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,9 +23,8 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.testing.worlds import HashedWords
 from kg2rag.types import Passage, Ranking, Triple
 
-NOWHERE = Store(
-    "/nonexistent"
-)  # nothing here is encoded or built, so nothing is stored
+# Nothing here is encoded or built, so nothing is stored.
+NOWHERE = Store("/nonexistent")
 
 # The graph-augmented design's example; its page breaks lines that are one line here.
 AUTH_BLOCK = """\

@@ -58,9 +58,8 @@ def run(
     """Run a command in this process: its exit code, and its lines on standard error."""
     monkeypatch.chdir(tmp_path)  # where no earlier report is to be replaced
     monkeypatch.setenv("KG2RAG_STORE", str(store))
-    monkeypatch.setenv(
-        "TQDM_DISABLE", "1"
-    )  # where a notebook ran in this process, bars are shown
+    # Where a notebook ran in this process, bars are shown.
+    monkeypatch.setenv("TQDM_DISABLE", "1")
     monkeypatch.delenv("KG2RAG_DEBUG", raising=False)
 
     def start(arguments: str) -> tuple[int, str]:
@@ -235,9 +234,8 @@ def test_with_debug_a_mistake_is_a_traceback(
     monkeypatch.setenv("KG2RAG_DEBUG", "1")
     with pytest.raises(ValueError, match="'nothing'") as raised:
         run("compare nothing")
-    sys.excepthook(
-        raised.type, raised.value, raised.tb
-    )  # as Python does where nothing catches it
+    # As Python does where nothing catches it.
+    sys.excepthook(raised.type, raised.value, raised.tb)
     error = capsys.readouterr().err
     assert error.startswith("Traceback")
     assert "ValueError: Unknown dataset 'nothing'" in error
@@ -333,9 +331,8 @@ def test_the_store_is_pruned(invoke, tmp_path: Path) -> None:  # type: ignore[no
             {"n": n},
             lambda folder: (folder / "a").write_bytes(b"a" * 1000) and None,
         )
-    assert invoke("store prune").startswith(
-        "Entries deleted: 0 "
-    )  # nothing is a month old
+    # Nothing is a month old.
+    assert invoke("store prune").startswith("Entries deleted: 0 ")
     assert invoke("store prune --older-than-days 0").startswith(
         "Entries deleted: 2 (0.0 MB)."
     )

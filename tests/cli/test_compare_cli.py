@@ -231,9 +231,8 @@ def test_a_graph_that_a_system_does_not_read_is_said_in_its_row(tmp_path: Path) 
         "again.hits=1",
     )
     systems += ("--embedder", str(tiny_model.save(tmp_path / "encoder")))
-    for _ in range(
-        2
-    ):  # the second time what hippo2 makes of the triples is in the store
+    # The second time what hippo2 makes of the triples is in the store.
+    for _ in range(2):
         shown = run(
             "compare",
             *COMMON,

@@ -72,9 +72,8 @@ def test_a_folder_of_hostile_names_and_texts_steers_no_terminal(
     (folder / f"worse{ESCAPE}.pdf").write_bytes(b"no PDF")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KG2RAG_STORE", str(session_store.root))
-    monkeypatch.setenv(
-        "TQDM_DISABLE", "1"
-    )  # a bar goes back to the beginning of its line
+    # A bar goes back to the beginning of its line.
+    monkeypatch.setenv("TQDM_DISABLE", "1")
     monkeypatch.setattr(
         sys,
         "argv",

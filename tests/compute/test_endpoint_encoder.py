@@ -244,9 +244,8 @@ def test_a_request_with_too_many_texts_is_halved_and_the_size_remembered(
         encoder = EndpointEncoder(server.url, "letters")
         assert np.allclose(encoder.encode(TEXTS, store), unit_letters(TEXTS))
         assert sorted(server.paid) == sorted([*TEXTS, "dimensions"])
-        assert (
-            len([texts for texts in server.asked if len(texts) > 10]) == 1
-        )  # 16 once, then 8
+        # 16 once, then 8.
+        assert len([texts for texts in server.asked if len(texts) > 10]) == 1
 
 
 def test_a_request_that_times_out_is_sent_with_fewer_texts(store: Store) -> None:

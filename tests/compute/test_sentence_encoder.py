@@ -297,9 +297,8 @@ def test_the_recommended_system_needs_one_pass_of_the_model_over_a_new_corpus(
         return passes(self, texts, *rest, **options)
 
     monkeypatch.setattr(SentenceEncoder, "_passes", counted)
-    monkeypatch.setattr(
-        token_index, "SAMPLE", 5
-    )  # passages whose tokens say what the axes are
+    # Passages whose tokens say what the axes are.
+    monkeypatch.setattr(token_index, "SAMPLE", 5)
     data = load("bundled")
     kb = KnowledgeBase.build(
         Corpus.from_passages(list(data.corpus)[:40]), store=Store(tmp_path)

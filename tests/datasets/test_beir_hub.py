@@ -139,6 +139,5 @@ def test_without_a_network_the_ways_out_are_named_and_for_a_wrong_name_the_neare
         with pytest.raises(ValueError, match=name):
             load(near)
     assert set(beir.PINNED) < set(beir.ON_HUB)
-    assert all(
-        len(one) == 81 and one[40] == "+" for one in beir.PINNED.values()
-    )  # two commits
+    # Two commits.
+    assert all(len(one) == 81 and one[40] == "+" for one in beir.PINNED.values())

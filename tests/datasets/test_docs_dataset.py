@@ -86,9 +86,8 @@ def install(
 ) -> Callable[[str], None]:
     """Register an entry point as an installed package does."""
     others = {name: spec for name, spec in registry.DATASETS.items() if name != "quiz"}
-    monkeypatch.setattr(
-        registry, "DATASETS", others
-    )  # where a reader added the page's line
+    # Where a reader added the page's line.
+    monkeypatch.setattr(registry, "DATASETS", others)
 
     def put(line: str) -> None:
         write(

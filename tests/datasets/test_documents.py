@@ -172,10 +172,11 @@ def test_a_changed_file_changes_its_passages_alone_and_the_others_are_not_read_a
             lambda data, name, reader=reader: read.append(name) or reader(data, name),
         )
     after = {p.id: p for p in from_folder(wiki, store=Store(store.root)).corpus}
+    # What could not be read is tried again.
     assert read == [
         "broken.docx",
         "rates.html",
-    ]  # what could not be read is tried again
+    ]
     assert [id_ for id_ in before if before[id_] != after[id_]] == ["rates.html"]
 
 

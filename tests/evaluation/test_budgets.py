@@ -166,12 +166,13 @@ def test_the_token_curve_agrees_with_the_metric_and_is_blank_where_k_cut_the_ran
         )
     runs = {"cut": ranking(data, 10, 20), "whole": ranking(data, 40)}
     blank = token_curve(runs, data, tokens, 2, "passage")
+    # Both its hits are 30 tokens.
     assert blank["cut"].dropna().index.tolist() == [
         10,
         15,
         20,
         30,
-    ]  # both its hits are 30 tokens
+    ]
     assert blank["whole"].dropna().index[-1] == 40
     # Documents are lifted after the cut: d0 holds 10, 20, 30; within 50 tokens stand two passages
     # of d0 alone.

@@ -53,11 +53,12 @@ def test_means_and_counts_against_the_baseline_by_hand(result):
     assert result.curve.loc[2, "better"] == pytest.approx((1 + 1 + 2 / 3) / 3)
     better = row(result, "better", "recall@2")
     assert better["mean"] == pytest.approx((1 + 1 + 2 / 3) / 3)
+    # Dense: 1/2, 1, 2/3.
     assert (better["wins"], better["ties"], better["losses"]) == (
         1,
         2,
         0,
-    )  # dense: 1/2, 1, 2/3
+    )
     worse = row(result, "worse", "mrr@10")
     assert worse["mean"] == pytest.approx(1 / 6)
     assert (worse["wins"], worse["ties"], worse["losses"]) == (0, 0, 3)
@@ -207,9 +208,8 @@ def test_the_best_alone_has_a_p_value_against_all_others(result, systems, data):
     best = result.scores.dropna(subset="p_best").set_index("metric")
     assert best["system"].to_dict() == {"recall@2": "better", "mrr@10": "better"}
     assert best.loc["mrr@10", "p_best"] == 1  # dense: one win of three
-    many = {
-        f"s{i}": systems["dense"] for i in range(21)
-    }  # of so many no best one is looked for
+    # Of so many no best one is looked for.
+    many = {f"s{i}": systems["dense"] for i in range(21)}
     assert compare(many, data, metrics=["mrr"], k=10).scores["p_best"].isna().all()
 
 
@@ -262,9 +262,8 @@ def test_what_is_saved_comes_back_and_no_gold_of_another(
         r.passage_ids for r in result.rankings["dense"]
     ]
     loaded.save(tmp_path / "out")
-    assert not (
-        tmp_path / "out" / "qrels.trec"
-    ).exists()  # a loaded comparison holds no gold
+    # A loaded comparison holds no gold.
+    assert not (tmp_path / "out" / "qrels.trec").exists()
     compare(
         {"NA": systems["dense"], "nan": systems["better"]}, data, metrics=METRICS
     ).save(tmp_path / "NA")

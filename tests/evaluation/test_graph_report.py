@@ -63,9 +63,8 @@ def test_hops_count_triples_from_the_nearest_seed() -> None:
         "Oslo": -1,
     }
     assert passage_hops(GRAPH, hops).tolist() == [0, 1, 2, 0, -1]
-    allowed = np.array(
-        [True, False, True, True, True]
-    )  # triples of other passages are not walked
+    # Triples of other passages are not walked.
+    allowed = np.array([True, False, True, True, True])
     few = entity_hops(GRAPH, [GRAPH.entity("Ed")], 3, allowed)
     assert passage_hops(GRAPH, few, allowed).tolist() == [0, -1, -1, 0, -1]
 

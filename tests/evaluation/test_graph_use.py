@@ -35,9 +35,7 @@ def ranking(*codes: int, note: str = "") -> Ranking:
     )
 
 
-def test_shares_of_questions_with_a_new_passage_among_the_first_ten_hits_and_of_warnings() -> (
-    None
-):
+def test_shares_of_questions_with_a_new_passage_among_the_first_ten_hits_and_of_warnings():
     late, early = ranking(*[0] * 10, 1), ranking(*[0] * 9, 1)
     assert graph_use({"a": [late, early, early, early]})["a"]["brought"] == 0.75
     rankings = [
@@ -95,9 +93,7 @@ def test_where_a_walk_begins_is_nothing_that_the_graph_brought() -> None:
     assert graph_use({"a": [walked, further]})["a"]["brought"] == 0.5
 
 
-def test_of_the_candidates_of_a_walk_only_those_count_that_words_and_vectors_lack() -> (
-    None
-):
+def test_of_the_candidates_of_a_walk_only_those_count_that_words_and_vectors_lack():
     data = kg2rag.load("bundled", limit=12)
     kb = KnowledgeBase.build(data.corpus)
     every, few = (

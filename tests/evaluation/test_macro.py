@@ -62,9 +62,7 @@ def test_p_is_that_of_every_way_to_swap_within_the_sets() -> None:
     ] == pytest.approx(slow)
 
 
-def test_the_interval_of_a_macro_average_is_that_of_resampling_within_each_set() -> (
-    None
-):
+def test_the_interval_of_a_macro_average_is_that_of_resampling_within_each_set():
     # Sets of means near .2 and .8: drawing questions from both together would add what lies between
     # the sets.
     random = np.random.default_rng(5)

@@ -68,9 +68,8 @@ def test_thirty_equal_scores_keep_their_order(data, fixed):
         data.queries, 100
     )
     frame = evaluate(tied, replace(data, questions=questions), ["mrr"])
-    assert frame["mrr"].tolist() == pytest.approx(
-        [1 / 20] * 3
-    )  # p39 is first, so p20 is twentieth
+    # P39 is first, so p20 is twentieth.
+    assert frame["mrr"].tolist() == pytest.approx([1 / 20] * 3)
 
 
 def test_rankings_without_any_hit_score_zero_everywhere(data, fixed):

@@ -26,9 +26,7 @@ def test_values_are_counted_in_the_largest_unit_that_divides_them() -> None:
     assert in_units(np.array([2 / 3, -1 / 3])).tolist() == [2, -1]
 
 
-def test_a_difference_of_means_takes_the_other_end_of_the_mean_that_is_subtracted() -> (
-    None
-):
+def test_a_difference_of_means_takes_the_other_end_of_the_mean_that_is_subtracted():
     # .5 in (.4, .7) less .4 in (.35, .6): down sqrt(.1^2 + .2^2) = .2236, up sqrt(.2^2 + .05^2) =
     # .2062.
     means, low, high = np.array([0.5, 0.4]), np.array([0.4, 0.35]), np.array([0.7, 0.6])
@@ -38,9 +36,7 @@ def test_a_difference_of_means_takes_the_other_end_of_the_mean_that_is_subtracte
     )
 
 
-def test_the_p_of_the_best_is_corrected_over_all_pairs_not_only_over_its_pairs() -> (
-    None
-):
+def test_the_p_of_the_best_is_corrected_over_all_pairs_not_only_over_its_pairs():
     # Holm over .01, .02, .03: .03, .04, .04; the pairs of a have .03 and .04. Over its two pairs it
     # would be .02.
     scores = {
@@ -170,6 +166,5 @@ def test_the_batch_that_warms_a_system_up_is_not_timed(
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock.ticks)))
     result = compare({"ticking": Ticking(kb, clock)}, data, metrics=["mrr"], k=1)
     assert len(clock.built) == 100
-    assert result.ms_per_query["ticking"] == pytest.approx(
-        1000
-    )  # one tick for the one question
+    # One tick for the one question.
+    assert result.ms_per_query["ticking"] == pytest.approx(1000)

@@ -160,10 +160,11 @@ def test_the_page_and_python_count_the_missing_questions_alike(
     data = kg2rag.from_frames(
         kb.corpus, [*rows, {"id": "new", "question": "Who wrote?"}]
     )
+    # Finds half of the gold.
     systems = {
         "bm25": kg2rag.BM25(kb),
         "first": lambda *_: ["p0"],
-    }  # finds half of the gold
+    }
     result = kg2rag.compare(systems, data, metrics=["recall@5"], k=5, baseline="bm25")
     (row,) = result.more_questions(0.4).to_dict("records")
     assert row["spread"] == pytest.approx(np.std([0, 1, 1, 0] * 3, ddof=1))

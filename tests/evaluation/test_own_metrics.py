@@ -48,11 +48,12 @@ def test_documents_are_judged_by_their_ids_each_at_its_best_passage(data, fixed)
 
     found = fixed(q1="p9 p8 p1", q2="p3", q3="").retrieve_batch(data.queries, 10)
     evaluate(found, data, [look], unit="document")
+    # P9 and p8 are of d4, p1 of d0.
     assert seen[0] == (
         ["d4", "d0"],
         [1.0, 1 / 3],
         {"d0": 1},
-    )  # p9 and p8 are of d4, p1 of d0
+    )
     questions = tuple(replace(question, gold={"d4": 2}) for question in data.questions)
     documents = replace(data, unit="document", questions=questions)
     assert evaluate(found, documents, [gold_found])["gold_found"]["q1"] == 2

@@ -167,9 +167,8 @@ def test_as_many_questions_are_needed_as_the_bounds_and_the_spread_say(
         ).sheet.reader_notes
     )
     assert "(0.0 without passages, 33.3 with them)" in third
-    assert (
-        "cannot separate the systems" in third
-    )  # four questions of twelve: p is 2 / 2**4
+    # Four questions of twelve: p is 2 / 2**4.
+    assert "cannot separate the systems" in third
     half = " ".join(
         compared(
             data, Keepers(is_blind_to=lambda light: int(light[1:]) % 2 > 0)

@@ -40,9 +40,8 @@ def test_names_of_the_catalogue_stand_beside_functions_in_a_mapping(kb_of) -> No
         metrics=["mrr"],
     )
     assert result["mrr"].to_dict() == {"mine": 0.5, "words": 1.0, "far": 1.0}
-    assert (
-        result.inputs.systems["words"].kb is kb
-    )  # of the other system, in place of a second one
+    # Of the other system, in place of a second one.
+    assert result.inputs.systems["words"].kb is kb
 
 
 def test_a_run_of_ranx_is_a_system_in_a_mapping_and_in_a_list(data) -> None:

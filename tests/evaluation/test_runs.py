@@ -177,9 +177,8 @@ def test_candidates_corpus_and_shuffled_mentions_make_runs_of_their_own(little, 
     )
     assert asked(Counted(little), data, 9) == every
     CALLS.clear()  # a global that the system names, and so part of its key
-    with pytest.raises(
-        ValueError, match="p8"
-    ):  # asked anew, and it knows no candidates
+    # Asked anew, and it knows no candidates.
+    with pytest.raises(ValueError, match="p8"):
         run(Counted(little), replace(data, questions=some, setting="distractor"), 9)
     shuffled = replace(little, mention_table=little.mentions, _memory={})
     assert asked(Counted(shuffled), data) == every

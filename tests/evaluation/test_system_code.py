@@ -62,9 +62,7 @@ def test_systems_whose_code_is_another_than_recorded_are_outdated() -> None:
     assert outdated_systems(config) == ["bm25", "chains"]
 
 
-def test_the_reader_of_a_graph_file_counts_for_the_systems_that_read_the_graph() -> (
-    None
-):
+def test_the_reader_of_a_graph_file_counts_for_the_systems_that_read_the_graph():
     def codes(source: str) -> dict[str, str]:
         knowledge = {"systems": ["bm25", "chains"], "graph": {"source": source}}
         return system_codes(

@@ -72,12 +72,13 @@ TEXT, WORSE = Sometimes(0.5, 1), Sometimes(0.3, 2)
         (0.5, 1, N, "no"),  # ties alone, and enough of them
         (0.5, 1, 10, "inconclusive"),  # ten ties say nothing
         (0.5, 1, 70, "inconclusive"),
+        # .95^72 < .025: they rule out that one question in twenty gains.
         (
             0.5,
             1,
             72,
             "no",
-        ),  # .95^72 < .025: they rule out that one question in twenty gains
+        ),
     ],
 )
 def test_the_best_graph_system_is_judged_against_the_best_plain_one(
@@ -179,9 +180,7 @@ def test_where_a_shuffled_graph_gains_as_much_it_is_not_the_graph() -> None:
     assert result.verdict().answer == "yes"
 
 
-def test_choosing_among_graph_systems_that_gain_nothing_finds_a_gain_in_at_most_5_per_cent() -> (
-    None
-):
+def test_choosing_among_graph_systems_that_gain_nothing_finds_a_gain_in_at_most_5_per_cent():
     yes = 0
     for seed in range(7, 147, 7):
         graphs = {f"g{i}": Sometimes(0.5, seed + i, "graph") for i in range(1, 5)}
@@ -214,9 +213,7 @@ def test_the_number_of_questions_by_hand() -> None:
     assert questions_needed([0.0] * 10, 0.05) == (73, 73)
 
 
-def test_of_fewer_than_ten_questions_the_spread_says_nothing_about_how_many_are_needed() -> (
-    None
-):
+def test_of_fewer_than_ten_questions_the_spread_says_nothing_about_how_many_are_needed():
     assert questions_needed(np.arange(9.0), 0.5) is None
     found = compared(9, text=TEXT, graph=Sometimes(0.6, 5, "graph")).verdict()
     assert (found.answer, found.more) == ("inconclusive", None)

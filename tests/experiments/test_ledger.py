@@ -130,9 +130,7 @@ def test_a_run_of_released_code_needs_no_sample(tmp_path: Path) -> None:
     assert read(tmp_path, text).against == "released"
 
 
-def test_a_verdict_goes_to_the_row_of_the_same_system_alone_as_the_catalogue_has_it() -> (
-    None
-):
+def test_a_verdict_goes_to_the_row_of_the_same_system_alone_as_the_catalogue_has_it():
     """By recall only, systems of different kinds lie within a point of each other."""
     ledgers = project()
     assert len(ledgers) >= 6

@@ -25,9 +25,7 @@ def corpus(**links: list[list[str]]) -> Corpus:
     )
 
 
-def test_a_link_is_a_fact_between_two_titles_stated_by_the_passage_that_has_it() -> (
-    None
-):
+def test_a_link_is_a_fact_between_two_titles_stated_by_the_passage_that_has_it():
     found = Links().extract(
         corpus(
             a=[["the crew", "b"], ["crew list", "b"]], d=[["crew", "b"], ["port", "c"]]
@@ -46,9 +44,7 @@ def test_a_link_is_a_fact_between_two_titles_stated_by_the_passage_that_has_it()
     assert found.notes == {"links read": 4, "passages without a link": 2}
 
 
-def test_words_that_lead_to_several_titles_or_are_a_title_are_no_alias_and_links_within_a_title_are_left_out() -> (
-    None
-):
+def test_words_that_lead_to_several_titles_or_are_a_title_are_no_alias_and_links_within_a_title_are_left_out():
     found = Links().extract(
         corpus(
             a=[["here", "b"], ["Harbour", "b"], ["1984", "b"], ["x y", "a"]],

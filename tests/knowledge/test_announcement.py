@@ -203,9 +203,7 @@ def test_a_cross_encoder_reads_every_pair_of_question_and_hit(
     assert work.texts[0] == ("A?", CORPUS.contents[0])
 
 
-def test_the_time_of_other_programs_does_not_count_for_a_model_of_this_process() -> (
-    None
-):
+def test_the_time_of_other_programs_does_not_count_for_a_model_of_this_process():
     work = Workload("texts", NAMES, list)
     assert work.estimate().seconds == pytest.approx(3 * 40 / 19)
     assert Workload("texts", NAMES, list, on_processor=True).estimate().seconds < 1

@@ -208,9 +208,8 @@ def test_one_bad_reply_ends_no_run_whatever_its_place(
     kb = KnowledgeBase.build(
         corpus, embedder=WordEmbedder(), store=Store(tmp_path / "kb")
     )
-    texts = [
-        f"bridge {'bad' if i == bad else i}" for i in range(101)
-    ]  # a block has a hundred
+    # A block has a hundred.
+    texts = [f"bridge {'bad' if i == bad else i}" for i in range(101)]
     data = QADataset(
         "bridges",
         corpus,

@@ -42,10 +42,11 @@ from kg2rag.llm.completions import read_answer
 from kg2rag.llm.replies import json_in, quoted, without_reasoning
 from kg2rag.types import Query
 
+# Seconds: for an answer that will come, and for one that will not.
 PATIENCE = (
     600.0,
     0.5,
-)  # seconds: for an answer that will come, and for one that will not
+)
 KEY = "sk-test-0123456789abcdef"
 PRICES = {"prompt_price": 1e6, "completion_price": 1e6}  # one a token
 ANSWER = 10  # tokens, as the server counts them: 7 and 3
@@ -255,9 +256,8 @@ def test_of_an_answer_in_parts_the_text_is_read_and_the_thinking_is_not(is_strea
     ],
 )
 def test_a_fault_that_stays_is_a_failure_that_says_so(fault, kind, says, ask_model):
-    sent = (
-        2 if fault == "slow" else 3
-    )  # what timed out is sent once more, and no oftener
+    # What timed out is sent once more, and no oftener.
+    sent = 2 if fault == "slow" else 3
     with serving(fault=first(fault, 99)) as server:
         (failure,) = ask_model(
             server, retries=2, timeout=PATIENCE[fault == "slow"]
@@ -889,9 +889,8 @@ def test_no_more_requests_are_sent_than_allowed_by_all_models_that_share_the_lim
         ) == ["limit"]
         assert (server.requests.total(), spending.calls) == (5, 5)
         again = ask_model(server, spending=Spending(max_calls=7)).complete_many(PROMPTS)
-        assert (
-            kinds(again) == ["answered"] * 12
-        )  # goes on from there, and pays for nothing twice
+        # Goes on from there, and pays for nothing twice.
+        assert kinds(again) == ["answered"] * 12
         assert set(server.paid.values()) == {1}
     assert sorted(kinds(outcomes)) == ["answered"] * 5 + ["limit"] * 7
     with serving(fault=first("500", 9)) as server:  # retries count

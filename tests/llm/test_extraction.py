@@ -363,9 +363,8 @@ def test_a_plan_knows_what_is_stored_what_was_unusable_and_what_waits_for_it(ext
             assert [
                 (step.stored, step.unusable, step.to_ask) for step in plan.steps
             ] == [calls] * 2
-            entities = plan.steps[
-                0
-            ]  # the endpoint counts 7 and 3 tokens of every stored answer
+            # The endpoint counts 7 and 3 tokens of every stored answer.
+            entities = plan.steps[0]
             assert (entities.prompt_tokens, entities.completion_tokens) == (
                 7 * calls[2],
                 3 * calls[2],

@@ -428,11 +428,12 @@ def test_no_control_character_of_a_name_reaches_the_terminal(scores) -> None:
 @pytest.mark.parametrize(
     ("loader", "name", "is_marked"),
     [
+        # A folder of the user, with the name of a public set.
         (
             "from_folder",
             "docs",
             False,
-        ),  # a folder of the user, with the name of a public set
+        ),
         ("beir", "anthropic-docs", True),
         ("musique", "musique", True),
         ("beir", "nfcorpus", False),

@@ -129,8 +129,6 @@ def test_preparing_runs_one_query_through_every_stage() -> None:
     assert all(texts == ["one"] for texts, _ in retriever.asked)
 
 
-def test_an_unknown_parameter_of_a_stage_is_answered_with_the_one_that_was_meant() -> (
-    None
-):
+def test_an_unknown_parameter_of_a_stage_is_answered_with_the_one_that_was_meant():
     with pytest.raises(TypeError, match="'depth'"):
         Rerank(None, dept=5)  # type: ignore[arg-type,call-arg]

@@ -126,9 +126,8 @@ def test_the_first_dense_hits_are_joined_by_rank_with_those_of_the_expansions(
     ).retrieve(QUESTION, k=6)
     graph = {"p0": 2 / 11, "p4": 2 / 12}
     dense = {id_: 1 / (11 + at) for at, id_ in enumerate(plain)}
-    first = {
-        id_: dense[id_] + graph.get(id_, 0) for id_ in plain[:2]
-    }  # of both lists: the sum
+    # Of both lists: the sum.
+    first = {id_: dense[id_] + graph.get(id_, 0) for id_ in plain[:2]}
     # below dense_depth: the better of both
     rest = {id_: max(dense[id_], graph.get(id_, 0)) for id_ in plain[2:]}
     assert {hit.passage_id: hit.score for hit in found} == pytest.approx(first | rest)
@@ -211,14 +210,16 @@ def hubs(tmp_path: Path) -> KnowledgeBase:
     [
         # a hub is all that is named: in a corpus about Ann she always is one
         ("Who met Ann?", ["Ann Bob", "Ann"]),
+        # Of two hubs the one that fewer passages name.
         (
             "Did Ann meet Zoe?",
             ["Ann Bob", "Ann"],
-        ),  # of two hubs the one that fewer passages name
+        ),
+        # A hub leaves a name that is none its place.
         (
             "Did Ann meet Bob?",
             ["Bob Ann", "Bob"],
-        ),  # a hub leaves a name that is none its place
+        ),
         ("What of a basal cell?", []),
     ],
 )

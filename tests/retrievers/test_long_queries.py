@@ -45,9 +45,7 @@ QUERIES = [
 ]
 
 
-def test_a_system_is_handed_ten_thousand_characters_to_search_prepare_and_trace() -> (
-    None
-):
+def test_a_system_is_handed_ten_thousand_characters_to_search_prepare_and_trace():
     system = Reads()
     short, long, empty = system.retrieve_batch(QUERIES, 3)
     assert system.lengths == [MAX_CHARACTERS, MAX_CHARACTERS, 0]

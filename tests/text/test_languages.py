@@ -169,9 +169,7 @@ def test_a_word_is_found_in_any_of_its_spellings(
     assert first(texts, query) == "a"
 
 
-def test_a_word_that_differs_in_accents_is_told_and_a_known_word_is_not_respelled() -> (
-    None
-):
+def test_a_word_that_differs_in_accents_is_told_and_a_known_word_is_not_respelled():
     texts = {"a": "A song of Beyoncé.", "b": "Rose and rosé.", "c": "An async rose."}
     system = BM25(KnowledgeBase.build(texts))
     assert system.retrieve("Beyonce", 3).notes.display_fields()["respelled"] == (
@@ -316,9 +314,7 @@ def test_titles_are_found_where_no_blank_parts_words() -> None:
     assert named == {(0, "上海"), (1, "長江")}
 
 
-def test_passages_without_capitals_are_joined_by_the_rare_terms_that_they_share() -> (
-    None
-):
+def test_passages_without_capitals_are_joined_by_the_rare_terms_that_they_share():
     texts = ["玛丽居里发现了镭元素。", "镭元素有放射性。", "长江在中国。"]
     corpus = corpus_of(
         {

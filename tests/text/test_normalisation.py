@@ -181,11 +181,12 @@ def found(keys: list[str], text: str, names: list[str] | None = None) -> list[st
             ["SAINT-ÉTIENNE", "Saint_Etienne"],
         ),
         (["cafe noir"], "Cafe\u0301 Noire\u0301, Cafe\u0301 Noir", ["Cafe\u0301 Noir"]),
+        # An accent of its own belongs to its letter.
         (
             ["cafe"],
             "Cafe\u0301.",
             ["Cafe\u0301"],
-        ),  # an accent of its own belongs to its letter
+        ),
         (
             ["run in threadpool", "threadpool"],
             "call run_in_threadpool()",

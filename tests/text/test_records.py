@@ -169,11 +169,12 @@ def test_what_is_no_parquet_file_is_named(tmp_path: Path) -> None:
         file.read_bytes(),
         file.read_bytes().replace(b"name", b"n\xe1me"),
     )
+    # The last in a page.
     for content in (
         b"PAR1 not",
         misnamed,
         written.replace(b"two", b"twi"),
-    ):  # the last in a page
+    ):
         file.write_bytes(content)
         with pytest.raises(DataError, match=r"a\.parquet"):
             read_parquet(file)

@@ -126,9 +126,8 @@ def test_html_escapes_everything_and_loads_nothing() -> None:
     )
     html = nasty.explain(texts={evil: evil}, title=evil)._repr_html_()
     assert "<script" not in html
-    assert (
-        html.count("&lt;script&gt;") == 7
-    )  # title, id, text, three of the triple, note
+    # Title, id, text, three of the triple, note.
+    assert html.count("&lt;script&gt;") == 7
     assert "http" not in html
 
 

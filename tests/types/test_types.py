@@ -52,12 +52,13 @@ def ranking() -> Ranking:
 def test_hits_are_in_order_and_carry_their_own_stage_path_and_parts(
     ranking: Ranking,
 ) -> None:
+    # Of equal scores, by corpus position.
     assert ranking.passage_ids == [
         "p4",
         "p1",
         "p7",
         "p0",
-    ]  # of equal scores, by corpus position
+    ]
     assert ranking.scores.tolist() == [0.9, 0.5, 0.5, 0.1]
     assert [hit.stage for hit in ranking] == ["dense", "graph", "dense", "dense"]
     assert [hit.path for hit in ranking] == [(), (FACT,), (), ()]
@@ -90,9 +91,7 @@ def test_a_notebook_aligns_the_texts_of_a_ranking_left_and_its_numbers_right() -
     assert re.search(r":is\(th, td\) { text-align: left !important; }", html)
 
 
-def test_a_hit_has_the_text_of_its_passage_where_its_ranking_was_not_read_from_a_file() -> (
-    None
-):
+def test_a_hit_has_the_text_of_its_passage_where_its_ranking_was_not_read_from_a_file():
     corpus = Corpus.from_passages([PASSAGE, Passage("p2", "", "Another.", "d2", 0)])
     found = Ranking.from_scores("q", np.array([1, 0]), np.array([2.0, 1.0]), corpus.ids)
     assert [(hit.title, hit.text) for hit in found] == [
@@ -199,9 +198,7 @@ def test_a_value_of_the_wrong_type_is_refused_at_once_with_what_to_give(
         make()
 
 
-def test_scores_that_differ_by_less_than_a_millionth_tie_and_are_ordered_by_corpus_position() -> (
-    None
-):
+def test_scores_that_differ_by_less_than_a_millionth_tie_and_are_ordered_by_corpus_position():
     scores = np.array([0.5, 0.50000004, 0.49999, 0.5 - 4e-8, -2.0])
     assert Ranking.from_scores(
         "q", np.arange(5), scores, list("abcde")
@@ -226,9 +223,7 @@ def test_scores_that_differ_by_less_than_a_millionth_tie_and_are_ordered_by_corp
 STEP, OTHER = Triple("a", "r", "b", "p2"), Triple("c", "r", "d", "p0")
 
 
-def test_the_view_of_several_mappings_has_each_row_once_and_the_first_path_of_it() -> (
-    None
-):
+def test_the_view_of_several_mappings_has_each_row_once_and_the_first_path_of_it():
     view = first_of({2: (STEP,)}, {}, {0: (OTHER,), 2: (OTHER,)})
     assert dict(view) == {2: (STEP,), 0: (OTHER,)}
     assert len(view) == 2

@@ -60,9 +60,8 @@ _HIDDEN = (
     _COMMENT,
     _HEADING_ATTRIBUTES,
     re.compile(r"(?is)<(script|style)\b[^>]*>.*?</\1\s*>"),
-    re.compile(
-        r"!\[[^\]\n]*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\]\n]*\])?"
-    ),  # images
+    # Images.
+    re.compile(r"!\[[^\]\n]*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\]\n]*\])?"),
     # targets of links
     re.compile(
         r"(?<=\])\((?:[^()\s]|\([^()\s]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"

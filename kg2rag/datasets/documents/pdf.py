@@ -24,9 +24,8 @@ RUNNING_HEAD_PAGES = 3
 _ENDS = re.compile(r"[.!?:;。！？][\"”’)]?$")
 _CONTENTS_ENTRY = re.compile(r"(?:\.[ \t]?){4,}+[ \t]*\w+$")
 _BULLET = re.compile(r"[•◦▪–*-]\s|\d+[.)]\s")
-_BOLD = re.compile(
-    r"(?i)bold|black|heavy|medi|bx\d"
-)  # in a font's name; the last is TeX's
+# In a font's name; the last is TeX's.
+_BOLD = re.compile(r"(?i)bold|black|heavy|medi|bx\d")
 _NUMBERED = re.compile(r"(?:\d+|[A-Z](?=\.\d))((?:\.\d+)*)\.?\s+[^\W\d]")
 _WORD = re.compile(r"[^\W\d_]{3}")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")

@@ -57,10 +57,11 @@ _REWRITTEN = {
     "rst": (
         # pandoc takes it for a comment
         (re.compile(r"(?m)^([ \t]*\.\. [a-z]+):([\w:+-]+)(?=::)"), r"\1-\2"),
+        # Of Sphinx, not of docutils.
         (
             re.compile(r"(?m)^([ \t]*\.\. )class(?=::)"),
             r"\1py-class",
-        ),  # of Sphinx, not of docutils
+        ),
         # pandoc inserts today's
         (
             re.compile(r"(?m)^([ \t]*\.\. (?:\|[^|\n]+\| )?)date::.*"),

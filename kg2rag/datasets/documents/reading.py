@@ -340,9 +340,8 @@ def title_of_name(place: str, folder: str) -> str:
     name = path.stem
     if _GENERIC_NAME.fullmatch(name):
         name = path.parent.name or folder
-    name = re.sub(
-        r"(?<=[^\W\d])\.[1-8]\w{0,4}$", "", name
-    )  # a page of a manual, "dot.1"
+    # A page of a manual, "dot.1".
+    name = re.sub(r"(?<=[^\W\d])\.[1-8]\w{0,4}$", "", name)
     return re.sub(r"[\s_-]+", " ", name).strip() or folder
 
 

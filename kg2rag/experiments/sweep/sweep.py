@@ -222,9 +222,8 @@ class Sweep:
                     scorer([configuration])
                 size = math.ceil(len(self.configurations) / (PIECES_PER_WORKER * slots))
                 pieces = self._pieces(size)
-                scorer = Scorer(
-                    replace(self.inputs)
-                )  # without the inputs loaded in this process
+                # Without the inputs loaded in this process.
+                scorer = Scorer(replace(self.inputs))
             title = self.name if progress else ""
             tables = list(map_pieces(scorer, pieces, progress=title, total=len(pieces)))
         frame = pd.concat(tables, ignore_index=True)
@@ -329,9 +328,8 @@ def _checked_data(content: Mapping[str, Any]) -> Mapping[str, Any]:
             f"It needs systems, and data: the name of a set, or a table with {', '.join(DATA_KEYS)}."
         )
     for where, table, known in (("", content, KEYS), ("data.", about, DATA_KEYS)):
-        for key in set(table) - set(
-            known
-        ):  # a path is given on the command line (--path)
+        # A path is given on the command line (--path).
+        for key in set(table) - set(known):
             raise ValueError(f"Unknown key {where}{key}. Known: {', '.join(known)}.")
     return about
 

@@ -125,9 +125,8 @@ class Row:
             value = (
                 int(value) if isinstance(value, float) and value.is_integer() else value
             )
-            return sys.intern(
-                str(value).strip()
-            )  # names and passages occur in many rows
+            # Names and passages occur in many rows.
+            return sys.intern(str(value).strip())
         return ""
 
     def joined(self, field: str) -> str:

@@ -46,9 +46,8 @@ from kg2rag.types import Corpus
 if TYPE_CHECKING:
     import networkx as nx
 
-_TYPES = frozenset(
-    {"boolean", "int", "long", "float", "double", "string"}
-)  # of GraphML's keys
+# Of GraphML's keys.
+_TYPES = frozenset({"boolean", "int", "long", "float", "double", "string"})
 _GEXF = "http://www.gexf.net/1.2draft"
 """The namespace as networkx knows it; Gephi's releases write others."""
 _TABLE_OF_EDGES = re.compile(

@@ -208,9 +208,8 @@ class KG2RAGSubgraphs(FileSource):
             raise DataError(
                 f"{self.path}: none of its titles is in the corpus. Does it belong to this data set?"
             )
-        if not any(
-            position > 0 for _, position in rows_at
-        ):  # the passages are paragraphs
+        # The passages are paragraphs.
+        if not any(position > 0 for _, position in rows_at):
             sentences = [(title, 0, facts) for title, _, facts in sentences]
         raw_triples: list[Triple] = []
         for title, number, facts in sentences:

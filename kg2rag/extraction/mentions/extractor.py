@@ -351,10 +351,11 @@ def _add_terms(
     table: MentionTable, corpus: Corpus, aliases: Mapping[str, tuple[str, ...]]
 ) -> MentionTable:
     """The table with the terms of passages that need them, without existing aliases."""
+    # Compiled: scikit-learn.
     from kg2rag.extraction.mentions.terms import (
         needs_terms,
         with_terms,
-    )  # compiled: scikit-learn
+    )
 
     need_terms = needs_terms(corpus)
     if not need_terms.any():
@@ -416,9 +417,8 @@ def _entities(
     spellings: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for key, titles in enumerate(display[: table.n_titles]):
         for title in titles:
-            other_names = spellings[
-                title
-            ]  # a title without another spelling is an entity, too
+            # A title without another spelling is an entity, too.
+            other_names = spellings[title]
             if table.names[key] != title:
                 other_names[table.names[key]] = None
     for title, other_names in spellings.items():

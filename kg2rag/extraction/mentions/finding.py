@@ -69,9 +69,8 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
     names_named = np.stack([row, sentence, key])[:, key >= 0]
     row, sentence, key = np.concatenate([*titles_named, names_named], axis=1)
     pages = page_row.astype(np.int64) * n_titles + page_key
-    names_itself = np.isin(
-        np.where(key < n_titles, row * n_titles + key, -1), pages
-    )  # a page, in its text, by its title
+    # A page, in its text, by its title.
+    names_itself = np.isin(np.where(key < n_titles, row * n_titles + key, -1), pages)
     row, sentence, key = row[~names_itself], sentence[~names_itself], key[~names_itself]
     order = np.lexsort((key, sentence, row))
     columns = np.stack([row, sentence, key]).astype(np.int32)[:, order]

@@ -29,13 +29,15 @@ from kg2rag.text.scripts import HIRAGANA, MARKS, SYLLABLES, is_caseless, search_
 from kg2rag.types import Corpus, IntArray
 
 LONGEST, FEWEST = 3, 2  # words of a term, and passages that share it
+# Of the passages a term may be in, and how many it may always be in.
 SHARE, LEAST = (
     0.02,
     5,
-)  # of the passages a term may be in, and how many it may always be in
+)
+# A letter of a script without blanks is a word: a run of them is a term of several.
 _WORD = re.compile(
     rf"[{SYLLABLES}][{MARKS}]*|[^\W_{SYLLABLES}]+(?:[{MARKS}]+[^\W_{SYLLABLES}]*)*(?:\.\d+)*"
-)  # a letter of a script without blanks is a word: a run of them is a term of several
+)
 _GRAMMAR = re.compile(
     f"[{HIRAGANA}]|[的了是在和有不这那个们我你他她它也就都而及与或于之为以上下中]"
 )

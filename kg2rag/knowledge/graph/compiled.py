@@ -65,9 +65,8 @@ def edges_between(
             ends[0, n] = number[node]
             ends[1, n] = source
             between[n] = weights[entry]
-            n += (
-                source >= 0
-            )  # without a branch: a processor would guess it wrong as often as not
+            # Without a branch: a processor would guess it wrong as often as not.
+            n += source >= 0
     return ends[0, :n], ends[1, :n], between[:n]
 
 

@@ -254,9 +254,8 @@ class KnowledgeGraph:
         )
         for array in (*codes, table.strengths, table.confidences, mentions.indptr):
             digest.update(array.tobytes())
-        if (
-            table.descriptions.any()
-        ):  # graphs without descriptions keep their former fingerprint
+        # Graphs without descriptions keep their former fingerprint.
+        if table.descriptions.any():
             descriptions = [
                 self.triple_descriptions[code] for code in table.descriptions.tolist()
             ]

@@ -292,9 +292,8 @@ def walks(
             for shares in pagerank(graph, restarts, damping, steps)
         ]
 
-    _ = (
-        graph.indptr if is_large else graph.leaving
-    )  # before the threads, which share it
+    # Before the threads, which share it.
+    _ = graph.indptr if is_large else graph.leaving
     walk_of: dict[int, Walk] = {}
     for block, walked in zip(blocks, _in_threads(walk, blocks), strict=True):
         walk_of |= zip(block, walked, strict=True)

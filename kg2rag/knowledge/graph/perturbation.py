@@ -100,9 +100,8 @@ def _random_triples(
     """New triples whose parts are drawn from the triples of a table."""
     parts = (table.heads, table.relations, table.tails, table.passages)
     existing = set(zip(*(part.tolist() for part in parts), strict=True))
-    sources: dict[
-        tuple[int, ...], int
-    ] = {}  # a new triple -> the triple with its weights
+    # A new triple -> the triple with its weights.
+    sources: dict[tuple[int, ...], int] = {}
     for _ in range(_ROUNDS):
         draws = random.integers(len(table), size=(5, size))
         columns = [

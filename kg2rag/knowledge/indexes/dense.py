@@ -37,9 +37,8 @@ class DenseIndex:
     """Exact cosine search over `vectors`, (n_rows, dim), rows of norm 1."""
 
     def __init__(self, vectors: Matrix) -> None:
-        self.vectors = np.ascontiguousarray(
-            vectors, dtype=np.float32
-        )  # mapped arrays are not copied
+        # Mapped arrays are not copied.
+        self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)
 
     def search(
         self,

@@ -196,9 +196,8 @@ class LexicalIndex:
         languages = guess_languages(texts, settings.language)
         (folder / _LANGUAGES).write_text(json.dumps(languages))
         vocabulary: dict[str, int] = {}
-        codes_of: dict[
-            str, list[int]
-        ] = {}  # spelling of a word -> the codes of its terms
+        # Spelling of a word -> the codes of its terms.
+        codes_of: dict[str, list[int]] = {}
         rows: list[array[int]] = []  # lists of integers take ten times the memory
         for text in texts:
             rows.append(array("i"))

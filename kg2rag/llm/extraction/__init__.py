@@ -173,9 +173,8 @@ class PromptedTriples:
 
     @property
     def _style(self) -> PromptStyle:
-        assert isinstance(
-            self.style, PromptStyle
-        )  # a name was looked up in __post_init__
+        # A name was looked up in __post_init__.
+        assert isinstance(self.style, PromptStyle)
         return self.style
 
 

@@ -179,9 +179,8 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
         differences, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto", alpha=0.75
     )
     for (row, column), value in np.ndenumerate(values):
-        ink = (
-            PAPER if abs(differences[row, column]) > 0.7 * limit else INK
-        )  # on the darkest cells
+        # On the darkest cells.
+        ink = PAPER if abs(differences[row, column]) > 0.7 * limit else INK
         axis.text(
             column, row, f"{value:.0f}", ha="center", va="center", fontsize=9, color=ink
         )

@@ -76,9 +76,8 @@ def _without_formulas(figure: Figure) -> Iterator[None]:
     for text in figure.findobj(Text):
         text.set_parse_math(False)
         text.set_text(visible(text.get_text()))
-    with rc_context(
-        {"text.parse_math": False}
-    ):  # ticks are drawing while they are drawn
+    # Ticks are drawing while they are drawn.
+    with rc_context({"text.parse_math": False}):
         yield
 
 

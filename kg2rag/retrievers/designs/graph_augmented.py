@@ -100,10 +100,11 @@ ALIASES = DesignAliases(
 # The weight of the cosine, which orders passages with equal graph scores; above the rounding of scores.
 TIE = 1e-4
 LEAST_BEST_SIMILARITY = 0.1  # the best of ten similarities exceeds it
+# Formulas of scores that are shares of a walk's mass.
 WALK_FORMULAS = {
     "pagerank",
     "walk",
-}  # formulas of scores that are shares of a walk's mass
+}
 ROUNDING = 1e-5  # the maximum excess of a single-precision cosine over 1
 
 

@@ -32,14 +32,16 @@ def reasons(documents):
     ("source", "lost"),
     [
         (["ferry", "sails", "ferry"], ["ferry", "ferry"]),
+        # Markup within a word divides it in the source.
         (
             ["har", "bo", "ur", "side"],
             [],
-        ),  # markup within a word divides it in the source
+        ),
+        # Five parts.
         (
             ["ha", "r", "bo", "ur", "side"],
             ["ha", "r", "bo", "ur", "side"],
-        ),  # five parts
+        ),
         (["x" * 60, "y" * 61], ["x" * 60]),  # data in a text, and no word
     ],
 )
@@ -139,9 +141,8 @@ def test_a_file_that_is_too_large_is_skipped_unread(tmp_path, monkeypatch):
     assert "32 MB" in read_bytes(ListedFile(file, "large.txt")).reason
     film = tmp_path / "film.mp4"
     film.write_bytes(b"")
-    monkeypatch.setattr(
-        type(film), "open", None
-    )  # a file without a reader is not opened
+    # A file without a reader is not opened.
+    monkeypatch.setattr(type(film), "open", None)
     assert ".mp4" in read_bytes(ListedFile(film, "film.mp4")).reason
 
 

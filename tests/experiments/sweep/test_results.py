@@ -81,9 +81,8 @@ def test_the_best_is_chosen_on_dev_and_stands_beside_the_defaults_on_test() -> N
         "default_test": 1.0,
     }
     assert {name: best[name] for name in by_hand} == pytest.approx(by_hand)
-    assert best["p"] == pytest.approx(
-        0.5
-    )  # two differences, four ways to swap, two as extreme
+    # Two differences, four ways to swap, two as extreme.
+    assert best["p"] == pytest.approx(0.5)
     changed = [
         (system, parameters, dev, [0.3, 0.7]) for system, parameters, dev, _ in BY_HAND
     ]
@@ -97,9 +96,7 @@ def test_the_best_is_chosen_on_dev_and_stands_beside_the_defaults_on_test() -> N
     assert result(ties).best()["number"].tolist() == [2]  # the earlier one
 
 
-def test_the_number_of_a_chosen_configuration_and_how_many_it_was_chosen_from_are_apart() -> (
-    None
-):
+def test_the_number_of_a_chosen_configuration_and_how_many_it_was_chosen_from_are_apart():
     table = {row[0]: row[1] for row in result(BY_HAND).chosen()}
     assert table == {"bm25": "2 (best of 2)", "dense": "3 (best of 1)"}
 
@@ -125,9 +122,7 @@ def grid(scores: dict[tuple[float, float], list[float]]) -> SweepResult:
     )
 
 
-def test_an_effect_is_the_mean_over_the_other_parameters_and_says_where_there_is_none() -> (
-    None
-):
+def test_an_effect_is_the_mean_over_the_other_parameters_and_says_where_there_is_none():
     table = effects(
         grid(
             {

@@ -119,16 +119,16 @@ def test_calls_go_to_what_is_meant_and_not_to_what_a_parameter_hides_or_a_builti
         ("pkg.user.total", "defines", "pkg.user.total.one"),
         ("pkg.user.total", "uses", "pkg.user.total.one"),
         ("pkg.user.total", "calls", "pkg.shapes.Circle"),
+        # Of the Circle that it makes.
         (
             "pkg.user.total",
             "calls",
             "pkg.shapes.Circle.area",
-        ),  # of the Circle that it makes
+        ),
         ("pkg.user.total.one", "calls", "pkg.base.Base.scale"),
     }
-    assert found.notes == {
-        "calls of methods of unknown objects, left out": 1
-    }  # shapes.append
+    # Shapes.append.
+    assert found.notes == {"calls of methods of unknown objects, left out": 1}
 
 
 def test_every_triple_has_its_line_and_its_confidence(found: Extraction) -> None:

@@ -174,9 +174,8 @@ def test_relationships_are_triples_of_the_passages_that_their_text_units_are(
         Triple(
             "TIM BURTON", "related to", "ED WOOD", "p0", 10.0, description="He made it."
         ),
-        Triple(
-            "TIM BURTON", "related to", "BURBANK", "p1", 5.0
-        ),  # 10 ln(1 + 2) / ln(1 + 8)
+        # 10 ln(1 + 2) / ln(1 + 8).
+        Triple("TIM BURTON", "related to", "BURBANK", "p1", 5.0),
     )
     people = Entity("TIM BURTON", "PERSON", "A director.")
     assert found.entities == (people, Entity("ED WOOD"), Entity("BURBANK", "GEO"))

@@ -860,9 +860,8 @@ def test_an_edge_list_of_pandas_needs_no_relation() -> None:
 
 def test_weights_are_scaled_and_strengths_are_not() -> None:
     graph = nx.DiGraph()
-    graph.add_edge(
-        "a", "b", relation="r", weight="31.0"
-    )  # a file without types has texts
+    # A file without types has texts.
+    graph.add_edge("a", "b", relation="r", weight="31.0")
     graph.add_edge("b", "c", relation="r", weight=7)
     graph.add_edge("c", "d", relation="r", strength=2.0)
     found = extraction_of_networkx(graph)

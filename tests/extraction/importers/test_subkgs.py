@@ -29,10 +29,11 @@ def cleaned(*raw: Raw, contents: str = "") -> tuple[list[Raw], dict[str, int]]:
         (("Ed Wood", "year", "1994"), ""),
         # the passage has the words
         (("Ed", "likes", "cat"), "Ed likes his cat among cats. Fed up."),
+        # No copied example.
         (
             ("Scott Derrickson", "born", "1966"),
             "Scott Derrickson (born 1966)",
-        ),  # no copied example
+        ),
         (("Bangalore University", "graded", "A"), ""),  # a grade is no article
     ],
 )
@@ -96,9 +97,7 @@ def test_a_lost_letter_is_put_back_where_the_passage_has_the_word() -> None:
     assert notes["cleaned: lost letter put back"] == 2
 
 
-def test_a_pronoun_is_read_as_the_title_and_what_a_sentence_states_twice_is_kept_once() -> (
-    None
-):
+def test_a_pronoun_is_read_as_the_title_and_what_a_sentence_states_twice_is_kept_once():
     kept, notes = cleaned(
         ("<It", "stars", "Johnny Depp"), ("Ed Wood (film)", "stars", "Johnny Depp>")
     )

@@ -103,9 +103,8 @@ def test_a_shared_name_that_is_an_acronym_goes_into_its_meaning() -> None:
 
 def test_the_strength_counts_the_passages_that_use_the_alias() -> None:
     found = extracted(UNION, LEFT, "Bob: He left the European Union.")
-    assert {triple.strength for triple in found.triples} == {
-        6.61
-    }  # 10 ln(1 + 3/2) / ln(1 + 3)
+    # 10 ln(1 + 3/2) / ln(1 + 3).
+    assert {triple.strength for triple in found.triples} == {6.61}
 
 
 @pytest.mark.parametrize(

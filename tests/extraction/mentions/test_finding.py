@@ -65,9 +65,7 @@ def test_the_table_of_public_texts_is_that_of_the_rules(
     assert as_reference(find_mentions(corpus, size=1 << 18)) == found_one_by_one(corpus)
 
 
-def test_every_mention_has_the_text_of_its_sentence_and_each_text_is_there_once() -> (
-    None
-):
+def test_every_mention_has_the_text_of_its_sentence_and_each_text_is_there_once():
     corpus = load("bundled").corpus
     table = find_mentions(corpus)
     places, texts = mention_sentences(table, corpus)

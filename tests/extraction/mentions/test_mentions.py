@@ -79,9 +79,7 @@ def test_titles_are_found_where_other_passages_name_them_and_nowhere_else() -> N
     }
 
 
-def test_a_title_that_two_pages_bear_points_to_both_and_one_with_its_brackets_to_its_own() -> (
-    None
-):
+def test_a_title_that_two_pages_bear_points_to_both_and_one_with_its_brackets_to_its_own():
     table = find_mentions(corpus(*FILMS))
     key = table.keys.index("rebecca")
     assert (table.pages_of(key).tolist(), table.pages[key]) == ([0, 3], 2)

@@ -44,9 +44,7 @@ def stated(found: Extraction) -> set[tuple[str, str, str, str]]:
     return {(one.head, one.relation, one.tail, one.passage_id) for one in found.triples}
 
 
-def test_terms_are_the_longest_runs_that_passages_share_without_stop_words_and_bare_numbers() -> (
-    None
-):
+def test_terms_are_the_longest_runs_that_passages_share_without_stop_words_and_bare_numbers():
     assert terms(*TEXTS) == {
         "surgery": [(1, 0), (2, 0)],
         "basal cell carcinoma": [(0, 0), (1, 0)],
@@ -72,10 +70,11 @@ def test_terms_are_the_longest_runs_that_passages_share_without_stop_words_and_b
         (("fox", "Fox, 3 m", "FÓX 3"), {"fox": [(0, 0), (1, 0), (2, 0)]}),
         (("fox", "hound"), {}),
         (("the", "the"), {}),  # stop words alone
+        # Korean syllables, not their letters.
         (
             ("룬드 배", "섬 룬드"),
             {"룬 드": [(0, 0), (1, 0)]},
-        ),  # Korean syllables, not their letters
+        ),
         # the end
         (
             ("glacier comet comet", "bridge glacier comet"),
@@ -105,9 +104,8 @@ def test_the_rarest_key_of_a_passage_appears_with_its_others() -> None:
         ("rule 1.3.3", "appears with", "surgery", "p1"),
         ("rule 1.3.3", "appears with", "surgery", "p2"),
     }
-    assert {one.strength for one in found.triples} == {
-        6.826
-    }  # 10 ln(1 + 4/2) / ln(1 + 4)
+    # 10 ln(1 + 4/2) / ln(1 + 4).
+    assert {one.strength for one in found.triples} == {6.826}
     assert [one.name for one in found.entities] == [
         "surgery",
         "rule 1.3.3",
@@ -142,9 +140,7 @@ def test_passages_with_titles_have_the_graph_that_they_had() -> None:
     assert Mentions().extract(titled).triples == ()
 
 
-def test_a_passage_without_a_title_among_those_with_one_is_joined_to_the_pages_it_names() -> (
-    None
-):
+def test_a_passage_without_a_title_among_those_with_one_is_joined_to_the_pages_it_names():
     pages = (
         Passage("p0", "Ann Fox", "A singer.", "d0", 0),
         Passage("p1", "Bob Fox", "Ann Fox sang.", "d1", 0),

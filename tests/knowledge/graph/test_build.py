@@ -96,9 +96,7 @@ def test_of_equal_triples_of_a_passage_the_first_description_is_kept() -> None:
     assert graph.triple_descriptions == ("", "He made it.")
 
 
-def test_of_several_records_of_one_entity_the_first_words_stand_and_aliases_add_up() -> (
-    None
-):
+def test_of_several_records_of_one_entity_the_first_words_stand_and_aliases_add_up():
     records = (
         Entity("Ed", "film", aliases=("E",)),
         Entity("ed", "person", "A man.", ("E", "Eddie")),

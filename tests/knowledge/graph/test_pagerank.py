@@ -162,9 +162,7 @@ def test_a_walk_within_a_scope_is_that_over_its_nodes_and_the_edges_between_them
     assert not walk.cut
 
 
-def test_a_walk_over_a_large_graph_is_over_the_nearest_nodes_from_the_greatest_starts() -> (
-    None
-):
+def test_a_walk_over_a_large_graph_is_over_the_nearest_nodes_from_the_greatest_starts():
     # Two lines, 0 - 1 - 2 - 3 and 4 - 5 - 6 - 7: from 4, the greater start, and 0 the search finds
     # 4, 0, 5, 1, 6.
     graph = undirected(

@@ -50,9 +50,7 @@ def around(
 CHAIN: list[Fact] = [("a", "b", 0), ("b", "c", 1), ("c", "d", 2), ("d", "e", 3)]
 
 
-def test_each_hop_reaches_one_triple_further_both_ways_over_passages_that_are_allowed() -> (
-    None
-):
+def test_each_hop_reaches_one_triple_further_both_ways_over_passages_that_are_allowed():
     assert [around(CHAIN, [0], hops) for hops in range(4)] == [
         [0],
         [0, 1],
@@ -148,9 +146,7 @@ def trees(edges: list[tuple[int, int]]) -> list[tuple[list[int], list[int]]]:
     return [tuple(tree) for tree in spanning_trees(ends[:, 0], ends[:, 1])]  # type: ignore[misc]
 
 
-def test_a_tree_is_walked_from_its_best_edge_first_end_first_and_the_best_tree_comes_first() -> (
-    None
-):
+def test_a_tree_is_walked_from_its_best_edge_first_end_first_and_the_best_tree_comes_first():
     ends = np.array(EDGES)
     best, other = spanning_trees(ends[:, 0], ends[:, 1])
     assert (best.edges, best.parents, other.edges) == ([0, 3, 2, 4], [-1, 0, 0, 2], [1])

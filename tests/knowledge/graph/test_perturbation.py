@@ -94,9 +94,8 @@ def test_each_name_keeps_about_its_number_of_triples_in_a_shuffled_graph() -> No
     places, others = (
         np.argsort(np.argsort(degrees)) for degrees in (graph.degrees, after.degrees)
     )
-    assert (
-        np.abs(places - others).max() <= 16
-    )  # groups of four to seven, of either type
+    # Groups of four to seven, of either type.
+    assert np.abs(places - others).max() <= 16
 
 
 @given(st.integers(2, 30), st.integers(0, 1000))
@@ -109,10 +108,11 @@ def test_labels_swap_in_a_permutation_that_leaves_none_in_its_place(
 
 
 def test_dropping_leaves_the_graph_of_the_other_triples() -> None:
+    # The same entities and mentions, without a triple.
     graph, alone = (
         world(),
         world(facts=0),
-    )  # the same entities and mentions, without a triple
+    )
     after = graph.perturb(drop=0.25, seed=2)
     left = Extraction(
         tuple(map(after.triple, range(after.n_triples))),

@@ -73,9 +73,7 @@ def test_many_equal_vectors_are_ordered_by_row(k: int, n_queries: int) -> None:
         assert rows.tolist() == list(range(50, 50 + k))
 
 
-def test_a_query_whose_nearest_rows_tie_in_a_batch_with_others_finds_them_by_row() -> (
-    None
-):
+def test_a_query_whose_nearest_rows_tie_in_a_batch_with_others_finds_them_by_row():
     tied = unit(1, seed=5)
     vectors = np.concatenate([unit(50), np.repeat(tied, 500, axis=0), unit(50, seed=6)])
     queries = np.concatenate([unit(6, seed=7), tied, unit(6, seed=8)])
@@ -85,9 +83,7 @@ def test_a_query_whose_nearest_rows_tie_in_a_batch_with_others_finds_them_by_row
     ]
 
 
-def test_cosines_that_differ_by_less_than_a_millionth_tie_however_many_they_are() -> (
-    None
-):
+def test_cosines_that_differ_by_less_than_a_millionth_tie_however_many_they_are():
     # The better ones are last.
     angles = 1e-5 * np.arange(400, 0, -1)
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
@@ -158,9 +154,7 @@ def test_near_rows_are_the_nearest_by_brute_force_even_where_many_tie(
     assert [sorted(rows.tolist()) for rows in near] == expected
 
 
-def test_among_some_rows_the_nearest_of_every_query_are_kept_with_their_cosines() -> (
-    None
-):
+def test_among_some_rows_the_nearest_of_every_query_are_kept_with_their_cosines():
     vectors, queries = unit(400), unit(3, seed=1)
     allowed = np.arange(399, 100, -3)
     depths = [30, 1, 3]

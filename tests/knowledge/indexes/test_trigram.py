@@ -63,10 +63,11 @@ def test_document_frequency_counts_passages_once_whatever_the_spelling(
         ("usechat", 2),  # equal
         ("textresponse", 1 + 12 / 21),  # a part of "streamingtextresponse"
         ("streamingtxtresp", 1 - 5 / 21),  # e, o, n, s, e are missing
+        # Short, so that it is found though it shares no trigram with "json".
         (
             "josn",
             0.5,
-        ),  # short, so that it is found though it shares no trigram with "json"
+        ),
     ],
 )
 def test_strengths_by_hand(index: TrigramIndex, wanted: str, strength: float) -> None:

@@ -37,9 +37,7 @@ def frame_of(rankings: Sequence[Ranking]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["query_id", "passage_id", "score"])
 
 
-def test_the_order_is_the_runs_own_and_scores_that_do_not_fall_become_one_over_the_rank() -> (
-    None
-):
+def test_the_order_is_the_runs_own_and_scores_that_do_not_fall_become_one_over_the_rank():
     # equal scores: not the corpus's order
     assert ids(Recorded(CORPUS, RUN)) == [["c", "a"], ["b", "a"]]
     assert ids(Recorded(CORPUS, RUN), 1) == [["c"], ["b"]]
@@ -50,9 +48,7 @@ def test_the_order_is_the_runs_own_and_scores_that_do_not_fall_become_one_over_t
     assert scores == [[3.0, 1.0], [1.0, 0.5]]
 
 
-def test_a_query_that_the_run_lacks_is_an_error_unless_it_was_answered_with_nothing() -> (
-    None
-):
+def test_a_query_that_the_run_lacks_is_an_error_unless_it_was_answered_with_nothing():
     with pytest.raises(ValueError, match=r"'run' .*1 of 2 .*'q3'"):
         Recorded(CORPUS, RUN).retrieve_batch([BOTH[0], Query("q3", "?")], 5)
     assert (
@@ -115,9 +111,10 @@ HITS = {
         pd.DataFrame(HITS | {"score": ["0.1", "0.9", "0.5"]}),
         pd.DataFrame(HITS | {"rank": [0, 0, 0]}),
         pd.DataFrame(HITS | {"rank": ["10", "2", "3"]}),
+        # PyTerrier.
         pd.DataFrame(HITS | {"docid": [0, 1, 2], "rank": [2, 0, 1]}).rename(
             columns={"passage_id": "docno"}
-        ),  # PyTerrier
+        ),
     ],
 )
 def test_a_frame_of_any_library_is_ordered_by_rank_or_by_score(frame: object) -> None:
@@ -203,9 +200,7 @@ def test_a_recorded_run_stands_beside_ours_with_the_same_scores(tmp_path: Path) 
     ) == sorted(gold)
 
 
-def test_a_score_of_ones_own_orders_all_passages_or_the_candidates_ties_by_the_corpus() -> (
-    None
-):
+def test_a_score_of_ones_own_orders_all_passages_or_the_candidates_ties_by_the_corpus():
     kb = KnowledgeBase.build(CORPUS)
     longest = ScoreFunction(kb, lambda _, passage: len(passage.text), name="longest")
     ranking = longest.retrieve("q", 3)

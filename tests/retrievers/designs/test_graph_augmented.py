@@ -30,9 +30,8 @@ FACTS = (
 QUERY = Query("q", "What does FastAPI use?")
 ONCE = 0.7 + 0.3 * 1 / 5  # log2(1 + 1) = 1: named once in a passage
 PYDANTIC = 0.5 * ONCE  # strength 5, named in p0 and p1
-RUST = (
-    0.5 / 2 * ONCE
-)  # the weakest triple of its path has strength 5; second hop; p1 and p2
+# The weakest triple of its path has strength 5; second hop; p1 and p2.
+RUST = 0.5 / 2 * ONCE
 
 
 def given_ranking(kb: KnowledgeBase, **scores: float) -> Ranking:
@@ -312,10 +311,11 @@ def test_no_hit_is_ever_dropped_and_none_loses_more_than_its_share(
 
 SCALED = [
     ({"p0": 4.0, "p2": 2.5, "p5": 2.0}, [1.0, 0.25, 0.0]),  # BM25
+    # Reciprocal ranks.
     (
         {"p0": 2 / 61, "p2": 1 / 61 + 1 / 62, "p5": 0.0},
         [1.0, 1 - (1 / 61 - 1 / 62) / (2 / 61), 0.0],
-    ),  # reciprocal ranks
+    ),
     ({"p0": 1 + 1e-6, "p5": -0.2}, None),  # cosines
 ]
 

@@ -53,12 +53,13 @@ def linked(
         ("auth_service dependencies", "Auth Service", "auth_service", 1.0),
         # a swap is one edit of thirteen
         ("OAuth Provdier", "OAuth Provider", "OAuth Provdier", 0.923),
+        # One of seventeen.
         (
             "kubernets cluster",
             "Kubernetes Cluster",
             "kubernets cluster",
             0.941,
-        ),  # one of seventeen
+        ),
         ("authentikation", "Login", "authentikation", 0.929),  # an alias
     ],
 )

@@ -74,9 +74,7 @@ def test_naming_words_are_capitalised_or_long_numbers() -> None:
     ]
 
 
-def test_rarity_is_near_one_for_a_word_of_one_passage_whatever_the_size_of_the_corpus() -> (
-    None
-):
+def test_rarity_is_near_one_for_a_word_of_one_passage_whatever_the_size_of_the_corpus():
     assert rarity(3, np.array([1, 2, 3])).tolist() == pytest.approx(
         np.log([4 / 1.5, 4 / 2.5, 4 / 3.5]) / np.log(4)
     )
@@ -97,9 +95,8 @@ def test_shared_words_and_title_words_by_hand(kb_of: Build) -> None:
     assert shared.tolist() == pytest.approx(
         np.array([[df2, df2, df2], [df2, df2, df3], [df2, df3, df2]])
     )
-    assert title[0].tolist() == pytest.approx(
-        [0, 1, 1]
-    )  # the question names Ed Wood itself
+    # The question names Ed Wood itself.
+    assert title[0].tolist() == pytest.approx([0, 1, 1])
     assert title[2].tolist() == pytest.approx([0, df3 / (df2 + df3), 1])
     asked, _ = naming_index(kb).shared(
         "Danny Elfman and Tim Burton", np.array([0, 1, 2])
@@ -125,12 +122,13 @@ def test_max_sim_is_the_best_cosine_of_each_wordpiece() -> None:
         [1, 0.5 * 64 / 127, 0], abs=1e-6
     )
     parts = np.array([0, 1, 2, 3])
+    # The first passage's two.
     parted = replace(
         index,
         indptr=parts,
         sums=window_sums(vectors, parts),
         windows=np.array([0, 2, 3, 3]),
-    )  # the first passage's two
+    )
     assert parted.max_sim(question, EVERY).tolist() == pytest.approx(
         np.array([[0, 1], [-64 / 127, 64 / 127], [0, 0]]), abs=1e-6
     )

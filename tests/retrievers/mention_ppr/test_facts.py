@@ -36,11 +36,12 @@ TRIPLES = (
     Triple("artist", "opposes", "Ed Wood", "", strength=2.0),
 )
 ALSO = (Mention("artist", "p2"),)
+# Nodes behind the three passages: the mention graph has no names.
 BURTON, ED_WOOD, ARTIST = (
     3,
     4,
     5,
-)  # nodes behind the three passages: the mention graph has no names
+)
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +186,5 @@ def test_a_walk_under_a_mask_takes_no_triple_of_other_passages(
         )
         scores.append(walk.dense(graph.n_nodes))
     assert scores[0][0] > scores[1][0] == 0
-    assert (
-        scores[0][ED_WOOD] > scores[1][ED_WOOD] > 0
-    )  # under the mask over the artist alone
+    # Under the mask over the artist alone.
+    assert scores[0][ED_WOOD] > scores[1][ED_WOOD] > 0

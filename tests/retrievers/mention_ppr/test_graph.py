@@ -108,10 +108,11 @@ def test_a_title_of_two_pages_shares_its_weight() -> None:
 
 def test_a_title_that_too_many_passages_name_gives_no_link(table: MentionTable) -> None:
     graph = build(table, len(CORPUS), backward=0.3, name_weight=0.1, max_mentions=1)
+    # Tim Burton is named by two.
     assert edges(graph, LINK) == {
         (3, 4): 1.0,
         (4, 2): 1.0,
-    }  # Tim Burton is named by two
+    }
 
 
 def test_two_sentences_that_make_one_mention_are_one_edge(graph: MentionGraph) -> None:

@@ -48,19 +48,21 @@ def test_the_local_search_of_graphrag_orders_an_entitys_passages_by_the_relation
     kb: KnowledgeBase,
 ) -> None:
     found = GraphRAGLocal(kb, entities=1).retrieve(QUERY)
+    # Auth's: two relationships, one, none.
     assert found.passage_ids == [
         "p2",
         "p1",
         "p0",
-    ]  # Auth's: two relationships, one, none
+    ]
     assert [hit.score_parts["relationships"] for hit in found] == [2, 1, 0]
     assert [entity.name for entity in found.notes.entities or ()] == ["Auth"]
+    # Then Store's.
     assert GraphRAGLocal(kb).retrieve(QUERY).passage_ids == [
         "p2",
         "p1",
         "p0",
         "p3",
-    ]  # then Store's
+    ]
     assert GraphRAGLocal(kb).retrieve(Query("q", QUERY, ("p3", "p0"))).passage_ids == [
         "p0",
         "p3",
@@ -99,9 +101,7 @@ def test_a_query_like_nothing_in_the_graph_gets_the_dense_ranking_and_the_reason
     assert "no entity" in found.notes.warning
 
 
-def test_quotas_fall_from_the_first_entity_to_the_last_and_shared_passages_come_first() -> (
-    None
-):
+def test_quotas_fall_from_the_first_entity_to_the_last_and_shared_passages_come_first():
     assert passages_by_quota([[1, 2, 3, 9], [3, 4, 5], [6, 7]], most=3) == [
         3,
         1,

@@ -43,10 +43,11 @@ def named(system: LinearRAG, text: str) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
+        # Spelt out.
         (
             "is tim burton from burbank",
             {"Tim Burton": 1.0, "Burbank": 1.0},
-        ),  # spelt out
+        ),
         # a phrase: the nearest name, with their cosine
         ("where is Timothy Burton from", {"Tim Burton": 0.5}),
     ],

@@ -33,9 +33,8 @@ def test_entities_are_linked_by_name_then_by_phrase_then_by_the_query_as_a_whole
     assert linked(system, "Ada") == ["Ada"]
     # the phrase "Cobol": one of two words, cosine √½
     assert linked(system, "what did Cobol") == ["Cobol Language"]
-    assert linked(system, "language") == [
-        "Cobol Language"
-    ]  # no phrase, but the query's own vector
+    # No phrase, but the query's own vector.
+    assert linked(system, "language") == ["Cobol Language"]
     assert linked(system, "what about it") == []
 
 

@@ -22,12 +22,13 @@ from kg2rag.text.records import DataError, quote, read_json, reading
 from kg2rag.text.registry import Registry
 from kg2rag.types import FloatArray, ParameterError, Query, UnansweredError
 
+# The order of every table and vector of weights.
 SIDES = (
     "dense",
     "sparse",
     "pattern",
     "graph",
-)  # the order of every table and vector of weights
+)
 TYPES = ("conceptual", "identifier", "relationship", "fuzzy", "mixed")
 MADE_FOR = {"format": 1, "features": list(FEATURES), "sides": list(SIDES)}
 ARRAYS = {"grid": (len(SIDES),), "coefficients": (len(FEATURES),), "intercept": ()}
@@ -71,9 +72,8 @@ class Analyser(Protocol):
         ...
 
 
-Kind = tuple[
-    str, tuple[float, float, float, float]
-]  # a type of query and the weights of the sides
+# A type of query and the weights of the sides.
+Kind = tuple[str, tuple[float, float, float, float]]
 CONCEPTUAL: Kind = ("conceptual", (0.7, 0.2, 0.0, 0.1))
 IDENTIFIER: Kind = ("identifier", (0.1, 0.5, 0.3, 0.1))
 RELATIONSHIP: Kind = ("relationship", (0.1, 0.2, 0.1, 0.6))
@@ -341,9 +341,8 @@ class ChainAnalyser:
         except UnansweredError as error:
             if not following:
                 raise
-            if (
-                len(queries) > 1
-            ):  # the store keeps the model's replies, so none is paid twice
+            # The store keeps the model's replies, so none is paid twice.
+            if len(queries) > 1:
                 return [self.analyse([query])[0] for query in queries]
             (analysis,) = ChainAnalyser(tuple(following)).analyse(queries)
             return [replace(analysis, warning=f"{type(first).__name__}: {error.cause}")]

@@ -173,9 +173,8 @@ class KG2RAGOfficial(VectorRetriever):
         """A note for tables if the triples are not those of the released code; else ""."""
         if self.kb.extraction.raw is not None:
             return ""
-        source = type(
-            self.kb.source
-        ).__name__  # only the class: its repr may name folders
+        # Only the class: its repr may name folders.
+        source = type(self.kb.source).__name__
         return f"triples are those of {source}, not the sub-graphs that the released KG2RAG reads"
 
     def prepare(self, queries: Sequence[Query]) -> None:

@@ -99,17 +99,13 @@ def test_a_file_of_another_form_is_refused_by_name(
         LearnedAnalyser.load(tmp_path / "model.json")
 
 
-def test_cross_validation_scores_every_question_once_and_finds_what_there_is_to_learn() -> (
-    None
-):
+def test_cross_validation_scores_every_question_once_and_finds_what_there_is_to_learn():
     queries = [*HOW, *NAMES]
     achieved = cross_validate(queries, scores(queries))
     assert achieved.tolist() == [1.0] * 40
 
 
-def test_cross_validation_learns_nothing_from_noise_and_needs_two_different_questions() -> (
-    None
-):
+def test_cross_validation_learns_nothing_from_noise_and_needs_two_different_questions():
     noise = np.random.default_rng(0).integers(2, size=(40, 56)).astype(float)
     assert abs(cross_validate([*HOW, *NAMES], noise).mean() - 0.5) < 0.25
     with pytest.raises(ValueError, match="1 "):

@@ -57,16 +57,18 @@ def kb(tmp_path: Path) -> KnowledgeBase:
 @pytest.mark.parametrize(
     ("query", "first", "query_type"),
     [
+        # The design's first test case.
         (
             "streaming text response",
             "wanted",
             "identifier",
-        ),  # the design's first test case
+        ),
+        # And its second.
         (
             "How do I implement real-time AI chat in React?",
             "chat",
             "conceptual",
-        ),  # and its second
+        ),
         ("STreamingTxtResp", "wanted", "fuzzy"),
     ],
 )

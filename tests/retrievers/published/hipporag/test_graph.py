@@ -65,9 +65,7 @@ def test_phrases_are_sorted_and_facts_come_in_order_of_their_first_statement() -
     assert table.specificity.tolist() == [1 / 2, 1 / 2, 1 / 2]
 
 
-def test_an_exact_repetition_within_a_passage_counts_once_and_another_spelling_twice() -> (
-    None
-):
+def test_an_exact_repetition_within_a_passage_counts_once_and_another_spelling_twice():
     same = PhraseTable.build((FACTS[0], FACTS[0]), CORPUS)
     other = PhraseTable.build(
         (FACTS[0], Triple("Ada L", "knew", "Babbage", "p0")), CORPUS
@@ -89,9 +87,7 @@ def test_a_synonym_replaces_the_weight_of_a_fact_in_its_direction() -> None:
     assert weights(graph_of(*FACTS, synonyms=APART))[0, 2] == pytest.approx(1.7)
 
 
-def test_a_fact_that_no_passage_states_joins_its_ends_alone_and_without_facts_there_are_passages_alone() -> (
-    None
-):
+def test_a_fact_that_no_passage_states_joins_its_ends_alone_and_without_facts_there_are_passages_alone():
     graph = graph_of(Triple("Ada", "knew", "Babbage", ""))
     assert weights(graph) == {(0, 1): 2.0}
     assert graph.table.specificity.tolist() == [1.0, 1.0]
@@ -108,9 +104,7 @@ def paths(
     return {row: graph.triples(way) for row, way in ways.items()}
 
 
-def test_a_path_leads_from_a_start_by_the_triples_as_spelled_and_no_way_is_no_path() -> (
-    None
-):
+def test_a_path_leads_from_a_start_by_the_triples_as_spelled_and_no_way_is_no_path():
     found = paths(graph_of(*FACTS))
     assert found == {0: (FACTS[0],), 1: (FACTS[2],), 2: (FACTS[0], FACTS[1], FACTS[3])}
 

@@ -80,9 +80,7 @@ def test_an_end_that_is_a_title_brings_that_titles_passages_and_those_of_one_ste
     )
 
 
-def test_other_passages_of_a_seeds_title_come_only_where_it_is_among_the_best_two_or_repeated_early() -> (
-    None
-):
+def test_other_passages_of_a_seeds_title_come_only_where_it_is_among_the_best_two_or_repeated_early():
     pages = pool(
         "A B C D D E A B C D".split(), {row: [("y", "z")] for row in range(10)}
     )
@@ -192,12 +190,13 @@ def test_trees_come_in_the_order_of_networkx(
     [
         # names join components and are in no list
         ("ab cd ef", [0.9, 0.8, 0.7], "acT", [[0, 1], [2]]),
+        # An empty tree of names that only the question joins.
         (
             "ab",
             [0.9],
             "TUV",
             [[], [0]],
-        ),  # an empty tree of names that only the question joins
+        ),
         ("ab cd bd", [0.5, 0.4, -0.1], "", [[0, 2, 1]]),
         # an edge of the question beats a negative fact
         ("ab cd bd", [0.5, 0.4, -0.1], "ac", [[0, 1]]),

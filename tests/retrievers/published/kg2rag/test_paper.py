@@ -166,11 +166,12 @@ def test_trees_give_their_passages_in_the_rerankers_order_and_a_triple_that_none
 ) -> None:
     found = organised(tmp_path)
     assert found.passage_ids == ["p1", "p0", "p2"]  # without p5
+    # From the heaviest edge.
     assert [hit.path for hit in found] == [
         (C_D,),
         (A_B,),
         (A_B, B_E),
-    ]  # from the heaviest edge
+    ]
     hit = found.hit(3)
     assert hit.score_parts == pytest.approx(
         {"place": 3, "cosine": 0.4, "hop": 1, "tree": 2, "reranker": 0.5}
@@ -202,11 +203,12 @@ BEHIND = (
             {"seeds": 5, "context": 3, "reranker": RANKED, "whole_trees": True},
             "1",
         ),
+        # Passages without triples take free places, by cosine.
         (
             PAIRED,
             {"seeds": 5},
             "10234",
-        ),  # passages without triples take free places, by cosine
+        ),
         (PAIRED, {"seeds": 5, "whole_trees": True}, "102"),
         # p1 weighs 0.5 but hangs behind p4, which weighs 0.2.
         (BEHIND, {"seeds": 6, "context": 4}, "0241"),
