@@ -21,7 +21,7 @@ from kg2rag.evaluation.per_query import (
 )
 from kg2rag.evaluation.ranx_scores import run_of
 from kg2rag.evaluation.scored_runs import ScoredRuns
-from kg2rag.evaluation.verdict import MIN_GAIN, Verdict, sides, verdict
+from kg2rag.evaluation.verdict import MIN_GAIN, Verdict, sides
 from kg2rag.evaluation.waterfall import Waterfall, waterfall
 from kg2rag.report import plots
 from kg2rag.retrievers.system_parts import knowledge_bases
@@ -141,7 +141,7 @@ class Comparison(report.Tabular, ScoredRuns):
         """
         if metric is None and "recall@5" in self.metrics:
             metric = "recall@5"
-        return verdict(self, self.require_metric(metric), min_gain)
+        return Verdict(self, self.require_metric(metric), min_gain)
 
     @suggest_parameters(least="min_gain=…")
     def more_questions(

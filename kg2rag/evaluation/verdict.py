@@ -19,9 +19,9 @@ Reference: Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) (ruling out what wo
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pandas as pd
@@ -78,47 +78,183 @@ class Gain(NamedTuple):
 class Verdict(HtmlPage):
     """Does a graph help here? Displays in Jupyter and in a terminal.
 
-    Attributes
+    Parameters
     ----------
-    answer : "yes", "no" or "inconclusive".
-    more : the fewest and the most further questions that would show a gain of `min_gain` four times
-        in five; None if the answer is known, or the spread is not.
-    take : the system to take.
-    graph, plain : the best system that reads a graph, and the best that reads none, by `metric`.
-    graph_systems, plain_systems : how many systems each was chosen from.
+    scored : the comparison.
+    metric : the metric that judges.
     min_gain : the smallest gain of interest, in the metric's unit.
-    gain, low, high, p : of `graph` over `plain`, with the 95 % interval, corrected for the choice
-        of both.
-    placebo : the gain over the graph's shufflings; None if none were run.
-    reach : gold and passages, the shares within one triple of the questions' entities; None if
-        unknown.
-    costs : system -> build_seconds and ms_per_query, NaN if they were not measured.
-    kinds : one row per kind of question: kind, questions, plain and graph (means), gain. Empty if
-        there is one kind.
-    scale : 100 if the metric is shown in per cent, otherwise 1.
-    left_out : the questions that no score includes, in words; "" for none.
+
+    Raises ValueError: a `min_gain` that is not above 0; no system that reads a graph, or none that
+    reads none.
     """
 
-    answer: Answer
-    more: tuple[int, int] | None
-    take: str
-    graph: str
-    plain: str
-    graph_systems: int
-    plain_systems: int
+    scored: ScoredRuns
     metric: str
-    questions: int
-    min_gain: float
-    gain: float
-    low: float
-    high: float
-    p: float
-    placebo: Gain | None
-    reach: Mapping[str, float] | None
-    costs: Mapping[str, Mapping[str, float]]
-    kinds: pd.DataFrame
-    scale: float = 100.0
-    left_out: str = ""
+    min_gain: float = MIN_GAIN
+
+    def __post_init__(self) -> None:
+        if not self.min_gain > 0:
+            raise ValueError(
+                f"min_gain must be above 0, not {self.min_gain}: the smallest gain of interest, such as .05."
+            )
+        graphs, plains = self.graph_systems, self.plain_systems
+        if not (graphs and plains):
+            raise ValueError(
+                f"A verdict compares systems that read a graph (here {', '.join(graphs) or 'none'}) with "
+                f"systems that read none (here {', '.join(plains) or 'none'}). Add one, such as "
+                "graph_augmented or hybrid."
+            )
+
+    @property
+    def graph_systems(self) -> list[str]:
+        """The systems that read a graph, of which `graph` is chosen."""
+        return sides(self.scored)[0]
+
+    @property
+    def plain_systems(self) -> list[str]:
+        """The systems that read none, of which `plain` is chosen."""
+        return sides(self.scored)[1]
+
+    @cached_property
+    def graph(self) -> str:
+        """The best system that reads a graph."""
+        return self._best(self.graph_systems)
+
+    @cached_property
+    def plain(self) -> str:
+        """The best system that reads no graph."""
+        return self._best(self.plain_systems)
+
+    def _best(self, systems: Sequence[str]) -> str:
+        return max(systems, key=lambda name: float(self._scores[name].mean()))
+
+    @cached_property
+    def _scores(self) -> dict[str, FloatArray]:
+        return self.scored.scores_of(self.metric)
+
+    @cached_property
+    def _differences(self) -> FloatArray:
+        """(n_questions,) the score of `graph` less that of `plain`."""
+        return self._scores[self.graph] - self._scores[self.plain]
+
+    @cached_property
+    def interval(self) -> Gain:
+        """The gain of `graph` over `plain`, corrected for the choice of both.
+
+        The module's docstring describes the correction.
+        """
+        graphs, plains = len(self.graph_systems), len(self.plain_systems)
+        seed = self.scored.seed
+        p = graphs * float(p_values(self._differences, seed, tests=graphs))
+        low, high = interval_of_difference(
+            self._differences,
+            low_level=LEVEL / graphs,
+            high_level=LEVEL / plains,
+            seed=seed,
+        )
+        return Gain(float(self._differences.mean()), low, high, min(1.0, p))
+
+    @property
+    def gain(self) -> float:
+        """The mean gain of `graph` over `plain`, in the metric's unit."""
+        return self.interval.gain
+
+    @property
+    def low(self) -> float:
+        """The lower end of the 95 % interval of the gain."""
+        return self.interval.low
+
+    @property
+    def high(self) -> float:
+        """The upper end of the 95 % interval of the gain."""
+        return self.interval.high
+
+    @property
+    def p(self) -> float:
+        """The p-value of the gain."""
+        return self.interval.p
+
+    @cached_property
+    def placebo(self) -> Gain | None:
+        """The gain of the graph over its shufflings; None if it was not shuffled."""
+        if not self.scored.has_placebos:
+            return None
+        table = against_placebo(
+            self.scored.per_query, self.scored.per_seed, self.metric
+        )
+        of_graph = table[table["strategy"] + "." + table["graph"] == self.graph]
+        if not len(of_graph):
+            return None
+        row: Any = of_graph.iloc[0]
+        return Gain(row["gain"], row["ci_low"], row["ci_high"], row["p_holm"])
+
+    @property
+    def answer(self) -> Answer:
+        """Whether a graph helps.
+
+        *no* comes first: a gain that is significant and below `min_gain` is none of interest.
+        """
+        gains = [part for part in (self.interval, self.placebo) if part is not None]
+        if any(gain.high < self.min_gain for gain in gains):
+            return "no"
+        if all(gain.low > 0 and gain.p < LEVEL for gain in gains):
+            return "yes"
+        return "inconclusive"
+
+    @property
+    def take(self) -> str:
+        """The system to take."""
+        return self.graph if self.answer == "yes" else self.plain
+
+    @property
+    def more(self) -> tuple[int, int] | None:
+        """The fewest and the most further questions that show `min_gain` four times in five.
+
+        None if the answer is known, or the spread is not.
+        """
+        if self.answer != "inconclusive":
+            return None
+        return more_questions(self._differences, self.min_gain)
+
+    @cached_property
+    def reach(self) -> dict[str, float] | None:
+        """Gold and passages: the shares within one triple of the questions' entities.
+
+        None if they are unknown, or measuring them would cost calls of a language model.
+        """
+        if self.scored.inputs is None:
+            return None
+        bases = knowledge_bases(self.scored.inputs.systems[self.graph])
+        if not bases or not isinstance(bases[0].source, Mentions | KnowledgeGraph):
+            return None
+        kb, data = bases[0], self.scored.inputs.data
+        data = replace(data, questions=data.questions[:MAX_QUESTIONS_FOR_REACH])
+        all_questions = graph_reach(kb, data, 1, NGramLinker(kb, limit=10)).iloc[-1]
+        return {name: float(all_questions[name]) for name in ("gold", "passages")}
+
+    @cached_property
+    def kinds(self) -> pd.DataFrame:
+        """One row per kind of question: kind, questions, plain and graph (means), gain.
+
+        Kinds are types, hops or numbers of gold passages: the first with few enough values. Empty
+        if there is one kind.
+        """
+        per_query = self.scored.per_query
+        max_kinds = max(2, self.scored.config["data"]["questions"] / QUESTIONS_PER_KIND)
+        n_kinds = {name: per_query[name].nunique(dropna=False) for name in GROUPS}
+        usable = [name for name in GROUPS if 1 < n_kinds[name] <= max_kinds]
+        if not usable:
+            return pd.DataFrame(columns=["kind", "questions", "plain", "graph", "gain"])
+        means = grouped_means(per_query, usable[0], [self.metric])
+        of_plain = means.xs(self.plain, level="system")
+        of_graph = means.xs(self.graph, level="system")[self.metric]
+        kinds = of_plain.index.astype(str)
+        if usable[0] != "type":
+            kinds += f" {usable[0]}"
+        table = pd.DataFrame({"kind": kinds, "questions": of_plain["n"].to_numpy()})
+        table["plain"] = of_plain[self.metric].to_numpy()
+        table["graph"] = of_graph.to_numpy()
+        return table.assign(gain=table["graph"] - table["plain"])
 
     @property
     def title(self) -> str:
@@ -141,19 +277,21 @@ class Verdict(HtmlPage):
             self._reach_line(),
         ]
         costs = [self._cost_line(name) for name in (self.graph, self.plain)]
-        omitted = (
-            f"{self.left_out[:1].upper()}{self.left_out[1:]}." if self.left_out else ""
-        )
+        omitted = left_out(self.scored.config.get("data", {}))
+        if omitted:
+            omitted = f"{omitted[:1].upper()}{omitted[1:]}."
         return [line for line in (*reasons, *costs, omitted, self._take_line()) if line]
 
     def _gain_line(self) -> str:
+        n_graphs, n_plains = len(self.graph_systems), len(self.plain_systems)
         graph, plain = self.graph, f"{self.plain}, the system without a graph"
-        if self.graph_systems > 1:
-            graph += f", the best of {self.graph_systems} graph systems,"
-        if self.plain_systems > 1:
-            plain = f"{self.plain}, the best of {self.plain_systems} systems without a graph"
-        gain = self._gain_text(Gain(self.gain, self.low, self.high, self.p))
-        return f"{graph} against {plain}: {self.metric} {gain}, over {questions_text(self.questions)}."
+        if n_graphs > 1:
+            graph += f", the best of {n_graphs} graph systems,"
+        if n_plains > 1:
+            plain = f"{self.plain}, the best of {n_plains} systems without a graph"
+        gain = self._gain_text(self.interval)
+        questions = questions_text(len(self._differences))
+        return f"{graph} against {plain}: {self.metric} {gain}, over {questions}."
 
     def _answer_line(self) -> str:
         points = self._points(self.min_gain)[1:]
@@ -188,16 +326,15 @@ class Verdict(HtmlPage):
         return f"Within one triple of the names in a question lie {shares}."
 
     def _cost_line(self, system: str) -> str:
-        texts = {
-            "build_seconds": "{:,.1f} s to build what the store lacked",
-            "ms_per_query": "{:,.1f} ms per question",
+        """The times of a system, without those that were not measured."""
+        times = {
+            "s to build what the store lacked": self.scored.build_seconds.get(system),
+            "ms per question": self.scored.config["ms_per_query"][system],
         }
-        costs = self.costs[system]
-        measured = [name for name in texts if not math.isnan(costs[name])]
-        if not measured:
-            return ""
-        parts = [texts[name].format(costs[name]) for name in measured]
-        return f"{system}: {', '.join(parts)}."
+        parts = [
+            f"{time:,.1f} {unit}" for unit, time in times.items() if time is not None
+        ]
+        return f"{system}: {', '.join(parts)}." if parts else ""
 
     def _take_line(self) -> str:
         reasons = {
@@ -207,8 +344,13 @@ class Verdict(HtmlPage):
         }
         return f"Take {self.take}{reasons[self.answer]}."
 
+    @cached_property
+    def _scale(self) -> float:
+        """100 if the metric is shown in per cent, otherwise 1."""
+        return scales(self.scored.scores)[self.metric]
+
     def _points(self, value: float) -> str:
-        return f"{value * self.scale:+z.{decimals(self.scale)}f}".replace("-", "−")
+        return f"{value * self._scale:+z.{decimals(self._scale)}f}".replace("-", "−")
 
     def _gain_text(self, gain: Gain) -> str:
         mean, low, high = map(self._points, gain[:3])
@@ -218,7 +360,7 @@ class Verdict(HtmlPage):
     def _rows(self) -> pd.DataFrame:
         shown = self.kinds.astype(object)
         for name in ("plain", "graph"):
-            shown[name] = (self.kinds[name] * self.scale).map("{:.1f}".format)
+            shown[name] = (self.kinds[name] * self._scale).map("{:.1f}".format)
         return shown.assign(gain=self.kinds["gain"].map(self._points))
 
     def body(self) -> Markup:
@@ -238,48 +380,6 @@ class Verdict(HtmlPage):
         return visible(f"{text}\n{kinds.to_string(index=False)}")
 
 
-def verdict(scored: ScoredRuns, metric: str, min_gain: float = MIN_GAIN) -> Verdict:
-    """Judge whether a graph helps; see `Comparison.verdict`."""
-    if not min_gain > 0:
-        raise ValueError(
-            f"min_gain must be above 0, not {min_gain}: the smallest gain of interest, such as .05."
-        )
-    graphs, plains = sides(scored)
-    if not (graphs and plains):
-        raise ValueError(
-            f"A verdict compares systems that read a graph (here {', '.join(graphs) or 'none'}) with systems that read "
-            f"none (here {', '.join(plains) or 'none'}). Add one, such as graph_augmented or hybrid."
-        )
-    scores = scored.scores_of(metric)
-    graph, plain = _best(graphs, scores), _best(plains, scores)
-    differences = scores[graph] - scores[plain]
-    gain = _gain(differences, len(graphs), len(plains), scored.seed)
-    placebo = _gain_over_placebo(scored, metric, graph)
-    answer = _answer(gain, placebo, min_gain)
-    more = None
-    if answer == "inconclusive":
-        more = more_questions(differences, min_gain)
-    return Verdict(
-        answer=answer,
-        more=more,
-        take=graph if answer == "yes" else plain,
-        graph=graph,
-        plain=plain,
-        graph_systems=len(graphs),
-        plain_systems=len(plains),
-        metric=metric,
-        questions=len(differences),
-        min_gain=min_gain,
-        **gain._asdict(),
-        placebo=placebo,
-        reach=_reach(scored, graph),
-        costs={name: _costs(scored, name) for name in (graph, plain)},
-        kinds=_kinds(scored, metric, graph, plain),
-        scale=scales(scored.scores)[metric],
-        left_out=left_out(scored.config.get("data", {})),
-    )
-
-
 def more_questions(differences: FloatArray, min_gain: float) -> tuple[int, int] | None:
     """The range of further questions that a gain of `min_gain` needs; see `questions_needed`."""
     needed = questions_needed(differences, min_gain)
@@ -287,12 +387,6 @@ def more_questions(differences: FloatArray, min_gain: float) -> tuple[int, int] 
         return None
     fewest, most = (max(0, n - len(differences)) for n in needed)
     return fewest, most
-
-
-def _costs(scored: ScoredRuns, system: str) -> dict[str, float]:
-    """The seconds and milliseconds of a system; NaN if they were not measured."""
-    build_seconds = scored.build_seconds.get(system, math.nan)
-    return {"build_seconds": build_seconds, "ms_per_query": scored.ms_per_query[system]}
 
 
 def sides(scored: ScoredRuns) -> tuple[list[str], list[str]]:
@@ -307,83 +401,3 @@ def sides(scored: ScoredRuns) -> tuple[list[str], list[str]]:
         else:
             plains.append(name)
     return graphs, plains
-
-
-def _best(systems: Sequence[str], scores: Mapping[str, FloatArray]) -> str:
-    return max(systems, key=lambda name: float(scores[name].mean()))
-
-
-def _gain(
-    differences: FloatArray, graph_systems: int, plain_systems: int, seed: int
-) -> Gain:
-    """The gain with interval and p, corrected for the choice of both systems.
-
-    The module's docstring describes the correction.
-    """
-    p = graph_systems * float(p_values(differences, seed, tests=graph_systems))
-    low, high = interval_of_difference(
-        differences,
-        low_level=LEVEL / graph_systems,
-        high_level=LEVEL / plain_systems,
-        seed=seed,
-    )
-    return Gain(float(differences.mean()), low, high, min(1.0, p))
-
-
-def _gain_over_placebo(scored: ScoredRuns, metric: str, graph: str) -> Gain | None:
-    """The gain of a graph over its shufflings; None if it was not shuffled."""
-    if not scored.has_placebos:
-        return None
-    table = against_placebo(scored.per_query, scored.per_seed, metric)
-    of_graph = table[table["strategy"] + "." + table["graph"] == graph]
-    if not len(of_graph):
-        return None
-    row: Any = of_graph.iloc[0]
-    return Gain(row["gain"], row["ci_low"], row["ci_high"], row["p_holm"])
-
-
-def _answer(gain: Gain, placebo: Gain | None, min_gain: float) -> Answer:
-    """*no* comes first: a gain that is significant and below `min_gain` is none of interest."""
-    gains = [part for part in (gain, placebo) if part is not None]
-    if any(gain.high < min_gain for gain in gains):
-        return "no"
-    if all(gain.low > 0 and gain.p < LEVEL for gain in gains):
-        return "yes"
-    return "inconclusive"
-
-
-def _reach(scored: ScoredRuns, graph: str) -> dict[str, float] | None:
-    """The reach of a system's graph, if measuring it costs no call of a language model."""
-    if scored.inputs is None:
-        return None
-    bases = knowledge_bases(scored.inputs.systems[graph])
-    if not bases or not isinstance(bases[0].source, Mentions | KnowledgeGraph):
-        return None
-    kb, data = bases[0], scored.inputs.data
-    data = replace(data, questions=data.questions[:MAX_QUESTIONS_FOR_REACH])
-    all_questions = graph_reach(kb, data, 1, NGramLinker(kb, limit=10)).iloc[-1]
-    return {name: float(all_questions[name]) for name in ("gold", "passages")}
-
-
-def _kinds(scored: ScoredRuns, metric: str, graph: str, plain: str) -> pd.DataFrame:
-    """Means by type, hops or number of gold passages: the first with few enough values."""
-    max_kinds = max(2, scored.config["data"]["questions"] / QUESTIONS_PER_KIND)
-    n_kinds = {name: scored.per_query[name].nunique(dropna=False) for name in GROUPS}
-    usable = [name for name in GROUPS if 1 < n_kinds[name] <= max_kinds]
-    if not usable:
-        return pd.DataFrame(columns=["kind", "questions", "plain", "graph", "gain"])
-    group = usable[0]
-    means = grouped_means(scored.per_query, group, scored.metrics)
-    of_plain = means.xs(plain, level="system")
-    of_graph = means.xs(graph, level="system")
-    kinds = of_plain.index.astype(str)
-    if group != "type":
-        kinds += f" {group}"
-    columns = {
-        "questions": of_plain["n"],
-        "plain": of_plain[metric],
-        "graph": of_graph[metric],
-    }
-    table = pd.DataFrame(columns)
-    table.insert(0, "kind", kinds)
-    return table.assign(gain=table["graph"] - table["plain"]).reset_index(drop=True)

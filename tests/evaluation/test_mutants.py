@@ -17,7 +17,7 @@ from kg2rag.evaluation.overlap import rank_biased_overlap
 from kg2rag.evaluation.scored_runs import ScoredRuns
 from kg2rag.evaluation.significance import p_of_best
 from kg2rag.evaluation.statistics import in_units, interval_of_sum
-from kg2rag.evaluation.verdict import verdict
+from kg2rag.evaluation.verdict import Verdict
 from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
 
@@ -118,12 +118,12 @@ def test_the_upper_end_is_corrected_for_the_number_of_plain_systems() -> None:
     # it is 1 - (.05 / 3 / 2)^(1/10).
     plains = {f"t{i}": Answers(finds=True, name=str(i)) for i in range(3)}
     found = compared(graph=Answers(finds=False, source="graph"), **plains).verdict()
-    assert (found.graph_systems, found.plain_systems) == (1, 3)
+    assert (len(found.graph_systems), len(found.plain_systems)) == (1, 3)
     assert found.high == pytest.approx(-1 + 2 * (1 - (0.05 / 6) ** 0.1), abs=1e-6)
 
 
 def test_no_comes_before_yes() -> None:
-    found = verdict(
+    found = Verdict(
         compared(text=Answers(finds=False), graph=Answers(finds=True, source="graph")),
         "recall@5",
         1.5,
