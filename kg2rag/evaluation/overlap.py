@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from kg2rag.evaluation.statistics import planning_constants
+from kg2rag.evaluation.power import planning_constants
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.announcement import announce
 from kg2rag.report import Labelling

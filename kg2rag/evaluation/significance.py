@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from kg2rag.evaluation.metrics import bounds
+from kg2rag.evaluation.power import detectable_difference
 from kg2rag.evaluation.statistics import (
     EQUAL,
-    detectable_difference,
     holm,
     interval_of_mean,
     interval_of_sum,

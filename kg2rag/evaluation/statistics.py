@@ -1,4 +1,4 @@
-"""Scores per question -> intervals of means, p-values, and minimum detectable differences.
+"""Scores per question -> intervals of means, and p-values.
 
 References: Smucker, Allan & Carterette, "A Comparison of Statistical Significance Tests for
 Information Retrieval Evaluation", CIKM 2007 (why randomisation). Holm, "A Simple Sequentially
@@ -7,15 +7,12 @@ Law of Succession, and Statistical Inference", JASA 22 (1927). Efron, "Better Bo
 Intervals", JASA 82 (1987). Zou & Donner, "Construction of Confidence Limits about Effect Measures",
 Statistics in Medicine 27 (2008) (sums of means). Hartigan, "Using Subsample Values as Typical
 Values", JASA 64 (1969) (intervals of differences). Clopper & Pearson, Biometrika 26 (1934)
-(questions that may not have been seen). Cohen, "Statistical Power Analysis" (1988), Sec. 2.4 (how
-many questions).
+(questions that may not have been seen).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,16 +25,8 @@ DIGITS = 9
 """Decimals of rounded means: equal means are a tie in any order of summation."""
 LEVEL = 0.05
 """The chance of a false finding that is accepted within a family of tests."""
-POWER = 0.80
-"""The chance of seeing a difference that is there: the convention of Cohen (1988)."""
 RESAMPLES = 20_000
 """Random swaps of a test that is not exact; a family of tests draws more, see `p_values`."""
-SPREAD_LEVEL = 0.80
-"""The level of the interval of a standard deviation in `questions_needed`."""
-MIN_QUESTIONS = 10
-"""Questions from which the spread of differences is used to plan: of fewer it is hardly known."""
-SIMULATIONS = 1_000
-"""Question sets drawn to find a power, which is then known to about .013."""
 # The units are 1 / these numbers; they divide 1/2 … 1/10, their thirds, 1/11, 1/12, 1/13 … 1/16.
 _UNITS = (2520, 7560, 27720, 720720)
 _CELLS = 2_000_000  # resampled scores in memory at once; 16 MB
@@ -91,10 +80,12 @@ def interval_of_mean(
     binary = ((table == 0) | (table == 1)).all(axis=1) & ~equal & (bounds == (0.0, 1.0))
     if bounds is not None:
         score = table[equal, 0]
-        unseen = _wilson(np.zeros(1), n)[1]
+        unseen = _wilson([0], n)[1]
         low[equal] = score - unseen * (score - bounds[0])
         high[equal] = score + unseen * (bounds[1] - score)
-    low[binary], high[binary] = _wilson(table[binary].sum(axis=1), n)
+    low[binary], high[binary] = _wilson(
+        table[binary].sum(axis=1).astype(int).tolist(), n
+    )
     graded = ~equal & ~binary & (n > 1)
     if graded.any():
         result = bootstrap(
@@ -141,16 +132,14 @@ def _means_of_rows(table: FloatArray) -> Callable[..., FloatArray]:
     return means
 
 
-def _wilson(successes: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
-    from scipy.stats import norm
+def _wilson(successes: Sequence[int], n: int) -> tuple[FloatArray, FloatArray]:
+    """The ends of Wilson's intervals of some proportions of `n`."""
+    from scipy.stats import binomtest
 
-    z = norm.isf((1 - 0.95) / 2)
-    share = successes / n
-    centre = share + z**2 / (2 * n)
-    width = z * np.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
-    scale = 1 + z**2 / n
-    low = np.maximum(0, (centre - width) / scale)
-    high = np.minimum(1, (centre + width) / scale)
+    intervals = [
+        binomtest(count, n).proportion_ci(method="wilson") for count in successes
+    ]
+    low, high = np.reshape(intervals, (-1, 2)).T
     return low, high
 
 
@@ -213,11 +202,11 @@ def _exact(differences: FloatArray) -> float:
     counts = in_units(differences[differences != 0])
     if counts is None:
         return np.nan
-    tail = _tail(np.abs(counts), int(abs(counts.sum())))
+    tail = tail_of_wins(np.abs(counts), int(abs(counts.sum())))
     return np.nan if tail is None else min(1.0, 2 * float(tail.sum()))
 
 
-def _tail(sizes: IntArray, least: int) -> FloatArray | None:
+def tail_of_wins(sizes: IntArray, least: int) -> FloatArray | None:
     """The probability of each sum of wins of one of two equal systems, up to a bound.
 
     At the bound, the other system is `least` ahead.
@@ -297,65 +286,6 @@ def t_test(differences: FloatArray) -> tuple[FloatArray, FloatArray]:
     return p, effect
 
 
-def detectable_difference(
-    differences: FloatArray, tests: int = 1, *, seed: int = 0
-) -> FloatArray:
-    """The minimum detectable difference of means at 80 % power, found by simulation.
-
-    By how much the two systems differ on each question stays; which of the two is ahead is drawn
-    anew, with the same chance for all questions. The result, (n_columns,) in the metric's own unit,
-    belongs to the smallest chance at which the randomisation test finds the difference in four of
-    five simulated question sets. NaN if too few questions differ to show anything, even if one
-    system won them all.
-
-    `differences` : (n_queries, n_columns). `tests` : in the family; the level is divided by it, as
-    Holm's smallest.
-    """
-    table = np.abs(columns(differences)[0])
-    sums = [
-        _detectable_sum(row[row > EQUAL], LEVEL / max(tests, 1), seed) for row in table
-    ]
-    return np.asarray(np.array(sums, dtype=np.float64) / table.shape[1])
-
-
-def _detectable_sum(sizes: FloatArray, level: float, seed: int) -> float:
-    """The smallest sum of the differences of one pair that is seen often enough; NaN if none is."""
-    counts, chance = _counts_and_tail(sizes)
-    total = int(counts.sum())
-    significant = np.flatnonzero(2 * np.cumsum(chance) <= level)
-    if not len(sizes) or not len(significant):
-        return float("nan")
-    critical = total - 2 * int(significant[-1])
-    drawn = np.random.default_rng(seed).random((SIMULATIONS, len(counts)))
-    # The share of questions that one system wins, of those that differ.
-    low, high = (
-        0.5,
-        1.0,
-    )
-    for _ in range(12):  # halvings: to .0002
-        share = (low + high) / 2
-        # Wins less losses.
-        seen = (2 * ((drawn < share) @ counts) - total >= critical).mean()
-        if seen < POWER:
-            low = share
-        else:
-            high = share
-    return float((2 * high - 1) * sizes.sum())
-
-
-def _counts_and_tail(sizes: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Differences in whole units, and the probabilities of `_tail`.
-
-    Without a common unit they are rounded to a coarse one.
-    """
-    counts = in_units(sizes)
-    chance = None if counts is None else _tail(counts, 0)
-    if counts is None or chance is None:
-        counts = np.maximum(1, np.rint(sizes / sizes.max() * 60)).astype(np.int64)
-        chance = _tail(counts, 0)
-    return counts, np.ones(1) if chance is None else chance
-
-
 def interval_of_difference(
     differences: ArrayLike,
     *,
@@ -399,69 +329,3 @@ def _subset_means(values: FloatArray, seed: int) -> FloatArray:
         chosen = chosen[chosen.any(axis=1)]
         means.append((chosen @ values) / chosen.sum(axis=1))
     return np.concatenate(means)
-
-
-def questions_needed(
-    differences: ArrayLike, min_gain: float, level: float = LEVEL
-) -> tuple[int, int] | None:
-    """The range of questions that a mean difference of `min_gain` needs for 80 % power.
-
-    None for fewer than `MIN_QUESTIONS` questions.
-
-    By the normal approximation of the paired t-test, ((z(1 - level / 2) + z(power)) sd / min_gain)²
-    [Cohen 1988]. The standard deviation sd is known only from these questions, so the range takes
-    both ends of its 80 % interval. No fewer than the n for which Wilson's interval of 0 of n leaves
-    out a share of `min_gain`: so many ties would be needed to rule out that this share of the
-    questions differs.
-
-    differences : (n_queries,) of two systems' scores.
-    """
-    (values,) = columns(differences)[0]
-    if len(values) < MIN_QUESTIONS:
-        return None
-    z, z_power = _normal_quantiles(level)
-    by_ties = z**2 * max(1 - min_gain, 0) / min_gain
-    by_power = ((z + z_power) * values.std(ddof=1) / min_gain) ** 2
-    low, high = (
-        max(by_power * factor**2, by_ties) for factor in spread_factors(len(values))
-    )
-    return math.ceil(low), math.ceil(high)
-
-
-def _normal_quantiles(level: float) -> tuple[float, float]:
-    from scipy.stats import norm
-
-    return float(norm.isf(level / 2)), float(norm.isf(1 - POWER))
-
-
-def planning_constants(questions: int) -> dict[str, Any]:
-    """The constants by which a page computes `questions_needed`, for up to `questions` questions.
-
-    z, z_power : the normal quantiles. spread : `spread_factors` by number of questions, None below
-    `MIN_QUESTIONS`.
-    """
-    z, z_power = _normal_quantiles(LEVEL)
-    spread = [
-        None if n < MIN_QUESTIONS else spread_factors(n) for n in range(questions + 1)
-    ]
-    return {
-        "z": z,
-        "z_power": z_power,
-        "spread": spread,
-        "min_questions": MIN_QUESTIONS,
-    }
-
-
-def spread_factors(n: int) -> tuple[float, float]:
-    """Factors of the 80 % interval of the standard deviation of `n` normal values.
-
-    >>> [round(factor, 3) for factor in spread_factors(10)]
-    [0.783, 1.469]
-    """
-    from scipy.stats import chi2
-
-    tail = (1 - SPREAD_LEVEL) / 2
-    degrees = n - 1
-    low = math.sqrt(degrees / chi2.isf(tail, degrees))
-    high = math.sqrt(degrees / chi2.ppf(tail, degrees))
-    return low, high

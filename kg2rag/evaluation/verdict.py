@@ -28,14 +28,13 @@ import pandas as pd
 
 from kg2rag.evaluation.graph_headroom import graph_reach
 from kg2rag.evaluation.per_query import GROUPS, grouped_means
+from kg2rag.evaluation.power import MIN_QUESTIONS, questions_needed
 from kg2rag.evaluation.scored_runs import ScoredRuns
 from kg2rag.evaluation.significance import SHUFFLED, against_placebo
 from kg2rag.evaluation.statistics import (
     LEVEL,
-    MIN_QUESTIONS,
     interval_of_difference,
     p_values,
-    questions_needed,
 )
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeGraph
@@ -107,12 +106,12 @@ class Verdict(HtmlPage):
 
     @property
     def graph_systems(self) -> list[str]:
-        """The systems that read a graph, of which `graph` is chosen."""
+        """The systems that read a graph."""
         return sides(self.scored)[0]
 
     @property
     def plain_systems(self) -> list[str]:
-        """The systems that read none, of which `plain` is chosen."""
+        """The systems that read no graph."""
         return sides(self.scored)[1]
 
     @cached_property

@@ -9,6 +9,7 @@ import pandas as pd
 
 from kg2rag import report
 from kg2rag.evaluation.per_query import GROUPS, grouped_means
+from kg2rag.evaluation.power import MIN_QUESTIONS, questions_needed
 from kg2rag.evaluation.reader_answers import (
     BOUNDS,
     F1,
@@ -20,7 +21,6 @@ from kg2rag.evaluation.reader_answers import (
 from kg2rag.evaluation.returned_sizes import larger_sets
 from kg2rag.evaluation.scored_runs import ScoredRuns
 from kg2rag.evaluation.significance import against_placebo, pair_table
-from kg2rag.evaluation.statistics import MIN_QUESTIONS, questions_needed
 from kg2rag.evaluation.verdict import MIN_GAIN, Verdict, more_questions
 from kg2rag.report.score_sheet import count_range
 from kg2rag.types import QADataset
@@ -159,7 +159,7 @@ def questions_needed_table(
     """One row per other system: how many questions show a difference of `min_gain` to the baseline.
 
     Columns system, difference, spread (standard deviation over the questions), needed_low,
-    needed_high, more_low, more_high; see `statistics.questions_needed`. The last four are blank if
+    needed_high, more_low, more_high; see `power.questions_needed`. The last four are blank if
     there are too few questions to tell.
     """
     scores = scored.scores_of(metric)

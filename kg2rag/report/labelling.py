@@ -1,7 +1,7 @@
 """Questions and hits -> a page to judge hits by the keys 1 and 0, saved as questions with gold.
 
 The judge sees no system. Below the hits stands how many more questions a difference takes, by the
-spread of the differences so far, as `kg2rag.evaluation.statistics.questions_needed` computes it; of
+spread of the differences so far, as `kg2rag.evaluation.power.questions_needed` computes it; of
 several systems, for the one that differs most from the baseline.
 
 Reference: Webber, Moffat & Zobel, "Statistical Power in Retrieval Experimentation", CIKM 2008.
@@ -52,7 +52,7 @@ class Labelling(HtmlPage):
         of the runs.
     kept : rows with nothing to judge, which the file has as well.
     baseline : the place of the system in the runs that the others are compared with.
-    planning : constants of `statistics.questions_needed`, as `statistics.planning_constants` gives
+    planning : constants of `power.questions_needed`, as `power.planning_constants` gives
         them; empty if the page does not count.
     """
 

@@ -13,11 +13,11 @@ import pytest
 from scipy.stats import ttest_1samp
 
 import kg2rag
+from kg2rag.evaluation.power import questions_needed
 from kg2rag.evaluation.result import Comparison
 from kg2rag.evaluation.statistics import (
     interval_of_difference,
     p_values,
-    questions_needed,
 )
 from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
