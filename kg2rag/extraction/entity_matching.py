@@ -26,6 +26,7 @@ from kg2rag.extraction.importers.graph_files import (
     GraphFile,
     is_graph_file,
     nodes_file,
+    tables_of,
 )
 from kg2rag.extraction.importers.graphrag import (
     CHUNKS,
@@ -239,7 +240,9 @@ def _folder_source(folder: Path) -> Extractor:
     tables = [file for file in sorted(folder.iterdir()) if nodes_file(file) is not None]
     if len(tables) == 1:
         return EntityMatching(GraphFile(tables[0]))
-    contents = ", ".join((*FOLDERS, "edges.csv with nodes.csv"))
+    if tables_of(folder):
+        return EntityMatching(GraphFile(folder))
+    contents = ", ".join((*FOLDERS, "tables of nodes and edges"))
     raise DataError(
         f"{folder}: no graph of a tool that is known here. Such a folder has {contents}."
     )
@@ -253,18 +256,11 @@ FOLDERS: Mapping[str, Callable[[Path], Extractor]] = {
     "openie_results*.json": HippoRAGOpenIE,
 }
 """File by which a folder is known -> its source, which is made of that file."""
-_RDF = (
-    "RDF is not read. Write its triples, with labels in place of IRIs, as a table with the columns head, relation and "
-    "tail, for example by rdflib."
-)
 _ADJACENCY = (
     "a list of adjacent nodes is not read, since blanks divide its names and it has no relations. Write the graph as "
     "GraphML, for example by networkx or igraph."
 )
 REFUSED: Mapping[str, str] = {
-    **dict.fromkeys(
-        (".nt", ".nq", ".ttl", ".trig", ".n3", ".rdf", ".owl", ".jsonld"), _RDF
-    ),
     **dict.fromkeys((".adjlist", ".multiline_adjlist", ".lgl"), _ADJACENCY),
 }
 """Suffix -> why a graph is not read from it, and what to do."""

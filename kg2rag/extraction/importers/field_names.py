@@ -18,12 +18,12 @@ _NAMES = """
 head: headname headlabel headentity subjectname subjectlabel sourcename sourcelabel sourceentity srcentity node1label
     fromname fromentity slabel itemlabel startname xname head subject subj sub source src from start startnode node1
     entity1 arg1 e1 concept1 term1 item1 sourcenode fromnode startentity origin parent h s u subjectid headid srcid
-    sourceid fromid startid startnodeid startnodeelementid sourcenodeuuid quelle sujet sujeto origen
+    sourceid fromid startid startnodeid startnodeelementid sourcenodeuuid outv quelle sujet sujeto origen
 tail: tailname taillabel tailentity objectname objectlabel targetname targetlabel targetentity tgtentity node2label
     toname toentity olabel valuelabel endname
     yname tail object obj target tgt to end endnode node2 entity2 arg2 e2 concept2 term2 item2 dst dest destination
     targetnode tonode endentity child t o v objectid tailid tgtid targetid dstid toid endid endnodeid endnodeelementid
-    targetnodeuuid
+    targetnodeuuid inv
     ziel cible objet objeto destino
 relation: labellabel plabel proplabel propertylabel predicatelabel predicatename relationlabel displayrelation relation
     predicate pred relationship
@@ -39,7 +39,7 @@ tail_type: tailtype objecttype objtype targettype totype ytype
 head_id: headid subjectid subjid sourceid fromid startid
 tail_id: tailid objectid objid targetid toid endid
 description: description relationdescription relationshipdescription edgedescription fact
-node_key: id identity key nodeid entityid elementid uuid name
+node_key: id identity key nodeid entityid elementid uuid name text
 element_id: elementid
 name: name fullname displayname sharedname entityname canonicalname preflabel prefname
 caption: label nodelabel title caption lbl

@@ -1,13 +1,14 @@
 """A graph in a file of another tool -> networkx -> an `Extraction`.
 
 GraphML (networkx, Neo4j's APOC, Gephi, yEd, Cytoscape, igraph), GEXF and GML (Gephi, yEd), JSON in
-`json_graph`, lines of text in `line_graphs`, and tables of nodes and edges (APOC, Neo4j's import,
+`json_graph`, RDF in `rdf`, lines of text in `line_graphs`, and tables of nodes and edges (APOC, Neo4j's import,
 Gephi, Neptune, KGX, ArangoDB).
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
@@ -19,8 +20,9 @@ from kg2rag.extraction import Extraction
 from kg2rag.extraction.importers import FileSource
 from kg2rag.extraction.importers.field_names import values_of
 from kg2rag.extraction.importers.json_graph import (
+    NOTES,
     graph_of_json,
-    is_part,
+    has_ends,
     read_json_graph,
     read_json_values,
 )
@@ -31,6 +33,8 @@ from kg2rag.extraction.importers.line_graphs import (
     read_sif,
 )
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
+from kg2rag.extraction.importers.rdf import FORMATS as RDF_FORMATS
+from kg2rag.extraction.importers.rdf import read_rdf
 from kg2rag.text.records import (
     DataError,
     Record,
@@ -38,8 +42,9 @@ from kg2rag.text.records import (
     delimiter_of,
     quote,
     read_delimited,
-    read_jsonl,
+    read_parquet,
     reading,
+    wrong,
 )
 from kg2rag.types import Corpus
 
@@ -66,7 +71,8 @@ class GraphFile(FileSource):
     Parameters
     ----------
     path : a file with one of the suffixes of `READERS`, a table of APOC, or a table of edges (or JSON Lines of edges)
-        with the nodes in another one beside it: nodes.csv beside edges.csv, city_nodes.tsv beside city_edges.tsv.
+        with the nodes in another one beside it: nodes.csv beside edges.csv, city_nodes.tsv beside city_edges.tsv; or a
+        folder of tables of nodes and edges, see `read_folder`.
     """
 
     kind: ClassVar[str] = "graphml-9"
@@ -74,8 +80,14 @@ class GraphFile(FileSource):
         "a graph as GraphML, GEXF, GML, SIF or JSON, or tables of edges and nodes"
     )
 
+    def __post_init__(self) -> None:
+        if not Path(self.path).is_dir():
+            super().__post_init__()
+
     def files(self) -> Mapping[str, Path]:
-        """The file, and the table of nodes beside it."""
+        """The file, and the table of nodes beside it; of a folder, its tables."""
+        if self.path.is_dir():
+            return {file.name: file for file in tables_of(self.path)}
         nodes = nodes_file(self.path)
         return (
             {"path": self.path}
@@ -107,7 +119,9 @@ class GraphFile(FileSource):
 
 
 def read_graph(file: Path) -> nx.Graph:
-    """The graph in a file, by its suffix; GraphML where the suffix says nothing."""
+    """The graph in a file, by its suffix, or in a folder of tables; GraphML where the suffix says nothing."""
+    if file.is_dir():
+        return read_folder(file)
     if nodes_file(file) is not None:
         return read_tables(file)
     return READERS.get(file.suffix.lower(), read_graphml)(file)
@@ -264,15 +278,51 @@ def read_tables(file: Path) -> nx.Graph:
     return graph
 
 
+def read_folder(folder: Path) -> nx.Graph:
+    """The graph in the tables of a folder: a row with two ends is an edge, one with an id a node.
+
+    The graph's `notes` count other rows.
+    """
+    notes: Counter[str] = Counter()
+    parts: dict[str, list[Record]] = {"nodes": [], "edges": []}
+    for file in tables_of(folder):
+        for row in _filled_rows(file):
+            if has_ends(row):
+                parts["edges"].append(row)
+            elif values_of("node_key", row):
+                parts["nodes"].append(row)
+            else:
+                notes[f"rows of {file.name} without ends or an id, left out"] += 1
+    graph = graph_of_json(parts, folder)
+    if graph is None:
+        raise DataError(f"{folder}: no table has two ends in a row.")
+    graph.graph[NOTES] = notes
+    return graph
+
+
+def tables_of(folder: Path) -> list[Path]:
+    """The tables and files of JSON in a folder, by name."""
+    return sorted(
+        file
+        for file in folder.iterdir()
+        if file.suffix.lower() in (*TABLES, *JSON_LINES, ".json", ".parquet")
+    )
+
+
 def _filled_rows(file: Path) -> list[Record]:
     """The rows of a table without their blank cells; "_start:id" of APOC is "_start"."""
-    records = (
-        read_jsonl(file)
-        if file.suffix.lower() in JSON_LINES
-        else read_delimited(file, delimiter_of(file))
-    )
+    suffix = file.suffix.lower()
+    if suffix in TABLES:
+        records = [row for _, row in read_delimited(file, delimiter_of(file))]
+    elif suffix == ".parquet":
+        records = read_parquet(file).to_pylist()
+    else:
+        value = read_json_values(file)
+        records = value if isinstance(value, list) else [value]
     rows: list[Record] = []
-    for _, record in records:
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record, Mapping):
+            wrong(file, number, "record", record, "an object")
         rows.append(
             {
                 _apoc_column(name): value
@@ -292,14 +342,8 @@ def is_graph_file(file: Path) -> bool:
     if nodes_file(file) is not None:
         return True
     suffix = file.suffix.lower()
-    if suffix == ".json":
+    if suffix in (".json", *JSON_LINES):
         return graph_of_json(read_json_values(file), file) is not None
-    if suffix in JSON_LINES:
-        _, first = next(read_jsonl(file), (0, {}))
-        is_triple = isinstance(next(iter(values_of("head", first)), None), str)
-        return is_part(first) or (
-            not is_triple and graph_of_json(first, file) is not None
-        )
     if suffix in TABLES:
         _, first = next(read_delimited(file, delimiter_of(file)), (0, {}))
         return {"_id", "_start", "_end"} <= set(map(_apoc_column, first))
@@ -325,4 +369,5 @@ READERS: Mapping[str, Callable[[Path], nx.Graph]] = {
     ".csv": read_tables,
     ".tsv": read_tables,
     ".txt": read_tables,
+    **dict.fromkeys(RDF_FORMATS, read_rdf),
 }

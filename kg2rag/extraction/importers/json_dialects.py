@@ -71,7 +71,8 @@ def _is_sparql_result(value: Any) -> bool:
 
 def _sparql_graph(value: Mapping[str, Any], file: Path) -> Record:
     """An edge for each row of a SPARQL result."""
-    head, relation, tail = _sparql_columns(_variables(value), file)
+    variables = _variables(value)
+    head, relation, tail = _sparql_columns(variables, file)
     edges: list[Record] = []
     for number, row in enumerate(value["results"]["bindings"], start=1):
         where = f"{file}, row {number}"
@@ -79,6 +80,9 @@ def _sparql_graph(value: Mapping[str, Any], file: Path) -> Record:
         edges.append(
             {**edge, "relation": _relation(row, relation) if relation else tail}
         )
+    if not (columns_of("head", variables) and columns_of("tail", variables)):
+        note = f"rows read as ?{head} -> ?{tail}, by the order of the variables"
+        return {"edges": edges, "notes": {note: len(edges)}}
     return {"edges": edges}
 
 
@@ -231,6 +235,69 @@ def _graphviz_graph(value: Mapping[str, Any], _: Path) -> Record:
     return {"nodes": nodes, "edges": edges}
 
 
+def _is_adjacency(value: Any) -> bool:
+    """Whether a value is a list of vertices with their edges, a line each, as GraphSON writes a graph."""
+    vertices = value if isinstance(value, list) else [value]
+    return any(isinstance(_field(vertex, "outE"), Mapping) for vertex in vertices)
+
+
+def _adjacency_graph(value: Any, _: Path) -> Record:
+    """The vertices, and their outgoing edges by label; incoming edges are those of other vertices."""
+    vertices = value if isinstance(value, list) else [value]
+    edges = [
+        {**edge, "outV": vertex["id"], "relation": label}
+        for vertex in vertices
+        for label, edges_of_label in vertex.get("outE", {}).items()
+        for edge in edges_of_label
+    ]
+    return {"nodes": vertices, "edges": edges}
+
+
+def _is_wikidata(value: Any) -> bool:
+    return _is_list_of(
+        _wikidata_items(value), lambda item: isinstance(_field(item, "claims"), Mapping)
+    )
+
+
+def _wikidata_items(value: Any) -> list[Any]:
+    """The entities of a dump, or of what the site answers for one."""
+    entities = _field(value, "entities")
+    if isinstance(entities, Mapping):
+        return list(entities.values())
+    return value if isinstance(value, list) else [value]
+
+
+def _wikidata_graph(value: Any, _: Path) -> Record:
+    """The entities by their labels, and a claim for each value that is an entity; one without a label has no name."""
+    items = _wikidata_items(value)
+    nodes = {
+        item["id"]: {"id": item["id"], "name": _wikidata_text(item, "labels")}
+        for item in items
+    }
+    edges: list[Record] = []
+    for item in items:
+        nodes[item["id"]]["description"] = _wikidata_text(item, "descriptions")
+        for property_, claims in item["claims"].items():
+            relation = nodes.get(property_, {}).get("name") or property_
+            for claim in claims:
+                snak = _field(claim.get("mainsnak"), "datavalue")
+                target = _field(_field(snak, "value"), "id")
+                if target is not None:
+                    nodes.setdefault(target, {"id": target, "name": ""})
+                    edges.append(
+                        {"head": item["id"], "relation": relation, "tail": target}
+                    )
+    ends = {edge[end] for edge in edges for end in ("head", "tail")}
+    return {"nodes": [nodes[id_] for id_ in nodes if id_ in ends], "edges": edges}
+
+
+def _wikidata_text(item: Mapping[str, Any], field: str) -> str:
+    """The English text of a field, else its first."""
+    texts: Mapping[str, Any] = _field(item, field) or {}
+    languages = [name for name in ("en", "mul", *texts) if name in texts]
+    return str(texts[languages[0]].get("value", "")) if languages else ""
+
+
 def _is_kumu(value: Any) -> bool:
     return _is_list(_field(value, "elements")) and _is_list(
         _field(value, "connections")
@@ -278,6 +345,8 @@ SHAPES: tuple[tuple[Callable[[Any], bool], Callable[[Any, Path], Any]], ...] = (
     (_is_store, _store_graph),
     (_is_graphviz, _graphviz_graph),
     (_is_kumu, _kumu_graph),
+    (_is_adjacency, _adjacency_graph),
+    (_is_wikidata, _wikidata_graph),
     (_is_canvas, _canvas_graph),
 )
 """Whether a value has a shape, and its graph."""

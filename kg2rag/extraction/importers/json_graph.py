@@ -30,6 +30,8 @@ EDGE_TYPES = ("relationship", "edge", "relation")
 NODE_TYPES = ("node", "entity")
 CX_NAMES = {"@id": "id", "n": "name", "s": "source", "t": "target", "i": "interaction"}
 """Attributes of nodes and edges in Cytoscape's CX."""
+NOTES = "kg2rag notes"
+"""The attribute of a graph with what its reader counted, by cause."""
 MAX_DEPTH = 12
 """Lists and objects within one another in which nodes and edges are looked for."""
 
@@ -47,10 +49,16 @@ def read_json_values(file: Path) -> Any:
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].strip().endswith(("}", "]")):
         return [
-            parse_json(line, f"{file}, line {number}")
+            parse_json(line, f"{file}, line {number}", pairs=_untyped)
             for number, line in enumerate(lines, start=1)
         ]
-    return parse_json(text, file)
+    return parse_json(text, file, pairs=_untyped)
+
+
+def _untyped(pairs: list[tuple[str, Any]]) -> Any:
+    """An object; of a value beside its type, as GraphSON writes each, the value only."""
+    value = dict(pairs)
+    return value["@value"] if value.keys() == {"@type", "@value"} else value
 
 
 def read_json_graph(file: Path) -> nx.Graph:
@@ -71,10 +79,12 @@ def graph_of_json(value: Any, file: Path) -> nx.Graph | None:
     import networkx as nx
 
     with reading(file, "Is it a graph as its tool wrote it?"):
-        nodes, edges = _parts(with_nodes_and_edges(value, file), file, MAX_DEPTH)
+        value = with_nodes_and_edges(value, file)
+        nodes, edges = _parts(value, file, MAX_DEPTH)
     if not edges:
         return None
-    graph = nx.MultiDiGraph()
+    notes = value.get("notes") if isinstance(value, Mapping) else None
+    graph = nx.MultiDiGraph(**{NOTES: notes if isinstance(notes, Mapping) else {}})
     for place, node in enumerate(nodes or _nodes_of_ends(edges)):
         _add_node(graph, _key(node, place), node, file)
     key_of = _keys_by_end(graph, edges)
@@ -267,10 +277,26 @@ def _flat(record: Any) -> Record:
     flat = {name: value for name, value in record.items() if name not in inner}
     if is_part(flat):
         del flat["type"]
-    entity_id = inner.get("properties", {}).get("id")
+    properties = inner.get("properties", {})
+    if any(map(_is_vertex_property, properties.values())):
+        inner["properties"] = {
+            name: values[0]["value"] if _is_vertex_property(values) else values
+            for name, values in properties.items()
+        }
+    entity_id = properties.get("id")
     if isinstance(entity_id, str):
         flat["entity_id"] = entity_id  # LangChain and LlamaIndex name nodes so in Neo4j
     return dict(ChainMap(flat, *inner.values()))
+
+
+def _is_vertex_property(values: Any) -> bool:
+    """Whether a property is a list of values, each with an id, as GraphSON has them."""
+    return (
+        isinstance(values, list)
+        and bool(values)
+        and _has_object({"value": values[0]}, "value")
+        and "value" in values[0]
+    )
 
 
 def _end_objects(edges: list[Record]) -> list[Record]:
@@ -358,12 +384,17 @@ def _add_node(graph: nx.Graph, key: Hashable, node: Record, file: Path) -> None:
 
 
 def _attributes(record: Record) -> dict[str, Any]:
-    """The attributes of a node or edge."""
-    return {
+    """The attributes of a node or edge; of a relation that is an object, as of spans of a text, its text."""
+    attributes = {
         str(name): value
         for name, value in record.items()
         if not isinstance(value, Mapping)
     }
+    for column in columns_of("relation", _columns(record)):
+        relation = record[column]
+        if isinstance(relation, Mapping) and "text" in relation:
+            attributes[column] = relation["text"]
+    return attributes
 
 
 def _columns(record: Record) -> tuple[str, ...]:

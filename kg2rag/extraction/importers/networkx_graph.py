@@ -21,6 +21,7 @@ from kg2rag.extraction.importers.field_names import (
     relation_of,
     values_of,
 )
+from kg2rag.extraction.importers.json_graph import NOTES
 from kg2rag.text.normalisation import entity_key
 from kg2rag.text.records import DataError, parse_json, wrong
 from kg2rag.types import Triple
@@ -44,7 +45,7 @@ def extraction_of_networkx(graph: nx.Graph) -> Extraction:
     names the nodes, edges without a relation, which get "related to", and blank entities, which are
     left out with their edges. DataError: a node without a name, or an attribute of another type.
     """
-    notes: Counter[str] = Counter()
+    notes: Counter[str] = Counter(graph.graph.get(NOTES, {}))
     passages = {
         node: str(data.get("passage_id"))
         for node, data in graph.nodes(data=True)

@@ -239,3 +239,104 @@ def test_a_canvas_has_its_cards_by_text_and_file_and_groups_with_edges_only(
     path = tmp_path / "ferry.canvas"
     path.write_text(json.dumps({"nodes": cards, "edges": edges}))
     assert triples(path, tmp_path) == TRIPLES
+
+
+def wikidata(id_: str, label: str, **claims: str) -> dict[str, object]:
+    """An entity of a dump, its claims by property."""
+    return {
+        "id": id_,
+        "labels": {"de": {"value": "?"}, "en": {"value": label}},
+        "descriptions": {},
+        "claims": {
+            property_: [{"mainsnak": {"datavalue": {"value": {"id": target}}}}]
+            for property_, target in claims.items()
+        },
+    }
+
+
+def test_a_dump_of_wikidata_has_its_labels_as_names(tmp_path: Path) -> None:
+    dump = [
+        wikidata("Q1", "Marek Lund", P1="Q2"),
+        wikidata("Q2", "Halina"),
+        wikidata("Q3", "Ida Berg", P2="Q1", P3="Q99"),
+        wikidata("P1", "steers"),
+        wikidata("P2", "employs"),
+    ]
+    (tmp_path / "dump.json").write_text(json.dumps(dump))
+    graph = KnowledgeBase.build(
+        CORPUS, graph=tmp_path / "dump.json", store=Store(tmp_path)
+    ).graph
+    assert triples(tmp_path / "dump.json", tmp_path) == TRIPLES
+    assert graph.notes["edges of blank entities, left out"] == 1  # Q99
+
+
+def typed(value: object, kind: str = "g:Int64") -> dict[str, object]:
+    return {"@type": kind, "@value": value}
+
+
+def vertex(id_: int, name: str) -> dict[str, object]:
+    names = [{"id": typed(0), "value": name}]
+    return {"id": typed(id_), "label": "x", "properties": {"name": names}}
+
+
+def test_graphson_is_read_by_vertex_and_as_a_whole(tmp_path: Path) -> None:
+    names = ("Marek Lund", "Halina", "Ida Berg")
+    vertices = [vertex(number, name) for number, name in enumerate(names)]
+    lines = [dict(vertex) for vertex in vertices]
+    lines[0]["outE"] = {"steers": [{"id": typed(7), "inV": typed(1)}]}
+    lines[2]["outE"] = {"employs": [{"id": typed(8), "inV": typed(0)}]}
+    file = tmp_path / "lines.json"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    assert triples(file, tmp_path) == TRIPLES
+    edges = [
+        {"id": typed(7), "label": "steers", "outV": typed(0), "inV": typed(1)},
+        {"id": typed(8), "label": "employs", "outV": typed(2), "inV": typed(0)},
+    ]
+    parts = {
+        "vertices": [typed(part, "g:Vertex") for part in vertices],
+        "edges": [typed(part, "g:Edge") for part in edges],
+    }
+    file = tmp_path / "whole.json"
+    file.write_text(json.dumps(typed(parts, "tinker:graph")))
+    assert triples(file, tmp_path) == TRIPLES
+
+
+def test_parts_of_a_triple_may_be_spans_of_the_text(tmp_path: Path) -> None:
+    facts = [
+        {
+            "subject": {"text": head, "start": 0, "end": 2},
+            "relation": {"text": relation, "start": 2, "end": 3},
+            "object": {"text": tail, "start": 3, "end": 4},
+        }
+        for head, relation, tail in sorted(TRIPLES)
+    ]
+    file = tmp_path / "openie.jsonl"
+    file.write_text("\n".join(map(json.dumps, facts)))
+    assert triples(file, tmp_path) == TRIPLES
+
+
+def test_a_sparql_result_that_is_read_by_the_order_of_its_variables_says_so(
+    tmp_path: Path,
+) -> None:
+    row = {"a": term("Marek Lund"), "b": term("steers"), "c": term("Halina")}
+    file = tmp_path / "rows.json"
+    file.write_text(json.dumps(sparql(["a", "b", "c"], row)))
+    graph = KnowledgeBase.build(CORPUS, graph=file, store=Store(tmp_path)).graph
+    assert graph.notes["rows read as ?a -> ?c, by the order of the variables"] == 1
+
+
+def test_a_folder_of_tables_is_one_graph(tmp_path: Path) -> None:
+    folder = tmp_path / "dump"
+    folder.mkdir()
+    (folder / "people.data.json").write_text(
+        '{"_id": "people/1", "name": "Marek Lund"}\n{"_id": "people/2", "name": "Ida Berg"}\n'
+    )
+    (folder / "ships.csv").write_text("_id,name\nships/1,Halina\n")
+    (folder / "relations.jsonl").write_text(
+        '{"_from": "people/1", "_to": "ships/1", "type": "steers"}\n'
+        '{"_from": "people/2", "_to": "people/1", "type": "employs"}\n'
+    )
+    (folder / "settings.json").write_text('{"version": 3}')
+    graph = KnowledgeBase.build(CORPUS, graph=folder, store=Store(tmp_path)).graph
+    assert triples(folder, tmp_path) == TRIPLES
+    assert graph.notes["rows of settings.json without ends or an id, left out"] == 1

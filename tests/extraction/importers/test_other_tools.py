@@ -1051,11 +1051,6 @@ def test_how_nodes_are_named_is_counted() -> None:
             '[{"type": "relation", "from": "a", "to": "b"}, {"fact": 3}]',
             ["a.json", "record 2", "fact"],
         ),
-        (
-            "a.ttl",
-            "@prefix ex: <http://ex.org/> .",
-            ["a.ttl", "RDF", "head, relation and tail"],
-        ),
         ("a.sif", "Marek Lund\tsteers\n", ["a.sif", "line 1"]),
         ("a.dot", "graph {}", ["a.dot", ".dot", ".graphml"]),
         ("a.gexf", "<gexf/>", ["a.gexf", "GEXF"]),
