@@ -40,7 +40,8 @@ from kg2rag.llm import (
     Usage,
 )
 from kg2rag.llm.questions import plan_questions, questions_from
-from kg2rag.llm.replies import CallPlan, UnansweredQueryError
+from kg2rag.llm.replies import UnansweredQueryError
+from kg2rag.llm.usage import CallPlan
 from kg2rag.text.records import sha256
 
 WEIGHTS_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"

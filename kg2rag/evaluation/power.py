@@ -11,13 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kg2rag.evaluation.statistics import (
-    EQUAL,
-    LEVEL,
-    columns,
-    in_units,
-    tail_of_wins,
-)
+from kg2rag.evaluation.statistics import EQUAL, LEVEL, columns, in_units, tail_of_wins
 from kg2rag.types import FloatArray, IntArray
 
 POWER = 0.80

@@ -24,11 +24,7 @@ from kg2rag.evaluation.answer_scores import (
 from kg2rag.evaluation.metrics import ANSWER_METRICS
 from kg2rag.evaluation.passage_tokens import PassageTokens
 from kg2rag.evaluation.power import questions_needed
-from kg2rag.evaluation.statistics import (
-    LEVEL,
-    interval_of_mean,
-    p_values,
-)
+from kg2rag.evaluation.statistics import LEVEL, interval_of_mean, p_values
 from kg2rag.types import FloatArray, QADataset, Query, Question, Ranking
 
 CLOSED_BOOK, GOLD_PASSAGES = "closed book", "gold passages"

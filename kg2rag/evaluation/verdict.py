@@ -31,11 +31,7 @@ from kg2rag.evaluation.per_query import GROUPS, grouped_means
 from kg2rag.evaluation.power import MIN_QUESTIONS, questions_needed
 from kg2rag.evaluation.scored_runs import ScoredRuns
 from kg2rag.evaluation.significance import SHUFFLED, against_placebo
-from kg2rag.evaluation.statistics import (
-    LEVEL,
-    interval_of_difference,
-    p_values,
-)
+from kg2rag.evaluation.statistics import LEVEL, interval_of_difference, p_values
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.report.html import HtmlPage, render

@@ -11,5 +11,5 @@ from .reader import Reader as Reader
 from .replies import Completion as Completion
 from .replies import CompletionError as CompletionError
 from .replies import Failure as Failure
-from .replies import Usage as Usage
 from .reranker import LLMReranker as LLMReranker
+from .usage import Usage as Usage

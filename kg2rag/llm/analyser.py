@@ -15,9 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from kg2rag.compute import Store
 from kg2rag.compute.endpoint import TIMEOUT_SECONDS
 from kg2rag.knowledge import TrigramIndex
-from kg2rag.llm.chat_model import ChatModel, ask_each, chat_model, name_of, unusable
+from kg2rag.llm.chat_model import ChatModel
 from kg2rag.llm.dialect import Structured
-from kg2rag.llm.replies import Completion, quoted
+from kg2rag.llm.json_text import quoted
+from kg2rag.llm.query_prompts import ask_each, chat_model, name_of, unusable
+from kg2rag.llm.replies import Completion
 from kg2rag.retrievers.designs.dynamic_hybrid.analysers import QueryAnalysis
 from kg2rag.types import Query
 

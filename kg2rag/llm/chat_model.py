@@ -7,52 +7,43 @@ the address, and never bought again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 import weakref
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any
 
 from pydantic import BaseModel
 
-from kg2rag.compute import EncoderTokens
-from kg2rag.compute.endpoint import (
-    TIMEOUT_SECONDS,
-    Endpoint,
-    checked_address,
-    endpoint_of,
-    is_local,
-)
+from kg2rag.compute.endpoint import TIMEOUT_SECONDS, Endpoint, checked_address, is_local
 from kg2rag.compute.keyed_file import KeyedFile, claimed
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import Store
 from kg2rag.llm.batch import Batch
 from kg2rag.llm.client import Connection, Spending, most_of
-from kg2rag.llm.dialect import TOKEN_LIMITS, Body, Structured, in_form, token_limit
+from kg2rag.llm.dialect import Body, Structured, in_form, token_limit
 from kg2rag.llm.replies import (
-    CallPlan,
     Completion,
     CompletionError,
     Failure,
     Outcome,
-    Pair,
     Reply,
-    UnansweredQueryError,
-    Usage,
-    cost_of,
     read_reply,
 )
-from kg2rag.types import Count, Natural, Query, above, component
-
-Schema = TypeVar("Schema", bound=BaseModel)
-Prompt = str | Sequence[Mapping[str, str]]
+from kg2rag.llm.requests import (
+    Prompt,
+    Request,
+    corrected,
+    messages_of,
+    prompt_tokens,
+    request_key,
+)
+from kg2rag.llm.usage import CallPlan, Pair, Usage, cost_of
+from kg2rag.types import Count, Natural, above, component
 
 RETRY_TEMPERATURE = 0.5
-TEMPLATE_TOKENS = 4
-"""The approximate number of template tokens per message, and before the answer."""
 CONCURRENCY, LOCAL_CONCURRENCY = 8, 2
 """Simultaneous requests for a hosted endpoint, and for a local one, which usually answers one by one."""
 
@@ -210,9 +201,9 @@ class ChatModel:
             request.body for key, request in requests.items() if key not in stored
         ]
         answers = list(stored.values())
-        planned = _prompt_tokens(unsent), answer_tokens * len(unsent)
+        planned = prompt_tokens(unsent), answer_tokens * len(unsent)
         planned_before = (
-            _prompt_tokens([requests[key].body for key in stored]),
+            prompt_tokens([requests[key].body for key in stored]),
             answer_tokens * len(stored),
         )
         return self.call_plan(
@@ -246,7 +237,7 @@ class ChatModel:
         """Calls, tokens and cost of some outcomes, at the prices of this model."""
         return Usage.of(outcomes, (self.prompt_price, self.completion_price))
 
-    def _outcome(self, request: _Request) -> Outcome:
+    def _outcome(self, request: Request) -> Outcome:
         """The outcome of a request; it waits for an equal request of another thread or process."""
         with claimed(self.store.root, f"answer {request.key}"):
             stored = self._stored([request])
@@ -301,12 +292,12 @@ class ChatModel:
         again["max_tokens"] = 2 * sampling.get("max_tokens", 0)
         return {name: max(value, again[name]) for name, value in sampling.items()}
 
-    def _request(self, prompt: Prompt, schema: type[BaseModel] | None) -> _Request:
+    def _request(self, prompt: Prompt, schema: type[BaseModel] | None) -> Request:
         body = self.request(prompt, schema)
         cut_key = request_key(body, self.again, cut_at=token_limit(body))
-        return _Request(body, schema, request_key(body, self.again), cut_key)
+        return Request(body, schema, request_key(body, self.again), cut_key)
 
-    def _stored(self, requests: Sequence[_Request]) -> dict[str, Outcome]:
+    def _stored(self, requests: Sequence[Request]) -> dict[str, Outcome]:
         """Key -> outcome of a stored answer that is complete, or was cut at the same limit."""
         keys = [key for request in requests for key in (request.key, request.cut_key)]
         values = self._answers.find(keys)
@@ -343,146 +334,3 @@ class ChatModel:
             for name, value in self.__dict__.items()
             if name != "_connection"
         }
-
-
-class _Request(NamedTuple):
-    """A request: body, schema of the answer, and keys of a complete and of a cut answer."""
-
-    body: Body
-    schema: type[BaseModel] | None
-    key: str
-    cut_key: str
-
-
-def request_key(body: Body, again: int = 0, *, cut_at: int | None = None) -> str:
-    """The key of the stored answer to a request.
-
-    Only the key of a cut answer includes the token limit: a complete answer is valid under others.
-    """
-    content: dict[str, Any] = {
-        "body": {
-            name: value for name, value in body.items() if name not in TOKEN_LIMITS
-        }
-    }
-    if again:
-        content["again"] = again
-    if cut_at is not None:
-        content["cut at"] = cut_at
-    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _prompt_tokens(bodies: Sequence[Body]) -> int:
-    """The approximate number of tokens in the prompts of some requests."""
-    texts = [message["content"] for body in bodies for message in body["messages"]]
-    return sum(EncoderTokens().count(texts)) + TEMPLATE_TOKENS * (
-        len(texts) + len(bodies)
-    )
-
-
-def corrected(
-    tokens: tuple[int, int], stored_tokens: tuple[int, int], stored: Collection[Outcome]
-) -> tuple[int, int]:
-    """The estimates of prompt and completion tokens, corrected by the counts of stored outcomes.
-
-    An estimate without counts is unchanged.
-    """
-    usage = Usage.of(stored)
-    counts = usage.prompt_tokens, usage.completion_tokens
-    ratios = [
-        counted / estimate if counted and estimate else 1
-        for counted, estimate in zip(counts, stored_tokens, strict=True)
-    ]
-    return round(tokens[0] * ratios[0]), round(tokens[1] * ratios[1])
-
-
-def messages_of(prompt: Prompt) -> list[dict[str, str]]:
-    """The messages of a prompt; a text is one user message. ValueError: they cannot be sent."""
-    if isinstance(prompt, str):
-        messages = [{"role": "user", "content": prompt}]
-    else:
-        messages = [dict(message) for message in prompt]
-    if not messages or any(
-        not {"role", "content"} <= message.keys() for message in messages
-    ):
-        raise ValueError(
-            "A prompt is a text, or at least one message with 'role' and 'content'."
-        )
-    for message in messages:
-        text = message["content"]
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            around = text[max(0, error.start - 40) : error.start]
-            raise ValueError(
-                f"A prompt holds a lone surrogate, which cannot be sent, after {around!r}."
-            ) from None
-    return messages
-
-
-def chat_model(
-    name: str,
-    store: Store,
-    max_tokens: int | None,
-    concurrency: int | None,
-    timeout: float,
-    structured: Structured,
-    body: Mapping[str, Any] | None,
-) -> ChatModel:
-    """The model named by `llm(MODEL@BASE_URL, max_tokens=…, …)`; `body` is `ChatModel.extra`."""
-    model, base_url = endpoint_of(name, "llm(MODEL@BASE_URL)")
-    return ChatModel(
-        base_url,
-        model,
-        max_tokens=max_tokens,
-        concurrency=concurrency,
-        timeout=timeout,
-        structured=structured,
-        extra=body or {},
-        store=store,
-    )
-
-
-def ask_each(
-    model: ChatModel,
-    names: Sequence[str],
-    prompts: Sequence[str],
-    schema: type[Schema] | Sequence[type[Schema]],
-    progress: str,
-) -> list[Completion[Schema]]:
-    """The completions of some prompts, sent concurrently, for components that ask about queries.
-
-    UnansweredQueryError names (by `names`: `name_of` of each prompt's query) the first without a
-    completion.
-    """
-    completions: list[Completion[Schema]] = []
-    outcomes = model.complete_many(prompts, schema, progress=progress)
-    for name, outcome in zip(names, outcomes, strict=True):
-        if isinstance(outcome, Failure):
-            raise UnansweredQueryError(
-                replace(outcome, reason=f"{name}: {outcome.reason}")
-            )
-        completions.append(outcome)
-    return completions
-
-
-def unusable(
-    name: str, completion: Completion[Any], cause: str
-) -> UnansweredQueryError:
-    """The error for an answer that fits its schema but cannot be used."""
-    reason = f"{name}: {cause}; the model wrote {completion.text[:200]!r}"
-    counts = (completion.prompt_tokens, completion.completion_tokens)
-    failure = Failure(
-        "output",
-        reason,
-        completion.attempts,
-        *counts,
-        cached=completion.cached,
-        cause=cause,
-    )
-    return UnansweredQueryError(failure)
-
-
-def name_of(query: Query) -> str:
-    """The name of a query in errors."""
-    return f"query {query.id!r} ({query.text[:80]!r})"

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from kg2rag.compute.endpoint import MAX_REPLY_BYTES, Endpoint, EndpointError, Exchange
 from kg2rag.llm.completions import END_MARK, Answer, read_answer
 from kg2rag.llm.dialect import Body, Dialect, is_about_form, token_limit
-from kg2rag.llm.replies import CompletionError, Failure, Prices, Reply, cost_of
+from kg2rag.llm.replies import CompletionError, Failure, Reply
+from kg2rag.llm.usage import Prices, cost_of
 from kg2rag.types import Count, above, check
 
 BASE_BYTES = 256 << 10

@@ -17,9 +17,9 @@ from pydantic import BaseModel, Field, WithJsonSchema, create_model
 from kg2rag.compute.endpoint import TIMEOUT_SECONDS
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.llm import ChatModel
-from kg2rag.llm.chat_model import ask_each, chat_model, name_of
 from kg2rag.llm.dialect import Structured
-from kg2rag.llm.replies import quoted
+from kg2rag.llm.json_text import quoted
+from kg2rag.llm.query_prompts import ask_each, chat_model, name_of
 from kg2rag.retrievers.linking.linkers import Link
 from kg2rag.text.normalisation import Lexicon, entity_key, normalise
 from kg2rag.types import Count, Query, Threshold, component

@@ -19,7 +19,8 @@ from pydantic import BaseModel, Field
 from kg2rag.datasets.known_items import WrittenQuestions, known_items
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.llm import ChatModel, Completion, Failure
-from kg2rag.llm.replies import Outcome, quoted
+from kg2rag.llm.json_text import quoted
+from kg2rag.llm.replies import Outcome
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Corpus, IntArray
 

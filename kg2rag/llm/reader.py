@@ -13,7 +13,7 @@ from pathlib import Path
 from string import Formatter
 
 from kg2rag.llm import ChatModel, Completion, Failure, Usage
-from kg2rag.llm.replies import CallPlan
+from kg2rag.llm.usage import CallPlan
 from kg2rag.types import Query
 
 _LABEL = "answer:"

@@ -22,9 +22,9 @@ from pydantic import BaseModel, WithJsonSchema, create_model
 from kg2rag.compute.endpoint import TIMEOUT_SECONDS
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.llm import ChatModel
-from kg2rag.llm.chat_model import ask_each, chat_model, unusable
 from kg2rag.llm.dialect import Structured
-from kg2rag.llm.replies import quoted
+from kg2rag.llm.json_text import quoted
+from kg2rag.llm.query_prompts import ask_each, chat_model, unusable
 from kg2rag.retrievers.rerankers import ChainedReranker, Pairs
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import FloatArray, IntArray, at_least, component

@@ -36,7 +36,7 @@ from kg2rag.cli import app, main
 from kg2rag.compute import Store
 from kg2rag.extraction.importers.saved import SavedGraph, read_about
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
-from kg2rag.llm.chat_model import request_key
+from kg2rag.llm.requests import request_key
 
 
 def asked(body: str) -> dict[str, object]:

@@ -13,11 +13,7 @@ from scipy.stats import binom
 from kg2rag.evaluation import significance
 from kg2rag.evaluation.power import detectable_difference
 from kg2rag.evaluation.significance import p_of_best, pair_table, win_tie_loss
-from kg2rag.evaluation.statistics import (
-    holm,
-    p_values,
-    t_test,
-)
+from kg2rag.evaluation.statistics import holm, p_values, t_test
 
 
 def by_trying_all(differences) -> float:

@@ -15,10 +15,7 @@ from scipy.stats import ttest_1samp
 import kg2rag
 from kg2rag.evaluation.power import questions_needed
 from kg2rag.evaluation.result import Comparison
-from kg2rag.evaluation.statistics import (
-    interval_of_difference,
-    p_values,
-)
+from kg2rag.evaluation.statistics import interval_of_difference, p_values
 from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
 N = 200

@@ -36,10 +36,10 @@ from pydantic import BaseModel
 from kg2rag.compute import Store
 from kg2rag.compute.keyed_file import DamagedEntryWarning
 from kg2rag.llm import ChatModel, Completion, CompletionError, Failure, Spending, Usage
-from kg2rag.llm.chat_model import ask_each, name_of, unusable
 from kg2rag.llm.client import AdaptedRequestWarning
 from kg2rag.llm.completions import read_answer
-from kg2rag.llm.replies import json_in, quoted, without_reasoning
+from kg2rag.llm.json_text import json_in, quoted, without_reasoning
+from kg2rag.llm.query_prompts import ask_each, name_of, unusable
 from kg2rag.types import Query
 
 # Seconds: for an answer that will come, and for one that will not.

@@ -13,11 +13,12 @@ from typing import Any
 
 from kg2rag.compute import TokenCounter
 from kg2rag.llm import ChatModel, Completion
-from kg2rag.llm.chat_model import TEMPLATE_TOKENS, corrected
 from kg2rag.llm.extraction.answers import latest, named_in, should_ask_again
 from kg2rag.llm.extraction.schema import Entities
 from kg2rag.llm.extraction.style import Excerpt, PromptStep, PromptStyle
-from kg2rag.llm.replies import CallPlan, Outcome, cost_of, sum_known
+from kg2rag.llm.replies import Outcome
+from kg2rag.llm.requests import TEMPLATE_TOKENS, corrected
+from kg2rag.llm.usage import CallPlan, cost_of, sum_known
 
 
 @dataclass(frozen=True, slots=True)
