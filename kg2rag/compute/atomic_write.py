@@ -99,20 +99,23 @@ def remove_leftovers(folder: Path) -> int:
     """
     freed = 0
     for partial in folder.glob(".partial-*.tmp"):
-        name = _LEFTOVER.fullmatch(partial.name)
-        if name is None:
-            continue
         with suppress(FileNotFoundError):  # another process removes it, too
-            files = [file for file in (partial, *partial.rglob("*")) if file.is_file()]
-            if name["machine"] == MACHINE:
-                is_abandoned = not _is_alive(int(name["process"]))
-            else:
-                last_change = max(path.stat().st_mtime for path in (partial, *files))
-                is_abandoned = time.time() - last_change > LEFTOVER_DAYS * 86_400
-            if is_abandoned:
-                freed += sum(file.stat().st_size for file in files)
+            if _is_abandoned(partial):
+                paths = (partial, *partial.rglob("*"))
+                freed += sum(path.stat().st_size for path in paths if path.is_file())
                 _remove(partial)
     return freed
+
+
+def _is_abandoned(partial: Path) -> bool:
+    """Whether no process writes a temporary file or folder any more."""
+    name = _LEFTOVER.fullmatch(partial.name)
+    if name is None:
+        return False
+    if name["machine"] == MACHINE:
+        return not _is_alive(int(name["process"]))
+    changes = [path.stat().st_mtime for path in (partial, *partial.rglob("*"))]
+    return time.time() - max(changes) > LEFTOVER_DAYS * 86_400
 
 
 def _is_alive(process: int) -> bool:
@@ -162,6 +165,7 @@ def temporary_path(path: Path) -> Iterator[Path]:
 
 
 def _remove(path: Path) -> None:
-    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(
-        missing_ok=True
-    )
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -88,22 +88,20 @@ def embedder_named(
         raise ParameterError(
             f"{name!r} is an address. Name the model, too: {ENDPOINT}MODEL@{name}."
         )
-    if name.startswith(STATIC):
-        if (
-            dtype not in (None, "auto", "float32")
-            or device not in ("auto", "cpu")
-            or options
-        ):
-            raise ParameterError(
-                f"{name!r}: static vectors have no dtype, device or prompts. Leave them out."
-            )
-        return _static_encoder(name)
     if dtype is not None:
         options["dtype"] = dtype
+    if name.startswith(STATIC):
+        return _static_encoder(name, device=device, **options)
     return SentenceEncoder(name, device=device, **options)
 
 
-def _static_encoder(name: str) -> StaticEncoder:
+def _static_encoder(
+    name: str, *, device: str, dtype: str = "float32", **prompts: str
+) -> StaticEncoder:
+    if dtype not in ("auto", "float32") or device not in ("auto", "cpu") or prompts:
+        raise ParameterError(
+            f"{name!r}: static vectors have no dtype, device or prompts. Leave them out."
+        )
     model = name.removeprefix(STATIC)
     if not model or model.startswith(STATIC):
         raise ParameterError(

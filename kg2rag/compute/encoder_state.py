@@ -11,7 +11,7 @@ import hashlib
 import json
 import sys
 import sysconfig
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-MAX_OBJECTS = 100_000  # the maximum of an encoder's objects
+MAX_PARTS = 500_000  # the maximum of an encoder's parts: objects, texts and numbers
 _ATOMS = (bool, int, float, complex, str, bytes, type(None), type(...))
 _DATA = (*_ATOMS, list, tuple, set, frozenset, dict, np.ndarray, np.generic)
 _LIBRARY_FOLDERS = tuple(
@@ -91,66 +91,65 @@ def _tokenizer_of(network: Any) -> Any:
 def state_checksum(encoder: object) -> str:
     """The checksum of a user's encoder: code, closures, referenced globals, attributes, weights.
 
-    Code of installed libraries counts by its name. "" for an encoder of more than `MAX_OBJECTS`
-    objects.
+    Code of installed libraries counts by its name. "" for an encoder of more than `MAX_PARTS`
+    parts.
     """
     digest = hashlib.sha256()
-    numbers: dict[int, int] = {}
+    for number, content in enumerate(_contents(encoder)):
+        if number == MAX_PARTS:
+            return ""
+        digest.update(content + b"\0")
+    return digest.hexdigest()
+
+
+def _contents(encoder: object) -> Iterator[bytes]:
+    """The content of an object and of all its parts, depth first; each object once."""
+    number_of: dict[int, int] = {}
     alive: list[object] = []  # ids are unique only among living objects
     pending: list[object] = [encoder]
     while pending:
         value = pending.pop()
         if isinstance(value, _ATOMS):
-            digest.update(
-                f"{type(value).__name__} {value!r}\0".encode("utf-8", "surrogatepass")
-            )
-        elif id(value) in numbers:
-            digest.update(f"object {numbers[id(value)]}\0".encode())
-        elif len(numbers) >= MAX_OBJECTS:
-            return ""
+            yield f"{type(value).__name__} {value!r}".encode("utf-8", "surrogatepass")
+        elif id(value) in number_of:
+            yield f"object {number_of[id(value)]}".encode()
         else:
-            numbers[id(value)] = len(numbers)
+            number_of[id(value)] = len(alive)
             alive.append(value)
-            content, parts = _content(value)
-            digest.update(content + b"\0")
-            pending.extend(reversed(list(parts)))
-    return digest.hexdigest()
+            content = _content(value)
+            yield _name(type(value)) + content
+            if not content:
+                pending.extend(reversed(list(_parts(value))))
 
 
-def _content(value: Any) -> tuple[bytes, Iterable[object]]:
-    """The content of an object as bytes, and the objects that it consists of."""
-    kind = _name(type(value))
-    if isinstance(value, Mapping):
-        return kind, [part for item in value.items() for part in item]
-    if isinstance(value, set | frozenset):
-        return kind, sorted(value, key=repr)
-    if isinstance(value, list | tuple):
-        return kind, value
-    numbers = _numbers(value)
-    if numbers:
-        return kind + numbers, ()
-    if isinstance(value, ModuleType):
-        return kind + value.__name__.encode(), ()
-    if isinstance(value, CodeType):
-        return kind + value.co_code, [value.co_names, value.co_consts]
-    if isinstance(value, FunctionType | MethodType | partial | type):
-        return kind, _parts_of_callable(value)
-    return kind, [type(value), _attributes(value)]
-
-
-def _name(kind: Any) -> bytes:
-    return f"{kind.__module__}.{kind.__qualname__}".encode()
-
-
-def _numbers(value: Any) -> bytes:
-    """The content of an array, a tensor or a network; b"" for any other object."""
+def _content(value: Any) -> bytes:
+    """The content of an array, a tensor, a network or a module; b"" for an object with parts."""
     if hasattr(value, "state_dict") and hasattr(value, "named_modules"):
         return f"{weights_checksum(value)} {configuration_checksum(value)}".encode()
     if hasattr(value, "detach") and hasattr(value, "cpu"):  # a tensor
         value = value.detach().cpu().float().numpy()
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
         return str((value.dtype, value.shape)).encode() + value.tobytes()
-    return b""
+    return value.__name__.encode() if isinstance(value, ModuleType) else b""
+
+
+def _parts(value: Any) -> Iterable[object]:
+    """The objects that an object consists of."""
+    if isinstance(value, Mapping):
+        return [part for item in value.items() for part in item]
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=repr)
+    if isinstance(value, list | tuple):
+        return value
+    if isinstance(value, CodeType):
+        return [value.co_code, value.co_names, value.co_consts]
+    if isinstance(value, FunctionType | MethodType | partial | type):
+        return _parts_of_callable(value)
+    return [type(value), _attributes(value)]
+
+
+def _name(kind: Any) -> bytes:
+    return f"{kind.__module__}.{kind.__qualname__}".encode()
 
 
 def _attributes(value: Any) -> dict[str, object]:
@@ -160,14 +159,13 @@ def _attributes(value: Any) -> dict[str, object]:
     and caches differ from process to process.
     """
     attributes = dict(getattr(value, "__dict__", {}))
-    if _is_library(type(value).__module__):
-        public = {
-            name: part for name, part in attributes.items() if not name.startswith("_")
-        }
-        attributes = {
-            name: part for name, part in public.items() if isinstance(part, _DATA)
-        }
-    return attributes
+    if not _is_library(type(value).__module__):
+        return attributes
+    return {
+        name: part
+        for name, part in attributes.items()
+        if not name.startswith("_") and isinstance(part, _DATA)
+    }
 
 
 def _parts_of_callable(value: Any) -> list[object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Annotated, Any
@@ -50,7 +50,6 @@ class EndpointEncoder:
     model : its name there, such as "text-embedding-3-small".
     api_key_env : the environment variable with the key for this address; None for the rule of `compute.endpoint`.
     query_prompt, passage_prompt : put before each query and each passage.
-    price : of a million tokens, for `plan`.
     retries : further requests after one that was lost or refused for the moment.
     timeout : seconds between two bytes of a reply.
     """
@@ -60,7 +59,6 @@ class EndpointEncoder:
     api_key_env: str | None = None
     query_prompt: str = ""
     passage_prompt: str = ""
-    price: float | None = field(default=None, repr=False)
     retries: Natural = field(default=5, repr=False)
     timeout: Annotated[float, above(0)] = field(default=60.0, repr=False)
     _request_texts: dict[str, int] = field(
@@ -93,18 +91,6 @@ class EndpointEncoder:
             is_paid=True,
         )
 
-    def plan(self, texts: Sequence[str], store: Store) -> dict[str, float | int | None]:
-        """What encoding passages would send and cost: texts, lacking, tokens (a quarter of the characters), cost."""
-        lacking = self.lacking(texts, store)
-        tokens = sum(len(self.passage_prompt + text) for text in lacking) // 4
-        cost = None if self.price is None else tokens * self.price / 1e6
-        return {
-            "texts": len(texts),
-            "lacking": len(lacking),
-            "tokens": tokens,
-            "cost": cost,
-        }
-
     def lacking(self, texts: Sequence[str], store: Store) -> list[str]:
         """The passages, each once, whose vectors the store lacks."""
         cache = VectorCache(store, self.fingerprint(store), 0, self.passage_prompt)
@@ -118,30 +104,38 @@ class EndpointEncoder:
             with file.claim(name):
                 if not file.find([name]):
                     file.keep(
-                        [(name, str(self._vectors(["dimensions"]).shape[1]).encode())]
+                        [(name, str(self._request(["dimensions"]).shape[1]).encode())]
                     )
         return int(file.find([name])[name])
 
-    def _vectors(self, texts: list[str]) -> Matrix:
-        """The vectors of the first of the texts: of as many as the endpoint takes in one request."""
+    def _vectors(self, texts: list[str]) -> Iterator[Matrix]:
+        """The vectors of texts by successive requests, of as many texts as the endpoint takes."""
         most = LOCAL_REQUEST_TEXTS if is_local(self.base_url) else REQUEST_TEXTS
-        count = min(len(texts), self._request_texts.get(self.base_url, most))
-        while True:
+        count = self._request_texts.get(self.base_url, most)
+        while texts:
+            count = min(count, len(texts))
             try:
-                return self._request(texts[:count])
+                vectors = self._request(texts[:count])
             except EndpointError as error:
-                if count == 1 or not (
-                    error.kind == "timeout" or error.status in TOO_MANY
-                ):
-                    raise
-                has_timed_out = error.kind == "timeout"
-            if has_timed_out:
-                self._request_texts[self.base_url] = max(1, count // TIMEOUT_DIVISOR)
-                # whether the endpoint answers at all: a dead one is asked only once more
-                count = 1
-            else:
-                count //= 2
-                self._request_texts[self.base_url] = count
+                count = self._fewer_texts(count, error)
+                continue
+            yield vectors
+            texts = texts[count:]
+            count = self._request_texts.get(self.base_url, most)
+
+    def _fewer_texts(self, count: int, error: EndpointError) -> int:
+        """The number of texts to send after a request of `count` texts failed, if fewer may help.
+
+        Later requests have fewer texts, too.
+        """
+        has_timed_out = error.kind == "timeout"
+        if count == 1 or not (has_timed_out or error.status in TOO_MANY):
+            raise error
+        if has_timed_out:
+            self._request_texts[self.base_url] = max(1, count // TIMEOUT_DIVISOR)
+            return 1  # a dead endpoint is asked only once more
+        self._request_texts[self.base_url] = count // 2
+        return count // 2
 
     def _request(self, texts: list[str]) -> Matrix:
         """The vectors of texts by one request."""

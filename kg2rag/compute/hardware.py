@@ -73,10 +73,10 @@ def device_of(name: str) -> str:
     import torch
 
     gpus = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
-    if name == "auto":
-        return gpus[0] if gpus else CPU
-    if name == "cuda" and gpus:
+    if name in ("auto", "cuda") and gpus:
         return gpus[0]
+    if name == "auto":
+        return CPU
     if name.startswith("cuda") and name not in gpus:
         raise ValueError(
             f"device {name!r}: torch {torch.__version__} sees {', '.join(gpus) or 'no CUDA device'}. "

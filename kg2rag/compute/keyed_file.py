@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -154,11 +155,9 @@ class KeyedFile:
 
     def set_aside(self) -> Path:
         """Rename the file, so that a new one is begun; the new path."""
-        number = 1
-        while (
-            aside := self.path.with_name(f"{self.path.name}.damaged{number}")
-        ).exists():
-            number += 1
+        names = (f"{self.path.name}.damaged{number}" for number in count(1))
+        paths = map(self.path.with_name, names)
+        aside = next(path for path in paths if not path.exists())
         for ending in _COMPANIONS:
             with suppress(FileNotFoundError):
                 self.path.with_name(self.path.name + ending).rename(
@@ -171,12 +170,9 @@ class KeyedFile:
         try:
             with self._opened() as file:
                 return use(file)
-        except DamagedFileError:
+        except DamagedFileError as error:
             with claimed(self.path.parent, self.path.name):
-                try:
-                    with self._opened() as file:
-                        return use(file)  # another process has recovered it
-                except DamagedFileError as error:
+                if self.damage() is not None:  # else another process has recovered it
                     self._recover(str(error.strerror))
         with self._opened() as file:
             return use(file)
@@ -186,9 +182,9 @@ class KeyedFile:
         aside = self.set_aside()
         with self._opened() as file:
             file.executemany(_INSERT, _sound_rows(aside))
-            (count,) = file.execute("SELECT count(*) FROM entries").fetchone()
+            (n_rows,) = file.execute("SELECT count(*) FROM entries").fetchone()
         message = (
-            f"{self.path} is damaged ({damage}). It is renamed to {aside.name}. {count:,} of its rows were read; the "
+            f"{self.path} is damaged ({damage}). It is renamed to {aside.name}. {n_rows:,} of its rows were read; the "
             "others are computed again, or paid again if they were answers: stop here if you have a copy of the file."
         )
         warnings.warn(message, DamagedEntryWarning, stacklevel=4)

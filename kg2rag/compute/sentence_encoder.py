@@ -138,7 +138,7 @@ class SentenceEncoder:
         dtype = self.describe(store)["dtype"]
         readable = [well_formed(text) for text in texts]
         return cache.of(
-            readable, lambda shard: self.forward(shard, dtype, cache.prompt)
+            readable, lambda shard: [self.forward(shard, dtype, cache.prompt)]
         )
 
     def lacking(self, texts: Sequence[str], store: Store) -> list[str]:

@@ -160,6 +160,26 @@ class _HttpClient(openai.DefaultHttpxClient):
         return response
 
     def _read(self, response: httpx2.Response, exchange: Exchange[Any]) -> None:
+        """Read a response; its reply, its damage or an error goes to the exchange."""
+        body = self._body(response, exchange)
+        if not response.is_success:
+            exchange.after(None, refused=True)
+            if response.status_code >= 500 and exchange.is_final(response.text):
+                reason = f"HTTP {response.status_code}: {response.text}"
+                raise _NotRepeatedError("server", reason, response.status_code)
+            return
+        events = response.headers.get("content-type", "").startswith(
+            "text/event-stream"
+        )
+        try:
+            exchange.reply = exchange.read(bytes(body), events)
+        except (ValueError, LookupError, TypeError):  # a body of another form
+            exchange.damage = body.decode("utf-8", "replace")
+            response.status_code = _BAD_GATEWAY
+        exchange.after(exchange.reply, refused=False)
+
+    def _body(self, response: httpx2.Response, exchange: Exchange[Any]) -> bytearray:
+        """The body of a response, which may lack its end if the exchange takes it as whole."""
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
             response.close()
@@ -172,21 +192,7 @@ class _HttpClient(openai.DefaultHttpxClient):
         except httpx2.RemoteProtocolError:  # the connection ended first
             if not (response.is_success and exchange.is_whole(body.content)):
                 raise
-        if not response.is_success:
-            exchange.after(None, refused=True)
-            if response.status_code >= 500 and exchange.is_final(response.text):
-                reason = f"HTTP {response.status_code}: {response.text}"
-                raise _NotRepeatedError("server", reason, response.status_code)
-            return
-        events = response.headers.get("content-type", "").startswith(
-            "text/event-stream"
-        )
-        try:
-            exchange.reply = exchange.read(bytes(body.content), events)
-        except (ValueError, LookupError, TypeError):  # a body of another form
-            exchange.damage = body.content.decode("utf-8", "replace")
-            response.status_code = _BAD_GATEWAY
-        exchange.after(exchange.reply, refused=False)
+        return body.content
 
 
 class GuardedClient:

@@ -49,10 +49,17 @@ class Identity(NamedTuple):
     fingerprint: str
     probes: Mapping[Role, Matrix]
 
-    @property
-    def dim(self) -> int:
-        """The number of dimensions."""
-        return int(self.probes["passage"].shape[1])
+
+def stored_identity(store: Store, name: str, probes: Mapping[Role, Matrix]) -> Identity:
+    """The identity that a store has under a name; probe vectors make it if there is none."""
+    file = store.keyed_file("encoders")
+    if not file.find([name]):
+        content = io.BytesIO()
+        np.savez(content, **probes)  # type: ignore[arg-type]
+        file.keep([(name, content.getvalue())])
+    stored = file.find([name])[name]
+    with np.load(io.BytesIO(stored), allow_pickle=False) as arrays:
+        return Identity(hash_of(name, hashlib.sha256(stored).hexdigest()), dict(arrays))
 
 
 @component
@@ -107,17 +114,17 @@ class GivenEncoder:
         """
         readable = [well_formed(text) for text in texts]
         identity = self._identity(store, self.sample or readable)
-        cache = self._cache(store, identity.fingerprint, identity.dim, role)
+        cache = self._cache(store, identity, role)
         if (store.root, role) not in self._compared and readable:
             if not self._agrees(cache, readable, role):
                 raise self._changed()
             self._compared.add((store.root, role))
 
-        def encode(shard: list[str]) -> Matrix:
-            *vectors, probe = self._vectors([*shard, PROBES[0]], role)
-            if not are_near(probe[None], identity.probes[role][:1]):
+        def encode(shard: list[str]) -> list[Matrix]:
+            vectors = self._vectors([*shard, PROBES[0]], role)
+            if not are_near(vectors[-1:], identity.probes[role][:1]):
                 raise self._changed()
-            return np.stack(vectors)
+            return [vectors[:-1]]
 
         return cache.of(readable, encode)
 
@@ -125,9 +132,7 @@ class GivenEncoder:
         """The passages, each once, whose vectors the store lacks."""
         readable = list(map(well_formed, texts))
         identity = self._identity(store, self.sample or readable)
-        return self._cache(
-            store, identity.fingerprint, identity.dim, "passage"
-        ).lacking(readable)
+        return self._cache(store, identity, "passage").lacking(readable)
 
     def _identity(self, store: Store, sample: Sequence[str]) -> Identity:
         """The present identity of the encoder: a stored one if everything comparable is equal."""
@@ -146,42 +151,30 @@ class GivenEncoder:
             if state_checksum(self.encoder) != state:
                 state = ""  # each call changes the state, so that it identifies nothing
             key = hash_of(self.name, self.query_prompt, self.passage_prompt, state)
-            self._identities[store.root] = self._stored_identity(
-                store, key, probes, sample
+            # Encoders of one key that give other vectors are numbered; the last is new.
+            identities = (
+                stored_identity(store, f"{key} {number}", probes) for number in count()
+            )
+            self._identities[store.root] = next(
+                identity
+                for identity in identities
+                if self._has_identity(identity, store, probes, sample)
             )
         return self._identities[store.root]
 
-    def _stored_identity(
+    def _has_identity(
         self,
+        identity: Identity,
         store: Store,
-        key: str,
         probes: Mapping[Role, Matrix],
         sample: Sequence[str],
-    ) -> Identity:
-        file = store.keyed_file("encoders")
-        content = io.BytesIO()
-        np.savez(content, **probes)  # type: ignore[arg-type]
-        for number in count():
-            name = f"{key} {number}"
-            stored = file.find([name])
-            if not stored:
-                file.keep([(name, content.getvalue())])
-                stored = file.find([name])
-            with np.load(io.BytesIO(stored[name]), allow_pickle=False) as arrays:
-                identity = Identity(
-                    hash_of(name, hashlib.sha256(stored[name]).hexdigest()),
-                    dict(arrays),
-                )
-            if all(
-                are_near(vectors, identity.probes[role])
-                for role, vectors in probes.items()
-            ):
-                cache = self._cache(
-                    store, identity.fingerprint, identity.dim, "passage"
-                )
-                if self._agrees(cache, sample, "passage"):
-                    return identity
-        raise AssertionError
+    ) -> bool:
+        """Whether the encoder gives the probe vectors of an identity, and its stored vectors."""
+        has_probes = all(
+            are_near(vectors, identity.probes[role]) for role, vectors in probes.items()
+        )
+        cache = self._cache(store, identity, "passage")
+        return has_probes and self._agrees(cache, sample, "passage")
 
     def _agrees(self, cache: VectorCache, texts: Sequence[str], role: Role) -> bool:
         """Whether the encoder gives the stored vectors of some texts."""
@@ -196,10 +189,10 @@ class GivenEncoder:
         stored_vectors = np.stack([stored[name] for name in compared])
         return are_near(self._vectors(compared, role), stored_vectors)
 
-    def _cache(
-        self, store: Store, fingerprint: str, dim: int, role: Role
-    ) -> VectorCache:
-        return VectorCache(store, fingerprint, dim, f"{role}\0{self._prompt(role)}")
+    def _cache(self, store: Store, identity: Identity, role: Role) -> VectorCache:
+        dim = identity.probes["passage"].shape[1]
+        prompt = f"{role}\0{self._prompt(role)}"
+        return VectorCache(store, identity.fingerprint, dim, prompt)
 
     def _prompt(self, role: Role) -> str:
         return self.query_prompt if role == "query" else self.passage_prompt

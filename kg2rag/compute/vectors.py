@@ -6,7 +6,6 @@ The array is memory-mapped, in the order of the texts; the file has the vectors 
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -29,8 +28,8 @@ SHARD_TEXTS = (
 LARGE_TEXTS = 20_000  # fewer vectors are looked up within a second
 BLOCK_TEXTS = 65_536  # texts that are encoded together into an array
 FILE = "vectors.npy"
-Encode = Callable[[list[str]], Matrix]
-"""Texts -> their vectors, (n_texts, dim), or the vectors of one or more leading texts."""
+Encode = Callable[[list[str]], Iterable[Matrix]]
+"""Texts -> their vectors in one or more consecutive blocks, (n_block, dim) each."""
 
 
 class VectorCache:
@@ -59,39 +58,34 @@ class VectorCache:
         row_of = {text: row for row, text in enumerate(texts)}
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         lacking = self._fill(vectors, row_of)
-        rows = deque(sorted(lacking.values(), key=lambda row: (-len(texts[row]), row)))
+        longest_first = sorted(lacking, key=lambda text: (-len(text), lacking[text]))
+        size = shard_texts or SHARD_TEXTS
         with progress_bar(
-            len(rows), "encoding", "text", shown=len(rows) > SHARD_TEXTS // 2
+            len(lacking), "encoding", "text", shown=len(lacking) > SHARD_TEXTS // 2
         ) as bar:
-            while rows:
-                count = len(rows)
-                shard = [
-                    rows.popleft()
-                    for _ in range(min(shard_texts or SHARD_TEXTS, len(rows)))
-                ]
+            for start in range(0, len(lacking), size):
+                shard = longest_first[start : start + size]
                 with self.file.claim("vectors") if is_paid else nullcontext():
-                    # Another process may have paid for some texts meanwhile.
-                    if is_paid:
-                        missing = self._fill(
-                            vectors, {texts[row]: row for row in shard}
-                        )
-                        shard = list(missing.values())
-                    encoded_rows = self._encode(shard, texts, vectors, encode)
-                rows.extendleft(reversed(shard[encoded_rows:]))
-                bar.update(count - len(rows))
+                    self._encode(
+                        {text: row_of[text] for text in shard}, vectors, encode
+                    )
+                bar.update(len(shard))
         return vectors[[row_of[text] for text in texts]]
 
     def _encode(
-        self, rows: Sequence[int], texts: Sequence[str], vectors: Matrix, encode: Encode
-    ) -> int:
-        """Encode the texts of some rows of `vectors`, and store the result; its number of rows."""
-        if not rows:
-            return 0
-        shard = [texts[row] for row in rows]
-        new = encode(shard)
-        vectors[rows[: len(new)]] = new
-        self.keep(shard[: len(new)], new)
-        return len(new)
+        self, row_of: Mapping[str, int], vectors: Matrix, encode: Encode
+    ) -> None:
+        """Fill the rows of some texts; the vectors of new texts are encoded and stored."""
+        # Another process may have stored some meanwhile.
+        lacking = self._fill(vectors, row_of)
+        if not lacking:
+            return
+        texts = list(lacking)
+        for block in encode(texts):
+            encoded_texts = texts[: len(block)]
+            self.keep(encoded_texts, block)
+            vectors[[row_of[text] for text in encoded_texts]] = block
+            texts = texts[len(block) :]
 
     def _fill(self, vectors: Matrix, row_of: Mapping[str, int]) -> dict[str, int]:
         """Fill the rows of the stored texts; the other texts with their rows."""

@@ -41,8 +41,7 @@ from kg2rag.extraction.importers.triples import FORMATS, TriplesFile
 from kg2rag.extraction.sources import GivenExtraction
 from kg2rag.text.normalisation import JoinedTexts, Lexicon, entity_key, normalise
 from kg2rag.text.records import DataError
-from kg2rag.types import Corpus, Triple
-from kg2rag.types.coerce_corpus import frame_of, python_value
+from kg2rag.types import Corpus, Triple, frame_of, python_value
 
 BLOCK_PASSAGES = 10_000  # that are searched together
 

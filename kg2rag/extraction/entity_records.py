@@ -7,8 +7,7 @@ from typing import Any
 
 from kg2rag.extraction import Entity
 from kg2rag.text.records import DataError
-from kg2rag.types import refused
-from kg2rag.types.coerce_corpus import frame_of
+from kg2rag.types import frame_of, refused
 
 FIELDS = ("name", "type", "description", "aliases")
 ALLOWED = (

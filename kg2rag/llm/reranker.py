@@ -25,7 +25,7 @@ from kg2rag.llm import ChatModel
 from kg2rag.llm.dialect import Structured
 from kg2rag.llm.json_text import quoted
 from kg2rag.llm.query_prompts import ask_each, chat_model, unusable
-from kg2rag.retrievers.rerankers import ChainedReranker, Pairs
+from kg2rag.retrievers.rerankers import Pairs
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import FloatArray, IntArray, at_least, component
 
@@ -57,7 +57,7 @@ def order_of(count: int) -> type[Order]:
 
 
 @component
-class LLMReranker(ChainedReranker):
+class LLMReranker:
     """A language model that orders a query's texts; the score of a text is 1 / its new rank.
 
     Windows of one query follow each other, those of different queries are sent at once. A query

@@ -7,17 +7,15 @@ contract.
 
 from __future__ import annotations
 
-import inspect
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, Literal, NamedTuple, Self, TypeVar, cast
 
 from kg2rag.text.suggestions import require_parameters
 from kg2rag.types import (
-    ParameterError,
     Query,
     Ranking,
     Step,
@@ -53,17 +51,15 @@ class Tuned(NamedTuple):
 class DesignAliases:
     """The parameter names of an original design: its name, ours, and a note; see `ALIASES`.
 
-    As a decorator of a class or function, it refuses the design's names of parameters with an error
-    that gives ours.
+    As a decorator it gives a class or function the attribute `refusal`, by which `require_parameters`
+    and registries answer the design's names with ours.
     """
 
     design: str
     rows: tuple[tuple[str, str, str], ...]
 
-    def refusal(self, name: str, parameters: Collection[str]) -> str:
+    def refusal(self, name: str) -> str:
         """The error message for a parameter name of the design; "" for any other name."""
-        if name in parameters:
-            return ""
         for theirs, ours, note in self.rows:
             if _snake(name) in map(_snake, theirs.split(", ")):
                 explained = f"{ours} ({note})" if note else ours
@@ -71,31 +67,9 @@ class DesignAliases:
         return ""
 
     def __call__(self, builder: Builder) -> Builder:
-        """The class (a `Component`) or function, which refuses the design's names."""
-        target: Any = builder
-        target.refusal = self.refusal
-        if isinstance(target, type):
-            return builder
-
-        @wraps(target)
-        def call(*context: Any, **settings: Any) -> Any:
-            _require_parameters(target, settings)
-            return target(*context, **settings)
-
-        return cast("Builder", call)
-
-
-def _require_parameters(builder: Any, names: Collection[str]) -> None:
-    """Raise ParameterError for a design's name, TypeError for another unknown name.
-
-    Both suggest a parameter.
-    """
-    parameters = inspect.signature(builder).parameters
-    for name in names:
-        refusal = builder.refusal(name, parameters)
-        if refusal:
-            raise ParameterError(refusal)
-    require_parameters(builder, names)
+        """The class (a `Component`) or function (a `checked` one) with the refusal."""
+        builder.refusal = self.refusal  # type: ignore[attr-defined]
+        return builder
 
 
 def _snake(word: str) -> str:
@@ -161,11 +135,9 @@ def _with_cut_noted(result: Ranking | Trace, query: Query) -> Ranking | Trace:
 class Component:
     """A dataclass whose parameters are checked when it is made."""
 
-    refusal = DesignAliases("", ()).refusal  # no design; `ALIASES` replaces it
-
     def __new__(cls, *arguments: object, **parameters: object) -> Self:  # noqa: ARG004 - the constructor reads them
         """Refuse an unknown parameter with the name that was probably meant."""
-        _require_parameters(cls, parameters)
+        require_parameters(cls, parameters)
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
@@ -226,8 +198,6 @@ class Retriever(Component, ABC):
             if isinstance(self, Pipeline):
                 return Pipeline(self.retriever, (*self.stages, stage))
             return Pipeline(self, (stage,))
-        if hasattr(type(stage), "__rrshift__"):
-            return NotImplemented  # it makes a stage of itself, as a reranker does
         if isinstance(stage, Retriever):
             raise TypeError(
                 f"{called(stage)} is a Retriever; >> takes a Stage. fuse(a, b) joins retrievers."

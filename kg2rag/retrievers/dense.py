@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import compress
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from kg2rag.knowledge import DenseIndex, KnowledgeBase, Workload
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Triple
+from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking
 
 COLOUR = "#44546A"  # in plots
 
@@ -102,27 +102,6 @@ class WalkOrDense(VectorRetriever, Generic[Start]):
                 )
             )
         return [next(walked if start else fallbacks) for start in starts]
-
-
-@dataclass(frozen=True)
-class LazyPaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> its path of triples, lazily: `find` gives evidence, `triples` its triples."""
-
-    find: Callable[[], Mapping[int, Any]]
-    triples: Callable[[Any], tuple[Triple, ...]]
-
-    @cached_property
-    def _by_row(self) -> Mapping[int, Any]:
-        return self.find()
-
-    def __getitem__(self, row: int) -> tuple[Triple, ...]:
-        return self.triples(self._by_row[row])
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._by_row)
-
-    def __len__(self) -> int:
-        return len(self._by_row)
 
 
 def dense_fallback(

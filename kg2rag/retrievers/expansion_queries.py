@@ -22,7 +22,7 @@ import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops, Strength
-from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.knowledge.graph.paths import triple_paths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.contract import DesignAliases, Tuned, require_queries
 from kg2rag.retrievers.dense import Dense, VectorRetriever
@@ -264,7 +264,7 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
             dense.ids,
             stages=("graph",),
             score_parts={"place": graph_ranks},
-            paths=TriplePaths(self.kb.graph, path_of),
+            paths=triple_paths(self.kb.graph, path_of),
             notes=Notes("1 / place", "graph"),
         )
         weight = self.graph_weight

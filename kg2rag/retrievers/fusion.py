@@ -17,19 +17,23 @@ from numpy.typing import NDArray
 
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import (
+    Count,
     FloatArray,
     IntArray,
     Notes,
+    PerStage,
     Query,
     Ranking,
     Trace,
+    Weight,
+    called,
+    check,
     first_of,
     number,
+    one_of,
     sources,
     step,
 )
-from kg2rag.types.notes import PerStage
-from kg2rag.types.parameters import Count, Weight, called, check, one_of
 
 BoolArray = NDArray[np.bool_]
 METHODS = ("max", "rrf", "sum")

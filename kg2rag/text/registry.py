@@ -310,7 +310,8 @@ def _arguments(
         arguments[name] = _typed(text, types.get(name))
     for name in arguments:
         if name not in defaults:
-            raise ParameterError(_refusal(builder, name, defaults))
+            refusal = getattr(builder, "refusal", lambda _: "")
+            raise ParameterError(refusal(name) or unknown("parameter", name, defaults))
     for name, default in defaults.items():
         if default is inspect.Parameter.empty and name not in arguments:
             raise ParameterError(f"{name} is missing.")
@@ -329,14 +330,6 @@ def _name_first(
             f"{first} is given twice, as {written['']!r} and {written[first]!r}."
         )
     return {name or first: text for name, text in written.items()}
-
-
-def _refusal(builder: Any, name: str, defaults: Mapping[str, object]) -> str:
-    """The message about an unknown parameter: the builder's `refusal`, else the known names."""
-    message: str = (
-        builder.refusal(name, defaults) if hasattr(builder, "refusal") else ""
-    )
-    return message or unknown("parameter", name, defaults)
 
 
 def _types_of(builder: Any) -> dict[str, Any]:

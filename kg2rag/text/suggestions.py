@@ -8,6 +8,8 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from kg2rag.text.registry import ParameterError
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 SYNONYMS = {"top_k": "k", "topk": "k", "n_results": "k", "limit": "k", "depth": "k"}
@@ -39,9 +41,11 @@ def require_parameters(
     names: Iterable[str],
     replacements: Mapping[str, str] | None = None,
 ) -> None:
-    """Raise TypeError if a function or constructor lacks a parameter of these names.
+    """Raise ParameterError if a function or class lacks a parameter of these names.
 
-    replacements : as in `suggest_parameters`.
+    Its attribute `refusal` (see `DesignAliases`), if it has one, may give the message.
+
+    `replacements` : as in `suggest_parameters`.
     """
     parameters = dict(inspect.signature(function).parameters)
     if any(
@@ -51,8 +55,10 @@ def require_parameters(
     parameters.pop("self", None)
     for name in names:
         if name not in parameters:
-            raise TypeError(
-                _unknown_parameter(
+            refusal = getattr(function, "refusal", lambda _: "")
+            raise ParameterError(
+                refusal(name)
+                or _unknown_parameter(
                     function.__name__, name, list(parameters), replacements or {}
                 )
             )

@@ -1,11 +1,14 @@
 """What the room offers to the rooms above it."""
 
 from .coerce_corpus import corpus_of as corpus_of
+from .coerce_corpus import frame_of as frame_of
+from .coerce_corpus import python_value as python_value
 from .corpus import Corpus as Corpus
 from .explanation import Explanation as Explanation
 from .notes import INNER as INNER
 from .notes import LinkedEntity as LinkedEntity
 from .notes import Notes as Notes
+from .notes import PerStage as PerStage
 from .notes import UnansweredError as UnansweredError
 from .notes import for_stage as for_stage
 from .notes import sources as sources
@@ -33,8 +36,10 @@ from .parameters import require as require
 from .passages import FloatArray as FloatArray
 from .passages import Hit as Hit
 from .passages import IntArray as IntArray
+from .passages import LazyPaths as LazyPaths
 from .passages import Matrix as Matrix
 from .passages import Passage as Passage
+from .passages import Paths as Paths
 from .passages import Query as Query
 from .passages import Triple as Triple
 from .passages import first_of as first_of

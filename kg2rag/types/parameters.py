@@ -46,6 +46,7 @@ from pydantic_core import PydanticCustomError
 
 from kg2rag.text.cells import excerpt
 from kg2rag.text.registry import ParameterError
+from kg2rag.text.suggestions import require_parameters
 
 __all__ = ["Interval", "ParameterError"]  # and the definitions below
 
@@ -95,10 +96,11 @@ def component(cls: type[Component]) -> type[Component]:
 
 
 def checked(builder: Builder) -> Builder:
-    """A decorator that checks a function's keyword arguments against their annotations."""
+    """A decorator that checks a function's keyword arguments by name and annotation."""
 
     @wraps(builder)
     def call(*context: Any, **arguments: Any) -> Any:
+        require_parameters(call, arguments)
         annotations = annotations_of(builder, ranges=True)
         for name in arguments.keys() & annotations:
             require(name, arguments[name], annotations[name])

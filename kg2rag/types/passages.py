@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -153,24 +152,32 @@ class Hit:
         return "; ".join(dict.fromkeys(map(str, self.path)))
 
 
-Paths = Mapping[int, tuple[Triple, ...]]
-"""Corpus row -> its path of triples; `{**a, **b}`, `len(a)` and `a or {}` evaluate every lazy path."""
+class Paths(Protocol):
+    """Corpus row -> the path of triples to its passage: a dict, or `LazyPaths`."""
+
+    def get(self, row: int, default: tuple[Triple, ...], /) -> tuple[Triple, ...]:
+        """The path to the passage in a row, or the default."""
 
 
-def first_of(*paths: Paths) -> Paths:
-    """A view of several mappings; the first one with a row decides."""
-    nonempty: list[Any] = [
-        mapping for mapping in paths if not isinstance(mapping, dict) or mapping
-    ]
-    return nonempty[0] if len(nonempty) == 1 else _FirstOf(*nonempty)
+@dataclass(frozen=True)
+class LazyPaths:
+    """Paths that are made when a hit reads them, since few hits are read.
+
+    `path_of` : corpus row -> the triples of its path, none for a row without a path.
+    """
+
+    path_of: Callable[[int], Iterable[Triple]]
+
+    def get(self, row: int, default: tuple[Triple, ...] = ()) -> tuple[Triple, ...]:
+        """The path to the passage in a row, or the default."""
+        return tuple(self.path_of(row)) or default
 
 
-class _FirstOf(ChainMap[int, tuple[Triple, ...]]):
-    def get(self, key: int, default: Any = None) -> Any:
-        try:  # `ChainMap` looks a row up twice, and lazy paths are expensive
-            return self[key]
-        except KeyError:
-            return default
+def first_of(*paths: Paths) -> LazyPaths:
+    """The first path to a passage among several paths."""
+    return LazyPaths(
+        lambda row: next(filter(None, (each.get(row, ()) for each in paths)), ())
+    )
 
 
 FloatArray = NDArray[np.float64]

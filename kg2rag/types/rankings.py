@@ -13,7 +13,7 @@ from kg2rag.text.cells import excerpt
 from kg2rag.types.explanation import Explanation
 from kg2rag.types.notes import Notes
 from kg2rag.types.parameters import Count, require
-from kg2rag.types.passages import FloatArray, Hit, IntArray, Paths, first_of
+from kg2rag.types.passages import FloatArray, Hit, IntArray, Paths, Triple, first_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,7 @@ class Ranking:
     ids : the passage ids of the corpus, by row; shared, never copied.
     stages : names of components; `stage_codes`, (n_hits,), indexes them.
     score_parts : named columns, (n_hits,) each; NaN if a hit has no such part.
-    paths : corpus row -> path of triples; none for text matches. It may be lazy: look rows up, do not iterate.
+    paths : corpus row -> path of triples, a dict or `LazyPaths`; no path for text matches.
     notes : the strategy's notes on the query as a whole.
     """
 
@@ -48,7 +48,7 @@ class Ranking:
     stages: tuple[str, ...] = ("",)
     stage_codes: NDArray[np.int8] | None = None
     score_parts: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
-    paths: Paths = field(default_factory=dict, repr=False)
+    paths: Paths = field(default_factory=dict[int, tuple[Triple, ...]], repr=False)
     notes: Notes = field(default_factory=Notes)
 
     @staticmethod

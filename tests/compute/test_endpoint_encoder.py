@@ -98,18 +98,13 @@ def store(tmp_path) -> Store:
     return Store(tmp_path)
 
 
-def test_an_endpoint_is_planned_paid_once_and_named_on_the_command_line(
+def test_an_endpoint_is_paid_once_and_named_on_the_command_line(
     store: Store,
 ) -> None:
     with serving() as server:
-        encoder = EndpointEncoder(server.url, "letters", price=1000.0)
+        encoder = EndpointEncoder(server.url, "letters")
         texts = TEXTS[:3]
-        assert encoder.plan(texts, store) == {
-            "texts": 3,
-            "lacking": 3,
-            "tokens": 11,
-            "cost": 0.011,
-        }
+        assert encoder.lacking([*texts, texts[0]], store) == texts
         vectors = encoder.encode(texts, store)
         assert np.allclose(vectors, unit_letters(texts))
         asked = len(server.asked)
@@ -118,7 +113,7 @@ def test_an_endpoint_is_planned_paid_once_and_named_on_the_command_line(
         assert np.array_equal(
             pickle.loads(pickle.dumps(encoder)).encode(texts, store), vectors
         )
-        assert (len(server.asked), encoder.plan(texts, store)["lacking"]) == (asked, 0)
+        assert (len(server.asked), encoder.lacking(texts, store)) == (asked, [])
 
 
 VECTORS = [[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]]

@@ -25,15 +25,9 @@ class Encoder:
     def __init__(self) -> None:
         self.shards: list[list[str]] = []
 
-    def __call__(self, texts: Sequence[str]) -> Matrix:
+    def __call__(self, texts: Sequence[str]) -> list[Matrix]:
         self.shards.append(list(texts))
-        seeds = [list(text.encode("utf-8", "surrogatepass")) or [0] for text in texts]
-        return np.stack(
-            [
-                np.random.default_rng(seed).normal(size=DIM).astype(np.float32)
-                for seed in seeds
-            ]
-        )
+        return [expected(texts)]
 
     @property
     def texts(self) -> list[str]:
@@ -41,7 +35,13 @@ class Encoder:
 
 
 def expected(texts: Sequence[str]) -> Matrix:
-    return Encoder()(texts)
+    seeds = [list(text.encode("utf-8", "surrogatepass")) or [0] for text in texts]
+    return np.stack(
+        [
+            np.random.default_rng(seed).normal(size=DIM).astype(np.float32)
+            for seed in seeds
+        ]
+    )
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_an_interrupted_build_loses_one_shard_at_most(
     cache: VectorCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Stopping(Encoder):
-        def __call__(self, texts: Sequence[str]) -> Matrix:
+        def __call__(self, texts: Sequence[str]) -> list[Matrix]:
             if len(self.shards) == 2:
                 raise KeyboardInterrupt
             return super().__call__(texts)

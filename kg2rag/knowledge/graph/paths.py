@@ -9,15 +9,15 @@ first, from the first end of its root edge before the second.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.knowledge.graph.csr import gather
-from kg2rag.types import IntArray, Triple
+from kg2rag.types import IntArray, LazyPaths
 
 if TYPE_CHECKING:
     from kg2rag.knowledge.graph import KnowledgeGraph
@@ -25,28 +25,11 @@ Flags = NDArray[np.bool_]
 Codes = NDArray[np.integer]
 
 
-@dataclass(frozen=True, eq=False)
-class TriplePaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> its path of triples, lazily: few paths are ever read.
-
-    `evidence` : the evidence for each row. `triples` : converts it to indices of triples, in path
-    order; by default the evidence is these indices.
-    """
-
-    graph: KnowledgeGraph
-    evidence: Mapping[int, Any]
-    triples: Callable[[Any], Iterable[int]] = tuple
-
-    def __getitem__(self, row: int) -> tuple[Triple, ...]:
-        return tuple(
-            self.graph.triple(int(index)) for index in self.triples(self.evidence[row])
-        )
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.evidence)
-
-    def __len__(self) -> int:
-        return len(self.evidence)
+def triple_paths(
+    graph: KnowledgeGraph, indices_of: Mapping[int, Iterable[int]]
+) -> LazyPaths:
+    """The paths of a graph's triples; `indices_of` : corpus row -> the triples of its path."""
+    return LazyPaths(lambda row: map(graph.triple, indices_of.get(row, ())))
 
 
 @dataclass(frozen=True, eq=False)

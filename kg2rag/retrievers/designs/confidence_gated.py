@@ -21,7 +21,7 @@ import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops
-from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.knowledge.graph.paths import triple_paths
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import DesignAliases, Retriever, Tuned
 from kg2rag.retrievers.dense import Dense
@@ -38,6 +38,7 @@ from kg2rag.types import (
     FloatArray,
     IntArray,
     Notes,
+    Paths,
     Query,
     Ranking,
     Share,
@@ -224,9 +225,10 @@ class ConfidenceGated(LinksEntities, Retriever):
             graph_results=len(rows),
             confidence=sure,
         )
-        paths = (
-            TriplePaths(self.kb.graph, related, attrgetter("path")) if related else {}
-        )
+        paths: Paths = {}
+        if related:  # else the graph is not read
+            path_of = {row: near.path for row, near in related.items()}
+            paths = triple_paths(self.kb.graph, path_of)
         return Ranking.from_groups(query.id, groups, self.kb.corpus.ids, paths, notes)
 
     def _confidence(

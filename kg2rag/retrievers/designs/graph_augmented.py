@@ -7,7 +7,7 @@ several entities reach has its best score; ties of graph scores are ordered by c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from kg2rag.knowledge import KnowledgeBase, graph_score
 from kg2rag.knowledge.graph.csr import gather, run_starts
 from kg2rag.knowledge.graph.neighbourhood import Hops, Neighbourhood
-from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import DesignAliases, Pipeline, Stage, Tuned
@@ -26,26 +25,27 @@ from kg2rag.retrievers.fusion import FusionNotes, fuse, min_max
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.retrievers.neighbour_passages import LinksEntities, components
 from kg2rag.types import (
+    Count,
     FloatArray,
     IntArray,
+    LazyPaths,
     Matrix,
+    Natural,
     Notes,
+    ParameterError,
     Query,
     Ranking,
-    Trace,
-    first_of,
-    sources,
-    step,
-)
-from kg2rag.types.parameters import (
-    Count,
-    Natural,
-    ParameterError,
     Share,
+    Trace,
+    Triple,
     Weight,
     checked,
+    first_of,
+    number,
+    sources,
+    step,
+    top_with_ties,
 )
-from kg2rag.types.rankings import number, top_with_ties
 
 COLOUR = "#009E73"  # in plots
 _SETS = ("musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500")
@@ -131,21 +131,16 @@ class RelatedPassages(NamedTuple):
             parts[name][is_reached] = values[positions]
         return parts
 
-    def numbers_of(self, rows: IntArray) -> dict[int, int]:
-        """Row -> the index of its entity, for the reached ones of some rows."""
-        is_wanted = np.isin(self.rows, rows)
-        wanted_rows = self.rows[is_wanted].tolist()
-        return dict(zip(wanted_rows, self.numbers[is_wanted].tolist(), strict=True))
-
-    def path(self, number: int) -> tuple[int, ...]:
-        """The path of triples to the entity with an index."""
-        starts = np.cumsum(
-            [0, *(len(around.entities) for around in self.neighbourhoods)]
-        )
-        position = int(np.searchsorted(starts, number, side="right")) - 1
-        return (
-            self.neighbourhoods[position].neighbour(number - int(starts[position])).path
-        )
+    def path(self, row: int) -> tuple[int, ...]:
+        """The path of triples to the entity of a passage; () for an unreached one."""
+        if row not in self.rows:
+            return ()
+        number = int(self.numbers[np.searchsorted(self.rows, row)])
+        for neighbourhood in self.neighbourhoods:
+            if number < len(neighbourhood.entities):
+                break
+            number -= len(neighbourhood.entities)
+        return neighbourhood.neighbour(number).path
 
 
 @dataclass(frozen=True)
@@ -241,10 +236,13 @@ class GraphAugment(LinksEntities, Stage):
             graph_results=len(added),
             scaled=is_scaled or None,
         )
-        numbers = related.numbers_of(np.concatenate([ranking.rows, added]))
-        paths = first_of(
-            TriplePaths(self.kb.graph, numbers, related.path), ranking.paths
-        )
+        hits = np.append(ranking.rows, added)
+
+        def path_of(row: int) -> Iterable[Triple]:
+            triples = related.path(row) if row in hits else ()
+            return map(self.kb.graph.triple, triples)
+
+        paths = first_of(LazyPaths(path_of), ranking.paths)
         return Ranking.from_groups(ranking.query_id, groups, ranking.ids, paths, notes)
 
     def _combined(self, parts: Mapping[str, FloatArray]) -> FloatArray:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import attrgetter
 from typing import Literal
 
 import numpy as np
@@ -22,7 +21,7 @@ import pandas as pd
 from kg2rag.compute import counter_of, cut
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops
-from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.knowledge.graph.paths import triple_paths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.contract import DesignAliases
 from kg2rag.retrievers.dense import Dense, VectorRetriever
@@ -35,9 +34,20 @@ from kg2rag.retrievers.neighbour_passages import (
     related_entities,
 )
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Step, number, step
-from kg2rag.types.parameters import Count, ParameterError, Weight
-from kg2rag.types.passages import Paths
+from kg2rag.types import (
+    Count,
+    FloatArray,
+    IntArray,
+    Notes,
+    ParameterError,
+    Paths,
+    Query,
+    Ranking,
+    Step,
+    Weight,
+    number,
+    step,
+)
 
 COLOUR = "#009E73"  # in plots
 ALIASES = DesignAliases(
@@ -102,7 +112,7 @@ class VectorFirst(LinksEntities, VectorRetriever):
     boost : the boost of related passages, at least 0.
     scoring : "boost"; "plain", similarity · (1 + boost); "product", that times strength times confidence.
     max_tokens : the token limit of all hits together, by the encoder's tokenizer; None for no limit.
-    use_graph : False is only the vector search, the other side of `ab`.
+    use_graph : False is only the vector search.
     linker : finds the query's entities, an object or a name of `retrievers.linking.LINKERS`; by default every name in
         its words. In a chain, "ngram(limit=1000)+llm(MODEL@BASE_URL)", the first linker with links of the types
         decides.
@@ -143,13 +153,6 @@ class VectorFirst(LinksEntities, VectorRetriever):
             for member in members
         ]
         return ChainLinker(tuple(typed))
-
-    def ab(self) -> dict[str, VectorFirst]:
-        """The systems without and with the graph: `kg2rag.compare(VectorFirst(kb).ab(), data)`."""
-        return {
-            "vector_only": replace(self, use_graph=False),
-            "vector_first": replace(self, use_graph=True),
-        }
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One dense search and one token count for the batch."""
@@ -193,7 +196,8 @@ class VectorFirst(LinksEntities, VectorRetriever):
         scores, formula = self._score(similarity, strength * confidence)
         paths: Paths = {}
         if leading:  # else the graph is not read
-            paths = TriplePaths(self.kb.graph, leading, attrgetter("path"))
+            path_of = {row: near.path for row, near in leading.items()}
+            paths = triple_paths(self.kb.graph, path_of)
         notes = VectorFirstNotes(
             {"vector": "similarity", "graph_augmented": formula},
             {"vector": "dense", "graph_augmented": "graph"},
@@ -206,7 +210,8 @@ class VectorFirst(LinksEntities, VectorRetriever):
                 self.kb.graph.names[near.entity] for near in related
             ),
             relationship_paths={
-                dense.ids[row]: "; ".join(map(str, path)) for row, path in paths.items()
+                dense.ids[row]: "; ".join(map(str, paths.get(row, ())))
+                for row in leading
             },
         )
         parts = {

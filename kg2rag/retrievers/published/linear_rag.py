@@ -32,22 +32,26 @@ from kg2rag.knowledge import DenseIndex, KnowledgeBase, Workload
 from kg2rag.knowledge.graph.csr import Incidence, incidence, ranges
 from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
-from kg2rag.retrievers.dense import LazyPaths, WalkOrDense, by_columns, nearest_names
+from kg2rag.retrievers.dense import WalkOrDense, by_columns, nearest_names
 from kg2rag.retrievers.fusion import min_max
 from kg2rag.retrievers.linking.linkers import phrases_beside
 from kg2rag.types import (
+    Count,
+    Damping,
     FloatArray,
     IntArray,
+    LazyPaths,
     Matrix,
     Notes,
     Query,
     Ranking,
     Step,
+    Threshold,
     Triple,
+    Weight,
     step,
     top_with_ties,
 )
-from kg2rag.types.parameters import Count, Damping, Threshold, Weight
 
 COLOUR = "#0072B2"  # in plots
 MAX_NAMES = 20  # the first phrases of a query that spell no entity
@@ -357,8 +361,9 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         )
         notes = ActivationNotes("pagerank", "graph", activated=activated)
         ranking = by_columns(self.kb, query, rows, parts, notes, k)
-        bridges = partial(self._bridges, active, ranking.rows)
-        return replace(ranking, paths=LazyPaths(bridges, partial(self._told, active)))
+        hits = ranking.rows
+        paths = LazyPaths(lambda row: self._path(active, row) if row in hits else ())
+        return replace(ranking, paths=paths)
 
     def _bonus(self, active: Mapping[int, Activation]) -> FloatArray:
         """(n_passages,) the sum of activation · ln(1 + occurrences) / iteration over entities."""
@@ -368,23 +373,17 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
             bonus[rows] += activation.score * np.log1p(counts) / activation.iteration
         return bonus
 
-    def _bridges(
-        self, active: Mapping[int, Activation], rows: IntArray
-    ) -> dict[int, tuple[int, int]]:
-        """Row -> (row, its activated entity with the highest score)."""
-        bridging: dict[int, tuple[int, int]] = {}
-        for entity in sorted(active, key=lambda entity: -active[entity].score):
-            for row in np.intersect1d(
-                tri_graph(self.kb).occurrences.of(entity)[0], rows
-            ).tolist():
-                bridging.setdefault(row, (row, entity))
-        return bridging
+    def _path(self, active: Mapping[int, Activation], row: int) -> Sequence[Triple]:
+        """The triples of the sentences from the query's entity to a passage's, and its mention.
 
-    def _told(
-        self, active: Mapping[int, Activation], bridge: tuple[int, int]
-    ) -> tuple[Triple, ...]:
-        """The triples of the sentences from the query's entity to a passage's, and its mention."""
-        row, entity = bridge
+        The entity of the passage is its most active one.
+        """
+        graph = tri_graph(self.kb)
+        present = graph.entities_in(np.array([row])).tolist()
+        mentioned = [entity for entity in active if entity in present]
+        if not mentioned:
+            return ()
+        entity = max(mentioned, key=lambda entity: active[entity].score)
         corpus, names = self.kb.corpus, self.kb.mentions.names
         steps = [
             Triple(
@@ -396,12 +395,12 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         ]
         while active[entity].source >= 0:  # activations decrease, so that it ends
             source, sentence = active[entity].source, active[entity].sentence
-            passage_id = corpus.ids[tri_graph(self.kb).sentence_rows[sentence]]
+            passage_id = corpus.ids[graph.sentence_rows[sentence]]
             steps.append(
                 Triple(names[source], "in one sentence with", names[entity], passage_id)
             )
             entity = source
-        return tuple(reversed(steps))
+        return steps[::-1]
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """The steps: linking to a passage's entity, and its activation."""

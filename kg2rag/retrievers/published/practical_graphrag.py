@@ -24,23 +24,27 @@ from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.csr import gather
-from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.knowledge.graph.paths import triple_paths
 from kg2rag.retrievers.dense import Dense, WalkOrDense, nearest_names
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.linking.linkers import Link, Linker, phrases_beside
 from kg2rag.retrievers.neighbour_passages import LinksEntities, components
 from kg2rag.types import (
+    Cosine,
+    Count,
     FloatArray,
     IntArray,
     LinkedEntity,
     Matrix,
+    Natural,
     Notes,
+    ParameterError,
     Query,
     Ranking,
     Step,
+    Weight,
     step,
 )
-from kg2rag.types.parameters import Cosine, Count, Natural, ParameterError, Weight
 
 COLOUR = "#B15928"  # in plots
 
@@ -211,7 +215,7 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
             inputs=fused.notes.inputs,
             triples=len(subgraph.triples),
         )
-        return replace(fused, paths=TriplePaths(graph, best_triple), notes=notes)
+        return replace(fused, paths=triple_paths(graph, best_triple), notes=notes)
 
     def _by_best(
         self,

@@ -18,7 +18,7 @@ import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.csr import gather
-from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.knowledge.graph.paths import triple_paths
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.dense import WalkOrDense
 from kg2rag.types import (
@@ -186,7 +186,7 @@ class PathSearch(WalkOrDense[bool]):
             {"path": "graph", "dense": "dense"},
             chains=tuple(longer),
         )
-        paths = TriplePaths(self.kb.graph, chain_of)
+        paths = triple_paths(self.kb.graph, chain_of)
         return Ranking.from_groups(
             query.id, groups, self.kb.corpus.ids, paths, notes
         ).top(k)

@@ -17,10 +17,9 @@ import numpy as np
 
 from kg2rag.compute.embedder import well_formed
 from kg2rag.knowledge import KnowledgeBase, Workload
-from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
-from kg2rag.retrievers.system_parts import knowledge_bases
+from kg2rag.retrievers.contract import Stage
 from kg2rag.text.registry import Registry
-from kg2rag.types import Count, FloatArray, Query, Ranking, called, component, rescored
+from kg2rag.types import Count, FloatArray, Query, Ranking, component, rescored
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder as Network
@@ -83,20 +82,8 @@ def _scores_of_lists(reranker: Reranker, pairs: Sequence[Pairs]) -> list[FloatAr
     return np.split(scores, np.cumsum(list(map(len, pairs)))[:-1])
 
 
-class ChainedReranker:
-    """A reranker that may follow a retriever: `>> reranker` is `>> Rerank(kb, reranker)`."""
-
-    def __rrshift__(self, retriever: Retriever) -> Pipeline:
-        kbs = knowledge_bases(retriever)
-        if not kbs:
-            raise TypeError(
-                f"{called(retriever)} has no knowledge base. Write retriever >> Rerank(kb, reranker=...)."
-            )
-        return retriever >> Rerank(kbs[0], self)  # type: ignore[arg-type]
-
-
 @dataclass(frozen=True)
-class FunctionReranker(ChainedReranker):
+class FunctionReranker:
     """A function that scores (query, text), or with `of_pairs` a list of such pairs."""
 
     function: Callable[..., Any] = field(repr=False)
@@ -113,7 +100,7 @@ class FunctionReranker(ChainedReranker):
 
 
 @dataclass(frozen=True)
-class BiEncoder(ChainedReranker):
+class BiEncoder:
     """The cosine, in [-1, 1], of the query's vector with the text's."""
 
     kb: KnowledgeBase = field(repr=False)
@@ -129,7 +116,7 @@ class BiEncoder(ChainedReranker):
 
 
 @component
-class CrossEncoder(ChainedReranker):
+class CrossEncoder:
     """A sentence-transformers cross-encoder; pairs longer than the model reads are cut.
 
     Parameters

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.knowledge.graph.paths import (
-    TriplePaths,
     spanning_trees,
     stated_by,
     surroundings,
+    triple_paths,
 )
 from kg2rag.types import Corpus, Passage, Triple
 
@@ -132,9 +132,9 @@ def graph() -> KnowledgeGraph:
 def test_a_path_is_the_triples_of_its_codes_in_the_order_walked(
     graph: KnowledgeGraph,
 ) -> None:
-    paths = TriplePaths(graph, {1: (1, 0), 0: ()})
-    assert [(row, paths[row]) for row in paths] == [(1, NOTES[::-1]), (0, ())]
-    assert len(paths) == 2
+    paths = triple_paths(graph, {1: (1, 0), 0: ()})
+    assert paths.get(1) == NOTES[::-1]
+    assert paths.get(0) == paths.get(7) == ()
 
 
 #        0       1       2       3       4       5       6: preferred in this order

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from by_hand import knowledge_base, passages
 
-import kg2rag
 from kg2rag.compute import Store
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.designs.vector_first import VectorFirst
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, NGramLinker
-from kg2rag.types import ParameterError, QADataset, Query, Question, Ranking, Triple
+from kg2rag.types import ParameterError, Query, Ranking, Triple
 
 ASKED = "what runs on the server"
 NOBODY = "what runs on it"
@@ -232,10 +231,7 @@ def test_an_empty_schema_is_refused(kb: KnowledgeBase) -> None:
         VectorFirst(kb, types=[])
 
 
-def test_an_a_b_comparison_with_vector_only_is_one_call(kb: KnowledgeBase) -> None:
-    questions = (Question("q", ASKED, {"p3": 1}), Question("r", ASKED, {"p2": 1}))
-    data = QADataset("hosts", kb.corpus, questions)
-    result = kg2rag.compare(VectorFirst(kb, depth=1).ab(), data, metrics=["recall@5"])
-    assert result.baseline == "vector_only"
-    means = result.per_query.groupby("system")["recall@5"].mean().to_dict()
-    assert means == {"vector_only": 0.0, "vector_first": 1.0}
+def test_without_the_graph_only_the_dense_hits_are_left(kb: KnowledgeBase) -> None:
+    assert scored(VectorFirst(kb, depth=1, use_graph=False).retrieve(ASKED)) == {
+        "p0": 0.6
+    }

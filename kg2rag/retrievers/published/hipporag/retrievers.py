@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -29,7 +29,6 @@ from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.pagerank import NodeWeights, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.dense import (
-    LazyPaths,
     VectorRetriever,
     WalkOrDense,
     by_columns,
@@ -39,16 +38,20 @@ from kg2rag.retrievers.fusion import min_max
 from kg2rag.retrievers.linking.linkers import Link, NGramLinker, phrases
 from kg2rag.retrievers.published.hipporag import memory
 from kg2rag.types import (
+    Count,
+    Damping,
     FloatArray,
     IntArray,
+    LazyPaths,
     Notes,
     Query,
     Ranking,
     Step,
+    Threshold,
+    Weight,
     step,
     top_with_ties,
 )
-from kg2rag.types.parameters import Count, Damping, Threshold, Weight
 
 COLOUR = "#CC79A7"  # in plots
 MAX_NAMES = 20  # the first names of a query, which are linked
@@ -143,8 +146,11 @@ class PhraseWalk(WalkOrDense[Start]):
     ) -> Ranking:
         """The ranking of some passages by `parts`, (n_passages,) each, with the paths to them."""
         ranking = by_columns(self.kb, query, rows, parts, start.notes, k)
-        ways = partial(self.graph.ways, start.phrases, ranking.rows, mask)
-        return replace(ranking, paths=LazyPaths(ways, self.graph.triples))
+        graph = self.graph
+        # One search finds the ways to all hits; the first path that is read makes it.
+        ways = cache(lambda: graph.ways(start.phrases, ranking.rows, mask))
+        paths = LazyPaths(lambda row: graph.triples(ways().get(row, ())))
+        return replace(ranking, paths=paths)
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """The step of linking: the passages that the linked phrases lead to."""

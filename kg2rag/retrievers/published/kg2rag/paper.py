@@ -24,7 +24,6 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.paths import (
     Tree,
-    TriplePaths,
     spanning_trees,
     stated_by,
     surroundings,
@@ -39,21 +38,24 @@ from kg2rag.retrievers.rerankers import (
     score_batches,
 )
 from kg2rag.types import (
+    INNER,
     Count,
     FloatArray,
     IntArray,
+    LazyPaths,
     Matrix,
     Notes,
+    Paths,
     Query,
     Ranking,
     Trace,
     Triple,
     checked,
+    first_of,
+    rescored,
+    sources,
     step,
 )
-from kg2rag.types.notes import INNER, sources
-from kg2rag.types.passages import Paths, first_of
-from kg2rag.types.rankings import rescored
 
 COLOUR = "#E69F00"  # in plots
 MAX_CHARACTERS = (
@@ -136,6 +138,12 @@ class Expand(Stage):
         last_triples = dict(
             zip(passages[new].tolist(), around.triples[new].tolist(), strict=True)
         )
+
+        def path_of(row: int) -> Iterable[Triple]:
+            if row not in last_triples:
+                return ()
+            return map(graph.triple, around.path(last_triples[row]))
+
         notes = ExpandNotes(
             "cosine",
             {**sources(ranking), "expand": "graph"},
@@ -151,9 +159,7 @@ class Expand(Stage):
             stages=(*ranking.stages, "expand"),
             stage_codes=np.append(stage_codes, np.full(len(new), len(ranking.stages))),
             score_parts=parts,
-            paths=first_of(
-                TriplePaths(graph, last_triples, around.path), ranking.paths
-            ),
+            paths=first_of(LazyPaths(path_of), ranking.paths),
             notes=notes,
         )
 
@@ -290,12 +296,12 @@ class Forest(NamedTuple):
     trees: list[Tree]
     texts: list[str]
 
-    def path(self, choice: TreeChoice) -> list[int]:
-        """The path of triples from the root of a passage's tree to its own."""
-        codes: list[int] = self.edges[
-            self.trees[choice.tree].path(choice.position)
-        ].tolist()
-        return codes
+    def path(self, chosen: Chosen, row: int) -> Iterable[int]:
+        """The triples from the root of a passage's tree to its own; none without a tree."""
+        if row not in chosen:
+            return ()
+        positions = self.trees[chosen[row].tree].path(chosen[row].position)
+        return self.edges[positions].tolist()  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -410,7 +416,7 @@ class Organise(RerankingStage):
             trees=len(forest.trees),
             filled=len(filled),
         )
-        paths = TriplePaths(graph, chosen, forest.path)
+        paths = LazyPaths(lambda row: map(graph.triple, forest.path(chosen, row)))
         cosines = np.array([cosine[row] for row in rows])
         return rank_selected(ranking, rows, paths, notes, cosine=cosines)
 
