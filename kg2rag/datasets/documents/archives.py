@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import posixpath
+import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
@@ -11,6 +13,9 @@ from urllib.parse import unquote
 
 from kg2rag.text.records import DataError
 
+SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+TARS = (".tar", ".tgz", ".jex")
+"""Endings of tar archives, packed or not; `.jex` is that of Joplin."""
 MAX_PART_BYTES = 50_000_000
 """Of one part unpacked: the text of some twenty books."""
 MAX_ARCHIVE_BYTES = 200_000_000
@@ -27,7 +32,7 @@ class Archive:
             raise DataError(
                 f"it is no whole ZIP archive ({error}), as files of this kind are."
             ) from None
-        self.names = self._zip.namelist()
+        self.names = sorted(self._zip.namelist())
         self._bytes_read = 0
 
     def read(self, name: str) -> bytes:
@@ -76,6 +81,69 @@ class Archive:
                 target = resolve(name, target)
             targets[relation.get("Id", "")] = (kind, target)
         return targets
+
+
+class TarArchive:
+    """The files of a tar archive, packed by gzip or not; DataError where it is none, or is too large."""
+
+    def __init__(self, data: bytes) -> None:
+        self._files = dict[str, bytes]()
+        n_bytes = 0
+        try:
+            with tarfile.open(fileobj=BytesIO(data)) as tar:
+                for member in filter(tarfile.TarInfo.isfile, tar):
+                    n_bytes += member.size
+                    if n_bytes > MAX_ARCHIVE_BYTES:
+                        raise DataError(
+                            f"it has more than {MAX_ARCHIVE_BYTES:,} bytes unpacked."
+                        )
+                    self._files[member.name] = tar.extractfile(member).read()  # type: ignore[union-attr]
+        except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+            raise DataError(f"it is no whole tar archive ({error}).") from None
+        self.names = sorted(self._files)
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file."""
+        return self._files[name]
+
+
+class Workbook:
+    """The tables of a spreadsheet given as bytes, each as a file of comma-separated values."""
+
+    def __init__(self, data: bytes) -> None:
+        import pandas as pd
+
+        try:
+            tables = pd.read_excel(
+                BytesIO(data),
+                sheet_name=None,
+                header=None,
+                dtype=object,
+                keep_default_na=False,
+                engine="calamine",
+            )
+        except (ValueError, OSError) as error:
+            raise DataError(
+                f"it is no spreadsheet that can be read ({error})."
+            ) from None
+        self._tables = {
+            f"{name}.csv": table[table.map(str) != ""] for name, table in tables.items()
+        }
+        self.names = list(self._tables)
+
+    def read(self, name: str) -> bytes:
+        """A table without empty rows and columns."""
+        table = self._tables[name].dropna(how="all").dropna(how="all", axis=1)
+        return b"sep=,\n" + table.to_csv(index=False, header=False).encode()
+
+
+def open_archive(data: bytes, packing: str) -> Archive | TarArchive | Workbook:
+    """The files of a packed file, by the ending of its name; DataError: it is damaged or too large."""
+    if packing in TARS:
+        return TarArchive(data)
+    if packing in SPREADSHEETS:
+        return Workbook(data)
+    return Archive(data)
 
 
 def resolve(part: str, target: str) -> str:

@@ -94,6 +94,11 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def join_remarks(*remarks: str) -> str:
+    """The remarks of a report as one; empty ones and repetitions are dropped."""
+    return "; ".join(dict.fromkeys(filter(None, remarks)))
+
+
 def lost_words(source: Sequence[str], texts: Iterable[str]) -> list[str]:
     """The words of a source that no text has, as often as the source has them, in its order."""
     text_words = set[str]()

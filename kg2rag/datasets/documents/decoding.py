@@ -31,6 +31,10 @@ _CONTROLS = re.compile("[\x80-\x84\x86-\x9f]")
 """Characters that no text has: letters of Windows or of a Macintosh, read as ISO 8859."""
 
 
+_UNPRINTABLE = re.compile("[\x01-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
+NO_TEXT = "its bytes are no text in any encoding: another kind of file?"
+
+
 class Decoded(NamedTuple):
     """A text, and the remark of a report on its encoding; "" where nothing was guessed."""
 
@@ -49,8 +53,16 @@ def decode_text(data: bytes, declared: str = "") -> Decoded:
     for encoding in _encodings(data, declared):
         text = _strictly(data, encoding)
         if text is not None:
-            return Decoded(_plain_lines(text))
-    return _guess(data, declared)
+            return _checked(Decoded(_plain_lines(text)))
+    return _checked(_guess(data, declared))
+
+
+def _checked(decoded: Decoded) -> Decoded:
+    """The text; DataError where more than one character in a hundred is a control character."""
+    sample = decoded.text[:SAMPLE_BYTES]
+    if len(_UNPRINTABLE.findall(sample)) > len(sample) / 100:
+        raise DataError(NO_TEXT)
+    return decoded
 
 
 def _encodings(data: bytes, declared: str) -> list[str]:
@@ -90,7 +102,7 @@ def _guess(data: bytes, declared: str) -> Decoded:
         text = data.decode(encoding, "replace")
         if text[:SAMPLE_BYTES].count("\0") <= len(text[:SAMPLE_BYTES]) // 100:
             return Decoded(_plain_lines(text), f"encoding guessed: {encoding}")
-    raise DataError("its bytes are no text in any encoding. Save it as UTF-8.")
+    raise DataError(NO_TEXT)
 
 
 def _likely_encodings(sample: bytes, *, of_the_web: bool) -> list[str]:

@@ -20,6 +20,7 @@ from kg2rag.datasets.documents.blocks import (
     Block,
     FileDocument,
     Link,
+    join_remarks,
     lost_words,
     one_line,
     plain_document,
@@ -92,9 +93,7 @@ def page_document(page: str, remark: str = "") -> FileDocument:
     except RecursionError:
         return plain_document(
             source,
-            "; ".join(
-                filter(None, [remark, "elements nest too deeply: read as plain text"])
-            ),
+            join_remarks(remark, "elements nest too deeply: read as plain text"),
         )
 
 

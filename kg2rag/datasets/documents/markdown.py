@@ -35,6 +35,10 @@ MAX_NESTING = 100
 """Of quotations and lists in each other; what lies deeper is not read, and counted as lost."""
 _BEFORE_FRONT_MATTER = re.compile(r"\s*(?:<!--.*?-->\s*)*", re.DOTALL)
 _FRONT_MATTER_ENDS = {"---": ("---", "..."), "+++": ("+++",), "{": ("}",)}
+# behind a note of Joplin; of type 1 are its notes, others are notebooks, tags and files
+_JOPLIN_FIELDS = re.compile(
+    r"\n\nid: [0-9a-f]{32}\n(?:\w+:[^\n]*\n)*type_: (?P<type>\d+)\s*\Z"
+)
 _CONTAINER_OPTIONS = re.compile(r"(?m)^(:{3,}\{[^\n]*\n)(?:[ \t]*:[\w-]+:[^\n]*\n)+")
 _TAB = re.compile(r'(?m)^([ \t]*)===[!+]*[ \t]+(?=")')
 _BLOCK_MARK = re.compile(r"(?m)^[ \t]*(?:!!!|\?\?\?\+?|===[!+]*)[ \t]")
@@ -145,6 +149,12 @@ def split_front_matter(text: str) -> FrontMatter:
 
     A page that begins with a thematic break has none.
     """
+    joplin = _JOPLIN_FIELDS.search(text)
+    if joplin:
+        title, _, body = text[: joplin.start()].partition("\n")
+        if joplin["type"] != "1":
+            return FrontMatter({}, text, "")
+        return FrontMatter({"title": title}, f"{title}\n{joplin[0]}", body)
     start = _BEFORE_FRONT_MATTER.match(text).end()  # type: ignore[union-attr]
     lines = text[start : start + 200_000].split("\n", FRONT_MATTER_LINES)
     mark = lines[0].rstrip()

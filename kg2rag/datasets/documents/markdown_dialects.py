@@ -60,7 +60,8 @@ _LISTING = re.compile(
 )
 
 _TITLE = re.compile(
-    r"""\b(?:title|label|header|heading|caption|summary|description)=\{?(?:"([^"]+)"|'([^']+)')"""
+    r"""\b(?:title|label|header|heading|caption|summary|description|content|text|(?!class|style)\w+(?==\{?["'](?:[^\s"']+\s+){2}))"""
+    r"""=\{?(?:"([^"]+)"|'([^']+)')"""
 )
 _TITLED = re.compile(
     r"""\{\{[<%][ \t]*(?:tab|notice|details|expand|hint|callout|admonition|alert|note|tip|warning|card|step)\b"""

@@ -154,13 +154,8 @@ def _message_document(data: bytes) -> FileDocument:
 
 
 def _is_attached(part: Any) -> bool:
-    """Whether a part is a file that comes with a message, or anything else that is no text."""
-    if part.get_content_maintype() in ("multipart", "message"):
-        return False
-    return bool(
-        part.get_content_disposition() == "attachment"
-        or part.get_content_maintype() != "text"
-    )
+    """Whether a part of a message is no text."""
+    return part.get_content_maintype() not in ("text", "multipart", "message")
 
 
 def _header_page(message: Any, level: int) -> FileDocument:

@@ -14,7 +14,7 @@ from ctypes import create_string_buffer
 from functools import partial
 from typing import Any, NamedTuple
 
-from kg2rag.datasets.documents.blocks import Block, FileDocument
+from kg2rag.datasets.documents.blocks import Block, FileDocument, join_remarks
 
 Outline = Mapping[tuple[int, str], int]
 """(page from 0, or -1 for any; the letters of a line, in lower case) -> its level as a heading."""
@@ -60,11 +60,8 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
             [text.split("\n") for text in texts], outline, by_lines=not bookmarks
         )
     left_out = "\n".join(pdf_text.left_out)
-    remark = "; ".join(
-        filter(
-            None,
-            ["the values of its form are not read" * has_form, _empty_pages(texts)],
-        )
+    remark = join_remarks(
+        "the values of its form are not read" * has_form, _empty_pages(texts)
     )
     return [
         FileDocument(

@@ -10,11 +10,13 @@ from __future__ import annotations
 import codecs
 import re
 import subprocess
+from contextlib import suppress
 from typing import NamedTuple
 
-from kg2rag.datasets.documents.blocks import FileDocument, plain_document
+from kg2rag.datasets.documents.blocks import FileDocument, join_remarks, plain_document
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document
+from kg2rag.datasets.documents.pdf import pdf_blocks
 from kg2rag.datasets.documents.sphinx_roles import role_html
 from kg2rag.text.records import DataError
 
@@ -44,7 +46,8 @@ FORMATS = {
     ".t2t": "t2t",
 }
 """Ending -> pandoc's name of the format."""
-_NOT_TEXT = frozenset(("rtf", "fb2", "opml", "docbook", "jats"))
+_XML = frozenset(("fb2", "opml", "docbook", "jats"))
+_NOT_TEXT = _XML | {"rtf"}
 """Formats whose source is no text for readers."""
 _MDOC = re.compile(r"(?m)^\.Dd\b")
 _DIRECTIVE = re.compile(r"(?m)^[ \t]*\.\. [\w:-]+::")
@@ -114,6 +117,11 @@ _MARKUP = {
             r"(?m)^[.'][ \t]*(?:\\\"[^\n]*|\w+)|\\f(?:\[\w*\]|\(..|\w)|\\\*?\[[^\]\n]*\]|\\[(*].."
         ),
     ),
+    # groups of settings, three within each other at most, and control words
+    "rtf": re.compile(
+        r"\{\\(?:\*|fonttbl|colortbl|stylesheet|info|pict|listtable|themedata)"
+        r"(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}|\\[a-z]+-?\d* ?|\\\W|[{}]"
+    ),
     "textile": re.compile(
         r"(?m)^(?:h[1-6]|p|bq|bc|pre|fn\d+)[^\s.]*\.+(?= )|\":\S{1,300}+"
     ),
@@ -149,7 +157,20 @@ def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG0
     kind = _kind_of_text(decoded.text)
     if kind and len(data) <= MAX_MARKUP_BYTES:
         return [markup_document(decoded.text, kind, decoded.remark)]
+    if "\f" in decoded.text:
+        return [_paged_document(*decoded)]
     return [plain_document(*decoded)]
+
+
+def _paged_document(text: str, remark: str) -> FileDocument:
+    """A text with form feeds, as RFCs have them: with its pages, without running heads and feet."""
+    pages = [
+        [line.strip() for line in page.strip().split("\n")] for page in text.split("\f")
+    ]
+    blocks, left_out = pdf_blocks(pages, {})
+    return FileDocument(
+        blocks, source=text, left_out="\n".join(left_out), remark=remark
+    )
 
 
 def _kind_of_text(text: str) -> str:
@@ -186,15 +207,10 @@ def read_markup(data: bytes, name: str) -> list[FileDocument]:
 
 
 def read_manual(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a page of a manual in roff.
-
-    DataError: its first line is no request of roff, as that of a log has none.
-    """
+    """The document of a page of a manual in roff; a file that does not begin with a request is plain text."""
     decoded = decode_text(data)
     if decoded.text.lstrip()[:1] not in (".", "'"):
-        raise DataError(
-            "it is no page of a manual: it does not begin with a request of roff."
-        )
+        return [plain_document(*decoded)]
     kind = "mdoc" if _MDOC.search(decoded.text) else "man"
     return [markup_document(decoded.text, kind, decoded.remark)]
 
@@ -213,11 +229,11 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
         if kind in _NOT_TEXT:
             raise
         return plain_document(
-            text, "; ".join(filter(None, [remark, f"read as plain text: {error}"]))
+            text, join_remarks(remark, f"read as plain text: {error}")
         )
     page = _INTERPRETED.sub(lambda match: role_html(match[1], match[2]), page)
     document = page_document(page)
-    shown, left_out = _shown_text(text, kind)
+    shown, left_out = _shown_text(rewritten if kind == "rtf" else text, kind)
     removed = [
         pattern for pattern, replacement in _REWRITTEN.get(kind, ()) if not replacement
     ]
@@ -225,9 +241,7 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
         len(pattern.findall(text)) for pattern in removed
     )
     if unread:
-        remark = "; ".join(
-            filter(None, [remark, f"parts left out by pandoc: {unread}"])
-        )
+        remark = join_remarks(remark, f"parts left out by pandoc: {unread}")
     labels = _LABEL.findall(text) if kind == "rst" else []
     return FileDocument(
         document.blocks,
@@ -242,12 +256,10 @@ def _unicode_rtf(text: str) -> str:
     """RTF with its letters in Unicode; pandoc takes all bytes for Windows-1252 and loses blanks behind escapes."""
     text = _RTF_LETTER.sub(_letter_of_escape, text)
     declared = _CODE_PAGE.search(text[:1000])
-    if declared is None or declared[1] in ("1252", "65001"):
-        return text
-    try:
-        encoding = codecs.lookup(f"cp{declared[1]}").name
-    except LookupError:
-        return text
+    encoding = "cp1252"
+    if declared:
+        with suppress(LookupError):
+            encoding = codecs.lookup(f"cp{declared[1]}").name
 
     def letters(match: re.Match[str]) -> str:
         return bytes.fromhex(match[0].replace("\\'", "")).decode(encoding, "replace")
@@ -265,7 +277,7 @@ def _letter_of_escape(match: re.Match[str]) -> str:
 
 def _shown_text(text: str, kind: str) -> tuple[str, str]:
     """The text of a source without its markup, for the count of losses, and what of it pandoc leaves out on purpose."""
-    if kind in _NOT_TEXT:
+    if kind in _XML:
         return "", ""
     left_out = ""
     if kind == "latex" and r"\begin{document}" in text:

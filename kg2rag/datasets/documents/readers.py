@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import mimetypes
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 
-from kg2rag.datasets.documents.blocks import FileDocument
+from kg2rag.datasets.documents.archives import SPREADSHEETS, TARS
+from kg2rag.datasets.documents.blocks import FileDocument, join_remarks
 from kg2rag.datasets.documents.canvas import read_canvas
+from kg2rag.datasets.documents.decoding import SAMPLE_BYTES
 from kg2rag.datasets.documents.html import read_html
+from kg2rag.datasets.documents.json_texts import read_json, read_yaml
 from kg2rag.datasets.documents.markdown import read_markdown
 from kg2rag.datasets.documents.office import read_docx, read_opendocument, read_pptx
 from kg2rag.datasets.documents.packed import (
@@ -27,7 +32,7 @@ from kg2rag.datasets.documents.plain import (
 )
 from kg2rag.datasets.documents.references import REFERENCE_FORMATS, read_references
 from kg2rag.datasets.documents.subtitles import read_subtitles
-from kg2rag.datasets.documents.tables import TABLES, read_json, read_yaml
+from kg2rag.datasets.documents.tables import TABLES
 from kg2rag.datasets.documents.xml import XML_ENDINGS, read_xml
 
 Reader = Callable[[bytes, str], list[FileDocument]]
@@ -59,13 +64,17 @@ READERS: Mapping[str, Reader] = {
     **dict.fromkeys(FORMATS, read_markup),
 }
 """Ending -> the reader of documents."""
-ARCHIVES = (".zip",)
+ARCHIVES = (".zip", *TARS, *SPREADSHEETS)
+"""Files that are read as folders: a table of a spreadsheet is one file."""
 ENDINGS = (*READERS, *TABLES, *ARCHIVES)
-NAMES_OF_TEXTS = frozenset(
-    """authors changelog changes contributing contributors copying faq history install licence license news notice
-    readme thanks todo""".split()
+_NO_TEXT = ("image/", "audio/", "video/", "font/")
+"""Kinds of files that are not opened."""
+_READER_OF_START: Sequence[tuple[bytes, Reader]] = (
+    (b"%pdf-", read_pdf),
+    (b"<?xml", read_xml),
+    (b"<!doctype html", read_html),
+    (b"<html", read_html),
 )
-"""Names under which files without an ending are plain text."""
 MAX_TEXT_BYTES = 32_000_000
 """Of a document of text; five hundred books have so many, and are read in less than a minute."""
 MAX_RECORDS_BYTES = 64_000_000
@@ -78,12 +87,28 @@ _PACKED = (*".pdf .docx .docm .dotx .pptx .pptm .odt .odp .epub".split(), *ARCHI
 _QUERY = re.compile(r"[?@].*")
 
 
+def read_unknown(data: bytes, name: str = "") -> list[FileDocument]:
+    """The documents of a file by its first characters, else its plain text, as that of source code.
+
+    DataError: its bytes are no text.
+    """
+    start = data[:SAMPLE_BYTES].lstrip()[:20].lower()
+    for mark, reader in _READER_OF_START:
+        if start.startswith(mark):
+            return reader(data, name)
+    [document] = read_plain(data, name)
+    return [replace(document, remark=join_remarks(document.remark, "plain text"))]
+
+
+def is_text_kind(name: str) -> bool:
+    """Whether a file may be text by its name, which pictures, sound and fonts are not."""
+    kind = mimetypes.guess_type(name)[0] or ""
+    return not kind.startswith(_NO_TEXT)
+
+
 def ending_of(path: PurePath) -> str:
     """The ending by which a file is read; "" for none."""
-    ending = _QUERY.sub("", path.suffix).lower()
-    if not ending and path.name.casefold() in NAMES_OF_TEXTS:
-        return ".txt"
-    return ending
+    return _QUERY.sub("", path.suffix).lower()
 
 
 def limit_of(ending: str) -> int:

@@ -15,22 +15,26 @@ from typing import Any
 from kg2rag.datasets.documents.blocks import (
     Block,
     FileDocument,
+    join_remarks,
     lost_words,
     one_line,
     paragraphs,
 )
+from kg2rag.datasets.documents.decoding import decode_text
+from kg2rag.datasets.documents.json_texts import json_records, load_value, value_text
 from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.readers import (
     ARCHIVES,
-    ENDINGS,
     READERS,
     ending_of,
+    is_text_kind,
     limit_of,
+    read_unknown,
 )
 from kg2rag.datasets.documents.splitting import PassageRow, Splitter
 from kg2rag.datasets.documents.tables import (
     TABLES,
-    json_records,
+    VALUES,
     parse_table,
     with_texts,
 )
@@ -39,7 +43,7 @@ from kg2rag.text.scripts import words
 from kg2rag.types import Corpus, corpus_of
 from kg2rag.types.coerce_corpus import PASSAGE
 
-VERSION = 13
+VERSION = 14
 """Of how files become passages: raise it, and all files are read again."""
 TITLE_CHARACTERS = 200
 READ_AS_ADVICE = "Is the file whole, and of the kind that its name says?"
@@ -132,9 +136,8 @@ def file_bytes(
     packing = path.suffix.lower() if path.suffix.lower() in (".gz", *ARCHIVES) else ""
     inner = path.with_suffix("") if packing == ".gz" else path
     ending = ending_of(inner)
-    if ending not in ENDINGS:
-        kind = Path(place).suffix or "without an ending"
-        return FileBytes(place, ending, reason=f"files {kind} are not read")
+    if not is_text_kind(inner.name):
+        return FileBytes(place, ending, reason=f"files {inner.suffix} are not read")
     limit = limit_of(ending)
     try:
         if size() > limit:
@@ -176,26 +179,36 @@ def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
 
 def is_table(file: FileBytes) -> bool:
     """Whether a file holds records: by its ending, or JSON with a list of texts."""
-    if file.ending != ".json":
+    if file.ending not in VALUES:
         return file.ending in TABLES
     try:
-        return json_records(json.loads(file.data)) is not None
-    except (ValueError, RecursionError):
+        value = load_value(decode_text(file.data).text, file.name)
+    except DataError:
         return False
+    return json_records(value) is not None
 
 
 def _table_entry(file: FileBytes, splitter: Splitter) -> FileEntry:
-    records, remark = with_texts(parse_table(file.data, file.name))
-    filled = list(filterfalse(_lacks_text, records))
-    corpus = corpus_of(filled or records, file.place)
+    table = with_texts(parse_table(file.data, file.name))
+    filled = list(filterfalse(_lacks_text, table.records))
+    corpus = corpus_of(filled or table.records, file.place)
     rows = record_rows(corpus, splitter, prefix=f"{file.place}#", place=file.place)
-    remarks = [remark]
-    if len(filled) < len(records):
-        remarks.append(
-            f"records without a text, left out: {len(records) - len(filled)}"
-        )
-    n_words = sum(len(words(passage.contents)) for passage in corpus)
-    return FileEntry(rows, words=n_words, remark="; ".join(filter(None, remarks)))
+    entry = FileEntry(rows, remark=table.remark)
+    n_empty = len(table.records) - len(filled)
+    if n_empty:
+        remark = f"records without a text, left out: {n_empty}"
+        entry.remark = join_remarks(entry.remark, remark)
+    names = [str(column) for record in table.records for column in record]
+    columns = [value_text([row["id"], row["metadata"]]) for row in rows]
+    shown = {word for row in rows for word in words(f"{row['title']}\n{row['text']}")}
+    unshown = {*words("\n".join(dict.fromkeys(names))), *words("\n".join(columns))}
+    source = words(table.source)
+    entry.words = len(source)
+    source = [word for word in source if word not in shown]
+    lost = [word for word in source if word not in unshown]
+    entry.left_out = len(source) - len(lost)
+    _count_lost(entry, lost)
+    return entry
 
 
 def _lacks_text(record: Mapping[str, Any]) -> bool:
@@ -249,22 +262,27 @@ def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEnt
     """The passages of a file's documents."""
     entry = FileEntry()
     lost, remarks = list[str](), list[str]()
-    for document in READERS[file.ending](file.data, file.name):
+    for document in READERS.get(file.ending, read_unknown)(file.data, file.name):
         if any(block.text.strip() for block in document.blocks):
             lost += _add_document(entry, document, file.place, folder, splitter)
         if document.remark:
             remarks.append(document.remark)
-    entry.lost = len(lost)
     if not entry.rows:
         entry.reason = ": ".join(["no text in it", *remarks[:1]])
-        return entry
-    if entry.lost > MANY_LOST * entry.words:
+    entry.remark = join_remarks(*remarks)
+    _count_lost(entry, lost)
+    return entry
+
+
+def _count_lost(entry: FileEntry, lost: Sequence[str]) -> None:
+    """Count the words of a file that no passage has, and name some where these are many."""
+    entry.lost = len(lost)
+    if entry.rows and entry.lost > MANY_LOST * entry.words:
         examples = ", ".join(list(dict.fromkeys(lost))[:3])
-        remarks.append(
+        remark = (
             f"{entry.lost} of {entry.words} words are in no passage, such as {examples}"
         )
-    entry.remark = "; ".join(dict.fromkeys(remarks))
-    return entry
+        entry.remark = join_remarks(entry.remark, remark)
 
 
 def _add_document(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
 from kg2rag.datasets.documents.decoding import decode_text
@@ -11,8 +12,12 @@ from kg2rag.datasets.documents.html import visible_text
 from kg2rag.text.records import DataError
 
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[.,]\d{1,3}"
-_TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*")
-_POSITION = re.compile(r"\{\\an?\d+\}")
+_TIMES = re.compile(rf"(?m)^[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*")
+# the name or number of the next cue, and blocks of WebVTT that are no cues
+_UNSPOKEN = re.compile(
+    r"(?s)(?:\n[ \t]*\n[^\n]*|\n\d+[ \t]*)\n\Z|(?<=\n\n)(?:NOTE|STYLE|REGION)\b.*?(?:\n\n|\Z)"
+)
+_MARKS = re.compile(r"\{\\an?\d+\}|<[\d:.]+>")
 _SPEAKER = re.compile(r"<v(?:\.[\w.]+)?\s+([^>]+)>")
 _SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’)\]]*$""")
 
@@ -22,35 +27,48 @@ def read_subtitles(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: 
 
     DataError: no line has the times of a cue.
     """
-    decoded = decode_text(data)
-    cues = list[str]()
-    left_out = list[str]()
-    for part in re.split(r"\n[ \t]*\n", decoded.text):
-        times = _TIMES.search(part)
-        if times is None:
-            left_out.append(part)
-        else:
-            left_out.append(part[: times.end()])
-            cues.append(_spoken_text(part[times.end() :]))
-    if not cues:
+    text, remark = decode_text(data)
+    times = list(_TIMES.finditer(text))
+    if not times:
         raise DataError(
             "it has no subtitles: no line such as 00:00:01,000 --> 00:00:02,500."
         )
-    source = "\n".join([*cues, *left_out])
+    stops = [*(match.start() for match in times[1:]), len(text)]
+    parts = [text[m.end() : stop] for m, stop in zip(times, stops, strict=True)]
+    left_out = [text[: times[0].start()], *(match[0] for match in times)]
+    for part in parts:
+        left_out += _UNSPOKEN.findall(part)
+    cues = [_spoken_lines(_UNSPOKEN.sub("", part)) for part in parts]
+    if _is_rolling(cues):
+        cues = list(_new_lines(cues))
     return [
         FileDocument(
-            list(_sentences(cues)),
-            source=source,
+            list(_sentences([" ".join(lines) for lines in cues])),
+            source=visible_text(_MARKS.sub("", text)),
             left_out="\n".join(left_out),
-            remark=decoded.remark,
+            remark=remark,
         )
     ]
 
 
-def _spoken_text(cue: str) -> str:
-    """The words of a cue without its tags, behind the name of their speaker."""
-    cue = _SPEAKER.sub(r"\1: ", _POSITION.sub("", cue))
-    return one_line(visible_text(cue))
+def _spoken_lines(cue: str) -> list[str]:
+    """The lines of a cue without its tags, behind the name of their speaker."""
+    cue = _SPEAKER.sub(r"\1: ", _MARKS.sub("", cue))
+    return list(filter(None, map(one_line, visible_text(cue).split("\n"))))
+
+
+def _is_rolling(cues: list[list[str]]) -> bool:
+    """Whether many cues begin with the last line of the cue before, as captions made by machine do."""
+    repeated = sum(
+        former[-1:] == cue[:1] for former, cue in pairwise(cues) if former and cue
+    )
+    return repeated > len(cues) / 4
+
+
+def _new_lines(cues: list[list[str]]) -> Iterator[list[str]]:
+    """The lines of each cue that the cue before lacks."""
+    for former, cue in pairwise([[], *cues]):
+        yield [line for line in cue if line not in former]
 
 
 def _sentences(cues: list[str]) -> Iterator[Block]:

@@ -10,42 +10,45 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
+from kg2rag.datasets.documents.blocks import join_remarks
 from kg2rag.datasets.documents.decoding import decode_text
-from kg2rag.datasets.hub_viewer import viewer_rows
+from kg2rag.datasets.documents.json_texts import (
+    QUESTION_COLUMNS,
+    json_records,
+    line_block,
+    load_value,
+    nested_records,
+    unique_fields,
+    value_lines,
+    value_text,
+)
 from kg2rag.text.records import (
     DataError,
     delimited_rows,
     existing,
     parse_json,
     parse_parquet,
-    quote,
 )
 from kg2rag.types.coerce_corpus import PASSAGE, python_value
 
 TABLES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+VALUES = (".json", ".yaml", ".yml")
+"""Endings of files that hold one value of lists and objects, which may have records in it."""
 DELIMITERS = ",;\t|"
-_QUESTION_COLUMNS = ("question", "query", "user_input")
-_TEXT_COLUMNS = frozenset((*PASSAGE["text"], *_QUESTION_COLUMNS))
+_ACTIONS = frozenset(("index", "create"))
+_TEXT_COLUMNS = frozenset((*PASSAGE["text"], *QUESTION_COLUMNS))
 MAX_LINES_ABOVE = 20
-_SEPARATOR = re.compile("(?i)sep=(.)")
-_INTERFACE = re.compile(r"""(?m)^["']?(?:openapi|swagger|asyncapi)["']?:""")
-LIST_NAMES = frozenset(
-    "chunks corpus data docs documents items passages questions records rows".split()
-)
-"""Names of the field that holds the records in an object."""
-SENTENCE_WORDS = 5
-"""Words of a string from which a JSON file is read as text; settings have none."""
-
+_SEPARATOR = re.compile(r"(?i)\Asep=(.)")
 PHRASE_WORDS = 3
 """Words of a cell from which a table without a column of text is read; numbers and codes have fewer."""
 
 
 class Table(NamedTuple):
-    """The records of a table, and the remark of a report on their reading; "" for none."""
+    """The records of a table, the remark of a report on their reading, and all text of the file."""
 
     records: Sequence[Mapping[str, Any]]
     remark: str = ""
+    source: str = ""
 
 
 def read_table(path: str | Path) -> list[Mapping[str, Any]]:
@@ -66,25 +69,28 @@ def parse_table(data: bytes, name: str) -> Table:
     ]
     if not records:
         raise DataError(f"{name}: no record in it.")
-    return Table(records, table.remark)
+    return table._replace(records=records)
 
 
 def _parsed_table(data: bytes, name: str) -> Table:
     ending = name[name.rfind(".") :].lower()
     if ending == ".parquet":
-        return Table(parse_parquet(data, name).to_pylist())
+        rows = parse_parquet(data, name).to_pylist()
+        return Table(rows, source=value_text(rows))
     text, remark = decode_text(data)
     if ending in (".jsonl", ".ndjson"):
-        return Table(list(_json_lines(text, name)), remark)
-    if ending == ".json":
-        records = json_records(parse_json(text, name, pairs=_unique_fields), name)
+        lines = list(_json_lines(text, name))
+        return Table(list(_line_records(lines)), remark, value_text(lines))
+    if ending in VALUES:
+        value = load_value(text, name)
+        records = json_records(value, name)
         if records is None:
-            raise DataError(
-                f"{name}: no list of records, and no object that maps ids to records."
-            )
-        return Table(records, remark)
+            raise DataError(f"{name}: no records with a text or a question.")
+        return Table(records, remark, value_text(value))
     table = _delimited(text, name)
-    return Table(table.records, "; ".join(filter(None, [remark, table.remark])))
+    return Table(
+        table.records, join_remarks(remark, table.remark), _SEPARATOR.sub("", text)
+    )
 
 
 def with_texts(table: Table) -> Table:
@@ -93,11 +99,9 @@ def with_texts(table: Table) -> Table:
     A table whose cells are numbers and single words is returned as it is.
     """
     columns = {str(column).casefold() for record in table.records for column in record}
-    if not columns.isdisjoint((*PASSAGE["text"], *_QUESTION_COLUMNS)):
+    if not columns.isdisjoint((*PASSAGE["text"], *QUESTION_COLUMNS)):
         return table
-    strings = [
-        text for record in table.records for _, text in _json_lines_of(record, ())
-    ]
+    strings = [text for record in table.records for _, text in value_lines(record)]
     if not any(len(text.split()) >= PHRASE_WORDS for text in strings):
         return table
     records = [
@@ -105,7 +109,7 @@ def with_texts(table: Table) -> Table:
         for record in table.records
     ]
     remark = "no column of text: each record is read with all its columns"
-    return Table(records, "; ".join(filter(None, [table.remark, remark])))
+    return Table(records, join_remarks(table.remark, remark), table.source)
 
 
 def _without_fields(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,14 +127,14 @@ def _without_fields(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fields_text(record: Mapping[str, Any]) -> str:
-    blocks = [_json_block(line) for line in _json_lines_of(record, ())]
+    blocks = [line_block(line) for line in value_lines(record)]
     return "\n".join(block.text for block in blocks)
 
 
 def _json_lines(text: str, name: str) -> Iterator[Mapping[str, Any]]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
-            record = parse_json(line, f"{name}, line {number}", pairs=_unique_fields)
+            record = parse_json(line, f"{name}, line {number}", pairs=unique_fields)
             if not isinstance(record, dict):
                 raise DataError(
                     f"{name}, line {number}: a {type(record).__name__} where an object is needed."
@@ -138,15 +142,22 @@ def _json_lines(text: str, name: str) -> Iterator[Mapping[str, Any]]:
             yield record
 
 
-def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(
-            f"field {twice!r} is there twice in a record. Names must be unique."
-        )
-    return fields
+def _line_records(lines: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The records of lines; one within a line is the line's, and an action of Elasticsearch names the next line."""
+    action = dict[str, Any]()
+    for line in lines:
+        if line.keys() <= _ACTIONS and isinstance(
+            next(iter(line.values()), None), dict
+        ):
+            action = next(iter(line.values()))
+            continue
+        record = {**action, **line}
+        action = {}
+        columns = {str(column).casefold() for column in record}
+        if columns.isdisjoint(_TEXT_COLUMNS):
+            yield from nested_records(record) or [record]
+        else:
+            yield record
 
 
 def _delimited(text: str, name: str) -> Table:
@@ -171,7 +182,7 @@ def _delimited(text: str, name: str) -> Table:
         return Table(quoted, remark)
     rows = [row for _, row in delimited_rows(lines, name, delimiter)]
     as_text = "quotation marks are read as text, since they enclose no cells"
-    return Table(rows, "; ".join(filter(None, [remark, as_text])))
+    return Table(rows, join_remarks(remark, as_text))
 
 
 def _lines_above(lines: Sequence[str], delimiter: str) -> int:
@@ -183,7 +194,10 @@ def _lines_above(lines: Sequence[str], delimiter: str) -> int:
         if n_filled > max(most_filled, 1) and not _TEXT_COLUMNS.isdisjoint(cells):
             return row
         most_filled = max(most_filled, n_filled)
-    return 0
+    filled = [
+        sum(map(bool, _cells_of(line, delimiter))) for line in lines[:MAX_LINES_ABOVE]
+    ]
+    return next((row for row, n_filled in enumerate(filled) if n_filled > 1), 0)
 
 
 def _cells_of(line: str, delimiter: str) -> list[str]:
@@ -226,110 +240,3 @@ def _cell(value: Any) -> Any:
             else python_value(value)
         )
     return value
-
-
-def json_records(value: Any, name: str | None = None) -> list[Mapping[str, Any]] | None:
-    """The records of a JSON value: a list of them, {id: record or text}, or {"data": list}; None for any other.
-
-    `name` is that of the file, for the DataError about an answer of the hub's viewer that is cut;
-    None looks for no cuts.
-    """
-    value = viewer_rows(value, name) or value
-    if isinstance(value, list):
-        return _list_records(value)
-    if not isinstance(value, Mapping) or not value:
-        return None
-    lists = [
-        item
-        for name, item in value.items()
-        if str(name).lower() in LIST_NAMES and isinstance(item, list)
-    ]
-    return _list_records(lists[0]) if len(lists) == 1 else _mapping_records(value)
-
-
-def _list_records(items: list[Any]) -> list[Mapping[str, Any]] | None:
-    if items and all(isinstance(item, str) for item in items):
-        return [{"id": str(number), "text": item} for number, item in enumerate(items)]
-    return items if items and all(map(_has_text, items)) else None
-
-
-def _mapping_records(value: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
-    if all(map(_has_text, value.values())):
-        return [{"id": key, **item} for key, item in value.items()]
-    if all(
-        isinstance(item, str) and len(item.split()) >= SENTENCE_WORDS
-        for item in value.values()
-    ):
-        return [{"id": key, "text": item} for key, item in value.items()]
-    return None
-
-
-def _has_text(record: Any) -> bool:
-    """Whether a record has a field of text, or a question."""
-    names = (*PASSAGE["text"], *_QUESTION_COLUMNS)
-    return isinstance(record, Mapping) and any(
-        isinstance(record.get(name), str) for name in names
-    )
-
-
-def read_json(data: bytes, name: str = "") -> list[FileDocument]:
-    """The document of JSON that holds no records: a line for every value, under the names that lead to it.
-
-    DataError: it has no sentence, as settings have none.
-    """
-    value = parse_json(decode_text(data).text, name or "the file")
-    lines = list(_json_lines_of(value, ()))
-    if not any(len(text.split()) >= SENTENCE_WORDS for _, text in lines):
-        raise DataError("no records with a text and no sentence in it: settings?")
-    return [_lines_document(lines)]
-
-
-def read_yaml(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a description of an interface (OpenAPI, Swagger, AsyncAPI) in YAML, as that of JSON.
-
-    DataError: it is no valid YAML or has aliases, or any other file, which are settings.
-    """
-    import yaml
-
-    text = decode_text(data).text
-    if not _INTERFACE.search(text):
-        raise DataError(
-            "it describes no interface (openapi, swagger, asyncapi): settings?"
-        )
-    try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
-            raise DataError("it has aliases, which are not followed. Write them out.")
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise DataError(f"it is no valid YAML: {quote(str(error))}.") from None
-    return [_lines_document(list(_json_lines_of(value, ())))]
-
-
-def _lines_document(lines: Sequence[tuple[tuple[str, ...], str]]) -> FileDocument:
-    title = next(
-        (one_line(text) for path, text in lines if path == ("info", "title")), ""
-    )
-    source = "\n".join(text for _, text in lines)
-    return FileDocument(list(map(_json_block, lines)), title, source=source)
-
-
-def _json_block(line: tuple[tuple[str, ...], str]) -> Block:
-    """The value of a field with the field's names before it; the field `title` of the whole is a heading."""
-    path, text = line
-    if path == ("title",):
-        return Block(one_line(text), 1)
-    return Block(": ".join(filter(None, [" ".join(path), one_line(text)])))
-
-
-def _json_lines_of(
-    value: Any, path: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Every value that is no list or object, with the names of the fields that lead to it."""
-    if isinstance(value, Mapping):
-        for name, item in value.items():
-            yield from _json_lines_of(item, (*path, str(name)))
-    elif isinstance(value, list):
-        for item in value:
-            yield from _json_lines_of(item, path)
-    elif value is not None and str(value).strip():
-        yield path, str(value)

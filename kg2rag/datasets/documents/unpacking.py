@@ -12,9 +12,9 @@ from functools import partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
-from kg2rag.datasets.documents.archives import Archive
+from kg2rag.datasets.documents.archives import open_archive
 from kg2rag.datasets.documents.listing import PACKAGE_FOLDERS, ListedFile
-from kg2rag.datasets.documents.readers import limit_of
+from kg2rag.datasets.documents.readers import ARCHIVES, limit_of
 from kg2rag.datasets.documents.reading import FileBytes, file_bytes, read_bytes
 from kg2rag.text.records import DataError
 
@@ -31,7 +31,7 @@ def _unpacked(file: FileBytes, depth: int) -> Iterator[FileBytes]:
     if file.reason or not file.packing:
         yield file
     elif file.packing == ".gz":
-        yield _unzipped_file(file)
+        yield from _unpacked(_unzipped_file(file), depth)
     elif depth > MAX_ARCHIVES:
         yield file.skipped(f"more than {MAX_ARCHIVES} archives within each other")
     else:
@@ -40,6 +40,7 @@ def _unpacked(file: FileBytes, depth: int) -> Iterator[FileBytes]:
 
 def _unzipped_file(file: FileBytes) -> FileBytes:
     limit = limit_of(file.ending)
+    packing = file.ending if file.ending in ARCHIVES else ""
     try:
         with gzip.open(BytesIO(file.data)) as stream:
             data = stream.read(limit + 1)
@@ -47,17 +48,17 @@ def _unzipped_file(file: FileBytes) -> FileBytes:
         return file.skipped(f"it cannot be unpacked: {error}")
     if len(data) > limit:
         return file.skipped(f"larger than {limit // 1_000_000} MB unpacked")
-    return FileBytes(file.place, file.ending, data, file.checksum)
+    return FileBytes(file.place, file.ending, data, file.checksum, packing=packing)
 
 
 def _parts(file: FileBytes, depth: int) -> Iterator[FileBytes]:
     """The files of an archive, in the order of their names."""
     try:
-        archive = Archive(file.data)
+        archive = open_archive(file.data, file.packing)
     except DataError as error:
         yield file.skipped(str(error))
         return
-    names = [name for name in sorted(archive.names) if _is_document(name)]
+    names = [name for name in archive.names if _is_document(name)]
     if not names:
         yield file.skipped("no file in it")
     for name in names:

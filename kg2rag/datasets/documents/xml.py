@@ -19,9 +19,10 @@ from kg2rag.datasets.documents.archives import attribute, local_name, named, par
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, read_html, visible_text
+from kg2rag.datasets.documents.json_texts import SENTENCE_WORDS
 from kg2rag.datasets.documents.office import opendocument_document
 from kg2rag.datasets.documents.plain import markup_document
-from kg2rag.datasets.documents.tables import PHRASE_WORDS, SENTENCE_WORDS
+from kg2rag.datasets.documents.tables import PHRASE_WORDS
 from kg2rag.text.records import DataError
 
 XML_ENDINGS = tuple(
@@ -37,6 +38,8 @@ _FORMAT_OF_ROOT = {
     "opml": "opml",
     **dict.fromkeys(_DOCBOOK_ROOTS, "docbook"),
 }
+_ENTRIES = frozenset("DOC doc entry item note post record".split())
+_ENTRY_TITLES = frozenset("DOCNO field id title".split())
 _LINE_BREAKS = frozenset(("br", "lb"))
 _HEADING_NAME = re.compile(r"(?i)\w*title|head|heading|headline")
 _TAG = re.compile(r"</?[a-zA-Z][\w:-]*(?:\s[^<>]*)?/?>")
@@ -59,10 +62,35 @@ def read_xml(data: bytes, name: str = "") -> list[FileDocument]:
     pandoc_format = _pandoc_format(root)
     if pandoc_format:
         return [_pandoc_document(data, root, pandoc_format)]
+    entries = [element for element in root.iter() if _is_entry(element)]
+    if len(entries) > 1:
+        return _entry_documents(root, entries)
     document = _text_document(root)
     if name.lower().endswith(".xml") and not _has_sentence(document):
         raise DataError("no sentence in it: settings?")
     return [document]
+
+
+def _entry_documents(root: Any, entries: list[Any]) -> list[FileDocument]:
+    """A document for each entry; what stands around them is the first one's, left out where it is no sentence."""
+    documents = [
+        replace(_text_document(entry), key=str(number))
+        for number, entry in enumerate(entries)
+    ]
+    for entry in entries:
+        entry.clear(keep_tail=True)
+    around = _text_document(root)
+    if _has_sentence(around):
+        return [around, *documents]
+    text = f"{documents[0].left_out}\n{around.source}"
+    return [replace(documents[0], left_out=text), *documents[1:]]
+
+
+def _is_entry(element: Any) -> bool:
+    """Whether an element is a document of its own, as those of feeds, of notes and of collections are."""
+    return local_name(element) in _ENTRIES and any(
+        local_name(child) in _ENTRY_TITLES for child in element
+    )
 
 
 def _is_opendocument(root: Any) -> bool:

@@ -270,14 +270,19 @@ def test_a_page_saved_by_a_browser_in_one_file_is_read_without_its_styles(read):
     assert (passage.title, passage.text) == ("Tides", "Noon – high.")
 
 
-def test_of_yaml_only_descriptions_of_interfaces_are_documents(read):
+def test_yaml_is_read_as_json_is_and_what_has_aliases_as_plain_text(read):
     interface = "openapi: 3.0.1\ninfo:\n  title: Booking\npaths:\n  /a:\n    get:\n      summary: Fetch a cabin\n"
-    files = {"a.yaml": interface, "b.yml": "script: run all of the tests at once\n"}
+    files = {"a.yaml": interface, "b.yml": "script: run tests\n"}
     files["c.yaml"] = "openapi: 3\na: &a [x, x]\nb: [*a, *a]\n"
+    files["faq.yml"] = "- name: Tides\n  text: The tide turns at noon.\n"
     documents = read(files)
     assert documents.corpus[0].title == "Booking"
     assert "paths /a get summary: Fetch a cabin" in text_of(documents)
-    assert documents.report["status"].tolist() == ["read", "skipped", "skipped"]
+    assert "a: &a [x, x]" in text_of(documents)
+    assert documents.corpus[-1].title == "Tides"
+    assert documents.corpus[-1].text == "The tide turns at noon."
+    status = documents.report["status"].tolist()
+    assert status == ["read", "skipped", "read", "read"]
 
 
 def test_letters_of_the_code_page_of_a_rich_text_are_read(read):

@@ -406,7 +406,7 @@ def test_a_heading_that_several_files_share_is_no_title(read):
     assert documents.report["lost"].sum() == 0
 
 
-def test_json_of_records_and_json_of_text_are_told_apart_and_settings_are_skipped(read):
+def test_records_of_json_are_found_at_any_depth_and_settings_are_skipped(read):
     files = {
         "records.json": '{"version": 1, "data": [{"id": "x", "text": "Halina sails."}]}',
         "text.json": '{"title": "Ferries", "parts": [{"head": "Pier", "body": "Halina lands at the pier."}]}',
@@ -417,9 +417,6 @@ def test_json_of_records_and_json_of_text_are_told_apart_and_settings_are_skippe
         passage.id: (passage.title, passage.text) for passage in documents.corpus
     } == {
         "records.json#x": ("", "Halina sails."),
-        "text.json": (
-            "Ferries",
-            "parts head: Pier\n\nparts body: Halina lands at the pier.",
-        ),
+        "text.json#0": ("Ferries", "Pier\nHalina lands at the pier."),
     }
     assert set(reasons(documents)) == {"settings.json"}

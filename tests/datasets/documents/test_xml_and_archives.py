@@ -166,27 +166,35 @@ def test_a_file_in_gz_is_read_by_the_ending_before_it(read):
     )
 
 
-def test_a_log_with_the_ending_of_a_manual_is_no_document(read):
-    report = read({"a.md": "Halina sails.", "syslog.1": "Nov 27 kernel: up\n"}).report
-    assert report.set_index("document")["status"].to_dict() == {
-        "a.md": "read",
-        "syslog.1": "skipped",
-    }
-
-
-def test_texts_without_an_ending_and_pages_named_by_their_address_are_read(read):
+def test_what_is_text_is_read_whatever_its_ending_and_other_bytes_are_refused(read):
     documents = read(
         {
             "README": "Halina sails.",
+            "harbour.sql": "-- Ships that wait at noon.\nSELECT name FROM ships;\n",
             "page.html?id=3": "<p>Lund waits.</p>",
-            "Makefile": "all: x\n",
+            "program.bin": b"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x03\x00>\x00",
+            "saved": "<!DOCTYPE html><title>Saved</title><p>The bell rings.</p>",
+            "syslog.1": "Nov 27 kernel: up\n",
+            "task.dita": "<?xml version='1.0'?><task><title>Moor</title><cmd>Tie the rope well.</cmd></task>",
         }
     )
-    assert text_of(documents).split("\n") == ["Halina sails.", "Lund waits."]
-    assert (
-        "without an ending"
-        in documents.report.set_index("document").loc["Makefile", "reason"]
-    )
+    assert text_of(documents).split("\n") == [
+        "Halina sails.",
+        "-- Ships that wait at noon.",
+        "SELECT name FROM ships;",
+        "Lund waits.",
+        "The bell rings.",
+        "Nov 27 kernel: up",
+        "Tie the rope well.",
+    ]
+    report = documents.report.set_index("document")
+    assert report.loc["harbour.sql", "remark"] == "plain text"
+    assert "no text" in report.loc["program.bin", "reason"]
+
+
+def test_programs_and_styles_of_pages_are_no_documents(read):
+    files = {"a.html": "<p>Lund waits.</p>", "a.js": "alert('now')\n"}
+    assert read(files).report["status"].tolist() == ["read", "skipped"]
 
 
 def test_articles_in_an_export_have_their_titles_as_headings_and_rows_the_texts_of_their_attributes(

@@ -1,0 +1,262 @@
+"""JSON and YAML -> records with a text, wherever they lie in it; else one document with a line for each value.
+
+A record is an object with a field of text. It has the fields of the objects around it; the names
+of these are its title and headings. So sets of questions (SQuAD), exports of chats and forums, and
+answers of search engines are read alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kg2rag.datasets.documents.blocks import (
+    Block,
+    FileDocument,
+    join_remarks,
+    one_line,
+    plain_document,
+)
+from kg2rag.datasets.documents.decoding import decode_text
+from kg2rag.datasets.hub_viewer import viewer_rows
+from kg2rag.text.records import DataError, parse_json
+from kg2rag.text.scripts import words
+from kg2rag.types.coerce_corpus import PASSAGE
+
+QUESTION_COLUMNS = ("question", "query", "user_input")
+_TEXTS = (*PASSAGE["text"], "context")
+_TITLES = (*PASSAGE["title"], "heading", "head")
+SENTENCE_WORDS = 5
+"""Words of a string from which a JSON file is read as text; settings have none."""
+
+Line = tuple[tuple[str, ...], str]
+"""The names of the fields that lead to a value, and the value."""
+
+
+def load_value(text: str, name: str) -> Any:
+    """The value of a file in JSON or YAML; DataError: it is not valid, or has aliases, which are not followed."""
+    if name.lower().endswith((".yaml", ".yml")):
+        return _load_yaml(text)
+    return parse_json(text, name or "the file", pairs=unique_fields)
+
+
+def _load_yaml(text: str) -> Any:
+    import yaml
+
+    try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+            raise DataError("it has aliases, which are not followed.")
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise DataError(f"it is no valid YAML: {one_line(str(error))}.") from None
+
+
+def unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of an object; DataError: a name is there twice."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(
+            f"field {twice!r} is there twice in a record. Names must be unique."
+        )
+    return fields
+
+
+def json_records(value: Any, name: str | None = None) -> list[Mapping[str, Any]] | None:
+    """The records of a value: a list of them, {id: record or text}, or those anywhere in it; None for none.
+
+    `name` is that of the file, for the DataError about an answer of the hub's viewer that is cut;
+    None looks for no cuts.
+    """
+    value = viewer_rows(value, name) or value
+    items: Any = value
+    if isinstance(value, Mapping):
+        items = [
+            {"id": key, **item} if isinstance(item, Mapping) else item
+            for key, item in value.items()
+        ]
+    if isinstance(items, list) and items:
+        if all(map(_has_text, items)):
+            return items
+        if isinstance(value, list) and all(isinstance(item, str) for item in items):
+            return _numbered_texts(range(len(items)), items)
+        if isinstance(value, Mapping) and all(map(_is_sentence, items)):
+            return _numbered_texts(value, items)
+    return nested_records(value) or None
+
+
+def _numbered_texts(ids: Any, texts: Sequence[str]) -> list[Mapping[str, Any]]:
+    return [
+        {"id": str(id_), "text": text} for id_, text in zip(ids, texts, strict=True)
+    ]
+
+
+def _is_sentence(value: object) -> bool:
+    return isinstance(value, str) and len(value.split()) >= SENTENCE_WORDS
+
+
+def _has_text(record: Any) -> bool:
+    """Whether a record has a field of text, or a question."""
+    names = (*PASSAGE["text"], *QUESTION_COLUMNS)
+    return isinstance(record, Mapping) and any(
+        isinstance(record.get(name), str) for name in names
+    )
+
+
+def nested_records(value: Any) -> list[Mapping[str, Any]]:
+    """The objects with a text that lie anywhere in a value; without ids where these repeat or lack."""
+    records = list(_records_below(value, (), {}))
+    ids = [record.get("id") for record in records]
+    if None in ids or len(set(map(str, ids))) < len(ids):
+        records = [
+            {name: item for name, item in record.items() if name != "id"}
+            for record in records
+        ]
+    return records
+
+
+def _records_below(
+    value: Any, titles: tuple[str, ...], around: Mapping[str, Any]
+) -> Iterator[Mapping[str, Any]]:
+    """The records in a value; `titles`, `around`: titles and other fields of the objects that it lies in."""
+    if isinstance(value, list):
+        around = {name: item for name, item in around.items() if name != "id"}
+        for item in value:
+            yield from _records_below(item, titles, around)
+    elif isinstance(value, Mapping):
+        yield from _records_of(value, titles, around)
+
+
+def _records_of(
+    value: Mapping[str, Any], titles: tuple[str, ...], around: Mapping[str, Any]
+) -> Iterator[Mapping[str, Any]]:
+    """The record of an object with a text, and those below it that say more; prose beside records is one, too."""
+    texts = {name: item for name, item in value.items() if flat_text(item)}
+    text_name = _first_name(texts, _TEXTS)
+    text = flat_text(texts.get(text_name))
+    fields, title = _plain_fields(value, text_name)
+    titles = (*titles, *title)
+    inherited = {**around, **fields}
+    inherited = {
+        name: item for name, item in inherited.items() if not _is_sentence(item)
+    }
+    below = {
+        name: list(_records_below(item, titles, inherited))
+        for name, item in value.items()
+        if isinstance(item, Mapping | list) and name != text_name
+    }
+    if not text and any(below.values()):
+        text = "\n\n".join(filter(_is_sentence, fields.values()))
+        fields = {}
+    said = set(words(text))
+    new = {
+        name: [record for record in records if not said >= set(words(record["text"]))]
+        for name, records in below.items()
+    }
+    if text:
+        columns = {name: value[name] for name in new if not new[name]}
+        headed = "\n".join([*filter(None, [" > ".join(titles[1:])]), text])
+        own = {**columns, **inherited, **fields}
+        yield {**own, "title": "".join(titles[:1]), "text": headed}
+    for records in new.values():
+        yield from records
+
+
+def _first_name(value: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The first field of an object that has one of some names, in any case; "" for none."""
+    spelling = {str(name).casefold(): name for name in value}
+    return next((spelling[name] for name in names if name in spelling), "")
+
+
+def _plain_fields(
+    value: Mapping[str, Any], text_name: str
+) -> tuple[dict[str, Any], list[str]]:
+    """The fields of an object that are neither lists nor objects nor its text, with its id; and its title."""
+    fields = {
+        name: item
+        for name, item in value.items()
+        if not isinstance(item, Mapping | list) and name != text_name
+    }
+    title = fields.pop(_first_name(fields, _TITLES), None)
+    id_ = fields.pop(_first_name(fields, PASSAGE["id"]), None)
+    if id_ is not None:
+        fields["id"] = id_
+    return fields, [one_line(str(title))] if title else []
+
+
+def flat_text(value: Any) -> str:
+    """A text, or the joined pieces of a text with formats, as chats and editors keep it; "" for any other value.
+
+    Pieces are texts and objects with a `type`; a piece that holds others is a paragraph.
+    """
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list) or not all(map(_is_piece, value)):
+        return ""
+    return "".join(map(_piece_text, value))
+
+
+def _is_piece(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, Mapping) and "type" in value)
+
+
+def _piece_text(piece: Any) -> str:
+    if isinstance(piece, str):
+        return piece
+    inside = piece.get("text") or piece.get("content")
+    return flat_text(inside) + "\n\n" * isinstance(inside, list)
+
+
+def read_json(data: bytes, name: str = "") -> list[FileDocument]:
+    """The document of JSON that holds no records; DataError: it is not valid, or has no sentence."""
+    text, remark = decode_text(data)
+    return [_value_document(load_value(text, name), remark)]
+
+
+def read_yaml(data: bytes, name: str = "") -> list[FileDocument]:
+    """The document of YAML as that of JSON; what cannot be read so is plain text."""
+    text, remark = decode_text(data)
+    try:
+        value = load_value(text, name)
+    except DataError as error:
+        return [plain_document(text, join_remarks(remark, f"plain text: {error}"))]
+    return [_value_document(value, remark)]
+
+
+def _value_document(value: Any, remark: str) -> FileDocument:
+    """A line for every value, under the names that lead to it; DataError: no sentence, as settings have none."""
+    lines = list(value_lines(value))
+    # of a description of an interface (OpenAPI)
+    title = next(
+        (one_line(text) for path, text in lines if path == ("info", "title")), ""
+    )
+    if not title and not any(_is_sentence(text) for _, text in lines):
+        raise DataError("no records with a text and no sentence in it: settings?")
+    blocks = list(map(line_block, lines))
+    return FileDocument(blocks, title, source=value_text(value), remark=remark)
+
+
+def line_block(line: Line) -> Block:
+    """The value of a field with the field's names before it; the field `title` of the whole is a heading."""
+    path, text = line
+    if path == ("title",):
+        return Block(one_line(text), 1)
+    return Block(": ".join(filter(None, [" ".join(path), one_line(text)])))
+
+
+def value_text(value: Any) -> str:
+    """All texts and numbers in a value, a line each."""
+    return "\n".join(text for _, text in value_lines(value))
+
+
+def value_lines(value: Any, path: tuple[str, ...] = ()) -> Iterator[Line]:
+    """Every value that is no list or object, with the names of the fields that lead to it."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from value_lines(item, (*path, str(name)))
+    elif isinstance(value, list):
+        for item in value:
+            yield from value_lines(item, path)
+    elif value is not None and str(value).strip():
+        yield path, str(value)
