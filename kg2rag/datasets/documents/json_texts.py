@@ -1,4 +1,4 @@
-"""JSON and YAML -> records with a text, wherever they lie in it; else one document with a line for each value.
+"""JSON and YAML -> records with a text, at any depth; else one document with a line for each value.
 
 A record is an object with a field of text. It has the fields of the objects around it; the names
 of these are its title and headings. So sets of questions (SQuAD), exports of chats and forums, and
@@ -7,7 +7,7 @@ answers of search engines are read alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kg2rag.datasets.documents.blocks import (
@@ -70,38 +70,25 @@ def json_records(value: Any, name: str | None = None) -> list[Mapping[str, Any]]
     None looks for no cuts.
     """
     value = viewer_rows(value, name) or value
-    items: Any = value
-    if isinstance(value, Mapping):
-        items = [
-            {"id": key, **item} if isinstance(item, Mapping) else item
-            for key, item in value.items()
-        ]
-    if isinstance(items, list) and items:
-        if all(map(_has_text, items)):
-            return items
-        if isinstance(value, list) and all(isinstance(item, str) for item in items):
-            return _numbered_texts(range(len(items)), items)
-        if isinstance(value, Mapping) and all(map(_is_sentence, items)):
-            return _numbered_texts(value, items)
+    if isinstance(value, list) and value:
+        if all(isinstance(item, str) for item in value):
+            return _texts_by_id(enumerate(value))
+        if all(_first_name(item, QUESTION_COLUMNS) for item in value):
+            return value
+    elif isinstance(value, Mapping) and value:
+        if all(map(_is_sentence, value.values())):
+            return _texts_by_id(value.items())
+        if all(_first_name(item, PASSAGE["text"]) for item in value.values()):
+            value = [{"id": id_, **item} for id_, item in value.items()]
     return nested_records(value) or None
 
 
-def _numbered_texts(ids: Any, texts: Sequence[str]) -> list[Mapping[str, Any]]:
-    return [
-        {"id": str(id_), "text": text} for id_, text in zip(ids, texts, strict=True)
-    ]
+def _texts_by_id(items: Iterable[tuple[Any, str]]) -> list[Mapping[str, Any]]:
+    return [{"id": str(id_), "text": text} for id_, text in items]
 
 
 def _is_sentence(value: object) -> bool:
     return isinstance(value, str) and len(value.split()) >= SENTENCE_WORDS
-
-
-def _has_text(record: Any) -> bool:
-    """Whether a record has a field of text, or a question."""
-    names = (*PASSAGE["text"], *QUESTION_COLUMNS)
-    return isinstance(record, Mapping) and any(
-        isinstance(record.get(name), str) for name in names
-    )
 
 
 def nested_records(value: Any) -> list[Mapping[str, Any]]:
@@ -163,8 +150,10 @@ def _records_of(
         yield from records
 
 
-def _first_name(value: Mapping[str, Any], names: Sequence[str]) -> str:
+def _first_name(value: Any, names: Sequence[str]) -> str:
     """The first field of an object that has one of some names, in any case; "" for none."""
+    if not isinstance(value, Mapping):
+        return ""
     spelling = {str(name).casefold(): name for name in value}
     return next((spelling[name] for name in names if name in spelling), "")
 

@@ -87,7 +87,7 @@ def _entry_documents(root: Any, entries: list[Any]) -> list[FileDocument]:
 
 
 def _is_entry(element: Any) -> bool:
-    """Whether an element is a document of its own, as those of feeds, of notes and of collections are."""
+    """Whether an element is one of many documents, as those of feeds, notes and collections are."""
     return local_name(element) in _ENTRIES and any(
         local_name(child) in _ENTRY_TITLES for child in element
     )

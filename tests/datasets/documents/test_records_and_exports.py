@@ -1,0 +1,186 @@
+"""Records at any depth of JSON, tables of spreadsheets, and exports of chats, mail and notes."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+
+import pytest
+from file_makers import pdf_of
+
+
+def passages_of(documents):
+    return {passage.id: (passage.title, passage.text) for passage in documents.corpus}
+
+
+def test_contexts_of_a_question_set_are_its_documents(read):
+    paragraphs = [
+        {"context": "Halina sails at noon.", "qas": [{"question": "Who sails?"}]},
+        {"context": "Lund waits.", "qas": []},
+    ]
+    squad = {
+        "version": "v2.0",
+        "data": [{"title": "Ferries", "paragraphs": paragraphs}],
+    }
+    documents = read({"train.json": json.dumps(squad)})
+    assert passages_of(documents) == {
+        "train.json#0": ("Ferries", "Halina sails at noon."),
+        "train.json#1": ("Ferries", "Lund waits."),
+    }
+    assert documents.report.loc[0, "lost"] == 0
+
+
+def test_a_message_in_pieces_is_one_text_and_its_plain_copy_is_not_read_again(read):
+    pieces = ["Halina ", {"type": "bold", "text": "sails"}, " at noon."]
+    message = {"id": 7, "text": pieces, "entities": [{"type": "bold", "text": "sails"}]}
+    chat = {"name": "Harbour", "messages": [message, {"id": 8, "text": ""}]}
+    documents = read({"result.json": json.dumps(chat)})
+    assert passages_of(documents) == {
+        "result.json#7": ("Harbour", "Halina sails at noon.")
+    }
+
+
+def test_replies_within_a_record_are_records_and_prose_beside_records_is_one(read):
+    thread = {"id": 1, "body": "Who sails?", "replies": [{"id": 2, "body": "Lund."}]}
+    report = {
+        "title": "Tides",
+        "summary": "The tide turns at noon today.",
+        "sections": [{"heading": "Low", "text": "Mud."}],
+    }
+    documents = read({"a.json": json.dumps([thread]), "b.json": json.dumps(report)})
+    assert passages_of(documents) == {
+        "a.json#1": ("", "Who sails?"),
+        "a.json#2": ("", "Lund."),
+        "b.json#0": ("Tides", "The tide turns at noon today."),
+        "b.json#1": ("Tides", "Low\nMud."),
+    }
+
+
+def test_lines_with_actions_of_elasticsearch_and_with_deep_texts_are_records(read):
+    bulk = '{"index": {"_id": "e1"}}\n{"title": "Tides", "text": "Noon."}\n'
+    deep = '{"id": 7, "document": {"title": "Mud", "body": {"text": "Low."}}}\n'
+    documents = read({"bulk.ndjson": bulk, "deep.jsonl": deep})
+    assert passages_of(documents) == {
+        "bulk.ndjson#e1": ("Tides", "Noon."),
+        "deep.jsonl#7": ("Mud", "Low."),
+    }
+
+
+def test_words_of_records_outside_passages_are_counted(read):
+    value = {"docs": [{"text": "Halina sails.", "port": "Lund"}], "by": {"who": "Ida"}}
+    report = read({"a.json": json.dumps(value)}).report
+    # Lund is a column of the passage; Ida stands in no record
+    assert report.loc[0, ["words", "left_out", "lost"]].tolist() == [4, 1, 1]
+
+
+def test_tables_of_a_spreadsheet_are_read_as_files_of_a_folder(read):
+    pytest.importorskip("python_calamine")
+    writer = pytest.importorskip("openpyxl")
+    book = writer.Workbook()
+    rows = [["HARBOUR"], [], ["Ship", None, "Task"], ["Halina", None, "Sails at noon"]]
+    for row in rows:
+        book.active.append(row)
+    book.create_sheet("Notes").append(["id", "text"])
+    book["Notes"].append([1.0, "NA is no gap."])
+    data = io.BytesIO()
+    book.save(data)
+    assert passages_of(read({"plan.xlsx": data.getvalue()})) == {
+        "plan.xlsx/Sheet.csv#0": ("", "Ship: Halina\nTask: Sails at noon"),
+        "plan.xlsx/Notes.csv#1": ("", "NA is no gap."),
+    }
+
+
+@pytest.mark.parametrize("name", ["notes.tar", "notes.tar.gz", "notes.tgz"])
+def test_a_tar_archive_is_read_as_a_folder_is(read, name):
+    data = io.BytesIO()
+    mode = "w" if name.endswith(".tar") else "w:gz"
+    with tarfile.open(fileobj=data, mode=mode) as tar:
+        for file, text in (("b.md", b"Lund waits."), ("a.txt", b"Halina sails.")):
+            entry = tarfile.TarInfo(f"notes/{file}")
+            entry.size = len(text)
+            tar.addfile(entry, io.BytesIO(text))
+    files = {name: data.getvalue(), "torn.tar": b"torn"}
+    documents = read(files)
+    assert [passage.text for passage in documents.corpus] == [
+        "Halina sails.",
+        "Lund waits.",
+    ]
+    report = documents.report.set_index("document")
+    assert "tar archive" in report.loc["torn.tar", "reason"]
+
+
+def test_notes_of_joplin_have_their_first_line_as_title_and_notebooks_are_no_documents(
+    read,
+):
+    fields = "id: {}\nparent_id: \nis_todo: 0\ntype_: {}"
+    note = "Tides\n\nNoon is high.\n\n" + fields.format("0" * 32, 1)
+    notebook = "Harbour\n\n" + fields.format("1" * 32, 2)
+    documents = read({"a.md": note, "b.md": notebook})
+    assert passages_of(documents) == {"a.md": ("Tides", "Noon is high.")}
+
+
+def test_captions_that_repeat_the_line_before_are_read_once(read):
+    captions = (
+        "WEBVTT\n\nNOTE by machine\n\n00:00.000 --> 00:02.000\n \nhalina<00:01.000><c> sails</c>\n\n"
+        "00:02.000 --> 00:02.010\nhalina sails\n \n\n"
+        "00:02.010 --> 00:04.000\nhalina sails\nat<00:03.000><c> noon</c>\n\n"
+        "00:04.000 --> 00:04.010\nat noon\n \n\n"
+    )
+    documents = read({"a.vtt": captions})
+    assert documents.corpus[0].text == "halina sails at noon"
+    assert documents.report.loc[0, "lost"] == 0
+
+
+def test_texts_that_come_with_a_message_are_read_and_pictures_are_named(read):
+    parts = (
+        "From: i@example.org\nSubject: Pier\nMIME-Version: 1.0\n"
+        'Content-Type: multipart/mixed; boundary="B"\n\n--B\nContent-Type: text/plain\n\nHalina sails.\n'
+        "--B\nContent-Type: text/plain\nContent-Disposition: attachment; filename=fares.txt\n\nNine crowns.\n"
+        "--B\nContent-Type: image/png\nContent-Disposition: attachment; filename=map.png\n\nx\n--B--\n"
+    )
+    documents = read({"a.eml": parts})
+    assert "Nine crowns." in documents.corpus[0].text
+    assert "map.png" in documents.report.loc[0, "remark"]
+
+
+def test_entries_of_a_feed_are_documents_and_what_stands_around_them_is_one(read):
+    feed = (
+        "<rss><channel><title>Harbour</title><description>All that happens at the pier.</description>"
+        "<item><title>Tides</title><description>Noon.</description></item>"
+        "<item><title>Mud</title><description>Low.</description></item></channel></rss>"
+    )
+    assert passages_of(read({"a.xml": feed})) == {
+        "a.xml": ("Harbour", "All that happens at the pier."),
+        "a.xml#0": ("Tides", "Noon."),
+        "a.xml#1": ("Mud", "Low."),
+    }
+
+
+def test_words_of_a_rich_text_are_counted_by_a_second_reading(read):
+    text = r"{\rtf1\ansi{\fonttbl{\f0 Times;}}Caf\'e9 \b opens\b0 .\par}"
+    report = read({"a.rtf": text}).report
+    assert report.loc[0, ["words", "lost"]].tolist() == [2, 0]
+
+
+def test_a_text_with_form_feeds_has_pages_and_no_running_heads(read):
+    pages = [f"Harbour rules\n\nHalina has {word} decks.\n" for word in "abc"]
+    documents = read({"a.txt": "\f".join(pages)})
+    assert documents.corpus[0].text.split("\n\n") == [
+        "Halina has a decks.",
+        "Halina has b decks.",
+        "Halina has c decks.",
+    ]
+    assert documents.corpus[0].metadata["last_page"] == 3
+    assert documents.report.loc[0, ["left_out", "lost"]].tolist() == [6, 0]
+
+
+def test_a_word_that_a_pdf_divides_at_the_end_of_a_line_is_one_word(read):
+    documents = read({"a.pdf": pdf_of(["The harbour is ope-", "ned at noon by Ida."])})
+    assert "opened at noon" in documents.corpus[0].text
+
+
+def test_values_of_instructions_that_are_phrases_are_text(read):
+    page = '{% include note.html content="Mind the gap" class="a b c" %}\n\nHalina sails.\n'
+    documents = read({"a.md": page})
+    assert documents.corpus[0].text == "Mind the gap\n\nHalina sails."
