@@ -56,11 +56,16 @@ $(ALL): EXTRAS := offline,documents,notebooks,llm,irds,scale,docs,dev
 $(LAB): SMALLER := $(CORE)
 $(ALL): SMALLER := $(CORE) $(LAB)
 
+# uv, if it is installed, takes an eighth of the time of pip.
+UV := $(shell command -v uv)
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-compile
+INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(PIP))
+
 # The constraints pin torch: an open range would take the newest build with its CUDA packages. pip compiles bytecode on
 # one core and compiles all of it; compileall uses every core and leaves out tests and the 400 models of transformers.
 $(CORE) $(LAB) $(ALL): pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt \
-		--editable ".[$(EXTRAS)]"
+	@echo "Installing the pinned packages into .venv: some minutes with pip, seconds with uv."
+	$(INSTALL) --quiet --constraint constraints.txt --editable ".[$(EXTRAS)]"
 	@$(BIN)/python -m compileall -qq -j 0 -x '/tests/|/transformers/models/' .venv/lib || true # sources for other Pythons
 	@touch $(SMALLER) $@
 
