@@ -1,118 +1,68 @@
-"""Scores of a sweep's configurations -> the effect of each parameter on the dev score."""
+"""Dev scores of a sweep's configurations -> the effect of each parameter, as table and figure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from kg2rag.evaluation.metrics import bounds
 from kg2rag.evaluation.statistics import LEVEL, holm, interval_of_mean, p_values
-from kg2rag.retrievers.systems import parameters
+from kg2rag.report.plots import GREY, INK, PALETTE
+from kg2rag.report.plots.style import bare, panels
 from kg2rag.types import FloatArray
 
-LABELS = ("setting", "graph", "encoder")
-"""Columns beside the parameters in which configurations may differ."""
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
+PANELS_IN_A_ROW, PANEL_INCHES = 3, 2.7
+SLANTED_CHARACTERS = 30
+"""Characters of all values of a panel from which their labels are slanted."""
 
 
-class ScoredConfigurations(Protocol):
-    """The part of a `SweepResult` that is read here; see there."""
+def effects(
+    configurations: pd.DataFrame, scores: FloatArray, objective: str
+) -> pd.DataFrame:
+    """The scores of each value of each parameter, over all values of the others.
 
-    @property
-    def objective(self) -> str:
-        """The metric of the selection."""
+    configurations : one row per configuration, one column per parameter.
+    scores : (n_configurations, n_questions) in the `objective`.
 
-    @property
-    def numbers(self) -> list[int]:
-        """The numbers of the configurations."""
-
-    @property
-    def settings(self) -> Mapping[int, Mapping[str, Any]]:
-        """Number -> the parameters that the sweep sets."""
-
-    @property
-    def questions(self) -> Mapping[str, FloatArray]:
-        """Split -> (n_configurations, n_questions) scores."""
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per configuration."""
-
-
-def effects(result: ScoredConfigurations, system: str) -> pd.DataFrame:
-    """The dev scores of each value of each parameter, over all values of the others.
-
-    One row per parameter and value, the parameter with the largest spread first: parameter, value,
-    n configurations, mean with its 95 % interval over questions (low, high), p_holm of the
+    Returns one row per parameter and value, the parameter with the largest spread first: parameter,
+    value, n configurations, mean with its 95 % interval over questions (low, high), p_holm of the
     parameter's best against its worst value (paired randomisation test, corrected over the
-    parameters), and `says`: "no difference" if that is .05 or more. ValueError: the sweep has no
-    results of the system.
+    parameters), and `says`: "no difference" if that is .05 or more. A parameter with a single value
+    is left out.
     """
-    configurations = _configurations_of(result, system)
     values = {}
-    for name in (*_parameter_names(result), *LABELS):
-        scores_of = _scores_by_value(result, configurations[name])
+    for name in configurations:
+        scores_of = _scores_by_value(configurations[name], scores)
         if len(scores_of) > 1:
-            values[name] = scores_of
+            values[str(name)] = scores_of
     p_holm = _p_of_best_against_worst(values)
     rows = []
     for name in sorted(values, key=lambda name: -_spread(values[name])):
-        texts = configurations[name].map(value_text)
-        counts = texts.value_counts()
-        scores = np.array(list(values[name].values()))
-        low, high = interval_of_mean(scores.T, bounds=bounds(result.objective))
+        counts = configurations[name].map(value_text).value_counts()
+        means = np.array(list(values[name].values()))
+        low, high = interval_of_mean(means.T, bounds=bounds(objective))
         says = "no difference" if p_holm[name] >= LEVEL else ""
         for i, text in enumerate(values[name]):
-            interval = (float(scores[i].mean()), float(low[i]), float(high[i]))
+            interval = (float(means[i].mean()), float(low[i]), float(high[i]))
             rows.append((name, text, int(counts[text]), *interval, p_holm[name], says))
     return pd.DataFrame(
         rows, columns="parameter value n mean low high p_holm says".split()
     )
 
 
-def _configurations_of(result: ScoredConfigurations, system: str) -> pd.DataFrame:
-    """The configurations of a system; parameters that one leaves out have the system's defaults."""
-    frame = result.to_frame()
-    part = frame[frame["system"] == system]
-    if part.empty:
-        known = ", ".join(dict.fromkeys(frame["system"]))
-        raise ValueError(
-            f"The sweep has no results of system {system!r}. It has: {known or 'none'}."
-        )
-    rows = [
-        {**parameters(system), **result.settings[number]}
-        for number in part.index.tolist()
-    ]
-    full = pd.DataFrame(rows, index=part.index, dtype=object)
-    return part.assign(
-        **{name: full[name] for name in _parameter_names(result) if name in full}
-    )
-
-
-def _parameter_names(result: ScoredConfigurations) -> list[str]:
-    return list(
-        dict.fromkeys(
-            name for settings in result.settings.values() for name in settings
-        )
-    )
-
-
-def _scores_by_value(
-    result: ScoredConfigurations, values: pd.Series
-) -> dict[str, FloatArray]:
-    """Value as text -> (n_dev_questions,) mean dev scores of the configurations with it."""
-    texts = values.map(value_text)
-    scores = {}
-    for text in _ordered(values):
-        rows = [
-            result.numbers.index(number)
-            for number in texts.index[texts == text].tolist()
-        ]
-        scores[text] = result.questions["dev"][rows].mean(axis=0)
-    return scores
+def _scores_by_value(values: pd.Series, scores: FloatArray) -> dict[str, FloatArray]:
+    """Value as text -> (n_questions,) mean scores of the configurations with it."""
+    texts = values.map(value_text).to_numpy()
+    return {text: scores[texts == text].mean(axis=0) for text in _ordered(values)}
 
 
 def _p_of_best_against_worst(
@@ -156,3 +106,47 @@ def _ordered(values: pd.Series) -> list[str]:
 def is_number(text: str) -> bool:
     """Whether the text of a value is a number."""
     return _NUMBER.fullmatch(text) is not None
+
+
+def main_effects(table: pd.DataFrame, objective: str) -> Figure:
+    """One panel per parameter: the mean dev score of each value with its 95 % interval.
+
+    The title says "no difference" if the test finds none. Numbers are joined by a line; other
+    values have a bar each.
+
+    table : as `effects` returns it.
+    """
+    names = list(dict.fromkeys(table["parameter"]))
+    figure, axes = panels(names, min(PANELS_IN_A_ROW, len(names)), PANEL_INCHES)
+    for axis, name in zip(axes, names, strict=True):
+        _draw_parameter(axis, name, table[table["parameter"] == name])
+    axes[0].set_ylabel(f"dev {objective}, per cent", fontsize=9, color=INK)
+    return figure
+
+
+def _draw_parameter(axis: Axes, name: str, rows: pd.DataFrame) -> None:
+    """Draw the panel of one parameter."""
+    places = np.arange(len(rows))
+    low = 100 * rows["low"].to_numpy(dtype=float)
+    high = 100 * rows["high"].to_numpy(dtype=float)
+    mean = 100 * rows["mean"].to_numpy(dtype=float)
+    if all(map(is_number, rows["value"])):
+        axis.fill_between(places, low, high, color=PALETTE[0], alpha=0.12, linewidth=0)
+        axis.plot(
+            places, mean, color=PALETTE[0], marker="o", markersize=4.5, linewidth=1.6
+        )
+    else:
+        axis.vlines(places, low, high, color=PALETTE[0], alpha=0.25, linewidth=7)
+        axis.scatter(places, mean, color=PALETTE[0], s=24, zorder=3)
+    axis.set_xlim(-0.5, len(rows) - 0.5)
+    slant: dict[str, Any] = {}
+    if sum(len(value) + 2 for value in rows["value"]) > SLANTED_CHARACTERS:
+        slant = {"rotation": 30, "ha": "right"}
+    axis.set_xticks(places, list(rows["value"]), parse_math=False, **slant)
+    says = rows["says"].iloc[0]
+    title = f"{name}: {says}" if says else name
+    axis.set_title(
+        title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False
+    )
+    bare(axis)
+    axis.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.7)

@@ -11,9 +11,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -28,8 +28,8 @@ from kg2rag.evaluation.statistics import (
     interval_of_sum,
     p_values,
 )
-from kg2rag.experiments.sweep.effects import effects
-from kg2rag.experiments.sweep.figures import main_effects
+from kg2rag.experiments.sweep.effects import effects, main_effects
+from kg2rag.experiments.sweep.scores import COLUMNS, LABELS, PARTS, WHAT, SweepScores
 from kg2rag.report import plots
 from kg2rag.report.html import document, render
 from kg2rag.report.markup import pipe_table, plain
@@ -38,34 +38,20 @@ from kg2rag.text.records import DataError, as_parquet, read_json, read_parquet, 
 from kg2rag.text.registry import unknown
 from kg2rag.types import FloatArray
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 RESULTS, ABOUT, PAGE = "results.parquet", "sweep.json", "report.html"
 NAMES = (RESULTS, ABOUT, "report.md", PAGE)
 """The files of a sweep."""
 CHECKSUM = "results_sha256"
-WHAT = ("system", "setting", "graph", "encoder")
-KEY = ("number", *WHAT, "parameters")
-COLUMNS = (*KEY, "error", "ms_per_query", "query_id", "type", "hops", "split")
-"""The columns before the metrics."""
-PARTS, ENDS = ("dev", "test"), ("", "_low", "_high")
 HEADER = ("system", "chosen", "dev", "test", "gap", "defaults", "p", "parameters")
 LISTED = 20  # configurations that a report lists
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SweepResult:
-    """The scores of a sweep's configurations, and what follows from them.
-
-    Attributes
-    ----------
-    per_question : one row per configuration and question: `COLUMNS` (parameters as JSON), then the
-        metrics. A failed configuration has one row with its error.
-    objective : the metric of the selection, on the questions of the dev split only.
-    config : what all scores share, and the machine they were computed on.
-    """
-
-    per_question: pd.DataFrame
-    objective: str
-    config: dict[str, Any]
+class SweepResult(SweepScores):
+    """The scores of a sweep, and what follows from them: selection, effects, report."""
 
     @classmethod
     def load(cls, out: str | Path) -> SweepResult:
@@ -110,74 +96,6 @@ class SweepResult:
         }
         write_outputs(Path(out), "sweep", files, last=ABOUT)
         return Path(out) / PAGE
-
-    @property
-    def name(self) -> str:
-        """The name of the sweep."""
-        return str(self.config.get("name", "sweep"))
-
-    @property
-    def metrics(self) -> list[str]:
-        """The names of the metrics."""
-        return [column for column in self.per_question.columns if column not in COLUMNS]
-
-    @property
-    def failed(self) -> pd.DataFrame:
-        """The configurations that failed: `KEY` and error."""
-        failed = self.per_question[self.per_question["error"].notna()]
-        return failed[[*KEY, "error"]].reset_index(drop=True)
-
-    @cached_property
-    def scored(self) -> pd.DataFrame:
-        """`per_question` without the failed configurations."""
-        return self.per_question[self.per_question["error"].isna()]
-
-    @cached_property
-    def numbers(self) -> list[int]:
-        """The numbers of the configurations that did not fail."""
-        return [int(number) for number in self.scored["number"].unique()]
-
-    @cached_property
-    def settings(self) -> dict[int, dict[str, Any]]:
-        """Number of configuration -> the parameters that the sweep sets, in order of appearance."""
-        written = self.scored.drop_duplicates("number")["parameters"]
-        parsed = [json.loads(text) for text in written]
-        names = dict.fromkeys(name for values in parsed for name in values)
-        settings = {}
-        for number, values in zip(self.numbers, parsed, strict=True):
-            settings[number] = {name: values[name] for name in names if name in values}
-        return settings
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per configuration: labels, parameters, mean dev and test scores, milliseconds.
-
-        Index `number`, in the order of the sweep. A parameter that the sweep does not set is blank.
-        """
-        about = self.scored.drop_duplicates("number").set_index("number")
-        means = self.scored.groupby(["split", "number"])[self.metrics].mean()
-        scores = pd.DataFrame(index=about.index)
-        for metric in self.metrics:
-            for split in PARTS:
-                scores[f"{split} {metric}"] = means.loc[split][metric]
-        settings = pd.DataFrame(self.settings.values(), index=about.index, dtype=object)
-        return pd.concat(
-            [about[list(WHAT)], settings, scores, about["ms_per_query"]], axis=1
-        )
-
-    @cached_property
-    def questions(self) -> dict[str, FloatArray]:
-        """Split -> (n_configurations, n_questions) objective scores; rows as in `numbers`."""
-        frame = self.scored
-        return {
-            split: self._wide(frame[frame["split"] == split], self.objective)
-            for split in PARTS
-        }
-
-    def _wide(self, part: pd.DataFrame, metric: str) -> FloatArray:
-        wide = part.pivot_table(
-            index="number", columns="query_id", values=metric, sort=False
-        )
-        return wide.loc[self.numbers].to_numpy(dtype=np.float64)
 
     def best(self, by: Sequence[str] = ("system",)) -> pd.DataFrame:
         """The best configuration of each group on dev, with its test score.
@@ -311,6 +229,31 @@ class SweepResult:
                 return int(number)
         return None
 
+    def effects(self, system: str) -> pd.DataFrame:
+        """The dev scores of each value of each parameter of a system; see `effects.effects`.
+
+        Parameters that a configuration leaves out have the system's defaults. ValueError: the sweep
+        has no results of the system.
+        """
+        about = self.scored.drop_duplicates("number").set_index("number")
+        of_system = (about["system"] == system).to_numpy()
+        if not of_system.any():
+            raise ValueError(unknown("system", system, about["system"].unique()))
+        names = dict.fromkeys(chain.from_iterable(self.settings.values()))
+        defaults = parameters(system)
+        rows = [
+            {**defaults, **self.settings[number]} for number in about.index[of_system]
+        ]
+        configurations = pd.DataFrame(rows, dtype=object)
+        listed = [name for name in names if name in configurations]
+        labels = about.loc[of_system, list(LABELS)].reset_index(drop=True)
+        configurations = pd.concat([configurations[listed], labels], axis=1)
+        return effects(configurations, self.questions["dev"][of_system], self.objective)
+
+    def plot_effects(self, system: str) -> Figure:
+        """The effects of the parameters of a system on the dev score, a panel each."""
+        return main_effects(self.effects(system), self.objective)
+
     def chosen(self) -> list[tuple[str, ...]]:
         """The table of chosen configurations as texts, in the order of `HEADER`."""
         return [self._chosen_row(row) for row in self.best().to_dict("records")]
@@ -318,7 +261,9 @@ class SweepResult:
     def _chosen_row(self, row: dict[Any, Any]) -> tuple[str, ...]:
         intervals = []
         for name in (*PARTS, "gap"):
-            mean, low, high = (f"{100 * row[f'{name}{end}']:z.1f}" for end in ENDS)
+            mean, low, high = (
+                f"{100 * row[f'{name}{end}']:z.1f}" for end in ("", "_low", "_high")
+            )
             intervals.append(f"{mean} ({low} to {high})")
         number = f"{row['number']} (best of {row['tried']})"
         if np.isnan(row["p"]):
@@ -357,12 +302,6 @@ class SweepResult:
             )
         return table.assign(ms=frame["ms_per_query"].map("{:.1f}".format)).reset_index()
 
-    @property
-    def headline(self) -> str:
-        """How many configurations there are, and how many failed."""
-        failed = f", {len(self.failed)} more failed" if len(self.failed) else ""
-        return f"{len(self.numbers):,} configurations{failed}."
-
     def to_markdown(self) -> str:
         """The report as Markdown: chosen and failed configurations, best on dev, effects."""
         lines = [f"# {self.name}", "", self.headline, ""]
@@ -372,7 +311,7 @@ class SweepResult:
             lines += ["## Failed", "", *(f"- {plain(text)}" for text in texts), ""]
         lines += ["## Best on dev", "", *_pipe_table_of(self.top())]
         for system in dict.fromkeys(self.scored["system"]):
-            table = effects(self, str(system))
+            table = self.effects(str(system))
             if len(table):
                 points = {
                     name: (100 * table[name]).round(1)
@@ -406,10 +345,10 @@ class SweepResult:
         """System -> an SVG figure of its parameters, for systems with several values of one."""
         figures: dict[str, str] = {}
         for number, system in enumerate(dict.fromkeys(self.scored["system"])):
-            if len(effects(self, system)):
-                figures[system] = plots.to_svg(
-                    main_effects(self, system), f"effects{number}"
-                )
+            table = self.effects(system)
+            if len(table):
+                figure = main_effects(table, self.objective)
+                figures[system] = plots.to_svg(figure, f"effects{number}")
         return figures
 
     def __repr__(self) -> str:

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from kg2rag.experiments.sweep import Sweep, SweepResult
-from kg2rag.experiments.sweep.figures import effects, main_effects
 from kg2rag.text.records import DataError
 
 Make = Callable[..., Sweep]
@@ -123,25 +122,21 @@ def grid(scores: dict[tuple[float, float], list[float]]) -> SweepResult:
 
 
 def test_an_effect_is_the_mean_over_the_other_parameters_and_says_where_there_is_none():
-    table = effects(
-        grid(
-            {
-                (1, 0.1): [0.2] * 2,
-                (1, 0.2): [0.4] * 2,
-                (2, 0.1): [0.6] * 2,
-                (2, 0.2): [0.8] * 2,
-            }
-        ),
-        "bm25",
-    )
+    table = grid(
+        {
+            (1, 0.1): [0.2] * 2,
+            (1, 0.2): [0.4] * 2,
+            (2, 0.1): [0.6] * 2,
+            (2, 0.2): [0.8] * 2,
+        }
+    ).effects("bm25")
     assert list(table["parameter"]) == ["k1", "k1", "b", "b"]
     assert table["mean"].tolist() == pytest.approx([0.3, 0.7, 0.4, 0.6])
     assert ((table["low"] <= table["mean"]) & (table["mean"] <= table["high"])).all()
     half, better = [0.0, 1.0] * 15, [1.0] * 30
-    told = effects(
-        grid({(1, 0.1): half, (1, 0.2): half, (2, 0.1): better, (2, 0.2): better}),
-        "bm25",
-    )
+    told = grid(
+        {(1, 0.1): half, (1, 0.2): half, (2, 0.1): better, (2, 0.2): better}
+    ).effects("bm25")
     assert told.groupby("parameter")["says"].first().to_dict() == {
         "b": "no difference",
         "k1": "",
@@ -154,7 +149,7 @@ def test_a_configuration_without_parameters_stands_for_the_defaults_in_a_grid() 
     rows = [("bm25", "{}", [0.5, 0.5], [0.0, 0.0])]
     for k1, b, score in ((0.9, 0.8, 0.3), (1.5, 0.4, 0.6), (1.5, 0.8, 0.2)):
         rows.append(("bm25", f'{{"k1": {k1}, "b": {b}}}', [score, score], [0.0, 0.0]))
-    table = effects(result(rows), "bm25").set_index(["parameter", "value"])
+    table = result(rows).effects("bm25").set_index(["parameter", "value"])
     assert sorted(table.index) == [
         ("b", "0.4"),
         ("b", "0.8"),
@@ -182,10 +177,10 @@ def ran(sweep: Make, folder: Path) -> SweepResult:
 def test_figures_are_drawn_of_systems_that_were_run(ran: SweepResult) -> None:
     assert {
         axis.get_title(loc="left").partition(":")[0]
-        for axis in main_effects(ran, "bm25").axes
+        for axis in ran.plot_effects("bm25").axes
     } == {"b", "k1"}
     with pytest.raises(ValueError, match=r"'kg2rag'.*bm25, dense"):
-        main_effects(ran, "kg2rag")
+        ran.plot_effects("kg2rag")
 
 
 def test_the_report_is_one_page_that_loads_nothing(
