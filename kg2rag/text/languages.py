@@ -39,6 +39,8 @@ SCRIPTS: Mapping[str, str] = {
 """Script -> its letters; any other word is taken for Latin."""
 OF_ONE_LANGUAGE = frozenset(SCRIPTS) & frozenset(ISO_CODES) - {"arabic"}
 """Scripts that are named after the one language that they are read as."""
+UNINFLECTED = frozenset({"vietnamese"})
+"""Languages whose words have one form."""
 _STEMMERS = {"croatian": "serbian"}  # by another name in Snowball
 SAMPLE_TEXTS, SAMPLE_CHARACTERS = 500, 2_000
 LEAST_WORDS = 4  # the minimum of distinct stop words of a recognised language
@@ -74,10 +76,13 @@ def guess_languages(texts: Sequence[str], language: str = "auto") -> dict[str, s
     languages: dict[str, str] = {}
     for script, by_language in counts.items():
         best = max(sorted(by_language), key=lambda name: by_language[name])
-        if (
+        is_evident = (
             by_language[best] >= LEAST_SHARE * words[script]
             and n_distinct[best] >= LEAST_WORDS
-        ):
+        )
+        # few other languages have the script
+        is_likely = script != "latin" and words[script] > LEAST_SHARE * words.total()
+        if is_evident or is_likely:
             languages[script] = best
     for script in OF_ONE_LANGUAGE:
         if words[script] > LEAST_SHARE * words.total():

@@ -75,9 +75,9 @@ _CASELESS = re.compile(
 
 
 def _is_form_of_letters(char: str) -> bool:
-    """Whether a letter or digit stands for others in another form: ligatures, fonts of mathematics, Roman numerals."""
+    """Whether a letter or digit stands for others in another form: ligatures, fonts of mathematics, subscripts."""
     form = unicodedata.decomposition(char).split(" ")[0]
-    return char.isalnum() and form in ("<compat>", "<font>")
+    return char.isalnum() and form in ("<compat>", "<font>", "<sub>")
 
 
 _FORMS = _class_of(
@@ -99,6 +99,8 @@ def search_text(text: str) -> str:
 
     >>> [search_text(text) for text in ("e\u0301tude", "\ufb01le", "co\u00adop\u200b", "\uff21\uff22")]
     ['étude', 'file', 'coop', 'AB']
+    >>> search_text("CO₂ und C₆H₁₂O₆")
+    'CO2 und C6H12O6'
     >>> [search_text(text) for text in ("об’єкт", "col·legi", "за\u0301мок", "\u0132muiden", "Hawaiʻi")]
     ['обєкт', 'collegi', 'замок', 'IJmuiden', "Hawai'i"]
     """

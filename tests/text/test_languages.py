@@ -359,3 +359,56 @@ def test_places_of_names_are_those_of_the_text_as_it_is_written() -> None:
     (match,) = Lexicon(["cafe noir"]).find(text)
     assert text[slice(*match[1])] == text[3:]
     assert JoinedTexts([text]).text == text
+
+
+FILLER = {
+    "x": "The harbour office opens at nine.",
+    "y": "Bread is baked in the early morning.",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("The path is 10km long.", "10 km"),
+        ("The path is 10 km long.", "10km"),
+        ("The bridge cost 1,000,000 crowns.", "1000000"),
+        ("Plants take up CO₂ at noon.", "CO2"),
+        ("The flat has 80 m².", "80 m2"),
+        ("Die Bibliothek öffnet um neun.", "Bibliotheken"),
+    ],
+)
+def test_a_word_that_no_text_has_is_found_in_another_form(text: str, query: str):
+    assert BM25(KnowledgeBase.build({**FILLER, "a": text})).retrieve(query, 1)[
+        0
+    ].passage_id == ("a")
+
+
+def test_words_with_the_same_beginning_replace_only_a_query_that_no_text_has():
+    kb = KnowledgeBase.build({**FILLER, "a": "Die Bibliothek öffnet um neun."})
+    assert BM25(kb).retrieve("Bibliotheken bread", 3).passage_ids == ["y"]
+    ranking = BM25(kb).retrieve("Bibliotheken", 3)
+    assert ranking.passage_ids == ["a"]
+    assert ranking.notes.respelled == ("bibliotheken → bibliothek",)
+    assert BM25(kb).retrieve("Bibers", 3).passage_ids == []
+
+
+def test_languages_without_a_stemmer_have_truncated_words():
+    settings = LexicalSettings(language="ukrainian")
+    languages = guess_languages(["метро"], "ukrainian")
+    assert settings.terms("станція станцій станціями", languages) == ["станц"] * 3
+    vietnamese = guess_languages(["người"], "vietnamese")
+    assert LexicalSettings().terms("nghiêng", vietnamese) == ["nghiêng"]
+
+
+def test_names_of_other_texts_are_mentioned_in_a_text_in_capitals():
+    corpus = corpus_of(
+        {
+            "a": "MAREK LUND STEERS THE FERRY.",
+            "b": "In the port we met Marek Lund again.",
+            "c": "On the pier waited Marek Lund.",
+        }
+    )
+    table = find_mentions(corpus)
+    rows = table.row[table.key == table.keys.index("marek lund")]
+    assert rows.tolist() == [0, 1, 2]

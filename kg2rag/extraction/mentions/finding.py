@@ -35,6 +35,8 @@ from kg2rag.text.scripts import SYLLABLES, search_text
 from kg2rag.types import Corpus, IntArray
 
 _SYLLABLES = SYLLABLES.replace("\\", "")  # of a class of RE2
+CAPITALS_BLANKS = 2
+"""Blanks of a phrase in capitals from which it is taken for a text."""
 _ENDING = re.compile(r"(['’]s|['’\-]+)$")
 _ELISION = re.compile(r"(\w+)['’](?=\w)")  # of an article or preposition: "l'Algérie"
 
@@ -48,6 +50,7 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
     phrases = _Phrases({}, [], FUNCTION_WORDS | foreign_stop_words(texts_of_corpus))
     titles_named: list[IntArray] = []  # (3, n) each: row, sentence and title
     phrases_named: list[IntArray] = []  # likewise with the number of the phrase
+    capitals: list[tuple[int, int, str]] = []
     lower_case: Counter[str] = Counter()
     for texts, rows, numbers in numbered_sentences(corpus, size):
         joined = JoinedTexts(texts)
@@ -56,13 +59,19 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
             np.stack([rows[matches.texts], numbers[matches.texts], matches.codes])
         )
         spans = _phrase_spans(joined, matches.starts, matches.ends)
-        code = phrases.codes([joined.text[start:end] for start, end in spans.tolist()])
+        surfaces = [joined.text[start:end] for start, end in spans.tolist()]
+        code = phrases.codes(surfaces)
         text = joined.text_of(spans[:, 0])
+        capitals += compress(
+            zip(rows[text].tolist(), numbers[text].tolist(), surfaces, strict=True),
+            map(_is_in_capitals, surfaces),
+        )
         phrases_named.append(np.stack([rows[text], numbers[text], code])[:, code >= 0])
         lower_case.update(
             word for word in re.findall(r"\w+", joined.text) if word.islower()
         )
     titles_named.append(_linked(corpus, titles))
+    phrases_named.append(_named_in_capitals(capitals, phrases))
     row, sentence, phrase = np.concatenate(phrases_named, axis=1)
     shared = _shared(list(phrases.code_of), phrase, row, lower_case, titles)
     key = np.where(shared, n_titles + np.cumsum(shared) - 1, -1)[phrase]
@@ -109,6 +118,28 @@ class _Phrases(NamedTuple):
             self.code_of[key] = len(self.names)
             self.names.append(name)
         return self.code_of[key]
+
+
+def _is_in_capitals(surface: str) -> bool:
+    """Whether a phrase is a text in capitals, in which names do not stand out."""
+    return surface.isupper() and surface.count(" ") >= CAPITALS_BLANKS
+
+
+def _named_in_capitals(
+    texts: Sequence[tuple[int, int, str]], phrases: _Phrases
+) -> IntArray:
+    """(3, n) row, sentence and phrase of the names of other texts in texts in capitals.
+
+    Only names of several words: in capitals, any word looks like a name.
+    """
+    rows, numbers, surfaces = zip(*texts, strict=True) if texts else ((), (), ())
+    keys = [
+        key if " " in key and not name.isupper() else ""
+        for key, name in zip(phrases.code_of, phrases.names, strict=True)
+    ]
+    matches = Lexicon(keys if texts else ()).matches(JoinedTexts(surfaces))
+    places = np.array([rows, numbers], dtype=np.int64)[:, matches.texts]
+    return np.concatenate([places, matches.codes[None].astype(np.int64)])
 
 
 def _phrase_spans(

@@ -1,11 +1,14 @@
 """Words -> rows by BM25 (bm25s), with the stop words and stemmer of each script's language.
 
 Words are Unicode's, in one normal form. In scripts without blanks between words (Chinese, Japanese,
-Korean, Thai …), the terms are bigrams of letters, as in Lucene's CJK analyser. A query word that no
-text has is replaced by words that differ from it in accents only.
+Korean, Thai …), the terms are bigrams of letters, as in Lucene's CJK analyser; of languages that
+Snowball lacks, they are truncated words [4]. A query word that no text has is replaced by words
+that differ from it in accents or in where they are divided ("10 km", "10km", "1,000"); a query of
+such words only, by words with the same beginning.
 
 [1] Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009. [2] Kamphuis et al., "Which
-BM25 do you mean?", ECIR 2020, for the variants. [3] Lù, "BM25S", 2024.
+BM25 do you mean?", ECIR 2020, for the variants. [3] Lù, "BM25S", 2024. [4] McNamee, Nicholas &
+Mayfield, "Addressing morphological variation in alphabetic languages", SIGIR 2009.
 """
 
 from __future__ import annotations
@@ -13,10 +16,12 @@ from __future__ import annotations
 import json
 import re
 from array import array
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +31,7 @@ from numpy.typing import NDArray
 from kg2rag.text.code_names import split
 from kg2rag.text.languages import (
     ISO_CODES,
+    UNINFLECTED,
     guess_languages,
     script_of,
     stemmer_of,
@@ -41,7 +47,13 @@ LANGUAGES = ("auto", *ISO_CODES)
 ENGLISH: Mapping[str, str] = {"latin": "english"}
 _WORD = re.compile(rf"(?<!\w)[^\W\d_](?:\+\+|#)(?!\w)|[\w{MARKS}]+|[{PICTOGRAPHS}]")
 """A letter with signs, which names a language ("C++", "C#"); letters and digits; an emoji."""
-_ACCENTED = re.compile("[\u00df-\u024f\u1e00-\u1eff]")
+_DIGITS_OR_LETTERS = re.compile(r"\d+|\D+")
+LAST_CHARACTER = "\U0010ffff"
+MAX_DIGITS = 20
+TRUNCATED_LETTERS = 5
+"""Letters of the terms of a language without a stemmer."""
+LEAST_PREFIX, PREFIX_SHARE = 4, 0.75
+"""Letters with which two inflections begin alike, at least, and their share of the longer one."""
 _RUN = re.compile(rf"([{UNSPACED}][{UNSPACED}{MARKS}]*)|[^{UNSPACED}]+")
 _LETTER = re.compile(rf".[{MARKS}]*", re.DOTALL)
 # The file with the number of rows of a corpus without any term, which bm25s refuses.
@@ -91,9 +103,9 @@ class LexicalSettings:
         >>> LexicalSettings().without_accents("beyoncé", ENGLISH)
         ['beyonce', 'beyonc']
         """
-        if not _ACCENTED.search(term):
-            return []
         bare = unstroked(plain(term))
+        if bare == term:
+            return []
         return list(dict.fromkeys((bare, self._stem(bare, languages.get("latin", "")))))
 
     def _stem(self, word: str, language: str) -> str:
@@ -103,7 +115,11 @@ class LexicalSettings:
             return plain(word)
         is_porter = language == "english" and self.stemmer == "porter"
         stemmer = stemmer_of("porter" if is_porter else language)
-        return word if stemmer is None else str(stemmer.stemWord(word))
+        if stemmer is not None:
+            return str(stemmer.stemWord(word))
+        if language in UNINFLECTED:
+            return word
+        return "".join(_LETTER.findall(word)[:TRUNCATED_LETTERS])
 
 
 @cache
@@ -233,20 +249,35 @@ class LexicalIndex:
         return bool(self._codes(query))
 
     def respelled(self, query: str) -> dict[str, list[str]]:
-        """Terms of the query that no text has -> the terms of texts that differ from them in accents only."""
-        terms = self.settings.terms(query, self.languages)
-        unknown = [
-            term for term in dict.fromkeys(terms) if term not in self._vocabulary
-        ]
-        spellings = {term: self._spellings_of(term) for term in unknown}
-        return {term: others for term, others in spellings.items() if others}
+        """Terms of the query that no text has -> the terms of texts that replace them."""
+        return {
+            term: others
+            for term, others in self._terms_in_texts(query)
+            if others and term not in self._vocabulary
+        }
 
     def _codes(self, query: str) -> list[int]:
-        codes = []
-        for term in self.settings.terms(query, self.languages):
-            spellings = [term] if term in self._vocabulary else self._spellings_of(term)
-            codes += [self._vocabulary[spelling] for spelling in spellings]
-        return codes
+        return [
+            self._vocabulary[other]
+            for _, others in self._terms_in_texts(query)
+            for other in others
+        ]
+
+    def _terms_in_texts(self, query: str) -> list[tuple[str, list[str]]]:
+        """Each term of the query with those of texts: itself, or what replaces it."""
+        terms = self.settings.terms(query, self.languages)
+        matches = [(term, [term]) for term in terms]
+        for place, term in enumerate(terms):
+            if term not in self._vocabulary:
+                joined = map("".join, pairwise(terms[max(place - 1, 0) : place + 2]))
+                others = self._spellings_of(term) or list(filter(self._has, joined))
+                matches[place] = (term, others)
+        if any(others for _, others in matches):
+            return matches
+        return [(term, self._inflections_of(term)) for term in terms]
+
+    def _has(self, term: str) -> bool:
+        return term in self._vocabulary
 
     @cached_property
     def _vocabulary(self) -> Mapping[str, int]:
@@ -256,13 +287,34 @@ class LexicalIndex:
         return vocabulary
 
     def _spellings_of(self, term: str) -> list[str]:
-        """The terms of texts that differ from a term, which no text has, in accents only."""
+        """The terms of texts that differ from a term, which no text has, in accents, or are parts of it."""
         keys = self.settings.without_accents(term, self.languages) or [term]
-        unaccented = [key for key in keys if key in self._vocabulary]
+        unaccented = [key for key in keys if self._has(key)]
         accented = [
             other for key in keys for other in self._accented_terms.get(key, ())
         ]
-        return list(dict.fromkeys([*unaccented, *accented]))
+        return list(dict.fromkeys([*unaccented, *accented])) or self._parts_of(term)
+
+    def _parts_of(self, term: str) -> list[str]:
+        """The numbers and words in a term, as in "10km", or the groups of a long number; empty if texts lack one."""
+        parts = _DIGITS_OR_LETTERS.findall(term)
+        if term.isdecimal() and len(term) <= MAX_DIGITS:
+            parts = f"{int(term):,}".split(",")
+        return parts if len(parts) > 1 and all(map(self._has, parts)) else []
+
+    def _inflections_of(self, term: str) -> list[str]:
+        """The terms of texts that begin like a term, for most of the longer one's letters."""
+        prefix = term[: max(LEAST_PREFIX, ceil(PREFIX_SHARE * len(term)))]
+        if len(prefix) < LEAST_PREFIX:
+            return []
+        first = bisect_left(self._sorted_terms, prefix)
+        last = bisect_left(self._sorted_terms, f"{prefix}{LAST_CHARACTER}")
+        alike = self._sorted_terms[first:last]
+        return [other for other in alike if PREFIX_SHARE * len(other) <= len(prefix)]
+
+    @cached_property
+    def _sorted_terms(self) -> list[str]:
+        return sorted(term for term in self._vocabulary if term)
 
     @cached_property
     def _accented_terms(self) -> Mapping[str, list[str]]:
