@@ -113,19 +113,14 @@ class Workbook:
     def __init__(self, data: bytes) -> None:
         import pandas as pd
 
-        try:
-            tables = pd.read_excel(
-                BytesIO(data),
-                sheet_name=None,
-                header=None,
-                dtype=object,
-                keep_default_na=False,
-                engine="calamine",
-            )
-        except (ValueError, OSError) as error:
-            raise DataError(
-                f"it is no spreadsheet that can be read ({error})."
-            ) from None
+        tables = pd.read_excel(
+            BytesIO(data),
+            sheet_name=None,
+            header=None,
+            dtype=object,
+            keep_default_na=False,
+            engine="calamine",
+        )
         self._tables = {
             f"{name}.csv": table[table.map(str) != ""] for name, table in tables.items()
         }

@@ -102,10 +102,10 @@ def _batches(
             file = file._replace(reason="written by kg2rag")
         for read in read_files(file):
             if (
-                read.checksum
+                not read.reason
                 and same.setdefault(read.checksum, read.place) != read.place
             ):
-                read = read.skipped("the same as another file")
+                read = FileBytes(read.place, reason="the same as another file")
             batch.append(read)
             size += len(read.data)
             if len(batch) >= BATCH_FILES or size >= BATCH_BYTES:

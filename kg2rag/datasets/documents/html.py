@@ -70,6 +70,10 @@ _NOT_SHOWN = re2.compile(
     r"(?is)<!--.*?-->|<script\b.*?</script\s*>|<style\b.*?</style\s*>|<svg\b.*?</svg\s*>|<head\b.*?</head\s*>"
 )
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
+_FIRST_TAG = re.compile(
+    r"(?i)\s*<(?:!doctype html|html|body|div|p|h[1-6]|ul|ol|table|article|section)\b[^<>]*>"
+)
+_LAST_TAG = re.compile(r"(?:</\w+|<br */?)>\s*\Z")
 _WORD_BREAK = re.compile(r"(?i)</?wbr\b[^<>]*>|&shy;|&#173;|&#xad;|\xad")
 _TEMPLATE = re.compile(r"(?i)<(/?)template\b")  # Beautiful Soup gives no text of it
 _STYLED_TITLE = 'p.MsoTitle, body.doc-content p.title, head:has(meta[content^="LibreOffice"]) + body p.title'
@@ -106,6 +110,11 @@ def _best_parse(page: str, source: str, remark: str) -> FileDocument:
         if _share_lost(reparsed) < _share_lost(document):
             return reparsed
     return document
+
+
+def is_page(text: str) -> bool:
+    """Whether a text is HTML from its first character to its last."""
+    return bool(_FIRST_TAG.match(text) and _LAST_TAG.search(text[-100:]))
 
 
 def visible_text(page: str) -> str:

@@ -7,6 +7,7 @@ answers of search engines are read alike.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,9 +27,11 @@ from kg2rag.types.coerce_corpus import PASSAGE
 QUESTION_COLUMNS = ("question", "query", "user_input")
 _TEXTS = (*PASSAGE["text"], "context")
 _TITLES = (*PASSAGE["title"], "heading", "head")
+PHRASE_WORDS = 3
 SENTENCE_WORDS = 5
 """Words of a string from which a JSON file is read as text; settings have none."""
 
+_UTF8_AS_ESCAPES = re.compile(r"(?:\\u00[89a-f][0-9a-f]){2,}")
 Line = tuple[tuple[str, ...], str]
 """The names of the fields that lead to a value, and the value."""
 
@@ -37,7 +40,17 @@ def load_value(text: str, name: str) -> Any:
     """The value of a file in JSON or YAML; DataError: it is not valid, or has aliases, which are not followed."""
     if name.lower().endswith((".yaml", ".yml")):
         return _load_yaml(text)
+    text = _UTF8_AS_ESCAPES.sub(_letter_of_escapes, text)
     return parse_json(text, name or "the file", pairs=unique_fields)
+
+
+def _letter_of_escapes(match: re.Match[str]) -> str:
+    """The letter of bytes that an export of Facebook has written as letters; any other escapes as they are."""
+    data = bytes.fromhex(match[0].replace("\\u00", ""))
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return match[0]
 
 
 def _load_yaml(text: str) -> Any:
@@ -92,14 +105,13 @@ def _is_sentence(value: object) -> bool:
 
 
 def nested_records(value: Any) -> list[Mapping[str, Any]]:
-    """The objects with a text that lie anywhere in a value; without ids where these repeat or lack."""
-    records = list(_records_below(value, (), {}))
-    ids = [record.get("id") for record in records]
-    if None in ids or len(set(map(str, ids))) < len(ids):
-        records = [
-            {name: item for name, item in record.items() if name != "id"}
-            for record in records
-        ]
+    """The objects with a text that lie anywhere in a value; numbered where an id lacks or any repeats."""
+    records = [
+        {"id": place, **record}
+        for place, record in enumerate(_records_below(value, (), {}))
+    ]
+    if len({str(record["id"]) for record in records}) < len(records):
+        return [{**record, "id": place} for place, record in enumerate(records)]
     return records
 
 
@@ -109,8 +121,11 @@ def _records_below(
     """The records in a value; `titles`, `around`: titles and other fields of the objects that it lies in."""
     if isinstance(value, list):
         around = {name: item for name, item in around.items() if name != "id"}
-        for item in value:
-            yield from _records_below(item, titles, around)
+        lists = [list(_records_below(item, titles, around)) for item in value]
+        for item, records in zip(value, lists, strict=True):
+            if any(lists) and not records and has_phrase(item):
+                yield from _records_of({"text": fields_text(item)}, titles, around)
+            yield from records
     elif isinstance(value, Mapping):
         yield from _records_of(value, titles, around)
 
@@ -125,16 +140,14 @@ def _records_of(
     fields, title = _plain_fields(value, text_name)
     titles = (*titles, *title)
     inherited = {**around, **fields}
-    inherited = {
-        name: item for name, item in inherited.items() if not _is_sentence(item)
-    }
+    inherited = {name: item for name, item in inherited.items() if not has_phrase(item)}
     below = {
         name: list(_records_below(item, titles, inherited))
         for name, item in value.items()
         if isinstance(item, Mapping | list) and name != text_name
     }
     if not text and any(below.values()):
-        text = "\n\n".join(filter(_is_sentence, fields.values()))
+        text = "\n\n".join(filter(has_phrase, fields.values()))
         fields = {}
     said = set(words(text))
     new = {
@@ -224,6 +237,17 @@ def _value_document(value: Any, remark: str) -> FileDocument:
         raise DataError("no records with a text and no sentence in it: settings?")
     blocks = list(map(line_block, lines))
     return FileDocument(blocks, title, source=value_text(value), remark=remark)
+
+
+def fields_text(record: Any) -> str:
+    """All values of a record, a line each, behind their names."""
+    return "\n".join(line_block(line).text for line in value_lines(record))
+
+
+def has_phrase(value: Any) -> bool:
+    """Whether a text in a value has three words; numbers, names and codes have fewer."""
+    lines = value_lines(value)
+    return any(len(text.split()) >= PHRASE_WORDS for _, text in lines)
 
 
 def line_block(line: Line) -> Block:

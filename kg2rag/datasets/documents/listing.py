@@ -20,7 +20,7 @@ PACKAGE_FOLDERS = frozenset(
 # Sphinx keeps them beside its pages
 _SPHINX_SOURCE = re.compile(r"(|.*/)_sources/(.+?)(?:\.\w+)?\.txt")
 _PAGES = (".html", ".htm")
-_PARTS_OF_PAGES = (".js", ".css", ".map")
+_PARTS_OF_PAGES = (".js", ".css", ".map", "search_index.json")
 
 
 class ListedFile(NamedTuple):
@@ -132,8 +132,8 @@ def _mark_sources(files: list[ListedFile]) -> list[ListedFile]:
         source = _SPHINX_SOURCE.fullmatch(file.place)
         if source and f"{source[1]}{source[2]}" in pages:
             file = file._replace(reason="the sources of HTML pages that are read")
-        elif pages and file.path.suffix in _PARTS_OF_PAGES:
-            file = file._replace(reason="programs and styles of HTML pages")
+        elif pages and file.place.endswith(_PARTS_OF_PAGES):
+            file = file._replace(reason="programs, styles and indexes of HTML pages")
         marked.append(file)
     return marked
 

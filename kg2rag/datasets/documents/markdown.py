@@ -39,6 +39,8 @@ _FRONT_MATTER_ENDS = {"---": ("---", "..."), "+++": ("+++",), "{": ("}",)}
 _JOPLIN_FIELDS = re.compile(
     r"\n\nid: [0-9a-f]{32}\n(?:\w+:[^\n]*\n)*type_: (?P<type>\d+)\s*\Z"
 )
+_LOGSEQ_FIELD = re.compile(r"(?m)^([\w-]+):: (.*)$")
+_LOGSEQ_FIELDS = re.compile(r"\A(?:[\w-]+:: .*\n)+")
 _CONTAINER_OPTIONS = re.compile(r"(?m)^(:{3,}\{[^\n]*\n)(?:[ \t]*:[\w-]+:[^\n]*\n)+")
 _TAB = re.compile(r'(?m)^([ \t]*)===[!+]*[ \t]+(?=")')
 _BLOCK_MARK = re.compile(r"(?m)^[ \t]*(?:!!!|\?\?\?\+?|===[!+]*)[ \t]")
@@ -155,6 +157,14 @@ def split_front_matter(text: str) -> FrontMatter:
         if joplin["type"] != "1":
             return FrontMatter({}, text, "")
         return FrontMatter({"title": title}, f"{title}\n{joplin[0]}", body)
+    logseq = _LOGSEQ_FIELDS.match(text)
+    if logseq:
+        fields = {
+            name: value.strip() for name, value in _LOGSEQ_FIELD.findall(logseq[0])
+        }
+        aliases = fields.get("alias", "").split(",")
+        fields = {**fields, "aliases": list(map(str.strip, aliases))}
+        return FrontMatter(fields, logseq[0], text[logseq.end() :])
     start = _BEFORE_FRONT_MATTER.match(text).end()  # type: ignore[union-attr]
     lines = text[start : start + 200_000].split("\n", FRONT_MATTER_LINES)
     mark = lines[0].rstrip()

@@ -38,10 +38,17 @@ _SHORTCODE = r"(?P<line>^[ \t]*)?(?:\{\{[<%].{0,2000}?[>%]\}\}|\{%.{0,2000}?%\})
 _ATTRIBUTE_LIST = r"\{:[^{}\n]*\}"
 _NOTE_COMMENT = r"(?<![\w%])%%(?!%).{1,2000}?%%(?![\w%])"
 _BLOCK_NAME = r"(?<=\S)[ \t]+\^[A-Za-z0-9][\w-]{3,}[ \t]*$"
+# of Logseq: settings of blocks, references to them, queries and clocks
+_LOGSEQ = (
+    r"^[ \t]*(?:id|collapsed|heading|background-color|logseq\.[\w.-]+):: .*?$|"
+    r"\(\([0-9a-f]{8}-[0-9a-f-]{27}\)\)|\{\{(?:embed|query|renderer)\b[^{}\n]*\}\}|"
+    r"^[ \t]*:LOGBOOK:\n(?:[ \t]*CLOCK:[^\n]*\n)*[ \t]*:END:$"
+)
 _SITE = re.compile(
     "|".join(
         [
             _CODE,
+            _LOGSEQ,
             _LIQUID_COMMENT,
             _SHORTCODE,
             _ATTRIBUTE_LIST,
@@ -51,7 +58,7 @@ _SITE = re.compile(
     ),
     _FLAGS,
 )
-_SITE_MARK = re.compile(r"\{%|\{\{[<%]|\{:|%%|[ \t]\^")
+_SITE_MARK = re.compile(r":: |\(\(|\{\{|:LOGBOOK:|\{%|\{\{[<%]|\{:|%%|[ \t]\^")
 _LISTING = re.compile(
     r"\{[%{][<%-]?[ \t]*highlight[ \t]+([\w+-]*)[^\n%>]*[%>]\}\}?\n?"
     r"((?:(?!\{[%{][<%-]?[ \t]*(?:end|/[ \t]*)?highlight\b).)*+)"

@@ -10,12 +10,19 @@ from __future__ import annotations
 import codecs
 import re
 import subprocess
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import NamedTuple
 
-from kg2rag.datasets.documents.blocks import FileDocument, join_remarks, plain_document
+from kg2rag.datasets.documents.blocks import (
+    FileDocument,
+    join_remarks,
+    one_line,
+    plain_document,
+)
 from kg2rag.datasets.documents.decoding import decode_text
-from kg2rag.datasets.documents.html import page_document
+from kg2rag.datasets.documents.html import page_document, visible_text
 from kg2rag.datasets.documents.pdf import pdf_blocks
 from kg2rag.datasets.documents.sphinx_roles import role_html
 from kg2rag.text.records import DataError
@@ -51,6 +58,11 @@ _NOT_TEXT = _XML | {"rtf"}
 """Formats whose source is no text for readers."""
 _MDOC = re.compile(r"(?m)^\.Dd\b")
 _DIRECTIVE = re.compile(r"(?m)^[ \t]*\.\. [\w:-]+::")
+_COLLECTION = re.compile(r"\s*<(?:DOC|doc [^<>]*)>")
+_COLLECTED = re.compile(r"(?is)<doc\b([^<>]*)>(.*?)</doc>")
+_FIELD = re.compile(r"(?is)<(docno|title|headline)>(.*?)</\1>")
+_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+_FOLD = re.compile(r"\n[ \t]")
 _DOKUWIKI_HEADING = re.compile(r"(?m)^={6} [^=\n]+ ={6}[ \t]*$")
 _JIRA_HEADING = re.compile(r"(?m)^h[1-6]\. ")
 _LABEL = re.compile(r"(?m)^[ \t]*\.\. _`?([^:`\n]+)`?:[ \t]*$")
@@ -78,6 +90,7 @@ _REWRITTEN = {
         (re.compile(r"(\\begin\{column\})\{[^{}\n]*\}"), r"\1"),
     ),
     "asciidoc": (
+        (re.compile(r"(?ms)^////+\n.*?^////+[ \t]*$"), "\n"),
         # which pandoc insists on reading
         (re.compile(r"(?m)^include::[^\n\[]*+\[[^\n\]]*+\][ \t]*$"), ""),
         # pandoc shows the names of conditions; the text under them stays
@@ -157,9 +170,37 @@ def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG0
     kind = _kind_of_text(decoded.text)
     if kind and len(data) <= MAX_MARKUP_BYTES:
         return [markup_document(decoded.text, kind, decoded.remark)]
+    if _COLLECTION.match(decoded.text):
+        return list(_collected_documents(*decoded))
     if "\f" in decoded.text:
         return [_paged_document(*decoded)]
+    if decoded.text.startswith(("BEGIN:VCALENDAR", "BEGIN:VCARD")):
+        decoded = decoded._replace(text=_FOLD.sub("", decoded.text))
     return [plain_document(*decoded)]
+
+
+def read_unknown(data: bytes, name: str = "") -> list[FileDocument]:
+    """The documents of a file of any other kind as those of plain text; DataError: its bytes are no text."""
+    return [
+        replace(document, remark=join_remarks(document.remark, "plain text"))
+        for document in read_plain(data, name)
+    ]
+
+
+def _collected_documents(text: str, remark: str) -> Iterator[FileDocument]:
+    """The documents of a collection of TREC, or of one that WikiExtractor wrote."""
+    for attributes, body in _COLLECTED.findall(text):
+        fields = dict(_ATTRIBUTE.findall(attributes))
+        fields |= {tag.casefold(): field for tag, field in _FIELD.findall(body)}
+        key = fields.get("docno") or fields.get("id", "")
+        title = one_line(fields.get("title") or fields.get("headline", ""))
+        document = plain_document(visible_text(_FIELD.sub("", body)), remark)
+        yield replace(
+            document,
+            blocks=[block for block in document.blocks if block.text != title],
+            title=title,
+            key=key.strip(),
+        )
 
 
 def _paged_document(text: str, remark: str) -> FileDocument:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import mimetypes
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 
 from kg2rag.datasets.documents.archives import SPREADSHEETS, TARS
-from kg2rag.datasets.documents.blocks import FileDocument, join_remarks
+from kg2rag.datasets.documents.blocks import FileDocument
 from kg2rag.datasets.documents.canvas import read_canvas
 from kg2rag.datasets.documents.decoding import SAMPLE_BYTES
 from kg2rag.datasets.documents.html import read_html
@@ -29,6 +28,7 @@ from kg2rag.datasets.documents.plain import (
     read_manual,
     read_markup,
     read_plain,
+    read_unknown,
 )
 from kg2rag.datasets.documents.references import REFERENCE_FORMATS, read_references
 from kg2rag.datasets.documents.subtitles import read_subtitles
@@ -44,6 +44,7 @@ READERS: Mapping[str, Reader] = {
         (".md", ".markdown", ".mdown", ".mdx", ".qmd", ".rmd"), read_markdown
     ),
     **dict.fromkeys((".txt", ".text"), read_plain),
+    "": read_unknown,
     **dict.fromkeys((".html", ".htm"), read_html),
     **dict.fromkeys(XML_ENDINGS, read_xml),
     ".pdf": read_pdf,
@@ -66,15 +67,17 @@ READERS: Mapping[str, Reader] = {
 """Ending -> the reader of documents."""
 ARCHIVES = (".zip", *TARS, *SPREADSHEETS)
 """Files that are read as folders: a table of a spreadsheet is one file."""
-ENDINGS = (*READERS, *TABLES, *ARCHIVES)
+ENDINGS = tuple(filter(None, (*READERS, *TABLES, *ARCHIVES)))
 _NO_TEXT = ("image/", "audio/", "video/", "font/")
 """Kinds of files that are not opened."""
-_READER_OF_START: Sequence[tuple[bytes, Reader]] = (
-    (b"%pdf-", read_pdf),
-    (b"<?xml", read_xml),
-    (b"<!doctype html", read_html),
-    (b"<html", read_html),
+_ENDING_OF_START = (
+    (re.compile(rb"%PDF-"), ".pdf"),
+    (re.compile(rb"<\?xml"), ".xml"),
+    (re.compile(rb"(?i)<!doctype html|<html"), ".html"),
+    (re.compile(rb"\{\"[^\n]*\}\n"), ".jsonl"),
+    (re.compile(rb"\{\s*\"|\[\s*[{\"]"), ".json"),
 )
+"""How files begin, and the ending that such files should have."""
 MAX_TEXT_BYTES = 32_000_000
 """Of a document of text; five hundred books have so many, and are read in less than a minute."""
 MAX_RECORDS_BYTES = 64_000_000
@@ -87,17 +90,10 @@ _PACKED = (*".pdf .docx .docm .dotx .pptx .pptm .odt .odp .epub".split(), *ARCHI
 _QUERY = re.compile(r"[?@].*")
 
 
-def read_unknown(data: bytes, name: str = "") -> list[FileDocument]:
-    """The documents of a file by its first characters, else its plain text, as that of source code.
-
-    DataError: its bytes are no text.
-    """
-    start = data[:SAMPLE_BYTES].lstrip()[:20].lower()
-    for mark, reader in _READER_OF_START:
-        if start.startswith(mark):
-            return reader(data, name)
-    [document] = read_plain(data, name)
-    return [replace(document, remark=join_remarks(document.remark, "plain text"))]
+def ending_of_content(data: bytes) -> str:
+    """The ending that a file should have by its first bytes; "" for source code and other plain text."""
+    start = data[:SAMPLE_BYTES].lstrip()
+    return next((ending for mark, ending in _ENDING_OF_START if mark.match(start)), "")
 
 
 def is_text_kind(name: str) -> bool:
@@ -106,9 +102,9 @@ def is_text_kind(name: str) -> bool:
     return not kind.startswith(_NO_TEXT)
 
 
-def ending_of(path: PurePath) -> str:
-    """The ending by which a file is read; "" for none."""
-    return _QUERY.sub("", path.suffix).lower()
+def ending_of(name: str) -> str:
+    """The ending of a file's name; "" for none."""
+    return _QUERY.sub("", PurePath(name).suffix).lower()
 
 
 def limit_of(ending: str) -> int:

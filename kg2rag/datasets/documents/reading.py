@@ -8,8 +8,9 @@ import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import filterfalse
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from kg2rag.datasets.documents.blocks import (
@@ -21,15 +22,17 @@ from kg2rag.datasets.documents.blocks import (
     paragraphs,
 )
 from kg2rag.datasets.documents.decoding import decode_text
+from kg2rag.datasets.documents.html import is_page, page_document, visible_text
 from kg2rag.datasets.documents.json_texts import json_records, load_value, value_text
 from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.readers import (
     ARCHIVES,
+    ENDINGS,
     READERS,
     ending_of,
+    ending_of_content,
     is_text_kind,
     limit_of,
-    read_unknown,
 )
 from kg2rag.datasets.documents.splitting import PassageRow, Splitter
 from kg2rag.datasets.documents.tables import (
@@ -93,15 +96,13 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class FileBytes:
-    """A file's content, read once, and its checksum; `reason` says why there is none.
+    """A file's content, read once; `reason` says why there is none.
 
-    `packing` : ".zip" or ".gz" where the content is packed, else "".
+    `packing` : ".gz" or the ending of an archive where the content is packed, else "".
     """
 
     place: str
-    ending: str
     data: bytes = b""
-    checksum: str = ""
     reason: str = ""
     packing: str = ""
 
@@ -110,9 +111,16 @@ class FileBytes:
         """The place without the ending of a packed file, as readers see it."""
         return self.place.removesuffix(".gz")
 
-    def skipped(self, reason: str) -> FileBytes:
-        """The file without its bytes, and why it is not read."""
-        return FileBytes(self.place, self.ending, reason=reason)
+    @cached_property
+    def ending(self) -> str:
+        """The ending by which the file is read: of its name or, if that has no reader, by its first bytes."""
+        ending = ending_of(self.name)
+        return ending if ending in ENDINGS else ending_of_content(self.data)
+
+    @cached_property
+    def checksum(self) -> str:
+        """The checksum of the content."""
+        return hashlib.sha256(self.data).hexdigest()
 
     def key(self, folder: str, tokens: int) -> str:
         """The key of the file's entry in the store."""
@@ -121,38 +129,44 @@ class FileBytes:
 
 
 def read_bytes(file: ListedFile) -> FileBytes:
-    """The bytes of a file that has a reader, and a reason in place of them where they cannot be had."""
+    """The bytes of a file, and a reason in place of them where they cannot be had."""
     if file.reason:
-        return FileBytes(file.place, ending_of(file.path), reason=file.reason)
+        return FileBytes(file.place, reason=file.reason)
     return file_bytes(
-        file.path, file.place, file.path.read_bytes, lambda: file.path.stat().st_size
+        file.place, file.path.read_bytes, lambda: file.path.stat().st_size
     )
 
 
 def file_bytes(
-    path: Path, place: str, read: Callable[[], bytes], size: Callable[[], int] = int
+    place: str, read: Callable[[], bytes], size: Callable[[], int] = int
 ) -> FileBytes:
-    """The bytes that `read` gives of a file that has a reader and no more than `size` allows; else the reason."""
-    packing = path.suffix.lower() if path.suffix.lower() in (".gz", *ARCHIVES) else ""
-    inner = path.with_suffix("") if packing == ".gz" else path
-    ending = ending_of(inner)
-    if not is_text_kind(inner.name):
-        return FileBytes(place, ending, reason=f"files {inner.suffix} are not read")
-    limit = limit_of(ending)
+    """The bytes that `read` gives of a file that may be text and no more than `size` allows; else the reason."""
+    suffix = PurePath(place).suffix.lower()
+    name = place[: -len(suffix)] if suffix == ".gz" else place
+    if not is_text_kind(name):
+        kind = PurePath(name).suffix
+        return FileBytes(place, reason=f"files {kind} are not read")
+    limit = limit_of(ending_of(name))
     try:
         if size() > limit:
             reason = f"larger than {limit // 1_000_000} MB, the limit for this kind"
-            return FileBytes(place, ending, reason=reason)
-        data = read()
+            return FileBytes(place, reason=reason)
+        packing = suffix if suffix in (".gz", *ARCHIVES) else ""
+        return FileBytes(place, read(), packing=packing)
     except OSError as error:
-        return FileBytes(
-            place, ending, reason=f"it cannot be read: {error.strerror or error}"
-        )
+        reason = f"it cannot be read: {error.strerror or error}"
     except DataError as error:
-        return FileBytes(place, ending, reason=str(error))
-    return FileBytes(
-        place, ending, data, hashlib.sha256(data).hexdigest(), packing=packing
-    )
+        reason = str(error)
+    return FileBytes(place, reason=reason)
+
+
+def failure(error: Exception) -> str:
+    """Why a file cannot be read, by the error of its reader; a library's for a damaged file may be of any kind."""
+    if isinstance(error, ImportError):
+        raise error
+    if isinstance(error, DataError):
+        return str(error)
+    return f"{type(error).__name__}: {quote(str(error))}. {READ_AS_ADVICE}"
 
 
 def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
@@ -164,15 +178,9 @@ def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
             if is_table(file)
             else _document_entry(file, folder, splitter)
         )
-    except ImportError:
-        raise
-    except DataError as error:
-        return FileEntry(reason=str(error).removeprefix(f"{file.place}: "), failed=True)
-    except Exception as error:  # noqa: BLE001  # a library's error for a damaged file may be of any kind
-        return FileEntry(
-            reason=f"{type(error).__name__}: {quote(str(error))}. {READ_AS_ADVICE}",
-            failed=True,
-        )
+    except Exception as error:  # noqa: BLE001
+        reason = failure(error).removeprefix(f"{file.place}: ")
+        return FileEntry(reason=reason, failed=True)
     entry.divided = splitter.divided - divided_before
     return entry
 
@@ -189,7 +197,7 @@ def is_table(file: FileBytes) -> bool:
 
 
 def _table_entry(file: FileBytes, splitter: Splitter) -> FileEntry:
-    table = with_texts(parse_table(file.data, file.name))
+    table = with_texts(parse_table(file.data, file.name, file.ending))
     filled = list(filterfalse(_lacks_text, table.records))
     corpus = corpus_of(filled or table.records, file.place)
     rows = record_rows(corpus, splitter, prefix=f"{file.place}#", place=file.place)
@@ -200,9 +208,12 @@ def _table_entry(file: FileBytes, splitter: Splitter) -> FileEntry:
         entry.remark = join_remarks(entry.remark, remark)
     names = [str(column) for record in table.records for column in record]
     columns = [value_text([row["id"], row["metadata"]]) for row in rows]
+    source_text = table.source
+    if any(is_page(passage.text) for passage in corpus):
+        source_text = visible_text(source_text)
     shown = {word for row in rows for word in words(f"{row['title']}\n{row['text']}")}
     unshown = {*words("\n".join(dict.fromkeys(names))), *words("\n".join(columns))}
-    source = words(table.source)
+    source = words(source_text)
     entry.words = len(source)
     source = [word for word in source if word not in shown]
     lost = [word for word in source if word not in unshown]
@@ -236,12 +247,11 @@ def record_rows(
             }
             fields = {"file": place, **fields, **clashing}
         divided_before = splitter.divided
-        parts = splitter.passages(
-            f"{prefix}{passage.id}",
-            passage.title,
-            list(paragraphs(passage.text)),
-            fields,
-        )
+        blocks = list(paragraphs(passage.text))
+        if is_page(passage.text):
+            blocks = page_document(passage.text).blocks
+        id_ = f"{prefix}{passage.id}"
+        parts = splitter.passages(id_, passage.title, blocks, fields)
         for part in parts:
             part["record"] = passage.id
             part["divided"] = splitter.divided - divided_before
@@ -262,7 +272,7 @@ def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEnt
     """The passages of a file's documents."""
     entry = FileEntry()
     lost, remarks = list[str](), list[str]()
-    for document in READERS.get(file.ending, read_unknown)(file.data, file.name):
+    for document in READERS[file.ending](file.data, file.name):
         if any(block.text.strip() for block in document.blocks):
             lost += _add_document(entry, document, file.place, folder, splitter)
         if document.remark:

@@ -14,12 +14,12 @@ from kg2rag.datasets.documents.blocks import join_remarks
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.json_texts import (
     QUESTION_COLUMNS,
+    fields_text,
+    has_phrase,
     json_records,
-    line_block,
     load_value,
     nested_records,
     unique_fields,
-    value_lines,
     value_text,
 )
 from kg2rag.text.records import (
@@ -39,8 +39,6 @@ _ACTIONS = frozenset(("index", "create"))
 _TEXT_COLUMNS = frozenset((*PASSAGE["text"], *QUESTION_COLUMNS))
 MAX_LINES_ABOVE = 20
 _SEPARATOR = re.compile(r"(?i)\Asep=(.)")
-PHRASE_WORDS = 3
-"""Words of a cell from which a table without a column of text is read; numbers and codes have fewer."""
 
 
 class Table(NamedTuple):
@@ -55,14 +53,15 @@ def read_table(path: str | Path) -> list[Mapping[str, Any]]:
     """The records of a table, or of a .json file with a list of records; in a .csv, a cell with a JSON list is one."""
     kinds = f"a table: a file {', '.join(TABLES)} or .json"
     file = existing(path, kinds)
-    if file.suffix.lower() not in (*TABLES, ".json"):
+    if file.suffix.lower() not in (*TABLES, *VALUES):
         raise DataError(f"{file} cannot be read as records. Give {kinds}.")
-    return list(parse_table(file.read_bytes(), str(file)).records)
+    ending = file.suffix.lower()
+    return list(parse_table(file.read_bytes(), str(file), ending).records)
 
 
-def parse_table(data: bytes, name: str) -> Table:
-    """The records of a table given as bytes; DataError names the file and the record."""
-    table = _parsed_table(data, name)
+def parse_table(data: bytes, name: str, ending: str) -> Table:
+    """The records of a table given as bytes, by its ending; DataError names the file and the record."""
+    table = _parsed_table(data, name, ending)
     records: list[Mapping[str, Any]] = [
         {key: _cell(value) for key, value in row.items() if value not in ("", None)}
         for row in table.records
@@ -72,8 +71,7 @@ def parse_table(data: bytes, name: str) -> Table:
     return table._replace(records=records)
 
 
-def _parsed_table(data: bytes, name: str) -> Table:
-    ending = name[name.rfind(".") :].lower()
+def _parsed_table(data: bytes, name: str, ending: str) -> Table:
     if ending == ".parquet":
         rows = parse_parquet(data, name).to_pylist()
         return Table(rows, source=value_text(rows))
@@ -101,11 +99,10 @@ def with_texts(table: Table) -> Table:
     columns = {str(column).casefold() for record in table.records for column in record}
     if not columns.isdisjoint((*PASSAGE["text"], *QUESTION_COLUMNS)):
         return table
-    strings = [text for record in table.records for _, text in value_lines(record)]
-    if not any(len(text.split()) >= PHRASE_WORDS for text in strings):
+    if not any(map(has_phrase, table.records)):
         return table
     records = [
-        {**_without_fields(record), "text": _fields_text(record)}
+        {**_without_fields(record), "text": fields_text(record)}
         for record in table.records
     ]
     remark = "no column of text: each record is read with all its columns"
@@ -124,11 +121,6 @@ def _without_fields(record: Mapping[str, Any]) -> dict[str, Any]:
         for column, value in record.items()
         if str(column).casefold() in names
     }
-
-
-def _fields_text(record: Mapping[str, Any]) -> str:
-    blocks = [line_block(line) for line in value_lines(record)]
-    return "\n".join(block.text for block in blocks)
 
 
 def _json_lines(text: str, name: str) -> Iterator[Mapping[str, Any]]:
@@ -172,9 +164,12 @@ def _delimited(text: str, name: str) -> Table:
         delimiter = find_delimiter(lines)
     n_above = _lines_above(lines, delimiter)
     lines = [f"{line}\n" for line in lines[n_above:]]
-    remark = (
-        f"lines above the names of the columns, left out: {n_above}" if n_above else ""
-    )
+    names = _names_by_place(_cells_of(lines[0], delimiter))
+    if names:
+        lines = [delimiter.join(names) + "\n", *lines]
+    remark = "columns without names, named by their place" * bool(names)
+    if n_above:
+        remark = f"lines above the names of the columns, left out: {n_above}"
     if delimiter != "\t":
         return Table([row for _, row in delimited_rows(lines, name, delimiter)], remark)
     quoted = _quoted_rows(lines, name)
@@ -183,6 +178,15 @@ def _delimited(text: str, name: str) -> Table:
     rows = [row for _, row in delimited_rows(lines, name, delimiter)]
     as_text = "quotation marks are read as text, since they enclose no cells"
     return Table(rows, join_remarks(remark, as_text))
+
+
+def _names_by_place(cells: Sequence[str]) -> list[str]:
+    """Names for the columns of a table whose first row is a record: its first cell is a number; [] for any other."""
+    if len(cells) < 2 or not cells[0].strip().isdecimal():
+        return []
+    names = [f"column_{place}" for place in range(1, len(cells) + 1)]
+    names[max(range(len(cells)), key=lambda place: len(cells[place]))] = "text"
+    return ["id", *names[1:]]
 
 
 def _lines_above(lines: Sequence[str], delimiter: str) -> int:

@@ -8,15 +8,20 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from kg2rag.datasets.documents.archives import open_archive
 from kg2rag.datasets.documents.listing import PACKAGE_FOLDERS, ListedFile
-from kg2rag.datasets.documents.readers import ARCHIVES, limit_of
-from kg2rag.datasets.documents.reading import FileBytes, file_bytes, read_bytes
-from kg2rag.text.records import DataError
+from kg2rag.datasets.documents.readers import ARCHIVES, ending_of, limit_of
+from kg2rag.datasets.documents.reading import (
+    FileBytes,
+    failure,
+    file_bytes,
+    read_bytes,
+)
 
 MAX_ARCHIVES = 3
 """Of archives within each other; exports of large wikis have two."""
@@ -33,37 +38,39 @@ def _unpacked(file: FileBytes, depth: int) -> Iterator[FileBytes]:
     elif file.packing == ".gz":
         yield from _unpacked(_unzipped_file(file), depth)
     elif depth > MAX_ARCHIVES:
-        yield file.skipped(f"more than {MAX_ARCHIVES} archives within each other")
+        reason = f"more than {MAX_ARCHIVES} archives within each other"
+        yield FileBytes(file.place, reason=reason)
     else:
         yield from _parts(file, depth)
 
 
 def _unzipped_file(file: FileBytes) -> FileBytes:
-    limit = limit_of(file.ending)
-    packing = file.ending if file.ending in ARCHIVES else ""
+    ending = ending_of(file.name)
+    limit = limit_of(ending)
     try:
         with gzip.open(BytesIO(file.data)) as stream:
             data = stream.read(limit + 1)
     except (OSError, EOFError, zlib.error) as error:
-        return file.skipped(f"it cannot be unpacked: {error}")
+        return FileBytes(file.place, reason=f"it cannot be unpacked: {error}")
     if len(data) > limit:
-        return file.skipped(f"larger than {limit // 1_000_000} MB unpacked")
-    return FileBytes(file.place, file.ending, data, file.checksum, packing=packing)
+        reason = f"larger than {limit // 1_000_000} MB unpacked"
+        return FileBytes(file.place, reason=reason)
+    return replace(file, data=data, packing=ending if ending in ARCHIVES else "")
 
 
 def _parts(file: FileBytes, depth: int) -> Iterator[FileBytes]:
     """The files of an archive, in the order of their names."""
     try:
         archive = open_archive(file.data, file.packing)
-    except DataError as error:
-        yield file.skipped(str(error))
+    except Exception as error:  # noqa: BLE001
+        yield FileBytes(file.place, reason=failure(error))
         return
     names = [name for name in archive.names if _is_document(name)]
     if not names:
-        yield file.skipped("no file in it")
+        yield FileBytes(file.place, reason="no file in it")
     for name in names:
-        place = Path(f"{file.place}/{name}")
-        part = file_bytes(place, place.as_posix(), partial(archive.read, name))
+        place = Path(f"{file.place}/{name}").as_posix()
+        part = file_bytes(place, partial(archive.read, name))
         yield from _unpacked(part, depth + 1)
 
 

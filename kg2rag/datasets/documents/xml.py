@@ -19,10 +19,9 @@ from kg2rag.datasets.documents.archives import attribute, local_name, named, par
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, read_html, visible_text
-from kg2rag.datasets.documents.json_texts import SENTENCE_WORDS
+from kg2rag.datasets.documents.json_texts import PHRASE_WORDS, SENTENCE_WORDS
 from kg2rag.datasets.documents.office import opendocument_document
 from kg2rag.datasets.documents.plain import markup_document
-from kg2rag.datasets.documents.tables import PHRASE_WORDS
 from kg2rag.text.records import DataError
 
 XML_ENDINGS = tuple(

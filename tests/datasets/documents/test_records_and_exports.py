@@ -184,3 +184,80 @@ def test_values_of_instructions_that_are_phrases_are_text(read):
     page = '{% include note.html content="Mind the gap" class="a b c" %}\n\nHalina sails.\n'
     documents = read({"a.md": page})
     assert documents.corpus[0].text == "Mind the gap\n\nHalina sails."
+
+
+def test_documents_of_a_collection_of_trec_have_their_numbers(read):
+    trec = (
+        "<DOC>\n<DOCNO> FT-1 </DOCNO>\n<HEADLINE>Tides</HEADLINE>\n<TEXT>\nNoon & night.\n</TEXT>\n</DOC>\n"
+        "<DOC>\n<DOCNO>FT-2</DOCNO>\n<TEXT>\n<P>\nMud.\n</TEXT>\n</DOC>\n"
+    )
+    wiki = '<doc id="12" url="u" title="Pier">\nPier\n\nLund waits.\n</doc>\n'
+    assert passages_of(read({"a.txt": trec, "wiki_00": wiki})) == {
+        "a.txt#FT-1": ("Tides", "Noon & night."),
+        "a.txt#FT-2": ("a", "Mud."),
+        "wiki_00#12": ("Pier", "Lund waits."),
+    }
+
+
+def test_lines_of_json_are_known_without_an_ending(read):
+    lines = '{"id": "x", "text": "Halina sails."}\n{"id": "y", "text": "Lund waits."}\n'
+    assert list(passages_of(read({"wiki_00": lines}))) == ["wiki_00#x", "wiki_00#y"]
+
+
+def test_a_table_without_names_of_columns_has_its_first_row_as_a_record(read):
+    documents = read({"collection.tsv": "0\tHalina sails.\n1\tLund waits.\n"})
+    assert passages_of(documents) == {
+        "collection.tsv#0": ("", "Halina sails."),
+        "collection.tsv#1": ("", "Lund waits."),
+    }
+    assert "without names" in documents.report.loc[0, "remark"]
+
+
+def test_a_record_whose_text_is_a_page_is_read_as_one(read):
+    table = 'Id,Body\n1,"<p>Halina &amp; Lund</p><pre>x &lt; 1</pre>"\n2,a <b> c\n'
+    documents = read({"posts.csv": table})
+    assert [passage.text for passage in documents.corpus] == [
+        "Halina & Lund\n\nx < 1",
+        "a <b> c",
+    ]
+
+
+def test_records_without_a_field_of_text_beside_others_are_read_by_their_fields(read):
+    library = [
+        {"id": "a", "title": "Tides", "abstract": "Noon."},
+        {"id": "b", "title": "Mud of the north", "publisher": "Pier"},
+    ]
+    assert passages_of(read({"a.json": json.dumps(library)})) == {
+        "a.json#a": ("Tides", "Noon."),
+        "a.json#1": ("", "id: b\nMud of the north\npublisher: Pier"),
+    }
+
+
+def test_letters_that_facebook_writes_as_bytes_are_read(read):
+    export = r'{"messages": [{"content": "Caf\u00c3\u00a9 \u00e0 Lund"}]}'
+    assert read({"message_1.json": export}).corpus[0].text == "Café à Lund"
+
+
+def test_folded_lines_of_a_calendar_are_joined(read):
+    event = "BEGIN:VCALENDAR\r\nSUMMARY:Halina sai\r\n ls\r\nEND:VCALENDAR\r\n"
+    assert "Halina sails" in read({"a.ics": event}).corpus[0].text
+
+
+def test_settings_of_logseq_are_no_text_and_its_title_and_names_are_of_the_page(read):
+    page = (
+        "title:: Harbour/Rules\nalias:: Pier law\n\n- # Tides\n  collapsed:: true\n"
+        "\t- Noon is high.\n\t  id:: 65a1b2c3-1111-2222-3333-444455556666\n"
+        "\t- ((65a1b2c3-1111-2222-3333-444455556666))\n\t- {{query (todo)}}\n"
+    )
+    link = "See [[Pier law]].\n"
+    documents = read({"pages/a.md": page, "b.md": link})
+    passages = {passage.doc_id: passage for passage in documents.corpus}
+    assert passages["pages/a.md"].title == "Harbour/Rules"
+    assert passages["pages/a.md"].text == "Tides\nNoon is high."
+    assert passages["b.md"].metadata["links"] == [["Pier law", "pages/a.md"]]
+
+
+def test_an_index_of_a_site_is_no_document_beside_its_pages(read):
+    index = json.dumps({"docs": [{"text": "Halina sails."}]})
+    files = {"a.html": "<p>Halina sails.</p>", "search/search_index.json": index}
+    assert read(files).report["status"].tolist() == ["read", "skipped"]
