@@ -106,7 +106,7 @@ def _is_sentence(value: object) -> bool:
 
 def nested_records(value: Any) -> list[Mapping[str, Any]]:
     """The objects with a text that lie anywhere in a value; numbered where an id lacks or any repeats."""
-    records = [
+    records: list[Mapping[str, Any]] = [
         {"id": place, **record}
         for place, record in enumerate(_records_below(value, (), {}))
     ]

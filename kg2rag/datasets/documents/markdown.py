@@ -159,12 +159,10 @@ def split_front_matter(text: str) -> FrontMatter:
         return FrontMatter({"title": title}, f"{title}\n{joplin[0]}", body)
     logseq = _LOGSEQ_FIELDS.match(text)
     if logseq:
-        fields = {
-            name: value.strip() for name, value in _LOGSEQ_FIELD.findall(logseq[0])
-        }
-        aliases = fields.get("alias", "").split(",")
-        fields = {**fields, "aliases": list(map(str.strip, aliases))}
-        return FrontMatter(fields, logseq[0], text[logseq.end() :])
+        named = dict(_LOGSEQ_FIELD.findall(logseq[0]))
+        aliases = list(map(str.strip, named.get("alias", "").split(",")))
+        body = text[logseq.end() :]
+        return FrontMatter({**named, "aliases": aliases}, logseq[0], body)
     start = _BEFORE_FRONT_MATTER.match(text).end()  # type: ignore[union-attr]
     lines = text[start : start + 200_000].split("\n", FRONT_MATTER_LINES)
     mark = lines[0].rstrip()
