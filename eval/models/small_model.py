@@ -209,7 +209,10 @@ class ExtractionPath:
         outcome = Outcome({}, [str(failure) for failure in run.failures])
         for step in source.plan(data.corpus).steps:
             failed = sum(failure.call.startswith(step.step) for failure in run.failures)
-            outcome.replies[f"{step.step} "] = step.stored, step.stored + failed
+            outcome.replies[f"{step.step} "] = (
+                step.plan.stored,
+                step.plan.stored + failed,
+            )
         cut = run.extraction.notes.get(
             "answers cut at the limit of tokens, whose whole items are kept", 0
         )

@@ -324,9 +324,9 @@ def test_a_plan_before_the_first_run_counts_every_call(server, extractor):
     plan = extractor(server, prompt_price=1.0, completion_price=10.0).plan(
         corpus(3), counter=Words()
     )
-    first, second = plan.steps
-    calls = [(step.step, step.calls, step.stored, step.to_ask) for step in plan.steps]
-    assert calls == [("entities", 3, 0, 3), ("triples", 3, 0, 3)]
+    first, second = (step.plan for step in plan.steps)
+    assert [step.step for step in plan.steps] == ["entities", "triples"]
+    assert [(step.calls, step.stored) for step in (first, second)] == [(3, 0)] * 2
     assert server.requests.total() == 0
     # Each text has 7 words; entities come to 0.58 and triples to 1.87 times that.
     assert (first.completion_tokens, second.completion_tokens) == (
@@ -334,7 +334,12 @@ def test_a_plan_before_the_first_run_counts_every_call(server, extractor):
         round(1.87 * 21),
     )
     assert plan.whole.cost == pytest.approx(
-        (plan.total("prompt_tokens") + 10 * plan.total("completion_tokens")) / 1e6
+        (
+            first.prompt_tokens
+            + second.prompt_tokens
+            + 10 * (first.completion_tokens + second.completion_tokens)
+        )
+        / 1e6
     )
     unpriced = extractor(server).plan(corpus(1), counter=Words())
     assert unpriced.whole.cost is None
@@ -348,7 +353,7 @@ def test_planned_prompt_tokens_are_those_of_the_messages_sent(server, extractor)
     sent = [
         message["content"] for body in server.bodies for message in body["messages"]
     ]
-    assert plan.total("prompt_tokens") == sum(Words().count(sent)) + 4 * len(sent)
+    assert plan.whole.prompt_tokens == sum(Words().count(sent)) + 4 * len(sent)
 
 
 def test_a_plan_knows_what_is_stored_what_was_unusable_and_what_waits_for_it(extractor):
@@ -361,10 +366,11 @@ def test_a_plan_knows_what_is_stored_what_was_unusable_and_what_waits_for_it(ext
                 corpus(4), retry_failed=retry, counter=Words()
             )
             assert [
-                (step.stored, step.unusable, step.to_ask) for step in plan.steps
+                (step.plan.stored, step.unusable, step.plan.calls)
+                for step in plan.steps
             ] == [calls] * 2
             # The endpoint counts 7 and 3 tokens of every stored answer.
-            entities = plan.steps[0]
+            entities = plan.steps[0].plan
             assert (entities.prompt_tokens, entities.completion_tokens) == (
                 7 * calls[2],
                 3 * calls[2],

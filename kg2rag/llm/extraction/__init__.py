@@ -114,10 +114,8 @@ class PromptedTriples:
             counter,
             retry_failed=retry_failed,
         )
-        prices = (self.model.prompt_price, self.model.completion_price)
-        n_asked = self._asked(corpus)
         return ExtractionPlan(
-            n_asked, self._style.name, self.model.model, tuple(steps), *prices
+            self._asked(corpus), self._style.name, self.model.model, tuple(steps)
         )
 
     def extract(self, corpus: Corpus) -> Extraction:

@@ -6,10 +6,14 @@ model's; the length of an answer is that of the text times the style's `growth`.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from kg2rag.compute import TokenCounter
 from kg2rag.llm import ChatModel, Completion
@@ -18,65 +22,43 @@ from kg2rag.llm.extraction.schema import Entities
 from kg2rag.llm.extraction.style import Excerpt, PromptStep, PromptStyle
 from kg2rag.llm.replies import Outcome
 from kg2rag.llm.requests import TEMPLATE_TOKENS, corrected
-from kg2rag.llm.usage import CallPlan, cost_of, sum_known
+from kg2rag.llm.usage import CallPlan
 
 
-@dataclass(frozen=True, slots=True)
-class StepPlan:
-    """One step.
+class StepPlan(NamedTuple):
+    """One step: `plan` has the calls to send and the usable answers that are stored.
 
-    Attributes
-    ----------
-    calls : the number of different calls, the sum of the next three.
-    stored : answered usably. unusable : answered otherwise than requested, or waiting for such a call; they
-        fail unless they are sent again. to_ask : those the run would send.
-    prompt_tokens, completion_tokens : of the calls to ask, estimated; stored answers correct the estimate.
-    seconds : of the calls to ask, from the times of stored answers; None if there are none.
+    unusable : the excerpts with an answer other than requested, or waiting for such a call; they
+    fail unless they are sent again.
     """
 
     step: str
-    calls: int
-    stored: int
     unusable: int
-    to_ask: int
-    prompt_tokens: int
-    completion_tokens: int
-    seconds: float | None
+    plan: CallPlan
 
 
 @dataclass(frozen=True, repr=False)
 class ExtractionPlan:
-    """The plan of `PromptedTriples.run` without faults and retries.
-
-    Prices are per million tokens.
-    """
+    """The plan of `PromptedTriples.run` without faults and retries."""
 
     passages: int
     style: str
     model: str
     steps: tuple[StepPlan, ...]
-    prompt_price: float | None = None
-    completion_price: float | None = None
-
-    def total(self, column: str) -> int:
-        """The sum of a column of the steps, such as "to_ask"."""
-        return sum(getattr(step, column) for step in self.steps)
 
     @property
     def whole(self) -> CallPlan:
         """All steps together; its duration is unknown if one of them has no stored answer."""
-        tokens = self.total("prompt_tokens"), self.total("completion_tokens")
-        cost = cost_of(tokens, (self.prompt_price, self.completion_price))
-        seconds = sum_known([step.seconds for step in self.steps])
-        return CallPlan(
-            self.total("to_ask"), self.total("stored"), *tokens, seconds, cost
-        )
+        return reduce(operator.add, [step.plan for step in self.steps])
 
     def __repr__(self) -> str:
-        import pandas as pd
-
-        steps = pd.DataFrame(self.steps).drop(columns="seconds").to_string(index=False)
-        return f"{self.passages:,} passages, style {self.style}, model {self.model}: {self.whole}.\n{steps}"
+        rows = []
+        for step, unusable, plan in self.steps:
+            tokens = (plan.prompt_tokens, plan.completion_tokens)
+            rows.append((step, plan.stored, unusable, plan.calls, *tokens))
+        columns = "step stored unusable to_ask prompt_tokens completion_tokens".split()
+        table = pd.DataFrame(rows, columns=columns).to_string(index=False)
+        return f"{self.passages:,} passages, style {self.style}, model {self.model}: {self.whole}.\n{table}"
 
 
 def planned(
@@ -102,7 +84,6 @@ def planned(
         }
         answered, unusable, unsent = _sorted_by_state(stored, retry_failed=retry_failed)
         waiting = [*unsent, *answer_tokens]
-        calls = len(stored) + len(answer_tokens) + blocked
         blocked += len(unusable)
         prompt_tokens = float(_prompt_tokens(step, names, waiting, model, counter))
         prompt_tokens += sum(answer_tokens.values())
@@ -119,10 +100,8 @@ def planned(
         )
         estimate = (round(prompt_tokens), round(sum(answer_tokens.values())))
         tokens = corrected(estimate, stored_tokens, answered.values())
-        seconds = model.call_plan(len(waiting), answered.values(), tokens).seconds
-        yield StepPlan(
-            step.name, calls, len(answered), blocked, len(waiting), *tokens, seconds
-        )
+        plan = model.call_plan(len(waiting), answered.values(), tokens)
+        yield StepPlan(step.name, blocked, plan)
         if step.schema is Entities:
             names = {
                 excerpt: named_in(answer.parsed, Counter())
