@@ -165,15 +165,16 @@ def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:
     TypeError : no list or mapping of names and functions.
     """
     if isinstance(metrics, Mapping):
-        parsed = [_named_metric(name, metric) for name, metric in metrics.items()]
+        named = list(metrics.items())
     elif isinstance(metrics, Sequence) and not isinstance(metrics, str):
-        parsed = [_metric(metric) for metric in metrics]
+        named = [(_name_of(metric), metric) for metric in metrics]
     else:
         raise TypeError(
             f"metrics must be a list of names and functions, or a mapping, not {called(metrics)}."
         )
-    if not parsed:
+    if not named:
         raise ValueError(f"No metric given. Known: {known_metrics()}.")
+    parsed = [_named_metric(name, metric) for name, metric in named]
     _check_metrics(parsed, k)
     return parsed
 
@@ -190,25 +191,26 @@ def _check_metrics(parsed: Sequence[Metric], k: int | None) -> None:
             )
 
 
-def _metric(metric: str | MetricFunction) -> Metric:
-    """A metric of a list: a known name, or a function under its name."""
+def _name_of(metric: str | MetricFunction) -> str:
+    """The column of a metric of a list: its name, or that of its function."""
     if isinstance(metric, str):
-        return Metric.parse(metric)
-    _require_function(metric)
+        return metric
     name = getattr(metric, "__name__", "<lambda>")
-    if name == "<lambda>":
+    if callable(metric) and name == "<lambda>":
         raise ValueError(
             f"The metric {metric!r} has no name. Pass metrics={{'its_name': function}}."
         )
-    return _named_metric(name, metric)
+    return str(name)
 
 
 def _named_metric(name: str, metric: str | MetricFunction) -> Metric:
     """A metric under the user's name for its column, which is not the name of another metric."""
-    if metric == name and isinstance(metric, str):
+    if isinstance(metric, str) and metric == name:
         return Metric.parse(metric)
-    if not isinstance(metric, str):
-        _require_function(metric)
+    if not isinstance(metric, str) and not callable(metric):
+        raise TypeError(
+            f"A metric is a name or a function (ranking, gold) -> float, not {called(metric)}."
+        )
     if (
         not isinstance(name, str)
         or not _COLUMN_NAME.fullmatch(name)
@@ -225,13 +227,6 @@ def _named_metric(name: str, metric: str | MetricFunction) -> Metric:
     if isinstance(metric, str):
         return replace(Metric.parse(metric), name=name)
     return Metric(name, name, function=metric)
-
-
-def _require_function(metric: object) -> None:
-    if not callable(metric):
-        raise TypeError(
-            f"A metric is a name or a function (ranking, gold) -> float, not {called(metric)}."
-        )
 
 
 def _is_known(name: str) -> bool:
