@@ -156,7 +156,7 @@ class Agreement(HtmlPage):
             corpus=self._corpus(),
             runs=runs,
             scores=scores,
-            kept=[row for query_id, row in rows.items() if query_id not in pool],
+            other_rows=[row for query_id, row in rows.items() if query_id not in pool],
             baseline=names.index(baseline) if baseline in names else 0,
             planning=planning_constants(len(scores) + len(pool)),
         )

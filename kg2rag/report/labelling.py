@@ -50,7 +50,7 @@ class Labelling(HtmlPage):
         missing.
     scores : recall of questions judged before, (n_questions, n_systems), the systems in the order
         of the runs.
-    kept : rows with nothing to judge, which the file has as well.
+    other_rows : rows with nothing to judge, which the file has as well.
     baseline : the place of the system in the runs that the others are compared with.
     planning : constants of `power.questions_needed`, as `power.planning_constants` gives
         them; empty if the page does not count.
@@ -61,7 +61,7 @@ class Labelling(HtmlPage):
     corpus: Corpus | None
     runs: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     scores: Sequence[Sequence[float]] = ()
-    kept: Sequence[Mapping[str, Any]] = ()
+    other_rows: Sequence[Mapping[str, Any]] = ()
     baseline: int = 0
     planning: Mapping[str, Any] = field(default_factory=dict)
 
@@ -105,7 +105,7 @@ class Labelling(HtmlPage):
             "questions": questions,
             "passages": self._passages(),
             "scores": self.scores,
-            "kept": [*map(dict, self.kept)],
+            "other_rows": [*map(dict, self.other_rows)],
             "baseline": self.baseline,
             "planning": dict(self.planning),
         }

@@ -208,7 +208,7 @@ def questions_json(
         "systems": as_json(systems),
         "metrics": as_json([[name, sheet.digits(name)] for name in sheet.metrics]),
         "questions": f"[{','.join(questions)}]",
-        "found": f"[{','.join(hits)}]",
+        "hits": f"[{','.join(hits)}]",
         "first": as_json(_first_pair(systems, sheet)),
         **writer.shared.lists(),
     }

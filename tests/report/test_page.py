@@ -135,7 +135,7 @@ def test_the_page_holds_each_text_once_and_each_hit_with_what_explains_it(
         "2",
     ]
     assert data["questions"][1][4] == [[100.0, 100.0], [0.0, 0.0]]
-    right, wrong = data["found"][0]["systems"]
+    right, wrong = data["hits"][0]["systems"]
     assert [right["gold"], wrong["gold"]] == [[1], [0]]
     assert [data["passages"][at][1] for at in wrong["passages"]] == [
         "Hall of clay",
@@ -164,14 +164,14 @@ def test_a_page_that_would_be_too_large_leaves_hits_out_and_says_so(
             result.rankings, result.per_query, result.sheet, result.inputs.data, 0.001
         )
     )
-    assert 0 < len(data["found"]) < len(TEXTS)
+    assert 0 < len(data["hits"]) < len(TEXTS)
     assert len(data["questions"]) == len(TEXTS)
 
 
 def test_without_its_data_set_a_comparison_shows_ids(result: Comparison) -> None:
     data = json.loads(questions_json(result.rankings, result.per_query, result.sheet))
     assert data["passages"][0] == ["p0 Kiln builder"]
-    assert data["found"][0]["gold"] == []
+    assert data["hits"][0]["gold"] == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@
   const hits = data.questions.flatMap((question, number) => question.hits.map((id, rank) => ({ question, number, id, rank })));
   const FILE = `questions-${data.key}.jsonl`, STORED = `kg2rag ${data.key}`;
   const grades = new Map();  // index in `hits` -> 1 or 0
-  let current = 0, file = null, writing = Promise.resolve(), keptWhere = "only in this page: save them", savedAs = "";
+  let current = 0, file = null, writing = Promise.resolve(), storedPlace = "only in this page: save them", savedName = "";
 
   function make(tag, attributes, ...children) {
     const element = document.createElement(tag);
@@ -14,20 +14,20 @@
     element.append(...children);
     return element;
   }
-  function button(text, act) {
-    const made = make("button", { type: "button" }, text);
-    made.addEventListener("click", act);
-    return made;
+  function button(text, action) {
+    const control = make("button", { type: "button" }, text);
+    control.addEventListener("click", action);
+    return control;
   }
 
   function judge(grade) {
     if (current >= hits.length) return;
     grades.set(current, grade);
-    savedAs = "";
-    keep();
-    turn(+1);
+    savedName = "";
+    storeGrades();
+    move(+1);
   }
-  const turn = by => { current = Math.min(Math.max(current + by, 0), hits.length); draw(); };
+  const move = step => { current = Math.min(Math.max(current + step, 0), hits.length); draw(); };
 
   // All questions, as `kg2rag compare FOLDER --questions FILE` reads them; gold is empty if no hit is relevant.
   // Of questions that came with gold, those that were judged: the others nobody has reviewed.
@@ -39,45 +39,45 @@
       if (grade) judged.get(number).gold[id] = grade;
       judged.get(number).judged[id] = grade;
     }
-    const open = data.questions.filter(({ row }, number) => !judged.has(number) && !row.gold).map(({ row }) => row);
-    return [...data.kept, ...judged.values(), ...open].map(row => `${JSON.stringify(row)}\n`).join("");
+    const openRows = data.questions.filter(({ row }, number) => !judged.has(number) && !row.gold).map(({ row }) => row);
+    return [...data.other_rows, ...judged.values(), ...openRows].map(row => `${JSON.stringify(row)}\n`).join("");
   }
 
   // Where judgements are kept: in a file that the judge names, in the browser's storage under a key of this page's
   // content, or, if the browser refuses both, only in the page.
-  function keep() {
+  function storeGrades() {
     try {
       localStorage.setItem(STORED, JSON.stringify([...grades]));
-      if (!file) keptWhere = "in this browser: save them when you are done";
+      if (!file) storedPlace = "in this browser: save them when you are done";
     } catch { /* a page of a file or a frame of a notebook may have no storage */ }
-    if (file) writing = writing.then(write).catch(() => { file = null; keptWhere = "only in this page: the file cannot be written"; draw(); });
+    if (file) writing = writing.then(write).catch(() => { file = null; storedPlace = "only in this page: the file cannot be written"; draw(); });
   }
   async function write() {
     const out = await file.createWritable();
     await out.write(rows());
     await out.close();
-    savedAs = file.name;
+    savedName = file.name;
     draw();
   }
-  async function choose() {
+  async function chooseFile() {
     try { file = await window.showSaveFilePicker({ suggestedName: FILE }); } catch { return; }
-    keptWhere = `in ${file.name}`;
-    keep();
+    storedPlace = `in ${file.name}`;
+    storeGrades();
     draw();
   }
   function save() {
     const link = make("a", { href: URL.createObjectURL(new Blob([rows()], { type: "application/x-ndjson" })), download: FILE });
     link.click();
     URL.revokeObjectURL(link.href);
-    savedAs = FILE;
+    savedName = FILE;
     draw();
   }
   function restore() {
     try {
       for (const [index, grade] of JSON.parse(localStorage.getItem(STORED) || "[]")) grades.set(index, grade);
-      keptWhere = "in this browser: save them when you are done";
+      storedPlace = "in this browser: save them when you are done";
       while (grades.has(current)) current += 1;
-    } catch { /* as in keep */ }
+    } catch { /* as in storeGrades */ }
   }
 
   // How many questions are missing: `questions_needed` of the system that differs most from the baseline
@@ -112,7 +112,7 @@
       return;
     }
     const others = scores[0].map((_, system) => system).filter(system => system !== data.baseline);
-    const sd = Math.max(...others.map(system => spreadOf(scores.map(of => of[system] - of[data.baseline]))));
+    const sd = Math.max(...others.map(system => spreadOf(scores.map(recall => recall[system] - recall[data.baseline]))));
     const byTies = z ** 2 * (1 - gain) / gain;
     const more = spread[n].map(factor => Math.max(0, Math.ceil(Math.max(((z + z_power) * sd * factor / gain) ** 2, byTies)) - n));
     const range = more[0] === more[1] ? `${more[0]}` : `${more[0]} to ${more[1]}`;
@@ -121,21 +121,21 @@
 
   // The page
 
-  const shown = make("div", { "aria-live": "polite" }), state = make("span", { class: "soft", role: "status" });
+  const detail = make("div", { "aria-live": "polite" }), state = make("span", { class: "soft", role: "status" });
   const next = make("p", { class: "next", role: "status" });
   const judgement = { 1: " · judged relevant", 0: " · judged not relevant" };
   function draw() {
     const hit = hits[current];
-    const where = savedAs ? `saved as ${savedAs}` : `kept ${keptWhere}`;
-    state.textContent = `${grades.size} of ${hits.length} judged${judgement[grades.get(current)] || ""} · ${where}`;
-    next.replaceChildren(...(savedAs ? ["Next: ", make("code", {}, `kg2rag compare FOLDER --questions ${savedAs}`),
+    const storage = savedName ? `saved as ${savedName}` : `kept ${storedPlace}`;
+    state.textContent = `${grades.size} of ${hits.length} judged${judgement[grades.get(current)] || ""} · ${storage}`;
+    next.replaceChildren(...(savedName ? ["Next: ", make("code", {}, `kg2rag compare FOLDER --questions ${savedName}`),
       " (FOLDER: your documents; the file is where the browser saves downloads), or in Python ",
-      make("code", {}, `data.with_questions("${savedAs}")`), "."] : []));
+      make("code", {}, `data.with_questions("${savedName}")`), "."] : []));
     count();
-    if (!hit) return shown.replaceChildren(make("p", {}, hits.length ? "All hits were shown: save the judgements, or go back." : "There is no hit to judge."));
+    if (!hit) return detail.replaceChildren(make("p", {}, hits.length ? "All hits were shown: save the judgements, or go back." : "There is no hit to judge."));
     const [title, text] = data.passages[hit.id], { row } = hit.question;
     const answers = row.answers && row.answers.length ? [make("p", {}, "answer: ", make("bdi", {}, row.answers.join(" / ")))] : [];
-    shown.replaceChildren(
+    detail.replaceChildren(
       make("h3", { class: "question" }, make("bdi", {}, row.question)), ...answers,
       make("p", { class: "soft" }, `question ${hit.number + 1} of ${data.questions.length}, hit ${hit.rank + 1} of ${hit.question.hits.length}`),
       make("p", {}, make("b", {}, make("bdi", {}, title || hit.id)), " ", make("bdi", { class: "soft" }, hit.id)),
@@ -144,14 +144,14 @@
   document.addEventListener("keydown", event => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea")) return;
     if (document.getElementById("questions") && !place.contains(event.target)) return;  // a list beside it has its keys
-    const act = { 1: () => judge(1), 0: () => judge(0), ArrowLeft: () => turn(-1), ArrowRight: () => turn(+1) }[event.key];
-    if (act) { event.preventDefault(); act(); }
+    const action = { 1: () => judge(1), 0: () => judge(0), ArrowLeft: () => move(-1), ArrowRight: () => move(+1) }[event.key];
+    if (action) { event.preventDefault(); action(); }
   });
-  const picker = "showSaveFilePicker" in window && window.self === window.top ? [button("keep in a file …", choose)] : [];
+  const picker = "showSaveFilePicker" in window && window.self === window.top ? [button("keep in a file …", chooseFile)] : [];
   const form = make("form", {}, button("1 relevant", () => judge(1)), button("0 not relevant", () => judge(0)),
-    button("‹ back", () => turn(-1)), button("skip ›", () => turn(+1)), ...picker, button("save", save), state);
+    button("‹ back", () => move(-1)), button("skip ›", () => move(+1)), ...picker, button("save", save), state);
   form.addEventListener("submit", event => event.preventDefault());
-  place.append(form, next, shown);
+  place.append(form, next, detail);
   if (data.planning.spread && data.questions[0] && data.questions[0].runs.length > 1) {
     place.append(make("p", { class: "missing" }, "A difference of ", points, " points of recall from the baseline: ", missing));
   }
