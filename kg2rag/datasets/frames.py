@@ -95,7 +95,8 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     table = corpus_of(corpus, f"{name} corpus")
     where = f"{name} questions"
     index = GoldIndex(table)
-    fields = records(_question_rows(questions, index), where, QUESTION)
+    rows_of_fields = records(_question_rows(questions, index), where, QUESTION)
+    fields = list(map(_with_context, rows_of_fields))
     notes = _unused_columns(fields)
     completed = (
         _completed(row, where, number, index)
@@ -120,6 +121,16 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
         unjudged=unjudged,
         rows={row.id: _labelling_row(row, gold[row.id]) for row in rows},
     )
+
+
+def _with_context(row: dict[str, Any]) -> dict[str, Any]:
+    """A question of SQuAD, whose answers start in `context`, with this text as its gold; others as they are."""
+    answers = row.get("answers")
+    first = answers[0] if isinstance(answers, list) and answers else answers
+    if not isinstance(first, Mapping) or "answer_start" not in first:
+        return row
+    rest = {column: value for column, value in row.items() if column != "context"}
+    return {"gold": row.get("context"), **rest}
 
 
 def _question(row: FrameQuestion, gold: Mapping[str, int]) -> Question:

@@ -39,8 +39,8 @@ SCRIPTS: Mapping[str, str] = {
 """Script -> its letters; any other word is taken for Latin."""
 OF_ONE_LANGUAGE = frozenset(SCRIPTS) & frozenset(ISO_CODES) - {"arabic"}
 """Scripts that are named after the one language that they are read as."""
-UNINFLECTED = frozenset({"vietnamese"})
-"""Languages whose words have one form."""
+UNTRUNCATED = frozenset({"hebrew", "vietnamese"})
+"""Languages without a stemmer whose words differ at their beginning, or have one form."""
 _STEMMERS = {"croatian": "serbian"}  # by another name in Snowball
 SAMPLE_TEXTS, SAMPLE_CHARACTERS = 500, 2_000
 LEAST_WORDS = 4  # the minimum of distinct stop words of a recognised language

@@ -198,6 +198,9 @@ def frame_of(source: Any) -> Any:
         source = pa.table({"text": source})
     elif hasattr(source, "to_frame") and hasattr(source, "index"):  # a Series of pandas
         source = source.to_frame("text")
+    if hasattr(source, "set_axis") and source.columns.nlevels > 1:
+        names = [" ".join(filter(None, map(str, levels))) for levels in source.columns]
+        source = source.set_axis(names, axis="columns")
     frame = nw.from_native(source, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()

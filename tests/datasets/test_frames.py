@@ -1,8 +1,10 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from kg2rag.datasets import from_frames
+from kg2rag.datasets import from_frames, from_texts
 
 CORPUS = pd.DataFrame(
     {
@@ -204,3 +206,24 @@ def test_answers_may_be_those_of_squad():
     answers = {"text": ["noon", "at noon"], "answer_start": [21, 18]}
     question = {"question": "When?", "gold": "p1", "answers": answers}
     assert from_frames(FERRIES, [question]).questions[0].answers == ("noon", "at noon")
+
+
+def test_the_gold_of_squad_is_the_context_of_its_answers():
+    answers = {"text": ["noon"], "answer_start": [21]}
+    question = {"question": "When?", "context": FERRIES["p1"], "answers": answers}
+    assert dict(from_frames(FERRIES, [question]).questions[0].gold) == {"p1": 1}
+
+
+def test_questions_of_squad_are_read_at_any_depth(tmp_path):
+    questions = [
+        {
+            "id": "q",
+            "question": "When?",
+            "answers": [{"text": "noon", "answer_start": 21}],
+        }
+    ]
+    paragraphs = [{"context": FERRIES["p1"], "qas": questions}]
+    file = tmp_path / "squad.json"
+    file.write_text(json.dumps({"data": [{"title": "T", "paragraphs": paragraphs}]}))
+    data = from_texts(FERRIES).with_questions(file)
+    assert [(one.id, dict(one.gold)) for one in data.questions] == [("q", {"p1": 1})]

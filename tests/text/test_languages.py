@@ -376,6 +376,7 @@ FILLER = {
         ("Plants take up CO₂ at noon.", "CO2"),
         ("The flat has 80 m².", "80 m2"),
         ("Die Bibliothek öffnet um neun.", "Bibliotheken"),
+        ("הספינה יוצאת בצהריים.", "ספינה"),
     ],
 )
 def test_a_word_that_no_text_has_is_found_in_another_form(text: str, query: str):

@@ -102,6 +102,13 @@ def test_the_index_of_a_selection_and_of_a_series_is_the_id():
     assert corpus_of(frame.set_index(levels)).ids == ["a/1", "b/2", "c/3"]
 
 
+def test_levels_of_column_names_are_joined():
+    columns = pd.MultiIndex.from_tuples([("id", ""), ("text", ""), ("meta", "lang")])
+    corpus = corpus_of(pd.DataFrame([["a", "Ada wrote.", "en"]], columns=columns))
+    assert (corpus[0].id, corpus[0].text) == ("a", "Ada wrote.")
+    assert corpus[0].metadata == {"meta lang": "en"}
+
+
 def test_columns_may_have_the_names_of_other_languages():
     corpus = corpus_of([{"titre": "Ferry", "texte": "Il part à midi.", "langue": "fr"}])
     assert (corpus[0].title, corpus[0].text) == ("Ferry", "Il part à midi.")

@@ -17,7 +17,7 @@ from kg2rag.datasets.documents.links import resolve_links
 from kg2rag.datasets.documents.near_duplicates import near_duplicates
 from kg2rag.datasets.documents.reading import FileEntry, summary
 from kg2rag.datasets.documents.splitting import NO_NAME, PassageRow
-from kg2rag.datasets.documents.tables import read_table
+from kg2rag.datasets.documents.tables import read_questions
 from kg2rag.datasets.frames import from_frames
 from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Passage, QADataset
@@ -57,7 +57,7 @@ class Documents(QADataset):
         (`a.pdf#page=3`), headings (`a.md#heading`), or is a text that stands in the passages.
         """
         rows = (
-            read_table(Path(questions))
+            read_questions(questions)
             if isinstance(questions, str | Path)
             else questions
         )

@@ -104,6 +104,26 @@ def _is_sentence(value: object) -> bool:
     return isinstance(value, str) and len(value.split()) >= SENTENCE_WORDS
 
 
+def nested_questions(
+    value: Any, around: Mapping[str, Any] | None = None
+) -> Iterator[Mapping[str, Any]]:
+    """The objects with a question that lie anywhere in a value, with the single values of the objects around them."""
+    if isinstance(value, list):
+        for item in value:
+            yield from nested_questions(item, around)
+    elif isinstance(value, Mapping):
+        fields = {**(around or {}), **value}
+        if _first_name(value, QUESTION_COLUMNS):
+            yield fields
+            return
+        around = {
+            name: item
+            for name, item in fields.items()
+            if not isinstance(item, list | Mapping)
+        }
+        yield from nested_questions(list(value.values()), around)
+
+
 def nested_records(value: Any) -> list[Mapping[str, Any]]:
     """The objects with a text that lie anywhere in a value; numbered where an id lacks or any repeats."""
     records: list[Mapping[str, Any]] = [

@@ -18,6 +18,7 @@ from kg2rag.datasets.documents.json_texts import (
     has_phrase,
     json_records,
     load_value,
+    nested_questions,
     nested_records,
     unique_fields,
     value_text,
@@ -28,6 +29,7 @@ from kg2rag.text.records import (
     existing,
     parse_json,
     parse_parquet,
+    read_json,
 )
 from kg2rag.types.coerce_corpus import PASSAGE, python_value
 
@@ -57,6 +59,15 @@ def read_table(path: str | Path) -> list[Mapping[str, Any]]:
         raise DataError(f"{file} cannot be read as records. Give {kinds}.")
     ending = file.suffix.lower()
     return list(parse_table(file.read_bytes(), str(file), ending).records)
+
+
+def read_questions(path: str | Path) -> list[Mapping[str, Any]]:
+    """The questions of a table; of a JSON file without such records (SQuAD), those at any depth."""
+    records = read_table(path)
+    columns = {str(column).casefold() for record in records for column in record}
+    if Path(path).suffix.lower() == ".json" and columns.isdisjoint(QUESTION_COLUMNS):
+        return list(nested_questions(read_json(Path(path)))) or records
+    return records
 
 
 def parse_table(data: bytes, name: str, ending: str) -> Table:

@@ -4,7 +4,7 @@ Words are Unicode's, in one normal form. In scripts without blanks between words
 Korean, Thai …), the terms are bigrams of letters, as in Lucene's CJK analyser; of languages that
 Snowball lacks, they are truncated words [4]. A query word that no text has is replaced by words
 that differ from it in accents or in where they are divided ("10 km", "10km", "1,000"); a query of
-such words only, by words with the same beginning.
+such words only, by words with the same beginning or end.
 
 [1] Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009. [2] Kamphuis et al., "Which
 BM25 do you mean?", ECIR 2020, for the variants. [3] Lù, "BM25S", 2024. [4] McNamee, Nicholas &
@@ -27,11 +27,12 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz.distance import Prefix
 
 from kg2rag.text.code_names import split
 from kg2rag.text.languages import (
     ISO_CODES,
-    UNINFLECTED,
+    UNTRUNCATED,
     guess_languages,
     script_of,
     stemmer_of,
@@ -53,7 +54,7 @@ MAX_DIGITS = 20
 TRUNCATED_LETTERS = 5
 """Letters of the terms of a language without a stemmer."""
 LEAST_PREFIX, PREFIX_SHARE = 4, 0.75
-"""Letters with which two inflections begin alike, at least, and their share of the longer one."""
+"""Letters with which two inflections begin or end alike, at least, and their share of the longer one."""
 _RUN = re.compile(rf"([{UNSPACED}][{UNSPACED}{MARKS}]*)|[^{UNSPACED}]+")
 _LETTER = re.compile(rf".[{MARKS}]*", re.DOTALL)
 # The file with the number of rows of a corpus without any term, which bm25s refuses.
@@ -117,7 +118,7 @@ class LexicalSettings:
         stemmer = stemmer_of("porter" if is_porter else language)
         if stemmer is not None:
             return str(stemmer.stemWord(word))
-        if language in UNINFLECTED:
+        if language in UNTRUNCATED:
             return word
         return "".join(_LETTER.findall(word)[:TRUNCATED_LETTERS])
 
@@ -303,18 +304,17 @@ class LexicalIndex:
         return parts if len(parts) > 1 and all(map(self._has, parts)) else []
 
     def _inflections_of(self, term: str) -> list[str]:
-        """The terms of texts that begin like a term, for most of the longer one's letters."""
-        prefix = term[: max(LEAST_PREFIX, ceil(PREFIX_SHARE * len(term)))]
-        if len(prefix) < LEAST_PREFIX:
-            return []
-        first = bisect_left(self._sorted_terms, prefix)
-        last = bisect_left(self._sorted_terms, f"{prefix}{LAST_CHARACTER}")
-        alike = self._sorted_terms[first:last]
-        return [other for other in alike if PREFIX_SHARE * len(other) <= len(prefix)]
+        """The terms of texts that begin like a term, or end like it, for most of the longer one's letters."""
+        terms, reversed_terms = self._sorted_terms
+        endings = _alike(reversed_terms, term[::-1])
+        others = [*_alike(terms, term), *(ending[::-1] for ending in endings)]
+        return list(dict.fromkeys(others))
 
     @cached_property
-    def _sorted_terms(self) -> list[str]:
-        return sorted(term for term in self._vocabulary if term)
+    def _sorted_terms(self) -> tuple[list[str], list[str]]:
+        """The terms of the texts, and the terms read backwards, each sorted."""
+        terms = list(filter(None, self._vocabulary))
+        return sorted(terms), sorted(term[::-1] for term in terms)
 
     @cached_property
     def _accented_terms(self) -> Mapping[str, list[str]]:
@@ -324,6 +324,20 @@ class LexicalIndex:
             for key in self.settings.without_accents(term, self.languages):
                 accented[key].append(term)
         return accented
+
+
+def _alike(sorted_terms: list[str], term: str) -> list[str]:
+    """The terms that begin like a term, for most of the longer one's letters."""
+    least = max(LEAST_PREFIX, ceil(PREFIX_SHARE * len(term)))
+    if len(term) < least:
+        return []
+    first = bisect_left(sorted_terms, term[:least])
+    last = bisect_left(sorted_terms, f"{term[:least]}{LAST_CHARACTER}")
+    return [
+        other
+        for other in sorted_terms[first:last]
+        if PREFIX_SHARE * len(other) <= Prefix.similarity(term, other)
+    ]
 
 
 def stem(word: str) -> str:

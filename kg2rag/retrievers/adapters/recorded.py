@@ -14,7 +14,11 @@ import pandas as pd
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.adapters import trec
-from kg2rag.retrievers.adapters.run_files import QUERY_COLUMNS, load_run
+from kg2rag.retrievers.adapters.run_files import (
+    QUERY_COLUMNS,
+    load_run,
+    run_of_records,
+)
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.records import reading
 from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, called
@@ -23,8 +27,11 @@ from kg2rag.types.coerce_corpus import python_value
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "query_id": QUERY_COLUMNS,
     # PyTerrier's docid is a place in its index
-    "passage_id": ("passage_id", "docno", "docid", "doc_id", "corpus-id", "pid", "id"),
-    "score": ("score",),
+    "passage_id": (
+        *("passage_id", "docno", "docid", "doc_id", "corpus-id", "corpus_id"),
+        *("chunk_id", "pid", "id", "_id"),
+    ),
+    "score": ("score", "_score", "similarity"),
     "rank": ("rank",),
 }
 """Column of a run -> the names that it may have; one of `rank` and `score` may be missing."""
@@ -97,8 +104,8 @@ class Recorded(Retriever):
             return cls.of(
                 rankings.to_dict(), corpus, name or rankings.name or "", queries
             )
-        if isinstance(rankings, list):
-            rankings = pd.DataFrame(rankings)
+        if isinstance(rankings, list | Mapping):
+            rankings = run_of_records(rankings, f"run {name!r}")
         if _is_frame(rankings):
             return cls.of(_frame_hits(rankings, name), corpus, name, queries)
         run = {

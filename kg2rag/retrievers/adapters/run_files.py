@@ -108,17 +108,24 @@ def _is_rank(text: str, is_first: bool) -> bool:
 def _json_run(text: str, path: Path) -> Any:
     """A run as one JSON value, or as a record a line."""
     value = _json_value(text, path)
-    if isinstance(value, list):
-        return pd.DataFrame(list(_hit_records(value, path)))
-    rankings = list(value.values()) if isinstance(value, Mapping) else []
-    if any(map(_has_objects, rankings)):
-        records = [_query_record(query, ranking) for query, ranking in value.items()]
-        return pd.DataFrame(list(_hit_records(records, path)))
-    if not rankings or not all(map(_is_ranking, rankings)):
-        raise DataError(
-            f"{path}: no run. Needed: {{query: {{passage: score}}}}, or records with query_id, passage_id and score."
-        )
-    return value
+    if isinstance(value, list | Mapping):
+        run = run_of_records(value, path)
+        if isinstance(run, pd.DataFrame):
+            return run
+        if run and all(map(_is_ranking, run.values())):
+            return run
+    raise DataError(
+        f"{path}: no run. Needed: {{query: {{passage: score}}}}, or records with query_id, passage_id and score."
+    )
+
+
+def run_of_records(value: Any, where: object) -> Any:
+    """Records of hits or queries, in a list or by query, as a frame; any other mapping as it is."""
+    if isinstance(value, Mapping):
+        if not any(map(_has_objects, value.values())):
+            return value
+        value = [_query_record(query, ranking) for query, ranking in value.items()]
+    return pd.DataFrame(list(_hit_records(value, where)))
 
 
 def _json_value(text: str, path: Path) -> Any:
@@ -139,7 +146,7 @@ def _is_ranking(hits: Any) -> bool:
 def _has_objects(ranking: Any) -> bool:
     """Whether the hits of a query are objects, in a list or, as of DPR, in a list of the query's record."""
     if isinstance(ranking, Mapping):
-        return any(isinstance(value, list) for value in ranking.values())
+        return any(isinstance(value, list | Mapping) for value in ranking.values())
     return isinstance(ranking, list) and any(
         isinstance(hit, Mapping) for hit in ranking
     )
@@ -151,7 +158,7 @@ def _query_record(query: str, ranking: Any) -> dict[str, Any]:
     return {"query_id": query, "hits": ranking}
 
 
-def _hit_records(records: list[Any], path: Path) -> Iterator[dict[str, Any]]:
+def _hit_records(records: Any, path: object) -> Iterator[dict[str, Any]]:
     """A record a hit; a record of a query has its hits in a list, and gives its id to each."""
     for number, record in enumerate(records, start=1):
         if not isinstance(record, Mapping):
@@ -166,7 +173,12 @@ def _hit_records(records: list[Any], path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _hits_of_query(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """The hits in the list of a query's record: objects, or ids, best first; None for the record of one hit."""
+    """The hits in the list of a query's record: objects, or ids, best first; None for the record of one hit.
+
+    Elasticsearch's answers have them in an object within the record.
+    """
+    if isinstance(record.get("hits"), Mapping):
+        return _hits_of_query(record["hits"])
     lists = [value for value in record.values() if isinstance(value, list)]
     objects = next(filter(_are_objects, lists), None)
     if objects is not None:

@@ -78,6 +78,15 @@ FILES = {
             for r in query_records()
         }
     ).encode(),
+    "elasticsearch.json": json.dumps(
+        {
+            query: {
+                "took": 3,
+                "hits": {"hits": [{"_id": p, "_score": s} for p, s in hits.items()]},
+            }
+            for query, hits in HITS.items()
+        }
+    ).encode(),
     "beir.json.gz": gzip.compress(json.dumps(HITS).encode()),
     "beir.run": json.dumps(HITS).encode(),
 }
@@ -95,6 +104,15 @@ def test_a_run_in_the_format_of_another_tool_has_its_order(
         ["b", "a"],
         ["a", "b"],
     ]
+
+
+def test_a_mapping_may_have_records_of_hits(data: QADataset) -> None:
+    hits = {
+        query: [{"corpus_id": passage, "score": score} for passage, score in of.items()]
+        for query, of in HITS.items()
+    }
+    rankings = Recorded.of(hits, data.corpus).retrieve_batch([Query("q1", "")], 5)
+    assert rankings[0].passage_ids == ["b", "a"]
 
 
 def test_the_files_of_ranx_are_read(tmp_path: Path, data: QADataset) -> None:
