@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kg2rag.datasets.documents.blocks import Block, FileDocument, Link, joined_documents
+from kg2rag.datasets.documents.blocks import FileDocument, joined_documents
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.markdown import markdown_document
 from kg2rag.text.records import DataError, parse_json
@@ -20,40 +20,23 @@ def read_canvas(data: bytes, name: str = "") -> list[FileDocument]:
     canvas = parse_json(decode_text(data).text, name or "canvas")
     if not isinstance(canvas, Mapping) or not isinstance(canvas.get("nodes"), list):
         raise DataError("it is no canvas: its JSON has no list of nodes.")
-    cards = _objects(canvas["nodes"])
-    arrows = _objects(canvas.get("edges") or [])
-    texts = joined_documents(list(_text_pages(cards)))
-    labels = [*_link_blocks(cards), *_label_blocks([*cards, *arrows])]
-    source = [texts.source, *(block.text for block in labels)]
-    blocks = [*_below_title(texts.blocks), *labels]
-    return [replace(texts, blocks=blocks, source="\n".join(source))]
+    cards = joined_documents(
+        [
+            markdown_document("\n\n".join(_texts(part)))
+            for part in [*canvas["nodes"], *(canvas.get("edges") or [])]
+            if isinstance(part, Mapping)
+        ]
+    )
+    # headings name a card, not the canvas
+    blocks = [
+        block._replace(level=block.level + bool(block.level)) for block in cards.blocks
+    ]
+    return [replace(cards, blocks=blocks)]
 
 
-def _objects(values: list[Any]) -> list[Mapping[str, Any]]:
-    return [value for value in values if isinstance(value, Mapping)]
-
-
-def _text_pages(cards: list[Mapping[str, Any]]) -> Iterator[FileDocument]:
-    for card in cards:
-        if card.get("text"):
-            yield markdown_document(str(card["text"]))
-
-
-def _below_title(blocks: list[Block]) -> Iterator[Block]:
-    """The blocks of cards, whose headings name a card and not the canvas."""
-    for block in blocks:
-        level = block.level + 1 if block.level else 0
-        yield block._replace(level=level)
-
-
-def _link_blocks(cards: list[Mapping[str, Any]]) -> Iterator[Block]:
-    for card in cards:
-        target = str(card.get("file") or card.get("url") or "")
-        if target:
-            yield Block(target, links=(Link(target, target),))
-
-
-def _label_blocks(parts: list[Mapping[str, Any]]) -> Iterator[Block]:
-    for part in parts:
-        if part.get("label"):
-            yield Block(str(part["label"]))
+def _texts(part: Mapping[str, Any]) -> Iterator[str]:
+    """The texts of a card or an arrow as Markdown."""
+    for name in ("label", "text", "url"):
+        yield str(part.get(name) or "")
+    if part.get("file"):
+        yield f"[[{part['file']}]]"

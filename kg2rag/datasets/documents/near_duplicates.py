@@ -1,16 +1,15 @@
-"""A corpus -> its near-duplicates, by MinHash [1] and the exact similarity of what it proposes.
+"""A corpus -> its near-duplicates: Jaccard similarity of runs of five words, by prefix filtering [1].
 
-[1] Broder, "On the resemblance and containment of documents", SEQUENCES 1997. Runs of five words
-are hashed; passages that agree in a band of four of 64 minima are compared.
+[1] Chaudhuri, Ganti, Kaushik, "A primitive operator for similarity joins in data cleaning", ICDE
+2006. Two passages of similarity t share one of the rarest runs of each, a share 1 - t of them and
+one more. Only such pairs are compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg2rag.text.scripts import words
 from kg2rag.types import Corpus
@@ -20,11 +19,8 @@ if TYPE_CHECKING:
 
 ALIKE = 0.8
 """Share of their runs of five words, of all that either has, from which two passages are near-duplicates."""
-BANDS, BAND_ROWS = 16, 4
-"""Two passages of similarity 0.8 share one of 16 bands of 4 minima with probability 0.9998."""
-COMPARED = 4
-"""Earlier passages of a band that each passage is compared with."""
-
+BLOCK_ROWS = 50
+"""Passages that are compared with all others at once."""
 RUN_WORDS = 5
 
 
@@ -37,20 +33,26 @@ def near_duplicates(corpus: Corpus) -> pd.DataFrame:
         analyzer=_runs, binary=True, norm=None, alternate_sign=False, n_features=1 << 24
     )
     runs = hashing.transform(corpus.table["text"].to_pylist()).astype(np.float32)
-    runs.sort_indices()
-    earlier = dict[int, tuple[int, float]]()
-    for rows, earlier_rows in _candidates(runs):
-        similarities = _similarity(runs, rows, earlier_rows)
-        for index in np.flatnonzero(similarities >= ALIKE).tolist():
-            row, earlier_row = int(rows[index]), int(earlier_rows[index])
-            if row not in earlier or earlier_row < earlier[row][0]:
-                earlier[row] = earlier_row, float(similarities[index])
-    ids = corpus.ids
-    table = [
-        (ids[row], ids[earlier_row], round(value, 3))
-        for row, (earlier_row, value) in sorted(earlier.items())
-    ]
-    return pd.DataFrame(table, columns=["passage", "of", "similarity"])
+    rare = _rarest_runs(runs)
+    columns = rare.T.tocsr()
+    sizes = np.diff(runs.indptr)
+    tables = list[pd.DataFrame]()
+    for start in range(0, runs.shape[0], BLOCK_ROWS):
+        candidates = (rare[start : start + BLOCK_ROWS] @ columns).tocoo()
+        is_earlier = candidates.col < candidates.row + start
+        rows = candidates.row[is_earlier] + start
+        others = candidates.col[is_earlier]
+        shared = np.asarray(runs[rows].multiply(runs[others]).sum(axis=1)).ravel()
+        similarity = shared / (sizes[rows] + sizes[others] - shared)
+        pairs = pd.DataFrame({"passage": rows, "of": others, "similarity": similarity})
+        tables.append(pairs[similarity >= ALIKE])
+    pairs = pd.concat(tables).sort_values(["passage", "of"]).drop_duplicates("passage")
+    ids = np.array(corpus.ids, dtype=object)
+    return pairs.assign(
+        passage=ids[pairs["passage"]],
+        of=ids[pairs["of"]],
+        similarity=pairs["similarity"].round(3),
+    ).reset_index(drop=True)
 
 
 def _runs(text: str) -> list[str]:
@@ -64,49 +66,18 @@ def _runs(text: str) -> list[str]:
     ]
 
 
-def _candidates(runs: Any) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Pairs of rows (later, earlier) that share a band: each row with the first few of its bucket.
+def _rarest_runs(runs: Any) -> Any:
+    """The runs of each passage that fewest passages have, a share 1 - `ALIKE` of them and one more.
 
-    `runs` : (n_passages, 2^24), sparse: the runs of five words that a passage has.
+    `runs` : (n_passages, 2^24), sparse.
     """
-    starts = runs.indptr[:-1]
-    random = np.random.default_rng(0)
-    for _ in range(BANDS):
-        bucket = np.zeros(len(starts), dtype=np.uint64)
-        for _ in range(BAND_ROWS):
-            multiplier, offset = (
-                int(number) for number in random.integers(1, 1 << 62, size=2)
-            )
-            hashed = runs.indices.astype(np.uint64) * np.uint64(
-                multiplier | 1
-            ) + np.uint64(offset)
-            hashed ^= hashed >> np.uint64(29)
-            hashed *= np.uint64(0xBF58476D1CE4E5B9)
-            minima = np.minimum.reduceat(hashed >> np.uint64(16), starts)
-            bucket = bucket * np.uint64(0x9E3779B97F4A7C15) + minima
-        order = np.argsort(bucket, kind="stable")
-        ordered = bucket[order]
-        begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-        sizes = np.diff(np.append(begins, len(ordered)))
-        first = np.repeat(begins, sizes)
-        places = np.arange(len(ordered))
-        for step in range(COMPARED):
-            followers = np.flatnonzero(places > first + step)
-            yield order[followers], order[first[followers] + step]
+    from scipy.sparse import csr_array
 
-
-def _similarity(
-    runs: Any, rows: NDArray[np.int64], partners: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Jaccard similarity of the runs of pairs of rows, (n_pairs,)."""
-    sizes = np.diff(runs.indptr)
-    similarities = np.empty(len(rows))
-    for start in range(0, len(rows), 50_000):
-        part = slice(start, start + 50_000)
-        shared = np.asarray(
-            runs[rows[part]].multiply(runs[partners[part]]).sum(axis=1)
-        ).ravel()
-        similarities[part] = shared / (
-            sizes[rows[part]] + sizes[partners[part]] - shared
-        )
-    return similarities
+    entries = runs.tocoo()
+    n_passages = np.bincount(entries.col, minlength=runs.shape[1])[entries.col]
+    order = np.lexsort((entries.col, n_passages, entries.row))
+    rows = entries.row[order]
+    rank = np.arange(len(order)) - runs.indptr[rows]
+    is_rare = rank <= (1 - ALIKE) * np.diff(runs.indptr)[rows] + 1e-6
+    places = (rows[is_rare], entries.col[order][is_rare])
+    return csr_array((entries.data[order][is_rare], places), shape=runs.shape)

@@ -192,9 +192,7 @@ def read_pptx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     main = _main_part(archive, "ppt/presentation.xml")
     relations = archive.relations(main)
     ids = [_relation_id(slide) for slide in named(archive.xml(main), "sldId")]
-    slides = [relations[id_][1] for id_ in ids if id_ in relations] or _numbered(
-        archive
-    )
+    slides = [relations[id_][1] for id_ in ids if id_ in relations]
     return [
         joined_documents(
             [
@@ -235,15 +233,6 @@ def _relation_id(element: Any) -> str:
         ),
         "",
     )
-
-
-def _numbered(archive: Archive) -> list[str]:
-    slides = [
-        part
-        for part in archive.names
-        if part.startswith("ppt/slides/slide") and part.endswith(".xml")
-    ]
-    return sorted(slides, key=lambda part: (len(part), part))
 
 
 def _slide_level(paragraph: Any, *, title_level: int) -> int:

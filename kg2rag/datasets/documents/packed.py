@@ -19,7 +19,6 @@ from kg2rag.datasets.documents.blocks import (
     Block,
     FileDocument,
     joined_documents,
-    lost_words,
     one_line,
     plain_document,
 )
@@ -191,13 +190,10 @@ def _part_pages(part: Any) -> Iterator[FileDocument]:
 
 
 def _longest(pages: list[FileDocument]) -> FileDocument:
-    """The page with the most words; the words that only other pages have are left out."""
-    texts = ["\n".join(block.text for block in page.blocks) for page in pages]
-    longest = max(range(len(pages)), key=lambda number: len(words(texts[number])))
-    lost_lists = [lost_words(words(text), [texts[longest]]) for text in texts]
-    page = pages[longest]
-    left_out = "\n".join([page.left_out, *(" ".join(lost) for lost in lost_lists)])
-    return replace(page, left_out=left_out)
+    """The page with the most words; the others, which say the same, are left out."""
+    longest = max(pages, key=lambda page: len(words(page.source)))
+    others = [page.source for page in pages if page is not longest]
+    return replace(longest, left_out="\n".join([longest.left_out, *others]))
 
 
 def _content(part: Any) -> str:
