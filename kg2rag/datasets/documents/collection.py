@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kg2rag.datasets.documents.entries import FileEntry
 from kg2rag.datasets.documents.links import resolve_links
 from kg2rag.datasets.documents.near_duplicates import near_duplicates
-from kg2rag.datasets.documents.reading import FileEntry, summary
 from kg2rag.datasets.documents.splitting import NO_NAME, PassageRow
 from kg2rag.datasets.documents.tables import read_questions
 from kg2rag.datasets.frames import from_frames
@@ -124,7 +124,7 @@ def collect(
     _keep_naming_prose(rows)
     resolve_links(rows, names)
     corpus = _corpus_of(rows)
-    report = pd.DataFrame([summary(entry, place) for place, entry in entries.items()])
+    report = pd.DataFrame([entry.summary(place) for place, entry in entries.items()])
     notes["words in no passage"] = int(report["lost"].sum())
     notes["hidden files and folders"] = n_hidden
     source = {**source, "corpus": corpus.fingerprint, "notes": dict(+notes)}

@@ -14,15 +14,14 @@ from kg2rag.compute import Store
 from kg2rag.compute.outputs import is_output
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.datasets.documents.collection import Documents, collect
+from kg2rag.datasets.documents.entries import FileEntry, record_rows
 from kg2rag.datasets.documents.listing import ListedFile, list_folder
 from kg2rag.datasets.documents.readers import ENDINGS
 from kg2rag.datasets.documents.reading import (
     FileBytes,
-    FileEntry,
     is_table,
     read_bytes,
     read_entry,
-    record_rows,
 )
 from kg2rag.datasets.documents.splitting import Splitter
 from kg2rag.datasets.documents.tables import Table, read_table, with_texts

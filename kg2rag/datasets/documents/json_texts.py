@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from kg2rag.datasets.documents.blocks import (
@@ -88,12 +89,18 @@ def json_records(value: Any, name: str | None = None) -> list[Mapping[str, Any]]
             return _texts_by_id(enumerate(value))
         if all(_first_name(item, QUESTION_COLUMNS) for item in value):
             return value
-    elif isinstance(value, Mapping) and value:
-        if all(map(_is_sentence, value.values())):
-            return _texts_by_id(value.items())
-        if all(_first_name(item, PASSAGE["text"]) for item in value.values()):
-            value = [{"id": id_, **item} for id_, item in value.items()]
-    return nested_records(value) or None
+    return _mapped_records(value) or nested_records(value) or None
+
+
+def _mapped_records(value: Any) -> list[Mapping[str, Any]]:
+    """The records of {id: text or record}; [] for any other value."""
+    if not isinstance(value, Mapping) or not value:
+        return []
+    if all(map(_is_sentence, value.values())):
+        return _texts_by_id(value.items())
+    if not all(_first_name(item, PASSAGE["text"]) for item in value.values()):
+        return []
+    return nested_records([{"id": id_, **item} for id_, item in value.items()])
 
 
 def _texts_by_id(items: Iterable[tuple[Any, str]]) -> list[Mapping[str, Any]]:
@@ -159,8 +166,7 @@ def _records_of(
     text = flat_text(texts.get(text_name))
     fields, title = _plain_fields(value, text_name)
     titles = (*titles, *title)
-    inherited = {**around, **fields}
-    inherited = {name: item for name, item in inherited.items() if not has_phrase(item)}
+    inherited = _without_prose({**around, **fields})
     below = {
         name: list(_records_below(item, titles, inherited))
         for name, item in value.items()
@@ -169,18 +175,30 @@ def _records_of(
     if not text and any(below.values()):
         text = "\n\n".join(filter(has_phrase, fields.values()))
         fields = {}
-    said = set(words(text))
-    new = {
-        name: [record for record in records if not said >= set(words(record["text"]))]
-        for name, records in below.items()
-    }
+    below = _new_records(below, text)
     if text:
-        columns = {name: value[name] for name in new if not new[name]}
-        headed = "\n".join([*filter(None, [" > ".join(titles[1:])]), text])
-        own = {**columns, **inherited, **fields}
-        yield {**own, "title": "".join(titles[:1]), "text": headed}
-    for records in new.values():
-        yield from records
+        columns = {name: value[name] for name in below if not below[name]}
+        headings = [" > ".join(titles[1:])] if titles[1:] else []
+        fields = {**columns, **inherited, **fields, "title": "".join(titles[:1])}
+        yield {**fields, "text": "\n".join([*headings, text])}
+    yield from chain.from_iterable(below.values())
+
+
+def _without_prose(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: item for name, item in fields.items() if not has_phrase(item)}
+
+
+def _new_records(
+    records: Mapping[str, list[Mapping[str, Any]]], text: str
+) -> dict[str, list[Mapping[str, Any]]]:
+    """The records of each field that have words that a text lacks: others are its pieces or answers."""
+    text_words = set(words(text))
+    return {
+        name: [
+            record for record in below if not text_words >= set(words(record["text"]))
+        ]
+        for name, below in records.items()
+    }
 
 
 def _first_name(value: Any, names: Sequence[str]) -> str:

@@ -8,20 +8,18 @@ that it hides nothing behind it.
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from html import escape, unescape
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
 from kg2rag.datasets.documents.decoding import decode_text
+from kg2rag.datasets.documents.front_matter import split_front_matter
 from kg2rag.datasets.documents.html import parse_tree, tree_blocks
 from kg2rag.datasets.documents.markdown_dialects import plain_markdown
 from kg2rag.datasets.documents.sphinx_roles import role_html
@@ -30,17 +28,8 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-FRONT_MATTER_LINES = 1_000
 MAX_NESTING = 100
 """Of quotations and lists in each other; what lies deeper is not read, and counted as lost."""
-_BEFORE_FRONT_MATTER = re.compile(r"\s*(?:<!--.*?-->\s*)*", re.DOTALL)
-_FRONT_MATTER_ENDS = {"---": ("---", "..."), "+++": ("+++",), "{": ("}",)}
-# behind a note of Joplin; of type 1 are its notes, others are notebooks, tags and files
-_JOPLIN_FIELDS = re.compile(
-    r"\n\nid: [0-9a-f]{32}\n(?:\w+:[^\n]*\n)*type_: (?P<type>\d+)\s*\Z"
-)
-_LOGSEQ_FIELD = re.compile(r"(?m)^([\w-]+):: (.*)$")
-_LOGSEQ_FIELDS = re.compile(r"\A(?:[\w-]+:: .*\n)+")
 _CONTAINER_OPTIONS = re.compile(r"(?m)^(:{3,}\{[^\n]*\n)(?:[ \t]*:[\w-]+:[^\n]*\n)+")
 _TAB = re.compile(r'(?m)^([ \t]*)===[!+]*[ \t]+(?=")')
 _BLOCK_MARK = re.compile(r"(?m)^[ \t]*(?:!!!|\?\?\?\+?|===[!+]*)[ \t]")
@@ -100,14 +89,6 @@ _HTML_TAGS = _KEPT_TAGS | frozenset(
 )
 
 
-class FrontMatter(NamedTuple):
-    """The fields of a page's front matter, its text, and the rest of the page."""
-
-    fields: Mapping[str, Any]
-    text: str
-    body: str
-
-
 def read_markdown(data: bytes, name: str = "") -> list[FileDocument]:
     """The document of a page; the title of its front matter is a heading of level 1 above all others."""
     decoded = decode_text(data)
@@ -138,70 +119,12 @@ def markdown_document(text: str, name: str = "") -> FileDocument:
 
 def _aliases(fields: Mapping[str, Any]) -> list[str]:
     """The other names of a page in its front matter."""
-    aliases = fields.get("aliases")
+    aliases = fields.get("aliases") or fields.get("alias")
     if isinstance(aliases, str):
-        return [aliases]
+        aliases = aliases.split(",")
     if not isinstance(aliases, list):
         return []
-    return [alias for alias in aliases if isinstance(alias, str)]
-
-
-def split_front_matter(text: str) -> FrontMatter:
-    """The front matter of a page: lines between `---` or `+++` that hold fields, or those of a JSON object.
-
-    A page that begins with a thematic break has none.
-    """
-    joplin = _JOPLIN_FIELDS.search(text)
-    if joplin:
-        title, _, body = text[: joplin.start()].partition("\n")
-        if joplin["type"] != "1":
-            return FrontMatter({}, text, "")
-        return FrontMatter({"title": title}, f"{title}\n{joplin[0]}", body)
-    logseq = _LOGSEQ_FIELDS.match(text)
-    if logseq:
-        named = dict(_LOGSEQ_FIELD.findall(logseq[0]))
-        aliases = list(map(str.strip, named.get("alias", "").split(",")))
-        body = text[logseq.end() :]
-        return FrontMatter({**named, "aliases": aliases}, logseq[0], body)
-    start = _BEFORE_FRONT_MATTER.match(text).end()  # type: ignore[union-attr]
-    lines = text[start : start + 200_000].split("\n", FRONT_MATTER_LINES)
-    mark = lines[0].rstrip()
-    ends = _FRONT_MATTER_ENDS.get(mark, ())
-    stop = next(
-        (row for row, line in enumerate(lines[1:], start=1) if line.rstrip() in ends),
-        None,
-    )
-    if stop is None:
-        return FrontMatter({}, "", text)
-    inside = "\n".join(lines[1:stop])
-    if mark == "{":
-        inside = "\n".join(lines[: stop + 1])
-    fields = _fields(inside, mark)
-    if fields is None:
-        return FrontMatter({}, "", text)
-    return FrontMatter(
-        fields, inside, text[start + len("\n".join(lines[: stop + 1])) :]
-    )
-
-
-def _fields(text: str, mark: str) -> Mapping[str, Any] | None:
-    """The fields of front matter; None where it has none."""
-    import yaml
-
-    if not text.strip():
-        return {}
-    value: object = None
-    with suppress(tomllib.TOMLDecodeError, yaml.YAMLError, ValueError, RecursionError):
-        value = {"+++": tomllib.loads, "{": json.loads}.get(mark, yaml.safe_load)(text)
-    if isinstance(value, Mapping):
-        return value
-    # Many files have a colon in an unquoted title, which YAML refuses.
-    pairs = re.findall(r"(?m)^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", text)
-    return (
-        {key: field.strip().strip("\"'") for key, field in pairs}
-        if pairs and value is None
-        else None
-    )
+    return [alias.strip() for alias in aliases if isinstance(alias, str)]
 
 
 @cache

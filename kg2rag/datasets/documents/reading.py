@@ -5,13 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import zlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import filterfalse
 from pathlib import Path, PurePath
-from typing import Any
 
 from kg2rag.datasets.documents.blocks import (
     Block,
@@ -19,11 +16,10 @@ from kg2rag.datasets.documents.blocks import (
     join_remarks,
     lost_words,
     one_line,
-    paragraphs,
 )
 from kg2rag.datasets.documents.decoding import decode_text
-from kg2rag.datasets.documents.html import is_page, page_document, visible_text
-from kg2rag.datasets.documents.json_texts import json_records, load_value, value_text
+from kg2rag.datasets.documents.entries import FileEntry, table_entry
+from kg2rag.datasets.documents.json_texts import json_records, load_value
 from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.readers import (
     ARCHIVES,
@@ -34,17 +30,14 @@ from kg2rag.datasets.documents.readers import (
     is_text_kind,
     limit_of,
 )
-from kg2rag.datasets.documents.splitting import PassageRow, Splitter
+from kg2rag.datasets.documents.splitting import Splitter
 from kg2rag.datasets.documents.tables import (
     TABLES,
     VALUES,
     parse_table,
-    with_texts,
 )
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.scripts import words
-from kg2rag.types import Corpus, corpus_of
-from kg2rag.types.coerce_corpus import PASSAGE
 
 VERSION = 14
 """Of how files become passages: raise it, and all files are read again."""
@@ -53,45 +46,6 @@ READ_AS_ADVICE = "Is the file whole, and of the kind that its name says?"
 _GENERIC_NAME = re.compile(r"(?i)(readme|index|main|home|default)")
 # with which every page of a manual begins
 _MANUAL_HEADING = re.compile(r"(?i)(name|synopsis)( [—|-] .*)?$")
-_READER_FIELDS = ("file", "headings", "page", "last_page", "links")
-
-
-@dataclass
-class FileEntry:
-    """What was read of one file, as the store keeps it.
-
-    Attributes
-    ----------
-    rows : the fields of its passages.
-    titles : document -> titles that its text or file offers, best first.
-    names : document -> other names by which links point to it.
-    reason : why there are no passages; "" for a file that was read.
-    divided : blocks that were longer than a passage.
-    words, left_out, lost : words of the file, those left out on purpose, and those that no passage has.
-    failed : the reader raised an error; such a file is tried again each time.
-    """
-
-    rows: list[PassageRow] = field(default_factory=list)
-    titles: dict[str, list[str]] = field(default_factory=dict)
-    names: dict[str, list[str]] = field(default_factory=dict)
-    reason: str = ""
-    remark: str = ""
-    divided: int = 0
-    words: int = 0
-    left_out: int = 0
-    lost: int = 0
-    failed: bool = False
-
-    def dump(self) -> bytes:
-        """The entry as bytes for the store."""
-        return zlib.compress(
-            json.dumps(vars(self), ensure_ascii=False).encode("utf-8", "surrogatepass")
-        )
-
-    @classmethod
-    def load(cls, data: bytes) -> FileEntry:
-        """The entry of the store's bytes."""
-        return cls(**json.loads(zlib.decompress(data)))
 
 
 @dataclass(frozen=True)
@@ -174,7 +128,9 @@ def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
     divided_before = splitter.divided
     try:
         entry = (
-            _table_entry(file, splitter)
+            table_entry(
+                parse_table(file.data, file.name, file.ending), file.place, splitter
+            )
             if is_table(file)
             else _document_entry(file, folder, splitter)
         )
@@ -196,78 +152,6 @@ def is_table(file: FileBytes) -> bool:
     return json_records(value) is not None
 
 
-def _table_entry(file: FileBytes, splitter: Splitter) -> FileEntry:
-    table = with_texts(parse_table(file.data, file.name, file.ending))
-    filled = list(filterfalse(_lacks_text, table.records))
-    corpus = corpus_of(filled or table.records, file.place)
-    rows = record_rows(corpus, splitter, prefix=f"{file.place}#", place=file.place)
-    entry = FileEntry(rows, remark=table.remark)
-    n_empty = len(table.records) - len(filled)
-    if n_empty:
-        remark = f"records without a text, left out: {n_empty}"
-        entry.remark = join_remarks(entry.remark, remark)
-    names = [str(column) for record in table.records for column in record]
-    columns = [value_text([row["id"], row["metadata"]]) for row in rows]
-    source_text = table.source
-    if any(is_page(passage.text) for passage in corpus):
-        source_text = visible_text(source_text)
-    shown = {word for row in rows for word in words(f"{row['title']}\n{row['text']}")}
-    unshown = {*words("\n".join(dict.fromkeys(names))), *words("\n".join(columns))}
-    source = words(source_text)
-    entry.words = len(source)
-    source = [word for word in source if word not in shown]
-    lost = [word for word in source if word not in unshown]
-    entry.left_out = len(source) - len(lost)
-    _count_lost(entry, lost)
-    return entry
-
-
-def _lacks_text(record: Mapping[str, Any]) -> bool:
-    """Whether a record has an id and no text; one without an id is known by its place, and stays."""
-    columns = {str(column).casefold() for column in record}
-    return not columns.isdisjoint(PASSAGE["id"]) and columns.isdisjoint(PASSAGE["text"])
-
-
-def record_rows(
-    corpus: Corpus, splitter: Splitter, *, prefix: str = "", place: str = ""
-) -> list[PassageRow]:
-    """The passages of records, each with its `record` and how many of its blocks were `divided`.
-
-    A record keeps its document, and its position if no other passage of the document has it.
-    """
-    rows = list[PassageRow]()
-    documents = dict[str, list[PassageRow]]()
-    for passage in corpus:
-        fields = dict(passage.metadata)
-        if place:
-            clashing = {
-                f"column_{name}": fields.pop(name)
-                for name in _READER_FIELDS
-                if name in fields
-            }
-            fields = {"file": place, **fields, **clashing}
-        divided_before = splitter.divided
-        blocks = list(paragraphs(passage.text))
-        if is_page(passage.text):
-            blocks = page_document(passage.text).blocks
-        id_ = f"{prefix}{passage.id}"
-        parts = splitter.passages(id_, passage.title, blocks, fields)
-        for part in parts:
-            part["record"] = passage.id
-            part["divided"] = splitter.divided - divided_before
-            part["doc_id"] = f"{prefix}{passage.doc_id}"
-            part["position"] = passage.position
-            documents.setdefault(part["doc_id"], []).append(part)
-        rows += parts
-    for parts in documents.values():
-        if len({part["position"] for part in parts}) < len(parts):
-            for position, part in enumerate(
-                sorted(parts, key=lambda part: part["position"])
-            ):
-                part["position"] = position
-    return rows
-
-
 def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
     """The passages of a file's documents."""
     entry = FileEntry()
@@ -280,19 +164,8 @@ def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEnt
     if not entry.rows:
         entry.reason = ": ".join(["no text in it", *remarks[:1]])
     entry.remark = join_remarks(*remarks)
-    _count_lost(entry, lost)
+    entry.count_lost(lost)
     return entry
-
-
-def _count_lost(entry: FileEntry, lost: Sequence[str]) -> None:
-    """Count the words of a file that no passage has, and name some where these are many."""
-    entry.lost = len(lost)
-    if entry.rows and entry.lost > MANY_LOST * entry.words:
-        examples = ", ".join(list(dict.fromkeys(lost))[:3])
-        remark = (
-            f"{entry.lost} of {entry.words} words are in no passage, such as {examples}"
-        )
-        entry.remark = join_remarks(entry.remark, remark)
 
 
 def _add_document(
@@ -316,10 +189,6 @@ def _add_document(
     entry.left_out += len(words(document.left_out))
     texts = [heading, document.title, document.left_out, *(row["text"] for row in rows)]
     return lost_words(source, texts)
-
-
-MANY_LOST = 0.03
-"""Share of a file's words from which the report names it."""
 
 
 def split_title(blocks: Sequence[Block]) -> tuple[str, list[Block]]:
@@ -371,18 +240,3 @@ def title_of_name(place: str, folder: str) -> str:
     # A page of a manual, "dot.1".
     name = re.sub(r"(?<=[^\W\d])\.[1-8]\w{0,4}$", "", name)
     return re.sub(r"[\s_-]+", " ", name).strip() or folder
-
-
-def summary(entry: FileEntry, place: str) -> Mapping[str, Any]:
-    """The row of a file in the report."""
-    return {
-        "document": place,
-        "status": "skipped" if entry.reason else "read",
-        "reason": entry.reason,
-        "passages": len(entry.rows),
-        "divided": entry.divided,
-        "words": entry.words,
-        "left_out": entry.left_out,
-        "lost": entry.lost,
-        "remark": entry.remark,
-    }

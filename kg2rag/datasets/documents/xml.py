@@ -7,9 +7,11 @@ have it, is a page of HTML.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html import unescape
 from itertools import chain
@@ -61,17 +63,20 @@ def read_xml(data: bytes, name: str = "") -> list[FileDocument]:
     pandoc_format = _pandoc_format(root)
     if pandoc_format:
         return [_pandoc_document(data, root, pandoc_format)]
-    entries = [element for element in root.iter() if _is_entry(element)]
-    if len(entries) > 1:
-        return _entry_documents(root, entries)
-    document = _text_document(root)
-    if name.lower().endswith(".xml") and not _has_sentence(document):
+    documents = _text_documents(root)
+    if name.lower().endswith(".xml") and not any(map(_has_sentence, documents)):
         raise DataError("no sentence in it: settings?")
-    return [document]
+    return documents
 
 
-def _entry_documents(root: Any, entries: list[Any]) -> list[FileDocument]:
-    """A document for each entry; what stands around them is the first one's, left out where it is no sentence."""
+def _text_documents(root: Any) -> list[FileDocument]:
+    """One document, or one for each entry of a feed or a collection.
+
+    Text around the entries is the first document or, if it has no sentence, left out.
+    """
+    entries = [element for element in root.iter() if _is_entry(element)]
+    if len(entries) < 2:
+        return [_text_document(root)]
     documents = [
         replace(_text_document(entry), key=str(number))
         for number, entry in enumerate(entries)
@@ -128,13 +133,14 @@ def _wiki_documents(root: Any) -> Iterator[FileDocument]:
     for page in pages:
         for redirect in page.iterchildren("{*}redirect"):
             names[attribute(redirect, "title")].append(_child_text(page, "title"))
-    for number, page in enumerate(pages):
-        if next(page.iterchildren("{*}redirect"), None) is None:
+    pages = [
+        page for page in pages if next(page.iterchildren("{*}redirect"), None) is None
+    ]
+    # a process of pandoc each, as many at once as there are processors
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        documents = pool.map(_wiki_document, pages)
+        for number, (page, document) in enumerate(zip(pages, documents, strict=True)):
             title = _child_text(page, "title")
-            text = "".join(
-                _child_text(version, "text") for version in _last_version(page)
-            )
-            document = markup_document(text, "mediawiki", "")
             yield replace(
                 document,
                 blocks=[Block(title, 1), *document.blocks],
@@ -144,8 +150,11 @@ def _wiki_documents(root: Any) -> Iterator[FileDocument]:
             )
 
 
-def _last_version(page: Any) -> list[Any]:
-    return list(named(page, "revision"))[-1:]
+def _wiki_document(page: Any) -> FileDocument:
+    """The last version of a page."""
+    versions = list(named(page, "revision"))[-1:]
+    text = "".join(_child_text(version, "text") for version in versions)
+    return markup_document(text, "mediawiki", "")
 
 
 def _child_text(element: Any, name: str) -> str:

@@ -1,0 +1,171 @@
+"""What was read of one file, for the report and the store; the entry of a table, by its records."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import filterfalse
+from typing import Any
+
+from kg2rag.datasets.documents.blocks import Block, join_remarks, paragraphs
+from kg2rag.datasets.documents.html import is_page, page_document, visible_text
+from kg2rag.datasets.documents.json_texts import value_text
+from kg2rag.datasets.documents.splitting import PassageRow, Splitter
+from kg2rag.datasets.documents.tables import Table, with_texts
+from kg2rag.text.scripts import words
+from kg2rag.types import Corpus, corpus_of
+from kg2rag.types.coerce_corpus import PASSAGE
+
+MANY_LOST = 0.03
+"""Share of a file's words from which the report names it."""
+_READER_FIELDS = ("file", "headings", "page", "last_page", "links")
+
+
+@dataclass
+class FileEntry:
+    """What was read of one file, as the store keeps it.
+
+    Attributes
+    ----------
+    rows : the fields of its passages.
+    titles : document -> titles that its text or file offers, best first.
+    names : document -> other names by which links point to it.
+    reason : why there are no passages; "" for a file that was read.
+    divided : blocks that were longer than a passage.
+    words, left_out, lost : words of the file, those left out on purpose, and those that no passage has.
+    failed : the reader raised an error; such a file is tried again each time.
+    """
+
+    rows: list[PassageRow] = field(default_factory=list)
+    titles: dict[str, list[str]] = field(default_factory=dict)
+    names: dict[str, list[str]] = field(default_factory=dict)
+    reason: str = ""
+    remark: str = ""
+    divided: int = 0
+    words: int = 0
+    left_out: int = 0
+    lost: int = 0
+    failed: bool = False
+
+    def summary(self, place: str) -> Mapping[str, Any]:
+        """The row of a file in the report."""
+        return {
+            "document": place,
+            "status": "skipped" if self.reason else "read",
+            "reason": self.reason,
+            "passages": len(self.rows),
+            "divided": self.divided,
+            "words": self.words,
+            "left_out": self.left_out,
+            "lost": self.lost,
+            "remark": self.remark,
+        }
+
+    def count_lost(self, lost: Sequence[str]) -> None:
+        """Count the words of a file that no passage has, and name some where these are many."""
+        self.lost = len(lost)
+        if self.rows and self.lost > MANY_LOST * self.words:
+            examples = ", ".join(list(dict.fromkeys(lost))[:3])
+            remark = f"{self.lost} of {self.words} words are in no passage, such as {examples}"
+            self.remark = join_remarks(self.remark, remark)
+
+    def dump(self) -> bytes:
+        """The entry as bytes for the store."""
+        return zlib.compress(
+            json.dumps(vars(self), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        )
+
+    @classmethod
+    def load(cls, data: bytes) -> FileEntry:
+        """The entry of the store's bytes."""
+        return cls(**json.loads(zlib.decompress(data)))
+
+
+def table_entry(table: Table, place: str, splitter: Splitter) -> FileEntry:
+    """The passages of a table's records; records with an id and no text are left out and counted."""
+    table = with_texts(table)
+    filled = list(filterfalse(_lacks_text, table.records))
+    corpus = corpus_of(filled or table.records, place)
+    rows = record_rows(corpus, splitter, prefix=f"{place}#", place=place)
+    entry = FileEntry(rows, remark=table.remark)
+    n_empty = len(table.records) - len(filled)
+    if n_empty:
+        remark = f"records without a text, left out: {n_empty}"
+        entry.remark = join_remarks(table.remark, remark)
+    has_pages = any(is_page(passage.text) for passage in corpus)
+    source = visible_text(table.source) if has_pages else table.source
+    columns = {str(column) for record in table.records for column in record}
+    _count_words(entry, source, columns)
+    return entry
+
+
+def _count_words(entry: FileEntry, source: str, columns: Iterable[str]) -> None:
+    """Count the words of a table: those that passages show, those of other columns and all names, and those lost."""
+    shown = set[str]()
+    unshown = set(words("\n".join(columns)))
+    for row in entry.rows:
+        shown.update(words(f"{row['title']}\n{row['text']}"))
+        unshown.update(words(value_text([row["id"], row["metadata"]])))
+    source_words = words(source)
+    others = [word for word in source_words if word not in shown]
+    lost = [word for word in others if word not in unshown]
+    entry.words = len(source_words)
+    entry.left_out = len(others) - len(lost)
+    entry.count_lost(lost)
+
+
+def _lacks_text(record: Mapping[str, Any]) -> bool:
+    """Whether a record has an id and no text; one without an id is known by its place, and stays."""
+    columns = {str(column).casefold() for column in record}
+    return not columns.isdisjoint(PASSAGE["id"]) and columns.isdisjoint(PASSAGE["text"])
+
+
+def record_rows(
+    corpus: Corpus, splitter: Splitter, *, prefix: str = "", place: str = ""
+) -> list[PassageRow]:
+    """The passages of records, each with its `record` and how many of its blocks were `divided`.
+
+    A record keeps its document, and its position if no other passage of the document has it.
+    """
+    rows = list[PassageRow]()
+    documents = dict[str, list[PassageRow]]()
+    for passage in corpus:
+        divided_before = splitter.divided
+        parts = splitter.passages(
+            f"{prefix}{passage.id}",
+            passage.title,
+            _record_blocks(passage.text),
+            _record_fields(passage.metadata, place),
+        )
+        for part in parts:
+            part["record"] = passage.id
+            part["divided"] = splitter.divided - divided_before
+            part["doc_id"] = f"{prefix}{passage.doc_id}"
+            part["position"] = passage.position
+            documents.setdefault(part["doc_id"], []).append(part)
+        rows += parts
+    for parts in documents.values():
+        if len({part["position"] for part in parts}) < len(parts):
+            parts.sort(key=lambda part: part["position"])
+            for position, part in enumerate(parts):
+                part["position"] = position
+    return rows
+
+
+def _record_blocks(text: str) -> list[Block]:
+    if is_page(text):
+        return page_document(text).blocks
+    return list(paragraphs(text))
+
+
+def _record_fields(metadata: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """The metadata of a record and its file; columns with a name that readers use are renamed."""
+    fields = dict(metadata)
+    if not place:
+        return fields
+    clashing = {
+        f"column_{name}": fields.pop(name) for name in _READER_FIELDS if name in fields
+    }
+    return {"file": place, **fields, **clashing}
