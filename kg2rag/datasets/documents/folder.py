@@ -46,9 +46,9 @@ def from_folder(
 
     Documents are Markdown, HTML, plain text, PDF, Word, PowerPoint, OpenDocument, EPUB, notebooks,
     mail, XML, subtitles, and light markup (reStructuredText, Org, LaTeX, AsciiDoc …); a record of a
-    table (.jsonl, .csv, .tsv, .parquet, .json) is one. Files in .zip and .gz are read, too. What is
-    in the store is not read again: an interrupted
-    reading goes on, and of changed files only those are read.
+    table (.jsonl, .csv, .tsv, .parquet, .json, .yaml) is one. Archives and spreadsheets are read as
+    folders. Any other file that is text is read as plain text. What is in the store is not read
+    again: an interrupted reading goes on, and of changed files only those are read.
 
     A file that cannot be read is skipped, and `report` says why; so are files that kg2rag wrote,
     links that lead out of the folder and folders of installed packages. `report` counts the words
