@@ -81,10 +81,10 @@ class Documents(QADataset):
         lost = int(self.report["lost"].sum())
         if lost:
             lines.append(f"{lost:,} words in no passage, see report")
-        remarks = self.report.loc[self.report["remark"] != "", ["document", "remark"]]
-        lines += [
-            f"{row.document}: {row.remark}" for row in remarks.head(SHOWN).itertuples()
-        ]
+        remarks = self.report[self.report["remark"] != ""].groupby("remark", sort=False)
+        for remark, documents in list(remarks["document"])[:SHOWN]:
+            more = f" and {len(documents) - 1:,} more" * (len(documents) > 1)
+            lines.append(f"{documents.iloc[0]}{more}: {remark}")
         if len(remarks) > SHOWN:
             lines.append(f"{len(remarks) - SHOWN:,} more remarks, see report")
         return "\n  ".join(lines)
