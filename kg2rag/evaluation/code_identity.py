@@ -243,7 +243,9 @@ class CodeWalk(ABC):
             self._files_of[module] = [checksums]
             values = {}
             for part in checksums:
-                if part in sys.modules and not _is_unchecked(part):
+                # A script has no file; modules of this package that count here rank nothing.
+                is_checked = part.partition(".")[0] not in ("__main__", "kg2rag")
+                if is_checked and part in sys.modules:
                     for name, value in replaced_in(sys.modules[part]):
                         values[name] = self.of(value)
             self._files_of[module] = [checksums, values]
@@ -256,11 +258,6 @@ def _code_members(kind: type) -> Iterator[tuple[str, Any]]:
         is_method = isinstance(value, types.FunctionType)
         if name not in _NOT_CODE and not (is_method and is_generated(value)):
             yield name, value
-
-
-def _is_unchecked(module: str) -> bool:
-    """Whether a module of the user's has no file, or is one of this package's that rank nothing."""
-    return module == "__main__" or module.partition(".")[0] == "kg2rag"
 
 
 def _may_change(value: object) -> bool:

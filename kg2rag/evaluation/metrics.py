@@ -302,8 +302,11 @@ def _scores_of_budget(
     """Column name -> (n_queries,) scores of rankings in which tokens are cut already."""
     judged, gold = judged_hits(rankings, data, unit)
     hits = [ranking.rows.tolist() for ranking in judged]
+    # Supporting sentences, the last hop and functions of the user have other inputs.
     formulas = dict.fromkeys(
-        metric.formula for metric in metrics if _reads_gold_directly(metric)
+        metric.formula
+        for metric in metrics
+        if metric.function is None and metric.base not in (*SUPPORT, "last_hop")
     )
     scores = score(gold.by_number, hits, formulas)
     columns = {}
@@ -322,14 +325,6 @@ def _scores_of_budget(
         else:
             columns[metric.name] = scores[metric.formula]
     return columns
-
-
-def _reads_gold_directly(metric: Metric) -> bool:
-    """Whether ranx scores a metric on the judged units.
-
-    Supporting sentences, the last hop and functions of the user have other inputs.
-    """
-    return metric.function is None and metric.base not in (*SUPPORT, "last_hop")
 
 
 def last_hops(data: QADataset, unit: GoldUnit) -> list[dict[int, int]]:

@@ -103,14 +103,10 @@ def _groups_of_one_shape(
             groups.setdefault((len(relevant), len(hits)), []).append(query)
     for (_, length), queries in groups.items():
         grades = [
-            sorted(gold[query].items(), key=_by_falling_grade) for query in queries
+            sorted(gold[query].items(), key=lambda grade: (-grade[1], grade[0]))
+            for query in queries
         ]
         run = np.empty((len(queries), length, 2))
         run[:, :, 0] = [ranked[query] for query in queries]
         run[:, :, 1] = 1 / np.arange(1, length + 1)
         yield queries, np.array(grades, dtype=np.float64), run
-
-
-def _by_falling_grade(item: tuple[int, int]) -> tuple[int, int]:
-    number, grade = item
-    return -grade, number

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -185,7 +186,7 @@ def score_runs(
     answers : of a reader, whose metrics follow the others.
     """
     metrics, k, baseline, unit, tokens, seed = scoring
-    depths = _curve_depths(k)
+    depths = [*(depth for depth in DEPTHS if depth < k), k]
     measured = _with_recalls(metrics, depths)
     score = partial(
         checked_scores, data=data, metrics=measured, unit=unit, tokens=tokens
@@ -203,9 +204,9 @@ def score_runs(
             .dropna(axis="columns", how="all")
             .columns.tolist()
         )
+        answers_of = answers.set_index(["system", "query_id"])[list(ANSWER_METRICS)]
         frames = {
-            name: frame.join(_answer_scores(answers, name))
-            for name, frame in frames.items()
+            name: frame.join(answers_of.loc[name]) for name, frame in frames.items()
         }
         if not uses_passages(answers, seed):
             untested = [EM, F1]
@@ -213,33 +214,21 @@ def score_runs(
     per_query = per_query_table(frames, data, names, first_rankings)
     scores = score_table(per_query, names, baseline, per_seed, seed=seed)
     scores.loc[scores["metric"].isin(untested), ["p_holm", *TESTS]] = np.nan
-    rankings = {name: _all_rankings(seeds) for name, seeds in runs.items()}
+    rankings = {
+        name: list(chain.from_iterable(run.rankings for run in seeds))
+        for name, seeds in runs.items()
+    }
+    # Metrics of tokens read up to a number of tokens, not of hits.
+    depths_read = {metric.k or k for metric in metrics if metric.tokens is None}
     return {
         "per_query": per_query,
         "per_seed": per_seed,
         "curve": _recall_curve(frames, depths),
         "token_curve": token_curve(rankings, data, tokens, k, unit),
-        "sizes": returned_sizes(rankings, tokens, _depths_read(metrics, k)),
+        "sizes": returned_sizes(rankings, tokens, sorted(depths_read)),
         "scores": scores,
         "answers": answers,
     }
-
-
-def _depths_read(metrics: Sequence[Metric], k: int) -> list[int]:
-    """The depths to which the metrics read, without those that read up to a number of tokens."""
-    return sorted({metric.k or k for metric in metrics if metric.tokens is None})
-
-
-def _answer_scores(answers: pd.DataFrame, system: str) -> pd.DataFrame:
-    """The metrics of a system's answers, by question."""
-    return answers[answers["system"] == system].set_index("query_id")[
-        list(ANSWER_METRICS)
-    ]
-
-
-def _curve_depths(k: int) -> list[int]:
-    """The depths of the recall curve: those of `DEPTHS` below k, and k."""
-    return [*(depth for depth in DEPTHS if depth < k), k]
 
 
 def _with_recalls(metrics: Sequence[Metric], depths: Sequence[int]) -> list[Metric]:
@@ -250,10 +239,6 @@ def _with_recalls(metrics: Sequence[Metric], depths: Sequence[int]) -> list[Metr
         *metrics,
         *(Metric.parse(recall) for recall in recalls if recall not in names),
     ]
-
-
-def _all_rankings(runs: Sequence[Run]) -> list[Ranking]:
-    return [ranking for run in runs for ranking in run.rankings]
 
 
 def mean_frame(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

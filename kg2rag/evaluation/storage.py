@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import pandas as pd
 
@@ -65,31 +65,22 @@ def require_place(
     names = (*_NAMES, *_TABLE_NAMES, *map(_run_name, systems))
     check_outputs(directory, _SUMMARY_NAMES if several else names)
     if config.is_file():
-        _former_config(config)
+        try:
+            _read_configuration(config)
+        except DataError as error:
+            raise DataError(
+                f"{error} It is in the way of the results: name another folder, or delete it."
+            ) from None
 
 
-def _former_config(path: Path) -> Mapping[str, Any]:
-    """The configuration of the comparison in a folder.
-
-    Raises DataError: the file is unreadable or belongs to something else.
-    """
-    try:
-        config = read_json(path)
-    except DataError as error:
+def _read_configuration(path: Path) -> dict[str, Any]:
+    """The content of config.json. DataError: it is unreadable, or no configuration."""
+    config = read_json(path)
+    if not isinstance(config, dict) or not isinstance(config.get("systems"), dict):
         raise DataError(
-            f"{error} It is in the way of the results: name another folder, or delete it."
-        ) from None
-    if not _is_configuration(config):
-        raise DataError(
-            f"{path} is not the configuration of a comparison and would be overwritten. Name "
-            "another folder for the results."
+            f"{path} is not the configuration of a comparison. Was another file put there?"
         )
     return config
-
-
-def _is_configuration(content: object) -> TypeGuard[dict[str, Any]]:
-    """Whether the content of a JSON file is the configuration of a comparison."""
-    return isinstance(content, dict) and isinstance(content.get("systems"), dict)
 
 
 def _run_name(system: str) -> str:
@@ -254,11 +245,7 @@ def _read_table(path: Path, index: str | None) -> pd.DataFrame | None:
 def configuration(directory: Path) -> Mapping[str, Any]:
     """The configuration of a saved comparison whose files all have their checksums."""
     path = directory / CONFIG
-    config = read_json(path)
-    if not _is_configuration(config) or "baseline" not in config:
-        raise DataError(
-            f"{path}: no configuration of a comparison. Was another file put there?"
-        )
+    config = _read_configuration(path)
     checksum = config.pop(CHECKSUM, "missing")
     if checksum != checksum_of(config):
         raise DataError(

@@ -155,19 +155,13 @@ def code_checksum(file: Path) -> str:
     if file.suffix == ".py":
         tree = ast.parse(content)
         for node in ast.walk(tree):
-            _drop_docstrings(node)
+            body = getattr(node, "body", None)
+            if isinstance(body, list):
+                node.body = [line for line in body if not _is_constant(line)]  # type: ignore[attr-defined]
         content = ast.dump(tree).encode()
     return hashlib.sha256(content).hexdigest()
 
 
-def _drop_docstrings(node: ast.AST) -> None:
-    """Remove docstrings of functions, classes, modules and constants."""
-    body = getattr(node, "body", None)
-    if isinstance(body, list):
-        node.body = [line for line in body if not _is_text(line)]  # type: ignore[attr-defined]
-
-
-def _is_text(line: ast.AST) -> bool:
-    if not isinstance(line, ast.Expr) or not isinstance(line.value, ast.Constant):
-        return False
-    return isinstance(line.value.value, str)
+def _is_constant(line: ast.stmt) -> bool:
+    """Whether a statement is a docstring, or another constant that does nothing."""
+    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)

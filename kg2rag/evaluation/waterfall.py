@@ -202,9 +202,9 @@ def _records(
     ids = data.corpus.ids if data.unit == "passage" else data.corpus.doc_ids
     ranked = dict.fromkeys(ids[row] for row in trace.ranking.rows.tolist())
     rank_of = {unit_id: rank for rank, unit_id in enumerate(ranked, start=1)}
-    candidates = (
-        range(len(data.corpus)) if query.candidates is None else _rows_of(query, data)
-    )
+    candidates: Collection[int] = range(len(data.corpus))
+    if query.candidates is not None:
+        candidates = frozenset(data.corpus.rows(query.candidates).tolist())
     records: list[tuple[object, ...]] = []
     for gold, rows in data.gold_rows(question).items():
         allowed = [row for row in rows if row in candidates]
@@ -226,11 +226,6 @@ def _records(
             )
         )
     return records
-
-
-def _rows_of(query: Query, data: QADataset) -> Collection[int]:
-    """The rows of a query's candidates."""
-    return frozenset(data.corpus.rows(query.candidates or ()).tolist())
 
 
 def _fate(
