@@ -261,6 +261,7 @@ _ADJACENCY = (
 )
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys((".adjlist", ".multiline_adjlist", ".lgl"), _ADJACENCY),
+    ".gdf": "GDF is not read. Export the graph from Gephi as GEXF or GraphML.",
 }
 """Suffix -> why a graph is not read from it, and what to do."""
 

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.importers import FileSource
-from kg2rag.extraction.importers.field_names import values_of
+from kg2rag.extraction.importers.field_names import folded, values_of
 from kg2rag.extraction.importers.json_graph import (
     NOTES,
     graph_of_json,
@@ -28,7 +28,6 @@ from kg2rag.extraction.importers.json_graph import (
 )
 from kg2rag.extraction.importers.line_graphs import (
     read_edge_list,
-    read_gdf,
     read_pajek,
     read_sif,
 )
@@ -265,37 +264,36 @@ def nodes_file(edges: Path) -> Path | None:
 def read_tables(file: Path) -> nx.Graph:
     """The graph in a table of nodes and relationships, as APOC writes it, or in a table of edges and one of nodes."""
     beside = nodes_file(file)
-    records = _filled_rows(file)
     if beside is None:
-        edges = [record for record in records if "_start" in record]
-        nodes = [record for record in records if "_start" not in record]
-    else:
-        edges = records
-        nodes = _filled_rows(beside)
-    graph = graph_of_json({"nodes": nodes, "edges": edges}, file)
-    if graph is None:
-        raise DataError(f"{file}: no nodes and relationships.")
-    return graph
+        return _graph_of_tables(file, [file])
+    return _graph_of_tables(file, [beside, file], nodes=beside)
 
 
 def read_folder(folder: Path) -> nx.Graph:
-    """The graph in the tables of a folder: a row with two ends is an edge, one with an id a node.
+    """The graph in the tables of a folder; its `NOTES` count rows that are neither nodes nor edges."""
+    return _graph_of_tables(folder, tables_of(folder))
 
-    The graph's `notes` count other rows.
+
+def _graph_of_tables(
+    where: Path, files: list[Path], nodes: Path | None = None
+) -> nx.Graph:
+    """The graph in some tables: a row with two ends is an edge, one with an id a node.
+
+    `nodes` : the table that has no edges.
     """
     notes: Counter[str] = Counter()
     parts: dict[str, list[Record]] = {"nodes": [], "edges": []}
-    for file in tables_of(folder):
+    for file in files:
         for row in _filled_rows(file):
-            if has_ends(row):
+            if file != nodes and has_ends(row):
                 parts["edges"].append(row)
             elif values_of("node_key", row):
                 parts["nodes"].append(row)
             else:
                 notes[f"rows of {file.name} without ends or an id, left out"] += 1
-    graph = graph_of_json(parts, folder)
+    graph = graph_of_json(parts, where)
     if graph is None:
-        raise DataError(f"{folder}: no table has two ends in a row.")
+        raise DataError(f"{where}: no row has two ends.")
     graph.graph[NOTES] = notes
     return graph
 
@@ -310,7 +308,7 @@ def tables_of(folder: Path) -> list[Path]:
 
 
 def _filled_rows(file: Path) -> list[Record]:
-    """The rows of a table without their blank cells; "_start:id" of APOC is "_start"."""
+    """The rows of a table without their blank cells."""
     suffix = file.suffix.lower()
     if suffix in TABLES:
         records = [row for _, row in read_delimited(file, delimiter_of(file))]
@@ -324,17 +322,9 @@ def _filled_rows(file: Path) -> list[Record]:
         if not isinstance(record, Mapping):
             wrong(file, number, "record", record, "an object")
         rows.append(
-            {
-                _apoc_column(name): value
-                for name, value in record.items()
-                if value not in ("", None)
-            }
+            {name: value for name, value in record.items() if value not in ("", None)}
         )
     return rows
-
-
-def _apoc_column(name: str) -> str:
-    return name.partition(":")[0] if name.startswith("_") else name
 
 
 def is_graph_file(file: Path) -> bool:
@@ -346,7 +336,7 @@ def is_graph_file(file: Path) -> bool:
         return graph_of_json(read_json_values(file), file) is not None
     if suffix in TABLES:
         _, first = next(read_delimited(file, delimiter_of(file)), (0, {}))
-        return {"_id", "_start", "_end"} <= set(map(_apoc_column, first))
+        return {"id", "start", "end"} <= set(map(folded, first))
     return suffix in READERS
 
 
@@ -356,7 +346,6 @@ READERS: Mapping[str, Callable[[Path], nx.Graph]] = {
     ".gml": read_gml,
     ".sif": read_sif,
     ".net": read_pajek,
-    ".gdf": read_gdf,
     ".edgelist": read_edge_list,
     ".ncol": read_edge_list,
     ".json": read_json_graph,

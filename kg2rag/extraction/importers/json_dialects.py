@@ -2,8 +2,8 @@
 
 Read are the results of a SPARQL query (W3C's JSON, as Wikidata's query service downloads it), trees
 (`children`, of networkx and D3), LlamaIndex's SimpleGraphStore, the pair of nodes and edges that
-Cognee returns, the results of Neo4j's HTTP API, Graphviz's JSON, Kumu's maps, and
-Obsidian's canvas.
+Cognee returns, the results of Neo4j's HTTP API, GraphSON by vertex (JanusGraph), dumps of Wikidata,
+Kumu's maps, and Obsidian's canvas.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ LABEL = "Label"
 TREE = "children"
 CARD_TYPES = frozenset({"text", "file", "link", "group"})
 """Of the cards of a canvas."""
-NAME_AS_LABEL = "\\N"
-"""The label by which Graphviz shows the name of a node."""
 
 
 def with_nodes_and_edges(value: Any, file: Path) -> Any:
@@ -211,30 +209,6 @@ def _pair_graph(value: list[Any], _: Path) -> Record:
     }
 
 
-def _is_graphviz(value: Any) -> bool:
-    return _is_list_of(
-        _field(value, "objects"), lambda node: _field(node, "_gvid") is not None
-    )
-
-
-def _graphviz_graph(value: Mapping[str, Any], _: Path) -> Record:
-    """The graph of `dot -Tjson`, whose edges run from their tail to their head."""
-    nodes = []
-    for node in value["objects"]:
-        label = node.get("label", NAME_AS_LABEL)
-        name = node.get("name") if label == NAME_AS_LABEL else label
-        nodes.append({"id": node["_gvid"], "name": name})
-    edges = [
-        {
-            "source": edge["tail"],
-            "target": edge["head"],
-            "relation": edge.get("label", ""),
-        }
-        for edge in value.get("edges", [])
-    ]
-    return {"nodes": nodes, "edges": edges}
-
-
 def _is_adjacency(value: Any) -> bool:
     """Whether a value is a list of vertices with their edges, a line each, as GraphSON writes a graph."""
     vertices = value if isinstance(value, list) else [value]
@@ -343,7 +317,6 @@ SHAPES: tuple[tuple[Callable[[Any], bool], Callable[[Any, Path], Any]], ...] = (
     (_is_tree, _tree_graph),
     (lambda value: _is_list_of(value, _is_tree), _tree_graph),
     (_is_store, _store_graph),
-    (_is_graphviz, _graphviz_graph),
     (_is_kumu, _kumu_graph),
     (_is_adjacency, _adjacency_graph),
     (_is_wikidata, _wikidata_graph),

@@ -1,26 +1,20 @@
-"""Graphs as lines of text -> networkx: SIF, edge lists (networkx, igraph's NCOL), Pajek's .net and Gephi's GDF."""
+"""Graphs as lines of text -> networkx: SIF, edge lists (networkx, igraph's NCOL) and Pajek's .net."""
 
 from __future__ import annotations
 
 import ast
-import csv
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kg2rag.extraction.importers.json_graph import graph_of_json
 from kg2rag.extraction.importers.strengths import number_of
-from kg2rag.text.records import DataError, Record, decode, quote, reading, wrong
+from kg2rag.text.records import DataError, decode, quote, reading
 
 if TYPE_CHECKING:
     import networkx as nx
 
-GDF_SECTIONS = {"nodedef>": "nodes", "edgedef>": "edges"}
-"""How the header of a section begins -> what its rows are."""
 _NO_WEIGHT = re.compile(r"^(\s*\d+\s+\d+)\s+(l\s)")
 """An edge whose label comes right after its ends; a vertex has its own label there."""
-GDF_ENDS = {"node1": "source", "node2": "target"}
 
 
 def read_pajek(file: Path) -> nx.Graph:
@@ -99,60 +93,3 @@ def _edge_attributes(text: str) -> dict[str, object] | None:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
-
-
-def read_gdf(file: Path) -> nx.Graph:
-    """The graph in a GDF file of Gephi or GUESS: a section of nodes and one of edges, each a CSV with a header."""
-    graph = graph_of_json(_gdf_sections(file), file)
-    if graph is None:
-        raise DataError(
-            f"{file}: no edges. Its edges need a header that begins with edgedef>."
-        )
-    return graph
-
-
-def _gdf_sections(file: Path) -> dict[str, list[Record]]:
-    """The nodes and the edges of a GDF file."""
-    sections: dict[str, list[Record]] = {"nodes": [], "edges": []}
-    rows: list[Record] | None = None
-    columns: list[str] = []
-    for number, cells in _gdf_rows(file):
-        section = next(
-            (start for start in GDF_SECTIONS if cells[0].startswith(start)), None
-        )
-        if section is not None:
-            rows = sections[GDF_SECTIONS[section]]
-            columns = _gdf_columns([cells[0].removeprefix(section), *cells[1:]])
-            continue
-        if rows is None:
-            raise DataError(
-                f"{file}, line {number}: a row before the header nodedef> or edgedef>."
-            )
-        if len(cells) > len(columns):
-            wrong(
-                file, number, "row", cells, f"{len(columns)} cells, as the header has"
-            )
-        # GUESS leaves out empty cells at the end
-        rows.append(
-            {name: cell for name, cell in zip(columns, cells, strict=False) if cell}
-        )
-    return sections
-
-
-def _gdf_rows(file: Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows with their lines; quotation marks are single or double."""
-    lines = decode(file.read_bytes(), file).splitlines()
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            mark = "'" if "'" in line and '"' not in line else '"'
-            cells = next(csv.reader([line], quotechar=mark, skipinitialspace=True))
-            yield number, [cell.strip() for cell in cells]
-
-
-def _gdf_columns(header: list[str]) -> list[str]:
-    """The names of columns without their types, in words of `field_names`."""
-    names = [cell.split()[0] if cell.split() else "" for cell in header]
-    columns = [GDF_ENDS.get(name, name) for name in names]
-    if "label" in columns and "name" in columns:
-        columns[columns.index("name")] = "id"  # the label is the name that people see
-    return columns

@@ -109,20 +109,6 @@ FILES: dict[str, object] = {
             for head, relation, tail in TRIPLES
         ],
     },
-    "Graphviz's JSON, whose edges run from tail to head": {
-        "objects": [
-            {"_gvid": n, "name": name, "label": "\\N"} for n, name in enumerate(NAMES)
-        ],
-        "edges": [
-            {
-                "_gvid": 0,
-                "tail": NAMES.index(head),
-                "head": NAMES.index(tail),
-                "label": relation,
-            }
-            for head, relation, tail in TRIPLES
-        ],
-    },
     "Kumu's map": {
         "elements": [
             {"_id": f"elem-{NAMES.index(name)}", "label": name, "type": "X"}
