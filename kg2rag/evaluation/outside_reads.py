@@ -53,20 +53,23 @@ _watches: list[Watch] = []
 
 @dataclass
 class Watch:
-    """The reads of the user's code while a block runs.
+    """The reads of a system's code of the user's while some blocks of a run are computed.
 
     known_files : files whose content is known, so that they may be read.
+    memos : functions with `functools.cache`, and knowledge bases, that may hold results of the
+    user's code.
     unknown : in words, what else was read.
     read_known : whether any of the known files was read.
     """
 
     known_files: Collection[Path]
+    memos: Collection[Any]
     unknown: dict[str, None] = field(default_factory=dict)
     read_known: bool = False
 
     @property
     def reason(self) -> str:
-        """Why the results of the block cannot be kept; "" if they can."""
+        """Why the results cannot be kept; "" if they can."""
         return next(iter(self.unknown), "")
 
     def opened(self, path: Path) -> None:
@@ -76,28 +79,47 @@ class Watch:
         elif str(path) not in (os.devnull, "/dev/urandom"):
             self.unknown[f"it reads {path}, which is none of its parameters"] = None
 
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """Watch what the user's code reads within a block."""
+        _add_hook()
+        former_states = _random_states()
+        _watches.append(self)
+        for name, function in _QUERIES.items():
+            setattr(os, name, _reporting(function))
+        try:
+            yield
+        finally:
+            _watches.remove(self)
+            if not _watches:
+                for name, function in _QUERIES.items():
+                    setattr(os, name, function)
+            for name, state in _random_states().items():
+                if state != former_states[name]:
+                    reason = (
+                        f"it draws from {name}, whose state other code may have changed"
+                    )
+                    self.unknown[reason] = None
 
-@contextmanager
-def watched(known_files: Collection[Path]) -> Iterator[Watch]:
-    """Watch what the user's code reads within the block."""
-    _add_hook()
-    watch, former_states = Watch(known_files), _random_states()
-    _watches.append(watch)
-    for name, function in _QUERIES.items():
-        setattr(os, name, _reporting(function))
-    try:
-        yield watch
-    finally:
-        _watches.remove(watch)
-        if not _watches:
-            for name, function in _QUERIES.items():
-                setattr(os, name, function)
-        for name, state in _random_states().items():
-            if state != former_states[name]:
-                reason = (
-                    f"it draws from {name}, whose state other code may have changed"
-                )
-                watch.unknown[reason] = None
+    def empty_memos(self) -> None:
+        """Empty the memos with results that were not watched or came from a file.
+
+        What they hold is computed again, under watch.
+        """
+        for memo in self.memos:
+            modules = _user_modules(memo)
+            if _computed(memo, modules) == _watched_counts.get(memo, 0):
+                continue
+            if isinstance(memo, KnowledgeBase):
+                memo.forget(modules)
+            else:
+                memo.cache_clear()
+
+    def note_memos(self) -> None:
+        """Note that the memos were filled under watch, if from nothing that was read."""
+        if not self.unknown and not self.read_known:
+            for memo in self.memos:
+                _watched_counts[memo] = _computed(memo, _user_modules(memo))
 
 
 def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -199,28 +221,6 @@ def _frame_origin(frame: FrameType) -> Origin:
 
 _watched_counts: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 """Memo -> the results that it had computed after a run in which nothing was read from outside."""
-
-
-def empty_unwatched(memos: Iterable[Any]) -> None:
-    """Empty the memos with results of the user's code that were not watched or came from a file.
-
-    A memo is a function with `functools.cache`, or a knowledge base. What it holds is computed
-    again, under watch.
-    """
-    for memo in memos:
-        modules = _user_modules(memo)
-        if _computed(memo, modules) == _watched_counts.get(memo, 0):
-            continue
-        if isinstance(memo, KnowledgeBase):
-            memo.forget(modules)
-        else:
-            memo.cache_clear()
-
-
-def note_watched(memos: Iterable[Any]) -> None:
-    """Note that all that the memos hold was computed under watch, from nothing that was read."""
-    for memo in memos:
-        _watched_counts[memo] = _computed(memo, _user_modules(memo))
 
 
 def _user_modules(memo: Any) -> list[str]:

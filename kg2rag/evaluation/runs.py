@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,10 +18,9 @@ from typing import Any
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.gold import check_rankings, noted
-from kg2rag.evaluation.identity import Walk
 from kg2rag.evaluation.loaded_code import replaced_names
 from kg2rag.evaluation.machine import environment
-from kg2rag.evaluation.outside_reads import empty_unwatched, note_watched, watched
+from kg2rag.evaluation.outside_reads import Watch
 from kg2rag.evaluation.run_cache import RunCache, run_cache
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.announcement import announce
@@ -87,8 +86,10 @@ def run(
     """
     cache, not_cached = run_cache(system, k, replaced_names())
     retrieval = _Retrieval(name, system, data, k, min(batch_size, BLOCK))
-    guard = _Guard(None if cache is None else cache.walk)
-    execution = _Execution(retrieval, guard, knowledge_bases(system))
+    watch = None
+    if cache is not None and cache.walk.has_user_code:
+        watch = Watch(cache.walk.files, cache.walk.memos)
+    execution = _Execution(retrieval, watch, knowledge_bases(system))
     blocks = _blocks(data)
     entries = _stored_entries(None if fresh else cache, blocks)
     missing: list[Query] = []
@@ -105,8 +106,8 @@ def run(
             rankings += block_rankings
             abouts.append(about)
             bar.update(len(block))
-    if missing and not execution.not_cached:
-        guard.note_memos()
+    if missing and watch is not None and not execution.not_cached:
+        watch.note_memos()
     return Run(
         rankings,
         _ms_per_query(system, abouts, len(data.queries)),
@@ -183,44 +184,6 @@ def announce_work(
 
 
 @dataclass
-class _Guard:
-    """A watch over what the user's code in a system reads from outside during a run.
-
-    walk : what was met when the key was made; None for a run that is not kept.
-    reason : why the rankings cannot be kept; "" if they can.
-    """
-
-    walk: Walk | None
-    reason: str = ""
-    has_read_files: bool = False
-
-    def __post_init__(self) -> None:
-        if self.walk is not None and not self.walk.has_user_code:
-            self.walk = None  # a system without code of the user's is not slowed down
-
-    def empty_memos(self) -> None:
-        """Empty the memos whose content was not computed under watch."""
-        if self.walk is not None:
-            empty_unwatched(self.walk.memos)
-
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Watch what the user's code reads in a block of code."""
-        if self.walk is None:
-            yield
-            return
-        with watched(self.walk.files) as watch:
-            yield
-        self.reason = self.reason or watch.reason
-        self.has_read_files |= watch.read_known
-
-    def note_memos(self) -> None:
-        """Mark memos for reuse by later runs if they were filled without reading from outside."""
-        if self.walk is not None and not self.has_read_files:
-            note_watched(self.walk.memos)
-
-
-@dataclass
 class _Retrieval:
     """The queries of a run, ranked by a system batch by batch.
 
@@ -275,11 +238,12 @@ class _Retrieval:
 class _Execution:
     """The preparation of a system and its timed blocks.
 
+    watch : over the code of the user's in the system; None if there is none, or the run is not kept.
     build_seconds : spent on indexes and vectors since the last block.
     """
 
     retrieval: _Retrieval
-    guard: _Guard
+    watch: Watch | None
     kbs: Sequence[KnowledgeBase]
     build_seconds: float = 0.0
     environment: dict[str, Any] = field(default_factory=dict)
@@ -290,25 +254,32 @@ class _Execution:
     @property
     def not_cached(self) -> str:
         """Why the rankings made so far cannot be kept; "" if they can."""
-        if self.guard.reason or self.retrieval.unanswered is None:
-            return self.guard.reason
+        if self.watch is not None and self.watch.unknown:
+            return self.watch.reason
+        if self.retrieval.unanswered is None:
+            return ""
         return f"some queries have no ranking: {self.retrieval.unanswered.cause}"
+
+    def _watched(self) -> AbstractContextManager[None]:
+        """A block in which the reads of the user's code are watched."""
+        return nullcontext() if self.watch is None else self.watch.block()
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Build indexes and vectors; the first batch, which compiles, is not timed either."""
         self.environment = environment()
         started = time.perf_counter()
-        self.guard.empty_memos()
+        if self.watch is not None:
+            self.watch.empty_memos()
         retrieval = self.retrieval
         with noted(
             f"System {retrieval.name!r} failed while its indexes and vectors were built."
         ):
             if hasattr(retrieval.system, "prepare"):
                 # The retrieval reports a query without an answer.
-                with self.guard.watching(), suppress(UnansweredError):
+                with self._watched(), suppress(UnansweredError):
                     retrieval.system.prepare(queries)
         if self.kbs:
-            with self.guard.watching(), suppress(UnansweredError):
+            with self._watched(), suppress(UnansweredError):
                 retrieval.rankings(queries[: retrieval.batch_size])
         self.build_seconds += time.perf_counter() - started
 
@@ -322,7 +293,7 @@ class _Execution:
         retrieval = self.retrieval
         for _ in range(2):
             n_builds = self._n_builds()
-            with self.guard.watching():
+            with self._watched():
                 started_seconds = time.perf_counter()
                 rankings = retrieval.rankings(queries)
                 spent = time.perf_counter() - started_seconds
