@@ -61,13 +61,16 @@ def read_table(path: str | Path) -> list[Mapping[str, Any]]:
     return list(parse_table(file.read_bytes(), str(file), ending).records)
 
 
-def read_questions(path: str | Path) -> list[Mapping[str, Any]]:
-    """The questions of a table; of a JSON file without such records (SQuAD), those at any depth."""
-    records = read_table(path)
-    columns = {str(column).casefold() for record in records for column in record}
-    if Path(path).suffix.lower() == ".json" and columns.isdisjoint(QUESTION_COLUMNS):
-        return list(nested_questions(read_json(Path(path)))) or records
-    return records
+def read_questions(path: str | Path) -> Any:
+    """The questions of a table; of a JSON file, those at any depth (SQuAD), or LlamaIndex's `queries` by id."""
+    if Path(path).suffix.lower() == ".json" and Path(path).is_file():
+        value = read_json(Path(path))
+        if isinstance(value, Mapping) and "relevant_docs" in value:
+            return value
+        questions = list(nested_questions(value))
+        if isinstance(value, Mapping) and questions:
+            return questions
+    return read_table(path)
 
 
 def parse_table(data: bytes, name: str, ending: str) -> Table:

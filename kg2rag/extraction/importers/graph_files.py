@@ -284,9 +284,12 @@ def _graph_of_tables(
     notes: Counter[str] = Counter()
     parts: dict[str, list[Record]] = {"nodes": [], "edges": []}
     for file in files:
+        is_general = len(files) == 1 or _TABLE_OF_EDGES.search(file.stem)
+        # one table for each relation, as of Kuzu
+        relation = {} if is_general else {"title": file.stem}
         for row in _filled_rows(file):
             if file != nodes and has_ends(row):
-                parts["edges"].append(row)
+                parts["edges"].append({**relation, **row})
             elif values_of("node_key", row):
                 parts["nodes"].append(row)
             else:

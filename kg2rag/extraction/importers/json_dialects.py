@@ -1,9 +1,8 @@
 """Graphs as JSON in shapes without nodes and edges -> the same graph with nodes and edges.
 
-Read are the results of a SPARQL query (W3C's JSON, as Wikidata's query service downloads it), trees
-(`children`, of networkx and D3), LlamaIndex's SimpleGraphStore, the pair of nodes and edges that
-Cognee returns, the results of Neo4j's HTTP API, GraphSON by vertex (JanusGraph), dumps of Wikidata,
-Kumu's maps, and Obsidian's canvas.
+Read are the results of a SPARQL query (W3C's JSON, as Wikidata's query service downloads it),
+LlamaIndex's SimpleGraphStore, the pair of nodes and edges that Cognee returns, GraphSON by vertex
+(JanusGraph), dumps of Wikidata, Kumu's maps, and Obsidian's canvas.
 """
 
 from __future__ import annotations
@@ -12,12 +11,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from kg2rag.extraction.importers.field_names import columns_of, values_of
+from kg2rag.extraction.importers.field_names import columns_of
 from kg2rag.text.records import DataError, Record, quote
 
 LABEL = "Label"
 """What Wikidata's label service adds to the name of a variable for that of its label."""
-TREE = "children"
 CARD_TYPES = frozenset({"text", "file", "link", "group"})
 """Of the cards of a canvas."""
 
@@ -26,7 +24,7 @@ def with_nodes_and_edges(value: Any, file: Path) -> Any:
     """A JSON value with its nodes and edges as such; a value of any other shape as it is.
 
     DataError: a SPARQL result from which no head and tail can be told, or that has an address in
-    place of a name; rows of Neo4j's HTTP API without their graph.
+    place of a name.
     """
     for is_shape, graph_of in SHAPES:
         if is_shape(value):
@@ -42,25 +40,6 @@ def _is_list_of(value: Any, is_member: Callable[[Any], bool]) -> bool:
 def _field(value: Any, name: str) -> Any:
     """A field of an object; None of anything else."""
     return value.get(name) if isinstance(value, Mapping) else None
-
-
-def _is_http_answer(value: Any) -> bool:
-    """Whether a value is what Neo4j's HTTP API answers: a result for each statement."""
-    return _is_list_of(
-        _field(value, "results"), lambda result: _is_list(_field(result, "data"))
-    )
-
-
-def _http_graphs(value: Mapping[str, Any], file: Path) -> list[Any]:
-    """The nodes and relationships of every row; its other parts repeat them without their ends."""
-    rows = [row for result in value["results"] for row in result["data"]]
-    for row in rows:
-        if _field(row, "graph") is None:
-            raise DataError(
-                f"{file}: a row without its graph: {quote(row)}. Ask for it in the statement: "
-                '"resultDataContents": ["graph"].'
-            )
-    return [row["graph"] for row in rows]
 
 
 def _is_sparql_result(value: Any) -> bool:
@@ -133,32 +112,6 @@ def _relation(row: Mapping[str, Any], variable: str) -> str:
     if term.get("type") == "uri":
         name = name.rstrip("/#").replace("#", "/").rpartition("/")[2]
     return name
-
-
-def _is_tree(value: Any) -> bool:
-    """Whether a value is the root of a tree, and no graph whose nodes are listed beside."""
-    is_node = isinstance(_field(value, TREE), list) and "nodes" not in value
-    return is_node and bool(values_of("node_key", value))
-
-
-def _tree_graph(value: Any, _: Path) -> Record:
-    """The nodes of a tree, or of several, and an edge from each to each of its children."""
-    nodes: list[Record] = []
-    edges: list[Record] = []
-    roots = value if isinstance(value, list) else [value]
-    waiting: list[tuple[Any, Record]] = [(None, root) for root in roots]
-    while waiting:
-        parent_key, node = waiting.pop(0)
-        key = next(iter(values_of("node_key", node)), None)
-        nodes.append({name: field for name, field in node.items() if name != TREE})
-        if parent_key is not None:
-            edges.append({"source": parent_key, "target": key})
-        children = node.get(TREE)
-        if isinstance(children, list):
-            waiting += [
-                (key, child) for child in children if isinstance(child, Mapping)
-            ]
-    return {"nodes": nodes, "edges": edges}
 
 
 def _is_store(value: Any) -> bool:
@@ -312,10 +265,7 @@ def _card_name(card: Mapping[str, Any]) -> str:
 
 SHAPES: tuple[tuple[Callable[[Any], bool], Callable[[Any, Path], Any]], ...] = (
     (_is_pair, _pair_graph),
-    (_is_http_answer, _http_graphs),
     (_is_sparql_result, _sparql_graph),
-    (_is_tree, _tree_graph),
-    (lambda value: _is_list_of(value, _is_tree), _tree_graph),
     (_is_store, _store_graph),
     (_is_kumu, _kumu_graph),
     (_is_adjacency, _adjacency_graph),

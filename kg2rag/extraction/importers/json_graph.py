@@ -121,6 +121,9 @@ def _parts(value: Any, file: Path, depth: int) -> Parts:
         return Parts(_end_objects(edges), edges)
     if _is_node(value):
         return Parts([_flat(value)], [])
+    graph = value.get("graph")
+    if isinstance(graph, Mapping) and not graph.keys().isdisjoint(NODES):
+        value = graph  # rows of Neo4j's HTTP API repeat it in other forms
     parts = _collections(value)
     return (
         parts

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import networkx as nx
 import pytest
 
 from kg2rag import KnowledgeBase
@@ -184,7 +183,7 @@ def test_of_two_variables_the_second_names_the_relation(tmp_path: Path) -> None:
         (sparql(["a", "b", "c", "d"], {}), "variables a, b, c, d"),
         (
             {"results": [{"columns": ["n"], "data": [{"row": [], "meta": []}]}]},
-            "resultDataContents",
+            "no graph",
         ),
     ],
 )
@@ -195,17 +194,6 @@ def test_a_query_without_names_for_both_ends_is_refused(
     path.write_text(json.dumps(value))
     with pytest.raises(ValueError, match=fault):
         triples(path, tmp_path)
-
-
-def test_a_tree_has_an_edge_from_each_node_to_its_children(tmp_path: Path) -> None:
-    graph = nx.DiGraph([("Ida Berg", "Marek Lund"), ("Marek Lund", "Halina")])
-    edges = {(head, "related to", tail) for head, tail in graph.edges}
-    path = tmp_path / "tree.json"
-    path.write_text(json.dumps(nx.tree_data(graph, "Ida Berg")))
-    assert triples(path, tmp_path) == edges
-    child = {"name": "Marek Lund", "children": [{"name": "Halina", "size": 3}]}
-    path.write_text(json.dumps({"name": "Ida Berg", "children": [child]}))
-    assert triples(path, tmp_path) == edges
 
 
 def test_a_canvas_has_its_cards_by_text_and_file_and_groups_with_edges_only(
