@@ -35,9 +35,9 @@ class Corpus(Sequence[Passage]):
     """The passages of a dataset in a fixed order; the *row* of a passage is its index, from 0.
 
     `table` has the columns of `SCHEMA`; `sentences` is null if the source has no sentence split.
-    Two more may be there: `exact`, the text with the blanks at its ends that it has in the source,
-    and `metadata`, as JSON objects. DataError: a column is missing, there is no passage, or one
-    without id, document or text, or an id twice.
+    Two columns are optional: `exact`, the text with the leading and trailing blanks of the source,
+    and `metadata`, a JSON object. DataError: a column is missing, there is no passage, a passage
+    has no id, document or text, or two passages have one id.
     """
 
     def __init__(self, table: pa.Table) -> None:
@@ -92,10 +92,10 @@ class Corpus(Sequence[Passage]):
         sentences: Sequence[Any] | None = None,
         exact: Sequence[Any] | None = None,
     ) -> Corpus:
-        """A corpus of passages in the given order.
+        """The corpus of some passages, in their order.
 
-        `sentences`: a passage's split in its source, or None; `exact`: its text there, None if it
-        is the same.
+        `sentences` has the sentences of each passage in its source, or None; `exact` its text in
+        the source, or None if the text is the same.
         """
         passages = list(passages)
         for passage in passages:
@@ -114,7 +114,7 @@ class Corpus(Sequence[Passage]):
 
     @classmethod
     def open(cls, path: Path) -> Corpus:
-        """A corpus written by `save`, memory-mapped."""
+        """The corpus that `save` wrote to a file, memory-mapped."""
         with pa.memory_map(str(path)) as source:
             return cls(pa.ipc.open_file(source).read_all())
 
@@ -137,6 +137,7 @@ class Corpus(Sequence[Passage]):
 
     @staticmethod
     def _passages(table: pa.Table) -> Iterator[Passage]:
+        """The passages of a table's rows, converted in batches."""
         columns = [
             name for name in (*_PASSAGE, "metadata") if name in table.column_names
         ]
@@ -204,7 +205,7 @@ class Corpus(Sequence[Passage]):
     @cached_property
     def contents(self) -> list[str]:
         """The indexed and encoded text of every passage, by row: title, line break, text."""
-        return _joined(self.table)
+        return _titled_texts(self.table)
 
     @property
     def streamed_contents(self) -> Contents:
@@ -221,7 +222,7 @@ class Corpus(Sequence[Passage]):
             table = table.set_column(
                 2, "text", pc.coalesce(table["exact"], table["text"])
             )
-        return _joined(table, separator)
+        return _titled_texts(table, separator)
 
     def sentences(self, row: int) -> list[str]:
         """The sentences of a passage: the split of the source if it has one, else ours."""
@@ -259,8 +260,8 @@ class Contents(Sequence[str]):
     def __getitem__(self, index: Any) -> Any:
         rows = range(len(self))[index]
         if isinstance(rows, int):
-            return _joined(self.table.slice(rows, 1))[0]
-        return _joined(self.table.take(np.array(rows, dtype=np.int64)))
+            return _titled_texts(self.table.slice(rows, 1))[0]
+        return _titled_texts(self.table.take(np.array(rows, dtype=np.int64)))
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), BATCH_PASSAGES):
@@ -268,7 +269,7 @@ class Contents(Sequence[str]):
 
 
 class PassageIds(list[str]):
-    """The ids of a corpus by row, with the corpus; copies and pickles are plain lists."""
+    """The passage ids of a corpus by row, with a reference to it; copied or pickled as a list."""
 
     def __init__(self, ids: Iterable[str], corpus: Corpus) -> None:
         super().__init__(ids)
@@ -279,20 +280,26 @@ class PassageIds(list[str]):
 
 
 def _has_values(table: pa.Table, column: str) -> bool:
+    """Whether a table has a column with at least one value."""
     return column in table.column_names and table[column].null_count < len(table)
 
 
 def _as_json(metadata: Mapping[str, Any]) -> str | None:
+    """The metadata as JSON, values without a JSON type as texts; None if there is none."""
     return json.dumps(metadata, ensure_ascii=False, default=str) if metadata else None
 
 
-def _joined(table: pa.Table, separator: str = "\n") -> list[str]:
+def _titled_texts(table: pa.Table, separator: str = "\n") -> list[str]:
+    """The title, separator and text of each passage; only the text if it has no title."""
     pairs = zip(table["title"].to_pylist(), table["text"].to_pylist(), strict=True)
     return [f"{title}{separator}{text}" if title else text for title, text in pairs]
 
 
 def _hashed_bytes(column: pa.ChunkedArray) -> Iterator[bytes]:
-    """The bytes of a column, independent of its chunks: nulls, value lengths, values."""
+    """The bytes of a column that a checksum covers, in pieces; they do not depend on its chunks.
+
+    The length of each value, -1 for null, comes before the values.
+    """
     if pa.types.is_list(column.type):
         yield _little_endian(pc.fill_null(pc.list_value_length(column), -1))
         yield from _hashed_bytes(pc.list_flatten(column))
@@ -308,4 +315,5 @@ def _hashed_bytes(column: pa.ChunkedArray) -> Iterator[bytes]:
 
 
 def _little_endian(numbers: pa.ChunkedArray) -> bytes:
+    """The numbers as 32-bit integers in one byte order, the same on every machine."""
     return bytes(numbers.to_numpy().astype("<i4").tobytes())

@@ -18,9 +18,7 @@ from kg2rag.types.notes import StagedHits, for_stage, sources
 from kg2rag.types.passages import FloatArray, Hit, Triple
 
 GOLD = "◆ gold"  # marks hits that are gold
-LISTED = (
-    12  # the maximum of displayed members of a note; a strategy may record hundreds
-)
+MAX_MEMBERS = 12  # the displayed members of a note; a strategy may record hundreds
 CSS = """
 .kg2rag-why { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; max-width: 62em; }
 .jp-RenderedHTMLCommon table.kg2rag-why { table-layout: auto; }
@@ -78,22 +76,23 @@ class Explanation:
         return list(self.ranking.top(self.limit))
 
     def _arithmetic(self, hit: Hit) -> tuple[str, Mapping[str, float]]:
-        """The formula with a hit's numbers, "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)".
+        """The formula with a hit's numbers, and the score parts that it does not name.
 
-        Second: the score parts outside the formula.
+        The formula reads as "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)".
         """
         parts = hit.score_parts
-        present = [
+        terms = [
             term
             for term in terms_of(self.ranking, hit.stage)
             if parts.keys() >= set(term[1::2])
         ]
-        total = " + ".join(_with_numbers(term, parts) for term in present)
-        total = re.sub(
-            r"\d+\.\d{5,}", lambda match: short_number(float(match[0])), total
+        formula = " + ".join(_with_numbers(term, parts) for term in terms)
+        # The weights in a formula have up to eight digits.
+        formula = re.sub(
+            r"\d+\.\d{5,}", lambda match: short_number(float(match[0])), formula
         )
-        named_parts = {name for term in present for name in term[1::2]}
-        return total, {
+        named_parts = {name for term in terms for name in term[1::2]}
+        return formula, {
             name: value for name, value in parts.items() if name not in named_parts
         }
 
@@ -102,7 +101,7 @@ class Explanation:
         return any(hit.passage_id in passages for passages in self.gold.values())
 
     def missed(self) -> dict[str, str]:
-        """Gold ids without a displayed hit -> the rank of their first passage."""
+        """Gold id -> its rank in words, for each gold id without a displayed hit."""
         rank_of = {
             id_: rank for rank, id_ in enumerate(self.ranking.passage_ids, start=1)
         }
@@ -119,20 +118,20 @@ class Explanation:
 
     def _lines_below(self, hit: Hit) -> list[str]:
         """The lines below a hit: text, arithmetic of the score, remaining score parts."""
-        total, unnamed = self._arithmetic(hit)
+        formula, other_parts = self._arithmetic(hit)
         lines = [self.texts.get(hit.passage_id, "")]
-        if total:
-            lines.append(f"= {total}")
-        if unnamed:
-            lines.append(f"besides: {readable(unnamed)}")
+        if formula:
+            lines.append(f"= {formula}")
+        if other_parts:
+            lines.append(f"besides: {readable(other_parts)}")
         return list(filter(None, lines))
 
     def html(self) -> str:
         """An HTML fragment; the page supplies the style, `CSS`."""
         parts = [f"<p><b>{escape(self.title)}</b></p>"] if self.title else []
-        for id_, place in self.missed().items():
+        for id_, rank_text in self.missed().items():
             parts.append(
-                f'<p class="kg2rag-missed">{GOLD} <b>{escape(id_)}</b>: {escape(place)}</p>'
+                f'<p class="kg2rag-missed">{GOLD} <b>{escape(id_)}</b>: {escape(rank_text)}</p>'
             )
         parts.append('<table class="kg2rag-why"><tbody>')
         parts += [
@@ -143,7 +142,7 @@ class Explanation:
             parts.append(
                 f'<small class="kg2rag-notes">{escape(f"{name}: {value}")}</small>'
             )
-        # JupyterLab takes what stands between two $ for a formula, and passages speak of dollars.
+        # JupyterLab would typeset the text between two dollar signs as a formula.
         return '<div class="mathjax_ignore">' + "\n".join(parts) + "</div>"
 
     def _html_row(self, rank: int, hit: Hit) -> str:
@@ -174,19 +173,20 @@ class Explanation:
             )
             lines += [f"    {line}" for line in self._lines_below(hit)]
             lines += [f"    {_path_line(triple)}" for triple in hit.path]
-        lines += [f"{GOLD} {id_}: {place}" for id_, place in self.missed().items()]
+        lines += [f"{GOLD} {id_}: {rank}" for id_, rank in self.missed().items()]
         lines += [f"{name}: {value}" for name, value in notes_of(self.ranking).items()]
         return visible("\n".join(lines))
 
 
 def _with_numbers(term: list[str], parts: Mapping[str, float]) -> str:
-    """A term with the number of each part; texts and part names alternate in it."""
+    """A term of `terms_of` as text, with the number of each part before its name."""
     pieces = list(term)
     pieces[1::2] = [f"{short_number(parts[name])} ({name})" for name in term[1::2]]
     return "".join(pieces)
 
 
 def _html_path(triple: Triple) -> str:
+    """A triple as HTML: head, arrow with relation and strength, tail, description."""
     head, tail = (
         f'<span class="node">{escape(end)}</span>' for end in (triple.head, triple.tail)
     )
@@ -198,6 +198,7 @@ def _html_path(triple: Triple) -> str:
 
 
 def _path_line(triple: Triple) -> str:
+    """A triple as one line of plain text: triple, strength, description."""
     line = f"{triple}  (strength {triple.strength:g})"
     if triple.description:
         line += f": {' '.join(triple.description.split())}"
@@ -211,11 +212,14 @@ def stage_label(ranking: StagedHits, stage: str) -> str:
 
 
 def terms_of(ranking: ExplainableRanking, stage: str) -> list[list[str]]:
-    """The terms of a stage's formula, each as [text, part, text, …]; none without a formula."""
+    """The terms of a stage's formula, each split as [text, score part, text, …, text].
+
+    The list is empty if the stage has no formula, or the ranking no score parts.
+    """
     formula = for_stage(ranking.notes.formula, stage)
     if not (formula and ranking.score_parts):
         return []
-    # Longer names match first.
+    # Longer names match first, and none within a word or after a dot.
     names = sorted(ranking.score_parts, key=len, reverse=True)
     pattern = "|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names)
     return [re.split(f"({pattern})", term) for term in split(formula, "+")]
@@ -229,6 +233,7 @@ def notes_of(ranking: StagedHits) -> dict[str, str]:
 
 
 def _small(line: str) -> str:
+    """A line as escaped HTML in small type."""
     return f"<small><bdi>{escape(line)}</bdi></small>"
 
 
@@ -238,7 +243,7 @@ def short_number(value: float) -> str:
 
 
 def readable(value: object) -> str:
-    """A note as text; long lists are shortened to `LISTED` members."""
+    """The text that displays a note's value; long lists are cut to `MAX_MEMBERS`."""
     if isinstance(value, float):
         return short_number(value)
     if isinstance(value, Mapping):
@@ -247,13 +252,13 @@ def readable(value: object) -> str:
         members = [_readable_member(member) for member in value]
     else:
         return str(value)
-    if len(members) > LISTED:
-        members[LISTED:] = [f"… and {len(members) - LISTED} more"]
+    if len(members) > MAX_MEMBERS:
+        members[MAX_MEMBERS:] = [f"… and {len(members) - MAX_MEMBERS} more"]
     return ", ".join(members) or "none"
 
 
 def _readable_member(member: object) -> str:
-    """A member of a list as text; nested lists are in parentheses."""
+    """The text that displays a member of a list; a nested list is in parentheses."""
     return (
         f"({readable(member)})"
         if isinstance(member, tuple | list)

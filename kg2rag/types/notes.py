@@ -100,25 +100,23 @@ class Notes:
         )
 
     def display_fields(self) -> dict[str, object]:
-        """The displayed fields, those of the last step first.
+        """Label -> value of the fields to display, those of the last step first.
 
-        A repeated name is numbered, "trees 2".
-
-        Formula, source, fields that are None and those that one stage leaves for the next are left
-        out.
+        If steps have different values for one field, the later labels are numbered, as "trees 2".
+        Formula, source, fields that are None and fields with the metadata `INNER` are left out.
         """
         shown: dict[str, object] = {}
         for notes in self:
             for name, value in notes._step_fields().items():
                 label = name
                 numbers = count(2)
-                while shown.get(label, value) != value:
+                while shown.get(label, value) != value:  # the label has another value
                     label = f"{name} {next(numbers)}"
                 shown[label] = value
         return shown
 
     def _step_fields(self) -> dict[str, object]:
-        """The displayed fields of one step, without its inputs."""
+        """Name -> value of the displayed fields of these notes, without those of their inputs."""
         values: dict[str, object] = {}
         if self.entities is not None:
             values["entities"] = tuple(entity.name for entity in self.entities)
@@ -132,7 +130,7 @@ class Notes:
         return values | dict(self.other)
 
     def _values(self) -> dict[str, object]:
-        """The fields without those between stages, which have the metadata `INNER`."""
+        """Name -> value of the fields without the metadata `INNER`."""
         names = [
             attribute.name
             for attribute in fields(self)
@@ -154,9 +152,9 @@ class Notes:
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> Notes:
-        """The inverse of `to_json`.
+        """The notes from a record of `to_json`.
 
-        For a class that is not imported: the base fields, with the others as `other`.
+        If their class is not imported, its fields and its name ("kind") become `other` of `Notes`.
         """
         values: dict[str, Any] = {
             name: _tuples(value) for name, value in record.items()
@@ -181,18 +179,18 @@ INNER = {"inner": True}
 
 def json_value(value: object) -> Any:
     """A value for JSON: arrays as lists, values without a JSON type as texts."""
-    return to_jsonable_python(value, inf_nan_mode="constants", fallback=_listed)
+    return to_jsonable_python(value, inf_nan_mode="constants", fallback=_builtin)
 
 
-def _listed(value: object) -> Any:
-    """A numpy array or number as Python's; other values as texts."""
+def _builtin(value: object) -> Any:
+    """A numpy array as a list, a numpy number as a Python number, any other value as text."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return str(value)
 
 
 def _tuples(value: object) -> object:
-    """Lists as tuples, at every depth, since notes are immutable."""
+    """A JSON value with tuples for its lists, at every depth, since notes are immutable."""
     if isinstance(value, Mapping):
         return {name: _tuples(part) for name, part in value.items()}
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
@@ -211,7 +209,7 @@ class StagedHits(Protocol):
 
 
 def sources(ranking: StagedHits) -> dict[str, str]:
-    """Stage -> the source of its hits; the default is the stage's name."""
+    """Stage -> the source of its hits: the one in the notes, else the name of the stage."""
     return {
         stage: for_stage(ranking.notes.source, stage) or stage
         for stage in ranking.stages
@@ -232,5 +230,5 @@ class UnansweredError(RuntimeError):
 
 
 def for_stage(recorded: PerStage, stage: str) -> str:
-    """The text recorded for a stage or for all stages; empty if there is none."""
+    """The text that is recorded for all stages or for this one; empty if there is none."""
     return recorded if isinstance(recorded, str) else recorded.get(stage, "")

@@ -65,17 +65,20 @@ _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
 def between(low: float, high: float) -> Interval:
-    """`low <= value <= high`, both ends allowed."""
+    """The range from `low` to `high`, both ends included."""
     return Interval(ge=low, le=high)
 
 
 def one_of(names: Collection[str]) -> AfterValidator:
-    """A validator for one of several names."""
-    return AfterValidator(partial(_known, tuple(names)))
+    """A validator that accepts one of several names."""
+    return AfterValidator(partial(_require_listed, tuple(names)))
 
 
 def check(component: Any, /, **rules: Any) -> None:
-    """Compare a dataclass's fields with their annotations and with `rules`; None skips a rule."""
+    """Raise ParameterError for the first field of a dataclass that is not allowed.
+
+    A field must fit its annotation and, if `rules` has a range under its name, that range.
+    """
     for name, annotation in annotations_of(component.__class__, ranges=True).items():
         if name in getattr(component, "__dataclass_fields__", {}):
             require(name, getattr(component, name), annotation, rules.get(name))
@@ -110,7 +113,10 @@ def checked(builder: Builder) -> Builder:
 
 
 def require(name: str, value: object, annotation: Any, rule: Any = None) -> None:
-    """Raise ParameterError for a value of another type, outside its rule, or not finite."""
+    """Raise ParameterError for a value that does not fit its annotation and rule, or is not finite.
+
+    `rule` : a further range, such as `at_least(1)`; it does not apply to None.
+    """
     python_value = value.item() if isinstance(value, np.generic) else value
     try:
         _adapter(annotation).validate_python(python_value)
@@ -124,7 +130,7 @@ def require(name: str, value: object, annotation: Any, rule: Any = None) -> None
 
 
 def refused(name: str, value: object, allowed: str) -> ParameterError:
-    """The error about a parameter's value; `allowed` follows "must be"."""
+    """The error about a parameter's value; `allowed` is the text after "must be"."""
     return ParameterError(
         f"{name} must be {allowed}, not {excerpt(repr(value), VALUE_CHARACTERS)}."
     )
@@ -149,6 +155,7 @@ def annotations_of(owner: Any, *, ranges: bool = False) -> dict[str, Any]:
     try:
         return hints_of(owner, include_extras=ranges)
     except NameError:
+        # Evaluate one annotation after the other, to leave out those that fail.
         annotations = dict[str, Any]()
         names = vars(sys.modules[owner.__module__])
         for name, annotation in inspect.get_annotations(owner).items():
@@ -169,31 +176,36 @@ def fits(value: object, annotation: Any) -> bool:
 
 @cache
 def _adapter(annotation: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(_compared(annotation), config=_STRICT)
+    """The pydantic validator of an annotation."""
+    return TypeAdapter(_validated_type(annotation), config=_STRICT)
 
 
-def _compared(annotation: Any) -> Any:
-    """The type that pydantic validates: objects are compared by class only."""
+def _validated_type(annotation: Any) -> Any:
+    """The type that pydantic validates in place of an annotation.
+
+    Classes become checks by `isinstance`, so that pydantic neither copies nor looks into objects.
+    An annotation that is none of the handled kinds accepts any value.
+    """
     origin, arguments = get_origin(annotation), get_args(annotation)
     kind = origin or annotation
     if origin is Annotated:
-        return Annotated[(_compared(arguments[0]), *annotation.__metadata__)]
+        return Annotated[(_validated_type(arguments[0]), *annotation.__metadata__)]
     if origin in (Union, types.UnionType):
-        return Union[tuple(map(_compared, arguments))]  # noqa: UP007
+        return Union[tuple(map(_validated_type, arguments))]  # noqa: UP007
     if origin is tuple and arguments[1:] == (...,):
-        return tuple.__class_getitem__((_compared(arguments[0]), ...))
+        return tuple.__class_getitem__((_validated_type(arguments[0]), ...))
     if origin is Literal:
         return Annotated[Any, one_of(arguments)]
     if annotation in (int, float, bool, str, None, type(None), Any):
         return annotation
     if inspect.isclass(kind):
-        return Annotated[Any, AfterValidator(partial(_of_class, kind))]
+        return Annotated[Any, AfterValidator(partial(_require_class, kind))]
     return Any
 
 
-def _of_class(kind: type, value: object) -> object:
-    """The value; a pydantic error if it is not of the class or lacks a protocol's members."""
-    # `isinstance` would need it to be `runtime_checkable`.
+def _require_class(kind: type, value: object) -> object:
+    """Return the value; raise a pydantic error unless it is of the class or protocol."""
+    # `isinstance` takes only protocols that are `runtime_checkable`.
     if getattr(kind, "_is_protocol", False):
         members = [
             name
@@ -210,7 +222,8 @@ def _of_class(kind: type, value: object) -> object:
     return value
 
 
-def _known(names: tuple[str, ...], value: str) -> str:
+def _require_listed(names: tuple[str, ...], value: str) -> str:
+    """Return the value; raise a pydantic error if it is not among the names."""
     if value not in names:
         raise PydanticCustomError("one_of", f"one of {', '.join(names)}")
     return value

@@ -44,7 +44,7 @@ class Query:
 
     Candidates belong to the setting "distractor".
 
-    TypeError if id or text is no string, or the candidates are one.
+    TypeError: the id or the text is not a string, or the candidates are a single string.
     """
 
     id: str
@@ -79,10 +79,11 @@ class Triple:
     description: str = ""
 
     def __post_init__(self) -> None:
-        self._require("strength", self.strength, 10)
-        self._require("confidence", self.confidence, 1)
+        self._require_number("strength", self.strength, 10)
+        self._require_number("confidence", self.confidence, 1)
 
-    def _require(self, name: str, value: object, maximum: int) -> None:
+    def _require_number(self, name: str, value: object, maximum: int) -> None:
+        """Raise TypeError if a field is not a number, ValueError if it is outside (0, maximum]."""
         if not isinstance(value, int | float | np.number):
             raise TypeError(f"{self}: {name} is a number, not {value!r}.")
         if not 0 < value <= maximum:
@@ -147,13 +148,13 @@ class Hit:
     def path_text(self) -> str:
         """The path in one line, such as "FastAPI -[built on]-> Starlette"; empty for a text match.
 
-        A triple that two passages of one title have stands in it once.
+        Triples that read alike, as those of two passages of one title, are written once.
         """
         return "; ".join(dict.fromkeys(map(str, self.path)))
 
 
 class Paths(Protocol):
-    """Corpus row -> the path of triples to its passage: a dict, or `LazyPaths`."""
+    """A mapping from corpus row to the path of triples to its passage: a dict or `LazyPaths`."""
 
     def get(self, row: int, default: tuple[Triple, ...], /) -> tuple[Triple, ...]:
         """The path to the passage in a row, or the default."""
@@ -161,9 +162,9 @@ class Paths(Protocol):
 
 @dataclass(frozen=True)
 class LazyPaths:
-    """Paths that are made when a hit reads them, since few hits are read.
+    """Paths that are built when a hit is read, since few hits of a ranking are.
 
-    `path_of` : corpus row -> the triples of its path, none for a row without a path.
+    `path_of` returns the triples of the path to the passage in a row; none if it has no path.
     """
 
     path_of: Callable[[int], Iterable[Triple]]
@@ -174,10 +175,13 @@ class LazyPaths:
 
 
 def first_of(*paths: Paths) -> LazyPaths:
-    """The first path to a passage among several paths."""
-    return LazyPaths(
-        lambda row: next(filter(None, (each.get(row, ()) for each in paths)), ())
-    )
+    """Paths that return, for each row, the first path in several mappings that is not empty."""
+
+    def path_of(row: int) -> tuple[Triple, ...]:
+        candidates = (mapping.get(row, ()) for mapping in paths)
+        return next((path for path in candidates if path), ())
+
+    return LazyPaths(path_of)
 
 
 FloatArray = NDArray[np.float64]

@@ -49,8 +49,8 @@ class Question:
 class QADataset:
     """Questions, their gold, and the corpus to search.
 
-    ParameterError: a field of another type. DataError: a question without text or gold, or one that
-    the corpus cannot answer; it is named.
+    ParameterError: a field has another type. DataError names the first question without text or
+    gold, or with gold or candidates that the corpus lacks.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class QADataset:
     def __post_init__(self) -> None:
         check(self)
         passage_ids = frozenset(self.corpus.ids)
-        gold_ids = frozenset(self._gold_names)
+        gold_ids = frozenset(self._gold_ids)
         question_ids: set[str] = set()
         for question in self.questions:
             if question.id in question_ids:
@@ -88,6 +88,7 @@ class QADataset:
             raise DataError(f"{self.name}: no question.")
 
     def _fault(self, question: Question, message: str) -> DataError:
+        """A DataError whose message begins with the dataset and the question id."""
         return DataError(f"{self.name}, question {question.id!r}: {message}")
 
     def _check_gold(self, question: Question, gold_ids: frozenset[str]) -> None:
@@ -105,7 +106,7 @@ class QADataset:
             message = f"gold {self.unit} {missing[0]!r} is not in the corpus ({share}), whose ids are such as"
             raise self._fault(
                 question,
-                f"{message} {self._gold_names[0]!r}. Are both from the same split?",
+                f"{message} {self._gold_ids[0]!r}. Are both from the same split?",
             )
         for id_, grade in question.gold.items():
             if grade < 1:
@@ -117,6 +118,7 @@ class QADataset:
     def _check_candidates(
         self, question: Question, passage_ids: frozenset[str]
     ) -> None:
+        """Raise DataError for candidates that are missing or not in the corpus."""
         for id_ in question.candidates or ():
             if id_ not in passage_ids:
                 raise self._fault(question, f"candidate {id_!r} is not in the corpus")
@@ -153,7 +155,7 @@ class QADataset:
 
     @property
     def unmatched(self) -> int:
-        """The number of questions without gold because no passage has the texts given as gold."""
+        """The number of questions without gold because their gold texts are in no passage."""
         return sum(
             bool(self.rows.get(query.id, {}).get("gold")) for query in self.unjudged
         )
@@ -165,18 +167,19 @@ class QADataset:
 
     def gold_rows(self, question: Question) -> dict[str, list[int]]:
         """Gold id -> the rows of its passages: one row, or all rows of a document."""
-        return {id_: self._rows_of[id_] for id_ in question.gold}
+        return {id_: self._rows_of_gold_id[id_] for id_ in question.gold}
 
     @cached_property
-    def _rows_of(self) -> Mapping[str, list[int]]:
+    def _rows_of_gold_id(self) -> Mapping[str, list[int]]:
+        """Passage id or document id (see `unit`) -> the corpus rows of its passages."""
         rows: dict[str, list[int]] = {}
-        for row, id_ in enumerate(self._gold_names):
+        for row, id_ in enumerate(self._gold_ids):
             rows.setdefault(id_, []).append(row)
         return rows
 
     @property
-    def _gold_names(self) -> list[str]:
-        """The allowed gold ids by row: passages, or their documents."""
+    def _gold_ids(self) -> list[str]:
+        """The id that gold names a passage by, for each corpus row: its own or its document's."""
         return self.corpus.ids if self.unit == "passage" else self.corpus.doc_ids
 
     def question(self, id_: str) -> Question:
@@ -189,7 +192,7 @@ class QADataset:
         )
 
     def sample(self, limit: int, seed: int = 0) -> QADataset:
-        """`limit` questions drawn without replacement, in their original order; the same corpus."""
+        """The dataset with `limit` random questions, in their original order, and the same corpus."""
         require("limit", limit, Count)
         if limit >= len(self):
             return self
@@ -204,7 +207,7 @@ class QADataset:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per question: id, text, type, hops, gold, answers."""
+        """A frame with one row per question: id, text, type, hops, gold, answers."""
         import pandas as pd
 
         rows = [
@@ -217,9 +220,9 @@ class QADataset:
 
 
 def require_dataset(data: object) -> QADataset:
-    """The dataset, checked.
+    """Return the data if it is a `QADataset` with questions that have gold.
 
-    TypeError: no `QADataset`, or no question. ValueError: no question has gold.
+    TypeError: it is no `QADataset`, or has no question. ValueError: no question has gold.
     """
     if not isinstance(data, QADataset):
         raise TypeError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -88,7 +89,7 @@ class Ranking:
         return ranking.select(canonical_order(ranking.rows, ranking.scores))
 
     def _require_valid(self) -> None:
-        """Raise ValueError for invalid rows or scores; see `from_scores`."""
+        """Raise the ValueError that `from_scores` describes if rows or scores are invalid."""
         rows = self.rows
         if len(rows) != len(self.scores):
             raise self._fault(
@@ -111,6 +112,7 @@ class Ranking:
             )
 
     def _fault(self, message: str) -> ValueError:
+        """A ValueError whose message begins with the query id."""
         return ValueError(f"query {self.query_id!r}: {message}")
 
     @staticmethod
@@ -121,17 +123,18 @@ class Ranking:
         paths: Paths,
         notes: Notes,
     ) -> Ranking:
-        """The ranking of groups of hits without a common row.
+        """The ranking of the hits of several stages that have no row in common.
 
-        `groups` : stage -> rows, scores, and score parts.
+        `groups` maps a stage to the rows, scores and score parts of its hits. A part that a stage
+        lacks is NaN for its hits.
         """
-        rows, scores, parts = zip(*groups.values(), strict=True)
-        sizes = [len(group) for group in rows]
+        rows, scores, parts_by_stage = zip(*groups.values(), strict=True)
+        sizes = list(map(len, rows))
         columns = dict[str, FloatArray]()
-        for name in dict.fromkeys(name for group in parts for name in group):
+        for name in dict.fromkeys(chain.from_iterable(parts_by_stage)):
             pieces = [
-                group.get(name, np.full(n, np.nan))
-                for group, n in zip(parts, sizes, strict=True)
+                parts.get(name, np.full(size, np.nan))
+                for parts, size in zip(parts_by_stage, sizes, strict=True)
             ]
             columns[name] = np.concatenate(pieces)
         return Ranking.from_scores(
@@ -150,29 +153,29 @@ class Ranking:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Hit]:
-        return (self[place] for place in range(len(self)))
+        return (self[index] for index in range(len(self)))
 
     @overload
-    def __getitem__(self, place: int) -> Hit: ...
+    def __getitem__(self, index: int) -> Hit: ...
     @overload
-    def __getitem__(self, place: slice) -> Ranking: ...
-    def __getitem__(self, place: int | slice) -> Hit | Ranking:
+    def __getitem__(self, index: slice) -> Ranking: ...
+    def __getitem__(self, index: int | slice) -> Hit | Ranking:
         """The hit at an index from 0, or the ranking of a slice; `hit` counts ranks from 1."""
-        if isinstance(place, slice):
-            if (place.step or 1) < 0:
-                raise self._fault(
-                    f"a ranking is best first; {place} would turn it round."
-                )
-            return self.select(place)
-        place = range(len(self))[place]
-        row = int(self.rows[place])
-        code = 0 if self.stage_codes is None else self.stage_codes[place]
+        if isinstance(index, slice):
+            if (index.step or 1) < 0:
+                raise self._fault(f"a ranking is best first; {index} would reverse it.")
+            return self.select(index)
+        index = range(len(self))[
+            index
+        ]  # IndexError; negative indices count from the end
+        row = int(self.rows[index])
+        code = 0 if self.stage_codes is None else self.stage_codes[index]
         values = {
-            name: float(column[place]) for name, column in self.score_parts.items()
+            name: float(column[index]) for name, column in self.score_parts.items()
         }
         return Hit(
             self.ids[row],
-            float(self.scores[place]),
+            float(self.scores[index]),
             self.stages[code],
             self.paths.get(row, ()),
             {name: value for name, value in values.items() if not np.isnan(value)},
@@ -193,9 +196,9 @@ class Ranking:
         return [self.ids[row] for row in self.rows.tolist()]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per hit: rank, passage, score, stage, path, score parts.
+        """A frame with one row per hit: rank, passage, score, stage, path, and the score parts.
 
-        A part whose name is a column is renamed, "score part".
+        A score part whose name is taken by another column is renamed, as in "score part".
         """
         import pandas as pd
 
@@ -258,12 +261,12 @@ class Ranking:
 
 
 def _aligned_html(frame: pd.DataFrame) -> str:
-    """A table as HTML, numbers right and texts left; Jupyter aligns all cells right."""
+    """A frame as HTML with numbers aligned right and texts left; Jupyter aligns all right."""
     table_class = f"kg2rag-ranking-{len(frame.columns)}"
     rules = [f".{table_class} :is(th, td) {{ text-align: left !important; }}"]
-    for place, column in enumerate(frame.columns, start=1):
+    for position, column in enumerate(frame.columns, start=1):
         if frame[column].dtype.kind in "if":
-            cells = f".{table_class} :is(th, td):nth-child({place})"
+            cells = f".{table_class} :is(th, td):nth-child({position})"
             rules.append(f"{cells} {{ text-align: right !important; }}")
     table = frame.to_html(
         index=False, float_format="{:.4g}".format, classes=table_class
@@ -271,13 +274,13 @@ def _aligned_html(frame: pd.DataFrame) -> str:
     return f"<style>{' '.join(rules)}</style>{table}"
 
 
-# The significant bits of a score that order hits, about a millionth: lower bits vary by batch.
-DIGITS = 20
-TIE = 2.0 ** (1 - DIGITS)  # the maximum relative difference of tied scores
+# Scores are compared by so many bits, to about a millionth: lower bits vary by batch.
+SIGNIFICANT_BITS = 20
+TIE = 2.0 ** (1 - SIGNIFICANT_BITS)  # the maximum relative difference of tied scores
 
 
 def number(value: float) -> str:
-    """A number for a formula: eight digits, enough to recompute a score to a millionth."""
+    """A number as text for a formula, with eight digits: scores can be recomputed to a millionth."""
     return f"{value:.8g}"
 
 
@@ -293,29 +296,30 @@ def require_k(k: object) -> None:
 def canonical_order(
     rows: NDArray[np.integer], scores: NDArray[np.floating]
 ) -> IntArray:
-    """The order of scored rows: descending score, rounded to `DIGITS`, then corpus position."""
+    """The indices that sort scored rows by descending rounded score, ties by ascending row.
+
+    Scores are rounded to `SIGNIFICANT_BITS`.
+    """
     mantissas, exponents = np.frexp(np.asarray(scores, dtype=np.float64))
-    return np.lexsort(
-        (rows, -np.ldexp(np.rint(np.ldexp(mantissas, DIGITS)), exponents))
-    )
+    rounded = np.ldexp(np.rint(np.ldexp(mantissas, SIGNIFICANT_BITS)), exponents)
+    return np.lexsort((rows, -rounded))
 
 
 def top_with_ties(
-    scores: NDArray[np.floating], k: int, mask: IntArray | None = None
+    scores: NDArray[np.floating], k: int, candidate_rows: IntArray | None = None
 ) -> IntArray:
     """The rows of the `k` best scores and of ties with the k-th, unordered, in linear time.
 
-    ValueError: k < 1.
-
-    `mask` : the candidate rows of a query; they are few, and all of them are returned.
+    The candidate rows of a query are few: if given, all of them are returned. ValueError: k < 1.
     """
     require_k(k)
-    if mask is not None:
-        return mask
+    if candidate_rows is not None:
+        return candidate_rows
     if k >= len(scores):
         return np.arange(len(scores), dtype=np.int64)
     # `np.partition` from the other end is ten times slower on many equal scores.
     threshold = -np.partition(-scores, k - 1)[k - 1]
+    # The minimum lowers a negative threshold, too.
     return np.flatnonzero(scores >= min(threshold * (1 - TIE), threshold * (1 + TIE)))
 
 
@@ -330,11 +334,11 @@ def rescored(
     paths: Paths = NOTHING,
     notes: Notes = NO_NOTES,
 ) -> Ranking:
-    """Some hits of a ranking, rescored: the best `k`, with their stages, paths and score parts.
+    """The best `k` of some hits of a ranking by new scores, with their stages and paths.
 
-    `rows` are distinct rows of the ranking; `scores` and each of `score_parts` are (n,). Parts
-    replace those of the same name, `paths` those of the same rows. `notes` are those of the stage;
-    the ranking's notes become their input.
+    `rows` are distinct rows of the ranking; `scores` and each of `score_parts` are (n,). New parts
+    replace those of the same name, new paths those of the same rows. `notes` are those of the
+    stage; the ranking's notes become their input.
     """
     order = np.argsort(ranking.rows)
     selected = ranking.select(order[np.searchsorted(ranking.rows, rows, sorter=order)])

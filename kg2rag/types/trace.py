@@ -33,9 +33,10 @@ LOST_AT: tuple[LostAt, ...] = get_args(LostAt)
 
 
 class Step(NamedTuple):
-    """A step, and the distinct corpus rows that passed it, ascending.
+    """A step of a system for one query.
 
-    `lost_at`, `why` : the reason recorded for the passages that this step drops.
+    `rows` are the distinct corpus rows that passed the step, ascending. `lost_at` and `why` are the
+    stage and the reason that are recorded for the passages that it drops.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Step(NamedTuple):
 def step(
     name: str, lost_at: LostAt, why: str, *rows: NDArray[np.integer] | Sequence[int]
 ) -> Step:
-    """A step from one or more groups of rows that passed it."""
+    """The step that the rows in any of one or more groups passed."""
     groups = [np.asarray(group, dtype=np.int64) for group in rows]
     return Step(name, np.unique(np.concatenate(groups)), lost_at, why)
 
@@ -56,31 +57,32 @@ def step(
 class Trace:
     """A ranking and the steps that led to it.
 
-    A passage among the first k hits is found regardless of the steps; another is lost by the first
-    step that it fails.
+    A passage among the first k hits counts as found, whatever the steps record. Another passage is
+    lost by the first step that dropped it.
     """
 
     ranking: Ranking
     steps: tuple[Step, ...] = ()
 
     def lost_by(self, row: int) -> Step | None:
-        """The first step that a passage did not pass; None if it is in the ranking."""
+        """The first step that dropped a passage; None if it is in the ranking."""
         unranked = f"not among the {len(self.ranking)} passages of the ranking"
         steps = (
             *self.steps,
             step("retrieved", "not retrieved", unranked, self.ranking.rows),
         )
-        return next(
-            (each_step for each_step in steps if row not in each_step.rows), None
-        )
+        return next((step for step in steps if row not in step.rows), None)
 
     def then(self, name: str, depth: int, ranking: Ranking) -> Trace:
-        """The trace after a further stage, known only by input and output; it read `depth` hits."""
+        """The trace after a further stage, known by input and output only.
+
+        The stage `name` read the first `depth` hits of this ranking and returned `ranking`. A
+        passage that it added counts as having passed all earlier steps.
+        """
         read = self.ranking.rows[:depth]
         added = ranking.rows[~np.isin(ranking.rows, read)]
         earlier = [
-            former._replace(rows=np.union1d(former.rows, added))
-            for former in self.steps
+            step._replace(rows=np.union1d(step.rows, added)) for step in self.steps
         ]
         unranked = f"not in the ranking before {name}"
         unread = f"below the first {depth} hits, which {name} reads"
