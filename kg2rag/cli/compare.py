@@ -55,18 +55,6 @@ class ComparisonOptions:
     )
     open: bool = opt(False, "Open the report in a browser.", "--open")
 
-    def keywords(self) -> dict[str, Any]:
-        """The options that `kg2rag.compare` takes."""
-        from kg2rag.evaluation.metrics import DEFAULT_METRICS
-
-        metrics = DEFAULT_METRICS if self.metrics is None else split_names(self.metrics)
-        return {
-            "k": self.k,
-            "baseline": self.baseline,
-            "fresh": self.fresh,
-            "metrics": metrics,
-        }
-
 
 @expand_groups(dataset="bundled")
 def compare(
@@ -183,7 +171,9 @@ def _run(
 ) -> Any:
     from kg2rag.compute import counter_of
     from kg2rag.evaluation import CompareOptions, compare
+    from kg2rag.evaluation.metrics import DEFAULT_METRICS
 
+    metrics = split_names(options.metrics or ",".join(DEFAULT_METRICS))
     with workers.open():
         advanced = CompareOptions(
             counter=counter_of(system_options.encoder()),
@@ -196,10 +186,13 @@ def _run(
         return compare(
             systems,
             data,
+            metrics=metrics,
+            k=options.k,
+            baseline=options.baseline,
             reader=reading.open(),
             folder=folder,
+            fresh=options.fresh,
             options=advanced,
-            **options.keywords(),
         )
 
 

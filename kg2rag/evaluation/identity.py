@@ -256,11 +256,10 @@ def _has_hidden_state(kind: type) -> bool:
 
     A base class is compiled, or defines how its objects are copied.
     """
-    for base in kind.__mro__[:-1]:  # without `object`
-        is_compiled = not base.__flags__ & _HEAP_TYPE
-        if is_compiled or "__reduce__" in vars(base) or "__reduce_ex__" in vars(base):
-            return True
-    return False
+    bases = kind.__mro__[:-1]  # without `object`
+    is_compiled = any(not base.__flags__ & _HEAP_TYPE for base in bases)
+    members = {name for base in bases for name in vars(base)}
+    return is_compiled or not members.isdisjoint(("__reduce__", "__reduce_ex__"))
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:

@@ -232,22 +232,9 @@ def library_version(module: str) -> str:
     top = module.partition(".")[0]
     if top in sys.stdlib_module_names:
         return f"python {sys.version_info.major}.{sys.version_info.minor}"
-    names = (
-        [top]
-        if _is_distribution(top)
-        else metadata.packages_distributions().get(top, ())
-    )
-    versions = [
-        f"{name} {metadata.version(name)}"
-        for name in sorted(set(names))
-        if _is_distribution(name)
-    ]
-    return ", ".join(versions) or f"{top} of an unknown version"
-
-
-def _is_distribution(name: str) -> bool:
     try:
-        metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
+        return f"{top} {metadata.version(top)}"
+    except metadata.PackageNotFoundError:  # the distribution has another name
+        names = sorted(set(metadata.packages_distributions().get(top, ())))
+    versions = [f"{name} {metadata.version(name)}" for name in names]
+    return ", ".join(versions) or f"{top} of an unknown version"

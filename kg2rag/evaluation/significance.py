@@ -113,11 +113,15 @@ def _table_of(
     if len(systems) > 1:
         weighted = _weighted_scores(arrays, systems)
         pairs, p = _test_pairs(weighted, baseline, seed)
-        tests = _tests_against(
-            weighted, baseline, names, p[[baseline in pair for pair in pairs]]
+        others = [name for name in systems if name != baseline]
+        differences = np.concatenate(
+            [weighted[name] - weighted[baseline] for name in others], axis=1
         )
+        tests = pd.DataFrame(product(others, names), columns=["system", "metric"])
+        of_baseline = [baseline in pair for pair in pairs]
+        tests = _add_tests(tests, differences, p[of_baseline])
         if len(arrays) == 1:
-            tests = _add_tests_of_one_set(tests, weighted, baseline)
+            tests = _add_tests_of_one_set(tests, differences, len(others))
         table = table.merge(tests, on=["system", "metric"], how="left", sort=False)
         if len(systems) <= MAX_SYSTEMS_FOR_BEST:
             table = _mark_best(table, names, p_of_best(weighted, pairs, p))
@@ -199,43 +203,32 @@ def _test_pairs(
     return pairs, p.reshape(len(pairs), -1)
 
 
-def _tests_against(
-    scores: Mapping[str, FloatArray],
-    baseline: str,
-    metrics: Sequence[str],
-    p: FloatArray,
+def _add_tests(
+    table: pd.DataFrame, differences: FloatArray, p: FloatArray
 ) -> pd.DataFrame:
-    """The tests of the other systems with the baseline: system, metric, p_holm and counts.
+    """The table with corrected p-values, wins, ties and losses of each row.
 
-    `p` has the p-values, (n_others, n_metrics).
+    `differences` is (n_questions, n_rows); `p` is (n_tests, n_families), the rows in order.
     """
-    other_systems = [name for name in scores if name != baseline]
-    tests = pd.DataFrame(product(other_systems, metrics), columns=["system", "metric"])
-    tests["p_holm"] = corrected(p)
-    tests[list(COUNTS)] = win_tie_loss(_differences(scores, baseline))
-    return tests
+    table = table.assign(p_holm=corrected(p))
+    table[list(COUNTS)] = win_tie_loss(differences)
+    return table
 
 
 def _add_tests_of_one_set(
-    tests: pd.DataFrame, scores: Mapping[str, FloatArray], baseline: str
+    table: pd.DataFrame, differences: FloatArray, n_tests: int
 ) -> pd.DataFrame:
-    """The tests with the columns of a single set: t-test, effect size and detectable difference."""
-    differences = _differences(scores, baseline)
-    n_others = len(scores) - 1
+    """The table with t-test, effect size and detectable difference of each row.
+
+    `n_tests` are in a family.
+    """
     p_t, effect_size = t_test(differences)
-    p_t_holm = corrected(p_t.reshape(n_others, -1))
-    detectable = detectable_difference(differences, n_others)
-    return tests.assign(
-        effect_size=effect_size, p_t_holm=p_t_holm, detectable=detectable
+    return table.assign(
+        p_t=p_t,
+        p_t_holm=corrected(p_t.reshape(n_tests, -1)),
+        effect_size=effect_size,
+        detectable=detectable_difference(differences, n_tests),
     )
-
-
-def _differences(scores: Mapping[str, FloatArray], baseline: str) -> FloatArray:
-    """(n_queries, n_others * n_metrics): each other system less the baseline."""
-    differences = [
-        scores[name] - scores[baseline] for name in scores if name != baseline
-    ]
-    return np.concatenate(differences, axis=1)
 
 
 def _mark_best(
@@ -302,18 +295,11 @@ def pair_table(scores: Mapping[str, FloatArray], seed: int = 0) -> pd.DataFrame:
         return pd.DataFrame(columns=list(PAIR_COLUMNS))
     differences = np.stack([scores[a] - scores[b] for a, b in pairs], axis=1)
     p = p_values(differences, seed, tests=len(pairs))
-    p_t, effect = t_test(differences)
-    table = pd.DataFrame(pairs, columns=["a", "b"]).assign(
-        difference=differences.mean(axis=0),
-        p=p,
-        p_holm=holm(p),
-        p_t=p_t,
-        p_t_holm=corrected(p_t[:, None]),
-        effect_size=effect,
-        detectable=detectable_difference(differences, len(pairs)),
-    )
-    table[list(COUNTS)] = win_tie_loss(differences)
-    return table
+    table = pd.DataFrame(pairs, columns=["a", "b"])
+    table = table.assign(difference=differences.mean(axis=0), p=p)
+    table = _add_tests(table, differences, p[:, None])
+    table = _add_tests_of_one_set(table, differences, len(pairs))
+    return table[list(PAIR_COLUMNS)]
 
 
 def against_placebo(
