@@ -8,7 +8,7 @@ answers of search engines are read alike.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -26,7 +26,7 @@ from kg2rag.text.scripts import words
 from kg2rag.types.coerce_corpus import PASSAGE
 
 QUESTION_COLUMNS = ("question", "query", "user_input")
-_TEXTS = (*PASSAGE["text"], "context")
+_TEXTS = (*PASSAGE["text"], "context", "abstract_inverted_index")
 _TITLES = (*PASSAGE["title"], "heading", "head")
 PHRASE_WORDS = 3
 SENTENCE_WORDS = 5
@@ -194,11 +194,18 @@ def _new_records(
     """The records of each field that have words that a text lacks: others are its pieces or answers."""
     text_words = set(words(text))
     return {
-        name: [
-            record for record in below if not text_words >= set(words(record["text"]))
-        ]
+        name: [record for record in below if _new_words(record, text_words)]
         for name, below in records.items()
     }
+
+
+def _new_words(record: Mapping[str, Any], text_words: Container[str]) -> list[str]:
+    """The words of a record, numbers apart, that a text lacks."""
+    return [
+        word
+        for word in words(record["text"])
+        if word not in text_words and not word.isdigit()
+    ]
 
 
 def _first_name(value: Any, names: Sequence[str]) -> str:
@@ -218,6 +225,9 @@ def _plain_fields(
         for name, item in value.items()
         if not isinstance(item, Mapping | list) and name != text_name
     }
+    metadata = value.get("metadata")
+    if isinstance(metadata, Mapping) and not _first_name(fields, _TITLES):
+        fields |= {"title": metadata.get("title")}
     title = fields.pop(_first_name(fields, _TITLES), None)
     id_ = fields.pop(_first_name(fields, PASSAGE["id"]), None)
     if id_ is not None:
@@ -232,9 +242,16 @@ def flat_text(value: Any) -> str:
     """
     if isinstance(value, str):
         return value
+    if isinstance(value, Mapping) and all(map(_is_places, value.values())):
+        return " ".join(sorted(value, key=lambda word: value[word][0]))
     if not isinstance(value, list) or not all(map(_is_piece, value)):
         return ""
     return "".join(map(_piece_text, value))
+
+
+def _is_places(value: Any) -> bool:
+    """Whether a value has the places of a word in a text, as OpenAlex keeps abstracts."""
+    return isinstance(value, list) and bool(value) and isinstance(value[0], int)
 
 
 def _is_piece(value: Any) -> bool:

@@ -134,6 +134,9 @@ def _mark_sources(files: list[ListedFile]) -> list[ListedFile]:
             file = file._replace(reason="the sources of HTML pages that are read")
         elif pages and file.place.endswith(_PARTS_OF_PAGES):
             file = file._replace(reason="programs, styles and indexes of HTML pages")
+        folder = file.place.rpartition("/")[0]
+        if folder.endswith("_files") and folder.removesuffix("_files") in pages:
+            file = file._replace(reason="a part of a page that a browser saved")
         marked.append(file)
     return marked
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from html import escape, unescape
-from itertools import chain, pairwise
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
@@ -62,6 +62,7 @@ _HIDDEN = (
         r"(?<=\])\((?:[^()\s]|\([^()\s]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
     ),
     re.compile(r"(?<=\])\[[^\]\n]*\]"),
+    re.compile(r"(?<=\])\{[.#][^{}\n]*\}"),
     re.compile(
         r"(?m)^[ \t>]*\[[^\]\n]+\]:[ \t]*\S*(?:[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'))?"
     ),
@@ -131,6 +132,7 @@ def _aliases(fields: Mapping[str, Any]) -> list[str]:
 def _markdown(*, is_myst: bool = False) -> MarkdownIt:
     from markdown_it import MarkdownIt
     from mdit_py_plugins.admon import admon_plugin
+    from mdit_py_plugins.attrs import attrs_plugin
     from mdit_py_plugins.container import container_plugin
     from mdit_py_plugins.deflist import deflist_plugin
     from mdit_py_plugins.footnote import footnote_plugin
@@ -141,6 +143,7 @@ def _markdown(*, is_myst: bool = False) -> MarkdownIt:
         ["table", "strikethrough"]
     )
     parser.use(footnote_plugin).use(deflist_plugin).use(admon_plugin)
+    parser.use(attrs_plugin, spans=True)
     if is_myst:
         parser.use(myst_block_plugin).use(myst_role_plugin)
     parser.add_render_rule("myst_role", _render_role)
@@ -208,9 +211,9 @@ def _parse(text: str) -> list[Token]:
 
 
 def _drop_heading_attributes(tokens: Sequence[Token]) -> None:
-    """Take `{#id .class}`, as Pandoc, MkDocs and Docusaurus have it, from the ends of headings."""
-    for opening, inline in pairwise(tokens):
-        if opening.type == "heading_open" and inline.children:
+    """Take `{#id .class}`, as Pandoc, MkDocs and Docusaurus have it, from the ends of headings and captions."""
+    for inline in tokens:
+        if inline.type == "inline" and inline.children:
             inline.children[-1].content = _HEADING_ATTRIBUTES.sub(
                 "", inline.children[-1].content
             )

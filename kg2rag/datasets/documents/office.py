@@ -417,6 +417,8 @@ def _is_shown(element: Any) -> bool:
     kind = local_name(element)
     if kind == "fld":
         return attribute(element, "type") != "slidenum"
+    if kind == "r":
+        return not any(local_name(mark) == "vanish" for mark in element.iterfind("*/*"))
     if kind == "Fallback":
         return all(
             local_name(sibling) != "Choice"

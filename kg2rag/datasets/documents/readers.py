@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mimetypes
 import re
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
@@ -68,8 +67,11 @@ READERS: Mapping[str, Reader] = {
 ARCHIVES = (".zip", *TARS, *SPREADSHEETS)
 """Files that are read as folders: a table of a spreadsheet is one file."""
 ENDINGS = tuple(filter(None, (*READERS, *TABLES, *ARCHIVES)))
-_NO_TEXT = ("image/", "audio/", "video/", "font/")
-"""Kinds of files that are not opened."""
+MEDIA = frozenset(
+    """.png .jpg .jpeg .gif .webp .bmp .tif .tiff .ico .svg .psd .heic .mp3 .wav .ogg .flac .m4a .aac .mp4 .m4v .mov
+    .avi .mkv .webm .wmv .ttf .otf .woff .woff2 .eot .exe .dll .so .iso .dmg .pyc .class .jar""".split()
+)
+"""Endings of pictures, sound, fonts and programs, which are not opened."""
 _ENDING_OF_START = (
     (re.compile(rb"%PDF-"), ".pdf"),
     (re.compile(rb"<\?xml"), ".xml"),
@@ -94,12 +96,6 @@ def ending_of_content(data: bytes) -> str:
     """The ending that a file should have by its first bytes; "" for source code and other plain text."""
     start = data[:SAMPLE_BYTES].lstrip()
     return next((ending for mark, ending in _ENDING_OF_START if mark.match(start)), "")
-
-
-def is_text_kind(name: str) -> bool:
-    """Whether a file may be text by its name, which pictures, sound and fonts are not."""
-    kind = mimetypes.guess_type(name)[0] or ""
-    return not kind.startswith(_NO_TEXT)
 
 
 def ending_of(name: str) -> str:

@@ -24,10 +24,10 @@ from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.readers import (
     ARCHIVES,
     ENDINGS,
+    MEDIA,
     READERS,
     ending_of,
     ending_of_content,
-    is_text_kind,
     limit_of,
 )
 from kg2rag.datasets.documents.splitting import Splitter
@@ -97,10 +97,10 @@ def file_bytes(
     """The bytes that `read` gives of a file that may be text and no more than `size` allows; else the reason."""
     suffix = PurePath(place).suffix.lower()
     name = place[: -len(suffix)] if suffix == ".gz" else place
-    if not is_text_kind(name):
-        kind = PurePath(name).suffix
-        return FileBytes(place, reason=f"files {kind} are not read")
-    limit = limit_of(ending_of(name))
+    ending = ending_of(name)
+    if ending in MEDIA:
+        return FileBytes(place, reason=f"files {ending} are not read")
+    limit = limit_of(ending)
     try:
         if size() > limit:
             reason = f"larger than {limit // 1_000_000} MB, the limit for this kind"

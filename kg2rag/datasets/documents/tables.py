@@ -77,7 +77,7 @@ def parse_table(data: bytes, name: str, ending: str) -> Table:
     """The records of a table given as bytes, by its ending; DataError names the file and the record."""
     table = _parsed_table(data, name, ending)
     records: list[Mapping[str, Any]] = [
-        {key: _cell(value) for key, value in row.items() if value not in ("", None)}
+        {key: value for key, value in row.items() if value not in ("", None)}
         for row in table.records
     ]
     if not records:
@@ -100,9 +100,10 @@ def _parsed_table(data: bytes, name: str, ending: str) -> Table:
             raise DataError(f"{name}: no records with a text or a question.")
         return Table(records, remark, value_text(value))
     table = _delimited(text, name)
-    return Table(
-        table.records, join_remarks(remark, table.remark), _SEPARATOR.sub("", text)
-    )
+    records = [
+        {key: _cell(value) for key, value in row.items()} for row in table.records
+    ]
+    return Table(records, join_remarks(remark, table.remark), _SEPARATOR.sub("", text))
 
 
 def with_texts(table: Table) -> Table:

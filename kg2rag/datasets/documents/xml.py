@@ -40,6 +40,7 @@ _FORMAT_OF_ROOT = {
     **dict.fromkeys(_DOCBOOK_ROOTS, "docbook"),
 }
 _ENTRIES = frozenset("DOC doc entry item note post record".split())
+_DIVISIONS = frozenset("body chapter div group p page part section tu".split())
 _ENTRY_TITLES = frozenset("DOCNO field id title".split())
 _LINE_BREAKS = frozenset(("br", "lb"))
 _HEADING_NAME = re.compile(r"(?i)\w*title|head|heading|headline")
@@ -75,6 +76,10 @@ def _text_documents(root: Any) -> list[FileDocument]:
     Text around the entries is the first document or, if it has no sentence, left out.
     """
     entries = [element for element in root.iter() if _is_entry(element)]
+    children = list(filter(local_name, root))
+    names = set(map(local_name, children))
+    if not entries and len(names) == 1 and names.isdisjoint(_DIVISIONS):
+        entries = children
     if len(entries) < 2:
         return [_text_document(root)]
     documents = [

@@ -261,3 +261,36 @@ def test_an_index_of_a_site_is_no_document_beside_its_pages(read):
     index = json.dumps({"docs": [{"text": "Halina sails."}]})
     files = {"a.html": "<p>Halina sails.</p>", "search/search_index.json": index}
     assert read(files).report["status"].tolist() == ["read", "skipped"]
+
+
+def test_a_paper_of_cord_19_has_its_title_and_no_marks_of_citations(read):
+    mark = {"text": "[1]", "start": 0}
+    paper = {
+        "paper_id": "p",
+        "metadata": {"title": "Tides"},
+        "abstract": [{"text": "Noon."}],
+        "body_text": [{"text": "Mud is low.", "cite_spans": [mark], "section": "Low"}],
+    }
+    assert passages_of(read({"p.json": json.dumps(paper)})) == {
+        "p.json#0": ("Tides", "Noon."),
+        "p.json#1": ("Tides", "Mud is low."),
+    }
+
+
+def test_an_inverted_abstract_of_openalex_is_a_text(read):
+    work = {
+        "id": "W1",
+        "title": "Tides",
+        "abstract_inverted_index": {"high": [2], "Noon": [0], "is": [1]},
+    }
+    documents = read({"works.jsonl": json.dumps(work)})
+    assert passages_of(documents) == {"works.jsonl#W1": ("Tides", "Noon is high")}
+
+
+def test_parts_of_a_saved_page_are_no_documents(read):
+    files = {
+        "Pier.html": "<p>Lund waits.</p>",
+        "Pier_files/frame.html": "<p>Buy soap.</p>",
+        "Pier_files/a.txt": "var x\n",
+    }
+    assert read(files).report["status"].tolist() == ["read", "skipped", "skipped"]

@@ -201,6 +201,13 @@ def test_attributes_of_a_heading_are_no_part_of_it(read, attributes):
     assert documents.report.loc[0, "lost"] == 0
 
 
+def test_attributes_of_words_and_captions_are_no_text(read):
+    page = "[Halina]{.smallcaps} sails.\n\nTable of fares {#tbl-x}\n"
+    documents = read({"a.qmd": page})
+    assert documents.corpus[0].text == "Halina sails.\n\nTable of fares"
+    assert documents.report.loc[0, "lost"] == 0
+
+
 def test_code_of_markdown_names_nothing_and_a_wiki_link_shows_its_words(read):
     documents = read(
         {"a.md": "See [[Ferry|the Halina]].\n\n```bash\nif [[ -f Lund ]]; then\n```\n"}

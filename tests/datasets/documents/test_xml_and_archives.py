@@ -197,7 +197,7 @@ def test_programs_and_styles_of_pages_are_no_documents(read):
     assert read(files).report["status"].tolist() == ["read", "skipped"]
 
 
-def test_articles_in_an_export_have_their_titles_as_headings_and_rows_the_texts_of_their_attributes(
+def test_articles_and_rows_of_an_export_are_documents_with_titles_and_texts_of_attributes(
     read,
 ):
     pubmed = (
@@ -209,10 +209,10 @@ def test_articles_in_an_export_have_their_titles_as_headings_and_rows_the_texts_
         '<row Id="2" Title="Why is tar sticky?" Body="&lt;p&gt;Mine sticks to ropes.&lt;/p&gt;"/></posts>'
     )
     documents = read({"a.xml": pubmed, "b.xml": rows})
-    assert [passage.text for passage in documents.corpus] == [
-        "Honey on burns.\nHoney was used in Egypt.",
-        "Wax in lamps.\nWax burns clean.",
-        "How is a scythe sharpened?\nMine is dull, after one day.",
-        "Why is tar sticky?\nMine sticks to ropes.",
+    assert [(passage.title, passage.text) for passage in documents.corpus] == [
+        ("Honey on burns.", "Honey was used in Egypt."),
+        ("Wax in lamps.", "Wax burns clean."),
+        ("How is a scythe sharpened?", "Mine is dull, after one day."),
+        ("Why is tar sticky?", "Mine sticks to ropes."),
     ]
     assert documents.report["lost"].tolist() == [0, 0]
