@@ -180,9 +180,7 @@ def read_vectors(content: bytes, n_texts: int) -> Matrix:
     vector, or an object with one. An index may be missing, as some endpoints leave out 0 and some
     all; without any, the order is that of the texts.
     """
-    items = _inner_value(_parsed(content))
-    if isinstance(items, str) or (items and isinstance(items[0], int | float)):
-        items = [items]  # the vector of the only text
+    items = _items(content)
     if len(items) != n_texts:
         raise ValueError(f"{len(items)} embeddings for {n_texts} texts")
     vectors = [_numbers(_inner_value(item)) for item in items]
@@ -194,11 +192,16 @@ def read_vectors(content: bytes, n_texts: int) -> Matrix:
     return np.stack(vectors)[_order(indexes)]
 
 
-def _parsed(content: bytes) -> Any:
+def _items(content: bytes) -> list[Any]:
+    """The items of a reply; ValueError for no JSON."""
     try:
-        return json.loads(content)
+        reply = json.loads(content)
     except ValueError:
         raise ValueError("no embeddings, and no JSON") from None
+    items: list[Any] | str = _inner_value(reply)
+    if isinstance(items, str) or (items and isinstance(items[0], int | float)):
+        return [items]  # the vector of the only text
+    return items
 
 
 def _inner_value(value: Any) -> Any:

@@ -7,7 +7,7 @@ LlamaIndex's SimpleGraphStore, the pair of nodes and edges that Cognee returns, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -197,25 +197,28 @@ def _wikidata_items(value: Any) -> list[Any]:
 def _wikidata_graph(value: Any, _: Path) -> Record:
     """The entities by their labels, and a claim for each value that is an entity; one without a label has no name."""
     items = _wikidata_items(value)
-    nodes = {
-        item["id"]: {"id": item["id"], "name": _wikidata_text(item, "labels")}
-        for item in items
-    }
-    edges: list[Record] = []
-    for item in items:
-        nodes[item["id"]]["description"] = _wikidata_text(item, "descriptions")
-        for property_, claims in item["claims"].items():
-            relation = nodes.get(property_, {}).get("name") or property_
-            for claim in claims:
-                snak = _field(claim.get("mainsnak"), "datavalue")
-                target = _field(_field(snak, "value"), "id")
-                if target is not None:
-                    nodes.setdefault(target, {"id": target, "name": ""})
-                    edges.append(
-                        {"head": item["id"], "relation": relation, "tail": target}
-                    )
-    ends = {edge[end] for edge in edges for end in ("head", "tail")}
-    return {"nodes": [nodes[id_] for id_ in nodes if id_ in ends], "edges": edges}
+    names = {item["id"]: _wikidata_text(item, "labels") for item in items}
+    descriptions = {item["id"]: _wikidata_text(item, "descriptions") for item in items}
+    edges = [edge for item in items for edge in _wikidata_edges(item, names)]
+    ends = dict.fromkeys(edge[end] for edge in edges for end in ("head", "tail"))
+    nodes = [
+        {"id": id_, "name": names.get(id_, ""), "description": descriptions.get(id_)}
+        for id_ in ends
+    ]
+    return {"nodes": nodes, "edges": edges}
+
+
+def _wikidata_edges(
+    item: Mapping[str, Any], names: Mapping[str, str]
+) -> Iterator[dict[str, str]]:
+    """An edge for each claim of an item whose value is an entity."""
+    for property_, claims in item["claims"].items():
+        relation = names.get(property_) or property_
+        for claim in claims:
+            snak = _field(claim.get("mainsnak"), "datavalue")
+            target = _field(_field(snak, "value"), "id")
+            if target is not None:
+                yield {"head": item["id"], "relation": relation, "tail": target}
 
 
 def _wikidata_text(item: Mapping[str, Any], field: str) -> str:

@@ -276,30 +276,28 @@ def _flat(record: Any) -> Record:
         return {"id": record}
     if "@id" in record:
         record = {CX_NAMES.get(name, name): value for name, value in record.items()}
-    inner = {name: record[name] for name in NESTED if _has_object(record, name)}
+    inner = {
+        name: _single_values(record[name])
+        for name in NESTED
+        if _has_object(record, name)
+    }
     flat = {name: value for name, value in record.items() if name not in inner}
     if is_part(flat):
         del flat["type"]
-    properties = inner.get("properties", {})
-    if any(map(_is_vertex_property, properties.values())):
-        inner["properties"] = {
-            name: values[0]["value"] if _is_vertex_property(values) else values
-            for name, values in properties.items()
-        }
-    entity_id = properties.get("id")
+    entity_id = inner.get("properties", {}).get("id")
     if isinstance(entity_id, str):
         flat["entity_id"] = entity_id  # LangChain and LlamaIndex name nodes so in Neo4j
     return dict(ChainMap(flat, *inner.values()))
 
 
-def _is_vertex_property(values: Any) -> bool:
-    """Whether a property is a list of values, each with an id, as GraphSON has them."""
-    return (
-        isinstance(values, list)
-        and bool(values)
-        and _has_object({"value": values[0]}, "value")
-        and "value" in values[0]
-    )
+def _single_values(attributes: Record) -> dict[str, Any]:
+    """Attributes with their values; of GraphSON's, which are lists of values with ids, the first."""
+    singles = dict(attributes)
+    for name, values in attributes.items():
+        first = values[0] if isinstance(values, list) and values else None
+        if isinstance(first, Mapping) and "value" in first:
+            singles[name] = first["value"]
+    return singles
 
 
 def _end_objects(edges: list[Record]) -> list[Record]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections import Counter, defaultdict
+from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from kg2rag.extraction.importers.json_graph import NOTES
@@ -51,8 +52,63 @@ DESCRIPTIONS = (
 )
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 LITERALS = "statements with a literal value, left out"
+Statement = tuple[Any, Any, Any]
+"""Subject, predicate and object, as terms of rdflib."""
 _REMOTE_CONTEXT = re.compile(r'"@context"\s*:\s*(?:\[\s*)?"\w+:')
 _IRI_PART = re.compile(r"[/#:]")
+
+
+class Resources(NamedTuple):
+    """The statements of a file.
+
+    Attributes
+    ----------
+    links : subject, predicate and object, none of them a literal, of every statement but of types.
+    types : resource -> its first type.
+    texts : resource -> predicate -> the literals that name or describe it.
+    n_values : statements with other literals.
+    """
+
+    links: list[Statement]
+    types: dict[Any, Any]
+    texts: defaultdict[Any, dict[str, list[Any]]]
+    n_values: int
+
+    @classmethod
+    def of(cls, statements: Iterable[Statement]) -> Resources:
+        """The statements by their kinds."""
+        resources = cls([], {}, defaultdict(dict), 0)
+        n_values = 0
+        for subject, predicate, value in statements:
+            if str(predicate) == TYPE:
+                known = resources.types.setdefault(subject, value)
+                resources.types[subject] = min(value, known)
+            elif not hasattr(value, "language"):
+                resources.links.append((subject, predicate, value))
+            elif str(predicate) in (*LABELS, *DESCRIPTIONS):
+                texts = resources.texts[subject]
+                texts.setdefault(str(predicate), []).append(value)
+            else:
+                n_values += 1
+        return resources._replace(n_values=n_values)
+
+    def names(self, term: Any) -> list[str]:
+        """The name of a resource and its aliases; "" for a blank node without a label."""
+        labels = _texts(self.texts[term], LABELS)
+        if labels or term.n3().startswith("_:"):
+            return labels or [""]
+        parts = [part for part in _IRI_PART.split(str(term)) if part]
+        return [unquote(parts[-1]).replace("_", " ")]
+
+    def attributes(self, term: Any) -> dict[str, object]:
+        """The attributes of a node: name, type, description, aliases."""
+        name, *aliases = self.names(term)
+        return {
+            "name": name,
+            "type": self.names(self.types[term])[0] if term in self.types else "",
+            "description": "".join(_texts(self.texts[term], DESCRIPTIONS)[:1]),
+            "aliases": aliases,
+        }
 
 
 def read_rdf(file: Path) -> nx.Graph:
@@ -63,40 +119,22 @@ def read_rdf(file: Path) -> nx.Graph:
     """
     import networkx as nx
 
-    literals: defaultdict[Any, dict[str, list[Any]]] = defaultdict(dict)
-    links: list[tuple[Any, Any, Any]] = []
-    types: dict[Any, Any] = {}
-    notes: Counter[str] = Counter()
-    for subject, predicate, value in _statements(file):
-        if str(predicate) == TYPE:
-            types[subject] = min(value, types.get(subject, value))
-        elif not hasattr(value, "language"):
-            links.append((subject, predicate, value))
-        elif str(predicate) in (*LABELS, *DESCRIPTIONS):
-            literals[subject].setdefault(str(predicate), []).append(value)
-        else:
-            notes[LITERALS] += 1
-    if not links:
+    resources = Resources.of(_statements(file))
+    if not resources.links:
         raise DataError(f"{file}: RDF without a statement between two resources.")
-    graph = nx.MultiDiGraph(**{NOTES: notes})
-    ends = {end for subject, _, value in links for end in (subject, value)}
-    names = {term: _names(term, literals[term]) for term in (*ends, *types.values())}
-    for term in sorted(ends, key=lambda end: (names[end], str(end))):
-        name, *aliases = names[term]
-        description = _texts(literals[term], DESCRIPTIONS)[:1]
-        type_ = names[types[term]][0] if term in types else ""
-        graph.add_node(str(term), name=name, type=type_, aliases=aliases)
-        graph.nodes[str(term)]["description"] = "".join(description)
-    relations = [_names(relation, literals[relation])[0] for _, relation, _ in links]
-    edges = zip(links, relations, strict=True)
-    for (head, _, tail), relation in sorted(
-        edges, key=lambda edge: (names[edge[0][0]], edge[1], names[edge[0][2]])
-    ):
-        graph.add_edge(str(head), str(tail), relation=relation)
+    graph = nx.MultiDiGraph(**{NOTES: {LITERALS: resources.n_values}})
+    links = sorted(
+        resources.links, key=lambda link: [resources.names(term) for term in link]
+    )
+    for term in dict.fromkeys(end for link in links for end in (link[0], link[2])):
+        graph.add_node(str(term), **resources.attributes(term))
+    for head, relation, tail in links:
+        name = resources.names(relation)[0]
+        graph.add_edge(str(head), str(tail), relation=name)
     return graph
 
 
-def _statements(file: Path) -> list[tuple[Any, Any, Any]]:
+def _statements(file: Path) -> list[Statement]:
     """Subject, predicate and object of every statement of all graphs in a file, each once."""
     try:
         import rdflib
@@ -116,17 +154,6 @@ def _statements(file: Path) -> list[tuple[Any, Any, Any]]:
         warnings.simplefilter("ignore", DeprecationWarning)
         dataset.parse(data=text, format=FORMATS[file.suffix.lower()])
         return list(dict.fromkeys(dataset.triples((None, None, None))))
-
-
-def _names(term: Any, literals: dict[str, list[Any]]) -> list[str]:
-    """The name of a resource and its aliases; "" for a blank node without a label."""
-    labels = _texts(literals, LABELS)
-    if labels:
-        return labels
-    if hasattr(term, "n3") and term.n3().startswith("_:"):
-        return [""]
-    parts = [part for part in _IRI_PART.split(str(term)) if part]
-    return [unquote(parts[-1]).replace("_", " ")]
 
 
 def _texts(literals: dict[str, list[Any]], predicates: tuple[str, ...]) -> list[str]:
