@@ -7,7 +7,6 @@ another knowledge base over the same corpus or graph, reads it from the store.
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,23 +21,20 @@ import numpy as np
 from kg2rag.compute import Embedder, Role, Store, embedder_of, encoded
 from kg2rag.compute.code_version import code_version
 from kg2rag.extraction import Extraction, Extractor
-from kg2rag.extraction.entity_matching import graph_of
-from kg2rag.extraction.entity_records import entities_of
 from kg2rag.extraction.mentions.table import MentionTable
-from kg2rag.extraction.sources import SOURCES, CombinedExtractor, GivenExtraction
 from kg2rag.knowledge.announcement import Workload
 from kg2rag.knowledge.graph import KnowledgeGraph, graph_io
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
+from kg2rag.knowledge.sources import announce_empty, source_of, with_entities
 from kg2rag.text.normalisation import FUNCTION_WORDS, Lexicon
 from kg2rag.text.suggestions import suggest_parameters
 from kg2rag.types import (
     Corpus,
     IntArray,
     Matrix,
-    ParameterError,
     QADataset,
     Query,
     Ranking,
@@ -51,10 +47,6 @@ _RECOMMENDED = EntryPoint(
     "recommended", "kg2rag.retrievers.systems:announce_recommended", "kg2rag.systems"
 )
 """An entry point by name, as for plugins: a knowledge base imports no strategy."""
-ALLOWED = (
-    "the name of a graph source such as 'mentions' or 'triples(FILE)', a KnowledgeGraph, a networkx graph, a file, a "
-    "list of Triple or (head, relation, tail), a DataFrame of them, an extractor"
-)
 # The maximum of vectors per role in memory: 30 MB with 384 dimensions.
 MAX_KEPT_VECTORS = 20_000
 
@@ -112,11 +104,10 @@ class KnowledgeBase:
         corpus = corpus.corpus if isinstance(corpus, QADataset) else corpus_of(corpus)
         if not isinstance(store, Store | None):
             raise refused("store", store, "a Store, such as Store(folder)")
-        encoder = embedder_of(embedder, corpus)
-        source = _source(graph, corpus)
+        source = source_of(graph, corpus)
         if entities is not None:
-            source = _described(source, entities)
-        return cls(corpus, source, encoder, store or Store())
+            source = with_entities(source, entities)
+        return cls(corpus, source, embedder_of(embedder, corpus), store or Store())
 
     @suggest_parameters()
     def retrieve(
@@ -172,7 +163,7 @@ class KnowledgeBase:
             )
 
         entry = self.store.entry("graph", key, build)
-        return _announce_empty(KnowledgeGraph.load(entry, corpus), source)
+        return announce_empty(KnowledgeGraph.load(entry, corpus), source)
 
     @cached_property
     def extraction(self) -> Extraction:
@@ -201,25 +192,11 @@ class KnowledgeBase:
 
     @property
     def triple_vectors(self) -> DenseIndex:
-        """Exact cosine search over the triples as "head relation tail: description"."""
+        """Exact cosine search over the triples, see `KnowledgeGraph.triple_texts`."""
         return self.cached(
-            "triple vectors", lambda: self._over("triples", self.triple_texts())
+            "triple vectors",
+            lambda: self._over("triples", self.graph.triple_texts()),
         )
-
-    def triple_texts(self) -> list[str]:
-        """The triples as `triple_vectors` encodes them."""
-        graph = self.graph
-        table = graph.triples
-        columns = (table.heads, table.relations, table.tails, table.descriptions)
-        texts = []
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        for head, relation, tail, number in rows:
-            text = (
-                f"{graph.names[head]} {graph.relations[relation]} {graph.names[tail]}"
-            )
-            description = graph.triple_descriptions[number]
-            texts.append(f"{text}: {description}" if description else text)
-        return texts
 
     def workload(self, name: str, texts: Sequence[str]) -> Workload:
         """The workload of encoding some texts."""
@@ -250,24 +227,10 @@ class KnowledgeBase:
         """The titles and names in passages, and rare terms of untitled ones, whatever the graph."""
 
         def read() -> MentionTable:
-            # Slow imports, not needed for a stored table.
-            def find(
-                folder: Path,
-            ) -> None:
-                from kg2rag.extraction.mentions.finding import find_mentions
-                from kg2rag.extraction.mentions.terms import needs_terms, with_terms
-
-                table = find_mentions(self.corpus)
-                joined = needs_terms(self.corpus)
-                if joined.any():
-                    table = with_terms(table, self.corpus, joined)
-                table.save(folder)
-
-            key = {
-                "corpus": self.corpus.fingerprint,
-                "rules": code_version("types", "text", "extraction"),
-            }
-            return MentionTable.load(self.store.entry("mentions", key, find))
+            rules = code_version("types", "text", "extraction")
+            key = {"corpus": self.corpus.fingerprint, "rules": rules}
+            write = partial(_write_mentions, corpus=self.corpus)
+            return MentionTable.load(self.store.entry("mentions", key, write))
 
         return self.mention_table or self.cached("mentions", read)
 
@@ -424,45 +387,13 @@ class KnowledgeBase:
         return {**state, "_memory": {}}
 
 
-def _described(source: Extractor | KnowledgeGraph, entities: object) -> Extractor:
-    """A source with further entity records before its own."""
-    if isinstance(source, KnowledgeGraph):
-        raise ParameterError(
-            "entities are added to triples or a source, not to a KnowledgeGraph, which has its own."
-        )
-    return CombinedExtractor(
-        (GivenExtraction(Extraction(entities=entities_of(entities))), source)
-    )
+def _write_mentions(folder: Path, corpus: Corpus) -> None:
+    # Slow imports, which a stored table does not need.
+    from kg2rag.extraction.mentions.finding import find_mentions
+    from kg2rag.extraction.mentions.terms import needs_terms, with_terms
 
-
-def _source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
-    """The graph or extractor of an argument of `KnowledgeBase.build`."""
-    matched = graph_of(graph)
-    if matched is not None:
-        return matched
-    if isinstance(graph, str):
-        return SOURCES.build(graph)
-    if isinstance(graph, KnowledgeGraph):
-        if list(graph.passage_ids) == corpus.ids:
-            return _announce_empty(graph, graph)
-        raise ValueError(
-            f"The graph was built over {graph.n_passages} passages that are not the corpus's {len(corpus)}. Build "
-            "it over this corpus, or give the knowledge base the corpus that it was built on."
-        )
-    # Not isinstance(graph, Extractor): that may compute the fingerprint, which reads whole files.
-    if not isinstance(graph, type) and hasattr(type(graph), "extract"):
-        source: Extractor = graph  # type: ignore[assignment]
-        return source
-    raise refused("graph", graph, ALLOWED)
-
-
-def _announce_empty(graph: KnowledgeGraph, source: object) -> KnowledgeGraph:
-    """The graph itself; a graph without triples is reported on stderr."""
-    if not graph.n_triples:
-        print(  # noqa: T201
-            f"The graph of {source!r:.80} has no triples ({graph.n_entities:,} entities, {graph.n_passages:,} "
-            "passages); strategies that follow triples return nothing from it. Pass another graph to "
-            "KnowledgeBase.build, such as 'mentions' or 'cooccurrence'.",
-            file=sys.stderr,
-        )
-    return graph
+    table = find_mentions(corpus)
+    joined = needs_terms(corpus)
+    if joined.any():
+        table = with_terms(table, corpus, joined)
+    table.save(folder)

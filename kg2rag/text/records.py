@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Record = Mapping[str, object]
 
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_ENCLOSED = re.compile(r'"[^"]*(?:""[^"]*)*"')  # marks within the cell are doubled
 _STRAY = "Is a quotation mark in a name? Write it twice, within a quoted cell, or save as TSV, which has no quoting."
 
 
@@ -202,16 +203,10 @@ def _encloses_cells(lines: Iterable[str]) -> bool:
     """
     has_proof = False
     for number, line in enumerate(lines):
-        marked = [cell for cell in line.rstrip("\r\n").split("\t") if '"' in cell]
-        for cell in marked:
-            inner = cell[1:-1]
-            if (
-                len(cell) < 2
-                or cell[0] + cell[-1] != '""'
-                or '"' in inner.replace('""', "")
-            ):
+        for cell in line.rstrip("\r\n").split("\t"):
+            if '"' in cell and not _ENCLOSED.fullmatch(cell):
                 return False
-            has_proof = has_proof or '""' in inner or not inner or number == 0
+            has_proof = has_proof or '""' in cell or (number == 0 and '"' in cell)
     return has_proof
 
 

@@ -192,6 +192,18 @@ class KnowledgeGraph:
             )
         return self._written[index]
 
+    def triple_texts(self) -> list[str]:
+        """The triples as "head relation tail: description", for encoders."""
+        table = self.triples
+        columns = (table.heads, table.relations, table.tails, table.descriptions)
+        texts = []
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for head, relation, tail, number in rows:
+            text = f"{self.names[head]} {self.relations[relation]} {self.names[tail]}"
+            description = self.triple_descriptions[number]
+            texts.append(f"{text}: {description}" if description else text)
+        return texts
+
     @cached_property
     def adjacency(self) -> Adjacency:
         """The triples as an adjacency of entities, in both directions."""

@@ -133,7 +133,7 @@ class MentionPPR(VectorRetriever):
         """The passages, and the triples if they have a weight."""
         workloads = super().workloads(queries)
         if self.triple_weight > 0:
-            workloads.append(self.kb.workload("triples", self.kb.triple_texts()))
+            workloads.append(self.kb.workload("triples", self.kb.graph.triple_texts()))
         return workloads
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:

@@ -88,7 +88,7 @@ class LightRAG(VectorRetriever):
         if "entities" in MODES[self.mode]:
             workloads.append(self.kb.workload("entities", entity_descriptions(self.kb)))
         if "relations" in MODES[self.mode]:
-            workloads.append(self.kb.workload("triples", self.kb.triple_texts()))
+            workloads.append(self.kb.workload("triples", self.kb.graph.triple_texts()))
         return workloads
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:

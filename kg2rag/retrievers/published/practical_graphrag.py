@@ -121,7 +121,10 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
         """The passages, the entities' names and the triples."""
         kb = self.kb
-        graph_texts = {"entity names": kb.graph.names, "triples": kb.triple_texts()}
+        graph_texts = {
+            "entity names": kb.graph.names,
+            "triples": kb.graph.triple_texts(),
+        }
         return [
             *super().workloads(queries),
             *(kb.workload(name, texts) for name, texts in graph_texts.items()),

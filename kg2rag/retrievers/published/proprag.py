@@ -132,7 +132,7 @@ class PathSearch(WalkOrDense[bool]):
         """The passages and the triples."""
         return [
             *super().workloads(queries),
-            self.kb.workload("triples", self.kb.triple_texts()),
+            self.kb.workload("triples", self.kb.graph.triple_texts()),
         ]
 
     def walk(
