@@ -20,18 +20,18 @@ from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.paths import Surroundings, surroundings
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.published.kg2rag import released
-from kg2rag.retrievers.published.kg2rag.paper import (
+from kg2rag.retrievers.published.kg2rag.released import (
+    TitlePool,
+    dense_over,
+    joined_texts,
+)
+from kg2rag.retrievers.published.kg2rag.trees import (
     UNCHOSEN,
     TreeChoice,
     TreeNotes,
     rank_selected,
     select_passages,
     triplets,
-)
-from kg2rag.retrievers.published.kg2rag.released import (
-    TitlePool,
-    dense_over,
-    joined_texts,
 )
 from kg2rag.retrievers.rerankers import (
     DEFAULT_RERANKER,

@@ -14,10 +14,9 @@ for the method orders passages and does not score them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -30,6 +29,15 @@ from kg2rag.knowledge.graph.paths import (
 )
 from kg2rag.retrievers.contract import Pipeline, Stage
 from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.published.kg2rag.trees import (
+    UNCHOSEN,
+    Chosen,
+    Forest,
+    TreeNotes,
+    rank_selected,
+    select_passages,
+    triplets,
+)
 from kg2rag.retrievers.rerankers import (
     DEFAULT_RERANKER,
     Reranker,
@@ -40,19 +48,16 @@ from kg2rag.retrievers.rerankers import (
 from kg2rag.types import (
     INNER,
     Count,
-    FloatArray,
     IntArray,
     LazyPaths,
     Matrix,
     Notes,
-    Paths,
     Query,
     Ranking,
     Trace,
     Triple,
     checked,
     first_of,
-    rescored,
     sources,
     step,
 )
@@ -62,7 +67,6 @@ MAX_CHARACTERS = (
     8000  # the maximum of a tree's text; rerankers read a few hundred tokens
 )
 Arrangement = Literal["depth_first", "similarity"]
-Chosen = dict[int, "TreeChoice"]  # corpus row -> the choice that selected it
 
 
 @dataclass(frozen=True)
@@ -201,107 +205,6 @@ class Expand(Stage):
         return list(
             map(traced, seeds, self.apply(queries, seeds), self.kb.candidates(queries))
         )
-
-
-class TreeChoice(NamedTuple):
-    """The choice of a passage: tree, its rank (from 1) and score, position of the first edge."""
-
-    tree: int
-    rank: float
-    score: float
-    position: int
-
-
-def select_passages(
-    trees: Sequence[Iterable[tuple[int, int]]],
-    scores: FloatArray,
-    context: int,
-    *,
-    whole: bool,
-) -> Chosen:
-    """Corpus row -> its choice, best tree first, in the order of the trees; Eq. 8.
-
-    `trees` : (position, row) of each edge.
-
-    A tree with more passages than there are places gives its first ones; if `whole`, it ends the
-    choice.
-    """
-    chosen: Chosen = {}
-    for rank, tree in enumerate(np.argsort(-scores, kind="stable").tolist(), start=1):
-        fresh: Chosen = {}
-        for position, row in trees[tree]:
-            if row not in chosen:
-                fresh.setdefault(
-                    row, TreeChoice(tree, rank, float(scores[tree]), position)
-                )
-        n_free = context - len(chosen)
-        if whole and len(fresh) > n_free:
-            break
-        chosen.update(list(fresh.items())[:n_free])
-    return chosen
-
-
-UNCHOSEN = TreeChoice(-1, math.nan, math.nan, -1)  # of a passage without a tree
-
-
-def triplets(facts: Iterable[Triple], limit: int | None) -> str:
-    """The triplet representation of a tree, cut to `limit` characters."""
-    return " ".join(f"<{fact.head}, {fact.relation}, {fact.tail}>" for fact in facts)[
-        :limit
-    ]
-
-
-@dataclass(frozen=True)
-class TreeNotes(Notes):
-    """Notes: the number of trees, and the number of hits without a tree."""
-
-    trees: int = 0
-    filled: int = 0
-
-
-def rank_selected(
-    ranking: Ranking,
-    chosen: Chosen,
-    paths: Paths,
-    notes: TreeNotes,
-    **parts: FloatArray,
-) -> Ranking:
-    """Some hits of a ranking in the order of `chosen`, with places, trees, and `parts`."""
-    rows = np.array(list(chosen), dtype=np.int64)
-    places = np.arange(1, len(chosen) + 1, dtype=np.float64)
-    ranks = np.array([choice.rank for choice in chosen.values()], dtype=np.float64)
-    scores = np.array([choice.score for choice in chosen.values()], dtype=np.float64)
-    return rescored(
-        ranking,
-        rows,
-        1.0 / places,
-        max(len(rows), 1),
-        formula="1 / place",
-        score_parts={"place": places, **parts, "tree": ranks, "reranker": scores},
-        paths=paths,
-        notes=notes,
-    )
-
-
-class Forest(NamedTuple):
-    """The trees of a query before the reranker scores.
-
-    `cosines`: (n_hits,). `edges`: triple codes, heaviest first, to which the trees' edge numbers
-    point; `rows`: the passage of each. `texts`: the triplet representation of each tree.
-    """
-
-    cosines: FloatArray
-    edges: IntArray
-    rows: IntArray
-    trees: list[Tree]
-    texts: list[str]
-
-    def path(self, chosen: Chosen, row: int) -> Iterable[int]:
-        """The triples from the root of a passage's tree to its own; none without a tree."""
-        if row not in chosen:
-            return ()
-        positions = self.trees[chosen[row].tree].path(chosen[row].position)
-        return self.edges[positions].tolist()  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
