@@ -16,16 +16,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 import textwrap
-import warnings
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
 from typing import NamedTuple
 
 from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.extraction.python_source import Definition, PythonSource, Scope
 from kg2rag.types import Corpus, Triple
 
 STRENGTHS: Mapping[str, float] = {
@@ -43,9 +42,6 @@ BUILTIN = frozenset[str]().union(
 )
 """Names of methods that say nothing of the object."""
 SELF = frozenset({"self", "cls"})
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-Scope = Function | ast.ClassDef
-_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
 class Meaning(NamedTuple):
@@ -62,6 +58,14 @@ class Edge(NamedTuple):
     relation: str
     tail: Meaning
     node: ast.AST
+
+
+class Place(NamedTuple):
+    """A definition, or a module: its name, the class of a method, and the local names."""
+
+    name: str
+    in_class: str = ""
+    hidden: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -111,20 +115,24 @@ class PythonCode:
         )
 
 
-def _read_sources(corpus: Corpus, notes: Counter[str]) -> dict[int, _Source]:
+def _read_sources(corpus: Corpus, notes: Counter[str]) -> dict[int, PythonSource]:
     """The passages that are Python, by row."""
-    sources: dict[int, _Source] = {}
+    sources: dict[int, PythonSource] = {}
     for row, (title, text) in enumerate(
         zip(corpus.titles, corpus.table["text"].to_pylist(), strict=True)
     ):
         try:
-            sources[row] = _Source(title.strip(), textwrap.dedent(text.expandtabs()))
+            sources[row] = PythonSource(
+                title.strip(), textwrap.dedent(text.expandtabs())
+            )
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             notes["passages that are no Python 3"] += 1
     return sources
 
 
-def _triples(edges: Iterable[Edge], source: _Source, passage_id: str) -> list[Triple]:
+def _triples(
+    edges: Iterable[Edge], source: PythonSource, passage_id: str
+) -> list[Triple]:
     """The triples of a passage, each once, described by the first line that states them."""
     triples: dict[tuple[str, str, str], Triple] = {}
     for edge in edges:
@@ -137,7 +145,7 @@ def _triples(edges: Iterable[Edge], source: _Source, passage_id: str) -> list[Tr
     return list(triples.values())
 
 
-def _entity(definition: _Definition) -> Entity:
+def _entity(definition: Definition) -> Entity:
     """The record of a definition: first line of its docstring, and name endings as aliases."""
     parts = definition.name.split(".")
     aliases = tuple(
@@ -147,152 +155,11 @@ def _entity(definition: _Definition) -> Entity:
     return Entity(definition.name, definition.kind, summary, aliases)
 
 
-@dataclass(frozen=True)
-class _Definition:
-    """A function, method or class with its qualified name.
-
-    `owner` : the definition around it. `in_class` : the class of a method.
-    """
-
-    name: str
-    kind: str
-    owner: str
-    node: Scope
-    in_class: str = ""
-
-    @property
-    def last(self) -> str:
-        return self.name.rpartition(".")[2]
-
-    @property
-    def is_method(self) -> bool:
-        """Whether it is in a class, or its first parameter says that it was."""
-        if self.in_class or isinstance(self.node, ast.ClassDef):
-            return bool(self.in_class)
-        first_parameters = [parameter.arg for parameter in self.node.args.args[:1]]
-        return first_parameters in (["self"], ["cls"])
-
-    @property
-    def hidden(self) -> frozenset[str]:
-        """Parameters of a function and what it binds, which hide what is defined elsewhere."""
-        if isinstance(self.node, ast.ClassDef):
-            return frozenset()
-        parameters = {
-            node.arg
-            for node in ast.iter_child_nodes(self.node.args)
-            if isinstance(node, ast.arg)
-        }
-        names = (node for node in ast.walk(self.node) if isinstance(node, ast.Name))
-        return frozenset(
-            parameters | {name.id for name in names if isinstance(name.ctx, ast.Store)}
-        )
-
-    def parts(self) -> list[ast.AST]:
-        """Decorators, body and signature, without base classes."""
-        parts: list[ast.AST] = [*self.node.decorator_list, *self.node.body]
-        if isinstance(self.node, ast.ClassDef):
-            return [*parts, *self.node.keywords]
-        parts.append(self.node.args)
-        if self.node.returns:
-            parts.append(self.node.returns)
-        return parts
-
-
-class _Import(NamedTuple):
-    """A name that a statement binds, and its dotted name.
-
-    `module` : the module of "from m import name", "" for another import.
-    """
-
-    statement: ast.AST
-    name: str
-    dotted: str
-    module: str
-
-
-class _Source:
-    """A passage that is Python; else a SyntaxError or one that `ast` has with it.
-
-    `outer` is the dotted name in its title, or ""; `imports` maps a name to the dotted name that it
-    stands for.
-    """
-
-    def __init__(self, title: str, text: str) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "\d" in a string that is not raw
-            self.tree = ast.parse(text)
-        self.outer = title if _DOTTED.fullmatch(title) else ""
-        self.lines = text.splitlines() or [""]
-        self.definitions = list(_definitions(self.tree, self.outer, ""))
-        self.imported = list(_imports(self.tree, self.outer))
-        self.imports = {imported.name: imported.dotted for imported in self.imported}
-
-    @property
-    def module(self) -> str:
-        """The dotted name of the passage, or else its first definition; "" where it has neither."""
-        outermost = [
-            definition.name for definition in self.definitions if not definition.owner
-        ]
-        return self.outer or next(iter(outermost), "")
-
-
-def _parts(node: ast.AST) -> Iterator[ast.AST]:
-    """The statements directly below a node, without expressions."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
-            yield child
-
-
-def _definitions(node: ast.AST, owner: str, in_class: str) -> Iterator[_Definition]:
-    for child in _parts(node):
-        if not isinstance(child, Scope):
-            yield from _definitions(child, owner, in_class)
-            continue
-        name = f"{owner}.{child.name}" if owner else child.name
-        if isinstance(child, ast.ClassDef):
-            yield _Definition(name, "class", owner, child)
-            yield from _definitions(child, name, name)
-        else:
-            yield _Definition(
-                name, "method" if in_class else "function", owner, child, in_class
-            )
-            yield from _definitions(child, name, "")
-
-
-def _imports(node: ast.AST, outer: str) -> Iterator[_Import]:
-    """Every import below a node."""
-    for child in _parts(node):
-        if isinstance(child, ast.Import):
-            for alias in child.names:
-                package = alias.name.partition(".")[0]
-                if alias.asname:
-                    yield _Import(child, alias.asname, alias.name, alias.name)
-                else:
-                    yield _Import(child, package, package, alias.name)
-        elif isinstance(child, ast.ImportFrom):
-            module = _imported_module(child, outer)
-            for alias in child.names:
-                if alias.name != "*":
-                    yield _Import(
-                        child,
-                        alias.asname or alias.name,
-                        ".".join((*module, alias.name)),
-                        "",
-                    )
-        yield from _imports(child, outer)
-
-
-def _imported_module(statement: ast.ImportFrom, outer: str) -> list[str]:
-    """The parts of the module in "from m import name", resolved within the package of `outer`."""
-    package = outer.split(".")[: -statement.level] if statement.level and outer else []
-    return [*package, statement.module] if statement.module else package
-
-
 class _Names:
     """The first definitions of a corpus by qualified name, and by its last part."""
 
-    def __init__(self, definitions: Iterable[_Definition]) -> None:
-        self.definitions: dict[str, _Definition] = {}
+    def __init__(self, definitions: Iterable[Definition]) -> None:
+        self.definitions: dict[str, Definition] = {}
         self.by_last: defaultdict[str, list[str]] = defaultdict(list)
         self.times: Counter[str] = Counter()
         for definition in definitions:
@@ -330,7 +197,7 @@ class _Names:
 class _Reader:
     """Reads the edges of one passage; `imports` are those of its whole document."""
 
-    source: _Source
+    source: PythonSource
     imports: Mapping[str, str]
     names: _Names
     notes: Counter[str]
@@ -347,66 +214,52 @@ class _Reader:
         for definition in self.source.definitions:
             yield from self._definition_edges(definition)
         if module:
-            nowhere = ast.ClassDef(
-                name="", bases=[], keywords=[], body=[], decorator_list=[]
-            )
             for statement in self.source.tree.body:
-                yield from self._edges_within(
-                    statement, _Definition(module, "module", "", nowhere), frozenset()
-                )
+                yield from self._edges_within(statement, Place(module))
 
-    def _definition_edges(self, definition: _Definition) -> Iterator[Edge]:
+    def _definition_edges(self, definition: Definition) -> Iterator[Edge]:
         """The triples of a definition: owner, bases, calls, uses, without inner definitions."""
         node = definition.node
+        place = Place(definition.name, definition.in_class, definition.hidden)
         if definition.owner:
             yield Edge(
                 definition.owner, "defines", Meaning(definition.name, SURE), node
             )
         if isinstance(node, ast.ClassDef):
             for base in node.bases:
-                yield from self._edge(definition, "inherits from", base, frozenset())
-        hidden = definition.hidden
+                yield from self._edge(place, "inherits from", base)
         for part in definition.parts():
-            yield from self._edges_within(part, definition, hidden)
+            yield from self._edges_within(part, place)
 
-    def _edges_within(
-        self, node: ast.AST, scope: _Definition, hidden: Collection[str]
-    ) -> Iterator[Edge]:
-        """Calls and uses in a part of a definition, in which these names are local."""
+    def _edges_within(self, node: ast.AST, place: Place) -> Iterator[Edge]:
+        """Calls and uses in a part of a definition."""
         if isinstance(node, Scope | ast.Import | ast.ImportFrom):
             return
-        children: Iterable[ast.AST] = ast.iter_child_nodes(node)
         if isinstance(node, ast.Call):
-            yield from self._edge(scope, "calls", node.func, hidden)
-            owners = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-            children = [*owners, *node.args, *node.keywords]
-        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(
+            yield from self._edge(place, "calls", node.func)
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(
             node.ctx, ast.Load
         ):
-            meaning = self._meaning(node, scope, hidden)
+            meaning = self._meaning(node, place)
             if meaning is not None and meaning.name in self.names.definitions:
-                yield Edge(scope.name, "uses", meaning, node)
+                yield Edge(place.name, "uses", meaning, node)
                 return
-        for child in children:
-            yield from self._edges_within(child, scope, hidden)
+        for child in _read_below(node):
+            yield from self._edges_within(child, place)
 
-    def _edge(
-        self, scope: _Definition, relation: str, node: ast.expr, hidden: Collection[str]
-    ) -> Iterator[Edge]:
-        meaning = self._meaning(node, scope, hidden) or self._guess(node, hidden)
+    def _edge(self, place: Place, relation: str, node: ast.expr) -> Iterator[Edge]:
+        meaning = self._meaning(node, place) or self._guess(node, place)
         if meaning is not None:
-            yield Edge(scope.name, relation, meaning, node)
+            yield Edge(place.name, relation, meaning, node)
         elif relation == "calls" and isinstance(node, ast.Attribute):
             self.notes["calls of methods of unknown objects, left out"] += 1
 
-    def _meaning(
-        self, node: ast.expr, scope: _Definition, hidden: Collection[str]
-    ) -> Meaning | None:
+    def _meaning(self, node: ast.expr, place: Place) -> Meaning | None:
         """What an expression surely names; None where the code does not say, or it is a builtin."""
-        if isinstance(node, ast.Name) and node.id not in hidden:
+        if isinstance(node, ast.Name) and node.id not in place.hidden:
             return self._meaning_of_name(node.id)
         if isinstance(node, ast.Attribute):
-            return self._meaning_of_attribute(node, scope, hidden)
+            return self._meaning_of_attribute(node, place)
         return None
 
     def _meaning_of_name(self, name: str) -> Meaning | None:
@@ -424,54 +277,57 @@ class _Reader:
         return None
 
     def _meaning_of_attribute(
-        self, node: ast.Attribute, scope: _Definition, hidden: Collection[str]
+        self, node: ast.Attribute, place: Place
     ) -> Meaning | None:
         """The meaning of an attribute: a method, or a name of a module or class: Circle(3).area."""
         owner = node.value
-        if (
-            isinstance(owner, ast.Name)
-            and owner.id in self.imports
-            and owner.id not in (*hidden, *SELF)
-        ):
-            return self.names.imported(f"{self.imports[owner.id]}.{node.attr}")
-        meaning = self._meaning_of_object(owner, scope, hidden)
+        if isinstance(owner, ast.Name) and owner.id not in (*place.hidden, *SELF):
+            imported = self.imports.get(owner.id)
+            if imported is not None:
+                return self.names.imported(f"{imported}.{node.attr}")
+        meaning = self._meaning_of_object(owner, place)
         if meaning is None:
             return None
         attribute = f"{meaning.name}.{node.attr}"
-        is_possible = (
-            attribute in self.names.definitions
-            or meaning.name not in self.names.definitions
-        )
-        return Meaning(attribute, meaning.confidence) if is_possible else None
+        definitions = self.names.definitions
+        if meaning.name in definitions and attribute not in definitions:
+            return None
+        return Meaning(attribute, meaning.confidence)
 
-    def _meaning_of_object(
-        self, node: ast.expr, scope: _Definition, hidden: Collection[str]
-    ) -> Meaning | None:
+    def _meaning_of_object(self, node: ast.expr, place: Place) -> Meaning | None:
         """The class of `self` or of a called class; else the meaning of an expression."""
-        if isinstance(node, ast.Name) and node.id in SELF and scope.in_class:
-            return Meaning(scope.in_class, SURE)
+        if isinstance(node, ast.Name) and node.id in SELF and place.in_class:
+            return Meaning(place.in_class, SURE)
         if not isinstance(node, ast.Call):
-            return self._meaning(node, scope, hidden)
-        meaning = self._meaning(node.func, scope, hidden)
+            return self._meaning(node, place)
+        meaning = self._meaning(node.func, place)
         definition = self.names.definitions.get(meaning.name) if meaning else None
         return meaning if definition and definition.kind == "class" else None
 
-    def _guess(self, node: ast.expr, hidden: Collection[str]) -> Meaning | None:
+    def _guess(self, node: ast.expr, place: Place) -> Meaning | None:
         """The meaning of a call or base class by its name only; None if that is ambiguous.
 
         `np.array()` is not taken for a method `array`: what is neither local nor imported is a
         module as likely as not.
         """
         if isinstance(node, ast.Name):
-            if node.id in hidden or hasattr(builtins, node.id):
+            if node.id in place.hidden or hasattr(builtins, node.id):
                 return None
             return self.names.only_match(node.id, method=False)
         if not isinstance(node, ast.Attribute) or node.attr in BUILTIN:
             return None
         root = _root(node)
-        if isinstance(root, ast.Name) and root.id not in hidden:
+        if isinstance(root, ast.Name) and root.id not in place.hidden:
             return None
         return self.names.only_match(node.attr, method=True)
+
+
+def _read_below(node: ast.AST) -> Iterable[ast.AST]:
+    """The parts of a node in which calls and uses are looked for; of a call, not its callee."""
+    if not isinstance(node, ast.Call):
+        return ast.iter_child_nodes(node)
+    owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+    return [*owner, *node.args, *node.keywords]
 
 
 def _root(node: ast.Attribute) -> ast.expr:
