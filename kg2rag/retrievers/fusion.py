@@ -1,4 +1,4 @@
-"""Several rankings of one query -> one ranking: weighted reciprocal rank, min-max sum, maximum.
+"""Several rankings of one query -> one ranking: by weighted reciprocal ranks or scaled scores.
 
 [1] Cormack, Clarke & Buettcher, "Reciprocal Rank Fusion outperforms Condorcet", SIGIR 2009. [2]
 Bruch, Gai & Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023, for min-max
@@ -7,10 +7,9 @@ and its bounds.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,6 @@ from kg2rag.types import (
     FloatArray,
     IntArray,
     Notes,
-    PerStage,
     Query,
     Ranking,
     Trace,
@@ -36,7 +34,7 @@ from kg2rag.types import (
 )
 
 BoolArray = NDArray[np.bool_]
-METHODS = ("max", "rrf", "sum")
+METHODS = ("rrf", "sum")
 RRF_CONSTANT = 60.0  # the k of [1]
 
 
@@ -54,7 +52,7 @@ class Fusion(Retriever):
     Parameters
     ----------
     weights : one for each retriever, at least 0 and not all 0.
-    method : "rrf" [1], weight / (constant + rank); "sum" or "max" of weight × min-max scaled scores [2].
+    method : "rrf" [1], sum of weight / (constant + rank); "sum" of weight × min-max scaled scores [2].
     depth : the number of hits read from each retriever, whatever `k` is.
     constant : the k of [1].
     """
@@ -142,53 +140,6 @@ def fuse(
     return Fusion(retrievers, tuple(weights), method, depth, constant)
 
 
-class Method(ABC):
-    """A method of fusion: the contribution of a ranking's hits, and the join of contributions."""
-
-    part: ClassVar[str]
-    """The value read from a hit; the score part is named "{name of the ranking} {part}"."""
-
-    @abstractmethod
-    def values(self, ranking: Ranking) -> FloatArray:
-        """(n_hits,) the value of each hit of a ranking."""
-
-    @abstractmethod
-    def contributions(self, values: FloatArray, weight: float) -> FloatArray:
-        """(n_hits,) the contribution of each hit of a ranking with a weight."""
-
-    @abstractmethod
-    def term(self, name: str, weight: float) -> str:
-        """The contribution as a formula over the part "{name} {part}"."""
-
-    def join(self, contributions: FloatArray) -> FloatArray:
-        """(n_rows,) the sums of contributions, (n_rankings, n_rows); NaN marks a missing row."""
-        return np.asarray(np.nan_to_num(contributions, nan=0.0).sum(axis=0))
-
-    def formula(self, fused: Sequence[FusedRanking]) -> PerStage:
-        """The formula of a fused score, from the terms of the rankings."""
-        return " + ".join(ranking.term for ranking in fused)
-
-
-@dataclass(frozen=True)
-class ReciprocalRank(Method):
-    """The sum of weight / (constant + rank) [1]; ranks count from 1."""
-
-    constant: float = RRF_CONSTANT
-    part: ClassVar[str] = "rank"
-
-    def values(self, ranking: Ranking) -> FloatArray:
-        """The ranks."""
-        return np.arange(1, len(ranking) + 1, dtype=np.float64)
-
-    def contributions(self, values: FloatArray, weight: float) -> FloatArray:
-        """Weight / (constant + rank)."""
-        return np.asarray(weight * (1.0 / (self.constant + values)))
-
-    def term(self, name: str, weight: float) -> str:
-        """As `contributions`."""
-        return f"{number(weight)} / ({number(self.constant)} + {name} rank)"
-
-
 def min_max(
     values: FloatArray, low: float | None = None, high: float | None = None
 ) -> FloatArray:
@@ -203,36 +154,6 @@ def min_max(
     if high <= low:
         return np.ones(len(values))
     return np.clip((values - low) / (high - low), 0.0, 1.0)
-
-
-class ScaledSum(Method):
-    """The sum of weight × score, min-max scaled within each ranking [2]."""
-
-    part = "scaled"
-
-    def values(self, ranking: Ranking) -> FloatArray:
-        """The scaled scores, in [0, 1]."""
-        return min_max(ranking.scores)
-
-    def contributions(self, values: FloatArray, weight: float) -> FloatArray:
-        """Weight × scaled score."""
-        return weight * values
-
-    def term(self, name: str, weight: float) -> str:
-        """As `contributions`."""
-        return f"{number(weight)} · {name} scaled"
-
-
-class ScaledMaximum(ScaledSum):
-    """The maximum of the weighted, scaled scores."""
-
-    def join(self, contributions: FloatArray) -> FloatArray:
-        """The maximum contribution of each row."""
-        return np.asarray(np.nan_to_num(contributions, nan=0.0).max(axis=0))
-
-    def formula(self, fused: Sequence[FusedRanking]) -> PerStage:
-        """Stage -> the term of its ranking, whose contribution is the maximum."""
-        return {label: ranking.term for ranking in fused for label in ranking.labels}
 
 
 class FusedRanking(NamedTuple):
@@ -254,30 +175,35 @@ def _fused_ranking(
     ranking: Ranking,
     weight: float,
     counted: BoolArray | None,
-    method: Method,
+    method: str,
+    constant: float,
     rows: IntArray,
 ) -> FusedRanking:
-    positions = np.searchsorted(rows, ranking.rows)
-    # NaN, since 0 is the scaled last hit.
-    values, scores = np.full((2, len(rows)), np.nan)
+    """A ranking within a fusion by a method of `METHODS`; `counted` as in `fuse_rankings`."""
+    if method == "rrf":
+        part = "rank"
+        term = f"{number(weight)} / ({number(constant)} + {name} rank)"
+        hit_values = np.arange(1.0, len(ranking) + 1)
+        hit_contributions = weight * (1.0 / (constant + hit_values))
+    else:
+        part = "scaled"
+        term = f"{number(weight)} · {name} scaled"
+        hit_values = min_max(ranking.scores)
+        hit_contributions = weight * hit_values
+    is_counted = np.ones(len(ranking), dtype=bool) if counted is None else counted
+    all_positions = np.searchsorted(rows, ranking.rows)
+    positions = all_positions[is_counted]
+    # NaN, since 0 is the scaled last hit
+    values, contributions, scores = np.full((3, len(rows)), np.nan)
+    values[positions] = hit_values[is_counted]
+    contributions[positions] = hit_contributions[is_counted]
+    scores[positions] = ranking.scores[is_counted]
     stage_codes = np.zeros(len(rows), dtype=np.int64)
     if ranking.stage_codes is not None:
-        stage_codes[positions] = ranking.stage_codes
-    scores[positions] = ranking.scores
-    values[positions] = method.values(ranking)
-    if counted is not None:
-        values[positions[~counted]] = np.nan
-        scores[positions[~counted]] = np.nan
-    contributions = method.contributions(values, weight)
+        stage_codes[all_positions] = ranking.stage_codes
     labels = (name, *(f"{name}: {stage}" for stage in ranking.stages[1:]))
-    parts = {
-        name: contributions,
-        f"{name} {method.part}": values,
-        f"{name} score": scores,
-    }
-    return FusedRanking(
-        method.term(name, weight), labels, contributions, parts, stage_codes
-    )
+    parts = {name: contributions, f"{name} {part}": values, f"{name} score": scores}
+    return FusedRanking(term, labels, contributions, parts, stage_codes)
 
 
 def _unique_names(rankings: Sequence[Ranking]) -> list[str]:
@@ -309,16 +235,10 @@ def fuse_rankings(
     `counted` : for each ranking, (n_hits,) whether a hit contributes; by default all do. Every passage
     needs a contribution. A hit has no score parts from a ranking in which it does not count.
     """
-    methods = {
-        "max": ScaledMaximum(),
-        "rrf": ReciprocalRank(constant),
-        "sum": ScaledSum(),
-    }
-    fusion_method = methods[method]
     rows = np.unique(np.concatenate([ranking.rows for ranking in rankings]))
     masks = counted or (None,) * len(rankings)
     columns = zip(_unique_names(rankings), rankings, weights, masks, strict=True)
-    fused = [_fused_ranking(*column, fusion_method, rows) for column in columns]
+    fused = [_fused_ranking(*column, method, constant, rows) for column in columns]
     contributions = np.array([ranking.contributions for ranking in fused])
     labels: list[str] = []
     parts: dict[str, FloatArray] = {}
@@ -327,7 +247,7 @@ def fuse_rankings(
         parts |= ranking.score_parts
     inputs = tuple(ranking.notes for ranking in rankings)
     notes = FusionNotes(
-        fusion_method.formula(fused),
+        " + ".join(ranking.term for ranking in fused),
         _sources(fused, rankings),
         method=method,
         inputs=inputs,
@@ -335,7 +255,7 @@ def fuse_rankings(
     return Ranking.from_scores(
         rankings[0].query_id,
         rows,
-        fusion_method.join(contributions),
+        np.nan_to_num(contributions, nan=0.0).sum(axis=0),
         rankings[0].ids,
         stages=tuple(labels),
         stage_codes=_stage_codes(fused, contributions),

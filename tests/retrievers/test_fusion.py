@@ -78,12 +78,6 @@ def test_rrf_weighs_each_ranking() -> None:
             "sum",
             {"p1": 0.7, "p2": 0.7 * 0.5 + 0.3, "p3": 0.0, "p4": 0.3 * 0.8},
         ),
-        (
-            [DENSE, WORDS],
-            (0.5, 1.0),
-            "max",
-            {"p1": 0.5, "p2": 1.0, "p3": 0.0, "p4": 0.8},
-        ),
         # equal scores
         ([ranking("dense", {5: 0.3, 6: 0.3})], (0.5,), "sum", {"p5": 0.5, "p6": 0.5}),
     ],
@@ -132,7 +126,6 @@ def test_a_hit_says_what_each_ranking_gave_to_it_even_if_that_is_nothing() -> No
             "0.5 / (60 + 2 (bm25 rank))",
         ),
         ("sum", "2 · 1 (dense scaled)", "2 · 0 (dense scaled) + 0.5 · 0 (bm25 scaled)"),
-        ("max", "2 · 1 (dense scaled)", "2 · 0 (dense scaled)"),
     ],
 )
 def test_the_arithmetic_of_a_score_is_shown_with_the_rankings_that_hold_the_hit(
