@@ -267,7 +267,7 @@ def builders() -> Mapping[str, Callable[[KnowledgeBase], object]]:
     from kg2rag.knowledge import LexicalSettings
     from kg2rag.retrievers.mention_ppr.graph import mention_graph
     from kg2rag.retrievers.published.hipporag import memory
-    from kg2rag.retrievers.published.linear_rag import tri_graph
+    from kg2rag.retrievers.published.tri_graph import tri_graph
 
     return {
         "fingerprint": lambda kb: kb.corpus.fingerprint,

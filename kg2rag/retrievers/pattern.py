@@ -11,7 +11,6 @@ time limit is needed. Invalid expressions, such as the path /usr/lib(x/, are loo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -24,11 +23,11 @@ from kg2rag.knowledge.graph.csr import gather
 from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever
 from kg2rag.text.code_names import (
     WHOLE,
-    format_by_example,
     key,
     looks_like_name,
     surfaces,
 )
+from kg2rag.text.expressions import compiled, expression_of, wildcards_and_words
 from kg2rag.text.normalisation import FUNCTION_WORDS
 from kg2rag.types import (
     Count,
@@ -49,12 +48,6 @@ NEAR_SIMILARITY = 0.85
 # The maximum of adjacent words that are looked up as one name: `streaming text response`.
 MAX_JOINED_WORDS = 4
 MAX_WORDS = 200  # words of a query that are read
-MAX_WILDCARDS = 4  # wildcards of a query that are read
-MAX_REGEX_CHARACTERS = 1000  # RE2's time grows with pattern × text
-_REGEX = re.compile(r"/(.+)/(i?)", re.DOTALL)
-# RE2's messages about text that is an expression in no engine.
-_UNREADABLE = ("missing", "unexpected", "no argument", "trailing")
-_EDGES = "\"'`()[]{},;:?!."
 DEFINES = 0.01  # additional strength of a term that the passage defines
 VERBATIM = 0.02  # additional strength of a term in the query's exact spelling
 
@@ -172,10 +165,11 @@ class Pattern(Retriever):
                 yield Term(key(word), word, (2, frequency), min_similarity)
 
     def _search(self, query: Query, mask: IntArray | None, k: int) -> Ranking:
-        expression = _expression(query.text)
+        is_cut = len(query.text) >= MAX_CHARACTERS
+        expression = expression_of(query.text, is_cut=is_cut)
         if expression is not None:
             return self._by_regex(query, *expression, mask, k)
-        wildcards, text = _wildcards(query.text.strip())
+        wildcards, text = wildcards_and_words(query.text.strip())
         terms, left_out = self.terms(text)
         looked_up = [self._fitting(wildcard) for wildcard in wildcards]
         looked_up += [self._alike(*term) for term in terms.items()]
@@ -288,12 +282,13 @@ class Pattern(Retriever):
     def _by_regex(
         self, query: Query, pattern: str, flag: str, mask: IntArray | None, k: int
     ) -> Ranking:
-        matcher, reason = _compiled(pattern, flag)
-        if matcher is None:
-            refused = f"{reason}. Back-references, look-around and expressions that grow large are not offered"
+        try:
+            matcher = compiled(pattern, flag)
+        except ValueError as error:
             raise ValueError(
-                f"query {query.id!r}: /{pattern[:80]}/ cannot be matched in linear time: {refused}."
-            )
+                f"query {query.id!r}: /{pattern[:80]}/ cannot be matched in linear time: {error}. Back-references, "
+                "look-around and expressions that grow large are not offered."
+            ) from None
         contents = self.kb.corpus.contents
         rows = range(len(contents)) if mask is None else mask.tolist()
         matching = [row for row in rows if matcher.search(contents[row])]
@@ -332,29 +327,6 @@ def _score_parts(
     return parts
 
 
-def _expression(text: str) -> tuple[str, str] | None:
-    """The regular expression and flag of a query, given directly or by an example; else None.
-
-    A query that was cut is no expression, even if it ends with a slash.
-    """
-    is_cut = len(text) >= MAX_CHARACTERS
-    written = None if is_cut else slashed(text.strip())
-    if written is not None:
-        return written
-    described = format_by_example(text.strip())
-    return None if described is None else (described.regex, "")
-
-
-def _wildcards(text: str) -> tuple[list[str], str]:
-    """The first `MAX_WILDCARDS` words with a `*` beside letters; the text without `*` words."""
-    words = text.split()
-    wildcards = [
-        word.strip(_EDGES) for word in words if "*" in word and word.strip(_EDGES + "*")
-    ]
-    text_without = " ".join(word for word in words if "*" not in word)
-    return list(dict.fromkeys(wildcards))[:MAX_WILDCARDS], text_without
-
-
 def _joined_words(words: Sequence[str]) -> Iterator[Term]:
     """The terms of joined adjacent words, longest first, such as `streaming text response`."""
     for run in _runs(words):
@@ -374,36 +346,3 @@ def _runs(words: Sequence[str]) -> Iterable[Sequence[str]]:
             run = words[start : start + length]
             if not all(key(word) in FUNCTION_WORDS for word in run):
                 yield run
-
-
-def slashed(text: str) -> tuple[str, str] | None:
-    """The expression and flag of `/…/` or `/…/i`; None for other texts, such as paths.
-
-    >>> slashed("/use[A-Z]/i"), slashed("/usr/lib(x/")
-    (('use[A-Z]', 'i'), None)
-    """
-    written = _REGEX.fullmatch(text)
-    if written is None or _compiled(written[1], written[2])[1].startswith(_UNREADABLE):
-        return None
-    return written[1], written[2]
-
-
-def _compiled(pattern: str, flag: str) -> tuple[re.Pattern[str] | None, str]:
-    import re2
-
-    if len(pattern) > MAX_REGEX_CHARACTERS:
-        return (
-            None,
-            f"it has {len(pattern)} characters, of at most {MAX_REGEX_CHARACTERS}",
-        )
-    options = re2.Options()
-    options.log_errors = False
-    options.case_sensitive = not flag
-    options.max_mem = 1 << 20
-    options.never_capture = True
-    try:
-        return re2.compile(pattern, options), ""
-    except re2.error as error:
-        return None, error.args[0].decode() if isinstance(
-            error.args[0], bytes
-        ) else str(error)

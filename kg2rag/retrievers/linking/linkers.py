@@ -22,6 +22,7 @@ from kg2rag.knowledge import (
     TrigramIndex,
     Workload,
 )
+from kg2rag.retrievers.linking.phrases import Span, distinct_phrases
 from kg2rag.text.code_names import LONGEST, key, surfaces
 from kg2rag.text.normalisation import FUNCTION_WORDS, normalise, unstroked
 from kg2rag.types import (
@@ -35,8 +36,6 @@ from kg2rag.types import (
 )
 
 _WORDS = re.compile(r"\w+")
-_NAME_WORD = re.compile(r"\w[\w'’\-]*[+#]*")  # C++ and C# differ from C
-_QUOTED = re.compile(r"[\"“”«]([^\"“”«»]+)[\"“”»]")
 _POSSESSIVE = re.compile(r"['’]s\b")
 _MARKS = re.compile(r"[+#]")  # not in words, but in names: C, C++ and C#
 _NAME_WORDS = LexicalSettings(stop_words=False)
@@ -50,7 +49,6 @@ MAX_NAME_WORDS = 6  # words of a stretch
 PLAIN_WORDS = FUNCTION_WORDS.union(
     "get i make me now off out see us use used uses using".split()
 )
-Span = tuple[int, int]  # start and end in the query's text
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +129,7 @@ class PhraseLinker(TextLinker):
 
     def _link(self, text: str) -> list[Link]:
         links: dict[int, Link] = {}
-        for span in _distinct_phrases(text)[:MAX_PHRASES]:
+        for span in distinct_phrases(text)[:MAX_PHRASES]:
             # "Please Explain Auth Service" is not a name, but contains one.
             for link in self._entities(text, span) or self._names_within(text, span):
                 if (
@@ -401,42 +399,3 @@ def _name_keys(kb: KnowledgeBase) -> tuple[TrigramIndex, dict[str, list[int]]]:
         lambda folder: TrigramIndex.write(folder, list(entities)),
     )
     return TrigramIndex(path), entities
-
-
-def phrases(text: str) -> list[Span]:
-    """The spans of quoted phrases, then of capitalised ones without leading function words."""
-    quoted = (match.span(1) for match in _QUOTED.finditer(text))
-    return list(dict.fromkeys([*quoted, *_capitalised_phrases(text)]))
-
-
-def _capitalised_phrases(text: str) -> list[Span]:
-    """The spans of runs of capitalised words, separated by blanks only.
-
-    Words in scripts without case (Chinese, Arabic) count as capitalised.
-    """
-    spans: list[Span] = []
-    for word in _NAME_WORD.finditer(text):
-        if not word[0][0].isalpha() or word[0][0].islower():
-            continue
-        if spans and text[spans[-1][1] : word.start()].isspace():
-            spans[-1] = (spans[-1][0], word.end())
-        elif normalise(word[0]) not in FUNCTION_WORDS:
-            spans.append(word.span())
-    return spans
-
-
-def _distinct_phrases(text: str) -> list[Span]:
-    """The span of the first occurrence of each phrase."""
-    spans: dict[str, Span] = {}
-    for span in phrases(text):
-        spans.setdefault(normalise(text[slice(*span)]), span)
-    return list(spans.values())
-
-
-def phrases_beside(text: str, spans: Sequence[Span]) -> list[str]:
-    """The `phrases` of a text that overlap none of some spans, with repetitions."""
-    beside = []
-    for start, end in phrases(text):
-        if not any(start < last and first < end for first, last in spans):
-            beside.append(text[start:end])
-    return beside

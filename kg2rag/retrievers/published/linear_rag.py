@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -29,12 +29,12 @@ from numpy.typing import NDArray
 
 from kg2rag.extraction.mentions.table import mention_sentences
 from kg2rag.knowledge import DenseIndex, KnowledgeBase, Workload
-from kg2rag.knowledge.graph.csr import Incidence, incidence, ranges
-from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
+from kg2rag.knowledge.graph.pagerank import NodeWeights, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.dense import WalkOrDense, by_columns, nearest_names
 from kg2rag.retrievers.fusion import min_max
-from kg2rag.retrievers.linking.linkers import phrases_beside
+from kg2rag.retrievers.linking.phrases import phrases_beside
+from kg2rag.retrievers.published.tri_graph import tri_graph
 from kg2rag.types import (
     Count,
     Damping,
@@ -55,89 +55,6 @@ from kg2rag.types import (
 
 COLOUR = "#0072B2"  # in plots
 MAX_NAMES = 20  # the first phrases of a query that spell no entity
-
-
-@dataclass(frozen=True, eq=False)
-class TriGraph:
-    """The graph of entities (codes of the mention table), sentences, and passages (corpus rows).
-
-    In the walk node i is the passage at row i, node n_passages + e is entity e.
-
-    Attributes
-    ----------
-    sentences : entity -> sentences that mention it; entities : the inverse; sentence_rows : (n_sentences,) passages.
-    occurrences : entity -> passages; a count is one for each sentence that mentions it, and one for a title.
-    """
-
-    sentences: Incidence
-    entities: Incidence
-    sentence_rows: IntArray
-    occurrences: Incidence
-    n_passages: int
-
-    @cached_property
-    def walk(self) -> WalkGraph:
-        """The walk graph; an edge weighs an entity's share of all occurrences in a passage [1]."""
-        rows = self.occurrences.others.astype(np.int64)
-        counts = self.occurrences.counts
-        shares = (
-            counts / np.bincount(rows, weights=counts, minlength=self.n_passages)[rows]
-        )
-        entities = self.n_passages + self.occurrences.owners.astype(np.int64)
-        n_entities = len(self.occurrences.indptr) - 1
-        return WalkGraph.undirected(
-            rows, entities, shares, self.n_passages + n_entities
-        )
-
-    def entities_in(self, rows: IntArray) -> IntArray:
-        """The entities of some passages, ascending."""
-        return np.unique(
-            self.occurrences.owners[np.isin(self.occurrences.others, rows)].astype(
-                np.int64
-            )
-        )
-
-    def scope(self, rows: IntArray | None) -> NDArray[np.bool_] | None:
-        """(n_nodes,) whether a node is one of some passages or their entities; None for None."""
-        if rows is None:
-            return None
-        return self.walk.mask(np.append(rows, self.n_passages + self.entities_in(rows)))
-
-
-def tri_graph(kb: KnowledgeBase) -> TriGraph:
-    """The entities, sentences and passages of a knowledge base, independent of its graph."""
-
-    def incidence_of(
-        title_entities: NDArray[np.int32], texts: NDArray[np.integer]
-    ) -> Incidence:
-        entities = np.append(kb.mentions.key, title_entities)
-        return incidence(
-            entities, texts, np.ones(len(texts), dtype=np.int64), len(kb.mentions.keys)
-        )
-
-    def built() -> TriGraph:
-        table = kb.mentions
-        sentence_of_mention, texts = mention_sentences(table, kb.corpus)
-        rows = np.zeros(len(texts), dtype=np.int64)
-        rows[sentence_of_mention] = table.row
-        # Every sentence of a title's pages mentions the title.
-        starts = np.searchsorted(rows, table.page_row, side="left")
-        page_sentences, pages = ranges(
-            starts, np.searchsorted(rows, table.page_row, side="right")
-        )
-        sentences = incidence_of(
-            table.page_key[pages], np.append(sentence_of_mention, page_sentences)
-        )
-        occurrences = incidence_of(table.page_key, np.append(table.row, table.page_row))
-        return TriGraph(
-            sentences,
-            sentences.transposed(len(texts)),
-            rows,
-            occurrences,
-            len(kb.corpus),
-        )
-
-    return kb.cached("tri_graph", built)
 
 
 class Activation(NamedTuple):

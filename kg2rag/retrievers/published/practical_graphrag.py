@@ -27,7 +27,8 @@ from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import triple_paths
 from kg2rag.retrievers.dense import Dense, WalkOrDense, nearest_names
 from kg2rag.retrievers.fusion import fuse_rankings
-from kg2rag.retrievers.linking.linkers import Link, Linker, phrases_beside
+from kg2rag.retrievers.linking.linkers import Link, Linker
+from kg2rag.retrievers.linking.phrases import phrases_beside
 from kg2rag.retrievers.neighbour_passages import LinksEntities, components
 from kg2rag.types import (
     Cosine,

@@ -20,8 +20,8 @@ from kg2rag.retrievers.linking.linkers import (
     Linker,
     NGramLinker,
     PhraseLinker,
-    phrases,
 )
+from kg2rag.retrievers.linking.phrases import phrases
 from kg2rag.types import Corpus, Passage, Query
 
 CORPUS = Corpus.from_passages([Passage("p", "P", "Text.", "d", 0)])

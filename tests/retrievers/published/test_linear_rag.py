@@ -10,7 +10,8 @@ import pytest
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.published.linear_rag import Activation, LinearRAG, tri_graph
+from kg2rag.retrievers.published.linear_rag import Activation, LinearRAG
+from kg2rag.retrievers.published.tri_graph import tri_graph
 from kg2rag.types import Query
 
 Build = Callable[..., KnowledgeBase]

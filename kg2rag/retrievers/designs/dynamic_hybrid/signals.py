@@ -13,8 +13,7 @@ from typing import Any
 
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.knowledge.indexes.lexical import stem
-from kg2rag.retrievers.linking.linkers import phrases
-from kg2rag.retrievers.pattern import slashed
+from kg2rag.retrievers.linking.phrases import phrases
 from kg2rag.text.code_names import (
     LONGEST,
     WHOLE,
@@ -25,6 +24,7 @@ from kg2rag.text.code_names import (
     split,
     surfaces,
 )
+from kg2rag.text.expressions import slashed
 from kg2rag.text.normalisation import FUNCTION_WORDS
 
 READ = 2000  # the maximum of characters read; the beginning shows the form of a query

@@ -35,7 +35,8 @@ from kg2rag.retrievers.dense import (
     nearest_names,
 )
 from kg2rag.retrievers.fusion import min_max
-from kg2rag.retrievers.linking.linkers import Link, NGramLinker, phrases
+from kg2rag.retrievers.linking.linkers import Link, NGramLinker
+from kg2rag.retrievers.linking.phrases import phrases
 from kg2rag.retrievers.published.hipporag import memory
 from kg2rag.types import (
     Count,

@@ -1,0 +1,52 @@
+"""Query text -> the spans of its quoted and capitalised phrases, which may be names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from kg2rag.text.normalisation import FUNCTION_WORDS, normalise
+
+Span = tuple[int, int]  # start and end in the query's text
+
+_NAME_WORD = re.compile(r"\w[\w'’\-]*[+#]*")  # C++ and C# differ from C
+_QUOTED = re.compile(r"[\"“”«]([^\"“”«»]+)[\"“”»]")
+
+
+def phrases(text: str) -> list[Span]:
+    """The spans of quoted phrases, then of capitalised ones without leading function words."""
+    quoted = (match.span(1) for match in _QUOTED.finditer(text))
+    return list(dict.fromkeys([*quoted, *_capitalised_phrases(text)]))
+
+
+def _capitalised_phrases(text: str) -> list[Span]:
+    """The spans of runs of capitalised words, separated by blanks only.
+
+    Words in scripts without case (Chinese, Arabic) count as capitalised.
+    """
+    spans: list[Span] = []
+    for word in _NAME_WORD.finditer(text):
+        if not word[0][0].isalpha() or word[0][0].islower():
+            continue
+        if spans and text[spans[-1][1] : word.start()].isspace():
+            spans[-1] = (spans[-1][0], word.end())
+        elif normalise(word[0]) not in FUNCTION_WORDS:
+            spans.append(word.span())
+    return spans
+
+
+def distinct_phrases(text: str) -> list[Span]:
+    """The span of the first occurrence of each phrase."""
+    spans: dict[str, Span] = {}
+    for span in phrases(text):
+        spans.setdefault(normalise(text[slice(*span)]), span)
+    return list(spans.values())
+
+
+def phrases_beside(text: str, spans: Sequence[Span]) -> list[str]:
+    """The `phrases` of a text that overlap none of some spans, with repetitions."""
+    beside = []
+    for start, end in phrases(text):
+        if not any(start < last and first < end for first, last in spans):
+            beside.append(text[start:end])
+    return beside
