@@ -7,7 +7,7 @@ from typing import Any
 
 from kg2rag.extraction import Entity
 from kg2rag.text.records import DataError
-from kg2rag.types import frame_of, refused
+from kg2rag.types import frame_of, is_missing, refused
 
 FIELDS = ("name", "type", "description", "aliases")
 ALLOWED = (
@@ -46,7 +46,7 @@ def _entity(record: object, number: int) -> Entity:
     if not isinstance(record, Mapping):
         raise refused("entities", record, ALLOWED)
     fields = {
-        str(field): value for field, value in record.items() if not _is_blank(value)
+        str(field): value for field, value in record.items() if not is_missing(value)
     }
     unknown = sorted(fields.keys() - set(FIELDS))
     if unknown:
@@ -62,8 +62,3 @@ def _entity(record: object, number: int) -> Entity:
         aliases = (aliases,)
     texts = {field: str(value) for field, value in fields.items()}
     return Entity(**texts, aliases=tuple(map(str, aliases)))
-
-
-def _is_blank(value: object) -> bool:
-    """Whether a cell is empty: None, or a number that is none, as pandas writes it."""
-    return value is None or (isinstance(value, float) and value != value)

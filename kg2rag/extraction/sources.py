@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
+from typing import Any
 
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.text.registry import Registry
@@ -79,15 +81,9 @@ class CombinedExtractor:
                 f"{label}: {cause}": count for cause, count in extraction.notes.items()
             }
         return Extraction(
-            tuple(
-                triple for extraction in extractions for triple in extraction.triples
-            ),
-            tuple(
-                mention for extraction in extractions for mention in extraction.mentions
-            ),
-            tuple(
-                entity for extraction in extractions for entity in extraction.entities
-            ),
+            _joined("triples", extractions),
+            _joined("mentions", extractions),
+            _joined("entities", extractions),
             notes,
             _raw_triples(extractions),
         )
@@ -95,14 +91,16 @@ class CombinedExtractor:
     def _labels(self) -> list[str]:
         """The kind of each source, with a number where several are of one kind."""
         kinds = [type(source).__name__ for source in self.sources]
-        numbered = [
-            f"{kind} {kinds[:position].count(kind)}"
-            for position, kind in enumerate(kinds, start=1)
-        ]
-        return [
-            label if kinds.count(kind) > 1 else kind
-            for kind, label in zip(kinds, numbered, strict=True)
-        ]
+        labels = []
+        for position, kind in enumerate(kinds, start=1):
+            number = kinds[:position].count(kind)
+            labels.append(f"{kind} {number}" if kinds.count(kind) > 1 else kind)
+        return labels
+
+
+def _joined(field: str, extractions: Sequence[Extraction]) -> tuple[Any, ...]:
+    """The values of a field of all extractions, in their order."""
+    return tuple(chain.from_iterable(map(attrgetter(field), extractions)))
 
 
 def _raw_triples(extractions: Sequence[Extraction]) -> tuple[Triple, ...] | None:

@@ -198,12 +198,8 @@ class Retriever(Component, ABC):
             if isinstance(self, Pipeline):
                 return Pipeline(self.retriever, (*self.stages, stage))
             return Pipeline(self, (stage,))
-        if isinstance(stage, Retriever):
-            raise TypeError(
-                f"{called(stage)} is a Retriever; >> takes a Stage. fuse(a, b) joins retrievers."
-            )
         raise TypeError(
-            f"{called(stage)} is no Stage; >> takes one, such as Rerank(kb, reranker=...)."
+            f"{called(stage)} is no Stage; >> takes one, such as Rerank(kb, reranker=...). fuse(a, b) joins retrievers."
         )
 
 

@@ -2,6 +2,7 @@
 
 from .coerce_corpus import corpus_of as corpus_of
 from .coerce_corpus import frame_of as frame_of
+from .coerce_corpus import is_missing as is_missing
 from .coerce_corpus import python_value as python_value
 from .corpus import Corpus as Corpus
 from .explanation import Explanation as Explanation

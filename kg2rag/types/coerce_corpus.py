@@ -144,7 +144,7 @@ def _fields_of_columns(
 
 def _without_missing(row: Mapping[Any, Any]) -> dict[str, Any]:
     return {
-        str(column): value for column, value in row.items() if not _is_missing(value)
+        str(column): value for column, value in row.items() if not is_missing(value)
     }
 
 
@@ -238,7 +238,7 @@ def _index_labels(frame: Any, where: str) -> list[Any]:
     return list(index)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Whether a cell is empty: None, NaN, or pandas' NaT or NA.
 
     NaN and NaT differ from themselves; NA has no truth value.
@@ -295,7 +295,7 @@ def identifier(value: object, where: str, number: int) -> str:
     """
     text = str(python_value(value))
     if (
-        _is_missing(value)
+        is_missing(value)
         or isinstance(value, bool | dict | list | set)
         or not text.strip()
     ):

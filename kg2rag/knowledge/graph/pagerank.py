@@ -1,21 +1,22 @@
-"""A weighted graph and where walks start -> where they are: personalised PageRank by power iteration.
+"""A weighted graph and restart weights -> personalised PageRank, by power iteration.
 
 PageRank is y / sum(y) of y = damping · P y + r, which is iterated: P moves a node's mass along its
-edges in proportion to their weight, r is the restart distribution, to which nodes without a way out
-return their mass. Each step leaves at most `damping` of the error; over an undirected graph
+edges in proportion to their weight, r is the restart distribution, to which nodes without outgoing
+edges return their mass. Each step leaves at most `damping` of the error; over an undirected graph
 Chebyshev's iteration [1] needs half as many steps. A walk within a scope, or over a graph of more
-than `reach` nodes, is over the nodes that a breadth-first search finds from its start, and the
-edges between them. The products are those of scipy.sparse; that search is compiled.
+than `reach` nodes, covers the nodes that a breadth-first search finds from its start, and the edges
+between them. scipy.sparse computes the products; the search is compiled.
 
 [1] Golub & Van Loan, "Matrix Computations", 4th ed., Sec. 11.2.8.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from math import ceil, log, sqrt
 
 import numpy as np
@@ -27,21 +28,21 @@ from kg2rag.knowledge.graph.compiled import edges_between, first_nodes, stronges
 from kg2rag.knowledge.graph.csr import Codes, Offsets, offsets
 from kg2rag.types import FloatArray, IntArray
 
-BLOCK_QUERIES = 16  # that are walked side by side
+BLOCK_QUERIES = 16  # the number of queries whose walks are computed together
 TOLERANCE = 1e-10
-"""The share of the first error that is left by default."""
+"""The share of the initial error that remains by default."""
 
 
 @dataclass(frozen=True, eq=False)
 class NodeWeights:
-    """Nodes that weigh more than 0, (n,) ascending; all others weigh 0."""
+    """The nodes of positive weight, (n,) ascending, and their weights; all others weigh 0."""
 
     nodes: IntArray
     weights: FloatArray
 
     @classmethod
     def of(cls, nodes: IntArray, weights: FloatArray) -> NodeWeights:
-        """Weights of nodes in any order; those of a repeated node are added."""
+        """From nodes in any order; the weights of a repeated node are added."""
         distinct, codes = np.unique(
             np.asarray(nodes, dtype=np.int64), return_inverse=True
         )
@@ -52,7 +53,7 @@ class NodeWeights:
 
     @classmethod
     def of_dense(cls, weights: FloatArray) -> NodeWeights:
-        """Of the weights of all nodes."""
+        """From the weights of all nodes, (n_nodes,)."""
         nodes = np.flatnonzero(weights)
         return cls(nodes, weights[nodes])
 
@@ -61,28 +62,28 @@ class NodeWeights:
         return np.append(self.weights, 0.0)[_places(self.nodes, nodes)]
 
     def plus(self, more: NodeWeights) -> NodeWeights:
-        """The sum of both."""
+        """The sum of these weights and others."""
         return NodeWeights.of(
             np.append(self.nodes, more.nodes), np.append(self.weights, more.weights)
         )
 
 
 def _places(ascending: IntArray, nodes: NDArray[np.integer]) -> IntArray:
-    """(n,) the place of each of some nodes among others, which ascend; -1 for one that is not among them."""
+    """(n,) the index of each node in an ascending array; -1 for an absent node."""
     first, end = (np.searchsorted(ascending, nodes, side) for side in ("left", "right"))
     return np.where(first < end, first, -1)
 
 
 @dataclass(frozen=True, eq=False)
 class WalkGraph:
-    """A weighted graph, by the edges that lead to each node; for every edge there is one back, of any weight.
+    """A weighted graph, by the incoming edges of each node; every edge has a reverse edge, of any weight.
 
     Attributes
     ----------
-    n_nodes : with edges or without.
-    targets, sources, weights : (n_edges,) of each edge; `targets` ascend.
-    edges : (n_edges,) the numbers of the edges as they were given.
-    symmetric : whether the edge back always weighs the same.
+    n_nodes : the number of nodes, with edges or without.
+    targets, sources, weights : (n_edges,) each; `targets` ascend.
+    edges : (n_edges,) the index of each edge in the constructor's input.
+    symmetric : whether each edge weighs the same as its reverse edge.
     """
 
     n_nodes: int
@@ -100,7 +101,7 @@ class WalkGraph:
         weights: FloatArray,
         n_nodes: int,
     ) -> WalkGraph:
-        """The graph of edges, (n_edges,) each, of weights of at least 0; parallel edges stay apart."""
+        """The graph of directed edges, (n_edges,) each, of weights of at least 0; parallel edges remain."""
         order = np.argsort(targets, kind="stable")
         weights = np.asarray(weights[order], dtype=np.float64)
         return cls(
@@ -115,7 +116,7 @@ class WalkGraph:
     def undirected(
         cls, sources: IntArray, targets: IntArray, weights: FloatArray, n_nodes: int
     ) -> WalkGraph:
-        """The graph of edges that are walked both ways; parallel ones are added up, self-loops are left out."""
+        """The graph of undirected edges; parallel edges are added, self-loops left out."""
         is_loop = sources == targets
         heads, tails = sources[~is_loop], targets[~is_loop]
         both = np.tile(weights[~is_loop].astype(np.float64), 2)
@@ -135,25 +136,25 @@ class WalkGraph:
 
     @cached_property
     def indptr(self) -> Offsets:
-        """(n_nodes + 1,) where the edges to each node begin."""
+        """(n_nodes + 1,) the offset of the first incoming edge of each node."""
         return offsets(self.targets, self.n_nodes)
 
     @cached_property
     def nodes(self) -> IntArray:
-        """(n_nodes,) all of them."""
+        """(n_nodes,) the number of each node."""
         return np.arange(self.n_nodes)
 
     @cached_property
     def leaving(self) -> FloatArray:
-        """(n_nodes,) the weights of the edges that leave each node, added up."""
+        """(n_nodes,) the sum of the weights of each node's outgoing edges."""
         return np.bincount(
             self.sources, weights=self.weights, minlength=self.n_nodes
         ).astype(np.float64)
 
     def flows(self, damping: float) -> coo_array:
-        """P times the damping: row i has the share of its mass that each neighbour sends to node i.
+        """P times the damping: row i has the share of each neighbour's mass that goes to node i.
 
-        By edges, because rows are short: a product takes half as long as one by rows.
+        In coordinate format: rows are short, and a product takes half as long as by rows.
         """
         leaving = np.where(self.leaving > 0, self.leaving, 1.0)
         shares = self.weights / leaving[self.sources] * damping
@@ -161,9 +162,9 @@ class WalkGraph:
             (shares, (self.targets, self.sources)), shape=(self.n_nodes, self.n_nodes)
         )
 
-    def mask(self, nodes: IntArray | None) -> NDArray[np.bool_] | None:
-        """(n_nodes,) whether a node is one of these; None for None."""
-        return None if nodes is None else np.bincount(nodes, minlength=self.n_nodes) > 0
+    def mask(self, nodes: IntArray) -> NDArray[np.bool_]:
+        """(n_nodes,) whether a node is one of these."""
+        return np.bincount(nodes, minlength=self.n_nodes) > 0
 
     def reached(
         self,
@@ -171,9 +172,9 @@ class WalkGraph:
         most: int | None = None,
         within: NDArray[np.bool_] | None = None,
     ) -> tuple[IntArray, bool]:
-        """The nodes that a breadth-first search finds first, ascending, at most so many; and whether that cut it.
+        """The first `most` nodes of a breadth-first search, ascending, and whether others follow.
 
-        `starts` are found first, in the order given. `within` : (n_nodes,) whether a node may be entered.
+        `starts` come first, in their order. `within` : (n_nodes,) whether a node may be entered.
         """
         closed = np.zeros(self.n_nodes, dtype=np.bool_) if within is None else ~within
         starts = starts[~closed[starts]]
@@ -187,7 +188,7 @@ class WalkGraph:
         return np.sort(nodes), is_cut
 
     def induced(self, nodes: IntArray) -> WalkGraph:
-        """The graph of these nodes (ascending, each once), renumbered; its edges as well."""
+        """The subgraph of some nodes, distinct and ascending; nodes and edges are renumbered."""
         number = np.full(self.n_nodes, -1, dtype=np.int32)
         number[nodes] = np.arange(len(nodes))
         targets, sources, weights = edges_between(
@@ -201,15 +202,15 @@ class WalkGraph:
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """Where one query's walk is.
+    """The walk of one query.
 
     Attributes
     ----------
     graph : the whole graph.
-    shares : (n_walked,) those that each node walked holds, 1 in all; all 0 where it starts nowhere.
-    leaving : (n_walked,) the weights of the edges that leave each node for another that is walked, added up.
-    nodes : (n_walked,) those that are walked, ascending.
-    cut : there were more than `reach`.
+    shares : (n_walked,) the PageRank of each walked node, of sum 1; all 0 without a restart weight.
+    leaving : (n_walked,) the sum of the weights of each node's edges to walked nodes.
+    nodes : (n_walked,) the walked nodes, ascending.
+    cut : whether `reach` limited the walked nodes.
     """
 
     graph: WalkGraph
@@ -219,20 +220,20 @@ class Walk:
     cut: bool = False
 
     def dense(self, n_nodes: int) -> FloatArray:
-        """(n_nodes,) the shares of the first nodes of the whole graph."""
+        """(n_nodes,) the shares of the first nodes of the whole graph; 0 for unwalked ones."""
         held = self.reached(n_nodes)
         shares = np.zeros(n_nodes)
         shares[held.nodes] = held.weights
         return shares
 
     def reached(self, n_nodes: int) -> NodeWeights:
-        """Those of the first nodes of the whole graph that hold a share."""
+        """The shares of the first `n_nodes` nodes of the whole graph, without zeros."""
         end = int(np.searchsorted(self.nodes, n_nodes))
         holding = np.flatnonzero(self.shares[:end])
         return NodeWeights(self.nodes[holding], self.shares[holding])
 
     def came_by(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
-        """(n,) each: the edge that brings most to some nodes, and the node that it leaves; -1 for none, and of -1."""
+        """(n,) each: the edge that brings the most mass to each node, and its source; -1 for none."""
         graph = self.graph
         walked = np.flatnonzero(_places(self.nodes, nodes) >= 0)
         strongest = strongest_edges(
@@ -266,64 +267,46 @@ def walks(
 
     Parameters
     ----------
-    starts : where the walks start and restart, scaled to sum 1; what lies outside a scope is left out.
+    starts : the restart weights of each query, which are scaled to sum 1; nodes outside a scope are left out.
     damping : probability of following an edge, in (0, 1).
-    steps : of the iteration; by default as many as `TOLERANCE` needs.
-    scopes : of each query, (n_nodes,) whether its walk may enter a node; None for all.
-    reach : a walk over a larger graph is over the first so many nodes within reach, from the greatest starts on.
+    steps : the number of iterations; by default as many as `TOLERANCE` needs.
+    scopes : for each query, (n_nodes,) whether its walk may enter a node; None for all nodes.
+    reach : the maximum of walked nodes, nearest first, from the start with the greatest weight.
     """
     if not 0 < damping < 1:
         raise ValueError(f"damping must be above 0 and below 1, not {damping!r}.")
     scopes = scopes or [None] * len(starts)
     is_large = reach is not None and graph.n_nodes > reach
-    blocks = _blocks(scopes, is_large=is_large)
+    partial = [i for i, scope in enumerate(scopes) if is_large or scope is not None]
+    whole = [i for i, scope in enumerate(scopes) if not is_large and scope is None]
+    blocks = [
+        [starts[i] for i in whole[first : first + BLOCK_QUERIES]]
+        for first in range(0, len(whole), BLOCK_QUERIES)
+    ]
 
-    def walk(block: list[int]) -> list[Walk]:
-        if is_large or scopes[block[0]] is not None:
-            return [
-                _partial_walk(graph, starts[i], damping, steps, scopes[i], reach)
-                for i in block
-            ]
-        restarts = np.zeros((len(block), graph.n_nodes))
-        for restart, i in zip(restarts, block, strict=True):
-            restart[starts[i].nodes] = starts[i].weights
-        return [
-            Walk(graph, shares, graph.leaving, graph.nodes)
-            for shares in pagerank(graph, restarts, damping, steps)
-        ]
+    def walk_part(i: int) -> Walk:
+        return _partial_walk(graph, starts[i], damping, steps, scopes[i], reach)
 
-    # Before the threads, which share it.
-    _ = graph.indptr if is_large else graph.leaving
-    walk_of: dict[int, Walk] = {}
-    for block, walked in zip(blocks, _in_threads(walk, blocks), strict=True):
-        walk_of |= zip(block, walked, strict=True)
+    with ThreadPoolExecutor(threads()) as pool:
+        whole_walks = pool.map(
+            lambda block: _whole_walks(graph, block, damping, steps), blocks
+        )
+        walk_of = dict(zip(partial, pool.map(walk_part, partial), strict=True))
+        walk_of |= zip(whole, chain.from_iterable(whole_walks), strict=True)
     return [walk_of[i] for i in range(len(starts))]
 
 
-def _in_threads(
-    walk: Callable[[list[int]], list[Walk]], blocks: Sequence[list[int]]
-) -> list[list[Walk]]:
-    """The walks of each block; in this thread where another would have to wait for it."""
-    n_threads = min(threads(), len(blocks))
-    if n_threads < 2:
-        return list(map(walk, blocks))
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(walk, blocks))
-
-
-def _blocks(
-    scopes: Sequence[NDArray[np.bool_] | None], *, is_large: bool
-) -> list[list[int]]:
-    """The queries that are walked together: those over the whole graph `BLOCK_QUERIES` at a time, others one by one."""
-    whole: list[int] = []
-    blocks = []
-    for i, scope in enumerate(scopes):
-        if is_large or scope is not None:
-            blocks.append([i])
-        else:
-            whole.append(i)
-    starts = range(0, len(whole), BLOCK_QUERIES)
-    return [whole[start : start + BLOCK_QUERIES] for start in starts] + blocks
+def _whole_walks(
+    graph: WalkGraph, starts: Sequence[NodeWeights], damping: float, steps: int | None
+) -> list[Walk]:
+    """The walks of some queries over the whole graph, side by side."""
+    restarts = np.zeros((len(starts), graph.n_nodes))
+    for restart, start in zip(restarts, starts, strict=True):
+        restart[start.nodes] = start.weights
+    return [
+        Walk(graph, shares, graph.leaving, graph.nodes)
+        for shares in pagerank(graph, restarts, damping, steps)
+    ]
 
 
 def _partial_walk(
@@ -338,7 +321,7 @@ def _partial_walk(
     first = start.nodes[np.argsort(-start.weights, kind="stable")]
     nodes, is_cut = graph.reached(first, reach, scope)
     part = graph.induced(nodes)
-    restart = np.zeros(len(nodes) + 1)  # the last, of place -1, is for starts outside
+    restart = np.zeros(len(nodes) + 1)  # the last, at index -1, is for starts outside
     restart[_places(nodes, start.nodes)] = start.weights
     shares = pagerank(part, restart[None, :-1], damping, steps)[0]
     return Walk(graph, shares, part.leaving, nodes, is_cut)
@@ -347,9 +330,9 @@ def _partial_walk(
 def pagerank(
     graph: WalkGraph, restarts: FloatArray, damping: float, steps: int | None = None
 ) -> FloatArray:
-    """(n_queries, n_nodes) PageRank of each row of `restarts`, of that shape; all zero for a restart of zeros.
+    """(n_queries, n_nodes) the PageRank of each row of `restarts`; zeros for a row of zeros.
 
-    `steps` : of power iteration; None for as many as leave `TOLERANCE` of the first error.
+    `steps` : iterations; None for as many as leave `TOLERANCE` of the initial error.
     """
     restart = np.ascontiguousarray(restarts.T)
     flows = graph.flows(damping)
@@ -371,7 +354,7 @@ def pagerank(
 
 
 def _step_factors(graph: WalkGraph, damping: float, steps: int | None) -> list[float]:
-    """For each step, how far it goes from the value before the last towards the next of power iteration."""
+    """The factor of each step: 1 for plain power iteration, Chebyshev's for symmetric graphs."""
     if steps is not None:
         return [1.0] * steps
     if not graph.symmetric:
