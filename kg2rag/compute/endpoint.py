@@ -1,4 +1,4 @@
-"""An address and a request body -> the reply of an OpenAI-compatible endpoint, or one line that says why there is none.
+"""An address and a request body -> the reply of an OpenAI-compatible endpoint, or a one-line reason for its absence.
 
 Every request to a language model or an embedding service goes through `Endpoint`. Its rules:
 
@@ -44,7 +44,7 @@ MIN_SECRET_CHARACTERS = 8
 MAX_REPLY_BYTES = 64 << 20
 TIMEOUT_SECONDS = 60.0
 TOTAL_FACTOR = 10
-"""A whole request may take so many times the time-out between two bytes."""
+"""The maximum duration of a request, in time-outs between two bytes."""
 _ALLOWED_HOSTS: ContextVar[frozenset[str] | None] = ContextVar(
     "allowed_hosts", default=None
 )
@@ -76,7 +76,7 @@ class EndpointError(RuntimeError):
 
 
 class Exchange(Generic[Parsed]):
-    """One request with its retries, and what becomes of each response to it.
+    """One request with its retries, and the treatment of each response.
 
     Parameters
     ----------
@@ -100,11 +100,11 @@ class Exchange(Generic[Parsed]):
         """Called after each response with its reply, None for one that was refused (HTTP 4xx, 5xx) or damaged."""
 
     def is_whole(self, content: bytearray) -> bool:
-        """Whether nothing is lacking in a body whose connection ended before it did."""
+        """Whether a body is complete although the connection ended early."""
         return False
 
     def is_final(self, message: str) -> bool:
-        """Whether an error of the server (HTTP 5xx) would come again for the same request."""
+        """Whether a server error (HTTP 5xx) would recur for the same request."""
         return False
 
 
@@ -119,7 +119,7 @@ class Endpoint:
     retries : further requests after one that was lost or refused for the moment. A request that timed out is not
         repeated here: behind a queue, that makes the queue longer.
 
-    Raises ParameterError for an address that is none or holds a password.
+    ParameterError: the address is invalid or holds a password.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Endpoint:
     def send(
         self, path: str, body: dict[str, Any], exchange: Exchange[Parsed]
     ) -> Parsed:
-        """The reply to a request; EndpointError where there is none."""
+        """The reply to a request; EndpointError if there is none."""
         return self.client.exchange(path, body, exchange)
 
     def close(self) -> None:
@@ -165,7 +165,7 @@ class Endpoint:
 
 
 def checked_address(base_url: str) -> SplitResult:
-    """The parts of an address; ParameterError for one that is none, or holds a password or a key."""
+    """The parts of an address; ParameterError if it is invalid or holds a password or a key."""
     url = urlsplit(base_url)
     if url.query or url.fragment or "@" in url.netloc:  # not quoted: perhaps a secret
         raise ParameterError(
@@ -194,10 +194,10 @@ def is_local(base_url: str) -> bool:
 
 
 def api_key(base_url: str, variable: str | None = None) -> str:
-    """The key for an address, "none" where it needs none; ValueError for one that is missing or cannot be sent.
+    """The key for an address, "none" if it needs no key; ValueError for a missing or invalid key.
 
-    `variable` : the variable whose key the caller gives to this address; None for OpenAI's, which only the addresses it
-    belongs to are sent.
+    `variable` : the environment variable with the key for this address; None for OpenAI's variable, whose key is sent
+    only to the addresses that it belongs to.
     """
     if variable is None and not has_openai_key(base_url):
         return "none"
@@ -233,7 +233,7 @@ def origin(base_url: str) -> tuple[str, str, int]:
 
 @contextmanager
 def allowed_hosts(hosts: Collection[str]) -> Iterator[None]:
-    """Within the block, only these hosts may be named by `MODEL@BASE_URL`: for names that come from a file."""
+    """A block in which `MODEL@BASE_URL` may name only these hosts, for names from a file."""
     token = _ALLOWED_HOSTS.set(frozenset(host.strip().casefold() for host in hosts))
     try:
         yield
@@ -270,7 +270,7 @@ def endpoint_of(
 
 
 def shown(text: str, key: str) -> str:
-    """A server's text as a message has it: one line without the key and control characters, cut when it is long."""
+    """A server's text for a message: one line without the key and control characters, shortened."""
     # before cutting: half a key is a secret too
     line = " ".join(visible(hidden(text, key)).split())
     return (
@@ -281,7 +281,7 @@ def shown(text: str, key: str) -> str:
 
 
 def hidden(text: str, key: str) -> str:
-    """A text without a key, which some servers repeat: as it is, or as URLs, JSON and base64 have it."""
+    """A text without the key, which some servers repeat, plain or encoded for URL, JSON or base64."""
     if len(key) < MIN_SECRET_CHARACTERS:
         return text
     encoded = base64.b64encode(key.encode()).decode().rstrip("=")

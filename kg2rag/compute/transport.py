@@ -217,7 +217,7 @@ class GuardedClient:
     def exchange(
         self, path: str, body: dict[str, Any], exchange: Exchange[Parsed]
     ) -> Parsed:
-        """The reply to a request; EndpointError where there is none.
+        """The reply to a request; EndpointError if there is none.
 
         The errors of the openai client, which quote the server and hold its headers, are not
         chained.

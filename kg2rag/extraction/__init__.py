@@ -30,7 +30,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An entity named in a passage; `sentence` counts from 0, -1 where it is not known."""
+    """An entity named in a passage; `sentence` counts from 0, -1 if unknown."""
 
     entity: str
     passage_id: str
@@ -39,11 +39,11 @@ class Mention:
 
 @dataclass(frozen=True)
 class Extraction:
-    """What an extractor found.
+    """The result of an extractor.
 
-    `notes` counts what was cleaned or dropped, by cause ("triples with an empty end": 12), so that
-    nothing is lost silently; a cause with 0 is left out. `raw` are the triples as the source writes
-    them, all of them, where `triples` are fewer or cleaned; None where they are the same.
+    `notes` counts cleaned and dropped items by cause ("triples with an empty end": 12), so that
+    nothing is lost silently; a cause with 0 is left out. `raw` are all triples in the source's
+    spelling if `triples` are cleaned or fewer; None if both are the same.
     """
 
     triples: tuple[Triple, ...] = ()

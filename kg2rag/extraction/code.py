@@ -1,15 +1,15 @@
 """Passages of Python -> definitions, imports, calls, uses and base classes, by `ast`.
 
-So that "callers of X", "what uses X" and the blast radius of X have edges. Every triple is stated
-by the passage that has the code, and described by the line. A passage is a file or a part of one: a
-function, a class, a method with the indentation that it has in its class. Its title, where it is a
-dotted name, is the module or class that it is part of. Passages of one document share its imports.
+The edges answer "callers of X", "what uses X" and the blast radius of X. The passage with the code
+states a triple; the line describes it. A passage is a file or a part of a file: a function, a class,
+or a method with its indentation. A title that is a dotted name is the module or class that contains
+the passage. Passages of one document share its imports.
 
-What a name means is decided in this order: what is local to the function; what the passage defines;
-what its document imports; what its module or class defines; the only thing in the corpus with that
-name. No types are inferred: of `x.save()` only the name `save` is known, and it means the only
-method of that name, unless strings, lists and the like have one. Calls of builtins make no triple.
-Calls whose callee the code does not tell make none either, and are counted.
+A name is resolved in this order: local to the function; defined in the passage; imported by its
+document; defined in its module or class; the only definition of this name in the corpus. No types
+are inferred: `x.save()` refers to the only method `save`, unless strings, lists and similar types
+have one. Calls of builtins make no triple. Calls with an unknown callee make none either and are
+counted.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ STRENGTHS: Mapping[str, float] = {
     "uses": 5.0,
     "imports": 4.0,
 }
-"""Ours: how far a change of the tail concerns the head, but for "defines", which joins a part to its whole."""
+"""Ours: how much a change of the tail affects the head; "defines" joins a whole to its part."""
 SURE, ALONE, UNTYPED = 1.0, 0.7, 0.5
-"""Confidence in what the code says; in the only definition of a name; in the only method of a name, of any object."""
+"""Confidence in explicit code, in the only definition of a name, in the only method of a name."""
 BUILTIN = frozenset[str]().union(
     *map(dir, (str, bytes, list, dict, set, tuple, int, float, BytesIO, TextIOWrapper))
 )
-"""Names of methods that say nothing of the object."""
+"""Names of methods that built-in types have, too."""
 SELF = frozenset({"self", "cls"})
 
 
@@ -255,7 +255,7 @@ class _Reader:
             self.notes["calls of methods of unknown objects, left out"] += 1
 
     def _meaning(self, node: ast.expr, place: Place) -> Meaning | None:
-        """What an expression surely names; None where the code does not say, or it is a builtin."""
+        """The certain meaning of an expression; None if it is unknown or a builtin."""
         if isinstance(node, ast.Name) and node.id not in place.hidden:
             return self._meaning_of_name(node.id)
         if isinstance(node, ast.Attribute):

@@ -1,9 +1,8 @@
-"""A graph in whatever shape people have it -> an extractor, whose entities are matched by name to the passages.
+"""A graph of any common form -> an extractor that matches its entities to the passages by name.
 
-Of a networkx graph, a list of triples, a DataFrame, a file of either or the folder of a tool,
-provenance is kept where it is there. An entity that no passage is known to name is looked for in
-all of them, as titles are; a triple without a passage gets the first one that names both its ends.
-Ours.
+The input is a networkx graph, a list of triples, a DataFrame, a file of these, or the folder of a
+tool. Its provenance is kept. An entity without a passage is searched in all passages, as titles
+are; a triple without a passage gets the first passage that names both ends. These rules are ours.
 """
 
 from __future__ import annotations
@@ -48,19 +47,19 @@ BLOCK_PASSAGES = 10_000  # that are searched together
 
 @dataclass(frozen=True)
 class EntityMatching:
-    """The graph of a source, matched by name where it does not say which passages it is of."""
+    """The graph of a source; entities without provenance are matched to passages by name."""
 
     source: Extractor
 
     @property
     def fingerprint(self) -> str:
-        """That of the source."""
+        """The fingerprint of the source and of the matching."""
         return f"linked-1, {self.source.fingerprint}"
 
     def extract(self, corpus: Corpus) -> Extraction:
-        """The source's extraction with the mentions found; `notes` counts the entities that were linked, and were not.
+        """The source's extraction with the mentions; `notes` counts linked and unlinked entities.
 
-        DataError if no entity, or only numbers, are in the passages.
+        DataError: the passages name no entity, or only entities that are numbers.
         """
         extraction = self.source.extract(corpus)
         spellings = _spellings(extraction)
@@ -93,7 +92,7 @@ class EntityMatching:
 
 
 def _spellings(extraction: Extraction) -> dict[str, str]:
-    """Every spelling of an entity, aliases included, and the entity's name; a name is no alias of another."""
+    """Spelling -> name of each entity; an alias that is the name of another entity is left out."""
     spellings = {
         name: name
         for triple in extraction.triples
@@ -134,7 +133,7 @@ def _find_mentions(names: Mapping[str, str], corpus: Corpus) -> list[Mention]:
 def _place_triples(
     triples: Sequence[Triple], mentions: Sequence[Mention], corpus: Corpus
 ) -> tuple[Triple, ...]:
-    """The triples, those without a passage with the first that names both their ends, where there is one."""
+    """The triples; those without a passage get the first passage that names both ends."""
     unplaced = [index for index, triple in enumerate(triples) if not triple.passage_id]
     if not unplaced or not mentions:
         return tuple(triples)
@@ -160,7 +159,7 @@ def _place_triples(
 def _naming_matrix(
     mentions: Sequence[Mention], corpus: Corpus
 ) -> tuple[csr_array, dict[str, int]]:
-    """(n_keys + 1, n_passages) which passages name an entity, and the row of each entity's key; the last is blank."""
+    """(n_keys + 1, n_passages) whether a passage names an entity, its last row empty; key -> row."""
     names = pa.array(
         (mention.entity for mention in mentions), pa.string()
     ).dictionary_encode()
@@ -179,7 +178,7 @@ def _naming_matrix(
 
 
 def graph_of(value: object) -> Extractor | None:
-    """The source of a networkx graph, an extraction, triples, a DataFrame, a file or a folder; None of anything else.
+    """The source of a networkx graph, extraction, triples, DataFrame, file or folder; else None.
 
     Triples are `Triple`s, (head, relation, tail) or dicts. A file is a table of triples, or a graph
     as GraphML, GEXF, GML or JSON; a folder is that of LightRAG, GraphRAG or `kg2rag build`.
@@ -208,7 +207,7 @@ def graph_of(value: object) -> Extractor | None:
 
 
 def _path_source(path: Path) -> Extractor | None:
-    """The source of a file or folder; None where there is none, for then it is the name of a source."""
+    """The source of a file or folder; None if neither exists, since a text may name a source."""
     if path.is_dir():
         return _folder_source(path)
     if not path.is_file():
@@ -231,7 +230,7 @@ def _path_source(path: Path) -> Extractor | None:
 
 
 def _folder_source(folder: Path) -> Extractor:
-    """The source of the folder of a tool, by a file that it has, or of a folder with tables of edges and nodes."""
+    """The source of a tool's folder, by a characteristic file, or of tables of edges and nodes."""
     for name, source in FOLDERS.items():
         file = nearest_file(folder, name)
         if file is not None:
@@ -254,7 +253,7 @@ FOLDERS: Mapping[str, Callable[[Path], Extractor]] = {
     ABOUT: lambda file: SavedGraph(file.parent),
     "openie_results*.json": HippoRAGOpenIE,
 }
-"""File by which a folder is known -> its source, which is made of that file."""
+"""Characteristic file of a folder -> builder of its source from that file."""
 _ADJACENCY = (
     "a list of adjacent nodes is not read, since blanks divide its names and it has no relations. Write the graph as "
     "GraphML, for example by networkx or igraph."
@@ -263,11 +262,11 @@ REFUSED: Mapping[str, str] = {
     **dict.fromkeys((".adjlist", ".multiline_adjlist", ".lgl"), _ADJACENCY),
     ".gdf": "GDF is not read. Export the graph from Gephi as GEXF or GraphML.",
 }
-"""Suffix -> why a graph is not read from it, and what to do."""
+"""Suffix of an unsupported format -> the reason and the alternative."""
 
 
 def _rows(value: Any) -> tuple[Mapping[str, Any], ...] | None:
-    """The records of triples in memory, with Python's values; None of anything else."""
+    """The records of triples in memory, with Python values; None for other objects."""
     frame = frame_of(value)
     if frame is not None:
         value = frame.rows(named=True)

@@ -34,7 +34,7 @@ class Definition:
 
     @property
     def is_method(self) -> bool:
-        """Whether it is in a class, or its first parameter says that it was."""
+        """Whether it is in a class, or its first parameter is `self` or `cls`."""
         if self.in_class or isinstance(self.node, ast.ClassDef):
             return bool(self.in_class)
         first_parameters = [parameter.arg for parameter in self.node.args.args[:1]]
@@ -77,7 +77,7 @@ class Import(NamedTuple):
 
 
 class PythonSource:
-    """A passage that is Python; else a SyntaxError or one that `ast` has with it.
+    """A passage of Python; SyntaxError and other errors of `ast` for other texts.
 
     `outer` is the dotted name in its title, or ""; `imports` maps a name to the dotted name that it
     stands for.
@@ -95,7 +95,7 @@ class PythonSource:
 
     @property
     def module(self) -> str:
-        """The dotted name of the passage, or else its first definition; "" where it has neither."""
+        """The dotted name of the passage, else its first definition; "" if it has neither."""
         outermost = [
             definition.name for definition in self.definitions if not definition.owner
         ]

@@ -65,7 +65,7 @@ class CombinedExtractor:
 
     @property
     def fingerprint(self) -> str:
-        """Those of the sources, in their order."""
+        """The fingerprints of the sources, in order."""
         parts = ["union-1", *(source.fingerprint for source in self.sources)]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 

@@ -84,7 +84,7 @@ class Start(NamedTuple):
 
     @classmethod
     def of(cls, weights: Mapping[int, float], notes: Notes) -> Start:
-        """From phrase -> weight."""
+        """A start from the weight of each phrase."""
         return cls(
             np.array(list(weights), dtype=np.int64),
             np.array(list(weights.values())),
