@@ -1,4 +1,4 @@
-"""Places in this package -> a checksum of their files, which stands for the rules in a key of the store.
+"""Places in this package -> a checksum of their files, for the keys of the store.
 
 A part in the store depends on the code that made it. With this checksum in its key, a changed rule
 needs no version number that somebody must remember to raise: the part is built anew after any edit.

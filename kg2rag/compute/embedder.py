@@ -15,7 +15,7 @@ from kg2rag.types import Matrix
 Role = Literal["passage", "query"]
 """The role of a text; a model may have a prompt for each."""
 MIN_COSINE = 0.999
-"""The minimum cosine between two encodings of a text by one encoder: batches differ in the last digits."""
+"""The minimum cosine between two encodings of a text by one encoder in different batches."""
 PROBE = (
     "Who wrote the novel on which the 1940 film directed by Alfred Hitchcock is based?",
     "Rebecca\nRebecca is a 1938 Gothic novel by the English author Daphne du Maurier.",

@@ -1,4 +1,4 @@
-"""An address and a request body -> the reply of an OpenAI-compatible endpoint, or a one-line reason for its absence.
+"""Address and request body -> the reply of an OpenAI-compatible endpoint, or the reason for none.
 
 Every request to a language model or an embedding service goes through `Endpoint`. Its rules:
 
@@ -40,7 +40,7 @@ OPENAI_ADDRESS = "https://api.openai.com/v1"
 MAX_MESSAGE_CHARACTERS = 300
 """Characters of a server's message that are shown."""
 MIN_SECRET_CHARACTERS = 8
-"""Shorter keys ("none", "EMPTY") are placeholders for servers without keys, and are not removed from texts."""
+"""Shorter keys are placeholders ("none", "EMPTY"), which are not removed from texts."""
 MAX_REPLY_BYTES = 64 << 20
 TIMEOUT_SECONDS = 60.0
 TOTAL_FACTOR = 10
@@ -97,7 +97,7 @@ class Exchange(Generic[Parsed]):
         """Called before each request is sent; an error that it raises ends the exchange."""
 
     def after(self, reply: Parsed | None, *, refused: bool) -> None:
-        """Called after each response with its reply, None for one that was refused (HTTP 4xx, 5xx) or damaged."""
+        """Called after each response with its reply, None if it was an error (HTTP 4xx, 5xx) or damaged."""
 
     def is_whole(self, content: bytearray) -> bool:
         """Whether a body is complete although the connection ended early."""

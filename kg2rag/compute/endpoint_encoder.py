@@ -38,7 +38,7 @@ TIMEOUT_DIVISOR = 8  # of the texts of a request that timed out
 
 @component
 class EndpointEncoder:
-    """An OpenAI-compatible endpoint as an `Embedder`; the store keeps every vector, so that it is paid once.
+    """An OpenAI-compatible endpoint as an `Embedder`; the store keeps vectors, which are paid once.
 
     A request that the endpoint refuses is sent again with half as many texts. After one that times
     out, a single text is sent; if it is answered, requests have an eighth of the texts from then on.
@@ -174,7 +174,7 @@ VECTOR_FIELDS = (
 
 
 def read_vectors(content: bytes, n_texts: int) -> Matrix:
-    """The vectors, (n_texts, dim), in a reply of an endpoint; ValueError if it holds an error or other vectors.
+    """The vectors in a reply, (n_texts, dim); ValueError if it holds an error or other vectors.
 
     Read is a list with an item per text, by itself or under one of `VECTOR_FIELDS`; an item is a
     vector, or an object with one. An index may be missing, as some endpoints leave out 0 and some

@@ -48,7 +48,7 @@ VERSION = 2
 DTYPES = ("auto", "bfloat16", "float32")
 GPU_HALF = "float16"  # as fast as bfloat16 on GPUs, with more digits
 FASTER_IN_HALF = ({"amx_bf16"}, {"bf16"}, {"avx512_bf16", "avx_vnni"})
-"""Flags of processors that are faster in bfloat16; with only avx512_bf16, a batch took 1.5 times as long."""
+"""Flags of processors that are faster in bfloat16; only avx512_bf16 takes 1.5 times as long."""
 CPU_BATCH_TEXTS = 32
 GPU_BATCH_TEXTS = 256
 BAR_TEXTS = 1000  # the number of texts above which `encode_tokens` shows a progress bar

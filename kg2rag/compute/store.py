@@ -33,7 +33,7 @@ from kg2rag.text.records import sha256
 MANIFEST = "manifest.json"
 _CHECKOUT = Path(__file__).resolve().parents[2]
 LARGE_BYTES = 8 << 20
-"""A file of at least this size is trusted by size and modification time: writing it takes longer than a tick."""
+"""Files of at least this size are compared by size and modification time only."""
 _NAME = re.compile(r"[0-9a-f]{32}")
 version = cache(metadata.version)  # each call would parse a file
 

@@ -36,7 +36,7 @@ _BAD_GATEWAY = 502
 _HEADERS = frozenset(
     "accept accept-encoding authorization connection content-length content-type host user-agent".split()
 )
-"""The headers for every host; the openai client adds headers from the environment, which are for OpenAI only."""
+"""The headers for every host; those that the openai client adds are for OpenAI only."""
 
 
 class _NotRepeatedError(openai.OpenAIError):

@@ -76,7 +76,7 @@ def _places(ascending: IntArray, nodes: NDArray[np.integer]) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class WalkGraph:
-    """A weighted graph, by the incoming edges of each node; every edge has a reverse edge, of any weight.
+    """A weighted graph, by incoming edges; every edge has a reverse edge, of any weight.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class WalkGraph:
         weights: FloatArray,
         n_nodes: int,
     ) -> WalkGraph:
-        """The graph of directed edges, (n_edges,) each, of weights of at least 0; parallel edges remain."""
+        """The graph of directed edges, (n_edges,) each, with weights of at least 0."""
         order = np.argsort(targets, kind="stable")
         weights = np.asarray(weights[order], dtype=np.float64)
         return cls(
