@@ -139,19 +139,20 @@ class _Parse:
             )
         return []
 
-    def clause(self, verb: int) -> Iterator[TripleTexts]:
+    def clause(self, word: int) -> Iterator[TripleTexts]:
         """The facts of a verb, or of a noun with a copula, about its subjects and appositions."""
-        token = self.tokens[verb]
         # UD: the noun is the root, and "is" depends on it.
-        for copula in self.hanging(verb, {"cop"})[:1]:
-            yield from self._copula(verb, self.tokens[copula].lemma)
-        if token.pos in NOMINAL:  # "Ada Lovelace, a mathematician"
-            yield from (
-                (self.phrase(verb), "be", tail)
-                for tail in self.nouns(self.hanging(verb, {"appos"}))
-            )
-        if token.pos not in {"VERB", "AUX"}:
-            return
+        for copula in self.hanging(word, {"cop"})[:1]:
+            yield from self._copula(word, self.tokens[copula].lemma)
+        if self.tokens[word].pos in NOMINAL:  # "Ada Lovelace, a mathematician"
+            for tail in self.nouns(self.hanging(word, {"appos"})):
+                yield self.phrase(word), "be", tail
+        if self.tokens[word].pos in {"VERB", "AUX"}:
+            yield from self._active(word)
+            yield from self._passive(word)
+
+    def _active(self, verb: int) -> Iterator[TripleTexts]:
+        """The facts about the subjects of a verb: its objects, complements and adpositions."""
         name = self._verb(verb)
         for subject in self.subjects(verb, SUBJECTS):
             yield from (
@@ -163,6 +164,10 @@ class _Parse:
                 yield from self._sided(
                     subject, f"{name} {self.tokens[noun].text}", noun
                 )
+
+    def _passive(self, verb: int) -> Iterator[TripleTexts]:
+        """The facts about the passive subjects of a verb: its agents and adpositions."""
+        name = self._verb(verb)
         for subject in self.subjects(verb, PASSIVE_SUBJECTS):
             for maker in self._agents(verb):
                 yield maker, name, subject

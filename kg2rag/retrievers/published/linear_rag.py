@@ -18,7 +18,6 @@ arXiv 2510.10114.
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -165,21 +164,17 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         active = {entity: Activation(score, 1) for entity, score in seeds.items()}
         frontier = list(active)
         for iteration in range(2, self.max_iterations + 1):
-            activation_of = ChainMap[int, Activation]({}, active)
+            activated: dict[int, Activation] = {}
             for source in frontier:
                 for sentence, score in self._followed(
                     source, active[source].score, query, is_open
                 ):
+                    activation = Activation(score, iteration, source, sentence)
                     for entity in graph.entities.of(sentence)[0].tolist():
-                        if (
-                            entity not in activation_of
-                            or score > activation_of[entity].score
-                        ):
-                            activation_of[entity] = Activation(
-                                score, iteration, source, sentence
-                            )
-            activated = activation_of.maps[0]
-            active.update(activated)
+                        former = activated.get(entity) or active.get(entity)
+                        if former is None or score > former.score:
+                            activated[entity] = activation
+            active |= activated
             frontier = list(activated)
         return active
 

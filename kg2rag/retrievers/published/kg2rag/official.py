@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -334,9 +335,8 @@ class KG2RAGOfficial(VectorRetriever):
     ) -> tuple[list[int], str]:
         """The passages for the free places, and the warning about them."""
         if "refill" in self.undone:
-            return self._without_triples(
-                plan
-            ), "" if plan.trees else f"{NO_TRIPLE} similarity"
+            warning = "" if plan.trees else f"{NO_TRIPLE} similarity"
+            return self._without_triples(plan), warning
         if not plan.trees:
             return self._reranked(query, plan, chosen), f"{NO_TRIPLE} the reranker"
         if len(chosen) >= self.context // 2 or len(chosen) == len(plan.nodes):
@@ -393,31 +393,29 @@ class KG2RAGOfficial(VectorRetriever):
         ).top(k)
 
     def _by_title(self, rows: Sequence[int]) -> list[int]:
-        """The rows grouped by title in order of appearance, sentences of a title by position."""
+        """The rows grouped by title in order of appearance; sentences of a title by position."""
         corpus = self.kb.corpus
-        titles = list(dict.fromkeys(corpus.titles[row] for row in rows))
+        rows_of: dict[str, list[int]] = {}
+        for row in rows:
+            rows_of.setdefault(corpus.titles[row], []).append(row)
         if self.mode == "hotpotqa":
-            return sorted(
-                rows,
-                key=lambda row: (
-                    titles.index(corpus.titles[row]),
-                    corpus[row].position,
-                ),
-            )
-        return sorted(rows, key=lambda row: titles.index(corpus.titles[row]))
+            for group in rows_of.values():
+                group.sort(key=lambda row: corpus[row].position)
+        return list(chain.from_iterable(rows_of.values()))
 
     def _nodes(self, query: Query, plan: QueryPlan) -> Ranking:
         """The seeds and appended passages with the scores by which the code lists them."""
-        rows = np.array(list(plan.nodes), dtype=np.int64)
         scores = np.array(list(plan.nodes.values()))
-        groups = {}
-        for stage, places in {
-            "seed": slice(plan.n_seeds),
-            "expand": slice(plan.n_seeds, None),
-        }.items():
-            groups[stage] = (rows[places], scores[places], {"node": scores[places]})
-        notes = Notes(source={"seed": "dense", "expand": "graph"})
-        return Ranking.from_groups(query.id, groups, self.kb.corpus.ids, {}, notes)
+        return Ranking.from_scores(
+            query.id,
+            list(plan.nodes),
+            scores,
+            self.kb.corpus.ids,
+            stages=("seed", "expand"),
+            stage_codes=(np.arange(len(scores)) >= plan.n_seeds).astype(np.int8),
+            score_parts={"node": scores},
+            notes=Notes(source={"seed": "dense", "expand": "graph"}),
+        )
 
     @property
     def trace_depth(self) -> int:
