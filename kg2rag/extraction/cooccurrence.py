@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from math import log
 
 from kg2rag.extraction import Extraction, Mention
@@ -57,15 +57,13 @@ class Cooccurrence:
         extraction = Mentions(terms=False).extract(corpus)
         notes = Counter(extraction.notes)
         windows = _windows(extraction.mentions)
-        n_windows_of = Counter(
-            entity for entities in windows.values() for entity in entities
+        n_windows_of = Counter(chain.from_iterable(windows.values()))
+        notes[f"windows with more than {ENTITIES} entities, the rarest joined"] = sum(
+            len(entities) > ENTITIES for entities in windows.values()
         )
         # Pair -> passage -> windows.
         passages_of: defaultdict[Pair, Counter[str]] = defaultdict(Counter)
         for (passage, _), entities in windows.items():
-            notes[f"windows with more than {ENTITIES} entities, the rarest joined"] += (
-                len(entities) > ENTITIES
-            )
             for pair in _pairs(list(entities), n_windows_of):
                 passages_of[pair][passage] += 1
         together = {pair: passages.total() for pair, passages in passages_of.items()}
@@ -77,13 +75,12 @@ class Cooccurrence:
         notes[f"pairs beyond the {PARTNERS} strongest of an end left out"] = len(
             strengths
         ) - len(strongest)
-        triples: list[Triple] = []
-        for pair, strength in strengths.items():
-            if pair in strongest:
-                triples += (
-                    Triple(pair[0], RELATION, pair[1], passage, strength)
-                    for passage in passages_of[pair]
-                )
+        triples = [
+            Triple(first, RELATION, second, passage, strength)
+            for (first, second), strength in strengths.items()
+            if (first, second) in strongest
+            for passage in passages_of[first, second]
+        ]
         return Extraction(
             tuple(triples), extraction.mentions, extraction.entities, notes
         )

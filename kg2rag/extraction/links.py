@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import log
 from typing import Any, NamedTuple
@@ -82,8 +82,8 @@ class Links:
         """The triples of a passage's links to titles, and the mentions of both titles.
 
         A passage without a title goes by the id of its document. `notes` counts the links, those
-        within a title, which are left out, and the passages without a link. DataError where a link
-        is malformed.
+        within a title, which are left out, and the passages without a link. DataError: a link is
+        malformed.
         """
         titles = [
             title or doc_id
@@ -100,21 +100,29 @@ class Links:
                 continue
             stated[link.row, target] = None
             names.setdefault(link.words.strip(), set()).add(target)
-        linking = Counter(target for _, target in stated)
-        size = len(corpus)
-        triples = []
-        for row, target in stated:
-            strength = round(10 * log(1 + size / linking[target]) / log(1 + size), 3)
-            triples.append(
-                Triple(titles[row], RELATION, target, corpus.ids[row], strength)
-            )
-        notes["passages without a link"] = size - len({row for row, _ in stated})
-        mentions = [
-            Mention(title, id_) for title, id_ in zip(titles, corpus.ids, strict=True)
+        notes["passages without a link"] = len(corpus) - len({row for row, _ in stated})
+        strengths = strengths_of([target for _, target in stated], len(corpus))
+        triples = [
+            Triple(titles[row], RELATION, target, corpus.ids[row], strengths[target])
+            for row, target in stated
         ]
+        mentions = map(Mention, titles, corpus.ids)
         return Extraction(
             tuple(triples), tuple(mentions), tuple(_entities(titles, names)), notes
         )
+
+
+def strengths_of(targets: Iterable[str], n_passages: int) -> dict[str, float]:
+    """The strength of the links to each target, to three decimals; see `Links`.
+
+    >>> strengths_of(["Ada", "Ada", "Bob"], 3)
+    {'Ada': 6.61, 'Bob': 10.0}
+    """
+    strengths = {}
+    for target, count in Counter(targets).items():
+        share = log(1 + n_passages / count) / log(1 + n_passages)
+        strengths[target] = round(10 * share, 3)
+    return strengths
 
 
 def _entities(titles: list[str], names: dict[str, set[str]]) -> Iterator[Entity]:
