@@ -170,7 +170,7 @@ VECTOR_FIELDS = (
     "vector",
     "values",
 )
-"""Fields under which replies hold their vectors, from the outermost inwards: OpenAI's, Ollama's, Vertex's, Cohere's."""
+"""The fields of vectors in replies of OpenAI, Ollama, Vertex and Cohere, outermost first."""
 
 
 def read_vectors(content: bytes, n_texts: int) -> Matrix:
@@ -188,8 +188,7 @@ def read_vectors(content: bytes, n_texts: int) -> Matrix:
         raise ValueError("embeddings of different lengths")
     if not all(vector.any() for vector in vectors):
         raise ValueError("an embedding of zeros, which has no direction")
-    indexes = [item.get("index") if isinstance(item, dict) else None for item in items]
-    return np.stack(vectors)[_order(indexes)]
+    return np.stack(vectors)[_order(items)]
 
 
 def _items(content: bytes) -> list[Any]:
@@ -205,7 +204,7 @@ def _items(content: bytes) -> list[Any]:
 
 
 def _inner_value(value: Any) -> Any:
-    """The list or text within objects of a reply; ValueError, with the server's error, if there is none."""
+    """The list or text within objects of a reply; ValueError, with the server's error, for none."""
     while isinstance(value, dict):
         error = value.get("error")
         field = next((name for name in VECTOR_FIELDS if name in value), None)
@@ -242,14 +241,15 @@ def _numbers(embedding: Any) -> Matrix:
     return vector
 
 
-def _order(indexes: list[Any]) -> list[int]:
+def _order(items: list[Any]) -> list[int]:
     """The position in the reply of each text's vector."""
-    positions = list(range(len(indexes)))
-    given = [index for index in indexes if index is not None]
-    if not any(given):
+    positions = list(range(len(items)))
+    indexes = [item.get("index") if isinstance(item, dict) else None for item in items]
+    present = [index for index in indexes if index is not None]
+    if not any(present):
         return positions
-    if len(set(given)) < len(given) or not set(given) <= set(positions):
-        raise ValueError(f"indexes {given[:5]}, which do not number the texts")
-    free = iter(sorted(set(positions) - set(given)))
+    if len(set(present)) < len(present) or not set(present) <= set(positions):
+        raise ValueError(f"indexes {present[:5]}, which do not number the texts")
+    free = iter(sorted(set(positions) - set(present)))
     numbers = [next(free) if index is None else index for index in indexes]
     return sorted(positions, key=numbers.__getitem__)

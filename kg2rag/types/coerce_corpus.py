@@ -260,22 +260,16 @@ def _record(item: Any, where: str) -> Mapping[Any, Any]:
     if isinstance(item, Mapping):
         return item
     metadata = getattr(item, "metadata", None)
-    if isinstance(metadata, Mapping) and isinstance(
-        getattr(item, "page_content", None), str
-    ):
-        return {
-            **metadata,
-            "id": getattr(item, "id", None) or metadata.get("id"),
-            "text": item.page_content,
-        }
-    if isinstance(metadata, Mapping) and callable(getattr(item, "get_content", None)):
-        document = getattr(item, "ref_doc_id", None)
-        return {
-            **metadata,
-            "id": getattr(item, "node_id", None),
-            "text": item.get_content(),
-            "doc_id": document,
-        }
+    if isinstance(metadata, Mapping):
+        if isinstance(getattr(item, "page_content", None), str):
+            id_ = getattr(item, "id", None) or metadata.get("id")
+            return {**metadata, "id": id_, "text": item.page_content}
+        if callable(getattr(item, "get_content", None)):
+            ids = {
+                "id": getattr(item, "node_id", None),
+                "doc_id": getattr(item, "ref_doc_id", None),
+            }
+            return {**metadata, **ids, "text": item.get_content()}
     raise TypeError(f"{where}: a text or a dict is needed, not {quote(item)}.")
 
 

@@ -60,16 +60,11 @@ class Corpus(Sequence[Passage]):
             .combine_chunks()
         )
         self.ids: list[str] = PassageIds(self.table["id"].to_pylist(), self)
+        self._row_of = {id_: row for row, id_ in enumerate(self.ids)}
         self._require_values()
-        self._row_of = dict[str, int]()
-        for row, id_ in enumerate(self.ids):
-            if self._row_of.setdefault(id_, row) != row:
-                raise DataError(
-                    f"Passage id {id_!r} is in the corpus twice. Ids must be unique."
-                )
 
     def _require_values(self) -> None:
-        """Raise DataError for the first passage without id, document or text."""
+        """Raise DataError for the first passage without id, document or text, or an id twice."""
         if not len(self.table):
             raise DataError("A corpus needs at least one passage; this one is empty.")
         for name in ("id", "doc_id"):
@@ -77,6 +72,11 @@ class Corpus(Sequence[Passage]):
             if len(missing):
                 raise DataError(
                     f"The passage in row {missing[0]} has no {name}. Give it one."
+                )
+        for row, id_ in enumerate(self.ids):
+            if self._row_of[id_] != row:
+                raise DataError(
+                    f"Passage id {id_!r} is in the corpus twice. Ids must be unique."
                 )
         has_ink = pc.fill_null(pc.match_substring_regex(self.table["text"], INK), False)
         for row in np.flatnonzero(~has_ink.to_numpy()).tolist():

@@ -277,10 +277,12 @@ def walks(
         raise ValueError(f"damping must be above 0 and below 1, not {damping!r}.")
     scopes = scopes or [None] * len(starts)
     is_large = reach is not None and graph.n_nodes > reach
-    partial = [i for i, scope in enumerate(scopes) if is_large or scope is not None]
-    whole = [i for i, scope in enumerate(scopes) if not is_large and scope is None]
+    is_partial = np.array([is_large or scope is not None for scope in scopes], bool)
+    partial = np.flatnonzero(is_partial).tolist()
+    whole = np.flatnonzero(~is_partial).tolist()
+    whole_starts = [starts[i] for i in whole]
     blocks = [
-        [starts[i] for i in whole[first : first + BLOCK_QUERIES]]
+        whole_starts[first : first + BLOCK_QUERIES]
         for first in range(0, len(whole), BLOCK_QUERIES)
     ]
 
