@@ -51,11 +51,10 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
+def new_folder(path: Path) -> Iterator[Path]:
     """An empty folder to fill, renamed to `path` at the end of the block.
 
-    A block that raises leaves nothing. FileExistsError: `path` exists at the end, unless `replace`;
-    a kill between the two renames leaves the former folder under the name of a leftover.
+    A block that raises leaves nothing. FileExistsError: `path` exists at the end.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with temporary_path(path) as partial, disk_error_naming(path):
@@ -63,8 +62,6 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
         yield partial
         for file in filter(Path.is_file, partial.rglob("*")):
             flush(file)
-        if replace:
-            remove_folder(path)
         try:
             partial.rename(path)
         except OSError as error:

@@ -317,16 +317,14 @@ def test_a_folder_that_is_there_is_refused_and_kept(tmp_path: Path) -> None:
     assert names(tmp_path / "graph") == ["old"]
 
 
-def test_a_folder_takes_the_place_of_another_where_that_is_wanted_and_a_block_that_raises_changes_nothing(
+def test_a_file_takes_the_place_of_another_and_a_block_that_raises_changes_nothing(
     tmp_path,
 ):
     for name in ("old", "new"):
-        with atomic_write.new_folder(tmp_path / "graph", replace=True) as partial:
-            (partial / name).touch()
         atomic_write.write(tmp_path / "a.csv", name.encode())
     with (
         pytest.raises(RuntimeError),
-        atomic_write.new_folder(tmp_path / "graph", replace=True) as partial,
+        atomic_write.new_folder(tmp_path / "graph") as partial,
     ):
         fail(partial / "newer")
     with (
@@ -334,8 +332,7 @@ def test_a_folder_takes_the_place_of_another_where_that_is_wanted_and_a_block_th
         atomic_write.new_file(tmp_path / "a.csv") as partial,
     ):
         fail(partial)
-    assert names(tmp_path) == ["a.csv", "graph"]
-    assert names(tmp_path / "graph") == ["new"]
+    assert names(tmp_path) == ["a.csv"]
     assert (tmp_path / "a.csv").read_bytes() == b"new"
 
 
