@@ -21,7 +21,6 @@ from kg2rag.retrievers.linking.linkers import (
     NGramLinker,
     PhraseLinker,
 )
-from kg2rag.retrievers.linking.phrases import phrases
 from kg2rag.types import Corpus, Passage, Query
 
 CORPUS = Corpus.from_passages([Passage("p", "P", "Text.", "d", 0)])
@@ -137,28 +136,6 @@ def test_an_alias_links_to_its_entity_unless_another_bears_it_as_a_name(
         ("York", "York"),
         ("Big Apple Records", "bar"),
     ]
-
-
-MAX_PHRASES = [
-    ("Who directed The Birds?", ["Birds"]),
-    ("In What Year did Ed Wood die?", ["Year", "Ed Wood"]),
-    ('the film "ed wood" by Tim  Burton', ["ed wood", "Tim  Burton"]),
-    ("“Ed Wood” and «Rebecca»", ["Ed Wood", "Rebecca"]),
-    ("Tim Burton, Johnny Depp", ["Tim Burton", "Johnny Depp"]),
-    ("is Saint-Étienne O'Brien's?", ["Saint-Étienne O'Brien's"]),
-    ("кто написал Войну и мир", ["Войну"]),
-    ("ōsaka and Ōsaka", ["Ōsaka"]),
-    ("2001 was Kubrick's", ["Kubrick's"]),
-    ("nothing of the kind", []),
-    ("The Of And", []),
-    ('"unclosed quote', []),
-    ("", []),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), MAX_PHRASES)
-def test_phrases_are_quoted_or_capitalised(text: str, expected: list[str]) -> None:
-    assert [text[start:end] for start, end in phrases(text)] == expected
 
 
 def test_a_phrase_is_linked_to_names_that_share_its_words_the_most_alike_first(
