@@ -182,28 +182,33 @@ def _fused_ranking(
     """A ranking within a fusion by a method of `METHODS`; `counted` as in `fuse_rankings`."""
     if method == "rrf":
         part = "rank"
+        values = np.arange(1.0, len(ranking) + 1)
+        contributions = weight * (1.0 / (constant + values))
         term = f"{number(weight)} / ({number(constant)} + {name} rank)"
-        hit_values = np.arange(1.0, len(ranking) + 1)
-        hit_contributions = weight * (1.0 / (constant + hit_values))
     else:
         part = "scaled"
+        values = min_max(ranking.scores)
+        contributions = weight * values
         term = f"{number(weight)} · {name} scaled"
-        hit_values = min_max(ranking.scores)
-        hit_contributions = weight * hit_values
-    is_counted = np.ones(len(ranking), dtype=bool) if counted is None else counted
-    all_positions = np.searchsorted(rows, ranking.rows)
-    positions = all_positions[is_counted]
-    # NaN, since 0 is the scaled last hit
-    values, contributions, scores = np.full((3, len(rows)), np.nan)
-    values[positions] = hit_values[is_counted]
-    contributions[positions] = hit_contributions[is_counted]
-    scores[positions] = ranking.scores[is_counted]
+    positions = np.searchsorted(rows, ranking.rows)
     stage_codes = np.zeros(len(rows), dtype=np.int64)
     if ranking.stage_codes is not None:
-        stage_codes[all_positions] = ranking.stage_codes
+        stage_codes[positions] = ranking.stage_codes
+    is_counted = np.ones(len(ranking), dtype=bool) if counted is None else counted
+
+    def spread(column: FloatArray) -> FloatArray:
+        """A column of hits as (n_rows,), NaN for other rows: 0 is the scaled last hit."""
+        over_rows = np.full(len(rows), np.nan)
+        over_rows[positions[is_counted]] = column[is_counted]
+        return over_rows
+
+    parts = {
+        name: spread(contributions),
+        f"{name} {part}": spread(values),
+        f"{name} score": spread(ranking.scores),
+    }
     labels = (name, *(f"{name}: {stage}" for stage in ranking.stages[1:]))
-    parts = {name: contributions, f"{name} {part}": values, f"{name} score": scores}
-    return FusedRanking(term, labels, contributions, parts, stage_codes)
+    return FusedRanking(term, labels, parts[name], parts, stage_codes)
 
 
 def _unique_names(rankings: Sequence[Ranking]) -> list[str]:
