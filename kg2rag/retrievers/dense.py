@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import compress
 from typing import Generic, TypeVar
 
 from kg2rag.knowledge import DenseIndex, KnowledgeBase, Workload
@@ -89,19 +88,20 @@ class WalkOrDense(VectorRetriever, Generic[Start]):
         return rankings
 
     def _rank_block(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """The rankings of queries: those with a start are walked, the others get the dense one."""
         starts = self.link(queries)
-        unlinked = [
-            query for query, start in zip(queries, starts, strict=True) if not start
-        ]
-        fallbacks = iter(dense_fallback(self.kb, unlinked, k, self.unlinked))
-        walked: Iterator[Ranking] = iter(())
-        if any(starts):
-            walked = iter(
-                self.walk(
-                    list(compress(queries, starts)), list(compress(starts, starts)), k
-                )
+        linked = [i for i, start in enumerate(starts) if start]
+        unlinked = [i for i, start in enumerate(starts) if not start]
+        fallbacks = dense_fallback(
+            self.kb, [queries[i] for i in unlinked], k, self.unlinked
+        )
+        ranking_of = dict(zip(unlinked, fallbacks, strict=True))
+        if linked:
+            walked = self.walk(
+                [queries[i] for i in linked], [starts[i] for i in linked], k
             )
-        return [next(walked if start else fallbacks) for start in starts]
+            ranking_of |= zip(linked, walked, strict=True)
+        return [ranking_of[i] for i in range(len(queries))]
 
 
 def dense_fallback(

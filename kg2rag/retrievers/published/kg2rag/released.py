@@ -154,25 +154,12 @@ class TitleScores:
     def __init__(self, seeds: Mapping[int, float], titles: Sequence[str]) -> None:
         self._seed_scores = list(seeds.values())
         self._scores: dict[str, list[float]] = {}
-        self.add_new(((titles[row], score) for row, score in seeds.items()), ())
+        self.add((titles[row], score) for row, score in seeds.items())
 
-    def add_new(
-        self,
-        scored_titles: Iterable[tuple[str, float]],
-        earlier_titles: Collection[str],
-    ) -> list[str]:
-        """Add the scores of new titles; these titles, in order of appearance.
-
-        `earlier_titles` are skipped.
-        """
-        new = [
-            (title, score)
-            for title, score in scored_titles
-            if title not in earlier_titles
-        ]
-        for title, score in new:
+    def add(self, scored_titles: Iterable[tuple[str, float]]) -> None:
+        """Add further scores of titles."""
+        for title, score in scored_titles:
             self._scores.setdefault(title, []).append(score)
-        return list(dict(new))
 
     def mean(self, title: str) -> float:
         """The mean score of a title."""
@@ -200,20 +187,24 @@ def title_walk(
     scores = TitleScores(seeds, pool.titles)
     bringing = _bringing_seed_titles(seed_titles, scores)
     named_by_seeds = [
-        (title, score) for row, score in seeds.items() for title in pool.named(row)
+        (title, score)
+        for row, score in seeds.items()
+        for title in pool.named(row)
+        if title not in seed_titles
     ]
-    near = dict.fromkeys([*scores.add_new(named_by_seeds, seed_titles), *seed_titles])
-    named_by_near = []
-    for source in near:
-        score = scores.mean(source)
-        named_by_near += [
-            (title, score) for title in _named_beside_seeds(source, seeds, pool)
-        ]
-    far = scores.add_new(named_by_near, near)
-    following = [
-        title for title in near if title in bringing or title not in seed_titles
+    scores.add(named_by_seeds)
+    near = dict.fromkeys([*dict(named_by_seeds), *seed_titles])
+    named_by_near = [
+        (title, scores.mean(source))
+        for source in near
+        for title in _named_beside_seeds(source, seeds, pool)
+        if title not in near
     ]
-    return _unseeded_passages([*following, *far], seeds, pool), scores
+    scores.add(named_by_near)
+    not_bringing = set(seed_titles) - bringing
+    following = [title for title in near if title not in not_bringing]
+    titles = [*following, *dict(named_by_near)]
+    return _unseeded_passages(titles, seeds, pool), scores
 
 
 def _bringing_seed_titles(seed_titles: Sequence[str], scores: TitleScores) -> set[str]:
