@@ -265,7 +265,7 @@ class PhraseGraph:
         is_loop = sources == targets
         return sources[~is_loop], targets[~is_loop], weights[~is_loop]
 
-    def ways(
+    def node_paths(
         self, starts: IntArray, rows: IntArray, mask: IntArray | None
     ) -> dict[int, list[int]]:
         """Corpus row -> the nodes of a shortest path from a start, over the heaviest edges.
@@ -273,13 +273,13 @@ class PhraseGraph:
         It explains a hit, whose score adds up all walks. `mask` : the passages that may be entered; None for all.
         """
         parents = self._parents(starts, mask)
-        ways: dict[int, list[int]] = {}
+        node_paths: dict[int, list[int]] = {}
         for row in rows[parents[self.n_phrases + rows] >= 0].tolist():
-            way = [self.n_phrases + row]
-            while parents[way[-1]] != way[-1]:
-                way.append(int(parents[way[-1]]))
-            ways[row] = way[::-1]
-        return ways
+            path = [self.n_phrases + row]
+            while parents[path[-1]] != path[-1]:
+                path.append(int(parents[path[-1]]))
+            node_paths[row] = path[::-1]
+        return node_paths
 
     def _parents(self, starts: IntArray, mask: IntArray | None) -> IntArray:
         """(n_nodes,) the predecessor of each node on a shortest path; a start has itself.
@@ -304,10 +304,10 @@ class PhraseGraph:
             parents[frontier] = walk.targets[edges][order][first]
         return parents
 
-    def triples(self, way: Sequence[int]) -> tuple[Triple, ...]:
+    def triples(self, nodes: Sequence[int]) -> tuple[Triple, ...]:
         """The triples of a path, one per step; equal successive triples count once."""
         return tuple(
-            triple for triple, _ in groupby(starmap(self._step, pairwise(way)))
+            triple for triple, _ in groupby(starmap(self._step, pairwise(nodes)))
         )
 
     def _step(self, a: int, b: int) -> Triple:

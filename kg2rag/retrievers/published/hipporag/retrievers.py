@@ -98,19 +98,21 @@ class Start(NamedTuple):
 class PhraseWalk(WalkOrDense[Start]):
     """A walk from phrases.
 
-    `passages` : whether the walk enters passages. `nothing` : the reason why a query has no phrase.
+    `passages` : whether the walk enters passages. `unlinked_reason` : why a query has no phrase.
     """
 
     damping: float
     synonym_threshold: float
     passages: ClassVar[bool]
-    nothing: ClassVar[str]
+    unlinked_reason: ClassVar[str]
 
     @property
     def unlinked(self) -> str:
         """The reason: no phrase of the query, or none of the graph."""
         return (
-            self.nothing if memory.phrases(self.kb).phrases else "the graph has no fact"
+            self.unlinked_reason
+            if memory.phrases(self.kb).phrases
+            else "the graph has no fact"
         )
 
     @property
@@ -148,9 +150,9 @@ class PhraseWalk(WalkOrDense[Start]):
         """The ranking of some passages by `parts`, (n_passages,) each, with the paths to them."""
         ranking = by_columns(self.kb, query, rows, parts, start.notes, k)
         graph = self.graph
-        # One search finds the ways to all hits; the first path that is read makes it.
-        ways = cache(lambda: graph.ways(start.phrases, ranking.rows, mask))
-        paths = LazyPaths(lambda row: graph.triples(ways().get(row, ())))
+        # One search finds the paths to all hits, when the first of them is read.
+        node_paths = cache(lambda: graph.node_paths(start.phrases, ranking.rows, mask))
+        paths = LazyPaths(lambda row: graph.triples(node_paths().get(row, ())))
         return replace(ranking, paths=paths)
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
@@ -189,7 +191,7 @@ class HippoRAG(PhraseWalk):
     damping: Damping = 0.5
     synonym_threshold: Threshold = 0.8
     passages = False
-    nothing = "the query names nothing"
+    unlinked_reason = "the query names nothing"
 
     def link(self, queries: Sequence[Query]) -> list[Start]:
         """The phrases nearest to the names of each query, in the query's order, by specificity."""
@@ -286,7 +288,7 @@ class HippoRAG2(PhraseWalk):
     link_top_k: Count = 5
     fact_filter: Callable[[str, Sequence[Fact]], Sequence[int]] | None = None
     passages = True
-    nothing = "no fact is linked"
+    unlinked_reason = "no fact is linked"
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
         """The passages, the phrases and the facts."""

@@ -100,8 +100,8 @@ def paths(
 ) -> dict[int, tuple[Triple, ...]]:
     """Of all passages, from the first phrase."""
     allowed = None if mask is None else np.array(mask)
-    ways = graph.ways(np.array([0]), np.arange(4), allowed)
-    return {row: graph.triples(way) for row, way in ways.items()}
+    paths = graph.node_paths(np.array([0]), np.arange(4), allowed)
+    return {row: graph.triples(path) for row, path in paths.items()}
 
 
 def test_a_path_leads_from_a_start_by_the_triples_as_spelled_and_no_way_is_no_path():
