@@ -1,8 +1,8 @@
 """Query -> passages by LinearRAG: activation of entities through sentences, then PageRank.
 
-Theirs [1], and every default as the released code is run (commit 0c7e416c of run.py): the graph of
-entities, sentences and passages without relations, semantic bridging with its threshold, the
-restart weights, the walk. Ours:
+From [1], with the defaults of the released run.py (commit 0c7e416c): the graph of entities, sentences
+and passages without relations, semantic bridging with its threshold, the restart weights, the walk.
+Ours:
 
 - Entities are those of the mention table; the paper runs spaCy's recogniser. A page mentions its title in every
   sentence and once as a whole; entities are counted by sentence, not by substring.

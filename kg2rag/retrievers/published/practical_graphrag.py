@@ -1,12 +1,12 @@
 """Query -> its entities, triples one hop around them, and a fusion of three vector rankings.
 
 After Min et al. [1]: no language model; query nodes by name and by vector; one hop; separate
-vectors for entities, passages and relations, joined by reciprocal rank. Their graph, of dependency
-parses, is the source "dependency(MODEL)"; any other will do. Ours: a query is not parsed, so its
-noun phrases are the graph's names in it and its capitalised and quoted phrases; a relation's vector
-is that of the whole triple; a passage's rank among entities and relations is that of its best one;
-every default but RRF's constant. The graph's two rankings count half, because names match without
-their context: at equal weight, dense hits drop out.
+vectors for entities, passages and relations, fused by reciprocal rank. Their graph of dependency
+parses is the source "dependency(MODEL)"; any other graph works. Ours: instead of the noun phrases of
+a parsed query, the graph's names in it and its capitalised and quoted phrases; the vector of the
+whole triple for a relation; the rank of a passage's best entity or relation for the passage; every
+default but RRF's constant. The graph's two rankings have half the weight, because names match
+without context: at equal weight, dense hits drop out.
 
 [1] Min et al., "Towards Practical GraphRAG: Efficient Knowledge Graph Construction and Hybrid
 Retrieval at Scale", arXiv 2507.03226.

@@ -1,14 +1,14 @@
 """A knowledge base -> HippoRAG's phrases, facts, their vectors, and the graph of both.
 
-A phrase is an end of a triple under HippoRAG's own normalisation, which merges fewer spellings than
-`KnowledgeGraph`: phrases are made of the source's triples, not of the graph's. What the importers
-drop before (blank parts, parts that are no strings) is counted in their notes; HippoRAG would keep
-it. All settings of both systems share what is built.
+A phrase is an end of a triple under HippoRAG's normalisation, which merges fewer spellings than
+`KnowledgeGraph`: phrases come from the source's triples, not from the graph's. Importers drop blank
+parts and parts that are no strings, and count them in their notes; HippoRAG keeps these. All
+settings of both systems share the built parts.
 
-Edges (theirs [1], as the released code behaves, commit c617143f): between the ends of a fact 2 for
-each statement; between a passage and its phrases 1; between synonyms their cosine in each direction
-found, replacing a fact's weight. Ours: statements without a passage join their ends and no passage;
-passages of equal contents stay two.
+Edge weights follow the released code (commit c617143f) of [1]: 2 between the ends of a fact for each
+statement; 1 between a passage and its phrases; between synonyms their cosine for each direction,
+which replaces a fact's weight. Ours: a statement without a passage joins only its ends; passages of
+equal contents remain separate.
 
 [1] Gutiérrez et al., "From RAG to Memory: Non-Parametric Continual Learning for Large Language
 Models", ICML 2025.
@@ -50,7 +50,7 @@ _PUNCTUATION = re.compile(r"[^A-Za-z0-9 ]")
 
 
 def phrase_of(name: str) -> str:
-    """A name in lower case, with spaces for everything but ASCII letters and digits; may be "".
+    """A name in lower case; other characters than ASCII letters and digits become spaces.
 
     >>> phrase_of("S. R. Puttanna (director)")
     's  r  puttanna  director'

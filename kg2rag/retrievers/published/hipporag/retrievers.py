@@ -1,15 +1,15 @@
 """Query -> passages by personalised PageRank over phrases: HippoRAG [1] and HippoRAG 2 [2].
 
-Of the first, theirs (Sec. 2 of [1]): each name of the query is linked to the phrase nearest by
-embedding; the walk starts there with weight 1 / (passages that have it), its specificity; a passage
-scores the sum over its phrases. Ours: the names are the query's quoted and capitalised phrases, or
-if it has none, the names of the graph that it spells out (the paper asks an LLM); a phrase counts
-once in a passage, however often stated there.
+HippoRAG follows [1], Sec. 2: each name of the query is linked to the phrase with the nearest vector;
+the walk starts there with the phrase's specificity, 1 / (number of its passages); the score of a
+passage is the sum over its phrases. Ours: the names are the query's quoted and capitalised phrases,
+or, without any, the names of the graph in it (the paper asks an LLM); a phrase counts once in a
+passage.
 
-Of the second, theirs: all, as the released code behaves (commit c617143f), also where it departs
-from [2]. Ours, where theirs depends on hash order: equal facts by first statement, equal phrases
-alphabetically, equal passages by corpus position. Ours too: candidates restrict facts and walk, but
-edges and specificity remain the corpus's.
+HippoRAG 2 follows the released code (commit c617143f), also in its departures from [2]. Ours, where
+the code depends on hash order: equal facts by first statement, equal phrases alphabetically, equal
+passages by corpus position. Also ours: candidates restrict facts and walk; edges and specificity
+are those of the whole corpus.
 
 [1] Gutiérrez et al., "HippoRAG: Neurobiologically Inspired Long-Term Memory for Large Language
 Models", NeurIPS 2024. [2] Gutiérrez et al., "From RAG to Memory: Non-Parametric Continual Learning
