@@ -1,10 +1,10 @@
 """Query -> passages of the entities and relations with the nearest descriptions: LightRAG.
 
-After LightRAG [1] and the behaviour of its releases from 1.4 on: nearest entities ("local") and
-relations ("global"), the passages of each by how many of those found name them, and their quotas.
-Ours: the query itself stands for the keywords that a language model writes there, so that no model
-is asked; a graph without descriptions is searched by its names. Passages are ranked by their place
-in the list that the package gives to its reader.
+After LightRAG [1] and its releases from 1.4 on: the nearest entities ("local") and relations
+("global"), the passages of each, ordered by the number of retrieved items that name them, and quotas.
+Ours: the query replaces the keywords that a language model writes there, so that no model is needed;
+a graph without descriptions is searched by its names. Passages are ranked by their place in the
+context of the package's reader.
 
 [1] Guo et al., "LightRAG: Simple and Fast Retrieval-Augmented Generation", 2024.
 """

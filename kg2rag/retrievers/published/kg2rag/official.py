@@ -1,10 +1,9 @@
 """Query -> Ranking as in the released KG2RAG, with a switch for every departure from the paper.
 
-Follows the code of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, at commit 7d626c77,
-written anew. Theirs: the steps. Ours: insertion order where theirs is that of a hash; 1 / place as
-score, for the code orders and does not score. A sentence without text is none of our passages, and
-theirs has it as "title: ". The triples are those that the LLM wrote, preambles and blank parts
-included: the trees follow from these letters.
+The steps follow the code of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, at commit 7d626c77;
+it is written anew. Ours: insertion order instead of hash order; the score 1 / place, since the code
+orders passages without scores. A sentence without text is "title: " in the code and no passage here.
+The triples are the LLM's output with preambles and blank parts, on which the trees depend.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ DEPARTURES = (
 class KG2RAGOfficial(VectorRetriever):
     """KG2RAG as released: title expansion, spanning trees, rerank, and selection of passages.
 
-    Over its authors' sub-graphs (`subkgs(FILE)`), sentences and `mode="hotpotqa"` it is their code
+    Over the authors' sub-graphs (`subkgs(FILE)`), sentences and `mode="hotpotqa"` it equals their code
     up to the order of Python's sets. Over any other graph it is their method on other triples, and
     `remark` records it.
 

@@ -6,10 +6,10 @@ them. Eq. 6 to 8: every triple is an edge that weighs as much as its passage's c
 component keeps its maximum spanning tree, written depth-first from the heaviest edge; a reranker
 scores the trees, which give their passages, best tree first.
 
-Ours, where the paper is silent: triples that no passage states are not walked; edges of equal
-weight are ordered by passage, then triple, trees of equal score by their heaviest edge; a tree that
-does not fit is cut; passages without triples take free places. The score of a hit is 1 / its place,
-for the method orders passages and does not score them.
+Ours, where the paper is silent: triples without a passage are not walked; edges of equal weight are
+ordered by passage, then triple, trees of equal score by their heaviest edge; a tree that does not fit
+is cut; passages without triples take free places. The score of a hit is 1 / its place, since the
+method orders passages without scores.
 """
 
 from __future__ import annotations
