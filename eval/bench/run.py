@@ -189,7 +189,9 @@ def pagerank(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query]) -> Compa
     )
 
     def package() -> np.ndarray:
-        return np.stack([walk.shares for walk in walks(graph.walked, starts, DAMPING)])
+        return np.stack(
+            [walk.shares for walk in walks(graph.walk_graph, starts, DAMPING)]
+        )
 
     def library() -> np.ndarray:
         return np.array([solve(reset=reset) for reset in resets])

@@ -61,9 +61,11 @@ class BM25(Retriever):
         if languages == ("english",):
             languages = ()
         rankings = []
-        for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
+        for query, candidate_rows in zip(
+            queries, self.kb.candidates(queries), strict=True
+        ):
             scores = index.scores(query.text)
-            rows = top_with_ties(scores, k, mask)
+            rows = top_with_ties(scores, k, candidate_rows)
             rows = rows[scores[rows] > 0]
             notes = _notes(languages, index.respelled(query.text))
             if not len(rows) and not index.has_word_of(query.text):

@@ -1,7 +1,7 @@
 """Three searches -> the candidates of a question, about 60 passages.
 
-Candidates are the first of a walk, of the cosines and of BM25; the walk is that of `mention_ppr`,
-started also at the passages nearest to the question's sub-phrases.
+The candidates are the first hits of a walk, of dense search and of BM25. The walk is that of
+`mention_ppr`; it also starts at the passages nearest to the question's sub-phrases.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kg2rag.types import (
 
 
 class Hits(NamedTuple):
-    """The rows of a search, best first, ties by row, and their scores."""
+    """The hits of a search: corpus rows and scores, (n_hits,) each, best first, ties by row."""
 
     rows: IntArray
     scores: FloatArray
@@ -34,32 +34,32 @@ class Hits(NamedTuple):
 
 
 def best_hits(rows: IntArray, scores: FloatArray, k: int) -> Hits:
-    """The first `k` of some scored rows."""
+    """The `k` hits with the highest scores; `rows` and `scores` are (n,)."""
     first = top_with_ties(scores, k)
     order = first[np.lexsort((rows[first], -scores[first]))][:k]
     return Hits(rows[order], scores[order])
 
 
 class Pool(NamedTuple):
-    """Passages near to a question, best first.
+    """The passages that are near to a question or to one of its sub-phrases, nearest to the question first.
 
     Attributes
     ----------
     rows : (n,) corpus rows.
-    cosines : (1 + n_phrases, n) with the question and with its sub-phrases.
+    cosines : (1 + n_phrases, n) the cosines with the question, then with each of its sub-phrases.
     """
 
     rows: IntArray
     cosines: FloatArray
 
     @classmethod
-    def of(cls, rows: IntArray, cosines: FloatArray) -> Pool:
+    def from_cosines(cls, rows: IntArray, cosines: FloatArray) -> Pool:
         """The pool of some rows in any order."""
         order = canonical_order(rows, cosines[0])
         return cls(rows[order], cosines[:, order])
 
     def first(self, k: int) -> Hits:
-        """The first by cosine with the question."""
+        """The `k` passages nearest to the question, with their cosines."""
         return Hits(self.rows[:k], self.cosines[0, :k])
 
 
@@ -69,8 +69,8 @@ class Searches:
 
     Attributes
     ----------
-    walk, bm25 : by the share of the walk and by BM25; only hits above 0.
-    dense : by cosine with the question.
+    walk, bm25 : the hits by share of the walk and by BM25, with scores above 0.
+    dense : the hits by cosine with the question.
     """
 
     walk: Hits
@@ -80,10 +80,13 @@ class Searches:
     def candidates(
         self, walk: int, dense: int, bm25: int
     ) -> tuple[IntArray, NDArray[np.bool_]]:
-        """The rows of each search's first hits, ascending; (m,) whether only the walk has it."""
-        texts = np.concatenate([self.bm25.rows[:bm25], self.dense.rows[:dense]])
-        rows = np.unique(np.concatenate([self.walk.rows[:walk], texts]))
-        return rows, ~np.isin(rows, texts)
+        """The rows of the candidates, (m,), ascending, and whether only the walk found each, (m,).
+
+        `walk`, `dense`, `bm25` : the number of first hits of each search that are candidates.
+        """
+        text_rows = np.concatenate([self.bm25.rows[:bm25], self.dense.rows[:dense]])
+        rows = np.unique(np.concatenate([self.walk.rows[:walk], text_rows]))
+        return rows, ~np.isin(rows, text_rows)
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,9 @@ class Candidates:
     Attributes
     ----------
     rows : corpus rows, ascending.
-    walk, bm25 : the share of the walk, and BM25.
-    cosines : (1 + n_phrases, m) with the question and with its sub-phrases.
+    walk : the share of the walk.
+    bm25 : the BM25 score.
+    cosines : (1 + n_phrases, m) the cosines with the question, then with each of its sub-phrases.
     """
 
     rows: IntArray
@@ -122,12 +126,8 @@ def phrase_restart(
     for phrase_cosines in cosines:
         nearest = best_hits(rows, phrase_cosines, seeds)
         if len(nearest.rows):
+            fit = np.exp((nearest.best - 1) / fit_temperature)
             share = np.exp((nearest.scores - nearest.best) / temperature)
             nodes.append(nearest.rows)
-            weights.append(
-                weight
-                * np.exp((nearest.best - 1) / fit_temperature)
-                * share
-                / share.sum()
-            )
+            weights.append(weight * fit * share / share.sum())
     return NodeWeights.of(np.concatenate(nodes), np.concatenate(weights))

@@ -16,6 +16,7 @@ from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
 from kg2rag.types import (
     Corpus,
     FloatArray,
+    IntArray,
     Notes,
     Step,
     Triple,
@@ -32,8 +33,8 @@ class ChainsNotes(Notes):
 
     Attributes
     ----------
-    chain_weight : in [0, 1]; the rest is the weight of the single passage.
-    chains : the best pairs by title, with their shares.
+    chain_weight : the weight of the chains in the score, in [0, 1]; the single passage has the rest.
+    chains : the titles of the best pairs, with their shares.
     """
 
     chain_weight: float | None = None
@@ -42,17 +43,19 @@ class ChainsNotes(Notes):
 
 @dataclass(frozen=True)
 class ChainPaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> the edges to the passage that it continues, else the path of the walk.
+    """Corpus row -> the edges from the passage that it continues, else the path of the walk to it.
 
-    `sources` maps a row to the row that it continues.
+    `sources` : corpus row -> the row of the passage that it continues.
     """
 
     walked: WalkedPaths
     sources: Mapping[int, int]
 
     def __getitem__(self, row: int) -> tuple[Triple, ...]:
-        joining = self._joining(self.sources[row], row) if row in self.sources else ()
-        return tuple(map(self.walked.triple, joining)) or self.walked[row]
+        edges: tuple[int, ...] = ()
+        if row in self.sources:
+            edges = self._edges_between(self.sources[row], row)
+        return tuple(map(self.walked.triple, edges)) or self.walked[row]
 
     def __iter__(self) -> Iterator[int]:
         return iter(dict.fromkeys([*self.sources, *self.walked]))
@@ -60,33 +63,42 @@ class ChainPaths(Mapping[int, tuple[Triple, ...]]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def _joining(self, source: int, target: int) -> tuple[int, ...]:
-        """The edge between two passages, or the two edges over their rarest common name; or ()."""
+    def _edges_between(self, source: int, target: int) -> tuple[int, ...]:
+        """The edge between two passages, else their two edges to their rarest common name, else ()."""
         graph = self.walked.graph
-        leaving = np.arange(graph.indptr[source], graph.indptr[source + 1])
-        direct = leaving[graph.targets[leaving] == target]
+        source_edges = np.arange(graph.indptr[source], graph.indptr[source + 1])
+        direct = source_edges[graph.targets[source_edges] == target]
         if len(direct):
             return (int(direct[0]),)
-        arriving = np.arange(graph.indptr[target], graph.indptr[target + 1])
-        names, here, there = np.intersect1d(
-            graph.targets[leaving], graph.targets[arriving], return_indices=True
+        target_edges = np.arange(graph.indptr[target], graph.indptr[target + 1])
+        nodes, source_index, target_index = np.intersect1d(
+            graph.targets[source_edges],
+            graph.targets[target_edges],
+            return_indices=True,
         )
-        named = np.flatnonzero(names >= graph.n_passages)
-        if not len(named):
+        common_names = np.flatnonzero(nodes >= graph.n_passages)
+        if not len(common_names):
             return ()
-        rarest = named[np.argmin(np.diff(graph.indptr)[names[named]])]
-        return int(leaving[here[rarest]]), int(arriving[there[rarest]])
+        degrees = np.diff(graph.indptr)[nodes[common_names]]
+        rarest = common_names[np.argmin(degrees)]
+        return (
+            int(source_edges[source_index[rarest]]),
+            int(target_edges[target_index[rarest]]),
+        )
 
 
 @dataclass(frozen=True)
 class ChainSearch:
-    """The candidates of a query: evidence, order, and the paths of the walk to them.
+    """The m candidates of a query, their evidence and chains, and the model of their order.
 
     Attributes
     ----------
-    chain_weight : see `Ranker`. order : the sum whose parts are weighted by it.
-    start : (m,) log-odds that a candidate is needed, by itself.
-    chains : None for less than `LEAST` candidates.
+    searches : the hits of the searches that gave the candidates.
+    chain_weight : the weight of the chains in the score, see `Ranker`.
+    order : the model of the score, see `Ranker.order`.
+    start : (m,) the log-odds that a candidate is needed, by itself.
+    chains : the chains; None for fewer than `LEAST` candidates.
+    walked : the paths of the walk to the candidates.
     only_walked : (m,) whether only the walk found a candidate.
     """
 
@@ -101,11 +113,13 @@ class ChainSearch:
 
     @property
     def levels(self) -> dict[str, FloatArray]:
-        """The signals that the order may use, (m,) each."""
+        """The signals that the model of the order may read, (m,) each."""
         signals = self.evidence.single
-        single = {name: signals[name] for name in SINGLE if name in signals}
-        chained = {} if self.chains is None else self.chains.levels
-        return {**single, "start": self.start, **chained}
+        levels = {name: signals[name] for name in SINGLE if name in signals}
+        levels["start"] = self.start
+        if self.chains is not None:
+            levels |= self.chains.levels
+        return levels
 
     @property
     def scores(self) -> FloatArray:
@@ -113,35 +127,23 @@ class ChainSearch:
         return self.order(self.levels)
 
     @property
-    def continued(self) -> dict[int, int]:
-        """Corpus row of a candidate -> row of the passage that it continues."""
+    def sources(self) -> dict[int, int]:
+        """Corpus row of a candidate -> corpus row of the passage that it continues."""
         if self.chains is None:
             return {}
         rows = self.evidence.rows
         source = self.chains.source
-        continuing = np.flatnonzero(source >= 0)
+        has_source = source >= 0
         return dict(
             zip(
-                rows[continuing].tolist(),
-                rows[source[continuing]].tolist(),
+                rows[has_source].tolist(),
+                rows[source[has_source]].tolist(),
                 strict=True,
             )
         )
 
     def notes(self, corpus: Corpus, temperature: float) -> ChainsNotes:
-        """The notes: formulas, the weight of the chains, and the best pairs with their shares at a `temperature`."""
-        best: tuple[str, ...] | None = None
-        if self.chains is not None:
-            rows = self.evidence.rows
-            pairs = self.chains.pairs
-            shares = pairs.shares(temperature)[:SHOWN].tolist()
-            labels = []
-            for pair, share in zip(pairs.members, shares, strict=False):
-                first, second = [
-                    corpus.titles[row] or corpus.ids[row] for row in rows[pair]
-                ]
-                labels.append(f"{first} + {second} ({share:.2f})")
-            best = tuple(labels)
+        """The notes of the ranking; `temperature` is that of the shares of pairs."""
         return ChainsNotes(
             {
                 "chains": self.order.formula,
@@ -151,31 +153,52 @@ class ChainSearch:
             {"chains": "dense and bm25", "walk": "graph", "dense": "dense"},
             warning=WITHOUT_TOKENS if self.evidence.max_sim is None else "",
             chain_weight=round(self.chain_weight, 4),
-            chains=best,
+            chains=self._pair_labels(corpus, temperature),
         )
 
-    def steps(self, k: int, depths: str, sources: int) -> tuple[Step, ...]:
-        """The steps of the system; `depths` describes the choice of candidates."""
+    def _pair_labels(
+        self, corpus: Corpus, temperature: float
+    ) -> tuple[str, ...] | None:
+        """The best `SHOWN` pairs as "title + title (share)"; None without chains."""
+        if self.chains is None:
+            return None
+        pairs = self.chains.pairs
+        shares = pairs.shares(temperature)[:SHOWN].tolist()
+        labels = []
+        for pair, share in zip(pairs.members, shares, strict=False):
+            rows = self.evidence.rows[pair]
+            first, second = [corpus.titles[row] or corpus.ids[row] for row in rows]
+            labels.append(f"{first} + {second} ({share:.2f})")
+        return tuple(labels)
+
+    def steps(self, k: int, depths: str, n_sources: int) -> tuple[Step, ...]:
+        """The steps of a trace: a candidate, linked to a source, in a chain, and in the first `k`.
+
+        `depths` : the text that describes the choice of candidates. `n_sources` : the maximum of sources.
+        """
         evidence = self.evidence
         rows = evidence.rows
         steps = [
             step("candidate", "not retrieved", f"not among the first {depths}", rows)
         ]
         if self.chains is not None:
-            first = np.argsort(-self.start, kind="stable")[:sources]
-            shared = np.maximum(evidence.shared_word, evidence.title_words)[first].max(
-                axis=0
-            )
-            linked = np.union1d(np.flatnonzero(shared > 0), first)
-            why = f"no naming word in common with the {sources} likeliest"
+            sources = _first(self.start, n_sources)
+            shared = np.maximum(evidence.shared_word, evidence.title_words)[sources]
+            linked = np.union1d(np.flatnonzero(shared.max(axis=0) > 0), sources)
+            why = f"no naming word in common with the {n_sources} likeliest"
             steps.append(step("named", "entity not linked", why, rows[linked]))
-            orders = [
-                np.argsort(-level, kind="stable")[:k] for level in self.levels.values()
-            ]
+            first_by_level = [_first(level, k) for level in self.levels.values()]
             why = f"below {k} as a single passage, and as second and third passage"
-            steps.append(step("in a chain", "pruned", why, rows[np.unique(orders)]))
-        ordered = rows[np.argsort(-self.scores, kind="stable")[:k]]
+            steps.append(
+                step("in a chain", "pruned", why, rows[np.unique(first_by_level)])
+            )
+        ordered = rows[_first(self.scores, k)]
         return (
             *steps,
             step("ordered", "ranked below k", f"below {k} in the sum", ordered),
         )
+
+
+def _first(values: FloatArray, n: int) -> IntArray:
+    """The indices of the `n` highest values, in descending order."""
+    return np.argsort(-values, kind="stable")[:n]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +16,10 @@ from kg2rag.types import (
     IntArray,
 )
 
-LEAST = 4  # the minimum of candidates: the longest chain and one more
-NO_SOURCE = -30.0  # the level `second` of a source that continues no other
+LEAST = (
+    4  # the minimum of candidates for chains: those of the longest chain, and another
+)
+NO_SOURCE = -30.0  # the level `second` of a candidate that continues no source
 
 
 @dataclass(frozen=True)
@@ -34,31 +35,31 @@ class Beam:
 
 @dataclass(frozen=True)
 class Sets:
-    """The best sets of one size and their log-values, best first.
+    """The best sets of candidates of one size, best first.
 
-    `members` : (n_sets, size) positions of candidates, ascending. `values` : (n_sets,).
+    `members` : (n_sets, size) indices of candidates, ascending. `values` : (n_sets,) the log-odds of each.
     """
 
     members: IntArray
     values: FloatArray
 
     def shares(self, temperature: float) -> FloatArray:
-        """Softmax of value / temperature."""
+        """(n_sets,) the share of each set, by softmax of value / temperature."""
         share = np.exp((self.values - self.values[0]) / temperature)
         return np.asarray(share / share.sum())
 
 
 @dataclass(frozen=True)
 class Chains:
-    """The levels of m candidates in the chains.
+    """The chains among the m candidates of a question.
 
     Attributes
     ----------
-    levels : (m,) each: second and third, how well a candidate continues one and two others; walk_named, its share of
-        the walk where the question names titles, `walk_gap` · `titles`.
-    source : (m,) the position of the passage that it continues best as a second one; -1 for none.
-    step : the step signals of that continuation, (m,) each.
-    pairs : the best pairs.
+    levels : the signals of the candidates in chains, (m,) each: `second` and `third`, see `chains_of`; `walk_named`,
+        the product of `walk_gap` and `titles`.
+    source : (m,) the index of the candidate that each candidate continues best; -1 if it continues none.
+    step : the signals of that continuation, (m,) each; see `step_signals`.
+    pairs : the best pairs of candidates.
     """
 
     levels: dict[str, FloatArray]
@@ -70,65 +71,63 @@ class Chains:
 def chains_of(
     evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam
 ) -> Chains:
-    """The chains among the candidates of one question, at least `LEAST`.
+    """The chains among the candidates of one question, of which there are at least `LEAST`.
 
-    `start` : (m,) the log-odds of each candidate by itself.
+    `start` : (m,) the log-odds that each candidate is needed, by itself.
 
-    - pair(i, j) = ln sigmoid(start(i)) + step({i} -> j), i one of the likeliest; second(j) = its maximum over i.
+    - The sources are the candidates with the highest `start`.
+    - pair(i, j) = ln sigmoid(start(i)) + step({i} -> j), for a source i; second(j) is its maximum over i.
     - The best unordered pairs, at most `width`, share 1 by softmax of pair / temperature.
-    - third(k) = sum over pairs of share · step(pair -> k); a member has the pair's best other step + `bonus`.
+    - third(k) is the sum over pairs of share · step(pair -> k); the step to a member of the pair counts as the pair's
+      best step to another candidate, plus `bonus`.
     """
-    first = np.argsort(-start, kind="stable")[: beam.sources]
-    signals = step_signals(evidence, start, first[:, None], beam.gain_temperature)
-    pair = -np.logaddexp(0, -start)[first][:, None] + ranker.step(signals)
-    pair[np.arange(len(first)), first] = -np.inf
-    best = pair.argmax(axis=0)
-    places = np.arange(len(start))
-    second = pair[best, places]
-    pairs = _best_sets(pair, first[:, None], 3 * beam.width, beam.width)
-    continues = np.isfinite(second)
+    sources = np.argsort(-start, kind="stable")[: beam.sources]
+    signals = step_signals(evidence, start, sources[:, None], beam.gain_temperature)
+    pair_values = -np.logaddexp(0, -start)[sources][:, None] + ranker.step(signals)
+    # No source continues itself.
+    pair_values[np.arange(len(sources)), sources] = -np.inf
+    best = pair_values.argmax(axis=0)
+    columns = np.arange(len(start))
+    second = pair_values[best, columns]
+    pairs = _best_pairs(pair_values, sources, beam.width)
+    has_source = np.isfinite(second)
     levels = {
-        "second": np.where(continues, second, NO_SOURCE),
-        "third": _continued(evidence, start, ranker, beam, pairs),
+        "second": np.where(has_source, second, NO_SOURCE),
+        "third": _mean_step(evidence, start, ranker, beam, pairs),
         "walk_named": evidence.single["walk_gap"] * evidence.titles,
     }
-    return Chains(
-        levels,
-        np.where(continues, first[best], -1),
-        {
-            name: column[best, places]
-            for name, column in signals.items()
-            if name != "start"
-        },
-        pairs,
-    )
+    step = {
+        name: signal[best, columns]
+        for name, signal in signals.items()
+        if name != "start"
+    }
+    return Chains(levels, np.where(has_source, sources[best], -1), step, pairs)
 
 
-def _best_sets(values: FloatArray, sets: IntArray, cells: int, width: int) -> Sets:
-    """The best distinct sets that add a candidate to one of `sets`, each with its best value.
+def _best_pairs(values: FloatArray, sources: IntArray, width: int) -> Sets:
+    """The `width` best unordered pairs of a source and a candidate, each with its best value.
 
-    Only the `cells` best entries of `values`, (n_sets, m), are read.
+    `values` : (n_sources, m). Only the 3 · `width` best are read.
     """
-    best: dict[tuple[int, ...], float] = {}
-    order: Iterable[int] = np.argsort(-values, axis=None, kind="stable")[
-        :cells
-    ].tolist()
-    for flat in order:
+    value_of: dict[tuple[int, ...], float] = {}
+    order = np.argsort(-values, axis=None, kind="stable")[: 3 * width]
+    for flat in order.tolist():
         row, column = divmod(flat, values.shape[1])
         if np.isfinite(values[row, column]):
-            members = tuple(sorted((*sets[row].tolist(), column)))
-            best.setdefault(members, float(values[row, column]))
-    return Sets(np.array(list(best)[:width]), np.array(list(best.values())[:width]))
+            pair = tuple(sorted((int(sources[row]), column)))
+            value_of.setdefault(pair, float(values[row, column]))
+    members = np.array(list(value_of)[:width])
+    return Sets(members, np.array(list(value_of.values())[:width]))
 
 
-def _continued(
+def _mean_step(
     evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam, sets: Sets
 ) -> FloatArray:
-    """(m,) the mean step of each candidate after the sets, weighted by their shares."""
-    step = ranker.step(
+    """(m,) the mean over sets of the step from a set to each candidate, weighted by their shares."""
+    steps = ranker.step(
         step_signals(evidence, start, sets.members, beam.gain_temperature)
     )
-    inside = np.arange(len(sets.members))[:, None]
-    step[inside, sets.members] = -np.inf
-    step[inside, sets.members] = step.max(axis=1, keepdims=True) + beam.bonus
-    return np.asarray(np.einsum("s,sm->m", sets.shares(beam.temperature), step))
+    set_rows = np.arange(len(sets.members))[:, None]
+    steps[set_rows, sets.members] = -np.inf
+    steps[set_rows, sets.members] = steps.max(axis=1, keepdims=True) + beam.bonus
+    return np.asarray(np.einsum("s,sm->m", sets.shares(beam.temperature), steps))

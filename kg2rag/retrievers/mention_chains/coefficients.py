@@ -29,13 +29,16 @@ WITHOUT = "without_tokens"
 
 @dataclass(frozen=True)
 class Linear:
-    """A linear model: intercept + sum of coefficient · signal."""
+    """A linear model of signals: intercept + sum of coefficient · signal.
+
+    `coefficients` : name of a signal -> its coefficient.
+    """
 
     coefficients: Mapping[str, float]
     intercept: float = 0.0
 
     def __call__(self, signals: Signals) -> FloatArray:
-        """The sum, in the order of the coefficients, for every entry of the signals' arrays."""
+        """The values of the model, an array of the shape of each signal."""
         total: FloatArray = np.full(next(iter(signals.values())).shape, self.intercept)
         for name, coefficient in self.coefficients.items():
             if coefficient:  # a signal with coefficient 0 may be missing
@@ -44,7 +47,10 @@ class Linear:
 
     @property
     def formula(self) -> str:
-        """The formula of the sum; a negative coefficient is written as (0 - …), 0 is left out."""
+        """The model as a formula of score parts; "(0 - 2) · name" has a negative coefficient.
+
+        Signals with coefficient 0 are left out.
+        """
         terms = [
             _term(coefficient, name)
             for name, coefficient in self.coefficients.items()
@@ -56,7 +62,7 @@ class Linear:
 
 
 def _term(coefficient: float, name: str) -> str:
-    """A product of a `Linear.formula`."""
+    """The product of a coefficient and a signal in a formula."""
     if coefficient < 0:
         return f"(0 - {number(-coefficient)}) · {name}"
     if number(coefficient) == "1":
@@ -66,9 +72,16 @@ def _term(coefficient: float, name: str) -> str:
 
 @dataclass(frozen=True)
 class Ranker:
-    """The models of the candidates: start of chains, steps, and the order of candidates.
+    """The fitted models of candidates; the score is a mixture of the experts `single` and `chain`.
 
-    score = (1 - chain_weight) · single + chain_weight · chain, chain_weight = sigmoid(gate): a mixture of two experts.
+    score = (1 - chain_weight) · single + chain_weight · chain, with chain_weight = sigmoid(gate).
+
+    Attributes
+    ----------
+    start : the log-odds that a candidate is needed, by itself.
+    step : the log-odds that a candidate continues a set.
+    single, chain : the scores of a candidate as a single passage and as a member of chains.
+    gate : the log-odds of the weight of the chains.
     """
 
     start: Linear
@@ -78,28 +91,30 @@ class Ranker:
     gate: Linear
 
     def chain_weight(self, signals: Mapping[str, float]) -> float:
-        """The weight of the chains of a question, in (0, 1)."""
+        """The weight of the chains of a question, in (0, 1), given the signals of the gate."""
         arrays = {name: np.asarray(value) for name, value in signals.items()}
         return float(1 / (1 + np.exp(-self.gate(arrays))))
 
     def order(self, chain_weight: float) -> Linear:
-        """The score of a candidate as one sum, with the coefficients of its formula."""
-        parts = {
-            name: (1 - chain_weight) * c for name, c in self.single.coefficients.items()
+        """The score as one linear model; its coefficients are rounded as its formula shows them."""
+        coefficients = {
+            name: (1 - chain_weight) * coefficient
+            for name, coefficient in self.single.coefficients.items()
         }
-        parts |= {
-            name: chain_weight * c
-            for name, c in self.chain.coefficients.items()
-            if chain_weight
-        }
-        return Linear({name: float(number(c)) for name, c in parts.items()})
+        for name, coefficient in self.chain.coefficients.items():
+            coefficients[name] = chain_weight * coefficient
+        return Linear({name: float(number(c)) for name, c in coefficients.items()})
 
 
 @dataclass(frozen=True)
 class Coefficients:
-    """The coefficients of a file.
+    """The fitted models of a file.
 
-    `fitted` : date and data of the fit. `seen` : the `digest` of each training question.
+    Attributes
+    ----------
+    rankers : `WITH` and `WITHOUT` -> the models for encoders with and without token vectors.
+    fitted : the encoder, date and data of the fit.
+    seen : the `digest` of each training question.
     """
 
     rankers: Mapping[str, Ranker]
@@ -130,6 +145,7 @@ def read_coefficients(name: str) -> Coefficients:
 
 @lru_cache(maxsize=32)
 def _read(name: str, modified: int) -> Coefficients:  # noqa: ARG001 (a rewritten file is read again)
+    """The coefficients of a file, which is read once for each time of modification."""
     source = files(__package__) / "coefficients.toml" if name == DEFAULT else Path(name)
     try:
         record = tomllib.loads(source.read_text(encoding="utf-8"))
@@ -145,7 +161,7 @@ def _read(name: str, modified: int) -> Coefficients:  # noqa: ARG001 (a rewritte
 
 
 def _ranker(record: Mapping[str, object], section: str, file: str) -> Ranker:
-    """The models of a section, one table each."""
+    """The models of a section, each of which has a table of its own."""
     models = []
     for model in MODELS:
         names = names_of(model, tokens=section == WITH)
@@ -154,7 +170,10 @@ def _ranker(record: Mapping[str, object], section: str, file: str) -> Ranker:
 
 
 def _linear(section: object, table: str, names: tuple[str, ...], file: str) -> Linear:
-    """The model of a table with exactly one finite number per signal and for the intercept."""
+    """The model of a table, which has one finite number for each signal and for the intercept.
+
+    `section` : the tables of the section. `names` : the signals.
+    """
     model = (
         section.get(table.rpartition(".")[2]) if isinstance(section, Mapping) else None
     )

@@ -19,8 +19,8 @@ from kg2rag.types import (
     IntArray,
 )
 
-# The minimum weight of a title's words together, so that a title of common words has little effect.
-LEAST_TITLE = 0.05
+# The minimum of the summed weights of a title's words: a title of common words has little effect.
+MIN_TITLE_WEIGHT = 0.05
 
 
 def naming_words(text: str) -> list[str]:
@@ -28,24 +28,25 @@ def naming_words(text: str) -> list[str]:
 
     Naming words are capitalised words of two letters or more, and numbers of three digits or more.
     """
-    return sorted(
-        {key for word in set(WORD.findall(text)) if (key := _naming_key(word))}
-    )
+    return sorted({_naming_key(word) for word in WORD.findall(text)} - {""})
 
 
 @lru_cache(maxsize=1 << 16)
 def _naming_key(word: str) -> str:
-    """The normalised word; "" if it names nothing."""
-    if not (len(word) > 1 and word[0].isupper()) and not (
-        len(word) > 2 and word.isdigit()
-    ):
+    """The normalised form of a naming word; "" for any other word."""
+    is_capitalised = len(word) > 1 and word[0].isupper()
+    is_number = len(word) > 2 and word.isdigit()
+    if not is_capitalised and not is_number:
         return ""
     key = normalise(word)
     return "" if key in FUNCTION_WORDS else key
 
 
 def rarity(n_passages: int, frequency: NDArray[np.integer]) -> FloatArray:
-    """ln((1 + N) / (df + 1/2)) / ln(1 + N): 1 for a word of one passage, near 0 for common ones."""
+    """ln((1 + N) / (df + 1/2)) / ln(1 + N): near 1 for a word of one passage, near 0 for one of all.
+
+    `frequency` : (n_words,) the document frequency df of each word. N is `n_passages`.
+    """
     rarities: FloatArray = np.log((1 + n_passages) / (frequency + 0.5)) / np.log(
         1 + n_passages
     )
@@ -58,10 +59,10 @@ class NamingWords:
 
     Attributes
     ----------
-    code : word -> its number.
-    rarity : (n_words,) of each; 0 for a word of a single passage, which nothing shares.
-    indptr, words : the words of passage `i` are `words[indptr[i]:indptr[i + 1]]`.
-    title_indptr, title_words : likewise of its title.
+    code : word -> its code, 0 to n_words - 1.
+    rarity : (n_words,) the `rarity` of each word; 0 for a word of a single passage, which no other shares.
+    indptr, words : the codes of the words of passage `i` are `words[indptr[i]:indptr[i + 1]]`.
+    title_indptr, title_words : the codes of the words of its title, in the same form.
     """
 
     code: dict[str, int]
@@ -72,47 +73,58 @@ class NamingWords:
     title_words: IntArray
 
     def shared(self, question: str, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Two (m, m) matrices over some passages, from row to column, each in [0, 1].
+        """The matrices shared_word and title_words over m passages, (m, m) each, in [0, 1].
 
-        - shared_word: the rarity of the rarest naming word that both have and the question has not; 0 without one.
-        - title_words: of the naming words of the column's title that the question has not, the share, weighted by
-          rarity, that the row's text has; the weights of a title count as at least `LEAST_TITLE`.
+        - shared_word[i, j]: the maximum rarity of a naming word that passages i and j have and the question lacks; 0
+          without such a word.
+        - title_words[i, j]: the share, weighted by rarity, of the naming words in the title of j, without those of the
+          question, that passage i has. The denominator is at least `MIN_TITLE_WEIGHT`.
+
+        `rows` : (m,) corpus rows.
         """
         entries, passages = gather(self.indptr, rows)
-        title_entries, titled = gather(self.title_indptr, rows)
+        title_entries, title_passages = gather(self.title_indptr, rows)
         words = np.append(self.words[entries], self.title_words[title_entries])
-        distinct, numbers = np.unique(words, return_inverse=True)
-        asked = [self.code.get(normalise(word), -1) for word in WORD.findall(question)]
-        weights = np.where(np.isin(distinct, asked), 0.0, self.rarity[distinct])
+        distinct, indices = np.unique(words, return_inverse=True)
+        question_words = [
+            self.code.get(normalise(word), -1) for word in WORD.findall(question)
+        ]
+        in_question = np.isin(distinct, question_words)
         m = len(rows)
-        shares: tuple[FloatArray, FloatArray] = _shared(
+        matrices: tuple[FloatArray, FloatArray] = _shared(
             offsets(passages, m),
-            numbers[: len(entries)],
-            offsets(titled, m),
-            numbers[len(entries) :],
-            weights,
+            indices[: len(entries)],
+            offsets(title_passages, m),
+            indices[len(entries) :],
+            np.where(in_question, 0.0, self.rarity[distinct]),
         )
-        return shares
+        return matrices
 
 
 def naming_index(kb: KnowledgeBase) -> NamingWords:
-    """The naming words of a knowledge base's passages, found once."""
+    """The naming words of a knowledge base's passages, built once."""
     return kb.cached(
         "naming_words", lambda: _build(kb.corpus.contents, kb.corpus.titles)
     )
 
 
 def _build(contents: Iterable[str], titles: Iterable[str]) -> NamingWords:
+    """The naming words of passages, given their contents (title and text) and titles."""
     code: dict[str, int] = {}
-    indptr, words = _coded(contents, code)
-    title_indptr, title_words = _coded(titles, code)
+    indptr, words = _word_codes(contents, code)
+    title_indptr, title_words = _word_codes(titles, code)
     frequency = np.bincount(words, minlength=len(code))
-    rare = np.where(frequency >= 2, rarity(len(indptr) - 1, frequency), 0.0)
-    return NamingWords(code, rare, indptr, words, title_indptr, title_words)
+    rarities = np.where(frequency >= 2, rarity(len(indptr) - 1, frequency), 0.0)
+    return NamingWords(code, rarities, indptr, words, title_indptr, title_words)
 
 
-def _coded(texts: Iterable[str], code: dict[str, int]) -> tuple[IntArray, IntArray]:
-    """The naming words of each text, by numbers that `code` has or is given now."""
+def _word_codes(
+    texts: Iterable[str], code: dict[str, int]
+) -> tuple[IntArray, IntArray]:
+    """The codes of the naming words of each text, as `indptr` and `words` of `NamingWords`.
+
+    New words get the next codes and are added to `code`.
+    """
     codes = [
         [code.setdefault(word, len(code)) for word in naming_words(text)]
         for text in texts
@@ -131,7 +143,10 @@ def _shared(
     titles: IntArray,
     weights: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """See `NamingWords.shared`; `words` and `titles` are places in `weights`, which has each word once."""
+    """The matrices of `NamingWords.shared`.
+
+    `words`, `titles` : indices into `weights`, which has the weight of each distinct word.
+    """
     m = indptr.shape[0] - 1
     shared = np.zeros((m, m))
     title = np.zeros((m, m))
@@ -147,6 +162,6 @@ def _shared(
                 total += weights[word]
                 if in_row[word]:
                     common += weights[word]
-            title[i, j] = min(common / max(total, LEAST_TITLE), 1.0)
+            title[i, j] = min(common / max(total, MIN_TITLE_WEIGHT), 1.0)
         in_row[words[indptr[i] : indptr[i + 1]]] = False
     return shared, title

@@ -3,19 +3,20 @@
 The system we recommend.
 
 1. The question's sub-phrases are encoded as further queries (`phrases`).
-2. `mention_ppr`'s walk starts also at the passages nearest to them; its first passages, the nearest ones and BM25's are
-   the candidates (`candidates`).
-3. A linear model says how likely each is needed by itself, a second how well it continues a set of others: by names
-   that the question lacks, by the phrases and words that the set leaves open (`signals`, `coefficients`).
-4. A beam finds the best sets of two and three; how well a passage continues them is one order (`chains`). BM25, cosine
-   and MaxSim of the single passage are the other. The score is a mixture of both: the chains weigh more where the
-   question names titles and the likeliest passages name each other's titles. A corpus without such links is searched
-   by words and vectors. Where the question names titles, the walk's share counts as well.
+2. The walk of `mention_ppr` also starts at the passages nearest to the sub-phrases. The candidates are the first hits
+   of the walk, of dense search and of BM25 (`candidates`).
+3. One linear model gives the log-odds that a candidate is needed, by itself. A second gives the log-odds that it
+   continues a set of candidates; it reads names that the question lacks, and the phrases and words of the question
+   that the set does not cover (`signals`, `coefficients`).
+4. A beam search finds the best pairs, and how well each candidate continues a passage and a pair (`chains`).
+5. The score is a mixture of two sums, over chains and over BM25, cosine and MaxSim of the single passage. Chains weigh
+   more if the question names titles and the likeliest candidates name the titles of each other, and less in a corpus
+   without such links. If the question names titles, the share of the walk counts as well.
 
 Ours. The coefficients are fitted only on training questions (`coefficients.toml`, `eval/fit.py`).
-After [1] MDR, [2] Baleen, [3] Beam Retrieval, [4] PropRAG, which do with trained encoders or an LLM
-what sums do here. [1] Xiong et al., ICLR 2021. [2] Khattab et al., NeurIPS 2021. [3] Zhang et al.,
-NAACL 2024. [4] Wang & Han, EMNLP 2025.
+After [1] MDR, [2] Baleen, [3] Beam Retrieval and [4] PropRAG, which use trained encoders or an LLM in
+place of the linear models. [1] Xiong et al., ICLR 2021. [2] Khattab et al., NeurIPS 2021. [3] Zhang et
+al., NAACL 2024. [4] Wang & Han, EMNLP 2025.
 """
 
 from __future__ import annotations
@@ -46,7 +47,6 @@ from kg2rag.retrievers.mention_chains.chain_search import ChainPaths, ChainSearc
 from kg2rag.retrievers.mention_chains.chains import LEAST, Beam, Chains, chains_of
 from kg2rag.retrievers.mention_chains.coefficients import (
     DEFAULT,
-    Linear,
     digest,
     read_coefficients,
 )
@@ -57,9 +57,9 @@ from kg2rag.retrievers.mention_chains.token_index import (
     question_tokens,
     token_workload,
 )
+from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
 from kg2rag.retrievers.mention_ppr.retriever import BLOCK, REACH, MentionPPR
 from kg2rag.types import (
-    FloatArray,
     IntArray,
     Matrix,
     Query,
@@ -126,24 +126,26 @@ TUNING = (
 
 @dataclass(frozen=True)
 class MentionChains(VectorRetriever):
-    """Chains of passages over a walk's candidates.
+    """Retrieval by chains of passages among the candidates of three searches.
 
     Parameters
     ----------
-    damping, iterations, backward, name_weight, max_mentions, reach : of the walk, see `MentionPPR`.
-    dense_seeds, dense_temperature, title_weight, query_name_weight : of the walk's start, see `MentionPPR`.
-    max_phrases : sub-phrases of a question, the shortest first; 0 for none.
-    phrase_pool : passages nearest to a question, with which its phrases are compared.
-    phrase_seeds, phrase_weight, phrase_temperature : the walk starts also at each phrase's nearest passages, which
-        share phrase_weight · exp((best cosine - 1) / phrase_temperature) by softmax of cosines / dense_temperature.
-    walk_depth, dense_depth, bm25_depth : how many of each search's first passages are candidates.
-    gain_temperature : of the soft maximum over phrases in `phrase_gain`, in units of cosine.
-    sources : likeliest passages that a chain may begin with.
-    beam, beam_temperature : sets that are continued, and the temperature of their shares, in log-odds.
-    member_bonus : a set's members count as its best other continuation plus this, in log-odds.
-    triple_weight : of the knowledge graph's triples in the walk, see `MentionPPR`; 0 leaves them out.
+    damping, iterations, backward, name_weight, max_mentions, reach : the parameters of the walk, see `MentionPPR`.
+    dense_seeds, dense_temperature, title_weight, query_name_weight : those of its start, see `MentionPPR`.
+    max_phrases : the maximum of sub-phrases of a question, the shortest first; 0 for none.
+    phrase_pool : the number of passages nearest to a question that are compared with its sub-phrases.
+    phrase_seeds, phrase_weight, phrase_temperature : the walk also starts at the `phrase_seeds` passages nearest to
+        each sub-phrase. They share phrase_weight · exp((best cosine - 1) / phrase_temperature) by softmax of
+        cosine / dense_temperature.
+    walk_depth, dense_depth, bm25_depth : the number of first hits of each search that are candidates.
+    gain_temperature : the temperature of the soft maximum in `phrase_gain`, in units of cosine.
+    sources : the number of likeliest candidates with which a chain may begin.
+    beam : the maximum of pairs that are continued.
+    beam_temperature : the temperature of the shares of pairs, in log-odds.
+    member_bonus : the step to a member of a pair is the best step to another candidate plus this, in log-odds.
+    triple_weight : the weight of the knowledge graph's triples in the walk, see `MentionPPR`; 0 leaves them out.
     coefficients : "default", or a file that `eval/fit.py` wrote.
-    depth : passages ranked; below the candidates the nearest others.
+    depth : the maximum of ranked passages; below the candidates come the nearest other passages.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -181,47 +183,42 @@ class MentionChains(VectorRetriever):
 
     @property
     def remark(self) -> str:
-        """Which encoder the coefficients were fitted with, where another one is in use."""
+        """The remark that the coefficients were fitted with another encoder; "" if they were not."""
         fitted = read_coefficients(self.coefficients).fitted.get("encoder")
-        same = getattr(self.kb.embedder, "model", "") == fitted
-        return (
-            ""
-            if same
-            else f"its coefficients were fitted with {fitted}; eval/fit.py fits others"
-        )
+        if getattr(self.kb.embedder, "model", "") == fitted:
+            return ""
+        return f"its coefficients were fitted with {fitted}; eval/fit.py fits others"
 
     def seen(self, queries: Sequence[Query]) -> int:
-        """How many of some queries the coefficients were fitted on."""
-        fitted = read_coefficients(self.coefficients).seen
-        return sum(digest(query.text) in fitted for query in queries)
+        """The number of queries on which the coefficients were fitted."""
+        digests = read_coefficients(self.coefficients).seen
+        return sum(digest(query.text) in digests for query in queries)
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
-        """The passages with their tokens, and the triples if they have a weight."""
+        """The texts to encode: the passages with their tokens, and the triples if they have a weight."""
         return [*self._walker.workloads(queries), token_workload(self.kb)]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, their phrases and their tokens, then build the shared parts."""
         if queries:
-            self._encoded(queries)
+            self._encode(queries)
         super().prepare(queries)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """The rankings of a batch: joint walks, then candidates and chains query by query."""
+        """The rankings of a batch; its walks are joint, its chains are found query by query."""
         return [
-            self._ranking(*pair, k)
-            for pair in zip(queries, self.chain_searches(queries), strict=True)
+            self._ranking(query, search, k)
+            for query, search in zip(queries, self.chain_searches(queries), strict=True)
         ]
 
     def chain_searches(self, queries: Sequence[Query]) -> Iterator[ChainSearch | None]:
-        """The candidates and chains of each query; None where it may return no passage."""
-        blocks = (
-            queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)
-        )
-        return chain.from_iterable(map(self._block, blocks))
+        """The candidates and chains of each query; None for a query without candidate passages."""
+        for first in range(0, len(queries), BLOCK):
+            yield from self._search_block(queries[first : first + BLOCK])
 
     @cached_property
     def _walker(self) -> MentionPPR:
-        """The system whose graph is walked, and whose start the walks have."""
+        """The system with the graph and the restart weights of the walk."""
         shared = (
             MentionPPR.__dataclass_fields__.keys()
             & MentionChains.__dataclass_fields__.keys()
@@ -230,68 +227,65 @@ class MentionChains(VectorRetriever):
             **{name: getattr(self, name) for name in shared if name != "depth"}
         )
 
-    def _block(self, queries: Sequence[Query]) -> Iterator[ChainSearch | None]:
-        kb, walker = self.kb, self._walker
-        questions, vectors = self._encoded(queries)
-        masks = kb.candidates(queries)
+    def _search_block(self, queries: Sequence[Query]) -> Iterator[ChainSearch | None]:
+        """The candidates and chains of queries that are walked together."""
+        kb = self.kb
+        tokens, vectors = self._encode(queries)
+        candidates = kb.candidates(queries)
         near = kb.dense.near(
-            kb.encode_queries(queries), max(self._first, self.phrase_pool), masks
+            kb.encode_queries(queries), max(self._depth, self.phrase_pool), candidates
         )
         pools = [self._pool(*columns) for columns in zip(vectors, near, strict=True)]
         restarts = self._restarts(queries, pools)
-        walks = walker.walks(restarts, masks)
+        walks = self._walker.walks(restarts, candidates)
         for i, query in enumerate(queries):
-            dense = pools[i].first(self._first)
+            dense = pools[i].first(self._depth)
             if not len(dense.rows):
                 yield None
                 continue
             shares = walks[i].reached(len(kb.corpus))
             scores = kb.lexical(LEXICAL).scores(query.text)
             searches = Searches(
-                best_hits(shares.nodes, shares.weights, self._first),
+                best_hits(shares.nodes, shares.weights, self._depth),
                 dense,
-                self._worded(scores, masks[i]),
+                self._bm25_hits(scores, candidates[i]),
             )
             rows, only_walked = searches.candidates(
                 self.walk_depth, self.dense_depth, self.bm25_depth
             )
-            candidates = Candidates(
+            scored = Candidates(
                 rows,
                 shares.at(rows),
                 scores[rows].astype(np.float64),
                 all_cosines(vectors[i], kb.vectors[rows]),
             )
-            evidence = find_evidence(kb, query.text, candidates, searches, questions[i])
-            paths = walker.paths(rows, walks[i], restarts[i])
-            start, chain_weight, order, chains = self._chains(evidence)
-            yield ChainSearch(
-                searches,
-                evidence,
-                chain_weight,
-                order,
-                start,
-                chains,
-                paths,
-                only_walked,
-            )
+            evidence = find_evidence(kb, query.text, scored, searches, tokens[i])
+            paths = self._walker.paths(rows, walks[i], restarts[i])
+            yield self._chain_search(searches, evidence, paths, only_walked)
 
     def _pool(self, vectors: Matrix, rows: IntArray) -> Pool:
-        """Of the passages nearest to a question, those that come first or start its walk.
+        """The passages of `rows` that are nearest to a question or to one of its sub-phrases.
 
-        `vectors` : (1 + n_phrases, dim).
+        `vectors` : (1 + n_phrases, dim) those of the question and its sub-phrases. `rows` : (n,) the
+        passages nearest to the question.
         """
-        depths = [self._first] + [self.phrase_seeds] * (len(vectors) - 1)
-        return Pool.of(*self.kb.dense.among(vectors, rows, depths))
+        depths = [self._depth] + [self.phrase_seeds] * (len(vectors) - 1)
+        return Pool.from_cosines(*self.kb.dense.among(vectors, rows, depths))
 
-    def _worded(self, scores: NDArray[np.float32], mask: IntArray | None) -> Hits:
-        """The first by BM25 of the rows of a mask, of all if that is None, that score above 0."""
-        rows = top_with_ties(scores, self._first, mask)
+    def _bm25_hits(
+        self, scores: NDArray[np.float32], candidate_rows: IntArray | None
+    ) -> Hits:
+        """The hits of BM25 among the candidate passages, with scores above 0.
+
+        `scores` : (n_passages,) the score of each passage.
+        """
+        rows = top_with_ties(scores, self._depth, candidate_rows)
         rows = rows[scores[rows] > 0]
-        return best_hits(rows, scores[rows].astype(np.float64), self._first)
+        return best_hits(rows, scores[rows].astype(np.float64), self._depth)
 
     @property
-    def _first(self) -> int:
-        """How many hits of each search are kept."""
+    def _depth(self) -> int:
+        """The number of hits read from each search, the maximum of all depths."""
         return max(
             self.depth,
             self.dense_seeds,
@@ -300,35 +294,45 @@ class MentionChains(VectorRetriever):
             self.bm25_depth,
         )
 
-    def _chains(
-        self, evidence: Evidence
-    ) -> tuple[FloatArray, float, Linear, Chains | None]:
-        """The log-odds of the candidates, the weight of the chains, the order, and the chains."""
+    def _chain_search(
+        self,
+        searches: Searches,
+        evidence: Evidence,
+        paths: WalkedPaths,
+        only_walked: NDArray[np.bool_],
+    ) -> ChainSearch:
+        """The candidates of a query with their chains, weighed by the fitted models."""
         ranker = read_coefficients(self.coefficients).ranker(
             tokens=evidence.max_sim is not None
         )
         start = ranker.start(evidence.single)
-        if len(evidence.rows) < LEAST:
-            return start, 0.0, ranker.order(0.0), None
-        beam = Beam(
-            self.sources,
-            self.beam,
-            self.beam_temperature,
-            self.member_bonus,
-            self.gain_temperature,
-        )
-        chain_weight = ranker.chain_weight(evidence.gate(start))
-        return (
-            start,
+        chain_weight = 0.0
+        chains: Chains | None = None
+        if len(evidence.rows) >= LEAST:
+            beam = Beam(
+                self.sources,
+                self.beam,
+                self.beam_temperature,
+                self.member_bonus,
+                self.gain_temperature,
+            )
+            chain_weight = ranker.chain_weight(evidence.gate(start))
+            chains = chains_of(evidence, start, ranker, beam)
+        return ChainSearch(
+            searches,
+            evidence,
             chain_weight,
             ranker.order(chain_weight),
-            chains_of(evidence, start, ranker, beam),
+            start,
+            chains,
+            paths,
+            only_walked,
         )
 
     def _restarts(
         self, queries: Sequence[Query], pools: Sequence[Pool]
     ) -> list[NodeWeights]:
-        """The restart weights: those of `mention_ppr`, and passages nearest to the sub-phrases."""
+        """The restart weights of `mention_ppr`, with the passages nearest to the sub-phrases."""
         ids = self.kb.corpus.ids
         seeds = [pool.first(self.dense_seeds) for pool in pools]
         dense = [
@@ -338,7 +342,7 @@ class MentionChains(VectorRetriever):
         starts, _ = self._walker.restarts(queries, dense)
         restarts = []
         for start, pool in zip(starts, pools, strict=True):
-            added = phrase_restart(
+            phrase_weights = phrase_restart(
                 pool.rows[: self.phrase_pool],
                 pool.cosines[1:, : self.phrase_pool],
                 seeds=self.phrase_seeds,
@@ -346,24 +350,25 @@ class MentionChains(VectorRetriever):
                 temperature=self.dense_temperature,
                 fit_temperature=self.phrase_temperature,
             )
-            restarts.append(start.plus(added))
+            restarts.append(start.plus(phrase_weights))
         return restarts
 
-    def _encoded(
+    def _encode(
         self, queries: Sequence[Query]
     ) -> tuple[Sequence[QuestionTokens | None], list[Matrix]]:
-        """The tokens of the queries, or None; and (1 + n_phrases, dim) of each with its phrases.
+        """The wordpieces of each query, None without token vectors, and the vectors of each query.
 
-        Tokens come first: their passes give the vectors of queries, too.
+        The vectors, (1 + n_phrases, dim), are those of the query and of its sub-phrases.
         """
         texts = [query.text for query in queries]
+        # Wordpieces come first, since their encoding gives the vectors of the queries, too.
         tokens = question_tokens(self.kb, texts)
         parts = [[text, *sub_phrases(text, self.max_phrases)] for text in texts]
         vectors = self.kb.encode_once(list(chain.from_iterable(parts)), "query")
         return tokens, np.split(vectors, np.cumsum(list(map(len, parts)))[:-1])
 
     def _ranking(self, query: Query, search: ChainSearch | None, k: int) -> Ranking:
-        """The ranking: candidates in their order, then the nearest other passages.
+        """The ranking of a query: the candidates by score, then the nearest other passages.
 
         A candidate that only the walk found has the stage "walk".
         """
@@ -372,44 +377,38 @@ class MentionChains(VectorRetriever):
             return Ranking.from_scores(
                 query.id, np.empty(0, np.int64), np.empty(0), ids
             ).top(k)
-        rows, scores, chains = search.evidence.rows, search.scores, search.chains
+        rows = search.evidence.rows
+        scores = search.scores
         nearest = search.searches.dense.rows
         others = nearest[~np.isin(nearest, rows)]
         place = np.arange(1.0, len(others) + 1)
         least = np.full(len(others), scores.min())
-        parts = {
-            **search.levels,
-            **search.evidence.single,
-            **(chains.step if chains else {}),
-        }
+        parts = {**search.levels, **search.evidence.single}
+        if search.chains is not None:
+            parts |= search.chains.step
         groups = {}
-        for name, chosen in (
+        for stage, mask in (
             ("chains", ~search.only_walked),
             ("walk", search.only_walked),
         ):
-            groups[name] = (
-                rows[chosen],
-                scores[chosen],
-                {part: column[chosen] for part, column in parts.items()},
-            )
+            stage_parts = {name: column[mask] for name, column in parts.items()}
+            groups[stage] = (rows[mask], scores[mask], stage_parts)
         groups["dense"] = (
             others,
             least - place,
             {"least score": least, "place": place},
         )
-        paths = ChainPaths(search.walked, search.continued)
+        paths = ChainPaths(search.walked, search.sources)
         notes = search.notes(self.kb.corpus, self.beam_temperature)
         return Ranking.from_groups(query.id, groups, ids, paths, notes).top(
             min(k, self.depth)
         )
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """The steps: a candidate, a continuation of a chain, the order."""
+        """The traces, with the steps of `ChainSearch.steps`; none for a query without candidates."""
         depths = f"{self.walk_depth} of the walk, {self.dense_depth} by cosine and {self.bm25_depth} by BM25"
-        return [
-            Trace(
-                self._ranking(query, search, k),
-                search.steps(k, depths, self.sources) if search else (),
-            )
-            for query, search in zip(queries, self.chain_searches(queries), strict=True)
-        ]
+        traces = []
+        for query, search in zip(queries, self.chain_searches(queries), strict=True):
+            steps = search.steps(k, depths, self.sources) if search else ()
+            traces.append(Trace(self._ranking(query, search, k), steps))
+        return traces

@@ -1,9 +1,9 @@
 """Candidates -> the signals that the fitted models read.
 
-Signals are those of a single candidate, and `step_signals` of one that continues a set of passages,
-which ask what that set leaves open; but for the score of BM25 they are relative to the question or
-bounded. Ours, after MaxSim (ColBERT) and the condensed query of Baleen (Khattab et al., NeurIPS
-2021).
+`Evidence` has the signals of single candidates. `step_signals` are those of a candidate that continues
+a set of passages: they measure what it adds to the set. All but the BM25 score are bounded or
+relative to the question. Ours, after MaxSim (ColBERT) and the condensed query of Baleen (Khattab et
+al., NeurIPS 2021).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from kg2rag.types import (
     IntArray,
 )
 
-LEAST_GAP = -10.0
-LINKED = 10  # likeliest candidates whose links give the signal `linked`
+LEAST_GAP = -10.0  # the minimum of the signal `walk_gap`
+LINKED = 10  # the number of likeliest candidates whose links give the signal `linked`
 START = ("bm25", "walk_gap", "dense_rank", "tokens")
 STEP = ("start", "shared_word", "phrase_gain", "title_words", "tokens_joint")
 SINGLE = ("bm25_score", "cosine", "tokens")
@@ -43,7 +43,7 @@ Signals = Mapping[str, FloatArray]
 
 
 def names_of(model: str, *, tokens: bool) -> tuple[str, ...]:
-    """The signals that a model reads."""
+    """The names of the signals that a model reads, for an encoder with token vectors or without."""
     return tuple(name for name in MODELS[model] if tokens or name not in OF_TOKENS)
 
 
@@ -54,11 +54,13 @@ class Evidence:
     Attributes
     ----------
     rows : (m,) corpus rows, ascending.
-    single : the signals of a candidate by itself, `START` and `SINGLE`, (m,) each.
-    phrase_cosines : (p, m) of the sub-phrases with the candidates; of the question itself where it has no sub-phrase.
+    single : name -> the signal of each candidate by itself, (m,); the names are `START` and `SINGLE`.
+    phrase_cosines : (n_phrases, m) the cosines of sub-phrases with candidates. A question without sub-phrases is its
+        only phrase.
     shared_word, title_words : (m, m), see `NamingWords.shared`.
-    titles : min(number, 2) / 2 of the candidates' titles that the question names, with their capitals.
-    max_sim, weights : (m, t) and (t,), see `tokens`; None where the encoder gives no token vectors.
+    titles : see `title_share`.
+    max_sim : (m, t) the highest cosine of each wordpiece of the question, see `TokenVectors.max_sim`.
+    weights : (t,) the weights of the wordpieces. Without token vectors, `max_sim` and `weights` are None.
     """
 
     rows: IntArray
@@ -71,9 +73,10 @@ class Evidence:
     weights: FloatArray | None = None
 
     def gate(self, start: FloatArray) -> dict[str, float]:
-        """The signals of the gate, each in [0, 1]: `titles`, and how the candidates are linked.
+        """The signals of the gate, `titles` and `linked`, each in [0, 1].
 
-        - linked: over the `LINKED` likeliest, the mean of the highest `title_words` from another of them.
+        `linked` : for each of the `LINKED` likeliest candidates, the maximum of `title_words` from another of them;
+        the mean of these. `start` : (m,) the log-odds of each candidate.
         """
         first = np.argsort(-start, kind="stable")[:LINKED]
         shares = self.title_words[np.ix_(first, first)]
@@ -88,10 +91,13 @@ def find_evidence(
     searches: Searches,
     tokens: QuestionTokens | None,
 ) -> Evidence:
-    """The evidence of one question about its candidates."""
+    """The evidence of a question about its candidates.
+
+    `tokens` : the wordpieces of the question; None without token vectors.
+    """
     rows = candidates.rows
     cosine, *phrase_cosines = candidates.cosines
-    shared, title = naming_index(kb).shared(text, rows)
+    shared_word, title_words = naming_index(kb).shared(text, rows)
     single = {
         "bm25": relative(candidates.bm25, searches.bm25.best),
         "walk_gap": walk_gap(candidates.walk, searches.walk.best),
@@ -100,9 +106,8 @@ def find_evidence(
         "cosine": cosine,
     }
     phrases = np.array(phrase_cosines or [cosine])
-    without_tokens = Evidence(
-        rows, single, phrases, shared, title, named(kb, text, rows)
-    )
+    titles = title_share(kb, text, rows)
+    without_tokens = Evidence(rows, single, phrases, shared_word, title_words, titles)
     index = token_index(kb)
     if tokens is None or index is None:
         return without_tokens
@@ -111,24 +116,25 @@ def find_evidence(
     return replace(without_tokens, max_sim=similarities, weights=tokens.weights)
 
 
-def named(kb: KnowledgeBase, text: str, rows: IntArray) -> float:
-    """min(number, 2) / 2 of the named titles with a passage in `rows`; capitals must agree."""
-    keys = {key for key, _ in kb.mentions.lexicon.find(text)}
-    return (
-        min(
-            sum(bool(np.isin(kb.mentions.pages_of(key), rows).any()) for key in keys), 2
-        )
-        / 2
-    )
+def title_share(kb: KnowledgeBase, text: str, rows: IntArray) -> float:
+    """The number of titles in a text that have a page in `rows`, at most 2, divided by 2.
+
+    A title is in the text if its capitals agree.
+    """
+    n_titles = 0
+    for key in {key for key, _ in kb.mentions.lexicon.find(text)}:
+        if np.isin(kb.mentions.pages_of(key), rows).any():
+            n_titles += 1
+    return min(n_titles, 2) / 2
 
 
 def relative(scores: FloatArray, highest: float) -> FloatArray:
-    """The scores, divided by the highest: in [0, 1]; 0 if that is 0."""
+    """(m,) the scores divided by the highest score, in [0, 1]; all 0 if that is 0."""
     return scores / highest if highest > 0 else np.zeros(len(scores))
 
 
 def walk_gap(shares: FloatArray, largest: float) -> FloatArray:
-    """ln(share / largest share of the walk), at least `LEAST_GAP`; 0 if nothing was reached."""
+    """(m,) ln(share / largest share of the walk), at least `LEAST_GAP`; all 0 if that share is 0."""
     if largest <= 0:
         return np.zeros(len(shares))
     return np.asarray(
@@ -137,16 +143,17 @@ def walk_gap(shares: FloatArray, largest: float) -> FloatArray:
 
 
 def reciprocal_rank(cosines: FloatArray, nearest: FloatArray) -> FloatArray:
-    """1 / rank by cosine, from 1; equal cosines share the better rank.
+    """(m,) 1 / rank of each cosine among `nearest`, with ranks from 1.
 
-    `nearest` : the highest cosines, falling; all below them have the rank that follows the last of these.
+    `nearest` : (n,) the highest cosines, descending. Equal cosines share the better rank; cosines below
+    all of them have rank n + 1.
     """
-    above = np.searchsorted(-nearest, -cosines)
-    return np.reciprocal(1.0 + above.astype(np.float64))
+    n_higher = np.searchsorted(-nearest, -cosines)
+    return np.reciprocal(1.0 + n_higher.astype(np.float64))
 
 
 def weighted(similarities: FloatArray, weights: FloatArray) -> FloatArray:
-    """The sum over wordpieces of weight · similarity, (..., t) -> (...); see `compute.cosines`."""
+    """The sum over wordpieces of weight · similarity: (..., t) -> (...)."""
     return np.asarray(np.einsum("...t,t->...", similarities, weights))
 
 
@@ -155,20 +162,22 @@ def step_signals(
 ) -> dict[str, FloatArray]:
     """The signals of every candidate as a continuation of each set, (n_sets, m) each.
 
-    - start: its log-odds by the start model.
-    - shared_word, title_words: the highest from a member of the set.
-    - phrase_gain: temperature · ln mean over phrases exp((cosine - highest cosine of a member) / temperature): how much
-      better it fits a phrase that the set leaves open.
-    - tokens_joint: MaxSim of set and candidate taken as one passage.
+    - start: the log-odds of the candidate.
+    - shared_word, title_words: the maximum over members of the set, from the member to the candidate.
+    - phrase_gain: the soft maximum over phrases of the gain, which is the cosine of the candidate minus the highest
+      cosine of a member: temperature · ln mean exp(gain / temperature).
+    - tokens_joint: MaxSim of set and candidate as one passage.
 
     Parameters
     ----------
-    start : (m,). sets : (n_sets, size) positions of candidates.
+    start : (m,) the log-odds of each candidate.
+    sets : (n_sets, size) the indices of the members of each set among the candidates.
+    temperature : the temperature of the soft maximum, in units of cosine.
     """
     cosines = evidence.phrase_cosines
-    covered = cosines[:, sets].max(axis=2)
-    gains = (cosines[:, None, :] - covered[:, :, None]) / temperature
-    highest = gains.max(axis=0)
+    member_cosines = cosines[:, sets].max(axis=2)
+    gains = (cosines[:, None, :] - member_cosines[:, :, None]) / temperature
+    highest = gains.max(axis=0)  # subtracted, so that exp does not overflow
     signals = {
         "start": np.broadcast_to(start, highest.shape),
         "shared_word": evidence.shared_word[sets].max(axis=1),

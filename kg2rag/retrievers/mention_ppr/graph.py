@@ -1,9 +1,9 @@
-"""A mention table -> the graph of `mention_ppr`: passages and names, joined by mentions.
+"""A mention table -> the graph of `mention_ppr`, whose nodes are passages and names.
 
-With a knowledge graph, `FactGraph`: every entity of it becomes a node, joined to the passages that
-name it as a shared name is, and to the other end of each of its triples, which join what the
-mentions do not. Ours. And from a walk over either, the mentions and triples that led to each
-passage.
+`MentionGraph` joins two passages if one names the title of the other, and joins a passage to each
+other name in it. `FactGraph` adds the entities of a knowledge graph: it joins an entity to the
+passages that name it, and the two ends of each triple. Both graphs are ours. `WalkedPaths` gives the
+mentions and triples that led a walk to a passage.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ from kg2rag.knowledge.graph.csr import (
 from kg2rag.knowledge.graph.pagerank import NodeWeights, Walk, WalkGraph
 from kg2rag.types import Corpus, FloatArray, IntArray, Triple
 
-# kinds of edges, the last two of a knowledge graph
+# The kinds of edges; only a `FactGraph` has the last two.
 LINK, BACKWARD, NAME, MENTION, TRIPLE = range(5)
-LONGEST = 4
-"""The maximum of edges in a path."""
+MAX_PATH_EDGES = 4
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,9 @@ class MentionGraph:
 
     Attributes
     ----------
-    indptr, targets, weights : (n_nodes + 1,), (n_edges,), (n_edges,); every edge has one back.
-    kinds : (n_edges,) LINK a title link, BACKWARD one walked backward, NAME between a passage and a name.
+    indptr : (n_nodes + 1,) the edges of node `i` are `indptr[i]` to `indptr[i + 1] - 1`.
+    targets, weights : (n_edges,) the end and the weight of each edge. Every edge has a reverse edge.
+    kinds : (n_edges,) LINK for a title link, BACKWARD for its reverse edge, NAME between a passage and a name.
     """
 
     n_passages: int
@@ -62,46 +62,53 @@ class MentionGraph:
         return owners(self.indptr)
 
     @cached_property
-    def walked(self) -> WalkGraph:
-        """The graph for walks."""
+    def walk_graph(self) -> WalkGraph:
+        """The graph for walks of queries that may return every passage."""
         return WalkGraph.directed(
             self.sources, self.targets, self.weights, self.n_nodes
         )
 
-    def walked_within(self, mask: IntArray | None) -> WalkGraph:
-        """The graph for a query with candidates `mask`; here the same for every query."""
-        return self.walked
+    def walk_graph_within(self, candidate_rows: IntArray | None) -> WalkGraph:
+        """The graph for walks of a query that may return only `candidate_rows`.
 
-    def fact(self, edge: int) -> Triple | None:
-        """The triple of a knowledge graph behind an edge; here None, see `FactGraph`."""
+        A mention graph has one for all queries; `FactGraph` has not.
+        """
+        return self.walk_graph
+
+    def stated_triple(self, edge: int) -> Triple | None:
+        """The triple of a knowledge graph that gave an edge; None in a graph of mentions only."""
         return None
 
-    def scope(self, mask: IntArray | None) -> NDArray[np.bool_] | None:
-        """(n_nodes,) whether a walk may enter a node: passages of the mask and all names.
+    def allowed_nodes(
+        self, candidate_rows: IntArray | None
+    ) -> NDArray[np.bool_] | None:
+        """(n_nodes,) whether a walk may enter a node: a candidate passage, or any name.
 
-        None means all nodes.
+        None allows all nodes.
         """
-        if mask is None:
+        if candidate_rows is None:
             return None
         allowed = np.ones(self.n_nodes, dtype=bool)
         allowed[: self.n_passages] = False
-        allowed[mask] = True
+        allowed[candidate_rows] = True
         return allowed
 
     def distances(
         self, starts: IntArray, allowed: NDArray[np.bool_] | None
     ) -> IntArray:
         """(n_nodes,) the distance from the nearest start over allowed nodes; -1 if unreachable."""
-        away = np.full(self.n_nodes, -1, dtype=np.int64)
-        may_enter = np.ones(self.n_nodes, dtype=bool) if allowed is None else allowed
+        distances = np.full(self.n_nodes, -1, dtype=np.int64)
+        if allowed is None:
+            allowed = np.ones(self.n_nodes, dtype=bool)
         frontier = starts
         distance = 0
         while len(frontier):
-            frontier = np.unique(frontier[(away[frontier] < 0) & may_enter[frontier]])
-            away[frontier] = distance
+            is_new = (distances[frontier] < 0) & allowed[frontier]
+            frontier = np.unique(frontier[is_new])
+            distances[frontier] = distance
             distance += 1
             frontier = self.targets[gather(self.indptr, frontier)[0]].astype(np.int64)
-        return away
+        return distances
 
 
 def build(
@@ -112,16 +119,20 @@ def build(
     name_weight: float,
     max_mentions: int,
 ) -> MentionGraph:
-    """The graph of a corpus.
+    """The mention graph of a corpus.
 
     Parameters
     ----------
-    backward : weight of walking a title link against its direction, relative to walking along it.
-    name_weight : weight of an edge between a passage and a name, times ln(1 + N / df).
-    max_mentions : titles named in more passages give no link.
+    n_passages : the size of the corpus, N.
+    backward : the weight of the reverse edge of a title link, relative to the link.
+    name_weight : an edge between a passage and a name has weight name_weight · ln(1 + N / df).
+    max_mentions : the maximum of passages that may name a title; more frequent titles give no links.
     """
-    keys, frequency, pages = table.key, table.document_frequency, table.pages
-    # A mention of a title links to its other pages, and back; a mention of another name links to it.
+    keys = table.key
+    frequency = table.document_frequency
+    pages = table.pages
+    # A title is a name with pages. Its mentions link a passage to its other pages; a mention of a
+    # name without pages joins the passage to the node of the name.
     titles = np.flatnonzero(((pages > 0) & (frequency <= max_mentions))[keys])
     entries, title_numbers = gather(
         offsets(table.page_key, len(table.keys)), keys[titles]
@@ -129,7 +140,8 @@ def build(
     mentions = titles[title_numbers]
     is_link = table.page_row[entries] != table.row[mentions]
     mentions = mentions[is_link]
-    citing, page = table.row[mentions], table.page_row[entries[is_link]]
+    citing = table.row[mentions]
+    page = table.page_row[entries[is_link]]
     naming = np.flatnonzero(pages[keys] == 0)
     name = n_passages + keys[naming].astype(np.int64) - table.n_titles
     share = 1.0 / pages[keys[mentions]]
@@ -164,25 +176,25 @@ def build(
 def mention_graph(
     kb: KnowledgeBase, backward: float, name_weight: float, max_mentions: int
 ) -> MentionGraph:
-    """The mention graph of a knowledge base, one per setting of its weights."""
-
-    def built() -> MentionGraph:
-        return build(
+    """The mention graph of a knowledge base, built once for each setting; see `build`."""
+    return kb.cached(
+        ("mention_graph", backward, name_weight, max_mentions),
+        lambda: build(
             kb.mentions,
             len(kb.corpus),
             backward=backward,
             name_weight=name_weight,
             max_mentions=max_mentions,
-        )
-
-    return kb.cached(("mention_graph", backward, name_weight, max_mentions), built)
+        ),
+    )
 
 
 @dataclass(frozen=True)
 class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> the mentions that a walk followed to it, as lazy triples.
+    """Corpus row -> the path of a walk to it, as triples, which are made when they are read.
 
-    `names` : the names of the other nodes. `edges` : the edges of each row's path, in order.
+    `names` : the names of the nodes that are no passages. `edges` : corpus row -> the edges of its path,
+    in order.
     """
 
     graph: MentionGraph
@@ -200,15 +212,17 @@ class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
         return len(self.edges)
 
     def triple(self, edge: int) -> Triple:
-        """The mention behind an edge, from the mentioning passage to the mentioned node."""
+        """The knowledge graph's triple that gave an edge, else (passage, "mentions", name)."""
         graph = self.graph
-        stated = graph.fact(edge)
+        stated = graph.stated_triple(edge)
         if stated is not None:
             return stated
-        ends = [int(graph.sources[edge]), int(graph.targets[edge])]
-        if graph.kinds[edge] == BACKWARD or ends[0] >= graph.n_passages:
-            ends.reverse()
-        passage, mentioned = ends
+        passage = int(graph.sources[edge])
+        mentioned = int(graph.targets[edge])
+        # These edges lead from a name, or from a title's page, to the passage that mentions it.
+        if graph.kinds[edge] == BACKWARD or passage >= graph.n_passages:
+            passage, mentioned = mentioned, passage
+        # Weights are shares of 1, strengths are in (0, 10].
         strength = float(np.clip(10 * graph.weights[edge], 0.001, 10))
         return Triple(
             self._name(passage),
@@ -219,6 +233,7 @@ class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
         )
 
     def _name(self, node: int) -> str:
+        """The title of a passage, its id without a title, or the name of another node."""
         if node < self.graph.n_passages:
             return self.corpus.titles[node] or self.corpus.ids[node]
         return self.names[node - self.graph.n_passages]
@@ -227,14 +242,15 @@ class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
 def strongest_paths(
     rows: IntArray, walk: Walk, restart: NodeWeights
 ) -> dict[int, tuple[int, ...]]:
-    """Corpus row -> the strongest path of a walk from a start to it, as edges.
+    """Corpus row -> the edges of the strongest path of a walk from a start to it, in order.
 
-    A path has at most `LONGEST` edges; a row at which the walk starts has none.
+    The path is followed backward, at each node along the edge that carries most of the walk, for at
+    most `MAX_PATH_EDGES` edges. A row at which the walk starts has no path.
     """
     visited = [np.asarray(rows, dtype=np.int64)]
     edges: list[IntArray] = []
     is_open = np.ones(len(rows), dtype=bool)
-    while len(edges) < LONGEST and is_open.any():
+    while len(edges) < MAX_PATH_EDGES and is_open.any():
         is_open = is_open & (restart.at(visited[-1]) == 0)
         edge, source = walk.came_by(np.where(is_open, visited[-1], -1))
         # The strongest edges of two nodes may form a cycle.
@@ -243,52 +259,54 @@ def strongest_paths(
         visited.append(np.where(is_open, source, -1))
     paths: dict[int, tuple[int, ...]] = {}
     for row, *path in np.stack([visited[0], *edges[::-1]], axis=1).tolist():
-        if max(path, default=-1) >= 0:
-            paths[row] = tuple(edge for edge in path if edge >= 0)
+        followed_edges = tuple(edge for edge in path if edge >= 0)
+        if followed_edges:
+            paths[row] = followed_edges
     return paths
 
 
 @dataclass(frozen=True)
 class FactGraph(MentionGraph):
-    """A mention graph with the entities of a knowledge graph as last nodes, by code.
+    """A mention graph whose last nodes are the entities of a knowledge graph, by code.
 
     Attributes
     ----------
-    facts : the knowledge graph.
-    triples : (n_edges,) the triple behind an edge between two entities; -1 for other edges.
+    knowledge_graph : the knowledge graph.
+    triples : (n_edges,) the index of the triple that gave an edge; -1 for edges of mentions.
     """
 
-    facts: KnowledgeGraph
+    knowledge_graph: KnowledgeGraph
     triples: IntArray
 
-    def fact(self, edge: int) -> Triple | None:
-        """The triple behind an edge between two entities."""
-        triple = int(self.triples[edge])
-        return None if triple < 0 else self.facts.triple(triple)
+    def stated_triple(self, edge: int) -> Triple | None:
+        """The triple that gave an edge; None for an edge of a mention."""
+        index = int(self.triples[edge])
+        return None if index < 0 else self.knowledge_graph.triple(index)
 
-    def walked_within(self, mask: IntArray | None) -> WalkGraph:
-        """The graph without the triples that passages outside `mask` state: their weights are 0."""
-        within = self.triples_within(mask)
+    def walk_graph_within(self, candidate_rows: IntArray | None) -> WalkGraph:
+        """The graph for walks without the triples that only other passages state.
+
+        The edges of these triples have weight 0.
+        """
+        within = self.triples_within(candidate_rows)
         if within is None:
-            return self.walked
+            return self.walk_graph
         weights = np.where(
             (self.triples < 0) | np.isin(self.triples, within), self.weights, 0.0
         )
         return WalkGraph.directed(self.sources, self.targets, weights, self.n_nodes)
 
-    def triples_within(self, mask: IntArray | None) -> IntArray | None:
-        """The triples stated by passages of `mask` or by no passage; None for all."""
-        stated = self.facts.triples.passages
-        return (
-            None
-            if mask is None
-            else np.flatnonzero((stated < 0) | np.isin(stated, mask))
-        )
+    def triples_within(self, candidate_rows: IntArray | None) -> IntArray | None:
+        """The indices of the triples that a candidate or no passage states; None for all triples."""
+        if candidate_rows is None:
+            return None
+        rows = self.knowledge_graph.triples.passages
+        return np.flatnonzero((rows < 0) | np.isin(rows, candidate_rows))
 
-    def starting_at(self, triples: IntArray, shares: FloatArray) -> NodeWeights:
-        """The restart weights of triples: half of a triple's share for each of its ends."""
-        table = self.facts.triples
-        first_entity = self.n_nodes - self.facts.n_entities
+    def triple_restart(self, triples: IntArray, shares: FloatArray) -> NodeWeights:
+        """The restart weights of triples: each end of a triple gets half of the triple's share."""
+        table = self.knowledge_graph.triples
+        first_entity = self.n_nodes - self.knowledge_graph.n_entities
         ends = first_entity + np.concatenate(
             [table.heads[triples], table.tails[triples]]
         )
@@ -297,7 +315,7 @@ class FactGraph(MentionGraph):
 
 def with_facts(
     graph: MentionGraph,
-    facts: KnowledgeGraph,
+    knowledge_graph: KnowledgeGraph,
     *,
     name_weight: float,
     triple_weight: float,
@@ -309,61 +327,61 @@ def with_facts(
 
     Parameters
     ----------
-    name_weight : weight of an edge between a passage and an entity, times ln(1 + N / df).
-    triple_weight : weight of a triple of strength 10; others in proportion.
+    name_weight : an edge between a passage and an entity has weight name_weight · ln(1 + N / df).
+    triple_weight : an edge of a triple has weight triple_weight · strength / 10.
     """
     n = graph.n_nodes
-    table = facts.triples
-    rows = facts.mentions.others.astype(np.int64)
-    entities = facts.mentions.owners.astype(np.int64)
-    rarity = np.log1p(facts.n_passages / np.diff(facts.mentions.indptr)[entities])
+    table = knowledge_graph.triples
+    mentions = knowledge_graph.mentions
+    rows = mentions.others.astype(np.int64)
+    entities = mentions.owners.astype(np.int64)
+    frequencies = np.diff(mentions.indptr)[entities]
+    rarity = np.log1p(knowledge_graph.n_passages / frequencies)
+    # A triple from an entity to itself gives no edge.
     joining = np.flatnonzero(table.heads != table.tails)
-    heads, tails = (
-        ends[joining].astype(np.int64) + n for ends in (table.heads, table.tails)
-    )
-    strengths = np.tile(
-        triple_weight * table.strengths[joining].astype(np.float64) / 10, 2
-    )
+    heads = table.heads[joining].astype(np.int64) + n
+    tails = table.tails[joining].astype(np.int64) + n
+    strengths = triple_weight * table.strengths[joining].astype(np.float64) / 10
     sources = np.concatenate([graph.sources, rows, entities + n, heads, tails])
     targets = np.concatenate(
         [graph.targets.astype(np.int64), entities + n, rows, tails, heads]
     )
     weights = np.concatenate(
-        [graph.weights, np.tile(name_weight * rarity, 2), strengths]
+        [graph.weights, np.tile(name_weight * rarity, 2), np.tile(strengths, 2)]
     )
-    added = np.repeat(
+    new_kinds = np.repeat(
         np.array([MENTION, TRIPLE], np.int8), [2 * len(rows), 2 * len(joining)]
     )
-    kinds = np.concatenate([graph.kinds, added])
+    kinds = np.concatenate([graph.kinds, new_kinds])
     triples = np.concatenate(
         [np.full(len(sources) - 2 * len(joining), -1), np.tile(joining, 2)]
     )
     order = np.lexsort((kinds, targets, sources))
     return FactGraph(
         n_passages=graph.n_passages,
-        indptr=frozen(offsets(sources, n + facts.n_entities)),
+        indptr=frozen(offsets(sources, n + knowledge_graph.n_entities)),
         targets=frozen(targets[order].astype(np.int32)),
         weights=frozen(weights[order]),
         kinds=frozen(kinds[order]),
-        facts=facts,
+        knowledge_graph=knowledge_graph,
         triples=frozen(triples[order]),
     )
 
 
-def mention_facts(
+def fact_graph(
     kb: KnowledgeBase,
     backward: float,
     name_weight: float,
     max_mentions: int,
     triple_weight: float,
 ) -> FactGraph:
-    """`mention_graph` joined with the knowledge graph, one per setting of the weights."""
-
-    def built() -> FactGraph:
-        graph = mention_graph(kb, backward, name_weight, max_mentions)
-        return with_facts(
-            graph, kb.graph, name_weight=name_weight, triple_weight=triple_weight
-        )
-
-    key = ("mention_facts", backward, name_weight, max_mentions, triple_weight)
-    return kb.cached(key, built)
+    """`mention_graph` joined with the knowledge graph, built once for each setting."""
+    return kb.cached(
+        ("fact_graph", backward, name_weight, max_mentions, triple_weight),
+        lambda: with_facts(
+            mention_graph(kb, backward, name_weight, max_mentions),
+            kb.graph,
+            name_weight=name_weight,
+            triple_weight=triple_weight,
+        ),
+    )

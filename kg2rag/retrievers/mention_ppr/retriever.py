@@ -1,11 +1,9 @@
 """Query -> passages by personalised PageRank over who mentions whom. No LLM, no key.
 
-Passages are joined where one names another's title, and through the names they share. The walk
-starts at the best dense hits and at what the query names. With a `triple_weight` it walks the
-triples of the knowledge graph too, such as an LLM's, and starts also at the ends of those that fit
-the query best.
-
-Passages without titles are joined by the rare terms that they share as well.
+The graph joins passages of which one names the title of another, and passages that share names;
+passages without titles are joined by shared rare terms, too. The walk starts at the best dense hits
+and at the titles and names in the query. With a `triple_weight` it also walks the triples of the
+knowledge graph, and starts at the ends of the triples nearest to the query.
 
 Ours, after [1] (PageRank from query entities and passages, node specificity) and [2] (an LLM-free
 graph). [1] Gutiérrez et al., "From RAG to Memory" (HippoRAG 2), ICML 2025. [2] Zhuang et al.,
@@ -24,11 +22,12 @@ from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.pagerank import NodeWeights, Walk, WalkGraph, walks
 from kg2rag.retrievers.contract import Tuned
 from kg2rag.retrievers.dense import Dense, VectorRetriever
-from kg2rag.retrievers.mention_ppr import graph as graphs
 from kg2rag.retrievers.mention_ppr.graph import (
     FactGraph,
     MentionGraph,
     WalkedPaths,
+    fact_graph,
+    mention_graph,
     strongest_paths,
 )
 from kg2rag.types import (
@@ -46,7 +45,7 @@ from kg2rag.types.parameters import Count, Damping, Natural, Weight
 
 BLOCK = 64  # queries that are walked together
 REACH = 30_000
-"""The default maximum of nodes of a walk; its time does not grow with larger corpora."""
+"""The default maximum of nodes of a walk, which limits the time of a query in large corpora."""
 COLOUR = "#0072B2"  # in plots
 TUNING = (
     Tuned(
@@ -58,7 +57,7 @@ TUNING = (
     ),
 )
 NEAR = 2
-"""The maximum distance that a trace calls near: the passage names a start, or shares a name with it."""
+"""The maximum distance in edges that a trace calls near; two passages that share a name have distance 2."""
 _UNLINKED = (
     "no chain of mentions leads from the dense seeds and the names of the query to it"
 )
@@ -70,9 +69,9 @@ class WalkNotes(Notes):
 
     Attributes
     ----------
-    restart : the meaning of the score part of this name.
-    triples : the triples at which the walk started; None if the knowledge graph is not walked.
-    reach : the number of nodes of a walk that was limited.
+    restart : the meaning of the score part `restart`.
+    triples : the triples at whose ends the walk started; None if the knowledge graph is not walked.
+    reach : the number of nodes to which the walk was limited; None if it was not limited.
     """
 
     restart: str | None = None
@@ -86,22 +85,21 @@ class MentionPPR(VectorRetriever):
 
     Parameters
     ----------
-    damping : probability of following an edge rather than restarting, in (0, 1).
-    iterations : steps of the walk.
-    backward : weight of a title link against its direction.
-    name_weight : weight of an edge between a passage and a name, times ln(1 + N / df).
-    max_mentions : titles that more passages mention give no link.
-    dense_seeds : how many dense hits the walk starts from.
-    dense_weight, dense_temperature : they share dense_weight by softmax of their cosines / dense_temperature.
-    title_weight : start weight of a page whose title the query names: title_weight / (pages · log2(2 + df)).
-    query_name_weight : start weight of a name in the query, times ln(1 + N / df) / ln(1 + N).
-    depth : passages ranked; those that the walk does not reach follow by cosine.
-    reach : where the graph has more nodes, the walk is over the first so many that a breadth-first search finds from
-        its start, the greatest starts first; the notes say where that left nodes out.
-    triple_weight : weight of an edge between the two entities of a triple, times its strength / 10; 0 leaves the
-        knowledge graph out.
-    triple_seeds : how many of the triples nearest to the query the walk starts from; 0 for none.
-    triple_seed_weight : their ends share it by softmax of the triples' cosines / dense_temperature.
+    damping : the probability of following an edge rather than restarting, in (0, 1).
+    iterations : the number of steps of the walk.
+    backward : the weight of the reverse edge of a title link, relative to the link.
+    name_weight : an edge between a passage and a name has weight name_weight · ln(1 + N / df).
+    max_mentions : the maximum of passages that may name a title; more frequent titles give no links.
+    dense_seeds : the number of dense hits at which the walk starts.
+    dense_weight, dense_temperature : the dense hits share dense_weight by softmax of cosine / dense_temperature.
+    title_weight : a page whose title the query names has start weight title_weight / (pages · log2(2 + df)).
+    query_name_weight : a name in the query has start weight query_name_weight · ln(1 + N / df) / ln(1 + N).
+    depth : the maximum of ranked passages; dense hits that the walk does not reach come last.
+    reach : the maximum of nodes of a walk. In a larger graph these are the first nodes of a breadth-first search
+        from the starts, the greatest start first, and the notes record the limit.
+    triple_weight : an edge of a triple has weight triple_weight · strength / 10; 0 leaves the knowledge graph out.
+    triple_seeds : the number of triples nearest to the query at whose ends the walk starts; 0 for none.
+    triple_seed_weight : these triples share triple_seed_weight by softmax of cosine / dense_temperature.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -126,11 +124,11 @@ class MentionPPR(VectorRetriever):
         """The graph of the walk under these weights; a `FactGraph` if triples have a weight."""
         weights = (self.backward, self.name_weight, self.max_mentions)
         if self.triple_weight > 0:
-            return graphs.mention_facts(self.kb, *weights, self.triple_weight)
-        return graphs.mention_graph(self.kb, *weights)
+            return fact_graph(self.kb, *weights, self.triple_weight)
+        return mention_graph(self.kb, *weights)
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
-        """The passages, and the triples if they have a weight."""
+        """The texts to encode: the passages, and the triples if they have a weight."""
         workloads = super().workloads(queries)
         if self.triple_weight > 0:
             workloads.append(self.kb.workload("triples", self.kb.graph.triple_texts()))
@@ -138,47 +136,45 @@ class MentionPPR(VectorRetriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The rankings of a batch, walked in blocks of `BLOCK`."""
-        blocks = [
-            queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)
-        ]
+        rankings: list[Ranking] = []
+        for first in range(0, len(queries), BLOCK):
+            rankings += self._rank_block(queries[first : first + BLOCK], k)
+        return rankings
+
+    def _rank_block(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """The rankings of queries that are walked together."""
+        dense = self._dense(queries)
+        restarts, seed_triples = self.restarts(queries, dense)
+        walks_of_queries = self.walks(restarts, self.kb.candidates(queries))
         return [
-            ranking
-            for block in blocks
-            for ranking in self._walked(block, self._dense(block), k)
+            self._ranking(*columns, k)
+            for columns in zip(
+                walks_of_queries, restarts, dense, seed_triples, strict=True
+            )
         ]
 
     def _dense(self, queries: Sequence[Query]) -> list[Ranking]:
+        """The dense rankings that give the walks their starts and the rankings their last hits."""
         return Dense(self.kb).retrieve_batch(queries, max(self.depth, self.dense_seeds))
-
-    def _walked(
-        self, queries: Sequence[Query], dense: Sequence[Ranking], k: int
-    ) -> list[Ranking]:
-        restarts, matching = self.restarts(queries, dense)
-        columns = zip(
-            self.walks(restarts, self.kb.candidates(queries)),
-            restarts,
-            dense,
-            matching,
-            strict=True,
-        )
-        return [self._ranking(*column, k) for column in columns]
 
     def from_seeds(
         self, queries: Sequence[Query], seeds: Sequence[IntArray]
     ) -> list[Ranking]:
-        """The rankings of walks that start half at given rows, half at their usual restart."""
+        """The rankings of walks whose restart is half at the seeds, half at the usual restart.
+
+        `seeds` : for each query, the corpus rows, (n_seeds,), n_seeds ≥ 1.
+        """
         corpus = self.kb.corpus
-        halves = []
         restarts, _ = self.restarts(queries, self._dense(queries))
+        seeded_restarts = []
         for rows, restart in zip(seeds, restarts, strict=True):
             scaled = NodeWeights(
                 restart.nodes, restart.weights / (restart.weights.sum() or 1.0)
             )
-            halves.append(
-                NodeWeights.of(rows, np.full(len(rows), 1 / len(rows))).plus(scaled)
-            )
+            seed_weights = NodeWeights.of(rows, np.full(len(rows), 1 / len(rows)))
+            seeded_restarts.append(seed_weights.plus(scaled))
         rankings = []
-        walks_of_queries = self.walks(halves, self.kb.candidates(queries))
+        walks_of_queries = self.walks(seeded_restarts, self.kb.candidates(queries))
         for query, walk in zip(queries, walks_of_queries, strict=True):
             passages = walk.reached(len(corpus))
             ranking = Ranking.from_scores(
@@ -188,28 +184,34 @@ class MentionPPR(VectorRetriever):
         return rankings
 
     def walks(
-        self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]
+        self, restarts: Sequence[NodeWeights], candidates: Sequence[IntArray | None]
     ) -> list[Walk]:
-        """The walk of each restart, over the passages of its mask; None means all."""
+        """The walk of each query.
+
+        `restarts` : the restart weights of each query. `candidates` : the rows of the passages that its
+        walk may enter; None for all.
+        """
         graph = self.graph
+        # Queries that share a graph are walked together.
         queries_of: dict[WalkGraph, list[int]] = {}
-        for i, mask in enumerate(masks):
-            queries_of.setdefault(graph.walked_within(mask), []).append(i)
+        for i, candidate_rows in enumerate(candidates):
+            walk_graph = graph.walk_graph_within(candidate_rows)
+            queries_of.setdefault(walk_graph, []).append(i)
         walk_of: dict[int, Walk] = {}
-        for walked, rows in queries_of.items():
+        for walk_graph, indices in queries_of.items():
             walks_of_graph = walks(
-                walked,
-                [restarts[i] for i in rows],
+                walk_graph,
+                [restarts[i] for i in indices],
                 self.damping,
                 steps=self.iterations,
-                scopes=[graph.scope(masks[i]) for i in rows],
+                scopes=[graph.allowed_nodes(candidates[i]) for i in indices],
                 reach=self.reach,
             )
-            walk_of |= zip(rows, walks_of_graph, strict=True)
-        return [walk_of[i] for i in range(len(masks))]
+            walk_of |= zip(indices, walks_of_graph, strict=True)
+        return [walk_of[i] for i in range(len(candidates))]
 
     def paths(self, rows: IntArray, walk: Walk, restart: NodeWeights) -> WalkedPaths:
-        """The mentions and triples that led a walk to some rows."""
+        """Corpus row -> the mentions and triples that led a walk to it, for some rows."""
         return WalkedPaths(
             self.graph, self.kb.corpus, self.names, strongest_paths(rows, walk, restart)
         )
@@ -217,37 +219,39 @@ class MentionPPR(VectorRetriever):
     def restarts(
         self, queries: Sequence[Query], dense: Sequence[Ranking]
     ) -> tuple[list[NodeWeights], list[IntArray]]:
-        """The unscaled restart weights of the walks, and the triples nearest to each query.
+        """The restart weights of each query, not scaled to sum 1, and its seed triples, by index.
 
-        A query's triples are among those that one of its candidates, or no passage, states.
+        The seed triples are those nearest to the query, among the triples that one of its candidates or
+        no passage states. A query has none without a `triple_weight`.
         """
         graph = self.graph
         restarts = list(map(self.restart, queries, dense))
         if not isinstance(graph, FactGraph) or not self.triple_seeds:
             return restarts, [np.empty(0, dtype=np.int64)] * len(queries)
-        within = [graph.triples_within(mask) for mask in self.kb.candidates(queries)]
-        matching = self.kb.triple_vectors.search(
-            self.kb.encode_queries(queries), self.triple_seeds, within
+        allowed_triples = list(map(graph.triples_within, self.kb.candidates(queries)))
+        nearest = self.kb.triple_vectors.search(
+            self.kb.encode_queries(queries), self.triple_seeds, allowed_triples
         )
-        for i, (triples, cosines) in enumerate(matching):
+        for i, (triples, cosines) in enumerate(nearest):
             if len(triples):
-                starting = graph.starting_at(
-                    triples, self._shares(cosines, self.triple_seed_weight)
-                )
-                restarts[i] = restarts[i].plus(starting)
-        return restarts, [triples for triples, _ in matching]
+                shares = self._shares(cosines, self.triple_seed_weight)
+                restarts[i] = restarts[i].plus(graph.triple_restart(triples, shares))
+        return restarts, [triples for triples, _ in nearest]
 
     def _shares(self, cosines: FloatArray, weight: float) -> FloatArray:
-        """A weight, distributed by softmax of descending cosines."""
+        """(n,) the shares of a weight by softmax of cosine / `dense_temperature`.
+
+        `cosines` : (n,), descending, n ≥ 1.
+        """
         share = np.exp((cosines - cosines[0]) / self.dense_temperature)
         shares: FloatArray = weight * share / share.sum()
         return shares
 
     def restart(self, query: Query, dense: Ranking) -> NodeWeights:
-        """The restart weights of a query's dense hits, titles and names."""
+        """The restart weights of a query's dense hits, and of the titles and names in its text."""
         table = self.kb.mentions
         n = len(self.kb.corpus)
-        (mask,) = self.kb.candidates([query])
+        (candidate_rows,) = self.kb.candidates([query])
         seeds = dense.top(self.dense_seeds)
         nodes = [seeds.rows]
         weights = [seeds.scores]
@@ -266,10 +270,10 @@ class MentionPPR(VectorRetriever):
                 )
             weights.append(np.full(len(nodes[-1]), weight))
         start = NodeWeights.of(np.concatenate(nodes), np.concatenate(weights))
-        if mask is None:
+        if candidate_rows is None:
             return start
-        entered = (start.nodes >= n) | np.isin(start.nodes, mask)
-        return NodeWeights(start.nodes[entered], start.weights[entered])
+        allowed = (start.nodes >= n) | np.isin(start.nodes, candidate_rows)
+        return NodeWeights(start.nodes[allowed], start.weights[allowed])
 
     def _ranking(
         self,
@@ -279,10 +283,11 @@ class MentionPPR(VectorRetriever):
         triples: IntArray,
         k: int,
     ) -> Ranking:
-        """The passages by their share of the walk, then the dense hits that it did not reach."""
+        """The ranking of a query: passages by their share of the walk, then other dense hits."""
         passages = walk.reached(len(self.kb.corpus))
         first = top_with_ties(passages.weights, self.depth)
-        walked, shares = passages.nodes[first], passages.weights[first]
+        walked = passages.nodes[first]
+        shares = passages.weights[first]
         unwalked = dense.rows[~np.isin(dense.rows, walked)]
         least = np.full(len(unwalked), shares.min() if len(walked) else 1.0)
         place = np.arange(1.0, len(unwalked) + 1)
@@ -302,7 +307,7 @@ class MentionPPR(VectorRetriever):
         seed_triples: tuple[str, ...] | None = None
         if isinstance(graph, FactGraph):
             seed_triples = tuple(
-                str(graph.facts.triple(triple)) for triple in triples.tolist()
+                str(graph.knowledge_graph.triple(index)) for index in triples.tolist()
             )
         notes = WalkNotes(
             {"walk": "walk", "dense": "least walk / (1 + place)"},
@@ -318,32 +323,37 @@ class MentionPPR(VectorRetriever):
 
     @property
     def names(self) -> list[str]:
-        """The names of the nodes that are not passages."""
+        """The names of the nodes that are no passages, in the order of the nodes."""
         table = self.kb.mentions
         entities = self.kb.graph.names if self.triple_weight > 0 else ()
         key = ("node_names", bool(entities))
         return self.kb.cached(key, lambda: [*table.names[table.n_titles :], *entities])
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """The steps: connection with the start of the walk, the walk's reach, and the distance."""
+        """The traces; a passage is joined to a start, walked to, near to a start, then ranked."""
         graph = self.graph
         whole = replace(self, depth=max(len(self.kb.corpus), 1))
         rankings = self.retrieve_batch(queries, self.depth)
-        complete = whole.retrieve_batch(queries, whole.depth)
+        complete_rankings = whole.retrieve_batch(queries, whole.depth)
         why_far = f"the walk reached it, over more than {NEAR} mentions, and below the first k"
         traces = []
-        for query, mask, ranking, full in zip(
-            queries, self.kb.candidates(queries), rankings, complete, strict=True
+        for query, candidate_rows, ranking, complete in zip(
+            queries,
+            self.kb.candidates(queries),
+            rankings,
+            complete_rankings,
+            strict=True,
         ):
             restart = self.restarts([query], self._dense([query]))[0][0]
-            away = graph.distances(restart.nodes, graph.scope(mask))[: graph.n_passages]
-            walked = full.rows[full.score_parts["walk"] > 0]
+            allowed = graph.allowed_nodes(candidate_rows)
+            distances = graph.distances(restart.nodes, allowed)[: graph.n_passages]
+            walked = complete.rows[complete.score_parts["walk"] > 0]
             steps = (
                 step(
                     "joined",
                     "entity not linked",
                     _UNLINKED,
-                    np.flatnonzero(away >= 0),
+                    np.flatnonzero(distances >= 0),
                     walked,
                 ),
                 step(
@@ -352,7 +362,9 @@ class MentionPPR(VectorRetriever):
                     f"farther than the walk's {self.iterations} steps",
                     walked,
                 ),
-                step("near", "ranked below k", why_far, walked[away[walked] <= NEAR]),
+                step(
+                    "near", "ranked below k", why_far, walked[distances[walked] <= NEAR]
+                ),
                 step(
                     "ranked",
                     "ranked below k",

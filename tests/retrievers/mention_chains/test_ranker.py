@@ -59,8 +59,8 @@ def test_a_score_is_a_mixture_of_two_experts() -> None:
     )
     assert ranker.chain_weight({"linked": 0.5}) == 0.5
     assert ranker.order(0.25).coefficients == {"cosine": 3.0, "second": 0.5}
-    # So that no chain need be known.
-    assert ranker.order(0.0).coefficients == {"cosine": 4.0}
+    # Without chains, their signals are not read.
+    assert ranker.order(0.0).formula == "4 · cosine"
 
 
 def test_a_file_that_is_written_again_is_read_again(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from kg2rag.retrievers.mention_chains.naming_words import (
 )
 from kg2rag.retrievers.mention_chains.signals import (
     Evidence,
-    named,
     reciprocal_rank,
     relative,
     step_signals,
+    title_share,
     walk_gap,
     weighted,
 )
@@ -166,9 +166,9 @@ def test_titles_count_once_with_their_capitals_and_only_those_of_candidates(
         ("", "A fourth."),
     )
     asked = "Are Ed Wood and big fish, or Ed Wood and Big Eyes, alike?"
-    assert named(kb, asked, np.array([0, 1, 2])) == 1
-    assert named(kb, asked, np.array([0, 3])) == 0.5
-    assert named(kb, asked, np.array([1, 3])) == 0
+    assert title_share(kb, asked, np.array([0, 1, 2])) == 1
+    assert title_share(kb, asked, np.array([0, 3])) == 0.5
+    assert title_share(kb, asked, np.array([1, 3])) == 0
 
 
 def evidence(**changes: np.ndarray) -> Evidence:

@@ -84,8 +84,12 @@ def edges(graph: MentionGraph, kind: int) -> dict[tuple[int, int], float]:
 def test_entities_come_behind_the_nodes_of_the_mention_graph(
     mentions: MentionGraph, graph: FactGraph
 ) -> None:
-    assert (mentions.n_nodes, graph.n_nodes, graph.facts.n_entities) == (3, 6, 3)
-    assert graph.facts.names == ("Burton", "Ed Wood", "artist")
+    assert (mentions.n_nodes, graph.n_nodes, graph.knowledge_graph.n_entities) == (
+        3,
+        6,
+        3,
+    )
+    assert graph.knowledge_graph.names == ("Burton", "Ed Wood", "artist")
 
 
 def test_what_the_mention_graph_has_stays_as_it_was(
@@ -122,7 +126,7 @@ def test_a_triple_joins_its_ends_both_ways_by_its_strength(graph: FactGraph) -> 
 def test_an_edge_between_entities_has_its_triple_and_no_other_has_one(
     graph: FactGraph,
 ) -> None:
-    facts_of_edges = [graph.fact(edge) for edge in range(len(graph.targets))]
+    facts_of_edges = [graph.stated_triple(edge) for edge in range(len(graph.targets))]
     assert [fact is not None for fact in facts_of_edges] == (
         graph.kinds == TRIPLE
     ).tolist()
@@ -136,17 +140,17 @@ def test_an_edge_between_entities_has_its_triple_and_no_other_has_one(
 def test_a_mask_shuts_the_triples_of_other_passages_and_leaves_those_of_none(
     graph: FactGraph,
 ) -> None:
-    within = graph.walked_within(np.array([1, 2]))
+    within = graph.walk_graph_within(np.array([1, 2]))
     assert {
-        graph.fact(edge) for edge in within.edges[within.weights == 0].tolist()
+        graph.stated_triple(edge) for edge in within.edges[within.weights == 0].tolist()
     } == {TRIPLES[0]}
     assert graph.triples_within(np.array([1, 2])).tolist() == [1, 2, 3]  # type: ignore[union-attr]
-    assert graph.walked_within(None) is graph.walked
+    assert graph.walk_graph_within(None) is graph.walk_graph
     assert graph.triples_within(None) is None
 
 
 def test_triples_share_a_start_between_their_ends(graph: FactGraph) -> None:
-    start = graph.starting_at(np.array([0, 2]), np.array([0.6, 0.2]))
+    start = graph.triple_restart(np.array([0, 2]), np.array([0.6, 0.2]))
     assert start.at(np.arange(graph.n_nodes)).tolist() == [0, 0, 0, 0.5, 0.3, 0]
 
 
@@ -156,7 +160,7 @@ def test_an_empty_knowledge_graph_adds_nothing(mentions: MentionGraph) -> None:
         mentions.n_nodes,
         len(mentions.targets),
     )
-    assert sorted(graph.walked_within(np.array([0])).weights) == sorted(
+    assert sorted(graph.walk_graph_within(np.array([0])).weights) == sorted(
         mentions.weights
     )
 
@@ -182,7 +186,11 @@ def test_a_walk_under_a_mask_takes_no_triple_of_other_passages(
     scores = []
     for mask in (None, np.array([1, 2])):
         (walk,) = walks(
-            graph.walked_within(mask), start, 0.5, steps=5, scopes=[graph.scope(mask)]
+            graph.walk_graph_within(mask),
+            start,
+            0.5,
+            steps=5,
+            scopes=[graph.allowed_nodes(mask)],
         )
         scores.append(walk.dense(graph.n_nodes))
     assert scores[0][0] > scores[1][0] == 0
