@@ -71,7 +71,7 @@ class Chains:
 def chains_of(
     evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam
 ) -> Chains:
-    """The chains among the candidates of one question, of which there are at least `LEAST`.
+    """The chains among the candidates of one question, at least `LEAST` candidates.
 
     `start` : (m,) the log-odds that each candidate is needed, by itself.
 

@@ -161,7 +161,7 @@ def _read(name: str, modified: int) -> Coefficients:  # noqa: ARG001 (a rewritte
 
 
 def _ranker(record: Mapping[str, object], section: str, file: str) -> Ranker:
-    """The models of a section, each of which has a table of its own."""
+    """The models of a section, one for each of its tables."""
     models = []
     for model in MODELS:
         names = names_of(model, tokens=section == WITH)

@@ -1,6 +1,6 @@
 """Query -> passages by personalised PageRank over who mentions whom. No LLM, no key.
 
-The graph joins passages of which one names the title of another, and passages that share names;
+The graph joins passages if one names the title of another, and passages that share names;
 passages without titles are joined by shared rare terms, too. The walk starts at the best dense hits
 and at the titles and names in the query. With a `triple_weight` it also walks the triples of the
 knowledge graph, and starts at the ends of the triples nearest to the query.
