@@ -19,10 +19,10 @@ PASSAGE_CHARACTERS = 160  # the maximum of a displayed passage
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
-def guarded(cell: Any) -> Any:
-    """A cell as it is written.
+def guard(cell: Any) -> Any:
+    """The form in which a cell is written to a CSV file.
 
-    >>> [guarded(cell) for cell in ("=1+1", "'=1+1", "dense", -0.5)]
+    >>> [guard(cell) for cell in ("=1+1", "'=1+1", "dense", -0.5)]
     ["'=1+1", "''=1+1", 'dense', -0.5]
     """
     if isinstance(cell, str) and _FORMULA.match(cell):
@@ -30,10 +30,10 @@ def guarded(cell: Any) -> Any:
     return cell
 
 
-def unguarded(cell: Any) -> Any:
-    """A cell as it was before it was written.
+def unguard(cell: Any) -> Any:
+    """The cell that `guard` turned into a cell of a CSV file.
 
-    >>> [unguarded(cell) for cell in ("'=1+1", "''=1+1", "'tis", -0.5)]
+    >>> [unguard(cell) for cell in ("'=1+1", "''=1+1", "'tis", -0.5)]
     ['=1+1', "'=1+1", "'tis", -0.5]
     """
     if isinstance(cell, str) and cell.startswith("'") and _FORMULA.match(cell[1:]):
@@ -44,33 +44,33 @@ def unguarded(cell: Any) -> Any:
 def csv_of(
     frame: pd.DataFrame, *, index: bool = False, float_format: str | None = None
 ) -> str:
-    """A table as CSV: texts in columns, headings and index are `guarded`."""
+    """A frame as the text of a CSV file; texts in columns, headings and index are guarded."""
     return str(
-        frame_of_csv(frame, guarded).to_csv(
+        frame_of_csv(frame, guard).to_csv(
             index=index, float_format=float_format, lineterminator="\n"
         )
     )
 
 
 def frame_of_csv(
-    frame: pd.DataFrame, change: Callable[[Any], Any] = unguarded
+    frame: pd.DataFrame, convert: Callable[[Any], Any] = unguard
 ) -> pd.DataFrame:
-    """The inverse of `csv_of`: a table read from its output, with the original texts."""
+    """The frame with its cells, headings and index converted; by default read from a guarded CSV."""
     texts = {
-        name: frame[name].map(change)
+        name: frame[name].map(convert)
         for name in frame.columns
         if frame[name].dtype.kind == "O"
     }
-    frame = frame.assign(**texts).rename(columns=change, index=change)
-    return frame.rename_axis(index=change(frame.index.name))
+    frame = frame.assign(**texts).rename(columns=convert, index=convert)
+    return frame.rename_axis(index=convert(frame.index.name))
 
 
-INSTEAD = "\N{REPLACEMENT CHARACTER}"
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # The maximum of characters that a terminal shows; rich needs minutes to wrap a word of a million.
 MAX_CHARACTERS = 10_000
 # Joiners stay: Persian, Indic scripts and emoji need them.
-_STEERING = {
-    code: INSTEAD
+_CONTROL_CHARACTERS = {
+    code: REPLACEMENT
     for code in (*range(0x20), *range(0x7F, 0xA0), 0xAD, *range(0x200B, 0x2070), 0xFEFF)
     if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cn")
     and chr(code) not in "\n\t\u200c\u200d"
@@ -83,7 +83,7 @@ def visible(text: str) -> str:
     >>> visible("a\x1b[31mb\u202ec\n")
     'a�[31mb�c\n'
     """
-    return text.translate(_STEERING)
+    return text.translate(_CONTROL_CHARACTERS)
 
 
 def console(**options: Any) -> Console:

@@ -36,7 +36,7 @@ _KEY_PART = re.compile(r"[\W_]+")
 
 
 def surfaces(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Names and words as spelled, with their (start, end), left to right.
+    """The names and words of a text as spelled, each with its (start, end), left to right.
 
     >>> [name for name, _ in surfaces("Call os.path.join() or @ai-sdk/openai.")]
     ['Call', 'os.path.join', 'or', 'ai-sdk/openai']
@@ -75,10 +75,10 @@ def _word_starts(run: str) -> list[int]:
     The last of several capitals begins the next word: HTTP|Server.
     """
     return [
-        place
-        for place in range(1, len(run))
-        if run[place].isupper()
-        and (not run[place - 1].isupper() or run[place + 1 : place + 2].islower())
+        index
+        for index in range(1, len(run))
+        if run[index].isupper()
+        and (not run[index - 1].isupper() or run[index + 1 : index + 2].islower())
     ]
 
 
@@ -93,7 +93,7 @@ def members(surface: str) -> list[str]:
 
 @lru_cache(maxsize=200_000)
 def variants(surface: str) -> tuple[str, ...]:
-    """The names that find a name: itself, the members of its path, and their parts; each once.
+    """The names under which a name is found: itself, the members of its path, and their parts.
 
     >>> variants("os.path.joinAll")
     ('os.path.joinAll', 'os', 'path', 'joinAll', 'join', 'All')
@@ -191,7 +191,7 @@ def format_by_example(text: str) -> Format | None:
 
 
 def _example(text: str) -> str:
-    """The quotation at the beginning of a text, or its first coded words; no wildcards."""
+    """The example that begins a text: a quotation, or else its leading words that are codes."""
     quoted = _QUOTED.match(text)
     if quoted:
         return quoted[1].strip()
@@ -200,7 +200,10 @@ def _example(text: str) -> str:
 
 
 def _is_coded(example: str) -> bool:
-    """Whether a text is a code: it has blanks to fill in, a digit, or an inner or final sign."""
+    """Whether a text is a code: it has blanks to fill in, a digit, or an inner or final sign.
+
+    A text with wildcards is none.
+    """
     if "*" in example:
         return False
     return bool(
@@ -210,16 +213,20 @@ def _is_coded(example: str) -> bool:
 
 
 def _has_blanks(example: str) -> bool:
+    """Whether an example has characters to fill in, such as x, # or 0."""
     return len(example) > 1 and bool({"any", "number", "zeros"} & _kinds(example))
 
 
 def _kinds(example: str) -> set[str | None]:
-    """The groups of `_PIECE` that an example has."""
+    """The names of the groups of `_PIECE` that match somewhere in an example."""
     return {piece.lastgroup for piece in _PIECE.finditer(example)}
 
 
 def _regex(example: str) -> str:
-    """The regular expression of codes like an example."""
+    """The regular expression of codes like an example.
+
+    Its blanks vary; without blanks, its digits do; without either, its letters, too.
+    """
     if _COLOUR.fullmatch(example):
         return rf"#[0-9A-Fa-f]{{{len(example) - 1}}}\b"
     kinds = _kinds(example)
@@ -233,6 +240,7 @@ def _regex(example: str) -> str:
 
 
 def _piece_regex(piece: re.Match[str], digits_vary: bool, letters_vary: bool) -> str:
+    """The regular expression of one match of `_PIECE`."""
     text, kind = piece.group(), piece.lastgroup
     if kind == "any":
         return rf"[A-Za-z0-9]{{{len(text)},}}"

@@ -37,10 +37,10 @@ SCRIPTS: Mapping[str, str] = {
     "tamil": "\u0b80-\u0bff",
 }
 """Script -> its letters; any other word is taken for Latin."""
-OF_ONE_LANGUAGE = frozenset(SCRIPTS) & frozenset(ISO_CODES) - {"arabic"}
-"""Scripts that are named after the one language that they are read as."""
+SCRIPTS_OF_ONE_LANGUAGE = frozenset(SCRIPTS) & frozenset(ISO_CODES) - {"arabic"}
+"""The scripts that are always read as the language of the same name."""
 UNTRUNCATED = frozenset({"hebrew", "vietnamese"})
-"""Languages without a stemmer whose words differ at their beginning, or have one form."""
+"""Languages without a stemmer whose words are not cut: they inflect at the beginning, or not at all."""
 _STEMMERS = {"croatian": "serbian"}  # by another name in Snowball
 SAMPLE_TEXTS, SAMPLE_CHARACTERS = 500, 2_000
 LEAST_WORDS = 4  # the minimum of distinct stop words of a recognised language
@@ -65,27 +65,29 @@ def script_of(word: str) -> str:
 
 
 def guess_languages(texts: Sequence[str], language: str = "auto") -> dict[str, str]:
-    """The language of each script of some texts; Latin is English if no language is recognised.
+    """Script -> the recognised language of the texts in it, "english" for Latin if there is none.
 
-    `language`, unless "auto", is the language of the script in which it is written.
+    `language`, unless it is "auto", is taken for the script in which it is written.
 
     >>> guess_languages(["Марек ведёт паром, и он не знает, что будет в порту."])
     {'cyrillic': 'russian', 'latin': 'english'}
     """
-    counts, words, n_distinct = _count_stop_words(texts)
+    counts, n_words, n_distinct = _count_stop_words(texts)
     languages: dict[str, str] = {}
     for script, by_language in counts.items():
         best = max(sorted(by_language), key=lambda name: by_language[name])
         is_evident = (
-            by_language[best] >= LEAST_SHARE * words[script]
+            by_language[best] >= LEAST_SHARE * n_words[script]
             and n_distinct[best] >= LEAST_WORDS
         )
-        # few other languages have the script
-        is_likely = script != "latin" and words[script] > LEAST_SHARE * words.total()
+        # Few languages share another script, so that a few words in it are enough.
+        is_likely = (
+            script != "latin" and n_words[script] > LEAST_SHARE * n_words.total()
+        )
         if is_evident or is_likely:
             languages[script] = best
-    for script in OF_ONE_LANGUAGE:
-        if words[script] > LEAST_SHARE * words.total():
+    for script in SCRIPTS_OF_ONE_LANGUAGE:
+        if n_words[script] > LEAST_SHARE * n_words.total():
             languages[script] = script
     languages.setdefault("latin", "english")
     if language != "auto":
@@ -94,7 +96,8 @@ def guess_languages(texts: Sequence[str], language: str = "auto") -> dict[str, s
 
 
 def _script_of_language(language: str) -> str:
-    if language in OF_ONE_LANGUAGE:
+    """The script in which most stop words of a language are written."""
+    if language in SCRIPTS_OF_ONE_LANGUAGE:
         return language
     return Counter(map(script_of, stop_words(language))).most_common(1)[0][0]
 
@@ -102,36 +105,39 @@ def _script_of_language(language: str) -> str:
 def _count_stop_words(
     texts: Sequence[str],
 ) -> tuple[Mapping[str, Mapping[str, float]], Counter[str], Counter[str]]:
-    """Script -> language -> weighted stop words, of a sample of the texts.
+    """The weighted stop words, the words, and the distinct stop words of a sample of some texts.
 
-    Second and third: the number of words by script, and of distinct stop words by language.
+    The first maps script and language to a sum of weights: a word of n languages has weight 1/n in
+    each. The second counts words by script, the third distinct stop words by language.
     """
     step = max(len(texts) // SAMPLE_TEXTS, 1)
-    sample = (texts[place][:SAMPLE_CHARACTERS] for place in range(0, len(texts), step))
+    sample = (text[:SAMPLE_CHARACTERS] for text in texts[::step])
     frequency = Counter(
         plain(word) for text in sample for word in _WORD.findall(search_text(text))
     )
     counts: defaultdict[str, defaultdict[str, float]] = defaultdict(
         lambda: defaultdict(float)
     )
-    words: Counter[str] = Counter()
+    n_words: Counter[str] = Counter()
     n_distinct: Counter[str] = Counter()
     for word, count in frequency.items():
         script = script_of(word)
-        is_symbol = len(word) == 1 and script in OF_ONE_LANGUAGE  # β of formulas
+        is_symbol = (
+            len(word) == 1 and script in SCRIPTS_OF_ONE_LANGUAGE
+        )  # β of formulas
         if is_symbol or _UNSPACED.match(word):
             continue
-        words[script] += count
+        n_words[script] += count
         sharing = _languages_by_word().get(word, ())
         for language in sharing:
             counts[script][language] += count / len(sharing)
             n_distinct[language] += 1
-    return counts, words, n_distinct
+    return counts, n_words, n_distinct
 
 
 @cache
-def written_stop_words(language: str) -> frozenset[str]:
-    """The stop words of a language as texts write them in lower case; none if stopwords-iso lacks the language."""
+def stop_words_with_accents(language: str) -> frozenset[str]:
+    """The lower-case stop words of a language; none if stopwords-iso lacks the language."""
     import stopwordsiso
 
     code = ISO_CODES[language]
@@ -143,7 +149,7 @@ def written_stop_words(language: str) -> frozenset[str]:
 @cache
 def stop_words(language: str) -> frozenset[str]:
     """The stop words of a language, without case and accents."""
-    return frozenset(map(plain, written_stop_words(language)))
+    return frozenset(map(plain, stop_words_with_accents(language)))
 
 
 def foreign_stop_words(texts: Sequence[str]) -> frozenset[str]:
@@ -154,6 +160,7 @@ def foreign_stop_words(texts: Sequence[str]) -> frozenset[str]:
 
 @cache
 def _languages_by_word() -> Mapping[str, tuple[str, ...]]:
+    """Stop word -> the languages that have it."""
     languages: defaultdict[str, list[str]] = defaultdict(list)
     for language in ISO_CODES:
         for word in stop_words(language):
@@ -163,7 +170,7 @@ def _languages_by_word() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def function_words(script: str) -> frozenset[str]:
-    """The stop words of all languages of a script."""
+    """The stop words of all languages that are written in a script."""
     return frozenset(
         word
         for language in ISO_CODES

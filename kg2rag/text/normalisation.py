@@ -57,7 +57,7 @@ def normalise(name: str) -> str:
 def plain(text: str) -> str:
     """A text without case and accents.
 
-    A character is converted without its neighbours, into any number of characters.
+    Each character is converted independently, into zero, one or more characters.
 
     >>> [plain(char) for char in "Éß½ı"]
     ['e', 'ss', '1⁄2', 'i']
@@ -65,13 +65,13 @@ def plain(text: str) -> str:
     if text.isascii():
         return text.lower()
     return (
-        _UNREAD.sub("", unicodedata.normalize("NFKD", text))
+        _IGNORED_MARKS.sub("", unicodedata.normalize("NFKD", text))
         .casefold()
         .translate(_SAME_LETTERS)
     )
 
 
-_UNREAD = re.compile(f"[{INVISIBLE}{OPTIONAL_MARKS}]")
+_IGNORED_MARKS = re.compile(f"[{INVISIBLE}{OPTIONAL_MARKS}]")
 # The capitals of Turkish "ı" and "i" are both "i" without accents.
 _SAME_LETTERS = {ord("ı"): "i", **LETTER_APOSTROPHES}
 
@@ -156,8 +156,8 @@ CALENDAR = frozenset(
 )
 _NUMBER = re.compile(r"\d+(?:st|nd|rd|th|s)?")
 SEPARATOR = "\0"
-Numbers = NDArray[np.int32]
-Places = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -165,15 +165,15 @@ class Words:
     """The words of several texts, one text after another; all arrays are (n_words,).
 
     `strings` are without case and accents, as `normalise` joins them. `texts`, ascending, is the
-    text of each word, `starts` and `ends` its span in `JoinedTexts.text`. `torn` marks a word that
-    begins inside the character in which the previous word ended ("½").
+    index of each word's text, `starts` and `ends` its span in `JoinedTexts.text`. `shares_character`
+    marks a word that begins inside the character in which the previous word ended, as in "½".
     """
 
     strings: list[str]
-    texts: Places
-    starts: Places
-    ends: Places
-    torn: NDArray[np.bool_]
+    texts: Integers
+    starts: Integers
+    ends: Integers
+    shares_character: NDArray[np.bool_]
 
 
 class JoinedTexts:
@@ -184,37 +184,37 @@ class JoinedTexts:
         lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
         self.starts = np.cumsum(lengths + 1) - (lengths + 1)
 
-    def text_of(self, places: Places) -> Places:
+    def text_indices(self, offsets: Integers) -> Integers:
         """The index of the text at each offset in `text`."""
-        return np.searchsorted(self.starts, places, side="right") - 1
+        return np.searchsorted(self.starts, offsets, side="right") - 1
 
     def words(self) -> Words:
         """The words of the normalised texts, with their spans in the original texts."""
-        pieces = {char: plain(char) for char in self._characters}
-        folded = self.text.translate(
-            {ord(char): piece for char, piece in pieces.items()}
-        )
-        spans = [match.span() for match in WORD.finditer(folded)]
+        plain_of = {ord(char): plain(char) for char in self._characters}
+        plain_text = self.text.translate(plain_of)
+        spans = [match.span() for match in WORD.finditer(plain_text)]
         starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
-        if any(len(piece) != 1 for piece in pieces.values()):
-            lengths = self.looked_up(lambda char: len(pieces[char]))
+        if any(len(replacement) != 1 for replacement in plain_of.values()):
+            # The offset in `text` of the origin of each character of `plain_text`.
+            lengths = self.character_values(lambda char: len(plain_of[ord(char)]))
             origins = np.repeat(np.arange(len(self.text)), lengths)
             starts = origins[starts]
             # A combining accent belongs to the word before it.
             ends = np.maximum(
                 origins[ends - 1] + 1, np.append(origins, len(self.text))[ends]
             )
-        torn = np.append(False, starts[1:] < ends[:-1])[: len(starts)]
-        return Words(WORD.findall(folded), self.text_of(starts), starts, ends, torn)
+        shares_character = np.append(False, starts[1:] < ends[:-1])[: len(starts)]
+        strings = WORD.findall(plain_text)
+        return Words(strings, self.text_indices(starts), starts, ends, shares_character)
 
-    def looked_up(self, number: Callable[[str], int]) -> NDArray[np.intp]:
-        """(n_characters,) the number of each character of `text`.
+    def character_values(self, value_of: Callable[[str], int]) -> NDArray[np.intp]:
+        """The value of each character of `text`, (n_characters,).
 
-        `number` is called once for each distinct character.
+        `value_of` is called once for each distinct character.
         """
         table = np.zeros(max(map(ord, self._characters), default=0) + 1, dtype=np.intp)
         for char in self._characters:
-            table[ord(char)] = number(char)
+            table[ord(char)] = value_of(char)
         return table[
             np.frombuffer(
                 self.text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32
@@ -230,14 +230,14 @@ class JoinedTexts:
 class Matches:
     """The matches of a lexicon, text by text; all arrays are (n_matches,).
 
-    `texts` is the text of each match, `codes` the name, `starts` and `ends` the span in the joined
-    text.
+    `texts` is the index of each match's text, `codes` that of its name, `starts` and `ends` its
+    span in the joined text.
     """
 
-    texts: Places
-    codes: Numbers
-    starts: Places
-    ends: Places
+    texts: Integers
+    codes: Codes
+    starts: Integers
+    ends: Integers
 
 
 class Lexicon:
@@ -245,17 +245,19 @@ class Lexicon:
 
     `keys` are normalised names; the code of a key is its index, and an empty key is never found.
 
-    `names`, the spelling of each key, are needed if a match must have capitals. The keys are a
-    trie, a level a word: `_levels` has its ascending edges, parent · n_words + word, to nodes by
-    place, and each node's key code, or -1.
+    `names`, the spelling of each key, are needed if a match must have capitals.
+
+    The keys are stored as a trie of word ids. Level d of `_levels` has the nodes that the first
+    d + 1 words of a key lead to: an ascending array of their edges, each coded as parent node ·
+    n_words + word id, and the code of the key that ends at each node, or -1.
     """
 
     def __init__(self, keys: Sequence[str], names: Sequence[str] = ()) -> None:
         split = [key.split() for key in keys]
-        self._number: dict[str, int] = {}
+        self._word_ids: dict[str, int] = {}
         words = np.array(
             [
-                self._number.setdefault(word, len(self._number))
+                self._word_ids.setdefault(word, len(self._word_ids))
                 for key in split
                 for word in key
             ],
@@ -264,10 +266,10 @@ class Lexicon:
         lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
         starts = np.cumsum(lengths) - lengths
         nodes = np.zeros(len(split), dtype=np.int64)
-        self._levels: list[tuple[Places, Numbers]] = []
+        self._levels: list[tuple[Integers, Codes]] = []
         for depth in range(int(lengths.max(initial=0))):
             longer = np.flatnonzero(lengths > depth)
-            steps = nodes[longer] * len(self._number) + words[starts[longer] + depth]
+            steps = nodes[longer] * len(self._word_ids) + words[starts[longer] + depth]
             edges, nodes[longer] = np.unique(steps, return_inverse=True)
             codes = np.full(len(edges), -1, dtype=np.int32)
             complete = longer[lengths[longer] == depth + 1]
@@ -275,46 +277,51 @@ class Lexicon:
             self._levels.append((edges, codes))
         self._has_no_capital = np.zeros(len(split), dtype=bool)
         self._has_no_capital[: len(names)] = [
-            not any(map(_stands_out, name)) for name in names
+            not any(map(_is_capital_or_digit, name)) for name in names
         ]
 
     def find(
         self, text: str, *, capitals: bool = True
     ) -> Iterator[tuple[int, tuple[int, int]]]:
-        """(code, (start, end)) of every key in the text; see `matches`."""
+        """The matches in one text, each as (code, (start, end)); see `matches`."""
         matches = self.matches(JoinedTexts([text]), capitals=capitals)
         spans = zip(matches.starts.tolist(), matches.ends.tolist(), strict=True)
         return zip(matches.codes.tolist(), spans, strict=True)
 
     def matches(self, joined: JoinedTexts, *, capitals: bool = True) -> Matches:
-        """Every key in the texts, left to right, the longest at each place, without overlap.
+        """The matches in texts, left to right, the longest at each word, without overlap.
 
         With `capitals`, a match must have a capital or a digit, unless its name has neither, as
         "uvicorn".
         """
         words = joined.words()
-        numbers = np.array(
-            [self._number.get(word, -1) for word in words.strings], dtype=np.int64
+        word_ids = np.array(
+            [self._word_ids.get(word, -1) for word in words.strings], dtype=np.int64
         )
-        first, last, codes = self._longest(numbers, words.texts)
-        # One character may fold to two words (½); a match cannot use half of it.
-        allowed = ~words.torn[first] & ~np.append(words.torn, False)[last + 1]
+        first, last, codes = self._longest_matches(word_ids, words.texts)
+        # A character may become two words (½); a match cannot use half of it.
+        shares_character = np.append(words.shares_character, False)
+        allowed = ~(shares_character[first] | shares_character[last + 1])
         if capitals:
-            n_before = np.append(0, np.cumsum(joined.looked_up(_stands_out)))
+            is_capital = joined.character_values(_is_capital_or_digit)
+            n_before = np.append(0, np.cumsum(is_capital))
             has_capital = n_before[words.ends[last]] > n_before[words.starts[first]]
             allowed &= self._has_no_capital[codes] | has_capital
         first, last, codes = first[allowed], last[allowed], codes[allowed]
-        chosen = _without_overlap(first, last, words.texts[first])
-        first, last = first[chosen], last[chosen]
+        disjoint = _disjoint(first, last, words.texts[first])
+        first, last = first[disjoint], last[disjoint]
         return Matches(
-            words.texts[first], codes[chosen], words.starts[first], words.ends[last]
+            words.texts[first], codes[disjoint], words.starts[first], words.ends[last]
         )
 
-    def _longest(
-        self, numbers: Places, texts: Places
-    ) -> tuple[Places, Places, Numbers]:
-        """The longest key at each word that begins one: its first word, last word, and code."""
-        n_words = len(numbers)
+    def _longest_matches(
+        self, word_ids: Integers, texts: Integers
+    ) -> tuple[Integers, Integers, Codes]:
+        """The first word, the last word and the code of the longest match at each word.
+
+        `word_ids`, -1 for a word of no key, and `texts`, the index of its text, are (n_words,).
+        """
+        n_words = len(word_ids)
         nodes = np.zeros(n_words, np.int64)
         last = np.zeros(n_words, np.int64)
         codes = np.full(n_words, -1, np.int32)
@@ -322,9 +329,9 @@ class Lexicon:
         for depth, (edges, key_codes) in enumerate(self._levels):
             first = first[first < n_words - depth]
             first = first[
-                (texts[first + depth] == texts[first]) & (numbers[first + depth] >= 0)
+                (texts[first + depth] == texts[first]) & (word_ids[first + depth] >= 0)
             ]
-            steps = nodes[first] * len(self._number) + numbers[first + depth]
+            steps = nodes[first] * len(self._word_ids) + word_ids[first + depth]
             children = np.searchsorted(edges, steps)
             nodes[first] = children
             first = first[edges[np.minimum(children, len(edges) - 1)] == steps]
@@ -335,22 +342,22 @@ class Lexicon:
         return matched, last[matched], codes[matched]
 
 
-def _without_overlap(first: Places, last: Places, texts: Places) -> NDArray[np.bool_]:
-    """Which matches are chosen: in each text the first, then always the next that does not overlap.
+def _disjoint(first: Integers, last: Integers, texts: Integers) -> NDArray[np.bool_]:
+    """A mask of the first match of each text, and then of each next one that does not overlap.
 
-    One step is made in all texts together.
+    All texts advance by one match at a time.
     """
     following = np.searchsorted(first, last + 1)
-    chosen = np.zeros(len(first), dtype=bool)
+    disjoint = np.zeros(len(first), dtype=bool)
     current = np.unique(texts, return_index=True)[1]
     while len(current):
-        chosen[current] = True
+        disjoint[current] = True
         current = current[following[current] < len(first)]
         current = following[current][texts[following[current]] == texts[current]]
-    return chosen
+    return disjoint
 
 
-def _stands_out(char: str) -> bool:
+def _is_capital_or_digit(char: str) -> bool:
     return char.isupper() or char.isdigit()
 
 

@@ -42,10 +42,10 @@ class DataError(ValueError):
 def reading(
     where: Path | str, advice: str, kinds: type[Exception] = Exception
 ) -> Iterator[None]:
-    """Turn an error while a file or folder is read into a DataError that names it.
+    """A block that reads a file or folder; an error in it becomes a DataError that names `where`.
 
-    Errors that other libraries raise get the advice. Unchanged are a ValueError of ours that names
-    the file already, our error about a missing file, and MemoryError.
+    The error of another library gets the advice. A MemoryError, this package's error about a
+    missing file, and its errors that name the file already are raised unchanged.
     """
     try:
         yield
@@ -60,16 +60,17 @@ def reading(
 
 
 def _is_complete(error: Exception, where: Path | str) -> bool:
-    """Whether an error needs no file name: it has one, or it is about memory."""
+    """Whether an error is raised unchanged: its message names the file, or it is about memory."""
     if isinstance(error, MemoryError):
         return True
     if isinstance(error, FileNotFoundError):
-        return error.errno is None  # the system's errors have a number, ours have none
+        return error.errno is None  # errors of the system have a number
     name = Path(where).name if Path(where).is_file() else str(where)
     return _is_ours(error) and (str(where) in str(error) or name in str(error))
 
 
 def _is_ours(error: Exception) -> bool:
+    """Whether this package raised an error; libraries raise subclasses of ValueError."""
     return isinstance(error, DataError) or type(error) is ValueError
 
 
@@ -91,7 +92,7 @@ def sha256(file: Path) -> str:
 def file_fingerprint(
     kind: str, files: Mapping[str, Path], parameters: Mapping[str, object]
 ) -> str:
-    """The hash of an importer's kind, parameters and input files; their paths do not count."""
+    """A hash of an importer's kind, its parameters and the contents of its files, not their paths."""
     sums = {name: sha256(file) for name, file in files.items()}
     return hashlib.sha256(
         json.dumps([kind, sums, dict(parameters)], sort_keys=True).encode()
@@ -119,15 +120,13 @@ def parse_json(
     *,
     pairs: Callable[[list[tuple[str, Any]]], Any] | None = None,
 ) -> Any:
-    """The JSON value of a text; DataError names the place and the fault.
+    """The JSON value of a text; DataError states `where`, a file or file and line, and the fault.
 
-    `where` : file, or file and line.
-
-    `pairs` is called with the (key, value) pairs of every object, instead of making a dict of them.
+    `pairs` converts the list of (key, value) pairs of each object; by default it becomes a dict.
     """
     try:
         value = json.loads(text, object_pairs_hook=pairs)
-        if "\\u" in text:
+        if "\\u" in text:  # an escape may be half of a surrogate pair
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except json.JSONDecodeError as error:
@@ -189,7 +188,7 @@ def read_delimited(
     lines = (
         line
         for number, line in enumerate(_lines(file))
-        if number or not line.lower().startswith("sep=")
+        if number > 0 or not line.lower().startswith("sep=")
     )
     quoted_tabs = delimiter == "\t" and _encloses_cells(_lines(file))
     return delimited_rows(lines, file, delimiter, is_one_line, quoted_tabs=quoted_tabs)
@@ -250,6 +249,7 @@ def delimited_rows(
 
 
 def _header(rows: Iterator[list[str]], where: object) -> list[str]:
+    """The column names in the first row of a table; DataError: no row, or a name twice."""
     header = next(rows, None)
     if header is None:
         raise DataError(f"{where} is empty. Its first line must name the columns.")
@@ -261,6 +261,7 @@ def _header(rows: Iterator[list[str]], where: object) -> list[str]:
 def _record(
     header: list[str], row: list[str], where: object, line: int
 ) -> dict[str, str]:
+    """The cells of a row by column; DataError: it has another length than the header."""
     if len(row) != len(header):
         wrong(where, line, "row", row, f"{len(header)} cells, as the header has")
     return dict(zip(header, row, strict=True))
@@ -269,6 +270,7 @@ def _record(
 def _require_one_line(
     record: Mapping[str, str], names: Iterable[str], where: str
 ) -> None:
+    """Raise DataError if a cell of one of these columns has several lines."""
     for name in names:
         if "\n" in record[name]:
             raise DataError(
@@ -318,7 +320,7 @@ def as_parquet(table: pa.Table, *, compression: str = "zstd") -> bytes:
 
 
 def text(record: Record, field: str, file: Path | str, number: int) -> str:
-    """A required field, which must be a string."""
+    """The text of a required field; DataError if it is missing or no string."""
     if field not in record:
         raise DataError(
             f"{file}, record {number}: field {field!r} is missing. It has {', '.join(record) or 'none'}."
@@ -346,6 +348,7 @@ def quote(value: object) -> str:
 
 
 def _lines(file: Path) -> Iterator[str]:
+    """The decoded lines of a file, line breaks included; UTF-16 is read whole."""
     with file.open("rb") as stream:
         if stream.peek(2)[:2] in _UTF16_MARKS:
             yield from StringIO(decode(stream.read(), file))

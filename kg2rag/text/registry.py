@@ -40,14 +40,14 @@ def split(text: str, separator: str) -> list[str]:
     """
     parts = list[str]()
     start = depth = 0
-    for place, char in _unquoted(text):
+    for index, char in _unquoted(text):
         if char in "([{":
             depth += 1
         elif char in ")]}":
             depth -= 1
         elif char == separator and depth == 0:
-            parts.append(text[start:place].strip())
-            start = place + 1
+            parts.append(text[start:index].strip())
+            start = index + 1
         if depth < 0:
             break
     if depth:
@@ -56,20 +56,20 @@ def split(text: str, separator: str) -> list[str]:
 
 
 def _unquoted(text: str) -> Iterator[tuple[int, str]]:
-    """The characters outside quotes, with their indices.
+    """Index and character of each character outside quotes.
 
     A quotation mark opens a quote only at the beginning of a value.
     """
     quote = ""
     previous = "="
-    for place, char in enumerate(text):
+    for index, char in enumerate(text):
         if quote:
             if char == quote:
                 quote = ""
         elif char in "\"'" and previous in "=(,[{:+":
             quote = char
         else:
-            yield place, char
+            yield index, char
         if not char.isspace():
             previous = char
     if quote:
@@ -85,7 +85,7 @@ def _unpaired(text: str) -> ParameterError:
 def parse(text: str) -> list[tuple[str, dict[str, str]]]:
     """The names joined by `+`, each with its parameters as texts.
 
-    A parameter given by its value only has the key "".
+    The key of a parameter that is given without its name is "".
 
     >>> parse("mentions + openie(a+b.json, partial=true)")
     [('mentions', {}), ('openie', {'': 'a+b.json', 'partial': 'true'})]
@@ -94,18 +94,19 @@ def parse(text: str) -> list[tuple[str, dict[str, str]]]:
 
 
 def _parse_component(text: str) -> tuple[str, dict[str, str]]:
+    """The name of one component and its parameters as texts."""
     component = _SPEC.fullmatch(text)
     if component is None:
         raise ParameterError(
             f"{text!r} names nothing: write name or name(parameter=value, …)."
         )
-    name, listed = component.groups("")
-    arguments = split(listed, ",") if listed.strip() else []
+    name, list_text = component.groups("")
+    arguments = split(list_text, ",") if list_text.strip() else []
     parameters = dict[str, str]()
-    for place, argument in enumerate(arguments):
+    for position, argument in enumerate(arguments):
         parameter = _PARAMETER.fullmatch(argument)
         key, value = parameter.groups() if parameter else ("", argument)
-        if key in parameters or (place > 0 and not key):
+        if key in parameters or (position > 0 and not key):
             raise ParameterError(
                 f"{text!r}: write {argument!r} as parameter=value, each parameter once."
             )
@@ -135,10 +136,8 @@ def nearest(name: str, known_names: Iterable[str]) -> str | None:
         full_name.casefold(): full_name
         for full_name in sorted(known_names, reverse=True)
     }
-    matches = [
-        by_folded[match] for match in get_close_matches(name.casefold(), by_folded, n=1)
-    ]
-    return next(iter(matches), None)
+    matches = get_close_matches(name.casefold(), by_folded, n=1)
+    return by_folded[matches[0]] if matches else None
 
 
 def unknown(kind: str, name: str, known_names: Iterable[str]) -> str:
@@ -211,11 +210,11 @@ class Registry(Generic[Thing]):
         if entry is not None:
             return entry
         if modules and ":" in name:
-            return _imported(self._called(name), name)
+            return _import_component(name, self._label(name))
         return self._plugin(name)
 
     def _plugin(self, name: str) -> Any:
-        """The entry of another package."""
+        """The class or function that another package registers under a name."""
         points = list(entry_points(group=self.group, name=name))
         if not points:
             raise ParameterError(unknown(self.kind, name, self.usages()))
@@ -224,16 +223,16 @@ class Registry(Generic[Thing]):
         )
         if len(points) > 1:
             raise ParameterError(
-                f"{self._called(name)} is registered by {owners}: uninstall one."
+                f"{self._label(name)} is registered by {owners}: uninstall one."
             )
         try:
             return points[0].load()
         except Exception as error:
-            subject = f"{self._called(name)} of {owners} cannot be imported from {points[0].value}"
+            subject = f"{self._label(name)} of {owners} cannot be imported from {points[0].value}"
             raise RuntimeError(f"{subject}: {error!r}") from error
 
     def parameters(self, name: str, *, modules: bool = False) -> dict[str, object]:
-        """The parameters of a component that a user may set, with their defaults."""
+        """Name -> default of the parameters of a component that a user may set."""
         parameters = list(
             inspect.signature(self.entry(name, modules=modules)).parameters.values()
         )
@@ -243,10 +242,11 @@ class Registry(Generic[Thing]):
         }
 
     def description(self, name: str) -> str:
-        """The docstring of a component, and of its module if the module has no other component."""
+        """The docstring of a component, and that of its module if it is about this component only."""
         builder = self.entry(name)
         module = inspect.getmodule(builder)
         texts = [inspect.getdoc(builder)]
+        # A module with a table of systems describes the table.
         if module is not None and not hasattr(module, "SYSTEMS"):
             texts.append(inspect.getdoc(module))
         return "\n\n".join(filter(None, texts))
@@ -258,40 +258,43 @@ class Registry(Generic[Thing]):
         settings: Mapping[str, object] | None = None,
         modules: bool = False,
     ) -> Thing:
-        """The component that a text names; `settings` are further parameters.
+        """The component that a text names, built with `settings` as further parameters.
 
-        ParameterError: a name or a parameter that is not allowed.
+        ParameterError: a name or a parameter is not allowed.
         """
         if not isinstance(text, str):
             raise ParameterError(
                 f"A {self.kind} is named by a text, such as {self.usages()[0]!r}, not by {text!r}."
             )
         components: list[Thing] = []
-        for name, written in parse(text):
+        for name, parameter_texts in parse(text):
             builder = self.entry(name, modules=modules)
             defaults = self.parameters(name, modules=modules)
             try:
-                arguments = _arguments(written, builder, defaults, settings or {})
+                arguments = _arguments(
+                    parameter_texts, builder, defaults, settings or {}
+                )
                 components.append(builder(*context, **arguments))
             except ParameterError as error:
                 raise ParameterError(
-                    f"{self._called(self._usages.get(name, name))}: {error}"
+                    f"{self._label(self._usages.get(name, name))}: {error}"
                 ) from None
         if len(components) == 1:
             return components[0]
         if self.joined is None:
             raise ParameterError(
-                f"{self._called(text)}: name one; {self.kind}s are not joined by '+'."
+                f"{self._label(text)}: name one; {self.kind}s are not joined by '+'."
             )
         joined: Thing = self.joined(tuple(components))
         return joined
 
-    def _called(self, name: str) -> str:
+    def _label(self, name: str) -> str:
+        """The kind and the name that begin a message, as in "Linker 'fuzzy'"."""
         return f"{self.kind[0].upper()}{self.kind[1:]} {name!r}"
 
 
 def _arguments(
-    written: Mapping[str, str],
+    parameter_texts: Mapping[str, str],
     builder: Any,
     defaults: Mapping[str, object],
     settings: Mapping[str, object],
@@ -300,14 +303,14 @@ def _arguments(
 
     ParameterError: a parameter is unknown, missing, or given twice.
     """
-    if "" in written:
-        written = _name_first(written, defaults)
+    if "" in parameter_texts:
+        parameter_texts = _name_first_parameter(parameter_texts, defaults)
     types = _types_of(builder)
     arguments = dict(settings)
-    for name, text in written.items():
+    for name, text in parameter_texts.items():
         if name in settings:
             raise ParameterError(f"{name} is given twice.")
-        arguments[name] = _typed(text, types.get(name))
+        arguments[name] = _parameter_value(text, types.get(name))
     for name in arguments:
         if name not in defaults:
             refusal = getattr(builder, "refusal", lambda _: "")
@@ -318,29 +321,35 @@ def _arguments(
     return arguments
 
 
-def _name_first(
-    written: Mapping[str, str], defaults: Mapping[str, object]
+def _name_first_parameter(
+    parameter_texts: Mapping[str, str], defaults: Mapping[str, object]
 ) -> dict[str, str]:
-    """The parameters, with the first parameter's name for a value without a name."""
+    """The texts by parameter name; the text without a name belongs to the first parameter."""
+    value = parameter_texts[""]
     if not defaults:
-        raise ParameterError(f"it takes no parameter, not {written['']!r}.")
+        raise ParameterError(f"it takes no parameter, not {value!r}.")
     first = next(iter(defaults))
-    if first in written:
+    if first in parameter_texts:
         raise ParameterError(
-            f"{first} is given twice, as {written['']!r} and {written[first]!r}."
+            f"{first} is given twice, as {value!r} and {parameter_texts[first]!r}."
         )
-    return {name or first: text for name, text in written.items()}
+    return {name or first: text for name, text in parameter_texts.items()}
 
 
 def _types_of(builder: Any) -> dict[str, Any]:
+    """The annotated type of each parameter; none if a type cannot be evaluated."""
     try:
         return get_type_hints(builder)
     except NameError:  # a name that the module imports for type checkers only
         return {}
 
 
-def _typed(text: str, annotation: Any) -> object:
-    """The value of a parameter by its annotation: texts and paths need no quotes."""
+def _parameter_value(text: str, annotation: Any) -> object:
+    """The value that a text has for a parameter of an annotated type.
+
+    A parameter that may be a text or a path takes the text itself, unless it is in quotes or names
+    a Python constant.
+    """
     types = get_args(annotation) or (annotation,)
     value: object = text
     if (
@@ -354,20 +363,23 @@ def _typed(text: str, annotation: Any) -> object:
     return value
 
 
-def _imported(called: str, place: str) -> Any:
-    """The object at "package.module:Name"; the working directory is searched, too."""
-    module = place.partition(":")[0]
+def _import_component(name: str, label: str) -> Any:
+    """The object at "package.module:Name"; the working directory is searched, too.
+
+    ParameterError, which begins with the label, if there is no such module or object.
+    """
+    module = name.partition(":")[0]
     search_path = list(sys.path)
     sys.path.insert(0, str(Path.cwd()))
     try:
-        return EntryPoint(place, place, called).load()
+        return EntryPoint(name, name, label).load()
     except (AttributeError, ModuleNotFoundError) as error:
         if isinstance(error, ModuleNotFoundError) and not f"{module}.".startswith(
             f"{error.name}."
         ):
             raise  # the module exists and imports one that does not
         raise ParameterError(
-            f"{called} cannot be found: {error}. Write package.module:Name."
+            f"{label} cannot be found: {error}. Write package.module:Name."
         ) from error
     finally:
         sys.path[:] = search_path

@@ -16,13 +16,13 @@ from collections.abc import Callable
 import numpy as np
 
 
-def _class_of(belongs: Callable[[str], bool], *blocks: tuple[int, int]) -> str:
-    """The characters of some Unicode blocks that belong to a class, as the inside of `[…]`.
+def _character_class(is_member: Callable[[str], bool], *blocks: tuple[int, int]) -> str:
+    """The inside of `[…]` for the characters of some Unicode blocks that pass a test.
 
     `blocks` : the first and the last code point of each.
     """
     codes = np.concatenate([np.arange(first, last + 1) for first, last in blocks])
-    codes = codes[[belongs(chr(code)) for code in codes.tolist()]]
+    codes = codes[[is_member(chr(code)) for code in codes.tolist()]]
     runs = np.split(codes, np.flatnonzero(np.diff(codes) > 1) + 1)
     return "".join(
         f"{re.escape(chr(run[0]))}-{re.escape(chr(run[-1]))}" for run in runs
@@ -33,13 +33,13 @@ def _is_letter(char: str) -> bool:
     return char.isalnum() and not char.isdigit()
 
 
-MARKS = _class_of(
+MARKS = _character_class(
     lambda char: unicodedata.category(char) in ("Mn", "Mc"), (0x300, 0xFFFF)
 )
 """Combining marks: accents, and the vowels of Indic scripts, Thai, Arabic and Hebrew."""
-HIRAGANA = _class_of(_is_letter, (0x3041, 0x309F))
-KATAKANA = _class_of(_is_letter, (0x30A0, 0x30FF), (0x31F0, 0x31FF))
-_HAN = _class_of(
+HIRAGANA = _character_class(_is_letter, (0x3041, 0x309F))
+KATAKANA = _character_class(_is_letter, (0x30A0, 0x30FF), (0x31F0, 0x31FF))
+_HAN = _character_class(
     _is_letter,
     (0x3005, 0x3007),
     (0x3105, 0x312F),
@@ -47,14 +47,18 @@ _HAN = _class_of(
     (0xF900, 0xFAFF),
     (0x20000, 0x323AF),
 )
-_HANGUL = _class_of(_is_letter, (0x1100, 0x11FF), (0x3131, 0x318E), (0xAC00, 0xD7FB))
-_SOUTH_EAST_ASIAN = _class_of(
+_HANGUL = _character_class(
+    _is_letter, (0x1100, 0x11FF), (0x3131, 0x318E), (0xAC00, 0xD7FB)
+)
+_SOUTH_EAST_ASIAN = _character_class(
     _is_letter, (0xE01, 0xEDF), (0x1000, 0x109F), (0x1780, 0x17FF)
 )
 SYLLABLES = HIRAGANA + _HAN + _HANGUL + _SOUTH_EAST_ASIAN
 """Letters of scripts without blanks between words, and of Korean, which has few; no katakana, whose runs are words."""
 UNSPACED = SYLLABLES + KATAKANA
-CAPITALS = _class_of(lambda char: unicodedata.category(char) == "Lu", (0x370, 0x2BFF))
+CAPITALS = _character_class(
+    lambda char: unicodedata.category(char) == "Lu", (0x370, 0x2BFF)
+)
 """Greek, Cyrillic, Armenian, Georgian and other capitals, and those of Latin beyond its extensions A and B."""
 INVISIBLE = "\u00ad\u034f\u061c\u0640\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
 """Layout characters outside words: soft hyphens, joiners, direction marks, variants, the Arabic tatweel."""
@@ -74,14 +78,14 @@ _CASELESS = re.compile(
 )
 
 
-def _is_form_of_letters(char: str) -> bool:
-    """Whether a letter or digit stands for others in another form: ligatures, fonts of mathematics, subscripts."""
+def _is_variant_letter(char: str) -> bool:
+    """Whether a letter or digit is a form of others: a ligature, a mathematical font, a subscript."""
     form = unicodedata.decomposition(char).split(" ")[0]
     return char.isalnum() and form in ("<compat>", "<font>", "<sub>")
 
 
-_FORMS = _class_of(
-    _is_form_of_letters, (0x80, 0xDFF), (0x2000, 0x21FF), (0x1D400, 0x1D7FF)
+_FORMS = _character_class(
+    _is_variant_letter, (0x80, 0xDFF), (0x2000, 0x21FF), (0x1D400, 0x1D7FF)
 )
 # and Latin ligatures, Arabic and wide forms
 _COMPATIBLE = re.compile(f"[{_FORMS}\ufb00-\ufdff\ufe70-\ufefc\uff01-\uffdc]+")

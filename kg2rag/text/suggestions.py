@@ -41,11 +41,10 @@ def require_parameters(
     names: Iterable[str],
     replacements: Mapping[str, str] | None = None,
 ) -> None:
-    """Raise ParameterError if a function or class lacks a parameter of these names.
+    """Raise ParameterError if a function or class has no parameter of one of these names.
 
-    Its attribute `refusal` (see `DesignAliases`), if it has one, may give the message.
-
-    `replacements` : as in `suggest_parameters`.
+    A class may have an attribute `refusal` that returns the message for a name (see
+    `DesignAliases`). `replacements` are those of `suggest_parameters`.
     """
     parameters = dict(inspect.signature(function).parameters)
     if any(
@@ -67,9 +66,12 @@ def require_parameters(
 def _unknown_parameter(
     function: str, name: str, parameters: list[str], replacements: Mapping[str, str]
 ) -> str:
+    """The message about an unknown parameter, with its replacement, synonym or nearest name."""
     if name in replacements:
         return f"{function}() has no parameter {name!r}. Write {replacements[name]}."
-    meant = SYNONYMS.get(name)
-    close = [meant] if meant in parameters else get_close_matches(name, parameters, n=1)
+    synonym = SYNONYMS.get(name)
+    close = (
+        [synonym] if synonym in parameters else get_close_matches(name, parameters, n=1)
+    )
     suggestion = f" Did you mean {close[0]!r}?" if close else ""
     return f"{function}() has no parameter {name!r}.{suggestion} It has: {', '.join(parameters)}."

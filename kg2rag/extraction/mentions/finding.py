@@ -61,7 +61,7 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
         spans = _phrase_spans(joined, matches.starts, matches.ends)
         surfaces = [joined.text[start:end] for start, end in spans.tolist()]
         code = phrases.codes(surfaces)
-        text = joined.text_of(spans[:, 0])
+        text = joined.text_indices(spans[:, 0])
         capitals += compress(
             zip(rows[text].tolist(), numbers[text].tolist(), surfaces, strict=True),
             map(_is_in_capitals, surfaces),

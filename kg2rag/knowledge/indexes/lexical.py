@@ -36,7 +36,7 @@ from kg2rag.text.languages import (
     guess_languages,
     script_of,
     stemmer_of,
-    written_stop_words,
+    stop_words_with_accents,
 )
 from kg2rag.text.normalisation import plain, unstroked
 from kg2rag.text.scripts import MARKS, PICTOGRAPHS, UNSPACED, search_text
@@ -132,7 +132,7 @@ def _stop_words(language: str) -> frozenset[str]:
         from bm25s.stopwords import STOPWORDS_EN
 
         return frozenset(STOPWORDS_EN)
-    return written_stop_words(language)
+    return stop_words_with_accents(language)
 
 
 def _spellings(written: str, languages: Mapping[str, str] = ENGLISH) -> list[str]:
