@@ -22,18 +22,18 @@ def first_nodes(
     closed: NDArray[np.bool_],
     most: int,
 ) -> tuple[IntArray, bool]:
-    """The nodes that a breadth-first search finds first, and whether there are more than `most`.
+    """The first `most` nodes of a breadth-first search, and whether it would find more.
 
-    `closed` : (n_nodes,) which nodes may not be entered; the nodes found are added.
+    `closed`, (n_nodes,), is whether a node may not be entered; the search sets it for its nodes.
     """
     nodes = np.empty(max(most, len(starts)), np.int64)
     n = len(starts)
     nodes[:n] = starts
     closed[starts] = True
-    for place in range(most):
-        if place == n:
+    for i in range(most):
+        if i == n:
             return nodes[:n], False
-        for node in sources[indptr[nodes[place]] : indptr[nodes[place] + 1]]:
+        for node in sources[indptr[nodes[i]] : indptr[nodes[i] + 1]]:
             if not closed[node]:
                 if n >= most:
                     return nodes[:most], True
@@ -51,9 +51,9 @@ def edges_between(
     nodes: IntArray,
     number: Codes,
 ) -> tuple[Codes, Codes, FloatArray]:
-    """The edges between some nodes: the numbers of their targets and sources, and their weights.
+    """The targets, the sources and the weights of the edges between some nodes, (n_edges,) each.
 
-    `number` : (n_nodes,) those of `nodes`; -1 for others.
+    Targets and sources are numbered by `number`, (n_nodes,), which is -1 for all other nodes.
     """
     most = (indptr[nodes + 1] - indptr[nodes]).sum()
     ends = np.empty((2, most), np.int32)
@@ -65,7 +65,7 @@ def edges_between(
             ends[0, n] = number[node]
             ends[1, n] = source
             between[n] = weights[entry]
-            # Without a branch: a processor would guess it wrong as often as not.
+            # The next edge overwrites one that leads elsewhere: a branch would be slower.
             n += source >= 0
     return ends[0, :n], ends[1, :n], between[:n]
 
@@ -80,22 +80,22 @@ def strongest_edges(
     leaving: FloatArray,
     nodes: IntArray,
 ) -> IntArray:
-    """(n,) the place of the edge that brings most to each of some nodes; -1 for none.
+    """The index of the edge that brings the most mass to each of some nodes, (n,); -1 for none.
 
-    `walked`, `shares`, `leaving` : the nodes of a walk, see `pagerank.Walk`.
+    `walked`, `shares` and `leaving` are the nodes of a walk, see `pagerank.Walk`.
     """
     strongest = np.full(len(nodes), -1)
     for i in range(len(nodes)):
         highest = 0.0
         for entry in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
-            place = np.searchsorted(walked, sources[entry])
+            position = np.searchsorted(walked, sources[entry])
             if (
-                place == len(walked)
-                or walked[place] != sources[entry]
-                or leaving[place] == 0
+                position == len(walked)
+                or walked[position] != sources[entry]
+                or leaving[position] == 0
             ):
                 continue
-            flow = weights[entry] / leaving[place] * shares[place]
+            flow = weights[entry] / leaving[position] * shares[position]
             if flow > highest:
                 highest = flow
                 strongest[i] = entry

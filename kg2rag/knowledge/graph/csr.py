@@ -17,7 +17,7 @@ Offsets = NDArray[np.int64]
 
 
 def offsets(rows: NDArray[np.integer], n_rows: int) -> Offsets:
-    """(n_rows + 1,) the index of the first entry of each row, from the row of every entry.
+    """The index of the first entry of each row, (n_rows + 1,), from the row of every entry.
 
     >>> offsets(np.array([2, 0, 2]), 4).tolist()
     [0, 1, 1, 3, 3]
@@ -28,7 +28,7 @@ def offsets(rows: NDArray[np.integer], n_rows: int) -> Offsets:
 
 
 def owners(indptr: NDArray[np.integer]) -> IntArray:
-    """(n_entries,) the row of each entry: the inverse of `offsets`."""
+    """The row of each entry, (n_entries,): the inverse of `offsets`."""
     return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
 
@@ -44,9 +44,8 @@ def ranges(
     starts = np.asarray(starts, dtype=np.int64)
     lengths = np.asarray(ends, dtype=np.int64) - starts
     range_of = np.repeat(np.arange(len(lengths)), lengths)
-    return np.arange(len(range_of)) + (starts - np.cumsum(lengths) + lengths)[
-        range_of
-    ], range_of
+    shifts = starts - np.cumsum(lengths) + lengths
+    return np.arange(len(range_of)) + shifts[range_of], range_of
 
 
 def gather(
@@ -63,7 +62,7 @@ def gather(
 
 
 def run_starts(*columns: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """(n,) whether an entry differs from its predecessor in any column; True for the first.
+    """Whether each entry differs from its predecessor in any column, (n,); True for the first.
 
     >>> run_starts(np.array([1, 1, 1, 2]), np.array([3, 3, 4, 4])).tolist()
     [True, False, True, True]
@@ -78,10 +77,10 @@ class Columns:
 
     def __post_init__(self) -> None:
         for array in vars(self).values():
-            frozen(array)
+            read_only(array)
 
 
-def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
+def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     """The same array, read-only."""
     array.flags.writeable = False
     return array
@@ -89,7 +88,7 @@ def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
 
 @dataclass(frozen=True, eq=False)
 class Incidence(Columns):
-    """The counts of pairs of two kinds, such as entities and passages, as compressed rows.
+    """The counts of pairs of a row and a partner, such as entity and passage, as compressed rows.
 
     `others`, (n_pairs,), ascend within each row without repetition; `counts`, (n_pairs,), are at
     least 1.
@@ -100,17 +99,17 @@ class Incidence(Columns):
     counts: Codes
 
     def of(self, code: int) -> tuple[Codes, Codes]:
-        """The partners of `code`, ascending, and their counts."""
-        inside = slice(self.indptr[code], self.indptr[code + 1])
-        return self.others[inside], self.counts[inside]
+        """The partners of row `code`, ascending, and their counts."""
+        entries = slice(self.indptr[code], self.indptr[code + 1])
+        return self.others[entries], self.counts[entries]
 
     def of_all(self, codes: NDArray[np.integer]) -> Codes:
-        """The partners of all `codes`, code by code; common partners are repeated."""
+        """The partners of several rows, row by row; common partners are repeated."""
         return self.others[gather(self.indptr, codes)[0]]
 
     @property
     def owners(self) -> Codes:
-        """(n_pairs,) the row of each pair."""
+        """The row of each pair, (n_pairs,)."""
         return owners(self.indptr).astype(np.int32)
 
     def transposed(self, n_others: int) -> Incidence:

@@ -45,7 +45,7 @@ EDGE_FIELDS = ("relation", "description", "strength", "confidence", "passage_id"
 
 
 def to_networkx(graph: KnowledgeGraph, *, passages: bool = False) -> nx.MultiDiGraph:
-    """Entities as nodes named by their first spelling, triples as edges.
+    """The graph in networkx: entities as nodes named by their first spelling, triples as edges.
 
     Nodes carry kind ("entity"), type, description, aliases (a JSON list) and mentions (how often
     the corpus names them); edges relation, description, strength, confidence, passage_id and order
@@ -190,6 +190,7 @@ def read(directory: Path, corpus: Corpus) -> dict[str, Any]:
 
 
 def _read_mentions(path: Path, names: Sequence[str], corpus: Corpus) -> Incidence:
+    """The mentions in a saved graph's file."""
     table = _table(path)
     counts = table["count"].to_numpy()
     if (counts < 1).any():
@@ -200,7 +201,7 @@ def _read_mentions(path: Path, names: Sequence[str], corpus: Corpus) -> Incidenc
 
 
 def _read_triples(path: Path, names: Sequence[str], corpus: Corpus) -> dict[str, Any]:
-    """The triples of a file, their relations and their descriptions."""
+    """The triples in a saved graph's file, their relations and their descriptions, by field."""
     table = _table(path)
     weights = {column: np.array(table[column].to_numpy()) for column in MAX_WEIGHTS}
     for column, largest in MAX_WEIGHTS.items():
@@ -227,7 +228,7 @@ def _read_triples(path: Path, names: Sequence[str], corpus: Corpus) -> dict[str,
 
 
 def _read_notes(path: Path, table: pa.Table) -> dict[str, int]:
-    """The counts by cause in the metadata of a table."""
+    """Cause -> count, from the metadata of a saved table."""
     with reading(path, AGAIN):
         notes: dict[str, int] = json.loads(table.schema.metadata[_NOTES])
         if not all(isinstance(count, int) for count in notes.values()):
@@ -236,7 +237,10 @@ def _read_notes(path: Path, table: pa.Table) -> dict[str, int]:
 
 
 def _table(file: Path) -> pa.Table:
-    """A table with the expected columns and types, without nulls; triples may lack a passage."""
+    """The table of a saved graph's file.
+
+    DataError: a column is missing, has another type or a null, other than the passage of a triple.
+    """
     table = read_parquet(file)
     for name, kind in COLUMNS[file.name].items():
         if name not in table.column_names or table[name].type != kind:
@@ -250,7 +254,7 @@ def _table(file: Path) -> pa.Table:
 
 
 def _codes(table: pa.Table, column: str, values: Sequence[str], file: Path) -> Codes:
-    """The position of every cell of a column in `values`; -1 for null."""
+    """The index in `values` of each cell of a column; -1 for null. DataError: an unknown value."""
     cells = table[column].cast(_TEXT)
     positions = pc.index_in(cells, value_set=pa.array(values, _TEXT))
     unknown = pc.and_(pc.is_null(positions), pc.is_valid(cells))
@@ -302,7 +306,7 @@ def write_graph(
     failed_passages: int = 0,
     usage: Mapping[str, object] | None = None,
 ) -> KnowledgeGraph:
-    """Build the graph and write its folder atomically, in place of a former graph; the graph.
+    """Build the graph, write its folder atomically in place of a former graph, and return it.
 
     FileExistsError : a file would be overwritten that kg2rag did not write, or that was edited since.
     """
@@ -334,7 +338,10 @@ def write_graph(
 
 
 def write_failures(directory: Path, failures: Iterable[Mapping[str, object]]) -> Path:
-    """Write the failures of a build without a graph; the path. An existing graph is kept."""
+    """Write the failures of a build without a graph, and return the path of their file.
+
+    A graph in the folder is kept.
+    """
     with new_outputs(directory, "graph", keep_former=True) as partial:
         write_jsonl(failures, partial / FAILED)
     return directory / FAILED

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kg2rag.knowledge.graph.csr import gather, incidence, run_starts
-from kg2rag.knowledge.graph.tables import canonical, numbered
+from kg2rag.knowledge.graph.tables import factorize, renumber_descriptions
 from kg2rag.types import (
     FloatArray,
     IntArray,
@@ -33,7 +33,10 @@ Flags = NDArray[np.bool_]
 
 
 class Neighbour(NamedTuple):
-    """An entity reached from `seed` by `path`, triples; `weight` is their weakest strength."""
+    """An entity and the path of triples that leads to it from a seed.
+
+    `weight` is the weakest strength on the path.
+    """
 
     entity: int
     hop: int
@@ -43,10 +46,10 @@ class Neighbour(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """The entities first reached at one hop, (n,) each, by (-weight, entity).
+    """The entities that are first reached at one hop, by (-weight, entity); columns of (n,).
 
-    `parents` are positions in the previous layer (at first, the seeds), `via` the last triples of
-    the paths, `sums` the sums of the strengths on the paths.
+    `weights` are the weakest, `sums` the summed strengths on the paths. `parents` are positions in
+    the layer of the previous hop, at first in the seeds. `via` are the last triples of the paths.
     """
 
     entities: IntArray
@@ -96,14 +99,11 @@ def neighbourhood(
     relation_types: Iterable[str] | None = None,
     limit: int | None = None,
 ) -> Neighbourhood:
-    """The entities within `hops` triples of the seeds, in both directions.
-
-    They are ordered by (hop, -weight, code).
+    """The entities within `hops` triples of the seeds, in both directions, by (hop, -weight, code).
 
     Every entity occurs once, at its smallest hop from any seed; the seeds are left out. Its path
-    extends that of an entity one hop nearer by one triple. Ties are broken by the greatest weight
-    (the weakest strength on the path), then the greatest sum of strengths, then the first last
-    triple.
+    extends that of an entity one hop nearer by one triple. Of several such paths it has the one
+    with the greatest weight, then the greatest sum of strengths, then the lowest last triple.
 
     Parameters
     ----------
@@ -153,20 +153,18 @@ def _next_layer(
     is_walked: Flags,
     limit: int | None,
 ) -> Layer:
-    """The unseen entities that the allowed triples join to a layer."""
+    """The layer of the unseen entities that walked triples join to a layer."""
     adjacency = graph.adjacency
     slots, parents = gather(adjacency.indptr, layer.entities)
     is_open = (
         is_unseen[adjacency.neighbours[slots]] & is_walked[adjacency.triples[slots]]
     )
-    chosen = np.flatnonzero(is_open)
+    slots, parents = slots[is_open], parents[is_open]
     if limit is not None:
-        chosen = chosen[
-            _first_slots(adjacency.neighbours[slots[chosen]], parents[chosen], limit)
-        ]
-    parents = parents[chosen]
-    entities = adjacency.neighbours[slots[chosen]].astype(np.int64)
-    via = adjacency.triples[slots[chosen]].astype(np.int64)
+        first = _first_slots(adjacency.neighbours[slots], parents, limit)
+        slots, parents = slots[first], parents[first]
+    entities = adjacency.neighbours[slots].astype(np.int64)
+    via = adjacency.triples[slots].astype(np.int64)
     strengths = graph.triples.strengths[via].astype(np.float64)
     weights = np.minimum(layer.weights[parents], strengths)
     sums = layer.sums[parents] + strengths
@@ -179,9 +177,9 @@ def _next_layer(
 def _first_slots(
     entities: NDArray[np.integer], parents: IntArray, limit: int
 ) -> IntArray:
-    """The positions of the first slots of each parent's first `limit` entities.
+    """The indices of the first slot of each of the first `limit` entities of every parent.
 
-    The slots of a parent are ordered by descending strength.
+    `entities` and `parents`, (n_slots,), are ordered by parent, and then by descending strength.
     """
     order = np.lexsort((np.arange(len(entities)), entities, parents))
     first = np.sort(order[run_starts(parents[order], entities[order])])
@@ -192,17 +190,17 @@ def _first_slots(
 def neighbours(
     graph: KnowledgeGraph, entities: Iterable[int], **options: Any
 ) -> list[Neighbour]:
-    """The `neighbourhood` of some entities as a list, with its options and errors."""
-    around = neighbourhood(graph, entities, **options)
-    return [around.neighbour(position) for position in range(len(around.entities))]
+    """The neighbours of some entities; options, order and errors are those of `neighbourhood`."""
+    columns = neighbourhood(graph, entities, **options)
+    return [columns.neighbour(position) for position in range(len(columns.entities))]
 
 
 def ego(
     graph: KnowledgeGraph, entity: int, *, hops: int = 1, limit: int | None = None
 ) -> KnowledgeGraph:
     """The subgraph of an entity and its `neighbours`."""
-    around = neighbourhood(graph, [entity], hops=hops, limit=limit)
-    return induced(graph, [entity, *around.entities.tolist()])
+    columns = neighbourhood(graph, [entity], hops=hops, limit=limit)
+    return induced(graph, [entity, *columns.entities.tolist()])
 
 
 def induced(graph: KnowledgeGraph, codes: Iterable[int]) -> KnowledgeGraph:
@@ -221,10 +219,10 @@ def induced(graph: KnowledgeGraph, codes: Iterable[int]) -> KnowledgeGraph:
     is_inside = (code_of[graph.triples.heads] >= 0) & (
         code_of[graph.triples.tails] >= 0
     )
-    table, descriptions = canonical(
+    table, descriptions = renumber_descriptions(
         graph.triples.take(np.flatnonzero(is_inside)), graph.triple_descriptions
     )
-    relations, order = numbered(table.relations)
+    relations, order = factorize(table.relations)
     mentions = graph.mentions
     is_mentioned = code_of[mentions.owners] >= 0
     owners = code_of[mentions.owners[is_mentioned]]

@@ -28,7 +28,7 @@ Codes = NDArray[np.integer]
 def triple_paths(
     graph: KnowledgeGraph, indices_of: Mapping[int, Iterable[int]]
 ) -> LazyPaths:
-    """The paths of a graph's triples; `indices_of` : corpus row -> the triples of its path."""
+    """The paths of triples whose indices a mapping has for each corpus row."""
     return LazyPaths(lambda row: map(graph.triple, indices_of.get(row, ())))
 
 
@@ -36,9 +36,9 @@ def triple_paths(
 class Surroundings:
     """The part of the graph around some seed passages.
 
-    `triples`, (n,) ascending, have both ends reached. `hops`, (n_entities,), is the distance from an
-    entity of the seeds' triples, or -1. `via`, (n_entities,), is the triple that reached it; at hop
-    0, a triple of the first seed that names it.
+    `triples`, (n,), ascending, are the triples whose two ends are within reach. `hops`,
+    (n_entities,), is the number of hops from the entities of the seeds' triples, -1 out of reach.
+    `via`, (n_entities,), is the triple that led to the entity; at hop 0, the first seed's triple.
     """
 
     graph: KnowledgeGraph
@@ -52,6 +52,7 @@ class Surroundings:
         ends = (int(table.heads[triple]), int(table.tails[triple]))
         entity = min(ends, key=lambda end: int(self.hops[end]))
         path = [triple]
+        # Walk back from the nearer end to an entity of a seed.
         while self.via[entity] != path[0]:
             path.insert(0, int(self.via[entity]))
             if self.hops[entity] == 0:
@@ -62,31 +63,32 @@ class Surroundings:
 
 
 def surroundings(
-    graph: KnowledgeGraph, rows: IntArray, hops: int, mask: IntArray | None = None
+    graph: KnowledgeGraph,
+    rows: IntArray,
+    hops: int,
+    candidate_rows: IntArray | None = None,
 ) -> Surroundings:
     """The triples within `hops` of the seed passages' entities, by breadth-first search.
 
-    `mask` : the passages whose triples may be walked, None for all that a passage states.
-
-    The order of `rows`, the seed passages, decides only which path is kept.
+    `rows` are the seed passages; their order decides only which path leads to an entity. Only
+    triples that a passage states are walked, with `candidate_rows` only those that these state.
     """
     table = graph.triples
-    usable = table.passages >= 0 if mask is None else np.isin(table.passages, mask)
-    stated = stated_by(graph, rows)
+    usable = table.passages >= 0
+    if candidate_rows is not None:
+        usable = np.isin(table.passages, candidate_rows)
+    stated = triples_of_passages(graph, rows)
     stated = stated[usable[stated]]
     ends = np.stack([table.heads[stated], table.tails[stated]], axis=1).ravel()
     hop_of, via = _breadth_first(graph, ends, np.repeat(stated, 2), hops, usable)
     slots = gather(graph.adjacency.indptr, np.flatnonzero(hop_of >= 0))[0]
-    between = graph.adjacency.triples[
-        slots[hop_of[graph.adjacency.neighbours[slots]] >= 0]
-    ]
-    return Surroundings(
-        graph, np.unique(between[usable[between]]).astype(np.int64), hop_of, via
-    )
+    slots = slots[hop_of[graph.adjacency.neighbours[slots]] >= 0]
+    triples = np.unique(graph.adjacency.triples[slots]).astype(np.int64)
+    return Surroundings(graph, triples[usable[triples]], hop_of, via)
 
 
-def stated_by(graph: KnowledgeGraph, rows: IntArray) -> IntArray:
-    """The triples that some passages state, in the order of `rows`, then ascending."""
+def triples_of_passages(graph: KnowledgeGraph, rows: IntArray) -> IntArray:
+    """The triples that passages state, in the order of the passages' `rows`, then ascending."""
     indptr, triples = graph.stated
     return triples[gather(indptr, rows)[0]].astype(np.int64)
 
@@ -94,7 +96,11 @@ def stated_by(graph: KnowledgeGraph, rows: IntArray) -> IntArray:
 def _breadth_first(
     graph: KnowledgeGraph, entities: Codes, triples: Codes, hops: int, usable: Flags
 ) -> tuple[IntArray, IntArray]:
-    """(n_entities,) each: hop, 0 at the start, and first triple to each entity; -1 if unreached."""
+    """The hop of each entity, 0 for the given ones, and the first triple to it, (n_entities,) each.
+
+    `triples`, (n,), are those that led to the given entities. Both are -1 for an entity that is
+    more than `hops` away over `usable` triples.
+    """
     hop_of, via = np.full((2, graph.n_entities), -1, dtype=np.int64)
     for hop in range(hops + 1):
         unseen = np.flatnonzero(hop_of[entities] < 0)
@@ -113,10 +119,10 @@ def _breadth_first(
 def entity_hops(
     graph: KnowledgeGraph, seeds: Iterable[int], hops: int, allowed: Flags | None = None
 ) -> IntArray:
-    """(n_entities,) the hops from each entity to the nearest seed; -1 beyond `hops`.
+    """The number of hops from each entity to the nearest seed, (n_entities,); -1 beyond `hops`.
 
-    `allowed` : (n_passages,) the passages whose triples may be walked, None for all. Triples without a passage
-    always may.
+    `allowed`, (n_passages,), is whether the triples of a passage may be walked; None allows all.
+    Triples without a passage may always be walked.
     """
     codes = np.fromiter(seeds, dtype=np.int64)
     usable = np.ones(graph.n_triples, dtype=bool)
@@ -126,29 +132,30 @@ def entity_hops(
 
 
 def passage_hops(
-    graph: KnowledgeGraph, entities: IntArray, allowed: Flags | None = None
+    graph: KnowledgeGraph, hops: IntArray, allowed: Flags | None = None
 ) -> IntArray:
-    """(n_passages,) the minimum hop of the entities that a passage names; -1 if none is reached.
+    """The minimum hop of the entities that each passage names, (n_passages,).
 
-    Passages outside `allowed` have -1, too.
-
-    `entities` are hops, (n_entities,), as from `entity_hops`.
+    `hops`, (n_entities,), are those of `entity_hops`. The result is -1 for a passage that names no
+    entity within reach, and for one that `allowed` excludes.
     """
     unreached = np.iinfo(np.int64).max
-    least = np.full(graph.n_passages, unreached, dtype=np.int64)
-    hops = entities[graph.mentions.owners]
-    np.minimum.at(least, graph.mentions.others[hops >= 0], hops[hops >= 0])
-    least[least == unreached] = -1
+    minimum = np.full(graph.n_passages, unreached, dtype=np.int64)
+    hop_of_pair = hops[graph.mentions.owners]
+    is_reached = hop_of_pair >= 0
+    np.minimum.at(minimum, graph.mentions.others[is_reached], hop_of_pair[is_reached])
+    minimum[minimum == unreached] = -1
     if allowed is not None:
-        least[~allowed] = -1
-    return least
+        minimum[~allowed] = -1
+    return minimum
 
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """The connected components of a graph: `labels`, (n_entities,), is that of each entity.
+    """The connected components of a graph.
 
-    `nodes` and `rows`, (n_pairs,), are an entity and a passage that names it.
+    `labels`, (n_entities,), is the component of each entity. `nodes` and `rows`, (n_pairs,) each,
+    are the pairs of an entity and a passage that names it.
     """
 
     labels: IntArray
@@ -157,7 +164,7 @@ class Components:
 
     @classmethod
     def of_graph(cls, graph: KnowledgeGraph) -> Components:
-        """Entities joined by triples, and the passages that name them."""
+        """The components of the entities of a graph, joined by its triples."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -180,9 +187,10 @@ class Components:
 
 
 class Tree(NamedTuple):
-    """A spanning tree as a depth-first walk: edges, root first, and the position of each parent.
+    """A spanning tree as a depth-first walk from a root edge.
 
-    The parent of the root is -1.
+    `edges` are in the order of the walk. `parents` has the position in `edges` of each edge's
+    parent, -1 for the root.
     """
 
     edges: list[int]
@@ -200,9 +208,7 @@ class Tree(NamedTuple):
 def spanning_trees(
     heads: NDArray[np.integer], tails: NDArray[np.integer]
 ) -> list[Tree]:
-    """The maximum spanning trees of an undirected multigraph, best edge first.
-
-    Each tree is walked from its best edge.
+    """The maximum spanning trees of an undirected multigraph, each walked from its best edge.
 
     `heads` and `tails`, (n_edges,), are vertex numbers of any size; edge i is preferred to edge j
     if i < j. Of parallel edges the first is kept; self-loops are dropped.
@@ -234,10 +240,10 @@ def _spanning_forest(
     proper = np.flatnonzero(heads != tails)
     if not len(proper):
         return []
-    vertices, numbers = np.unique(
+    vertices, codes = np.unique(
         np.stack([heads[proper], tails[proper]]), return_inverse=True
     )
-    low, high = np.sort(numbers.reshape(2, -1).astype(np.int64), axis=0)
+    low, high = np.sort(codes.reshape(2, -1).astype(np.int64), axis=0)
     first = np.unique(low * len(vertices) + high, return_index=True)[1]
     # scipy sorts unstably; distinct weights, the ranks of preference, make the forest unique.
     shape = (len(vertices), len(vertices))

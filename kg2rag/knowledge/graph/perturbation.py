@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.knowledge.graph.csr import incidence, run_starts
-from kg2rag.knowledge.graph.tables import TripleTable, counted
+from kg2rag.knowledge.graph.tables import TripleTable, add_mentions
 from kg2rag.types import IntArray, at_least, between, require
 
 if TYPE_CHECKING:
@@ -52,17 +52,15 @@ def perturbed(
     """
     require("drop", drop, float, between(0, 1))
     require("add", add, float, at_least(0))
-    # One stream each: the dropped triples do not depend on the other options.
-    dropping, adding, shuffling = (
-        np.random.default_rng([seed, part]) for part in range(3)
-    )
+    # A generator for each step: the dropped triples do not depend on the other options.
+    generators = [np.random.default_rng([seed, step]) for step in range(3)]
     if drop:
-        graph = _without_triples(graph, round(drop * graph.n_triples), dropping)
+        graph = _without_triples(graph, round(drop * graph.n_triples), generators[0])
     n_new = round(add * graph.n_triples)
     if n_new:
-        graph = _with_random_triples(graph, n_new, adding)
+        graph = _with_random_triples(graph, n_new, generators[1])
     if shuffle:
-        graph = _shuffled(graph, shuffling)
+        graph = _with_swapped_labels(graph, generators[2])
     return graph
 
 
@@ -71,11 +69,11 @@ def _without_triples(
 ) -> KnowledgeGraph:
     """The graph without `count` random triples."""
     dropped = np.sort(random.choice(graph.n_triples, size=count, replace=False))
-    left = np.setdiff1d(np.arange(graph.n_triples), dropped, assume_unique=True)
+    remaining = np.setdiff1d(np.arange(graph.n_triples), dropped, assume_unique=True)
     return replace(
         graph,
-        triples=graph.triples.take(left),
-        mentions=counted(graph.mentions, graph.triples.take(dropped), -1),
+        triples=graph.triples.take(remaining),
+        mentions=add_mentions(graph.mentions, graph.triples.take(dropped), -1),
         notes={**graph.notes, "triples dropped at random": len(dropped)},
     )
 
@@ -89,7 +87,7 @@ def _with_random_triples(
     return replace(
         graph,
         triples=TripleTable(*map(np.concatenate, columns)),
-        mentions=counted(graph.mentions, new, 1),
+        mentions=add_mentions(graph.mentions, new, 1),
         notes={**graph.notes, "random triples added": len(new)},
     )
 
@@ -97,12 +95,14 @@ def _with_random_triples(
 def _random_triples(
     table: TripleTable, size: int, random: np.random.Generator
 ) -> TripleTable:
-    """New triples whose parts are drawn from the triples of a table."""
+    """`size` triples that a table lacks, their parts drawn independently from its triples."""
     parts = (table.heads, table.relations, table.tails, table.passages)
     existing = set(zip(*(part.tolist() for part in parts), strict=True))
-    # A new triple -> the triple with its weights.
+    # New triple -> the index of the triple that it has its weights from.
     sources: dict[tuple[int, ...], int] = {}
     for _ in range(_ROUNDS):
+        if len(sources) == size:
+            break
         draws = random.integers(len(table), size=(5, size))
         columns = [
             part[draw].tolist() for part, draw in zip(parts, draws[:4], strict=True)
@@ -111,9 +111,7 @@ def _random_triples(
             is_new = triple[0] != triple[2] and tuple(triple) not in existing
             if is_new and len(sources) < size:
                 sources.setdefault(tuple(triple), source)
-        if len(sources) == size:
-            break
-    else:
+    if len(sources) < size:
         raise ValueError(
             f"There is no room for {size} random triples: in {_ROUNDS} draws of as many, {len(sources)} were new. "
             "Add fewer."
@@ -133,7 +131,14 @@ def _random_triples(
     )
 
 
-def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGraph:
+def _with_swapped_labels(
+    graph: KnowledgeGraph, random: np.random.Generator
+) -> KnowledgeGraph:
+    """The graph with entities and passages swapped in its triples and mentions.
+
+    Entities swap with entities of the same type and similar degree, passages with passages that
+    state and mention similarly often.
+    """
     import pandas as pd
 
     table = graph.triples
@@ -183,20 +188,20 @@ def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGr
 def swap_labels(
     numbers: list[NDArray[np.integer]], random: np.random.Generator
 ) -> IntArray:
-    """(n,) a random permutation between members with nearly the same numbers.
+    """A random permutation, (n,), that swaps members with nearly the same numbers.
 
     Members are sorted by `numbers`, columns of (n,), the most important first, with random ties.
-    Groups of `GROUP` neighbours swap places in a cycle. Only a single member keeps its place.
+    Groups of `GROUP` neighbours swap in a cycle. Only a single member keeps its label.
     """
     size = len(numbers[0])
     order = np.lexsort((random.permutation(size), *numbers[::-1]))
-    places = np.arange(size, dtype=np.int64)
+    labels = np.arange(size, dtype=np.int64)
     # The remainder joins the last group, since a group of one cannot swap.
     ends = [*range(GROUP, size - GROUP + 1, GROUP), size]
     for start, end in pairwise([0, *ends]):
         cycle = random.permutation(order[start:end])
-        places[cycle] = np.roll(cycle, 1)
-    return places
+        labels[cycle] = np.roll(cycle, 1)
+    return labels
 
 
 def shuffled_mentions(table: MentionTable, seed: int = 0) -> MentionTable:
@@ -207,17 +212,19 @@ def shuffled_mentions(table: MentionTable, seed: int = 0) -> MentionTable:
     its frequency. Several sentences of a passage with one name are dealt together. Duplicates in a
     passage are exchanged, unless the table is too small. The same seed gives the same placebo.
     """
-    dealing, paging = (np.random.default_rng([seed, part]) for part in range(2))
+    key_generator, page_generator = (
+        np.random.default_rng([seed, step]) for step in range(2)
+    )
     pairs, owner = np.unique(
         np.stack([table.row, table.key], axis=1), axis=0, return_inverse=True
     )
     keys = pairs[:, 1].copy()
     for kind in (keys < table.n_titles, keys >= table.n_titles):
         members = np.flatnonzero(kind)
-        keys[members] = _dealt(pairs[members, 0], keys[members], dealing)
+        keys[members] = _shuffled_keys(pairs[members, 0], keys[members], key_generator)
     key = keys[owner.reshape(-1)].astype(np.int32)
     order = np.lexsort((key, table.sentence, table.row))
-    page_row = _swapped_pages(table, paging)
+    page_row = _swapped_pages(table, page_generator)
     pages = np.lexsort((page_row, table.page_key))
     return replace(
         table,
@@ -232,14 +239,14 @@ def shuffled_mentions(table: MentionTable, seed: int = 0) -> MentionTable:
 def _swapped_pages(
     table: MentionTable, random: np.random.Generator
 ) -> NDArray[np.int32]:
-    """The rows of the pages after every page got the title of another."""
+    """The row of each page in the table after the pages swapped their titles in one cycle."""
     cycle = random.permutation(np.unique(table.page_row))
     row_of = np.zeros(int(cycle.max(initial=-1)) + 1, dtype=np.int32)
     row_of[cycle] = np.roll(cycle, 1)
     return row_of[table.page_row]
 
 
-def _dealt(
+def _shuffled_keys(
     rows: NDArray[np.int32], keys: NDArray[np.int32], random: np.random.Generator
 ) -> NDArray[np.int32]:
     """The keys in random order; duplicates in a row are exchanged with random partners."""

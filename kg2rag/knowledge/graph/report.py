@@ -82,7 +82,7 @@ def report(graph: KnowledgeGraph, *, hubs: int = 10) -> GraphReport:
 
 
 def _most_frequent(table: pd.DataFrame, size: int) -> pd.DataFrame:
-    """The rows with the most triples."""
+    """The `size` rows of a table with the most triples."""
     ordered = table.sort_values(
         "triples", ascending=False, kind="stable", ignore_index=True
     )

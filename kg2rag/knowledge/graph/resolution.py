@@ -44,24 +44,26 @@ MIN_AGREEMENT = 0.93  # the minimum similarity of two spellings, see `spellings`
 
 
 class Clusters:
-    """The merged entities; a cluster is identified by its most mentioned entity, then the first.
+    """Clusters of merged entities, each identified by the code of the entity that the others join.
 
     Attributes
     ----------
-    into : (n_entities,) the cluster of each entity.
-    places : rank of each entity by (-mentions, code).
+    cluster_of : (n_entities,) the cluster of each entity.
+    types : the normalised type of each cluster, "" if it has none.
+    ranks : the rank of each entity by (-mentions, code).
+    notes : the numbers of refused merges, by cause.
     """
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self.graph = graph
-        self.into: IntArray = np.arange(graph.n_entities, dtype=np.int64)
+        self.cluster_of: IntArray = np.arange(graph.n_entities, dtype=np.int64)
         self.types = [normalise(type_) for type_ in graph.types]
         self.notes: Counter[str] = Counter()
         order = np.argsort(-graph.mention_counts, kind="stable")
-        self.places: list[int] = np.argsort(order).tolist()
+        self.ranks: list[int] = np.argsort(order).tolist()
 
     def join(self, source: int, target: int) -> bool:
-        """Merge one cluster into another, unless their types differ; whether it was merged."""
+        """Merge one cluster into another unless their types differ; returns whether it did."""
         if (
             self.types[source]
             and self.types[target]
@@ -69,47 +71,49 @@ class Clusters:
         ):
             self.notes["merges held back: different types"] += 1
             return False
-        self.into[self.into == source] = target
+        self.cluster_of[self.cluster_of == source] = target
         self.types[target] = self.types[target] or self.types[source]
         return True
 
-    def by(self, key: Callable[[str], str]) -> dict[str, list[int]]:
-        """Key of a name -> the distinct clusters with this key, by place."""
+    def group_by(self, key: Callable[[str], str]) -> dict[str, list[int]]:
+        """Key -> the distinct clusters with a name of this key, by rank."""
         groups: defaultdict[str, set[int]] = defaultdict(set)
-        for entity, name in zip(self.into.tolist(), self.graph.names, strict=True):
+        for entity, name in zip(
+            self.cluster_of.tolist(), self.graph.names, strict=True
+        ):
             groups[key(name)].add(entity)
         return {
-            key: sorted(group, key=self.places.__getitem__)
+            key: sorted(group, key=self.ranks.__getitem__)
             for key, group in groups.items()
         }
 
 
-def _exact(clusters: Clusters) -> Pairs:
-    """Pairs of a cluster and the clusters named by an alias that only it has.
+def _exact_pairs(clusters: Clusters) -> Pairs:
+    """Pairs of a cluster and each cluster whose name is an alias that only the first has.
 
     An alias that is the name without its brackets does not count: "Rebecca (1940 film)" is not the
     other Rebecca.
     """
     graph = clusters.graph
     claims: defaultdict[str, dict[int, None]] = defaultdict(dict)
-    rows = zip(clusters.into.tolist(), graph.names, graph.aliases, strict=True)
+    rows = zip(clusters.cluster_of.tolist(), graph.names, graph.aliases, strict=True)
     for entity, name, aliases in rows:
         for alias in aliases:
             if entity_key(alias) != entity_key(without_brackets(name)):
                 claims[entity_key(alias)][entity] = None
-    clusters_by_name = clusters.by(entity_key)
+    clusters_by_name = clusters.group_by(entity_key)
     for key, owners in claims.items():
         if len(owners) == 1:
             (owner,) = owners
             yield from ((owner, other, 1.0) for other in clusters_by_name.get(key, ()))
 
 
-def _normalised(clusters: Clusters) -> Pairs:
-    """Pairs of clusters with one key: each with the most mentioned of every type.
+def _normalised_pairs(clusters: Clusters) -> Pairs:
+    """Pairs of clusters with one key: each cluster with the most mentioned one of every type.
 
-    The number of pairs is linear in the length of a list.
+    All pairs would be quadratic in the number of clusters.
     """
-    for group in clusters.by(lambda name: compound_key(plain_key(name))).values():
+    for group in clusters.group_by(lambda name: compound_key(plain_key(name))).values():
         foremost: dict[str, int] = {}
         for entity in group:
             foremost.setdefault(clusters.types[entity], entity)
@@ -118,7 +122,7 @@ def _normalised(clusters: Clusters) -> Pairs:
         )
 
 
-def _acronym(clusters: Clusters) -> Pairs:
+def _acronym_pairs(clusters: Clusters) -> Pairs:
     """Pairs of an acronym and the only long form in one of its passages.
 
     The score is the share of the acronym's passages that name the long form.
@@ -127,7 +131,7 @@ def _acronym(clusters: Clusters) -> Pairs:
     long_forms = _long_forms(clusters, letters_of)
     members = chain(letters_of, *long_forms.values())
     rows: dict[int, set[int]] = {entity: set() for entity in members}
-    for member, entity in enumerate(clusters.into.tolist()):
+    for member, entity in enumerate(clusters.cluster_of.tolist()):
         if entity in rows:
             rows[entity].update(clusters.graph.mentions.of(member)[0].tolist())
     for entity, letters in letters_of.items():
@@ -137,9 +141,11 @@ def _acronym(clusters: Clusters) -> Pairs:
 
 
 def _acronyms(clusters: Clusters) -> dict[int, str]:
-    """The clusters with an acronym as a name, and its letters."""
+    """Cluster -> the letters of its first name that is an acronym, if it has one."""
     letters_of: dict[int, str] = {}
-    for entity, name in zip(clusters.into.tolist(), clusters.graph.names, strict=True):
+    for entity, name in zip(
+        clusters.cluster_of.tolist(), clusters.graph.names, strict=True
+    ):
         letters = acronym(name)
         if letters:
             letters_of.setdefault(entity, letters)
@@ -153,7 +159,9 @@ def _long_forms(
     long_forms: dict[str, dict[int, None]] = {
         letters: {} for letters in letters_of.values()
     }
-    for entity, name in zip(clusters.into.tolist(), clusters.graph.names, strict=True):
+    for entity, name in zip(
+        clusters.cluster_of.tolist(), clusters.graph.names, strict=True
+    ):
         if entity not in letters_of:
             for letters in initials(name):
                 if letters in long_forms:
@@ -161,10 +169,10 @@ def _long_forms(
     return long_forms
 
 
-def _fuzzy(clusters: Clusters) -> Pairs:
+def _fuzzy_pairs(clusters: Clusters) -> Pairs:
     """Pairs of clusters whose names have one frame and similar spellings."""
     # The most mentioned cluster of a key represents the others, which have other types.
-    foremost = {key: group[0] for key, group in clusters.by(plain_key).items()}
+    foremost = {key: group[0] for key, group in clusters.group_by(plain_key).items()}
     frames: defaultdict[str, list[str]] = defaultdict(list)
     for key in foremost:
         frames[frame(key)].append(key)
@@ -174,10 +182,10 @@ def _fuzzy(clusters: Clusters) -> Pairs:
 
 
 METHODS = {
-    "exact": _exact,
-    "normalised": _normalised,
-    "acronym": _acronym,
-    "fuzzy": _fuzzy,
+    "exact": _exact_pairs,
+    "normalised": _normalised_pairs,
+    "acronym": _acronym_pairs,
+    "fuzzy": _fuzzy_pairs,
 }
 
 
@@ -206,11 +214,13 @@ class Resolution:
     @cached_property
     def graph(self) -> KnowledgeGraph:
         """The graph after these merges; the original graph if there are none."""
-        into = np.arange(self.original.n_entities, dtype=np.int64)
-        # Backwards, the final target of a merge's target is known before the merge itself.
+        target_of = np.arange(self.original.n_entities, dtype=np.int64)
+        # The target of a merge may be the source of a later one, which is therefore read first.
         for merge in reversed(self.merges):
-            into[merge.source] = into[merge.target]
-        return merged(self.original, into) if self.merges else self.original
+            target_of[merge.source] = target_of[merge.target]
+        return (
+            merge_entities(self.original, target_of) if self.merges else self.original
+        )
 
     @property
     def table(self) -> pd.DataFrame:
@@ -246,18 +256,20 @@ class Resolution:
         return f"<p>{escape(repr(self))}</p>{self.table.to_html(max_rows=20, float_format='{:.3f}'.format)}"
 
 
-def merged(graph: KnowledgeGraph, into: IntArray) -> KnowledgeGraph:
-    """The graph in which each entity is replaced by `into` of it, which may be itself.
+def merge_entities(graph: KnowledgeGraph, target_of: IntArray) -> KnowledgeGraph:
+    """The graph in which each entity is replaced by its target, which may be itself.
+
+    `target_of`, (n_entities,), has the code of each entity's target.
 
     The remaining entities keep their names and order. The names and aliases of the others become
     aliases, and their first type and description fill empty ones. Equal triples are merged by
     `distinct`; a triple whose ends become one entity remains as a loop; mentions are added. `notes`
     counts both.
     """
-    targets, renumbered = np.unique(into, return_inverse=True)
-    code_of = renumbered.reshape(-1).astype(np.int32)
+    targets, new_codes = np.unique(target_of, return_inverse=True)
+    code_of = new_codes.reshape(-1).astype(np.int32)
     members: list[list[int]] = [[code] for code in targets.tolist()]
-    for code in np.flatnonzero(into != np.arange(len(into))).tolist():
+    for code in np.flatnonzero(target_of != np.arange(len(target_of))).tolist():
         members[code_of[code]].append(code)
     table, mentions = graph.triples, graph.mentions
     triples = replace(table, heads=code_of[table.heads], tails=code_of[table.tails])
@@ -271,9 +283,9 @@ def merged(graph: KnowledgeGraph, into: IntArray) -> KnowledgeGraph:
     return replace(
         graph,
         names=tuple(graph.names[code] for code in targets.tolist()),
-        types=tuple(_first(graph.types, codes) for codes in members),
-        descriptions=tuple(_first(graph.descriptions, codes) for codes in members),
-        aliases=tuple(_aliases(graph, codes) for codes in members),
+        types=tuple(_first_text(graph.types, codes) for codes in members),
+        descriptions=tuple(_first_text(graph.descriptions, codes) for codes in members),
+        aliases=tuple(_merged_aliases(graph, codes) for codes in members),
         triples=distinct,
         mentions=incidence(
             code_of[mentions.owners], mentions.others, mentions.counts, len(targets)
@@ -286,7 +298,7 @@ def merged(graph: KnowledgeGraph, into: IntArray) -> KnowledgeGraph:
     )
 
 
-def _first(texts: Sequence[str], codes: Sequence[int]) -> str:
+def _first_text(texts: Sequence[str], codes: Sequence[int]) -> str:
     """The first non-empty text of some entities; "" if there is none."""
     for code in codes:
         if texts[code]:
@@ -294,7 +306,7 @@ def _first(texts: Sequence[str], codes: Sequence[int]) -> str:
     return ""
 
 
-def _aliases(graph: KnowledgeGraph, codes: Sequence[int]) -> tuple[str, ...]:
+def _merged_aliases(graph: KnowledgeGraph, codes: Sequence[int]) -> tuple[str, ...]:
     """The aliases of the first entity after it absorbed the others."""
     if len(codes) == 1:
         return graph.aliases[codes[0]]
@@ -306,9 +318,10 @@ def _aliases(graph: KnowledgeGraph, codes: Sequence[int]) -> tuple[str, ...]:
 
 
 def resolve(graph: KnowledgeGraph) -> Resolution:
-    """Merge the entities that are one thing, the most mentioned first.
+    """The merges of entities that are one thing.
 
-    Each is merged into its best partner that is mentioned more often and unmerged.
+    Each entity, the most mentioned first, is merged into the best of its partners that is mentioned
+    more often and not merged itself.
     """
     clusters = Clusters(graph)
     merges: list[Merge] = []
@@ -318,20 +331,20 @@ def resolve(graph: KnowledgeGraph) -> Resolution:
 
 
 def _merge_round(clusters: Clusters, method: str, pairs: Pairs) -> list[Merge]:
-    """Merge the clusters that one method pairs, each at most once."""
-    place = clusters.places.__getitem__
+    """Merge the clusters that one method pairs, each at most once; returns the merges."""
+    rank = clusters.ranks.__getitem__
     partners: defaultdict[int, dict[int, float]] = defaultdict(dict)
     for left, right, score in pairs:
-        target, source = sorted((left, right), key=place)
+        target, source = sorted((left, right), key=rank)
         if target != source:
             partners[source][target] = max(partners[source].get(target, 0.0), score)
     merges = []
-    for source in sorted(partners, key=place):
+    for source in sorted(partners, key=rank):
         targets = sorted(
-            partners[source].items(), key=lambda item: (-item[1], place(item[0]))
+            partners[source].items(), key=lambda item: (-item[1], rank(item[0]))
         )
         for target, score in targets:
-            if clusters.into[target] == target and clusters.join(source, target):
+            if clusters.cluster_of[target] == target and clusters.join(source, target):
                 merges.append(Merge(source, target, method, min(score, 1.0)))
                 break
     return merges

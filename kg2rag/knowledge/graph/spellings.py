@@ -33,7 +33,7 @@ _TELLING = frozenset(
 
 
 def plain_key(name: str) -> str:
-    """The key of a name without the usual variations of its spelling.
+    """The key that the usual spellings of a name share.
 
     Beyond `entity_key`: a leading article and every "the" are dropped, and so is an acronym that
     follows its long form; "&" is "and", letters with full stops are one word, and "St." at the
@@ -119,12 +119,10 @@ SHORTEST = 8
 def near_spellings(
     strings: Sequence[str], least: float
 ) -> list[tuple[int, int, float]]:
-    """The pairs of strings with a similarity of at least `least`, by insertions and deletions.
+    """The pairs of strings with a similarity of at least `least`, as ascending (left, right, score).
 
-    The similarity is 1 - (insertions + deletions) / (sum of lengths).
-
-    Pairs are (left, right, score) with `left` < `right`, ascending. Strings shorter than `SHORTEST`
-    are left out.
+    `left` < `right` are indices. The score, their similarity, is 1 - (insertions + deletions) /
+    (sum of lengths). Strings shorter than `SHORTEST` are left out.
     """
     from rapidfuzz import process
     from rapidfuzz.distance import Indel

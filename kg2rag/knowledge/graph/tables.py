@@ -52,22 +52,26 @@ class TripleTable(Columns):
         return len(self.heads)
 
     def take(self, index: NDArray[np.integer]) -> TripleTable:
-        """The triples at `index`, in that order."""
+        """The triples at some indices, in that order."""
         return TripleTable(*(column[index] for column in vars(self).values()))
 
     def distinct(self) -> TripleTable:
-        """The distinct triples in order of appearance, with the maximum strength and confidence.
+        """The distinct triples in order of appearance.
 
-        The description is the first one of the duplicates.
+        Each has the maximum strength and confidence of its duplicates and their first description.
         """
         import pandas as pd  # slow to import, and loading a data set does not need it
 
         frame = pd.DataFrame(vars(self))
         # An empty description does not count as the first one.
         frame["descriptions"] = frame["descriptions"].where(frame["descriptions"] > 0)
-        best = {"strengths": "max", "confidences": "max", "descriptions": "first"}
+        aggregation = {
+            "strengths": "max",
+            "confidences": "max",
+            "descriptions": "first",
+        }
         groups = frame.groupby(["heads", "relations", "tails", "passages"], sort=False)
-        distinct = groups.agg(best).reset_index()
+        distinct = groups.agg(aggregation).reset_index()
         dtypes = {"strengths": np.float32, "confidences": np.float32}
         columns = {
             name: distinct[name].fillna(0).to_numpy(dtypes.get(name, np.int32))
@@ -78,19 +82,19 @@ class TripleTable(Columns):
         )
 
 
-def numbered(values: NDArray[Any]) -> tuple[Codes, list[Any]]:
-    """Values as numbers by first appearance, and the distinct values in that order."""
+def factorize(values: NDArray[Any]) -> tuple[Codes, list[Any]]:
+    """The code of each value, by first appearance, and the distinct values in that order."""
     import pandas as pd
 
     codes, distinct = pd.factorize(values)
     return codes.astype(np.int32), distinct.tolist()
 
 
-def canonical(
+def renumber_descriptions(
     triples: TripleTable, descriptions: Sequence[str]
 ) -> tuple[TripleTable, tuple[str, ...]]:
-    """The triples with descriptions renumbered by first appearance after "", no unused ones."""
-    codes, order = numbered(np.append(np.int32(0), triples.descriptions))
+    """The triples and the descriptions that they use, numbered by first appearance after ""."""
+    codes, order = factorize(np.append(np.int32(0), triples.descriptions))
     return replace(triples, descriptions=codes[1:]), tuple(
         descriptions[code] for code in order
     )
@@ -128,19 +132,21 @@ class Adjacency(Columns):
 
 
 def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
-    """The fields of a graph: entities numbered, exact duplicates merged, mentions counted."""
+    """The fields of the `KnowledgeGraph` of an extraction, by name, without the passage ids."""
     records = extraction.entities
     names = [record.name for record in records]
     for triple in extraction.triples:
         names += (triple.head, triple.tail)
-    n_stated = len(names)
+    n_before_mentions = len(names)
     names += [mention.entity for mention in extraction.mentions]
     codes, spellings = _number_entities(names)
-    record_codes, end_codes, mention_codes = np.split(codes, [len(records), n_stated])
+    record_codes, end_codes, mention_codes = np.split(
+        codes, [len(records), n_before_mentions]
+    )
     table, relations, descriptions = _triple_table(
         extraction.triples, end_codes.reshape(-1, 2), corpus
     )
-    triples, triple_descriptions = canonical(table.distinct(), descriptions)
+    triples, triple_descriptions = renumber_descriptions(table.distinct(), descriptions)
     rows = _rows(extraction.mentions, corpus)
     mentions = incidence(mention_codes, rows, np.ones_like(rows), len(spellings))
     notes = Counter(extraction.notes)
@@ -153,7 +159,7 @@ def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
         "relations": tuple(relations),
         "triple_descriptions": triple_descriptions,
         "triples": triples,
-        "mentions": counted(mentions, triples, 1),
+        "mentions": add_mentions(mentions, triples, 1),
         "notes": {
             cause: count
             for cause, count in notes.items()
@@ -168,14 +174,14 @@ def _number_entities(names: Sequence[str]) -> tuple[Codes, list[str]]:
     ValueError: a blank name.
     """
     # Each distinct spelling is normalised once: names repeat thousands of times.
-    spelling_codes, spellings = numbered(np.array(names, dtype=object))
+    spelling_codes, spellings = factorize(np.array(names, dtype=object))
     keys = [entity_key(spelling) for spelling in spellings]
     if "" in keys:
         name = spellings[keys.index("")]
         raise ValueError(
             f"An entity needs a name, not {name!r}. Drop it in the extractor, and count it in `notes`."
         )
-    entity_codes, _ = numbered(np.array(keys, dtype=object))
+    entity_codes, _ = factorize(np.array(keys, dtype=object))
     first = np.unique(entity_codes, return_index=True)[1].tolist()
     names_of_entities = [spellings[position].strip() for position in first]
     return entity_codes[spelling_codes], names_of_entities
@@ -184,7 +190,10 @@ def _number_entities(names: Sequence[str]) -> tuple[Codes, list[str]]:
 def _entity_columns(
     names: Sequence[str], records: Sequence[Entity], codes: Codes
 ) -> dict[str, tuple[Any, ...]]:
-    """(n_entities,) each: name, first type and description of the records, and all aliases."""
+    """The names, first types, first descriptions and all aliases of the entities, by field.
+
+    `codes` are the entities of the records.
+    """
     types = [""] * len(names)
     descriptions = [""] * len(names)
     aliases: list[tuple[str, ...]] = [()] * len(names)
@@ -201,8 +210,8 @@ def _entity_columns(
     return {name: tuple(column) for name, column in columns.items()}
 
 
-def counted(mentions: Incidence, triples: TripleTable, sign: int) -> Incidence:
-    """The mentions after adding (1) or subtracting (-1) those of some triples' ends."""
+def add_mentions(mentions: Incidence, triples: TripleTable, sign: int) -> Incidence:
+    """The mentions with those of both ends of some triples added (sign 1) or subtracted (-1)."""
     stated = triples.passages >= 0
     owners = np.concatenate(
         [mentions.owners, triples.heads[stated], triples.tails[stated]]
@@ -219,9 +228,9 @@ def _triple_table(
 ) -> tuple[TripleTable, list[str], list[str]]:
     """The triples as columns, and their relations and descriptions in order of appearance."""
     relation_texts = [triple.relation for triple in triples]
-    relations, relation_names = numbered(np.array(relation_texts, dtype=object))
+    relations, relation_names = factorize(np.array(relation_texts, dtype=object))
     texts = ["", *(triple.description.strip() for triple in triples)]
-    descriptions, description_texts = numbered(np.array(texts, dtype=object))
+    descriptions, description_texts = factorize(np.array(texts, dtype=object))
     table = TripleTable(
         heads=np.ascontiguousarray(ends[:, 0]),
         relations=relations,
@@ -240,7 +249,7 @@ def _weights(values: Sequence[float]) -> Weights:
 
 
 def _rows(statements: Sequence[Triple] | Sequence[Mention], corpus: Corpus) -> Codes:
-    """(n,) the corpus row of the passage of each statement; -1 for a triple without a passage.
+    """The corpus row of the passage of each statement, (n,); -1 for a triple without a passage.
 
     ValueError: the corpus lacks a passage.
     """

@@ -20,10 +20,10 @@ from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.knowledge.graph.csr import (
     Codes,
     Offsets,
-    frozen,
     gather,
     offsets,
     owners,
+    read_only,
     run_starts,
 )
 from kg2rag.knowledge.graph.pagerank import NodeWeights, Walk, WalkGraph
@@ -166,10 +166,12 @@ def build(
         weights = np.maximum.reduceat(weights, starts)
     return MentionGraph(
         n_passages,
-        frozen(offsets(sources[starts], n_passages + len(table.keys) - table.n_titles)),
-        frozen(targets[starts].astype(np.int32)),
-        frozen(weights),
-        frozen(kinds[starts]),
+        read_only(
+            offsets(sources[starts], n_passages + len(table.keys) - table.n_titles)
+        ),
+        read_only(targets[starts].astype(np.int32)),
+        read_only(weights),
+        read_only(kinds[starts]),
     )
 
 
@@ -359,12 +361,12 @@ def with_facts(
     order = np.lexsort((kinds, targets, sources))
     return FactGraph(
         n_passages=graph.n_passages,
-        indptr=frozen(offsets(sources, n + knowledge_graph.n_entities)),
-        targets=frozen(targets[order].astype(np.int32)),
-        weights=frozen(weights[order]),
-        kinds=frozen(kinds[order]),
+        indptr=read_only(offsets(sources, n + knowledge_graph.n_entities)),
+        targets=read_only(targets[order].astype(np.int32)),
+        weights=read_only(weights[order]),
+        kinds=read_only(kinds[order]),
         knowledge_graph=knowledge_graph,
-        triples=frozen(triples[order]),
+        triples=read_only(triples[order]),
     )
 
 

@@ -15,9 +15,9 @@ from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.knowledge.graph.paths import (
     spanning_trees,
-    stated_by,
     surroundings,
     triple_paths,
+    triples_of_passages,
 )
 from kg2rag.types import Corpus, Passage, Triple
 
@@ -64,7 +64,7 @@ def test_each_hop_reaches_one_triple_further_both_ways_over_passages_that_are_al
 
 def test_what_passages_state_comes_passage_by_passage_in_the_order_given() -> None:
     graph = graph_of([("a", "b", 1), ("c", "d", 0), ("e", "f", 1), ("g", "h", -1)])
-    assert stated_by(graph, np.array([1, 0, 5])).tolist() == [0, 2, 1]
+    assert triples_of_passages(graph, np.array([1, 0, 5])).tolist() == [0, 2, 1]
 
 
 FACTS = st.lists(

@@ -24,8 +24,8 @@ from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.paths import (
     Tree,
     spanning_trees,
-    stated_by,
     surroundings,
+    triples_of_passages,
 )
 from kg2rag.retrievers.contract import Pipeline, Stage
 from kg2rag.retrievers.dense import Dense
@@ -278,7 +278,7 @@ class Organise(RerankingStage):
                 f"query {ranking.query_id!r}: the ranking was kept without its triples. Expand it anew."
             )
         if expanded is None:
-            triples = stated_by(graph, ranking.rows)
+            triples = triples_of_passages(graph, ranking.rows)
         else:
             triples = np.array(expanded.subgraph, dtype=np.int64)
         cosines = self.kb.dense.cosines(vector, ranking.rows)
