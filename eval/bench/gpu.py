@@ -50,7 +50,7 @@ def main(
         work = partial(encoder.encode, texts, store)
         rows = [("kg2rag", dtype, "ours", *measured(work, passages, where))]
     for precision in dict.fromkeys(["float32", dtype]):
-        network = encoder._loaded(precision)
+        network = encoder._load(precision)
         for size in map(int, batch_sizes.split(",")):
             network.encode(texts[:size], batch_size=size)
             work = partial(

@@ -1,4 +1,4 @@
-"""Places in this package -> a checksum of their files, for the keys of the store.
+"""Paths in this package -> a checksum of their files, which stands for the rules in a key of the store.
 
 A part in the store depends on the code that made it. With this checksum in its key, a changed rule
 needs no version number that somebody must remember to raise: the part is built anew after any edit.
@@ -15,28 +15,29 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 @cache
-def code_version(*places: str) -> str:
-    """A checksum of folders and files of this package, as they were when the process first asked.
+def code_version(*paths: str) -> str:
+    """A checksum of folders and files of this package, computed once in a process.
 
-    `places` : paths from the package down, such as "text" or "knowledge/indexes/lexical.py".
+    `paths` are relative to the package, such as "text" or "knowledge/indexes/lexical.py".
     """
-    return files_checksum(PACKAGE, places)
+    return files_checksum(PACKAGE, paths)
 
 
-def files_checksum(package: Path, places: Iterable[str]) -> str:
-    """A checksum of the names and the contents, code and data, of folders and files of a package."""
+def files_checksum(package: Path, paths: Iterable[str]) -> str:
+    """A checksum of the names and contents of folders and files, given relative to a package."""
     digest = hashlib.sha256()
-    for place in places:
-        for file in _files(package / place):
+    for path in paths:
+        for file in _files_in(package / path):
             digest.update(
                 str(file.relative_to(package)).encode() + b"\0" + file.read_bytes()
             )
     return digest.hexdigest()
 
 
-def _files(place: Path) -> Iterator[Path]:
-    if place.is_file():
-        yield place
-    for file in sorted(place.rglob("*")):
+def _files_in(path: Path) -> Iterator[Path]:
+    """The file at a path, or all files below a folder, sorted, without compiled ones."""
+    if path.is_file():
+        yield path
+    for file in sorted(path.rglob("*")):
         if file.is_file() and file.parent.name != "__pycache__":
             yield file

@@ -28,18 +28,18 @@ class Embedder(Protocol):
     """Anything that encodes texts as unit vectors and identifies itself by a fingerprint."""
 
     def fingerprint(self, store: Store) -> str:
-        """Equal for two embedders if and only if their vectors are equal."""
+        """A hash that two embedders share if and only if their vectors are equal."""
         ...
 
     def encode(
         self, texts: Sequence[str], store: Store, role: Role = "passage"
     ) -> Matrix:
-        """(n_texts, dim) rows of norm 1."""
+        """The vectors of texts, (n_texts, dim), rows of norm 1."""
         ...
 
 
 def unit(vectors: Matrix) -> Matrix:
-    """Rows scaled to norm 1; rows of zeros remain."""
+    """The rows of a matrix scaled to norm 1; rows of zeros stay zero."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     scaled: Matrix = vectors / np.maximum(norms, np.float32(1e-12))
     return scaled
@@ -58,7 +58,7 @@ def well_formed(text: str) -> str:
 
 
 def checked_vectors(vectors: Any, n_texts: int, name: str) -> Matrix:
-    """The vectors of the encoder `name` as unit rows.
+    """The vectors that the encoder `name` returned, scaled to norm 1, (n_texts, dim).
 
     ValueError: their shape does not fit the texts, or a number is not finite.
     """

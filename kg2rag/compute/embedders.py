@@ -54,7 +54,7 @@ def _embedder_of_model(model: object, corpus: Corpus) -> Embedder:
 
 
 def _sample(corpus: Corpus) -> tuple[str, ...]:
-    """Passages at equal distances in a corpus."""
+    """The contents of `SAMPLE_TEXTS` passages, evenly spaced in a corpus."""
     rows = np.linspace(0, len(corpus) - 1, min(SAMPLE_TEXTS, len(corpus)), dtype=int)
     return tuple(corpus.contents[row] for row in rows.tolist())
 
@@ -67,17 +67,21 @@ def embedder_named(
     query_prompt: str | None = None,
     passage_prompt: str | None = None,
 ) -> Embedder:
-    """The encoder of "MODEL" (sentence-transformers), "static:MODEL" or "endpoint:MODEL@BASE_URL".
+    """The embedder of "MODEL" (sentence-transformers), "static:MODEL" or "endpoint:MODEL@BASE_URL".
 
-    Static models are those of model2vec.
-
-    The options are those of `SentenceEncoder`; None is its default. ParameterError: no model is
-    named, or a dtype, device or prompt for static vectors, which have none.
+    Static models are those of model2vec. The options are those of `SentenceEncoder`; None keeps the
+    model's default. ParameterError: no model is named, or an option is given that static vectors
+    (dtype, device, prompts) or endpoints (dtype, device) do not have.
     """
     prompts = {"query_prompt": query_prompt, "passage_prompt": passage_prompt}
     options: dict[str, Any] = {
         option: prompt for option, prompt in prompts.items() if prompt is not None
     }
+    is_default = dtype in (None, "auto", "float32") and device in ("auto", "cpu")
+    if name.startswith((STATIC, ENDPOINT)) and not is_default:
+        raise ParameterError(
+            f"{name!r}: endpoints and static vectors have no dtype and no device. Leave them out."
+        )
     if name.startswith(ENDPOINT):
         usage = f"{ENDPOINT}MODEL@BASE_URL"
         model, base_url = endpoint_of(
@@ -88,19 +92,18 @@ def embedder_named(
         raise ParameterError(
             f"{name!r} is an address. Name the model, too: {ENDPOINT}MODEL@{name}."
         )
+    if name.startswith(STATIC):
+        return _static_encoder(name, options)
     if dtype is not None:
         options["dtype"] = dtype
-    if name.startswith(STATIC):
-        return _static_encoder(name, device=device, **options)
     return SentenceEncoder(name, device=device, **options)
 
 
-def _static_encoder(
-    name: str, *, device: str, dtype: str = "float32", **prompts: str
-) -> StaticEncoder:
-    if dtype not in ("auto", "float32") or device not in ("auto", "cpu") or prompts:
+def _static_encoder(name: str, prompts: Mapping[str, str]) -> StaticEncoder:
+    """The embedder of "static:MODEL"; ParameterError: no model, or a prompt."""
+    if prompts:
         raise ParameterError(
-            f"{name!r}: static vectors have no dtype, device or prompts. Leave them out."
+            f"{name!r}: static vectors have no prompts. Leave them out."
         )
     model = name.removeprefix(STATIC)
     if not model or model.startswith(STATIC):

@@ -12,6 +12,7 @@ import json
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -64,19 +65,20 @@ def configuration_checksum(network: Any) -> str:
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that have a JSON form."""
+    """The settings that can be JSON, as JSON values, without `_VOLATILE` ones."""
     plain = {}
     for name, value in settings.items():
         if name not in _VOLATILE:
-            try:
+            with suppress(TypeError, ValueError):
                 plain[name] = json.loads(json.dumps(value))
-            except (TypeError, ValueError):
-                continue
     return plain
 
 
 def _tokenizer_of(network: Any) -> Any:
-    """The content of a fast tokenizer, without padding and truncation, which each call sets."""
+    """The JSON content of a fast tokenizer; None if there is none.
+
+    Padding and truncation are left out, since each call sets them.
+    """
     try:
         content = json.loads(network.tokenizer.backend_tokenizer.to_str())
     except AttributeError:  # no tokenizer, or a slow one
@@ -91,8 +93,8 @@ def _tokenizer_of(network: Any) -> Any:
 def state_checksum(encoder: object) -> str:
     """The checksum of a user's encoder: code, closures, referenced globals, attributes, weights.
 
-    Code of installed libraries counts by its name. "" for an encoder of more than `MAX_PARTS`
-    parts.
+    Code of installed libraries counts by its name only. The checksum is "" if the encoder has more
+    than `MAX_PARTS` parts.
     """
     digest = hashlib.sha256()
     for number, content in enumerate(_contents(encoder)):
@@ -103,9 +105,14 @@ def state_checksum(encoder: object) -> str:
 
 
 def _contents(encoder: object) -> Iterator[bytes]:
-    """The content of an object and of all its parts, depth first; each object once."""
+    """The content of an object and of all its parts, depth first.
+
+    An object that occurs again is replaced by its number.
+    """
     number_of: dict[int, int] = {}
-    alive: list[object] = []  # ids are unique only among living objects
+    alive: list[
+        object
+    ] = []  # keeps the objects, since an id is unique among living ones only
     pending: list[object] = [encoder]
     while pending:
         value = pending.pop()
@@ -134,7 +141,7 @@ def _content(value: Any) -> bytes:
 
 
 def _parts(value: Any) -> Iterable[object]:
-    """The objects that an object consists of."""
+    """The objects that an object consists of, in an order that does not depend on the process."""
     if isinstance(value, Mapping):
         return [part for item in value.items() for part in item]
     if isinstance(value, set | frozenset):
@@ -149,14 +156,15 @@ def _parts(value: Any) -> Iterable[object]:
 
 
 def _name(kind: Any) -> bytes:
+    """The module and qualified name of a class or function."""
     return f"{kind.__module__}.{kind.__qualname__}".encode()
 
 
 def _attributes(value: Any) -> dict[str, object]:
-    """The attributes that the vectors may depend on.
+    """The attributes that the vectors may depend on, by name.
 
-    Of an object of a library only public arrays, tables and numbers count: its connections, locks
-    and caches differ from process to process.
+    An object of a library counts with its public data only: its connections, locks and caches
+    differ between processes.
     """
     attributes = dict(getattr(value, "__dict__", {}))
     if not _is_library(type(value).__module__):
@@ -185,10 +193,8 @@ def _parts_of_function(function: FunctionType) -> list[object]:
     """The code and defaults of a function, its closure, and the globals that it reads."""
     closure = []
     for cell in function.__closure__ or ():
-        try:
+        with suppress(ValueError):  # a variable without a value yet
             closure.append(cell.cell_contents)
-        except ValueError:  # not assigned yet
-            continue
     names = sorted(_names_of(function.__code__) & function.__globals__.keys())
     variables = {name: function.__globals__[name] for name in names}
     return [
@@ -214,7 +220,7 @@ def _names_of(code: CodeType) -> set[str]:
 
 
 def _parts_of_class(kind: type) -> list[object]:
-    """The bases of a class and what its body defines."""
+    """The bases of a class and the attributes in its body, methods as plain functions."""
     body = {
         name: value
         for name, value in vars(kind).items()
@@ -230,8 +236,8 @@ def _parts_of_class(kind: type) -> list[object]:
 @cache
 def _is_library(module: str | None) -> bool:
     """Whether a module belongs to Python or to an installed package."""
-    found = sys.modules.get(module or "")
-    file = getattr(found, "__file__", None)
-    if file is None:
-        return module not in ("__main__", None) and found is not None
+    loaded = sys.modules.get(module or "")
+    file = getattr(loaded, "__file__", None)
+    if file is None:  # a module that is compiled into Python, or a notebook
+        return module not in ("__main__", None) and loaded is not None
     return any(Path(file).is_relative_to(folder) for folder in _LIBRARY_FOLDERS)

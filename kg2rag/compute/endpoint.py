@@ -76,7 +76,7 @@ class EndpointError(RuntimeError):
 
 
 class Exchange(Generic[Parsed]):
-    """One request with its retries, and the treatment of each response.
+    """One request with its retries, and the handling of each response.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Exchange(Generic[Parsed]):
         return False
 
     def is_final(self, message: str) -> bool:
-        """Whether a server error (HTTP 5xx) would recur for the same request."""
+        """Whether the server would answer the same request with the same error (HTTP 5xx) again."""
         return False
 
 
@@ -147,7 +147,7 @@ class Endpoint:
 
     @cached_property
     def client(self) -> GuardedClient:
-        """The client, made for the first request, which reads the key."""
+        """The client, created for the first request; its creation reads the key."""
         try:
             from kg2rag.compute.transport import GuardedClient
         except ModuleNotFoundError as error:
@@ -165,7 +165,7 @@ class Endpoint:
 
 
 def checked_address(base_url: str) -> SplitResult:
-    """The parts of an address; ParameterError if it is invalid or holds a password or a key."""
+    """The parts of an address; ParameterError if it is invalid or contains a password or a key."""
     url = urlsplit(base_url)
     if url.query or url.fragment or "@" in url.netloc:  # not quoted: perhaps a secret
         raise ParameterError(
@@ -194,10 +194,11 @@ def is_local(base_url: str) -> bool:
 
 
 def api_key(base_url: str, variable: str | None = None) -> str:
-    """The key for an address, "none" if it needs no key; ValueError for a missing or invalid key.
+    """The API key for an address; "none" if it needs no key.
 
-    `variable` : the environment variable with the key for this address; None for OpenAI's variable, whose key is sent
-    only to the addresses that it belongs to.
+    `variable` : the environment variable with the key for this address. None means OpenAI's key,
+    which is sent only to the addresses that it belongs to. ValueError: the key is missing, or a
+    header cannot contain it.
     """
     if variable is None and not has_openai_key(base_url):
         return "none"
@@ -244,10 +245,10 @@ def allowed_hosts(hosts: Collection[str]) -> Iterator[None]:
 def endpoint_of(
     name: str, usage: str, example_model: str = "qwen3:8b"
 ) -> tuple[str, str]:
-    """Model and address of "qwen3:8b@http://localhost:11434/v1".
+    """The model and the address in a name such as "qwen3:8b@http://localhost:11434/v1".
 
-    ParameterError says how to write it (`usage`, with `example_model` in it) if the model or the
-    address is missing, and names a host that `allowed_hosts` does not allow.
+    ParameterError: the model or the address is missing, and the message gives `usage` with
+    `example_model` in it; or `allowed_hosts` does not allow the host.
     """
     example = usage.replace(
         "MODEL@BASE_URL", f"{example_model}@http://localhost:11434/v1"
@@ -270,8 +271,11 @@ def endpoint_of(
 
 
 def shown(text: str, key: str) -> str:
-    """A server's text for a message: one line without the key and control characters, shortened."""
-    # before cutting: half a key is a secret too
+    """A server's text as one line of a message, without the key and control characters.
+
+    It has at most `MAX_MESSAGE_CHARACTERS`.
+    """
+    # The key is removed before the text is cut, since half a key is a secret, too.
     line = " ".join(visible(hidden(text, key)).split())
     return (
         line
@@ -281,7 +285,7 @@ def shown(text: str, key: str) -> str:
 
 
 def hidden(text: str, key: str) -> str:
-    """A text without the key, which some servers repeat, plain or encoded for URL, JSON or base64."""
+    """A text with "***" for each spelling of a key: plain, or as in URLs, JSON or base64."""
     if len(key) < MIN_SECRET_CHARACTERS:
         return text
     encoded = base64.b64encode(key.encode()).decode().rstrip("=")

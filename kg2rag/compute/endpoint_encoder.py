@@ -25,15 +25,15 @@ from kg2rag.types import Matrix, Natural, above, component
 
 REQUEST_TEXTS, LOCAL_REQUEST_TEXTS = 128, 16
 """Texts of a request to a hosted endpoint, and to one of this machine, which is slow and near."""
-# Of one vector in a reply: 8,192 numbers as text take 200 kB.
-MAX_VECTOR_BYTES = 512 << 10
-# HTTP statuses by which endpoints refuse a request with too many texts.
-TOO_MANY = (
+MAX_VECTOR_BYTES = (
+    512 << 10
+)  # of one vector in a reply; 8,192 numbers as text take 200 kB
+TOO_MANY_TEXTS = (
     400,
     413,
     422,
-)
-TIMEOUT_DIVISOR = 8  # of the texts of a request that timed out
+)  # HTTP statuses that refuse a request with too many texts
+TIMEOUT_DIVISOR = 8  # after a time-out, requests have this fraction of the texts
 
 
 @component
@@ -77,9 +77,9 @@ class EndpointEncoder:
     def encode(
         self, texts: Sequence[str], store: Store, role: Role = "passage"
     ) -> Matrix:
-        """(n_texts, dim) rows of norm 1; only texts that the store lacks are sent.
+        """The vectors of texts, (n_texts, dim), rows of norm 1; texts in the store are not sent.
 
-        EndpointError, which names the address and the cause, if the endpoint gives no vectors.
+        EndpointError, which names the address and the cause, if the endpoint returns no vectors.
         """
         prompt = self.query_prompt if role == "query" else self.passage_prompt
         cache = VectorCache(store, self.fingerprint(store), self._dim(store), prompt)
@@ -97,7 +97,7 @@ class EndpointEncoder:
         return cache.lacking([well_formed(text) for text in texts])
 
     def _dim(self, store: Store) -> int:
-        """The number of dimensions, for which the endpoint is asked once."""
+        """The number of dimensions; one request finds it, and the store keeps it."""
         file = store.keyed_file("encoders")
         name = f"endpoint {self.fingerprint(store)}"
         if not file.find([name]):
@@ -109,9 +109,9 @@ class EndpointEncoder:
         return int(file.find([name])[name])
 
     def _vectors(self, texts: list[str]) -> Iterator[Matrix]:
-        """The vectors of texts by successive requests, of as many texts as the endpoint takes."""
-        most = LOCAL_REQUEST_TEXTS if is_local(self.base_url) else REQUEST_TEXTS
-        count = self._request_texts.get(self.base_url, most)
+        """The vectors of texts, in blocks: one for each request, of as many texts as it may have."""
+        max_texts = LOCAL_REQUEST_TEXTS if is_local(self.base_url) else REQUEST_TEXTS
+        count = self._request_texts.get(self.base_url, max_texts)
         while texts:
             count = min(count, len(texts))
             try:
@@ -121,15 +121,16 @@ class EndpointEncoder:
                 continue
             yield vectors
             texts = texts[count:]
-            count = self._request_texts.get(self.base_url, most)
+            count = self._request_texts.get(self.base_url, max_texts)
 
     def _fewer_texts(self, count: int, error: EndpointError) -> int:
-        """The number of texts to send after a request of `count` texts failed, if fewer may help.
+        """The number of texts to send after a request of `count` texts failed.
 
-        Later requests have fewer texts, too.
+        The limit of later requests is lowered, too. An error that fewer texts cannot prevent is
+        raised again.
         """
         has_timed_out = error.kind == "timeout"
-        if count == 1 or not (has_timed_out or error.status in TOO_MANY):
+        if count == 1 or not (has_timed_out or error.status in TOO_MANY_TEXTS):
             raise error
         if has_timed_out:
             self._request_texts[self.base_url] = max(1, count // TIMEOUT_DIVISOR)
@@ -174,11 +175,11 @@ VECTOR_FIELDS = (
 
 
 def read_vectors(content: bytes, n_texts: int) -> Matrix:
-    """The vectors in a reply, (n_texts, dim); ValueError if it holds an error or other vectors.
+    """The vectors in a reply of an endpoint, (n_texts, dim), in the order of the texts.
 
-    Read is a list with an item per text, by itself or under one of `VECTOR_FIELDS`; an item is a
-    vector, or an object with one. An index may be missing, as some endpoints leave out 0 and some
-    all; without any, the order is that of the texts.
+    The reply is a list with an item per text, or an object with such a list under one of
+    `VECTOR_FIELDS`. An item is a vector, or an object with a vector and perhaps its index: some
+    endpoints leave out the index 0, and some all. ValueError: an error, or other vectors.
     """
     items = _items(content)
     if len(items) != n_texts:
@@ -192,7 +193,7 @@ def read_vectors(content: bytes, n_texts: int) -> Matrix:
 
 
 def _items(content: bytes) -> list[Any]:
-    """The items of a reply; ValueError for no JSON."""
+    """The item of each text in a reply; ValueError if it is no JSON or has no items."""
     try:
         reply = json.loads(content)
     except ValueError:
@@ -204,7 +205,10 @@ def _items(content: bytes) -> list[Any]:
 
 
 def _inner_value(value: Any) -> Any:
-    """The list or text within objects of a reply; ValueError, with the server's error, for none."""
+    """The list or text that nested objects of a reply contain.
+
+    ValueError, which quotes the error of the server, if there is none.
+    """
     while isinstance(value, dict):
         error = value.get("error")
         field = next((name for name in VECTOR_FIELDS if name in value), None)
@@ -242,7 +246,10 @@ def _numbers(embedding: Any) -> Matrix:
 
 
 def _order(items: list[Any]) -> list[int]:
-    """The position in the reply of each text's vector."""
+    """The position of each text's vector in the reply, from the indexes of the items.
+
+    Items without an index belong, in their order, to the texts that no index names.
+    """
     positions = list(range(len(items)))
     indexes = [item.get("index") if isinstance(item, dict) else None for item in items]
     present = [index for index in indexes if index is not None]
@@ -251,5 +258,5 @@ def _order(items: list[Any]) -> list[int]:
     if len(set(present)) < len(present) or not set(present) <= set(positions):
         raise ValueError(f"indexes {present[:5]}, which do not number the texts")
     free = iter(sorted(set(positions) - set(present)))
-    numbers = [next(free) if index is None else index for index in indexes]
-    return sorted(positions, key=numbers.__getitem__)
+    text_of = [next(free) if index is None else index for index in indexes]
+    return sorted(positions, key=text_of.__getitem__)

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 CPU = "cpu"
+# Instructions of the processor that change floating-point results.
 RECORDED_FLAGS = (
     "avx2",
     "avx512f",
@@ -23,7 +24,7 @@ RECORDED_FLAGS = (
 
 @cache
 def threads() -> int:
-    """`$KG2RAG_THREADS`, or the number of processors available to this process.
+    """The number of threads to use: `$KG2RAG_THREADS`, else the processors of this process.
 
     ValueError: the variable is not a positive whole number.
     """
@@ -39,15 +40,15 @@ def threads() -> int:
 
 
 def processor_seconds() -> float:
-    """Seconds that this process has computed on all its threads; other programs do not count."""
+    """The processor time of this process in seconds, divided by its number of threads."""
     return time.process_time() / threads()
 
 
 @cache
 def processor() -> str:
-    """The machine type and the instructions that change floating-point results.
+    """The machine type and its `RECORDED_FLAGS`, which change floating-point results.
 
-    Such as "x86_64 avx512_bf16".
+    An example is "x86_64 avx512_bf16".
     """
     cpuinfo = Path("/proc/cpuinfo")
     flags: list[str] = []
@@ -62,11 +63,10 @@ def processor() -> str:
 
 
 def device_of(name: str) -> str:
-    """The device of a name: "cpu", "cuda" (the first CUDA device), "cuda:1", …, or "auto".
+    """The torch device of a name: "cpu", "cuda" (the first CUDA device), "cuda:1", … or "auto".
 
-    "auto" is the first CUDA device, or the CPU.
-
-    ValueError: a CUDA device that torch does not see.
+    "auto" is the first CUDA device, or the CPU if there is none. ValueError: torch does not see the
+    CUDA device.
     """
     if name == CPU:
         return CPU

@@ -53,9 +53,9 @@ class DamagedFileError(OSError):
 
 @contextmanager
 def claimed(folder: Path, name: str) -> Iterator[None]:
-    """A lock on a name in a folder, across threads and processes.
+    """A block that holds a lock on a name in a folder, across threads and processes.
 
-    A kill releases it, and no file remains.
+    A kill releases the lock, and no file remains.
     """
     locks = folder / LOCKS
     locks.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ class KeyedFile:
     path: Path
 
     def find(self, keys: Sequence[Key]) -> dict[Key, bytes]:
-        """The stored values of some keys.
+        """Key -> value, for those of some keys that have a stored value.
 
         A malformed file is renamed with a DamagedEntryWarning; its sound rows are copied into a new
         file.
@@ -118,9 +118,9 @@ class KeyedFile:
         return claimed(self.path.parent, f"{self.path.name} {key}")
 
     def damage(self) -> str | None:
-        """The damage of the file, None if it is sound; every byte is read."""
+        """A description of the file's damage, None if it is sound; every byte is read."""
         try:
-            with self._opened() as file:
+            with self._open() as file:
                 (message,) = file.execute("PRAGMA integrity_check(1)").fetchone()
                 rows = file.execute(_SELECT)
                 sound = [is_sound(*row) for row in rows]
@@ -154,7 +154,7 @@ class KeyedFile:
             self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
 
     def set_aside(self) -> Path:
-        """Rename the file, so that a new one is begun; the new path."""
+        """Rename the file, so that a new one is begun, and return its new path."""
         names = (f"{self.path.name}.damaged{number}" for number in count(1))
         paths = map(self.path.with_name, names)
         aside = next(path for path in paths if not path.exists())
@@ -168,19 +168,19 @@ class KeyedFile:
     def _with_recovery(self, use: Callable[[sqlite3.Connection], Result]) -> Result:
         """The result of `use` on the file, or on a recovered one if it is malformed."""
         try:
-            with self._opened() as file:
+            with self._open() as file:
                 return use(file)
         except DamagedFileError as error:
             with claimed(self.path.parent, self.path.name):
-                if self.damage() is not None:  # else another process has recovered it
+                if self.damage() is not None:  # no other process has recovered it
                     self._recover(str(error.strerror))
-        with self._opened() as file:
+        with self._open() as file:
             return use(file)
 
     def _recover(self, damage: str) -> None:
         """Rename a malformed file, and copy its sound rows into a new one."""
         aside = self.set_aside()
-        with self._opened() as file:
+        with self._open() as file:
             file.executemany(_INSERT, _sound_rows(aside))
             (n_rows,) = file.execute("SELECT count(*) FROM entries").fetchone()
         message = (
@@ -190,7 +190,7 @@ class KeyedFile:
         warnings.warn(message, DamagedEntryWarning, stacklevel=4)
 
     @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
+    def _open(self) -> Iterator[sqlite3.Connection]:
         """The open file; its changes are committed at the end of the block."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -207,15 +207,15 @@ class KeyedFile:
                 yield file
         except sqlite3.DatabaseError as error:
             if self._is_damage(error):
-                raise self._damaged(str(error)) from error
+                raise self._damage_error(str(error)) from error
             message = f"The store cannot be used: {error}. Free space, or name another folder by KG2RAG_STORE"
             raise OSError(errno.EIO, message, str(self.path)) from error
 
     def _begin(self, file: sqlite3.Connection) -> None:
-        """Mark an empty file as ours; DamagedFileError if it has other tables."""
+        """Set the header of an empty file; DamagedFileError if it has tables."""
         (tables,) = file.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables:
-            raise self._damaged("its header is not that of a file of kg2rag")
+            raise self._damage_error("its header is not that of a file of kg2rag")
         file.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         file.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
@@ -228,10 +228,11 @@ class KeyedFile:
             )
         return not isinstance(error, sqlite3.OperationalError) or name == "SQLITE_ERROR"
 
-    def _damaged(self, reason: str) -> DamagedFileError:
+    def _damage_error(self, reason: str) -> DamagedFileError:
         return DamagedFileError(errno.EIO, reason, str(self.path))
 
     def _first_page(self) -> bytes:
+        """The first page of the file, which has the header; b"" if it cannot be read."""
         try:
             with self.path.open("rb") as stream:
                 return stream.read(PAGE_BYTES)
@@ -249,6 +250,7 @@ def is_sound(key: Any, value: Any, digest: Any) -> bool:
 
 
 def _digest(key: bytes, value: bytes) -> bytes:
+    """The digest of a row, over the length of its key, its key and its value."""
     return blake2b(b"%d " % len(key) + key + value, digest_size=DIGEST_BYTES).digest()
 
 
@@ -257,7 +259,10 @@ def _sound_rows(path: Path) -> Iterator[Row]:
     query = (
         "SELECT rowid, key, value, digest FROM entries WHERE rowid > ? ORDER BY rowid"
     )
-    last, step = -1, 1
+    last, step = (
+        -1,
+        1,
+    )  # the last row read, and the rows to skip after an unreadable page
     with closing(sqlite3.connect(path, timeout=TIMEOUT_SECONDS)) as file:
         file.text_factory = bytes
         while last < LARGEST_ROWID:
@@ -267,12 +272,13 @@ def _sound_rows(path: Path) -> Iterator[Row]:
                     if is_sound(key, value, digest):
                         yield key, value, digest
                 return
-            except sqlite3.DatabaseError:  # an unreadable page is skipped
+            except sqlite3.DatabaseError:
                 last += step
                 step *= 2
 
 
 def _as_bytes(key: str | bytes) -> bytes:
+    """A key as bytes; lone surrogates are allowed."""
     if isinstance(key, str):
         return key.encode("utf-8", "surrogatepass")
     return key

@@ -77,14 +77,14 @@ def full_name(model: str) -> str:
 def prompts_of(
     model: str, files: Mapping[str, str], query: str | None, passage: str | None
 ) -> tuple[dict[str, str], str]:
-    """The prompts of queries and passages, and their source.
+    """The prompts by role ("query", "passage"), and their source.
 
-    Sources: "given", "model card", "model's files".
+    The source is "given", "model card" or "model's files".
 
     Parameters
     ----------
     files : the prompts of the model's files, by the names of sentence-transformers, "query" and "document".
-    query, passage : the caller's, which take precedence; None if there is none, "" for no prompt.
+    query, passage : the prompts of the caller, which take precedence; None for the model's, "" for no prompt.
     """
     prompts = {
         "query": files.get("query") or "",
@@ -151,7 +151,7 @@ class ModelNotFoundError(OSError):
 
 @contextmanager
 def loading(model: str) -> Iterator[bool]:
-    """A block that reads a model's files; it yields whether only local files can be read.
+    """A block that reads a model's files; yields whether only local files can be read.
 
     The hub is probed once, briefly: its client would retry for more than a minute. An OSError or
     ValueError of the block becomes a ModelNotFoundError with advice.
@@ -175,6 +175,7 @@ def loading(model: str) -> Iterator[bool]:
 
 
 def _not_found_message(model: str, error: Exception, *, is_offline: bool) -> str:
+    """The message about a model that is no folder and was not downloaded."""
     cause = "the hub cannot be reached"
     if not is_offline:
         cause = (str(error).splitlines() or [type(error).__name__])[0]

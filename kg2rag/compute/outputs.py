@@ -34,7 +34,10 @@ _SAVED_JUDGEMENTS = re.compile(r"questions-[0-9a-f]{8}( ?\(\d+\))?\.jsonl")
 
 
 class Output(BaseModel):
-    """A file that kg2rag wrote: its kind, and its checksum; two while it is being replaced."""
+    """A file that kg2rag wrote.
+
+    `sha256` has its checksum; while the file is being replaced, the former and the new one.
+    """
 
     model_config = ConfigDict(extra="forbid")
     kind: str
@@ -62,9 +65,9 @@ def read_record(folder: Path) -> Record:
         return Record()
     except ValidationError as error:
         problem = error.errors()[0]
-        place = ".".join(map(str, problem["loc"]))
+        field = ".".join(map(str, problem["loc"]))
         raise DataError(
-            f"{path} is not a record of kg2rag's outputs ({place}: {problem['msg']}). Delete it, and move the outputs "
+            f"{path} is not a record of kg2rag's outputs ({field}: {problem['msg']}). Delete it, and move the outputs "
             "beside it, or name another folder."
         ) from None
     for name in record.outputs:
@@ -114,10 +117,10 @@ def check_outputs(folder: Path, names: Collection[str] = ()) -> None:
     FileExistsError : a file of one of the names was not written by kg2rag, or was edited since; or `folder` is a file.
     DataError : the record of the folder cannot be used.
     """
-    for place in (folder, *folder.parents):
-        if place.exists() and not place.is_dir():
+    for parent in (folder, *folder.parents):
+        if parent.exists() and not parent.is_dir():
             raise FileExistsError(
-                f"{place} is a file. Name a folder for the results (--out), not {folder}."
+                f"{parent} is a file. Name a folder for the results (--out), not {folder}."
             )
     record = read_record(folder)
     for name in names:
@@ -130,9 +133,7 @@ def new_outputs(
 ) -> Iterator[Path]:
     """An empty folder to fill; at the end of the block its files replace the former outputs.
 
-    Former outputs are those of the same kind.
-
-    A block that raises changes nothing.
+    Former outputs are those of the same kind. A block that raises changes nothing.
 
     Parameters
     ----------
@@ -162,7 +163,7 @@ def new_outputs(
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder for results; OSError says that it cannot be made, and what to do."""
+    """Make a folder for results; the OSError if that fails says what to do."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -230,7 +231,10 @@ def _replace(
 
 
 def _require_replaceable(folder: Path, name: str, checksums: Collection[str]) -> None:
-    """Raise FileExistsError if a file exists whose content kg2rag neither wrote nor will write."""
+    """Raise FileExistsError if a file exists that has none of the checksums.
+
+    It is also raised for a path outside the folder, and for one through a file.
+    """
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
         raise FileExistsError(
@@ -256,9 +260,9 @@ def _has_checksum(path: Path, checksums: Collection[str]) -> bool:
 def _delete_former(
     folder: Path, kind: str, record: Record, names: Collection[str]
 ) -> None:
-    """Remove the other outputs of a kind from the record.
+    """Remove the outputs of a kind other than `names` from the record.
 
-    Unedited files are deleted, and then empty subfolders.
+    Their files are deleted unless they were edited, and then empty subfolders.
     """
     for name in sorted(record.outputs.keys() - names):
         if record.outputs[name].kind == kind:
@@ -273,5 +277,6 @@ def _delete_former(
 
 
 def _write_record(folder: Path, record: Record) -> None:
+    """Write the record of a folder."""
     text = json.dumps(record.model_dump(), indent=1, ensure_ascii=False)
     write(folder / RECORD, f"{text}\n".encode())

@@ -25,21 +25,21 @@ Result = TypeVar("Result")
 
 BACKENDS = {"dask": "distributed", "loky": "joblib"}  # name -> the module that it needs
 LINE_SECONDS = 10.0  # interval of progress lines where no bar can be drawn; shorter work prints none
-_LIMITS = (
+_THREAD_VARIABLES = (
     "KG2RAG_THREADS",
     "MKL_NUM_THREADS",
     "NUMBA_NUM_THREADS",
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
 )
-_ELSEWHERE: ContextVar[bool] = ContextVar("elsewhere", default=False)
+_USES_PROCESSES: ContextVar[bool] = ContextVar("uses_processes", default=False)
 
 
 @contextmanager
 def workers(
     jobs: int = 0, backend: str = "loky", cluster: str | None = None
 ) -> Iterator[int]:
-    """Run all pieces of work in this block in other processes; yields their number.
+    """A block whose pieces of work run in other processes; yields the number of processes.
 
     Parameters
     ----------
@@ -57,10 +57,10 @@ def workers(
     """
     _check_workers(jobs, backend, cluster)
     slots = jobs or threads()
-    is_here = backend == "loky" and slots == 1
+    is_in_process = backend == "loky" and slots == 1
     with ExitStack() as stack:
-        stack.callback(_ELSEWHERE.reset, _ELSEWHERE.set(not is_here))
-        if is_here:
+        stack.callback(_USES_PROCESSES.reset, _USES_PROCESSES.set(not is_in_process))
+        if is_in_process:
             yield 1
             return
         import joblib
@@ -84,6 +84,7 @@ def workers(
 
 
 def _check_workers(jobs: int, backend: str, cluster: str | None) -> None:
+    """Raise the ValueError that `workers` describes."""
     if backend not in BACKENDS:
         raise ValueError(f"Unknown backend {backend!r}. Known: {', '.join(BACKENDS)}.")
     if find_spec(BACKENDS[backend]) is None:
@@ -100,13 +101,13 @@ def _check_workers(jobs: int, backend: str, cluster: str | None) -> None:
 
 @contextmanager
 def _thread_limits(count: int) -> Iterator[None]:
-    """Limit the threads of processes that are started in this block; this process is unchanged."""
-    before = {name: os.environ.get(name) for name in _LIMITS}
-    os.environ.update(dict.fromkeys(_LIMITS, str(count)))
+    """A block in which new processes use at most `count` threads; this process is unchanged."""
+    former_values = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(count)))
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name, value in former_values.items():
             os.environ.pop(name, None)
             if value is not None:
                 os.environ[name] = value
@@ -114,7 +115,7 @@ def _thread_limits(count: int) -> Iterator[None]:
 
 @contextmanager
 def _dask_client(cluster: str | None, slots: int) -> Iterator[Any]:
-    """A client of a cluster, or of a new one on this machine."""
+    """A Dask client of the cluster at an address, or of a new one with `slots` processes."""
     from distributed import Client, LocalCluster
 
     with ExitStack() as stack:
@@ -134,7 +135,7 @@ def _dask_client(cluster: str | None, slots: int) -> Iterator[Any]:
 
 def has_workers() -> bool:
     """Whether other processes run the pieces of work in this block."""
-    return _ELSEWHERE.get()
+    return _USES_PROCESSES.get()
 
 
 def map_pieces(

@@ -55,7 +55,7 @@ BAR_TEXTS = 1000  # the number of texts above which `encode_tokens` shows a prog
 TOKEN_BLOCK_TEXTS = 256  # texts whose token vectors are in memory together: 100 MB
 UNLIMITED_TOKENS = 10**9
 LIBRARIES = ("sentence-transformers", "torch", "transformers")
-_TURNS = threading.Lock()
+_TOKENIZER_LOCK = threading.Lock()
 """Lock of the tokenizers, whose padding and truncation are state that each call changes."""
 
 
@@ -99,7 +99,7 @@ class SentenceEncoder:
         object.__setattr__(self, "model", full_name(self.model))
 
     def describe(self, store: Store) -> dict[str, Any]:
-        """The source and checksum of the weights, dtype, cosine to float32, prompts, tokens."""
+        """The description of the encoder for a store: all that its vectors depend on, by name."""
         if store.root in self._described:
             return self._described[store.root]
         key = {
@@ -133,7 +133,7 @@ class SentenceEncoder:
     def encode(
         self, texts: Sequence[str], store: Store, role: Role = "passage"
     ) -> Matrix:
-        """(n_texts, dim) float32, rows of norm 1, in the given order; stored vectors are reused."""
+        """The vectors of texts, (n_texts, dim) float32, rows of norm 1; stored ones are reused."""
         cache = self._cache(store, role)
         dtype = self.describe(store)["dtype"]
         readable = [well_formed(text) for text in texts]
@@ -153,14 +153,15 @@ class SentenceEncoder:
         *,
         reduce: Callable[[Matrix], Reduced],
     ) -> list[tuple[IntArray, Reduced]]:
-        """The token ids (n_tokens,) of each text, and `reduce` of its unit token vectors.
+        """The token ids, (n_tokens,), and the reduced unit token vectors of each text.
 
-        The special tokens around a text are left out. Token vectors are not stored; the vectors of
-        the whole texts come out of the same pass and are stored for `encode`.
+        Special tokens are left out. Token vectors are not stored; the vectors of the whole texts
+        come out of the same pass and are stored for `encode`.
 
         Parameters
         ----------
-        reduce : called block by block, so that the token vectors of a corpus are never in memory together.
+        reduce : the function of the token vectors, (n_tokens, dim), of one text. It is called block by block, so that
+            the token vectors of a corpus are never in memory together.
         """
         cache = self._cache(store, role)
         dtype = self.describe(store)["dtype"]
@@ -173,7 +174,7 @@ class SentenceEncoder:
             for start in range(0, len(order), TOKEN_BLOCK_TEXTS):
                 rows = order[start : start + TOKEN_BLOCK_TEXTS]
                 block = [readable[row] for row in rows]
-                outputs = self._passes(block, dtype, cache.prompt, output_value=None)
+                outputs = self._outputs(block, dtype, cache.prompt, output_value=None)
                 results |= zip(rows, self._reduced(outputs, reduce), strict=True)
                 vectors = [
                     output["sentence_embedding"].float().cpu().numpy()
@@ -186,7 +187,7 @@ class SentenceEncoder:
     def _reduced(
         self, outputs: Sequence[Mapping[str, Any]], reduce: Callable[[Matrix], Reduced]
     ) -> Iterator[tuple[IntArray, Reduced]]:
-        """The token ids of each network output without special ones, and their reduced vectors."""
+        """The token ids and the reduced token vectors of each output, without special tokens."""
         tokenizer = self.network.tokenizer
         special = [
             token
@@ -206,7 +207,7 @@ class SentenceEncoder:
         """Each passage, followed by its windows if it exceeds the network's token limit."""
         tokenizer = self.network.tokenizer
         windows_of_texts = []
-        with _TURNS:
+        with _TOKENIZER_LOCK:
             prompt_tokens = len(
                 tokenizer(self._cache(store, "passage").prompt)["input_ids"]
             )
@@ -234,29 +235,30 @@ class SentenceEncoder:
     def forward(
         self, texts: Sequence[str], dtype: str = "float32", prompt: str = ""
     ) -> Matrix:
-        """(n_texts, dim) unit vectors of texts after a prompt; nothing is stored."""
+        """The unit vectors, (n_texts, dim), of texts after a prompt; nothing is stored."""
         return unit(
-            self._passes(texts, dtype, prompt, convert_to_tensor=True)
+            self._outputs(texts, dtype, prompt, convert_to_tensor=True)
             .float()
             .cpu()
             .numpy()
         )
 
-    def _passes(
+    def _outputs(
         self, texts: Sequence[str], dtype: str, prompt: str, **options: Any
     ) -> Any:
+        """The output of the network's `encode` for texts after a prompt; `options` are its own."""
         import torch
 
         on_cpu = self._device == CPU
         # On a CPU only the products are in half precision, which is more exact; on a GPU the weights
         # are, too.
-        network = self.network if on_cpu else self._loaded(dtype)
+        network = self.network if on_cpu else self._load(dtype)
         options |= {
             "prompt": prompt,
             "batch_size": CPU_BATCH_TEXTS if on_cpu else GPU_BATCH_TEXTS,
         }
         with (
-            _TURNS,
+            _TOKENIZER_LOCK,
             torch.autocast(CPU, torch.bfloat16, enabled=on_cpu and dtype == "bfloat16"),
         ):
             return network.encode(list(texts), show_progress_bar=False, **options)
@@ -284,9 +286,10 @@ class SentenceEncoder:
 
         Encoders that differ only in prompts or dtype share it.
         """
-        return self._loaded("float32")
+        return self._load("float32")
 
-    def _loaded(self, dtype: str) -> SentenceTransformer:
+    def _load(self, dtype: str) -> SentenceTransformer:
+        """The model with weights of a dtype; equal requests share one in memory."""
         folder, files = self._source
         return _network(
             folder, self.revision, self._device, self.max_tokens, dtype, files
@@ -294,7 +297,7 @@ class SentenceEncoder:
 
     @cached_property
     def _source(self) -> tuple[str, tuple[object, ...]]:
-        """The folder or name of the model, and the state of its files (retraining changes it)."""
+        """The folder or name of the model, and the state of its files, which retraining changes."""
         folder = str(models.carried_folder()) if self._offline else self.model
         return folder, folder_state(folder)
 
@@ -308,7 +311,7 @@ class SentenceEncoder:
         cosine = float(
             np.einsum("ij,ij->i", self.forward(PROBE), self.forward(PROBE, dtype)).min()
         )
-        # Nor if it is not a number.
+        # A cosine that is not a number is not high enough either.
         if self.dtype == "auto" and not cosine >= MIN_COSINE:
             return "float32", 1.0
         return dtype, cosine
@@ -323,6 +326,7 @@ class SentenceEncoder:
         return "float32"
 
     def _write_description(self, folder: Path) -> None:
+        """Write the description of the encoder as encoder.json."""
         network = self.network
         dtype, cosine = self.settled_dtype()
         prompts, prompt_source = prompts_of(
@@ -355,6 +359,7 @@ class SentenceEncoder:
 
 @cache
 def _threadpools() -> Any:
+    """The controller of the thread pools of loaded libraries."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

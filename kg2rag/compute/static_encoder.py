@@ -57,13 +57,13 @@ class StaticEncoder:
         }
 
     def fingerprint(self, store: Store) -> str:
-        """The first digits of the checksum."""
+        """The first 16 digits of the checksum of vectors and tokenizer."""
         return str(self.describe(store)["sha256"][:16])
 
     def encode(
         self, texts: Sequence[str], store: Store, role: Role = "passage"
     ) -> Matrix:
-        """(n_texts, dim) float32, rows of norm 1, in the given order; nothing is stored."""
+        """The vectors of texts, (n_texts, dim) float32, rows of norm 1; nothing is stored."""
         if not texts:
             return np.empty((0, self.table.dim), dtype=np.float32)
         vectors = self.table.encode(

@@ -78,7 +78,7 @@ class Store:
         *,
         libraries: tuple[str, ...] = (),
     ) -> Path:
-        """The directory of an entry; `build(directory)` makes it if it is missing or damaged.
+        """The directory of an entry; `build(directory)` fills it if it is missing or damaged.
 
         Parameters
         ----------
@@ -86,7 +86,7 @@ class Store:
         key : everything that the contents depend on, as JSON values.
         libraries : distributions whose version may change the contents.
         """
-        path = self.place(stage, key, libraries=libraries)
+        path = self.entry_path(stage, key, libraries=libraries)
         if path.is_dir() and self._damage(path) is None:
             return path
         with claimed(self.root, path.name):
@@ -107,14 +107,14 @@ class Store:
         self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()
     ) -> Path | None:
         """The directory of an entry; None if it is missing or damaged."""
-        path = self.place(stage, key, libraries=libraries)
+        path = self.entry_path(stage, key, libraries=libraries)
         return path if path.is_dir() and self._damage(path) is None else None
 
     def keyed_file(self, name: str) -> KeyedFile:
         """The keyed file of a name ("answers", "vectors/0123abcd"); its first `keep` creates it."""
         return KeyedFile(self.root / f"{name}.sqlite")
 
-    def place(
+    def entry_path(
         self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()
     ) -> Path:
         """The path of an entry, which need not exist."""
@@ -123,6 +123,7 @@ class Store:
     def _build(
         self, path: Path, key: Mapping[str, object], build: Callable[[Path], None]
     ) -> None:
+        """Build an entry with its manifest; leftovers in its folder are removed once."""
         if path.parent not in self._cleaned:
             self._cleaned.add(path.parent)
             remove_leftovers(path.parent)
@@ -131,12 +132,12 @@ class Store:
             files = {}
             for file in sorted(filter(Path.is_file, partial.rglob("*"))):
                 status = file.stat()
-                about = {
+                record = {
                     "size": status.st_size,
                     "sha256": sha256(file),
                     "modified_ns": status.st_mtime_ns,
                 }
-                files[str(file.relative_to(partial))] = about
+                files[str(file.relative_to(partial))] = record
             manifest = {
                 "stage": path.parent.name,
                 "key": key,
@@ -149,7 +150,7 @@ class Store:
         self.verified.add(path)
 
     def _damage(self, path: Path, *, thorough: bool = False) -> str | None:
-        """The damage of an entry, or None.
+        """A description of the damage of an entry; None if it is sound.
 
         By default the access is recorded, large files are not read, and an entry is checked once.
         `thorough` reads every byte and records nothing.
@@ -174,8 +175,7 @@ class Store:
         """Every entry and keyed file, damaged ones too, by stage and name; no other files."""
         for path in sorted(self.root.glob("*/[!.]*")):
             if _NAME.fullmatch(path.name) and (path / MANIFEST).is_file():
-                # Another process has deleted the entry.
-                with suppress(FileNotFoundError):
+                with suppress(FileNotFoundError):  # another process deletes the entry
                     size = sum(
                         file.stat().st_size
                         for file in path.rglob("*")
@@ -195,7 +195,7 @@ class Store:
                 yield Entry(path, stage, status.st_size, status.st_mtime)
 
     def verify(self) -> dict[Path, str]:
-        """The damage of each damaged entry and keyed file; every byte of the store is read."""
+        """Path -> damage of each damaged entry and keyed file; every byte of the store is read."""
         damages: dict[Path, str] = {}
         for entry in self.entries():
             if entry.path.is_dir():
@@ -207,10 +207,10 @@ class Store:
         return damages
 
     def prune(self, older_than_days: float = 0.0) -> tuple[int, int]:
-        """Delete entries unused for some days, and leftovers of builds; (entries, bytes) freed.
+        """Delete entries unused for some days, and leftovers of builds.
 
-        An entry is deleted if its manifest names it and lists all its files, a keyed file if its
-        header is ours. Other files remain.
+        Returns the number of entries and of bytes freed. An entry is deleted if its manifest names
+        it and lists all its files, a keyed file if its header is ours. Other files remain.
         """
         limit = time.time() - older_than_days * 86_400
         count, size = 0, 0
@@ -246,6 +246,7 @@ def _is_ours(path: Path) -> bool:
 def _full_key(
     stage: str, key: Mapping[str, object], libraries: tuple[str, ...]
 ) -> dict[str, object]:
+    """A key with its stage and the versions of libraries, as in the manifest."""
     return {
         "stage": stage,
         **key,
@@ -260,12 +261,16 @@ def entry_name(key: Mapping[str, object]) -> str:
 
 
 class _File(BaseModel):
+    """A file in a manifest; manifests of former versions lack the time."""
+
     size: int
     sha256: str
     modified_ns: int | None = None
 
 
 class _Manifest(BaseModel):
+    """The part of a manifest that is read again."""
+
     key: dict[str, Any]
     files: dict[str, _File]
 

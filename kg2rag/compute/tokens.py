@@ -108,10 +108,11 @@ def cut(
     counter: TokenCounter,
     limit: int,
 ) -> list[Ranking]:
-    """The rankings within a budget of `limit` tokens: best first, without passages that do not fit.
+    """Each ranking without the passages that do not fit into a budget of `limit` tokens.
 
-    `contents` : the texts by corpus row. The notes of each ranking have `tokens`, the number used,
-    and `left_out`, the ids of the passages that did not fit.
+    Passages are taken best first, and one that does not fit is skipped. `contents` are the texts by
+    corpus row. The notes of each ranking get `tokens`, the number used, and `left_out`, the ids of
+    the skipped passages.
     """
     rows = list(
         dict.fromkeys(row for ranking in rankings for row in ranking.rows.tolist())

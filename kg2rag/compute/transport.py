@@ -74,6 +74,7 @@ class _Deadline(threading.local):
 
     @property
     def seconds_left(self) -> float:
+        """The seconds until the deadline; negative after it."""
         return self.time - time.monotonic()
 
 
@@ -94,6 +95,7 @@ class _TimedStream(httpcore2.NetworkStream):
         self.stream, self.deadline = stream, deadline
 
     def _seconds(self, timeout: float | None) -> float:
+        """The seconds that one operation may take; ReadTimeout after the deadline."""
         seconds_left = self.deadline.seconds_left
         if seconds_left <= 0:
             raise httpcore2.ReadTimeout
@@ -138,7 +140,7 @@ class _HttpClient(openai.DefaultHttpxClient):
                 transport._pool._network_backend = _TimedBackend(self.deadline)
 
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """The response to a request, with its body; the reply is left in the exchange."""
+        """The response to a request, read whole; its reply is stored in the exchange."""
         exchange: Exchange[Any] = self.current.exchange
         request.headers["authorization"] = f"Bearer {self.key}"
         for name in () if self.is_openai else set(request.headers) - _HEADERS:
@@ -160,7 +162,10 @@ class _HttpClient(openai.DefaultHttpxClient):
         return response
 
     def _read(self, response: httpx2.Response, exchange: Exchange[Any]) -> None:
-        """Read a response; its reply, its damage or an error goes to the exchange."""
+        """Read a response, and store its reply or its damaged body in the exchange.
+
+        An error of the server that would come again is raised.
+        """
         body = self._body(response, exchange)
         if not response.is_success:
             exchange.after(None, refused=True)
@@ -179,7 +184,7 @@ class _HttpClient(openai.DefaultHttpxClient):
         exchange.after(exchange.reply, refused=False)
 
     def _body(self, response: httpx2.Response, exchange: Exchange[Any]) -> bytearray:
-        """The body of a response, which may lack its end if the exchange takes it as whole."""
+        """The body of a response; its end may be missing if the exchange accepts it as whole."""
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
             response.close()
@@ -252,6 +257,7 @@ class GuardedClient:
     def _refusal(
         self, path: str, error: openai.APIStatusError, exchange: Exchange[Any]
     ) -> EndpointError:
+        """The error about a response with an HTTP status other than success."""
         status = error.response.status_code
         if exchange.damage and status == _BAD_GATEWAY:
             return self._error(
@@ -282,6 +288,7 @@ class GuardedClient:
         exchange: Exchange[Any],
         status: int = 0,
     ) -> EndpointError:
+        """The error about an exchange, without the key in its reason."""
         address = f"{self.base_url.rstrip('/')}/{path}"
         return EndpointError(
             address, kind, shown(reason, self.key), exchange.attempts, status
@@ -289,5 +296,6 @@ class GuardedClient:
 
 
 def _message_of(error: openai.APIStatusError) -> str:
+    """The server's message about an error, or the body of its response."""
     detail = error.body.get("message") if isinstance(error.body, dict) else None
     return str(detail or error.response.text or "no explanation")

@@ -44,14 +44,18 @@ class ChangedEncoderError(ValueError):
 
 
 class Identity(NamedTuple):
-    """An encoder in a store: the name of its vectors, and its probe vectors, (n_probes, dim)."""
+    """An encoder in a store.
+
+    `fingerprint` names its vectors. `probes` has the vectors of the probe texts, (n_probes, dim),
+    by role.
+    """
 
     fingerprint: str
     probes: Mapping[Role, Matrix]
 
 
 def stored_identity(store: Store, name: str, probes: Mapping[Role, Matrix]) -> Identity:
-    """The identity that a store has under a name; probe vectors make it if there is none."""
+    """The identity that a store has under a name; if there is none, one with these probe vectors."""
     file = store.keyed_file("encoders")
     if not file.find([name]):
         content = io.BytesIO()
@@ -91,13 +95,10 @@ class GivenEncoder:
     )
 
     def __post_init__(self) -> None:
-        named = (
-            self.encoder
-            if hasattr(self.encoder, "__qualname__")
-            else type(self.encoder)
-        )
+        has_name = hasattr(self.encoder, "__qualname__")
+        owner = self.encoder if has_name else type(self.encoder)
         object.__setattr__(
-            self, "name", self.name or f"{named.__module__}.{named.__qualname__}"
+            self, "name", self.name or f"{owner.__module__}.{owner.__qualname__}"
         )
 
     def fingerprint(self, store: Store) -> str:
@@ -107,23 +108,23 @@ class GivenEncoder:
     def encode(
         self, texts: Sequence[str], store: Store, role: Role = "passage"
     ) -> Matrix:
-        """(n_texts, dim) rows of norm 1; only texts that the store lacks are encoded.
+        """The vectors of texts, (n_texts, dim), rows of norm 1; stored ones are reused.
 
-        ChangedEncoderError if the encoder gives other vectors than it gave for the same texts
-        before.
+        ChangedEncoderError: the encoder gives other vectors than before for the same texts.
         """
         readable = [well_formed(text) for text in texts]
         identity = self._identity(store, self.sample or readable)
         cache = self._cache(store, identity, role)
         if (store.root, role) not in self._compared and readable:
             if not self._agrees(cache, readable, role):
-                raise self._changed()
+                raise self._change_error()
             self._compared.add((store.root, role))
 
         def encode(shard: list[str]) -> list[Matrix]:
+            # A probe in each call reveals an encoder that changes meanwhile.
             vectors = self._vectors([*shard, PROBES[0]], role)
             if not are_near(vectors[-1:], identity.probes[role][:1]):
-                raise self._changed()
+                raise self._change_error()
             return [vectors[:-1]]
 
         return cache.of(readable, encode)
@@ -135,7 +136,10 @@ class GivenEncoder:
         return self._cache(store, identity, "passage").lacking(readable)
 
     def _identity(self, store: Store, sample: Sequence[str]) -> Identity:
-        """The present identity of the encoder: a stored one if everything comparable is equal."""
+        """The identity of the encoder in a store: a stored one if state and vectors are equal.
+
+        `sample` : texts whose stored vectors are compared.
+        """
         if store.root not in self._identities:
             state = state_checksum(self.encoder)
             probes: dict[Role, Matrix] = {
@@ -169,7 +173,10 @@ class GivenEncoder:
         probes: Mapping[Role, Matrix],
         sample: Sequence[str],
     ) -> bool:
-        """Whether the encoder gives the probe vectors of an identity, and its stored vectors."""
+        """Whether the encoder gives the probe vectors and the stored vectors of an identity.
+
+        `probes` are its vectors now.
+        """
         has_probes = all(
             are_near(vectors, identity.probes[role]) for role, vectors in probes.items()
         )
@@ -177,17 +184,17 @@ class GivenEncoder:
         return has_probes and self._agrees(cache, sample, "passage")
 
     def _agrees(self, cache: VectorCache, texts: Sequence[str], role: Role) -> bool:
-        """Whether the encoder gives the stored vectors of some texts."""
-        stored = cache.find(texts)
-        names = list(stored)
-        rows = np.linspace(
-            0, len(names) - 1, min(COMPARED_TEXTS, len(names)), dtype=int
-        )
-        compared = [names[row] for row in rows.tolist()]
-        if not compared:
+        """Whether the encoder gives the stored vectors of up to `COMPARED_TEXTS` of some texts."""
+        vector_of = cache.find(texts)
+        if not vector_of:
             return True
-        stored_vectors = np.stack([stored[name] for name in compared])
-        return are_near(self._vectors(compared, role), stored_vectors)
+        stored = list(vector_of)
+        rows = np.linspace(
+            0, len(stored) - 1, min(COMPARED_TEXTS, len(stored)), dtype=int
+        )
+        compared = [stored[row] for row in rows.tolist()]
+        vectors = np.stack([vector_of[text] for text in compared])
+        return are_near(self._vectors(compared, role), vectors)
 
     def _cache(self, store: Store, identity: Identity, role: Role) -> VectorCache:
         dim = identity.probes["passage"].shape[1]
@@ -198,6 +205,7 @@ class GivenEncoder:
         return self.query_prompt if role == "query" else self.passage_prompt
 
     def _vectors(self, texts: Sequence[str], role: Role) -> Matrix:
+        """The encoder's vectors of texts after the prompt of a role, checked and scaled."""
         prompt = self._prompt(role)
         vectors = self._method(role)([prompt + text for text in texts])
         if hasattr(vectors, "detach"):
@@ -214,7 +222,7 @@ class GivenEncoder:
                 return getattr(self.encoder, name)
         return self.encoder
 
-    def _changed(self) -> ChangedEncoderError:
+    def _change_error(self) -> ChangedEncoderError:
         return ChangedEncoderError(
             f"The encoder {self.name} gives other vectors than the store has of the same texts. If it was changed, "
             "build the knowledge base again; if it reads a file or asks a server, name it: GivenEncoder(encoder, "
@@ -224,7 +232,10 @@ class GivenEncoder:
 
 @dataclass(frozen=True, eq=False)
 class GivenVectors:
-    """Vectors by text from elsewhere, as an `Embedder`; `other` encodes the remaining texts."""
+    """Vectors that a user supplies for texts, as an `Embedder`.
+
+    `rows` maps a text to its row in `matrix`, (n_texts, dim). `other` encodes all other texts.
+    """
 
     rows: Mapping[str, int] = field(repr=False)
     matrix: Matrix = field(repr=False)
@@ -238,7 +249,7 @@ class GivenVectors:
         corpus: Corpus,
         other: Embedder | None = None,
     ) -> GivenVectors:
-        """The vectors (n, dim) of passages, by id, and of other texts, by the text."""
+        """The embedder of a matrix, (n_ids, dim); an id is that of a passage, or else a text."""
         vectors = checked_vectors(matrix, len(ids), "the matrix")
         passage_ids = frozenset(corpus.ids)
         names = [str(id_) for id_ in ids]
@@ -262,7 +273,10 @@ class GivenVectors:
     def encode(
         self, texts: Sequence[str], store: Store, role: Role = "passage"
     ) -> Matrix:
-        """(n_texts, dim); ValueError for a text without a vector if `other` is None."""
+        """The vectors of texts, (n_texts, dim).
+
+        ValueError: a text has no vector and there is no other embedder, or one of another dim.
+        """
         rows = np.array([self.rows.get(text, -1) for text in texts], dtype=np.int64)
         vectors = self.matrix[rows]
         new = [text for text in texts if text not in self.rows]

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from kg2rag.compute.embedder import Embedder
 
 SHARD_TEXTS = (
-    2048  # texts that are stored together, and lost at most by an interruption
+    2048  # texts that are stored together; an interruption loses at most so many
 )
-LARGE_TEXTS = 20_000  # fewer vectors are looked up within a second
+LARGE_TEXTS = 20_000  # texts from which vectors are kept in an array; fewer are looked up in a second
 BLOCK_TEXTS = 65_536  # texts that are encoded together into an array
 FILE = "vectors.npy"
 Encode = Callable[[list[str]], Iterable[Matrix]]
@@ -48,7 +48,7 @@ class VectorCache:
         shard_texts: int | None = None,
         is_paid: bool = False,
     ) -> Matrix:
-        """(n_texts, dim) in the given order; missing texts are encoded, the longest first.
+        """The vectors of texts, (n_texts, dim); missing ones are encoded, the longest text first.
 
         Parameters
         ----------
@@ -75,8 +75,11 @@ class VectorCache:
     def _encode(
         self, row_of: Mapping[str, int], vectors: Matrix, encode: Encode
     ) -> None:
-        """Fill the rows of some texts; the vectors of new texts are encoded and stored."""
-        # Another process may have stored some meanwhile.
+        """Fill the rows of some texts in `vectors`; encode and store those that are not stored.
+
+        `row_of` : text -> its row.
+        """
+        # Another process may have stored some in the meantime.
         lacking = self._fill(vectors, row_of)
         if not lacking:
             return
@@ -88,14 +91,14 @@ class VectorCache:
             texts = texts[len(block) :]
 
     def _fill(self, vectors: Matrix, row_of: Mapping[str, int]) -> dict[str, int]:
-        """Fill the rows of the stored texts; the other texts with their rows."""
+        """Fill the rows of the stored texts, and return the other texts with their rows."""
         stored = self.find(list(row_of))
         for text, vector in stored.items():
             vectors[row_of[text]] = vector
         return {text: row for text, row in row_of.items() if text not in stored}
 
     def find(self, texts: Sequence[str]) -> dict[str, Matrix]:
-        """The stored vectors, (dim,), of some texts."""
+        """Text -> its vector, (dim,), for those of some texts that have a stored one."""
         text_of = {self._key(text): text for text in texts}
         stored = self.file.find(list(text_of))
         return {
@@ -115,6 +118,7 @@ class VectorCache:
         self.file.keep(zip(map(self._key, texts), values, strict=True))
 
     def _key(self, text: str) -> bytes:
+        """The key of a text in the file: a hash of prompt and text."""
         content = f"{self.prompt}\0{text}".encode("utf-8", "surrogatepass")
         return hashlib.blake2b(content, digest_size=16).digest()
 
@@ -122,10 +126,10 @@ class VectorCache:
 def encoded(
     embedder: Embedder, texts: Sequence[str], store: Store, key: Mapping[str, object]
 ) -> Matrix:
-    """(n_texts, dim) unit vectors of texts; `LARGE_TEXTS` or more are memory-mapped, read-only.
+    """The unit vectors of texts, (n_texts, dim); those of `LARGE_TEXTS` or more are memory-mapped.
 
-    `texts` are read only for encoding, in slices of `BLOCK_TEXTS`.
-    `key` : the origin of the texts as JSON values; the encoder is added.
+    `key` identifies the texts in the store by JSON values; the encoder is added to it. The texts
+    are read only for encoding, in slices of `BLOCK_TEXTS`.
     """
     if len(texts) < LARGE_TEXTS:
         return embedder.encode(list(texts), store)
@@ -146,8 +150,10 @@ def save_rows(path: Path, blocks: Iterable[NDArray[Any]]) -> None:
 
     ValueError: no block, or one of another dtype or width than the first.
     """
-    kind: tuple[np.dtype[Any], tuple[int, ...]] | None = None
-    rows = 0
+    kind: tuple[np.dtype[Any], tuple[int, ...]] | None = (
+        None  # dtype and shape of a row
+    )
+    n_rows = 0
     with path.open("wb") as file:
         for block in blocks:
             header: dict[str, Any] = {
@@ -165,12 +171,14 @@ def save_rows(path: Path, blocks: Iterable[NDArray[Any]]) -> None:
                     f"{path.name}: a block of {block.dtype} {block.shape} after rows of {kind}."
                 )
             file.write(block.tobytes())
-            rows += len(block)
+            n_rows += len(block)
         if kind is None:
             raise ValueError(
                 f"{path.name}: no rows. Give one block at least, if an empty one."
             )
-        file.seek(0)  # numpy leaves room for a longer number of rows
+        file.seek(
+            0
+        )  # rewrite the header, in which numpy leaves room for the number of rows
         np.lib.format.write_array_header_1_0(
-            file, {**header, "shape": (rows, *kind[1])}
+            file, {**header, "shape": (n_rows, *kind[1])}
         )

@@ -115,7 +115,7 @@ class RunCache:
         """Write the entry of a block; `fresh`: in place of one that is there."""
         key = self._key(queries)
         if fresh:
-            self.store.remove(self.store.place(STAGE, key, libraries=LIBRARIES))
+            self.store.remove(self.store.entry_path(STAGE, key, libraries=LIBRARIES))
 
         def fill(folder: Path) -> None:
             table = pa.Table.from_pylist(

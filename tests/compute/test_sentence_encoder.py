@@ -288,7 +288,7 @@ def test_an_encoder_is_configured_and_pickled_without_its_network(
 def test_the_recommended_system_needs_one_pass_of_the_model_over_a_new_corpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, passes = Counter[str](), SentenceEncoder._passes
+    asked, passes = Counter[str](), SentenceEncoder._outputs
 
     def counted(
         self: SentenceEncoder, texts: Sequence[str], *rest: Any, **options: Any
@@ -296,7 +296,7 @@ def test_the_recommended_system_needs_one_pass_of_the_model_over_a_new_corpus(
         asked.update(texts)
         return passes(self, texts, *rest, **options)
 
-    monkeypatch.setattr(SentenceEncoder, "_passes", counted)
+    monkeypatch.setattr(SentenceEncoder, "_outputs", counted)
     # Passages whose tokens say what the axes are.
     monkeypatch.setattr(token_index, "SAMPLE", 5)
     data = load("bundled")

@@ -84,3 +84,6 @@ def test_a_name_says_which_encoder_is_meant() -> None:
     ):
         with pytest.raises(ValueError, match=r"static:a/b"):
             embedder_named("static:a/b", **option)
+    for option in ({"dtype": "bfloat16"}, {"device": "cuda"}):
+        with pytest.raises(ValueError, match="no dtype and no device"):
+            embedder_named("endpoint:m@http://localhost:1/v1", **option)
