@@ -25,7 +25,7 @@ from kg2rag.compute.parallel import LINE_SECONDS
 MIN_TEXTS = 32  # fewer texts are read faster than estimated
 TIMED_TEXTS = 16  # texts that are read to estimate the total time
 SAMPLE_TEXTS = (
-    256  # texts that are looked up to estimate the share missing from the store
+    256  # texts that are looked up to estimate the share without a stored output
 )
 MINUTES_FROM_SECONDS = 90
 CHARACTERS_PER_TOKEN = 4
@@ -80,7 +80,7 @@ class Workload:
         return work
 
     def estimate(self) -> Estimate:
-        """The estimated number of texts to read and their cost, from a sample."""
+        """The estimated cost of the texts to read; empty for fewer than `MIN_TEXTS`."""
         sample = self.texts[:: max(1, len(self.texts) // SAMPLE_TEXTS)]
         lacking = list(self.lacking(sample))
         count = round(len(self.texts) * len(lacking) / max(1, len(sample)))
@@ -104,7 +104,11 @@ class Workload:
 
 
 class Estimate(NamedTuple):
-    """The estimated seconds of local models, the texts they read, and the texts sent elsewhere."""
+    """The estimated cost of a workload.
+
+    `seconds` is the time of a local model, `read` describes the texts that it reads, and `sent` the
+    texts that an endpoint receives.
+    """
 
     seconds: float = 0.0
     read: str = ""
@@ -130,7 +134,7 @@ def announce(title: str, workloads: Iterable[Workload]) -> None:
 
 
 def _distinct(workloads: Iterable[Workload]) -> list[Workload]:
-    """The distinct workloads, by name and size, without those that another one includes."""
+    """The workloads that differ in name or size, without those that another one includes."""
     work_of = {
         (work.name, len(work.texts)): work for work in workloads if len(work.texts)
     }

@@ -67,7 +67,7 @@ class BM25(Retriever):
             scores = index.scores(query.text)
             rows = top_with_ties(scores, k, candidate_rows)
             rows = rows[scores[rows] > 0]
-            notes = _notes(languages, index.respelled(query.text))
+            notes = _notes(languages, index.replacements(query.text))
             if not len(rows) and not index.has_word_of(query.text):
                 notes = replace(notes, warning=NO_WORD)
             ranking = Ranking.from_scores(

@@ -1,7 +1,7 @@
 """`Mentions`: the mention table of a corpus as an extractor, the default graph source.
 
-Three ways in which encyclopaedic prose gives a thing another name are read, and joined to the
-table's keys: an acronym in brackets next to its expansion ("European Union (EU)", either way
+Three statements of another name in encyclopaedic prose are read, and joined to the table's keys:
+an acronym in brackets next to its expansion ("European Union (EU)", either way
 round), whose letters must be the initials; "also known as Y" (called, abbreviated as) in a page's
 first sentence before its verb; and the name that this sentence opens with, where it shares a word
 with the title ("Publix Super Markets, Inc., …"). An alias counts only where the whole corpus gives
@@ -40,22 +40,20 @@ _KNOWN_AS = re.compile(
     r"\b(?:known(?:\s+\w+ly)?\s+(?:as|by)|called|abbreviated(?:\s+(?:as|to))?|referred\s+to\s+as|nicknamed|aka)"
     r"\s+(?:the\s+)?[\"“'‘`]{0,2}"
 )
-# The characters after a name that is not part of a longer one.
+# The text after a whole name, which is not part of a longer one.
 _WHOLE = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|or\b)")
-# and where names are in a list
-_LISTED = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|(?:or|and|in|by)\b)")
+# The text after a whole name that may be in a list of names.
+_IN_LIST = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|(?:or|and|in|by)\b)")
 _ARTICLES = frozenset({"the", "a", "an"})
 ACRONYM, NAME_OF_PAGE = range(2)
 _LONGEST_EXPANSION = 12  # words before a bracket that may be the acronym's
 
 
-class Stated(NamedTuple):
+class Statement(NamedTuple):
     """A statement that `alias` is another name of `name`.
 
-    An ACRONYM is matched letter by letter, with case.
-
-    A NAME_OF_PAGE does not take over a name that several passages share ("San Juan", "Clock
-    Tower").
+    `kind` is ACRONYM, matched letter by letter, with case, or NAME_OF_PAGE, which is no alias if
+    several passages share the name ("San Juan", "Clock Tower").
     """
 
     name: str
@@ -67,7 +65,7 @@ class Meaning(NamedTuple):
     """The key that an alias stands for, and the first statement of it."""
 
     code: int
-    stated: Stated
+    statement: Statement
 
 
 Meanings = dict[str, Meaning]
@@ -79,62 +77,60 @@ def find_aliases(
 ) -> tuple[MentionTable, dict[str, tuple[str, ...]], dict[str, int]]:
     """Join the names that the corpus states to be of one thing.
 
-    Mentions of an alias become mentions of its meaning; a shared name that is an acronym is joined
-    to its meaning; mentions of titles that are dates or numbers ("1984") are left out: such hubs
-    join unrelated passages.
+    Mentions of an alias become mentions of its meaning, those of a shared name that is an acronym,
+    too. Mentions of titles that are dates or numbers ("1984") are left out, since such hubs join
+    unrelated passages.
 
-    Returns the table, where a name that became an alias keeps its key without mentions; how an
-    entity is written -> its other names, in order of appearance; and what was joined or left out,
-    by cause.
+    Returns
+    -------
+    table : the table, in which a name that became an alias keeps its key without mentions.
+    aliases : name of an entity -> its other names, in order of appearance.
+    notes : the numbers of joined and omitted items, by cause.
     """
     code_of = {key: code for code, key in enumerate(table.keys)}
     notes: Counter[str] = Counter()
-    meanings = _unambiguous(corpus, table, code_of, notes)
+    meanings = _unambiguous_meanings(corpus, table, code_of, notes)
     is_date = np.array([is_date_or_number(key) for key in table.keys], dtype=bool)[
         table.key
     ]
     notes["mentions of dates and numbers left out"] = int(is_date.sum())
-    joined = np.arange(len(table.keys), dtype=np.int32)
+    target_of = np.arange(len(table.keys), dtype=np.int32)
     for key, meaning in meanings.items():
         if key in code_of:
-            joined[code_of[key]] = meaning.code
+            target_of[code_of[key]] = meaning.code
     notes["names joined to what they stand for"] = int(
-        np.count_nonzero(joined != np.arange(len(joined)))
+        np.count_nonzero(target_of != np.arange(len(target_of)))
     )
-    by_name = np.stack([table.row, table.sentence, joined[table.key]], axis=1)[~is_date]
+    by_name = np.stack([table.row, table.sentence, target_of[table.key]], axis=1)
+    by_name = by_name[~is_date]
     by_alias = np.array(
-        list(_occurrences(corpus, table, meanings)), dtype=np.int32
+        list(_alias_occurrences(corpus, table, meanings)), dtype=np.int32
     ).reshape(-1, 3)
     notes["mentions by an alias"] = len(by_alias)
     mentions = np.unique(np.concatenate([by_name, by_alias]), axis=0)
     # A page does not mention its own title.
     pages = table.page_row.astype(np.int64) * len(table.keys) + table.page_key
-    mentions = mentions[
-        ~np.isin(
-            mentions[:, 0].astype(np.int64) * len(table.keys) + mentions[:, 2], pages
-        )
-    ]
-    changed = replace(
-        table, row=mentions[:, 0], sentence=mentions[:, 1], key=mentions[:, 2]
-    )
-    return changed, _aliases_by_name(table.written(corpus.titles), meanings), notes
+    row_and_key = mentions[:, 0].astype(np.int64) * len(table.keys) + mentions[:, 2]
+    row, sentence, key = mentions[~np.isin(row_and_key, pages)].T
+    joined = replace(table, row=row, sentence=sentence, key=key)
+    return joined, _aliases_by_name(table.entity_names(corpus.titles), meanings), notes
 
 
 def _aliases_by_name(
-    display: Sequence[Sequence[str]], meanings: Meanings
+    entity_names: Sequence[Sequence[str]], meanings: Meanings
 ) -> dict[str, tuple[str, ...]]:
-    """How an entity is written -> its other names."""
+    """Name of an entity -> its other names."""
     aliases: dict[str, tuple[str, ...]] = {}
     for meaning in meanings.values():
-        for name in display[meaning.code]:
-            aliases[name] = (*aliases.get(name, ()), meaning.stated.alias)
+        for name in entity_names[meaning.code]:
+            aliases[name] = (*aliases.get(name, ()), meaning.statement.alias)
     return aliases
 
 
-def _unambiguous(
+def _unambiguous_meanings(
     corpus: Corpus, table: MentionTable, code_of: Mapping[str, int], notes: Counter[str]
 ) -> Meanings:
-    """The aliases of one meaning; none means another alias."""
+    """The meanings of the aliases that have only one; an alias of another alias is left out."""
     meanings: Meanings = {}
     for alias, statements in _statements_by_alias(
         corpus, table, code_of, notes
@@ -144,7 +140,7 @@ def _unambiguous(
         is_title = code is not None and code < table.n_titles
         if len(statements) > 1:
             notes["aliases with several meanings left out"] += 1
-        elif is_title or (code is not None and meaning.stated.kind == NAME_OF_PAGE):
+        elif is_title or (code is not None and meaning.statement.kind == NAME_OF_PAGE):
             notes["aliases that are titles or shared names left out"] += 1
         else:
             meanings[alias] = meaning
@@ -157,48 +153,49 @@ def _unambiguous(
 
 def _statements_by_alias(
     corpus: Corpus, table: MentionTable, code_of: Mapping[str, int], notes: Counter[str]
-) -> dict[str, dict[int, Stated]]:
-    """Alias -> the keys that it is stated to mean, each with its first statement."""
-    statements: dict[str, dict[int, Stated]] = {}
-    for stated in _statements(corpus):
-        alias = normalise(stated.alias)
-        code = code_of.get(normalise(stated.name))
+) -> dict[str, dict[int, Statement]]:
+    """Key of an alias -> the codes that it is stated to mean -> the first statement of each."""
+    statements: dict[str, dict[int, Statement]] = {}
+    for statement in _statements(corpus):
+        alias = normalise(statement.alias)
+        code = code_of.get(normalise(statement.name))
         if code is None:
             notes["aliases of what no two passages name"] += 1
         elif alias != table.keys[code] and _may_be_alias(alias):
-            statements.setdefault(alias, {}).setdefault(code, stated)
+            statements.setdefault(alias, {}).setdefault(code, statement)
     return statements
 
 
 def _may_be_alias(key: str) -> bool:
+    """Whether a key is long enough for an alias, and no function word, date or number."""
     return len(key) > 1 and key not in FUNCTION_WORDS and not is_date_or_number(key)
 
 
-def _statements(corpus: Corpus) -> Iterator[Stated]:
-    """What the passages state, in their order: the opening of each page, then acronyms."""
+def _statements(corpus: Corpus) -> Iterator[Statement]:
+    """The statements in the order of the passages: of a page's opening, then of acronyms."""
     for row, title in enumerate(corpus.titles):
         sentences = corpus.sentences(row)
         if title:
-            yield from _opening(title, sentences[0])
+            yield from _opening_statements(title, sentences[0])
         for sentence in sentences:
-            yield from _acronyms(sentence)
+            yield from _acronym_statements(sentence)
 
 
-def _acronyms(sentence: str) -> Iterator[Stated]:
-    """Acronyms next to their expansions.
+def _acronym_statements(sentence: str) -> Iterator[Statement]:
+    """The statements of acronyms next to their expansions in a sentence.
 
-    >>> [(s.name, s.alias) for s in _acronyms("A member of the Party for Democracy (PD) and NATO (a pact).")]
+    >>> [(s.name, s.alias) for s in _acronym_statements("A member of the Party for Democracy (PD) and NATO (a pact).")]
     [('Party for Democracy', 'PD')]
     """
     for match in _LONG_SHORT.finditer(sentence):
         words = sentence[: match.start()].split()[-_LONGEST_EXPANSION:]
         for start in range(len(words) - 1, -1, -1):
             if _abbreviates(match[1], words[start:]):
-                yield Stated(" ".join(words[start:]), match[1], ACRONYM)
+                yield Statement(" ".join(words[start:]), match[1], ACRONYM)
                 break
     for match in _SHORT_LONG.finditer(sentence):
         if _abbreviates(match[1], match[2].split()):
-            yield Stated(match[2], match[1], ACRONYM)
+            yield Statement(match[2], match[1], ACRONYM)
 
 
 def _abbreviates(acronym: str, words: list[str]) -> bool:
@@ -206,31 +203,26 @@ def _abbreviates(acronym: str, words: list[str]) -> bool:
     if not words or not words[0][:1].isupper() or not words[-1][:1].isupper():
         return False
     letters = acronym.replace(".", "").rstrip("s").casefold()
-    long = [normalise(word) for word in words]
-    of_all = "".join(word[:1] for word in long)
-    of_content = "".join(word[:1] for word in long if word not in FUNCTION_WORDS)
-    return letters in (of_all, of_content)
+    keys = [normalise(word) for word in words]
+    initials = "".join(key[:1] for key in keys)
+    content_initials = "".join(key[:1] for key in keys if key not in FUNCTION_WORDS)
+    return letters in (initials, content_initials)
 
 
-def _opening(title: str, sentence: str) -> Iterator[Stated]:
-    """What a page's first sentence calls its subject, before the verb.
+def _opening_statements(title: str, sentence: str) -> Iterator[Statement]:
+    """The statements of other names of a page, before the verb of its first sentence.
 
-    >>> [stated.alias for stated in _opening("Publix", "Publix Super Markets, Inc., known as The Pub, is a shop.")]
+    >>> sentence = "Publix Super Markets, Inc., known as The Pub, is a shop."
+    >>> [statement.alias for statement in _opening_statements("Publix", sentence)]
     ['Publix Super Markets', 'Pub']
     """
     verb = _VERB.search(sentence)
     if not verb:
         return
     opening = sentence[: verb.start()]
-    other_names = list(
-        filter(
-            None,
-            (
-                _name_at(opening, phrase.end(), _LISTED)
-                for phrase in _KNOWN_AS.finditer(opening)
-            ),
-        )
-    )
+    phrases = _KNOWN_AS.finditer(opening)
+    names = [_name_at(opening, phrase.end(), _IN_LIST) for phrase in phrases]
+    other_names = [name for name in names if name]
     quotes = len(opening) - len(opening.lstrip("\"“'`‘ "))
     name = _name_at(opening, quotes, _WHOLE)
     key = normalise(title)
@@ -242,15 +234,15 @@ def _opening(title: str, sentence: str) -> Iterator[Stated]:
         re.search(rf"\bof (?:the )?{re.escape(normalise(name))}\b", key) is not None
     )
     if " " in name and not is_topic:
-        yield Stated(title, name, NAME_OF_PAGE)
+        yield Statement(title, name, NAME_OF_PAGE)
     for other_name in other_names:
-        yield Stated(
+        yield Statement(
             title, other_name, ACRONYM if other_name.isupper() else NAME_OF_PAGE
         )
 
 
 def _name_at(text: str, start: int, end: re.Pattern[str]) -> str:
-    """The capitalised phrase from `start` without article; "" if `end` does not follow it."""
+    """The capitalised phrase at `start`, without its article; "" unless `end` matches behind it."""
     match = NAME.match(text, start)
     if not match or not end.match(text, match.end()):
         return ""
@@ -258,10 +250,10 @@ def _name_at(text: str, start: int, end: re.Pattern[str]) -> str:
     return " ".join(words[1:] if normalise(words[0]) in _ARTICLES else words)
 
 
-def _occurrences(
+def _alias_occurrences(
     corpus: Corpus, table: MentionTable, meanings: Meanings
 ) -> Iterator[tuple[int, int, int]]:
-    """(row, sentence, key) of the aliases in the texts, outside longer titles and names."""
+    """The row, the sentence and the meaning of each alias in the texts, outside longer names."""
     if not meanings:
         return
     keys = list(dict.fromkeys((*table.keys, *meanings)))
@@ -273,30 +265,31 @@ def _occurrences(
         for index in np.flatnonzero(is_alias[matches.codes]).tolist():
             meaning = meanings[keys[matches.codes[index]]]
             surface = joined.text[matches.starts[index] : matches.ends[index]]
-            if meaning.stated.kind != ACRONYM or _letters(surface) == _letters(
-                meaning.stated.alias
+            if meaning.statement.kind != ACRONYM or _letters(surface) == _letters(
+                meaning.statement.alias
             ):
                 text = matches.texts[index]
                 yield int(rows[text]), int(numbers[text]), meaning.code
 
 
 def _letters(text: str) -> str:
+    """The letters of a text, without dots, digits and blanks."""
     return "".join(filter(str.isalpha, text))
 
 
 @dataclass(frozen=True)
 class Mentions:
-    """The mention table as an extractor: a passage's title -[mentions]-> what its text names.
+    """The mention table as an extractor: a passage's title -[mentions]-> each name in its text.
 
     The strength of such a triple falls with the number of passages that name its tail: 10 · ln(1 +
     N/df) / ln(1 + N).
 
     Parameters
     ----------
-    terms : passages without a title are joined by the rare terms that they share as well, see the module `terms`: the
-        rarest key of such a passage, name or term, -[appears with]-> its other keys, and -[continues in]-> the rarest
-        of the next passage of its document. Corpora whose passages all have titles are only
-        changed in scripts without capitals.
+    terms : whether passages without a title are also joined by the rare terms that they share, see the module `terms`:
+        the rarest key of such a passage, name or term, -[appears with]-> its other keys, and -[continues in]-> the
+        rarest key of the next passage of its document. If all passages have titles, only those in scripts without
+        capitals are joined by terms.
     """
 
     terms: bool = True
@@ -309,8 +302,8 @@ class Mentions:
     def extract(self, corpus: Corpus) -> Extraction:
         """Triples between titles, names and terms; mentions of every key.
 
-        `notes` counts what the aliases joined and left out, and the passages without a title that
-        share nothing.
+        `notes` counts the joined and omitted aliases, and the passages without a title that share
+        nothing.
         """
         # A slow import, which a stored graph does not need.
         from kg2rag.extraction.mentions.finding import find_mentions
@@ -319,7 +312,7 @@ class Mentions:
         n_named = len(table.keys)
         if self.terms:
             table = _add_terms(table, corpus, aliases)
-        display = table.written(corpus.titles)
+        entity_names = table.entity_names(corpus.titles)
         mentions = [
             Mention(title, corpus.ids[row])
             for row, title in enumerate(corpus.titles)
@@ -329,12 +322,14 @@ class Mentions:
             table.key.tolist(), table.row.tolist(), table.sentence.tolist(), strict=True
         ):
             mentions += (
-                Mention(name, corpus.ids[row], sentence) for name in display[key]
+                Mention(name, corpus.ids[row], sentence) for name in entity_names[key]
             )
-        triples = dict.fromkeys(_title_triples(table, corpus, display))
+        triples = dict.fromkeys(_title_triples(table, corpus, entity_names))
         untitled = np.array([not title for title in corpus.titles])
         if self.terms and untitled.any():
-            triples |= dict.fromkeys(_term_triples(table, corpus, display, untitled))
+            triples |= dict.fromkeys(
+                _term_triples(table, corpus, entity_names, untitled)
+            )
             n_isolated = int(untitled.sum()) - len(
                 np.unique(table.row[untitled[table.row]])
             )
@@ -342,7 +337,7 @@ class Mentions:
         return Extraction(
             tuple(triples),
             tuple(mentions),
-            tuple(_entities(table, display, aliases, n_named)),
+            tuple(_entities(table, entity_names, aliases, n_named)),
             notes,
         )
 
@@ -351,7 +346,7 @@ def _add_terms(
     table: MentionTable, corpus: Corpus, aliases: Mapping[str, tuple[str, ...]]
 ) -> MentionTable:
     """The table with the terms of passages that need them, without existing aliases."""
-    # Compiled: scikit-learn.
+    # A slow import (scikit-learn), which a stored graph does not need.
     from kg2rag.extraction.mentions.terms import (
         needs_terms,
         with_terms,
@@ -368,22 +363,22 @@ def _add_terms(
 
 def _strengths(table: MentionTable, n_passages: int) -> list[float]:
     """The strength of each key as a tail, to three decimals."""
-    whole = log(1 + n_passages)
+    maximum = log(1 + n_passages)
     return [
-        round(10 * log(1 + n_passages / max(count, 1)) / whole, 3)
+        round(10 * log(1 + n_passages / max(count, 1)) / maximum, 3)
         for count in table.document_frequency
     ]
 
 
 def _title_triples(
-    table: MentionTable, corpus: Corpus, display: Sequence[Sequence[str]]
+    table: MentionTable, corpus: Corpus, entity_names: Sequence[Sequence[str]]
 ) -> Iterator[Triple]:
-    """A passage's title -[mentions]-> what its text names."""
+    """The triples from the title of each passage to the names in its text."""
     strengths = _strengths(table, len(corpus))
     titles = corpus.titles
     for key, row in zip(table.key.tolist(), table.row.tolist(), strict=True):
         if titles[row]:
-            for name in display[key]:
+            for name in entity_names[key]:
                 yield Triple(
                     titles[row], "mentions", name, corpus.ids[row], strengths[key]
                 )
@@ -392,30 +387,33 @@ def _title_triples(
 def _term_triples(
     table: MentionTable,
     corpus: Corpus,
-    display: Sequence[Sequence[str]],
+    entity_names: Sequence[Sequence[str]],
     untitled: NDArray[np.bool_],
 ) -> Iterator[Triple]:
-    """Rarest key of an untitled passage -> its other keys, and the next passage's rarest key."""
-    from kg2rag.extraction.mentions.terms import stars  # compiled: scikit-learn
+    """The triples from the rarest key of each passage without a title; see `terms.stars`."""
+    from kg2rag.extraction.mentions.terms import stars  # slow: scikit-learn
 
     strengths = _strengths(table, len(corpus))
-    for row, head, tail, leads_on in stars(table, corpus, untitled).T.tolist():
-        relation = "continues in" if leads_on else "appears with"
-        for name in display[tail]:
+    for row, head, tail, is_of_next in stars(table, corpus, untitled).T.tolist():
+        relation = "continues in" if is_of_next else "appears with"
+        for name in entity_names[tail]:
             yield Triple(
-                display[head][0], relation, name, corpus.ids[row], strengths[tail]
+                entity_names[head][0], relation, name, corpus.ids[row], strengths[tail]
             )
 
 
 def _entities(
     table: MentionTable,
-    display: Sequence[Sequence[str]],
+    entity_names: Sequence[Sequence[str]],
     aliases: Mapping[str, tuple[str, ...]],
     n_named: int,
 ) -> Iterator[Entity]:
-    """The records of titles, with and without brackets, names and terms, but not of aliases."""
+    """The entity records of titles, names and terms, but not of names that became aliases.
+
+    Keys from `n_named` on are terms.
+    """
     spellings: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for key, titles in enumerate(display[: table.n_titles]):
+    for key, titles in enumerate(entity_names[: table.n_titles]):
         for title in titles:
             # A title without another spelling is an entity, too.
             other_names = spellings[title]

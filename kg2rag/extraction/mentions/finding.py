@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import compress
+from itertools import chain, compress
 from typing import NamedTuple
 
 import numpy as np
@@ -36,26 +36,30 @@ from kg2rag.types import Corpus, IntArray
 
 _SYLLABLES = SYLLABLES.replace("\\", "")  # of a class of RE2
 CAPITALS_BLANKS = 2
-"""Blanks of a phrase in capitals from which it is taken for a text."""
+"""Minimum of blanks by which a phrase in capitals is a text and not a name."""
 _ENDING = re.compile(r"(['’]s|['’\-]+)$")
 _ELISION = re.compile(r"(\w+)['’](?=\w)")  # of an article or preposition: "l'Algérie"
 
 
 def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
-    """The mention table of a corpus; `size` bytes of text are read at a time, which changes no result."""
+    """The mention table of a corpus; `size`, the bytes of text read at a time, changes no result."""
     titles, names, page_key, page_row = _titles(corpus)
     n_titles = len(titles)
     lexicon = Lexicon(titles.to_pylist(), names)
     texts_of_corpus = corpus.table["text"].to_pylist()
     phrases = _Phrases({}, [], FUNCTION_WORDS | foreign_stop_words(texts_of_corpus))
-    titles_named: list[IntArray] = []  # (3, n) each: row, sentence and title
-    phrases_named: list[IntArray] = []  # likewise with the number of the phrase
-    capitals: list[tuple[int, int, str]] = []
+    title_mentions: list[IntArray] = []  # (3, n) each: row, sentence, code of the title
+    phrase_mentions: list[
+        IntArray
+    ] = []  # (3, n) each: row, sentence, code of the phrase
+    capitals: list[
+        tuple[int, int, str]
+    ] = []  # row, sentence and text of phrases in capitals
     lower_case: Counter[str] = Counter()
     for texts, rows, numbers in numbered_sentences(corpus, size):
         joined = JoinedTexts(texts)
         matches = lexicon.matches(joined)
-        titles_named.append(
+        title_mentions.append(
             np.stack([rows[matches.texts], numbers[matches.texts], matches.codes])
         )
         spans = _phrase_spans(joined, matches.starts, matches.ends)
@@ -66,33 +70,36 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
             zip(rows[text].tolist(), numbers[text].tolist(), surfaces, strict=True),
             map(_is_in_capitals, surfaces),
         )
-        phrases_named.append(np.stack([rows[text], numbers[text], code])[:, code >= 0])
+        phrase_mentions.append(
+            np.stack([rows[text], numbers[text], code])[:, code >= 0]
+        )
         lower_case.update(
             word for word in re.findall(r"\w+", joined.text) if word.islower()
         )
-    titles_named.append(_linked(corpus, titles))
-    phrases_named.append(_named_in_capitals(capitals, phrases))
-    row, sentence, phrase = np.concatenate(phrases_named, axis=1)
-    shared = _shared(list(phrases.code_of), phrase, row, lower_case, titles)
-    key = np.where(shared, n_titles + np.cumsum(shared) - 1, -1)[phrase]
-    names_named = np.stack([row, sentence, key])[:, key >= 0]
-    row, sentence, key = np.concatenate([*titles_named, names_named], axis=1)
+    title_mentions.append(_link_mentions(corpus, titles))
+    phrase_mentions.append(_names_in_capitals(capitals, phrases))
+    row, sentence, phrase = np.concatenate(phrase_mentions, axis=1)
+    is_name = _is_shared(list(phrases.code_of), phrase, row, lower_case, titles)
+    key = np.where(is_name, n_titles + np.cumsum(is_name) - 1, -1)[phrase]
+    name_mentions = np.stack([row, sentence, key])[:, key >= 0]
+    row, sentence, key = np.concatenate([*title_mentions, name_mentions], axis=1)
+    # A page does not mention its own title.
     pages = page_row.astype(np.int64) * n_titles + page_key
-    # A page, in its text, by its title.
     names_itself = np.isin(np.where(key < n_titles, row * n_titles + key, -1), pages)
     row, sentence, key = row[~names_itself], sentence[~names_itself], key[~names_itself]
     order = np.lexsort((key, sentence, row))
     columns = np.stack([row, sentence, key]).astype(np.int32)[:, order]
     row, sentence, key = columns[:, np.diff(columns, axis=1, prepend=-1).any(axis=0)]
-    keys = [*titles.to_pylist(), *compress(phrases.code_of, shared)]
-    names += compress(phrases.names, shared)
+    keys = [*titles.to_pylist(), *compress(phrases.code_of, is_name)]
+    names += compress(phrases.names, is_name)
     return MentionTable(keys, names, n_titles, page_key, page_row, key, row, sentence)
 
 
 class _Phrases(NamedTuple):
-    """Capitalised phrases: key -> number, and how each is first written.
+    """The capitalised phrases of a corpus.
 
-    `opening_words` : words that begin sentences but no names, as normalised.
+    `code_of` maps a key to its code, and `names` has the first spelling of each code.
+    `opening_words` are normalised words that begin sentences but no names.
     """
 
     code_of: dict[str, int]
@@ -100,16 +107,17 @@ class _Phrases(NamedTuple):
     opening_words: frozenset[str]
 
     def codes(self, surfaces: list[str]) -> IntArray:
-        """(n,) the numbers of surfaces, -1 of one that is no name; new ones are added."""
+        """The codes of surfaces, (n,), -1 for one that is no name; new names are added."""
         encoded = pa.array(surfaces, pa.string()).dictionary_encode()
         codes = np.array(
             [self._code(surface) for surface in encoded.dictionary.to_pylist()],
             dtype=np.int64,
         )
-        of_surfaces: IntArray = codes[encoded.indices.to_numpy()]
-        return of_surfaces
+        surface_codes: IntArray = codes[encoded.indices.to_numpy()]
+        return surface_codes
 
     def _code(self, surface: str) -> int:
+        """The code of a surface, -1 if it is no name; a new name is added."""
         key_and_name = name_of(surface, self.opening_words)
         if key_and_name is None:
             return -1
@@ -125,12 +133,13 @@ def _is_in_capitals(surface: str) -> bool:
     return surface.isupper() and surface.count(" ") >= CAPITALS_BLANKS
 
 
-def _named_in_capitals(
+def _names_in_capitals(
     texts: Sequence[tuple[int, int, str]], phrases: _Phrases
 ) -> IntArray:
-    """(3, n) row, sentence and phrase of the names of other texts in texts in capitals.
+    """The mentions in texts in capitals of phrases that other texts write as names.
 
-    Only names of several words: in capitals, any word looks like a name.
+    Returns rows, sentences and codes of phrases, (3, n). A single word is no name there, since in
+    capitals any word looks like one.
     """
     rows, numbers, surfaces = zip(*texts, strict=True) if texts else ((), (), ())
     keys = [
@@ -138,14 +147,14 @@ def _named_in_capitals(
         for key, name in zip(phrases.code_of, phrases.names, strict=True)
     ]
     matches = Lexicon(keys if texts else ()).matches(JoinedTexts(surfaces))
-    places = np.array([rows, numbers], dtype=np.int64)[:, matches.texts]
-    return np.concatenate([places, matches.codes[None].astype(np.int64)])
+    sentences = np.array([rows, numbers], dtype=np.int64)[:, matches.texts]
+    return np.concatenate([sentences, matches.codes[None].astype(np.int64)])
 
 
 def _phrase_spans(
     joined: JoinedTexts, title_starts: IntArray, title_ends: IntArray
 ) -> IntArray:
-    """(n, 2) the capitalised phrases that overlap no title."""
+    """The spans (start, end) of the capitalised phrases that overlap no title, (n, 2)."""
     spans = np.array(
         [match.span() for match in NAME.finditer(joined.text)], dtype=np.int64
     ).reshape(-1, 2)
@@ -154,10 +163,10 @@ def _phrase_spans(
     return spans[spans[:, 1] <= np.append(title_starts, len(joined.text))[nearest]]
 
 
-def _linked(corpus: Corpus, titles: pa.StringArray) -> IntArray:
-    """(3, n) row, sentence and title of the hyperlinks of passages: what a link leads to is mentioned there.
+def _link_mentions(corpus: Corpus, titles: pa.StringArray) -> IntArray:
+    """The mentions of titles by hyperlinks: rows, sentences and codes of titles, (3, n).
 
-    The sentence is the first that has the words of the link.
+    The sentence is the first that has the words of the link, or else the first of the passage.
     """
     code_of = {key: code for code, key in enumerate(titles.to_pylist())}
     mentions = []
@@ -165,30 +174,29 @@ def _linked(corpus: Corpus, titles: pa.StringArray) -> IntArray:
         code = code_of.get(normalise(corpus.titles[link.target]))
         if code is not None:
             sentences = corpus.sentences(link.row)
-            holding = (
+            numbers = (
                 number
                 for number, sentence in enumerate(sentences)
                 if link.words in sentence
             )
-            mentions.append((link.row, next(holding, 0), code))
+            mentions.append((link.row, next(numbers, 0), code))
     return np.array(mentions, dtype=np.int64).reshape(-1, 3).T
 
 
 def _titles(
     corpus: Corpus,
 ) -> tuple[pa.StringArray, list[str], NDArray[np.int32], NDArray[np.int32]]:
-    """The titles, with and without their brackets, none of function words only, and which passages have them.
+    """The titles of a corpus, with and without their brackets, and the pages that have them.
 
-    Keys and first spellings in order of appearance; key and row of each page, sorted by key then
-    row.
+    Returns the keys and the first spellings of the titles in order of appearance, and the key and
+    the row of each page, sorted by key, then row. Titles of function words only are left out.
     """
-    written = [
+    surfaces_by_row = [
         dict.fromkeys((title, without_brackets(title))) for title in corpus.titles
     ]
-    rows = np.repeat(
-        np.arange(len(written)), np.fromiter(map(len, written), dtype=np.int64)
-    )
-    surfaces = [surface for surfaces in written for surface in surfaces]
+    n_surfaces = np.fromiter(map(len, surfaces_by_row), dtype=np.int64)
+    rows = np.repeat(np.arange(len(surfaces_by_row)), n_surfaces)
+    surfaces = list(chain.from_iterable(surfaces_by_row))
     keys = pa.array(map(normalise, surfaces), pa.string())
     no_name = pa.array(["", *sorted(FUNCTION_WORDS)])
     # A single letter of a script without blanks would be found within every word that has it.
@@ -212,7 +220,7 @@ def _titles(
 def name_of(
     phrase: str, opening_words: frozenset[str] = FUNCTION_WORDS
 ) -> tuple[str, str] | None:
-    """(key, name) of a capitalised phrase, without the function words it begins with; None where it is no name.
+    """The key and the name of a capitalised phrase, without leading function words; None for no name.
 
     >>> name_of("The Hague's"), name_of("In May"), name_of("L'Algérie", frozenset({"l"}))
     (('hague', 'Hague'), None, ('algerie', 'Algérie'))
@@ -226,6 +234,7 @@ def name_of(
 
 
 def _without_elision(name: str, opening_words: frozenset[str]) -> str:
+    """A name without an elided article or preposition at its beginning."""
     elision = _ELISION.match(name)
     # English elides no article: "Can't" is one word
     if elision and normalise(elision[1]) in opening_words - FUNCTION_WORDS:
@@ -239,26 +248,30 @@ def _is_function_word(key: str, opening_words: frozenset[str]) -> bool:
     return key in opening_words or (script != "latin" and key in function_words(script))
 
 
-def _shared(
+def _is_shared(
     keys: list[str],
     phrase: IntArray,
     row: IntArray,
     lower_case: Mapping[str, int],
     titles: pa.StringArray,
 ) -> NDArray[np.bool_]:
-    """(n_keys,) which keys two passages share, are no titles, and are not more often written in lower case.
+    """Whether each key is a name that passages share, (n_keys,).
 
-    `phrase` and `row`, (n_phrases,), say which passage has which key.
+    A name is in two passages, no title, and more often a phrase than in lower case. `phrase` and
+    `row`, (n_phrases,), are the code of each phrase and the row of its passage. `lower_case` counts
+    words in lower case.
     """
     phrase_keys = pa.array(keys, pa.string())
-    times = np.bincount(phrase, minlength=len(keys))
-    passages = np.bincount(np.unique(phrase << 32 | row) >> 32, minlength=len(keys))
+    n_times = np.bincount(phrase, minlength=len(keys))
+    n_passages = np.bincount(np.unique(phrase << 32 | row) >> 32, minlength=len(keys))
     code = pc.index_in(
         pa.array(map(normalise, lower_case), pa.string()), value_set=phrase_keys
     )
     counts = np.fromiter(lower_case.values(), dtype=np.int64)[
         code.is_valid().to_numpy(False)
     ]
-    usual = np.bincount(code.drop_null().to_numpy(), counts, minlength=len(keys))
-    titled: NDArray[np.bool_] = pc.is_in(phrase_keys, value_set=titles).to_numpy(False)
-    return (passages > 1) & ~titled & (usual < times)
+    n_lower = np.bincount(code.drop_null().to_numpy(), counts, minlength=len(keys))
+    is_title: NDArray[np.bool_] = pc.is_in(phrase_keys, value_set=titles).to_numpy(
+        False
+    )
+    return (n_passages > 1) & ~is_title & (n_lower < n_times)

@@ -23,14 +23,14 @@ SIZE = 1 << 23
 
 @dataclass(frozen=True)
 class MentionTable:
-    """The keys (titles and names) of a corpus, and where they are mentioned.
+    """The keys (titles and names) of a corpus and their mentions.
 
     Attributes
     ----------
-    keys : normalised surface of every key; the first `n_titles` are titles, the rest names.
-    names : how each key is written.
-    page_key, page_row : which passages have a title, (n_pages,) each, sorted by key then row.
-    key, row, sentence : (n_mentions,) each, sorted by row, sentence, key; a passage's own titles are left out.
+    keys : the normalised spelling of every key; the first `n_titles` are titles, the rest names.
+    names : the spelling of each key.
+    page_key, page_row : (n_pages,) each, the key and the row of a passage with a title, sorted by key, then row.
+    key, row, sentence : (n_mentions,) each, sorted by row, sentence, key. A passage does not mention its own title.
     """
 
     keys: list[str]
@@ -44,7 +44,7 @@ class MentionTable:
 
     @cached_property
     def document_frequency(self) -> NDArray[np.int64]:
-        """(n_keys,) passages that mention each key."""
+        """The number of passages that mention each key, (n_keys,)."""
         # Much faster than np.unique.
         pairs = np.sort(self.key.astype(np.int64) << 32 | self.row)
         distinct = pairs[np.flatnonzero(np.diff(pairs, prepend=-1))]
@@ -52,17 +52,17 @@ class MentionTable:
 
     @cached_property
     def pages(self) -> NDArray[np.int64]:
-        """(n_keys,) passages whose title is the key; 0 for names."""
+        """The number of passages whose title is each key, (n_keys,); 0 for names."""
         return np.bincount(self.page_key, minlength=len(self.keys))
 
     def pages_of(self, key: int) -> NDArray[np.int32]:
-        """The passages with a title, ascending."""
+        """The rows of the passages whose title is the key, ascending."""
         start, end = np.searchsorted(self.page_key, [key, key + 1])
         return self.page_row[start:end]
 
     @cached_property
     def lexicon(self) -> Lexicon:
-        """Finds the keys in any text."""
+        """The lexicon that finds the keys in a text."""
         return Lexicon(self.keys)
 
     def named_in(self, text: str) -> list[int]:
@@ -71,20 +71,20 @@ class MentionTable:
             dict.fromkeys(code for code, _ in self.lexicon.find(text, capitals=False))
         )
 
-    def written(self, titles: Sequence[str]) -> list[list[str]]:
-        """The entities of each key: the titles of its pages, or the name itself."""
-        written: list[list[str]] = [[] for _ in self.keys]
+    def entity_names(self, titles: Sequence[str]) -> list[list[str]]:
+        """The names of the entities that each key stands for: its pages' titles, or its own name."""
+        names: list[list[str]] = [[] for _ in self.keys]
         for key, row in zip(
             self.page_key.tolist(), self.page_row.tolist(), strict=True
         ):
-            if titles[row] not in written[key]:
-                written[key].append(titles[row])
+            if titles[row] not in names[key]:
+                names[key].append(titles[row])
         return [
-            page_titles or [self.names[key]] for key, page_titles in enumerate(written)
+            page_titles or [self.names[key]] for key, page_titles in enumerate(names)
         ]
 
     def save(self, folder: Path) -> None:
-        """Write the strings as an Arrow file, the numbers as arrays."""
+        """Write the table into a folder: texts as an Arrow file, numbers as arrays."""
         schema = pa.schema(
             dict.fromkeys(("key", "name"), pa.string()),
             {"n_titles": str(self.n_titles)},
@@ -97,7 +97,7 @@ class MentionTable:
 
     @classmethod
     def load(cls, folder: Path) -> MentionTable:
-        """Open what `save` wrote; the arrays stay on the disk."""
+        """The table that `save` wrote into a folder; the arrays are memory-mapped."""
         with pa.memory_map(str(folder / "keys.arrow")) as file:
             strings = pa.ipc.open_file(file).read_all()
         keys, names = (strings[name].to_pylist() for name in ("key", "name"))
@@ -129,7 +129,10 @@ def mention_sentences(
 def numbered_sentences(
     corpus: Corpus, size: int = SIZE
 ) -> Iterator[tuple[list[str], IntArray, IntArray]]:
-    """The sentences by `size` bytes of text: texts, rows of their passages, and indices there."""
+    """The sentences of a corpus in blocks of about `size` bytes of text.
+
+    A block has the texts of its sentences, the row of the passage of each, and its index in it.
+    """
     blocks = np.cumsum(pc.binary_length(corpus.table["text"]).to_numpy()) // size
     for start, end in pairwise(
         [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(corpus)]

@@ -1,9 +1,9 @@
 """Passages -> the rare terms that they share: phrases of one to three words, in lower case, by counts over the corpus.
 
-A term has no stop word, is in at least two passages and in at most a fiftieth of them: what more
-passages share is a hub, and joins what is not related. Identifiers and section numbers count ("rule
-1.3.3"), bare numbers do not. Where a longer term is in as many passages, the shorter one is a part
-of it and is left out ("bankman" beside "bankman fried").
+A term has no stop word, is in at least two passages and in at most a fiftieth of them: a more
+frequent term is a hub, which joins unrelated passages. Identifiers and section numbers count ("rule
+1.3.3"), bare numbers do not. If a longer term is in as many passages, the shorter one is a part of
+it and is left out ("bankman" beside "bankman fried").
 
 The graph of shared phrases, and the pruning of hubs, are after SPRIG (arXiv 2602.23372); the rules
 are ours.
@@ -28,12 +28,10 @@ from kg2rag.text.normalisation import CALENDAR, FUNCTION_WORDS, normalise, plain
 from kg2rag.text.scripts import HIRAGANA, MARKS, SYLLABLES, is_caseless, search_text
 from kg2rag.types import Corpus, IntArray
 
-LONGEST, FEWEST = 3, 2  # words of a term, and passages that share it
-# Of the passages a term may be in, and how many it may always be in.
-SHARE, LEAST = (
-    0.02,
-    5,
-)
+MAX_WORDS = 3  # of a term
+MIN_PASSAGES = 2  # that share a term
+MAX_SHARE = 0.02  # of the passages that may have a term
+ALLOWED_PASSAGES = 5  # a term may be in so many, however few passages there are
 # A letter of a script without blanks is a word: a run of them is a term of several.
 _WORD = re.compile(
     rf"[{SYLLABLES}][{MARKS}]*|[^\W_{SYLLABLES}]+(?:[{MARKS}]+[^\W_{SYLLABLES}]*)*(?:\.\d+)*"
@@ -43,7 +41,7 @@ _GRAMMAR = re.compile(
 )
 """Letters that spell the grammar of Japanese and Chinese rather than terms."""
 _NO_TERM = re.compile(r"\d+(?:\.\d+)?(?:st|nd|rd|th|s)?|.")
-_STOPPED = (
+_STOP_WORDS = (
     FUNCTION_WORDS
     | ENGLISH_STOP_WORDS
     | CALENDAR
@@ -53,7 +51,11 @@ _STOPPED = (
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of a corpus: `names`, and (n,) each, sorted by row and key, where each is first in a passage."""
+    """The terms of a corpus, and the first occurrence of each in a passage.
+
+    `names` are the terms. `key`, the index of the term, `row` and `sentence`, (n,) each, are the
+    occurrences, sorted by row, then key.
+    """
 
     names: list[str]
     key: IntArray
@@ -62,7 +64,7 @@ class Terms:
 
 
 def needs_terms(corpus: Corpus) -> NDArray[np.bool_]:
-    """(n_passages,) which passages are joined by terms: those without a title, and in scripts without capitals."""
+    """Whether each passage needs terms, (n_passages,): it has no title, or no capitals mark names."""
     texts = corpus.table["text"].to_pylist()
     pairs = zip(corpus.titles, texts, strict=True)
     return np.array(
@@ -70,9 +72,9 @@ def needs_terms(corpus: Corpus) -> NDArray[np.bool_]:
     )
 
 
-def most_passages(n_passages: int) -> int:
-    """How many passages a term may be in, of so many."""
-    return max(LEAST, int(SHARE * n_passages))
+def max_passages(n_passages: int) -> int:
+    """The maximum of passages that may have a term in a corpus of `n_passages`."""
+    return max(ALLOWED_PASSAGES, int(MAX_SHARE * n_passages))
 
 
 class Runs(NamedTuple):
@@ -80,9 +82,9 @@ class Runs(NamedTuple):
 
     Attributes
     ----------
-    starts : place of the first word.
-    codes : a number for each distinct run.
-    frequency : passages that have the run.
+    starts : the index of the first word of each run.
+    codes : the code of each run; equal runs have one code.
+    frequency : the number of passages that have the run.
     """
 
     starts: IntArray
@@ -91,25 +93,28 @@ class Runs(NamedTuple):
 
 
 def shared_terms(corpus: Corpus, selected: NDArray[np.bool_]) -> Terms:
-    """The terms that passages of `selected`, (n_passages,), share; the others are not read. Memory: 40 bytes a word."""
+    """The terms that the selected passages share; 40 bytes of memory are needed for each word.
+
+    `selected`, (n_passages,), is whether a passage is read.
+    """
     encoded, rows, numbers = _words(corpus, selected)
     words = encoded.dictionary.to_pylist()
     word = encoded.indices.to_numpy().astype(np.int64)
     is_bare = np.array(
         [_NO_TERM.fullmatch(text) is not None for text in words], dtype=bool
     )[word]
-    stop_words = _STOPPED | foreign_stop_words(corpus.table["text"].to_pylist())
+    stop_words = _STOP_WORDS | foreign_stop_words(corpus.table["text"].to_pylist())
     is_stopped = np.array(
         [text in stop_words or _GRAMMAR.match(text) is not None for text in words],
         dtype=bool,
     )[word]
     runs_by_length = _shared_runs(word, is_stopped, rows, numbers, len(corpus))
-    limit = most_passages(int(selected.sum()))
+    limit = max_passages(int(selected.sum()))
     names: list[str] = []
     columns: list[IntArray] = []
     for length, runs in enumerate(runs_by_length, start=1):
         is_term = runs.frequency <= limit
-        if length < LONGEST:
+        if length < MAX_WORDS:
             is_term &= (
                 _frequency_of_longer(runs, runs_by_length[length])[runs.codes]
                 < runs.frequency
@@ -141,29 +146,36 @@ def _shared_runs(
     numbers: IntArray,
     n_passages: int,
 ) -> list[Runs]:
-    """The runs of 1 to `LONGEST` words of one sentence, none of them a stop word, that `FEWEST` passages share."""
+    """The runs of 1 to `MAX_WORDS` words that at least `MIN_PASSAGES` passages share, by length.
+
+    A run is in one sentence and has no stop word. `word`, the code of each word, `is_stopped`,
+    `rows` and `numbers`, that of its sentence, are (n_words,).
+    """
     n_words = word.max(initial=0) + 1
     starts = np.flatnonzero(~is_stopped)
     codes = word[starts]
     runs: list[Runs] = []
-    for length in range(1, LONGEST + 1):
+    for length in range(1, MAX_WORDS + 1):
         if length > 1:  # one more word of the same sentence
             last = np.minimum(starts + length - 1, len(word) - 1)
             is_same = (rows[last] == rows[starts]) & (numbers[last] == numbers[starts])
-            goes_on = (starts + length <= len(word)) & is_same & ~is_stopped[last]
-            codes = codes[goes_on] * n_words + word[last[goes_on]]
-            starts = starts[goes_on]
+            continues = (starts + length <= len(word)) & is_same & ~is_stopped[last]
+            codes = codes[continues] * n_words + word[last[continues]]
+            starts = starts[continues]
         codes = np.unique(codes, return_inverse=True)[1]
         pairs = np.unique(codes * n_passages + rows[starts])
         frequency = np.bincount(pairs // n_passages)[codes]
-        is_shared = frequency >= FEWEST
+        is_shared = frequency >= MIN_PASSAGES
         starts, codes = starts[is_shared], codes[is_shared]
         runs.append(Runs(starts, codes, frequency[is_shared]))
     return runs
 
 
 def _frequency_of_longer(runs: Runs, longer: Runs) -> IntArray:
-    """(n_codes,) the passages of the run of one more word that begins or ends with each run and is in most passages."""
+    """The maximum frequency of the longer runs that begin or end with each run, (n_codes,).
+
+    `longer` are the runs of one more word; the result is 0 for a run that is in none of them.
+    """
     frequency = np.zeros(runs.codes.max(initial=-1) + 1, dtype=np.int64)
     for shift in (0, 1):
         inner = np.searchsorted(runs.starts, longer.starts + shift)
@@ -177,14 +189,18 @@ def with_terms(
     untitled: NDArray[np.bool_],
     alias_keys: frozenset[str] = frozenset(),
 ) -> MentionTable:
-    """The table with the terms of passages without a title as its last keys, but those that it or `alias_keys` has."""
+    """The table with the terms of untitled passages as its last keys.
+
+    A term that is a key of the table or one of `alias_keys` is left out.
+    """
     terms = shared_terms(corpus, untitled)
     term_keys = [normalise(name) for name in terms.names]
     existing = alias_keys | frozenset(table.keys)
     is_new = np.array([key not in existing for key in term_keys], dtype=bool)
     new_code = len(table.keys) + np.cumsum(is_new) - 1
-    of_new = is_new[terms.key]
-    additions = terms.row[of_new], terms.sentence[of_new], new_code[terms.key[of_new]]
+    is_added = is_new[terms.key]
+    added_keys = new_code[terms.key[is_added]]
+    additions = terms.row[is_added], terms.sentence[is_added], added_keys
     row, sentence, key = np.concatenate(
         [[table.row, table.sentence, table.key], additions], axis=1
     ).astype(np.int32)
@@ -202,20 +218,20 @@ def with_terms(
 
 
 def stars(table: MentionTable, corpus: Corpus, untitled: NDArray[np.bool_]) -> IntArray:
-    """The rarest key of each passage without a title with its other keys, and with that of the passage behind it.
+    """The links from the rarest key of each untitled passage to its other keys, (4, n).
 
-    (4, n): the passage that states it, the keys, and whether it leads to the next passage of the
-    document. Of equally rare keys that of most words is the first: it says most. Hubs are left out.
+    A link is the row of a passage, the rarest key, the other key, and 0. A link to the rarest key
+    of the next passage of the document has 1 in the last row. Of equally rare keys, the one with
+    the most words is taken. Hubs are left out.
     """
     frequency = table.document_frequency
     n_keys = len(table.keys)
-    links = (frequency <= most_passages(int(untitled.sum()))) & (
-        (frequency > 1) | (table.pages > 0)
-    )
+    is_hub = frequency > max_passages(int(untitled.sum()))
+    joins = ~is_hub & ((frequency > 1) | (table.pages > 0))
     row, key = np.divmod(
         np.unique(table.row.astype(np.int64) * n_keys + table.key), n_keys
     )
-    is_linking = untitled[row] & links[key]
+    is_linking = untitled[row] & joins[key]
     row, key = row[is_linking], key[is_linking]
     n_blanks = np.array([name.count(" ") for name in table.keys], dtype=np.int64)
     order = np.lexsort((key, -n_blanks[key], frequency[key], row))
@@ -237,7 +253,7 @@ def stars(table: MentionTable, corpus: Corpus, untitled: NDArray[np.bool_]) -> I
 
 
 def _next_passages(corpus: Corpus) -> tuple[IntArray, IntArray]:
-    """(n,) each: the rows of passages, and of those behind them in their documents."""
+    """The rows of the passages that another one follows in their document, and of these, (n,) each."""
     document = pa.array(corpus.doc_ids).dictionary_encode().indices.to_numpy()
     order = np.lexsort((corpus.table["position"].to_numpy(), document))
     is_followed = document[order[:-1]] == document[order[1:]]
@@ -247,13 +263,15 @@ def _next_passages(corpus: Corpus) -> tuple[IntArray, IntArray]:
 def _words(
     corpus: Corpus, selected: NDArray[np.bool_]
 ) -> tuple[pa.DictionaryArray, IntArray, IntArray]:
-    """The words of the passages, in order, and the row and the sentence of each."""
+    """The words of the selected passages, in order, and the row and the sentence of each."""
     words = [pa.array([], pa.string()).dictionary_encode()]
-    places = [np.zeros((2, 0), dtype=np.int64)]
+    sentences = [
+        np.zeros((2, 0), dtype=np.int64)
+    ]  # row and number of each word's sentence
     for texts, rows, numbers in numbered_sentences(corpus):
         words_of_text = []
         for text, is_selected in zip(texts, selected[rows], strict=True):
-            # Korean syllables, which `plain` takes apart
+            # `plain` decomposes Korean syllables.
             composed = normalize("NFC", plain(search_text(text)))
             words_of_text.append(_WORD.findall(composed) if is_selected else [])
         words.append(
@@ -261,8 +279,8 @@ def _words(
                 chain.from_iterable(words_of_text), pa.string()
             ).dictionary_encode()
         )
-        places.append(
+        sentences.append(
             np.repeat(np.stack([rows, numbers]), list(map(len, words_of_text)), axis=1)
         )
-    row, number = np.concatenate(places, axis=1)
+    row, number = np.concatenate(sentences, axis=1)
     return pa.chunked_array(words).unify_dictionaries().combine_chunks(), row, number

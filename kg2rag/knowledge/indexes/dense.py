@@ -24,7 +24,7 @@ BLOCK_ROWS = 512  # rows in float64 at once: 1.5 MB, which fits the cache
 
 
 def cosines(queries: Matrix, vectors: Matrix) -> FloatArray:
-    """(n_queries, n_rows) cosines of unit vectors to six digits, in float64: equal in any batch."""
+    """The cosines of unit vectors, (n_queries, n_rows), rounded to six digits: equal in any batch."""
     products = np.empty((len(queries), len(vectors)))
     exact = queries.astype(np.float64)
     for start in range(0, len(vectors), BLOCK_ROWS):
@@ -75,7 +75,7 @@ class DenseIndex:
         k: int,
         candidates: Sequence[IntArray | None] | None = None,
     ) -> list[IntArray]:
-        """For each query, its `k` nearest rows, unordered; see `search` for the arguments."""
+        """The `k` nearest rows of each query, unordered; see `search` for the arguments."""
         import faiss
 
         is_large = len(queries) * self.vectors.size > WORTH_THREADS
@@ -84,28 +84,32 @@ class DenseIndex:
         rows_of: list[IntArray | None] = list(candidates)
         unsearched = np.flatnonzero([rows is None for rows in candidates])
         width = k + MARGIN
+        # A result is complete if its last row is certainly not among the k nearest.
         while len(unsearched) and width < len(self.vectors):
             similarities, rows = _inner_product_search(
                 queries[unsearched].astype(np.float32), self.vectors, width
             )
             is_complete = similarities[:, -1] < similarities[:, k - 1] - ROUNDING
             for i in np.flatnonzero(is_complete):
-                place = unsearched[i]
-                rows_of[place] = self._cut(queries[place], rows[i], similarities[i], k)
+                query_row = unsearched[i]
+                rows_of[query_row] = self._cut(
+                    queries[query_row], rows[i], similarities[i], k
+                )
             unsearched = unsearched[~is_complete]
             width *= 4
         results = []
-        for query, allowed in zip(queries, rows_of, strict=True):
-            searched = np.arange(len(self.vectors)) if allowed is None else allowed
-            results.append(self._nearest(query, searched, k))
+        for query, rows_to_rank in zip(queries, rows_of, strict=True):
+            if rows_to_rank is None:
+                rows_to_rank = np.arange(len(self.vectors))
+            results.append(self._nearest(query, rows_to_rank, k))
         return results
 
     def _cut(
         self, query: Matrix, rows: IntArray, similarities: Matrix, k: int
     ) -> IntArray:
-        """The `k` nearest of some rows, which descend by float32 products.
+        """The `k` nearest of some rows, which are ordered by descending float32 similarity.
 
-        float64 decides about the k-th.
+        Rows within `ROUNDING` of the k-th are compared in float64.
         """
         is_sure = similarities > similarities[k - 1] + ROUNDING
         is_close = ~is_sure & (similarities >= similarities[k - 1] - ROUNDING)
@@ -113,7 +117,7 @@ class DenseIndex:
         return np.append(sure, self._nearest(query, rows[is_close], k - len(sure)))
 
     def _nearest(self, query: Matrix, rows: IntArray, k: int) -> IntArray:
-        """The `k` nearest of some rows; if there are no more, all in the given order."""
+        """The `k` nearest of some rows, best first; up to `k` rows are returned as they are."""
         if len(rows) <= k:
             return rows
         return rows[canonical_order(rows, self.cosines(query, rows))[:k]]
@@ -121,16 +125,18 @@ class DenseIndex:
     def among(
         self, queries: Matrix, rows: IntArray, depths: Sequence[int]
     ) -> tuple[IntArray, FloatArray]:
-        """Some rows with the nearest of each query, and perhaps more, found in float32.
+        """The nearest of some rows for each query, and their cosines with all queries.
 
         Parameters
         ----------
         queries : (n_queries, dim).
-        depths : for each query how many of its nearest.
+        rows : the rows to choose from.
+        depths : the number of nearest rows for each query.
 
         Returns
         -------
-        rows, cosines : (n,), and (n_queries, n) of each query with each of these.
+        rows : (n,) those that are among the nearest of any query, and perhaps more, since float32 decides.
+        cosines : (n_queries, n) of each query with each of these rows.
         """
         vectors = self.vectors[rows]
         similarities = queries.astype(np.float32) @ vectors.T
@@ -143,17 +149,17 @@ class DenseIndex:
         return rows[is_near], cosines(queries, vectors[is_near])
 
     def cosines(self, query: Matrix, rows: IntArray) -> FloatArray:
-        """(n_rows,) cosines of one query with some rows."""
+        """The cosines of one query with some rows, (n_rows,)."""
         return cosines(query[None], self.vectors[rows]).reshape(-1)
 
 
 def _inner_product_search(
     queries: Matrix, vectors: Matrix, k: int
 ) -> tuple[Matrix, IntArray]:
-    """`faiss.knn`, by a matrix product from `BLAS_QUERIES` queries on.
+    """The similarities and the rows of the `k` nearest vectors, (n_queries, k) each, by FAISS.
 
-    The threshold, in queries times dimensions, is a global variable of FAISS. It is restored,
-    because other code in the process may search, too.
+    From `BLAS_QUERIES` queries on, FAISS computes a matrix product. Its threshold, in queries times
+    dimensions, is a global variable, which is restored for other code in the process.
     """
     import faiss
 

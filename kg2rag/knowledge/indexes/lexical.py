@@ -18,7 +18,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import pairwise
 from math import ceil
@@ -49,15 +49,15 @@ ENGLISH: Mapping[str, str] = {"latin": "english"}
 _WORD = re.compile(rf"(?<!\w)[^\W\d_](?:\+\+|#)(?!\w)|[\w{MARKS}]+|[{PICTOGRAPHS}]")
 """A letter with signs, which names a language ("C++", "C#"); letters and digits; an emoji."""
 _DIGITS_OR_LETTERS = re.compile(r"\d+|\D+")
-LAST_CHARACTER = "\U0010ffff"
-MAX_DIGITS = 20
+LAST_CHARACTER = "\U0010ffff"  # sorts after every other
+MAX_DIGITS = 20  # longer numbers are not divided into groups of three
 TRUNCATED_LETTERS = 5
 """Letters of the terms of a language without a stemmer."""
 LEAST_PREFIX, PREFIX_SHARE = 4, 0.75
-"""Letters with which two inflections begin or end alike, at least, and their share of the longer one."""
+"""The minimum of letters in which two inflections agree at an end, and of their share of the longer one."""
 _RUN = re.compile(rf"([{UNSPACED}][{UNSPACED}{MARKS}]*)|[^{UNSPACED}]+")
 _LETTER = re.compile(rf".[{MARKS}]*", re.DOTALL)
-# The file with the number of rows of a corpus without any term, which bm25s refuses.
+# The file with the number of rows, if no row has a term: bm25s refuses such a corpus.
 _NO_TERMS = "no_terms.json"
 _LANGUAGES = "languages.json"
 
@@ -91,8 +91,8 @@ class LexicalSettings:
         `languages` : the language of each script.
         """
         terms: list[str] = []
-        for written in _WORD.findall(search_text(text)):
-            for word in _spellings(written, languages):
+        for surface in _WORD.findall(search_text(text)):
+            for word in _words_of(surface, languages):
                 language = languages.get(script_of(word), "")
                 if not self.stop_words or word not in _stop_words(language):
                     terms.append(self._stem(word, language))
@@ -110,6 +110,10 @@ class LexicalSettings:
         return list(dict.fromkeys((bare, self._stem(bare, languages.get("latin", "")))))
 
     def _stem(self, word: str, language: str) -> str:
+        """The stem of a word, or its truncation if the language has no stemmer.
+
+        Without a language (""), the word only loses its accents.
+        """
         if self.stemmer == "none":
             return word
         if not language:
@@ -135,42 +139,42 @@ def _stop_words(language: str) -> frozenset[str]:
     return stop_words_with_accents(language)
 
 
-def _spellings(written: str, languages: Mapping[str, str] = ENGLISH) -> list[str]:
-    """The terms of a word: in lower case, with the parts of an identifier, or as bigrams.
+def _words_of(surface: str, languages: Mapping[str, str] = ENGLISH) -> list[str]:
+    """The words of a match of `_WORD`, in lower case, with the parts of an identifier.
 
-    Bigrams are the terms of scripts without blanks.
+    In scripts without blanks they are bigrams of letters.
 
-    >>> _spellings("StreamingTextResponse"), _spellings("Word"), _spellings("東京駅2")
+    >>> _words_of("StreamingTextResponse"), _words_of("Word"), _words_of("東京駅2")
     (['streamingtextresponse', 'streaming', 'text', 'response'], ['word'], ['東京', '京駅', '2'])
     """
-    if written.isascii():
-        return _word_and_parts(written, languages)
-    terms: list[str] = []
-    for match in _RUN.finditer(written):
-        terms += _terms_of_run(match[0], match[1], languages)
-    return terms
+    if surface.isascii():
+        return _word_and_parts(surface, languages)
+    words: list[str] = []
+    for run in _RUN.finditer(surface):
+        if run[1] is None:
+            words += _word_and_parts(run[0], languages)
+        else:
+            words += _bigrams(run[1])
+    return words
 
 
-def _terms_of_run(
-    run: str, unspaced: str | None, languages: Mapping[str, str]
-) -> Iterator[str]:
-    if unspaced is None:
-        yield from _word_and_parts(run, languages)
-        return
-    letters = _LETTER.findall(unspaced.lower())
+def _bigrams(run: str) -> list[str]:
+    """The bigrams of a run of letters in a script without blanks; a single letter is itself."""
+    letters = _LETTER.findall(run.lower())
     if len(letters) == 1:
-        yield letters[0]
-    yield from (first + second for first, second in pairwise(letters))
+        return [letters[0]]
+    return [first + second for first, second in pairwise(letters)]
 
 
-def _word_and_parts(written: str, languages: Mapping[str, str]) -> list[str]:
-    word = _lower_case(written, languages)
-    has_case = written.lower() != written.upper()
-    if "_" not in written and (
-        written[1:].islower() or written.isupper() or not has_case
+def _word_and_parts(surface: str, languages: Mapping[str, str]) -> list[str]:
+    """A word in lower case, followed by its parts if it is an identifier of several."""
+    word = _lower_case(surface, languages)
+    has_case = surface.lower() != surface.upper()
+    if "_" not in surface and (
+        surface[1:].islower() or surface.isupper() or not has_case
     ):
         return [word]
-    parts = split(written)
+    parts = split(surface)
     if len(parts) == 1:
         return [word]
     return [word, *(part.lower() for part in parts)]
@@ -195,8 +199,8 @@ class LexicalIndex:
         self.settings = settings
         self.languages: dict[str, str] = json.loads((folder / _LANGUAGES).read_text())
         self._index: Any = None
-        if (empty := folder / _NO_TERMS).is_file():
-            self._n_rows = int(empty.read_text())
+        if (folder / _NO_TERMS).is_file():
+            self._n_rows = int((folder / _NO_TERMS).read_text())
             return
         self._index = bm25s.BM25.load(folder, mmap=True, show_progress=False)
         self._n_rows = self._index.scores["num_docs"]
@@ -233,13 +237,13 @@ class LexicalIndex:
         index.save(folder, show_progress=False)
 
     def scores(self, query: str) -> NDArray[np.float32]:
-        """(n_rows,) BM25 of every row; 0 for rows without a term of the query."""
+        """The BM25 score of every row, (n_rows,); 0 for rows without a term of the query."""
         codes = self._codes(query)
         if not codes:
             return np.zeros(self._n_rows, dtype=np.float32)
         ids = np.asarray(codes, dtype=np.int32)
         scores = self._index.get_scores_from_ids(ids)
-        # The scores of rows without the terms in the variants "bm25l" and "bm25+".
+        # In the variants "bm25l" and "bm25+", rows without the terms have these scores, not 0.
         absent = self._index.nonoccurrence_array
         if absent is not None:
             scores[scores <= absent[ids].sum().astype(scores.dtype)] = 0
@@ -249,8 +253,8 @@ class LexicalIndex:
         """Whether any term of the query is in the texts."""
         return bool(self._codes(query))
 
-    def respelled(self, query: str) -> dict[str, list[str]]:
-        """Terms of the query that no text has -> the terms of texts that replace them."""
+    def replacements(self, query: str) -> dict[str, list[str]]:
+        """Term of the query that no text has -> the terms of texts that replace it."""
         return {
             term: others
             for term, others in self._terms_in_texts(query)
@@ -258,6 +262,7 @@ class LexicalIndex:
         }
 
     def _codes(self, query: str) -> list[int]:
+        """The codes of the terms of texts that a query is scored by; repeated terms repeat."""
         return [
             self._vocabulary[other]
             for _, others in self._terms_in_texts(query)
@@ -265,19 +270,24 @@ class LexicalIndex:
         ]
 
     def _terms_in_texts(self, query: str) -> list[tuple[str, list[str]]]:
-        """Each term of the query with those of texts: itself, or what replaces it."""
+        """Each term of the query with the terms of texts that match it.
+
+        A term that no text has is matched by its other spellings, or by its join with a neighbour.
+        If no term has a match, their inflections are taken.
+        """
         terms = self.settings.terms(query, self.languages)
         matches = [(term, [term]) for term in terms]
-        for place, term in enumerate(terms):
-            if term not in self._vocabulary:
-                joined = map("".join, pairwise(terms[max(place - 1, 0) : place + 2]))
-                others = self._spellings_of(term) or list(filter(self._has, joined))
-                matches[place] = (term, others)
+        for i, term in enumerate(terms):
+            if not self._has(term):
+                joins = map("".join, pairwise(terms[max(i - 1, 0) : i + 2]))
+                others = self._spellings_of(term) or list(filter(self._has, joins))
+                matches[i] = (term, others)
         if any(others for _, others in matches):
             return matches
         return [(term, self._inflections_of(term)) for term in terms]
 
     def _has(self, term: str) -> bool:
+        """Whether any text has a term."""
         return term in self._vocabulary
 
     @cached_property
@@ -288,7 +298,7 @@ class LexicalIndex:
         return vocabulary
 
     def _spellings_of(self, term: str) -> list[str]:
-        """The terms of texts that differ from a term, which no text has, in accents, or are parts of it."""
+        """The terms of texts that differ from a term in accents only, or else its parts."""
         keys = self.settings.without_accents(term, self.languages) or [term]
         unaccented = [key for key in keys if self._has(key)]
         accented = [
@@ -297,17 +307,21 @@ class LexicalIndex:
         return list(dict.fromkeys([*unaccented, *accented])) or self._parts_of(term)
 
     def _parts_of(self, term: str) -> list[str]:
-        """The numbers and words in a term, as in "10km", or the groups of a long number; empty if texts lack one."""
+        """The numbers and words in a term, as in "10km", or the groups of a number, as in "1,000".
+
+        The list is empty if the texts lack one of them.
+        """
         parts = _DIGITS_OR_LETTERS.findall(term)
         if term.isdecimal() and len(term) <= MAX_DIGITS:
             parts = f"{int(term):,}".split(",")
         return parts if len(parts) > 1 and all(map(self._has, parts)) else []
 
     def _inflections_of(self, term: str) -> list[str]:
-        """The terms of texts that begin like a term, or end like it, for most of the longer one's letters."""
+        """The terms of texts that share the first, or the last, letters with a term."""
         terms, reversed_terms = self._sorted_terms
-        endings = _alike(reversed_terms, term[::-1])
-        others = [*_alike(terms, term), *(ending[::-1] for ending in endings)]
+        endings = _terms_with_prefix_of(reversed_terms, term[::-1])
+        beginnings = _terms_with_prefix_of(terms, term)
+        others = [*beginnings, *(ending[::-1] for ending in endings)]
         return list(dict.fromkeys(others))
 
     @cached_property
@@ -318,7 +332,7 @@ class LexicalIndex:
 
     @cached_property
     def _accented_terms(self) -> Mapping[str, list[str]]:
-        """A term without accents -> the terms that have some."""
+        """Key without accents -> the terms of texts that have accents."""
         accented: defaultdict[str, list[str]] = defaultdict(list)
         for term in self._vocabulary:
             for key in self.settings.without_accents(term, self.languages):
@@ -326,8 +340,8 @@ class LexicalIndex:
         return accented
 
 
-def _alike(sorted_terms: list[str], term: str) -> list[str]:
-    """The terms that begin like a term, for most of the longer one's letters."""
+def _terms_with_prefix_of(sorted_terms: list[str], term: str) -> list[str]:
+    """The terms whose common prefix with a term is `PREFIX_SHARE` of the longer one's letters."""
     least = max(LEAST_PREFIX, ceil(PREFIX_SHARE * len(term)))
     if len(term) < least:
         return []

@@ -26,7 +26,7 @@ from kg2rag.knowledge.graph.csr import gather, incidence, offsets
 from kg2rag.text.code_names import LONGEST, definitions, key, surfaces, variants
 from kg2rag.types import FloatArray, IntArray
 
-SHARED = 3
+SHARED = 3  # trigrams that similar keys share
 SHORT = 5
 """Keys up to this length may share no trigram with a misspelling (json, josn); all of similar length are compared."""
 _START, _END = "\x02", "\x03"
@@ -53,16 +53,17 @@ class TrigramIndex:
     """
 
     def __init__(self, folder: Path) -> None:
-        def opened(name: str) -> NDArray[Any]:
+        def open_array(name: str) -> NDArray[Any]:
             return mapped(folder / f"{name}.npy")
 
-        self.key_ptr, self.key_df, self.posting_ptr = map(
-            opened, ("key_ptr", "key_df", "posting_ptr")
-        )
-        self.rows, self.defines = map(opened, ("rows", "defines"))
-        self._codes, self._code_ptr, self._code_keys = map(
-            opened, ("codes", "code_ptr", "code_keys")
-        )
+        self.key_ptr = open_array("key_ptr")
+        self.key_df = open_array("key_df")
+        self.posting_ptr = open_array("posting_ptr")
+        self.rows = open_array("rows")
+        self.defines = open_array("defines")
+        self._trigrams = open_array("codes")
+        self._trigram_ptr = open_array("code_ptr")
+        self._trigram_keys = open_array("code_keys")
         self.keys, self.terms = (
             feather.read_table(folder / f"{name}.arrow", memory_map=True)[
                 "text"
@@ -77,21 +78,21 @@ class TrigramIndex:
         posting_terms, rows, defines = postings.T
         order = np.lexsort((rows, posting_terms))
         keys = list(dict.fromkeys(map(key, terms)))
-        number_of = {name: number for number, name in enumerate(keys)}
-        term_keys = np.array([number_of[key(term)] for term in terms], dtype=np.int64)
+        code_of = {name: code for code, name in enumerate(keys)}
+        term_keys = np.array([code_of[key(term)] for term in terms], dtype=np.int64)
         passages_of_keys = incidence(
             term_keys[posting_terms],
             rows,
             np.ones(len(rows), dtype=np.int32),
             len(keys),
         )
-        trigrams, trigram_keys = _codes(keys)
-        codes, code_numbers = np.unique(trigrams, return_inverse=True)
-        keys_of_codes = incidence(
-            code_numbers,
+        trigrams, trigram_keys = _trigrams_of(keys)
+        distinct_trigrams, trigram_codes = np.unique(trigrams, return_inverse=True)
+        keys_of_trigrams = incidence(
+            trigram_codes,
             trigram_keys,
             np.ones(len(trigrams), dtype=np.int32),
-            len(codes),
+            len(distinct_trigrams),
         )
         arrays: dict[str, NDArray[Any]] = {
             "key_ptr": offsets(term_keys, len(keys)),
@@ -99,9 +100,9 @@ class TrigramIndex:
             "posting_ptr": offsets(posting_terms, len(terms)),
             "rows": rows[order],
             "defines": defines[order].astype(bool),
-            "codes": codes,
-            "code_ptr": keys_of_codes.indptr,
-            "code_keys": keys_of_codes.others,
+            "codes": distinct_trigrams,
+            "code_ptr": keys_of_trigrams.indptr,
+            "code_keys": keys_of_trigrams.others,
         }
         for name, values in arrays.items():
             np.save(folder / f"{name}.npy", values)
@@ -111,52 +112,57 @@ class TrigramIndex:
                 table, folder / f"{name}.arrow", compression="uncompressed"
             )
 
-    def find(self, wanted: str) -> int | None:
+    def find(self, requested: str) -> int | None:
         """The code of a key; None if no passage has it."""
         code = bisect_left(
-            range(len(self.keys)), wanted, key=lambda i: self.keys[i].as_py()
+            range(len(self.keys)), requested, key=lambda i: self.keys[i].as_py()
         )
-        if code < len(self.keys) and self.keys[code].as_py() == wanted:
+        if code < len(self.keys) and self.keys[code].as_py() == requested:
             return code
         return None
 
-    def document_frequency(self, wanted: str) -> int:
+    def document_frequency(self, requested: str) -> int:
         """The number of passages with a key, in any spelling."""
-        code = self.find(wanted)
+        code = self.find(requested)
         return 0 if code is None else int(self.key_df[code])
 
-    def spellings(self, wanted: str) -> list[str]:
+    def spellings(self, requested: str) -> list[str]:
         """The terms of a key, by code point; none if no passage has it."""
-        code = self.find(wanted)
+        code = self.find(requested)
         if code is None:
             return []
         start, end = self.key_ptr[code : code + 2].tolist()
         terms: list[str] = self.terms[start:end].to_pylist()
         return terms
 
-    def similar(self, wanted: str, min_similarity: float, limit: int) -> Similar:
-        """The `limit` keys most similar to one, with a similarity of at least `min_similarity`.
+    def similar(self, requested: str, min_similarity: float, limit: int) -> Similar:
+        """The `limit` keys that are most similar to a requested one, best first.
 
-        Equal keys come first, then keys that contain it, then the others by similarity.
-
-        Ties are ordered by key. A key longer than `LONGEST` has no similar ones.
+        The equal key comes first, then keys that contain the requested one, then keys with a
+        similarity of at least `min_similarity`, by similarity. Ties are ordered by key. A key that
+        is longer than `LONGEST` has no similar ones.
         """
         from rapidfuzz.distance import Levenshtein
         from rapidfuzz.process import cdist
 
         candidates = np.empty(0, np.int64)
-        if 0 < len(wanted) <= LONGEST:
-            candidates = self._candidates(wanted, min_similarity)
+        if 0 < len(requested) <= LONGEST:
+            candidates = self._candidates(requested, min_similarity)
         names: list[str] = self.keys.take(pa.array(candidates)).to_pylist()
         if not names:
             return Similar(np.empty(0, np.int64), np.empty(0), np.empty(0))
         similarities: FloatArray = cdist(
-            [wanted], names, scorer=Levenshtein.normalized_similarity, dtype=np.float64
+            [requested],
+            names,
+            scorer=Levenshtein.normalized_similarity,
+            dtype=np.float64,
         )[0]
-        shares = [len(wanted) / len(name) if wanted in name else 0.0 for name in names]
+        shares = [
+            len(requested) / len(name) if requested in name else 0.0 for name in names
+        ]
         coverage = np.array(shares, dtype=np.float64)
         strengths = np.where(coverage > 0, 1 + coverage, similarities)
-        if len(wanted) < SHARED:
+        if len(requested) < SHARED:
             # Too many keys contain a given pair of letters.
             strengths[(coverage > 0) & (coverage < 1)] = 0.0
         similar = np.flatnonzero(
@@ -176,24 +182,28 @@ class TrigramIndex:
         return np.flatnonzero([match is not None for match in matches])
 
     def postings(self, terms: IntArray) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
-        """(rows, the index in `terms` of each, whether the row defines that term), term by term."""
-        places, positions = gather(self.posting_ptr, terms)
-        return self.rows[places].astype(np.int64), positions, self.defines[places]
+        """The passages that have each of some terms, term by term; columns of (n_postings,).
 
-    def _candidates(self, wanted: str, min_similarity: float) -> IntArray:
+        Returns the rows, the index in `terms` of each, and whether the row defines the term.
+        """
+        postings, term_index = gather(self.posting_ptr, terms)
+        return self.rows[postings].astype(np.int64), term_index, self.defines[postings]
+
+    def _candidates(self, requested: str, min_similarity: float) -> IntArray:
         """The codes of keys with enough trigrams in common with the requested one, ascending."""
-        length = len(wanted)
-        codes = np.unique(_codes([wanted])[0])
+        length = len(requested)
+        trigrams = np.unique(_trigrams_of([requested])[0])
         first, end = (
-            np.searchsorted(self._codes, codes, side) for side in ("left", "right")
+            np.searchsorted(self._trigrams, trigrams, side)
+            for side in ("left", "right")
         )
-        entries = gather(self._code_ptr, first[first < end])[0]
-        keys, counts = np.unique(self._code_keys[entries], return_counts=True)
+        entries = gather(self._trigram_ptr, first[first < end])[0]
+        keys, counts = np.unique(self._trigram_keys[entries], return_counts=True)
         # An edit changes three trigrams at most: keys below the bound are not similar enough.
         edits = int((1 - min_similarity) * length / min_similarity + 1e-9)
-        bound = len(codes) - 3 * edits
+        bound = len(trigrams) - 3 * edits
         # A key that contains the requested one has all its trigrams but the two padded ones.
-        needed = max(min(SHARED, max(length - SHORT, 1)), min(bound, len(codes) - 2))
+        needed = max(min(SHARED, max(length - SHORT, 1)), min(bound, len(trigrams) - 2))
         candidates = keys[counts >= needed].astype(np.int64)
         if length > SHORT:
             return candidates
@@ -211,8 +221,11 @@ class TrigramIndex:
 
 
 def _postings(contents: Sequence[str]) -> tuple[list[str], NDArray[np.int32]]:
-    """The terms of all texts by key, and (n, 3) postings: term, row, whether the row defines it."""
-    number_of: dict[str, int] = {}
+    """The terms of all texts, sorted by key, and their postings, (n, 3).
+
+    A posting is the index of the term, the row, and whether the row defines the term.
+    """
+    code_of: dict[str, int] = {}
     postings = array("i")
     for row, text in enumerate(contents):
         defined = frozenset(definitions(text))
@@ -222,22 +235,22 @@ def _postings(contents: Sequence[str]) -> tuple[list[str], NDArray[np.int32]]:
         for term in dict.fromkeys(spellings):
             if 1 < len(key(term)) <= LONGEST:
                 postings.extend(
-                    (number_of.setdefault(term, len(number_of)), row, term in defined)
+                    (code_of.setdefault(term, len(code_of)), row, term in defined)
                 )
-    terms = sorted(number_of, key=lambda term: (key(term), term))
-    sorted_number = np.empty(len(terms), dtype=np.int32)
-    sorted_number[[number_of[term] for term in terms]] = np.arange(
+    terms = sorted(code_of, key=lambda term: (key(term), term))
+    sorted_code = np.empty(len(terms), dtype=np.int32)
+    sorted_code[[code_of[term] for term in terms]] = np.arange(
         len(terms), dtype=np.int32
     )
     table = np.array(postings, dtype=np.int32).reshape(-1, 3)
-    table[:, 0] = sorted_number[table[:, 0]]
+    table[:, 0] = sorted_code[table[:, 0]]
     return terms, table
 
 
-def _codes(keys: Sequence[str]) -> tuple[NDArray[np.uint64], IntArray]:
-    """The trigrams of the padded keys, and the key of each.
+def _trigrams_of(keys: Sequence[str]) -> tuple[NDArray[np.uint64], IntArray]:
+    """The trigrams of the padded keys, and the index of the key of each.
 
-    A trigram is one number: three code points of 21 bits.
+    A trigram is coded as one number of three code points, 21 bits each.
     """
     padded = [f"{_START}{name}{_END}" for name in keys]
     # A query may have lone surrogates, which strict UTF-32 refuses.

@@ -7,7 +7,7 @@ import pytest
 
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.mentions.extractor import Mentions
-from kg2rag.extraction.mentions.terms import most_passages, shared_terms
+from kg2rag.extraction.mentions.terms import max_passages, shared_terms
 from kg2rag.types import Corpus, Passage
 
 TEXTS = (
@@ -90,7 +90,7 @@ def test_terms_by_hand(
 
 
 def test_hubs_are_pruned() -> None:
-    assert [most_passages(n) for n in (3, 250, 1000)] == [5, 5, 20]
+    assert [max_passages(n) for n in (3, 250, 1000)] == [5, 5, 20]
     assert "fox" in terms(*["fox"] * 5)
     assert terms(*["fox"] * 6) == {}
 
