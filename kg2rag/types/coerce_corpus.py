@@ -115,7 +115,7 @@ def records(
     from 0.
     """
     rows = [_without_missing(row) for row in _rows(source, where, names.get("id", ()))]
-    field_of = _fields_of_columns((column for row in rows for column in row), names)
+    field_of = fields_of_columns((column for row in rows for column in row), names)
     renamed = [
         {field_of.get(column, column): value for column, value in row.items()}
         for row in rows
@@ -125,7 +125,7 @@ def records(
     return [{"id": place, **row} for place, row in enumerate(renamed)]
 
 
-def _fields_of_columns(
+def fields_of_columns(
     columns: Iterable[str], names: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
     """Column -> field; the first accepted name counts, and exact case before other case."""

@@ -22,7 +22,7 @@ from kg2rag.retrievers.adapters.run_files import (
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.records import reading
 from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, called
-from kg2rag.types.coerce_corpus import python_value
+from kg2rag.types.coerce_corpus import fields_of_columns, python_value
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "query_id": QUERY_COLUMNS,
@@ -298,10 +298,7 @@ def _run_frame(rankings: Any, name: str) -> pd.DataFrame:
 
 def _with_run_columns(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """The frame with the names of `COLUMNS`; ValueError names a column that it lacks."""
-    for column, spellings in COLUMNS.items():
-        present = [spelling for spelling in spellings if spelling in frame.columns]
-        if present:
-            frame = frame.rename(columns={present[0]: column})
+    frame = frame.rename(columns=fields_of_columns(map(str, frame.columns), COLUMNS))
     lacking = [
         column for column in ("query_id", "passage_id") if column not in frame.columns
     ]

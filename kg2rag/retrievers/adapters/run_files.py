@@ -72,7 +72,8 @@ def _header_delimiter(line: str) -> str:
         return ""
     for delimiter in DELIMITERS:
         cells = next(csv.reader([line.strip()], delimiter=delimiter), [])
-        if len(cells) > 1 and not set(QUERY_COLUMNS).isdisjoint(map(str.strip, cells)):
+        names = {cell.strip().casefold() for cell in cells}
+        if len(cells) > 1 and not names.isdisjoint(QUERY_COLUMNS):
             return delimiter
     return ""
 

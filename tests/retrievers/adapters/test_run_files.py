@@ -60,6 +60,7 @@ FILES = {
         for query, hits in HITS.items()
     ).encode(),
     "table.csv": b"query_id,doc_id,score\n" + lines("{qid},{docno},{score}"),
+    "capitals.csv": b"QID,DocNo,Score\n" + lines("{qid},{docno},{score}"),
     "blanks.csv": b"qid, docno, score\n" + lines("{qid}, {docno}, {score}"),
     "table.tsv": b"qid\tdocno\trank\n" + lines("{qid}\t{docno}\t{rank}"),
     "beir.json": json.dumps(HITS, indent=1).encode(),
