@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 PERSISTENCE = 0.9
-"""Probability to read on after a hit; the first ten have 86 % of the weight [Webber et al. 2010]."""
+"""Probability that a reader goes on after a hit; the first ten have 86 % of the weight [Webber]."""
 POOL_DEPTH = 5
-"""Hits of each system that the page of a comparison has to be judged."""
+"""Hits of each system that the page of a comparison offers for judgement."""
 
 
 def rank_biased_overlap(
@@ -56,16 +56,16 @@ def rank_biased_overlap(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Agreement(HtmlPage):
-    """The agreement of systems.
+    """The agreement of systems on questions without gold.
 
-    In Jupyter it shows the tables; `label()` gives the hits to judge, `to_html()` a page of both.
+    Jupyter shows it as tables; `label()` returns the hits to judge, `to_html()` a page of both.
 
     Attributes
     ----------
     rankings : system -> its first k hits for each query.
-    per_query : one row per pair and question: a, b, query_id, question, overlap (shared hits of the
-        first k, divided by the length of the longer list), rbo.
-    data : the data set whose questions without gold were asked; None if the questions are texts.
+    per_query : one row per pair of systems and question: a, b, query_id, question, overlap (the
+        number of shared hits divided by the length of the longer list), rbo (rank-biased overlap).
+    data : the data set of the questions; None if the questions are texts or queries.
     """
 
     queries: Sequence[Query]
@@ -81,9 +81,9 @@ class Agreement(HtmlPage):
         return by_pair[["overlap", "rbo"]].mean().reset_index()
 
     def differences(self, limit: int = 10) -> pd.DataFrame:
-        """The questions on which the systems differ most.
+        """The `limit` questions with the lowest rank-biased overlap, lowest first.
 
-        Columns query_id, question, and overlap and rbo as means over pairs.
+        Columns query_id, question, and overlap and rbo as means over the pairs of systems.
         """
         by_question = self.per_query.groupby(["query_id", "question"], sort=False)
         means = by_question[["overlap", "rbo"]].mean().reset_index()
@@ -92,11 +92,10 @@ class Agreement(HtmlPage):
         )
 
     def pool(self) -> dict[str, list[str]]:
-        """Question -> the hits of all systems, each once, in the order of a checksum.
+        """Question id -> the distinct hits of all systems.
 
-        The order hides which system found a hit.
-
-        The questions on which the systems differ most come first.
+        The questions on which the systems differ most come first. Hits are ordered by a checksum,
+        so that their order does not show which system returned them.
         """
         hits: dict[str, set[str]] = {query.id: set() for query in self.queries}
         for rankings in self.rankings.values():
@@ -136,13 +135,13 @@ class Agreement(HtmlPage):
     ) -> Labelling:
         """The pooled hits, to be judged in a notebook or a page.
 
-        A passage that no system returned is not judged, so recall is that of the pool. Hits of a
-        recorded run show only their ids unless another system's hits have texts. Passages judged
-        before are not asked again, and stay in the file that the page saves, as all other questions
-        of the data set do.
+        Only passages in the pool are judged, so recall is that of the pool. Hits of a recorded run
+        show only their ids unless another system's hits have texts. Passages judged before are not
+        offered again; the file that the page saves keeps them, and all other questions of the data
+        set.
 
         scores : recall of questions judged before, see `Labelling`.
-        baseline : the system that the others are compared with; the first by default.
+        baseline : the system with which the others are compared; the first by default.
         """
         rows = self._rows()
         pool = self._open_pool(rows)
@@ -162,7 +161,7 @@ class Agreement(HtmlPage):
         )
 
     def _rows(self) -> dict[str, Mapping[str, Any]]:
-        """Question -> its row in the file of questions; with data, all rows of the data."""
+        """Question id -> its row in the file of questions, including all rows of `data`."""
         rows: dict[str, Mapping[str, Any]] = {}
         rows |= {
             query.id: {"id": query.id, "question": query.text} for query in self.queries
@@ -183,7 +182,7 @@ class Agreement(HtmlPage):
         return pool
 
     def _corpus(self) -> Corpus | None:
-        """The corpus of the first ranking that knows one."""
+        """The corpus of the first ranking that has one; None if all are recorded runs."""
         for ranking in chain.from_iterable(self.rankings.values()):
             if hasattr(ranking.ids, "corpus"):
                 corpus: Corpus = ranking.ids.corpus
@@ -203,6 +202,7 @@ class Agreement(HtmlPage):
 
 
 def _checksum(query_id: str, passage_id: str) -> bytes:
+    """A digest of both ids, the sort key of `Agreement.pool`."""
     return hashlib.sha256(
         f"{query_id}\0{passage_id}".encode("utf-8", "surrogatepass")
     ).digest()
@@ -251,6 +251,7 @@ def agreement(
 
 
 def _queries(questions: Sequence[str | Query]) -> list[Query]:
+    """The questions as queries; ValueError for no question or a repeated id."""
     queries = [
         question if isinstance(question, Query) else Query(f"q{number}", question)
         for number, question in enumerate(questions, start=1)

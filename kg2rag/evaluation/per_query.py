@@ -1,4 +1,4 @@
-"""Scores of questions -> the tidy frame of a comparison, means by kind, largest differences."""
+"""Scores per question -> the tidy frame of a comparison, means by group, largest differences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROUPS: tuple[Group, ...] = get_args(Group)
 ABOUT = ("query_id", "system", "type", "hops", "gold", "question", "notes")
 """The columns of `ScoredRuns.per_query` that are not metrics."""
 MAX_MEMBERS = 20
-"""Members of a list that a note keeps; of a longer list it also has the number."""
+"""Members of a list in a note; a longer list is shortened to these and its length."""
 
 
 def per_query_table(
@@ -27,9 +27,9 @@ def per_query_table(
     metrics: Sequence[str],
     rankings: Mapping[str, Sequence[Ranking]],
 ) -> pd.DataFrame:
-    """One row per system and question: the columns of `ABOUT`, then the metrics.
+    """The table `ScoredRuns.per_query`: one row per system and question, with `ABOUT` and metrics.
 
-    See `ScoredRuns.per_query`.
+    frames : system -> one row of scores per question, in the order of the data.
     """
     rows = [
         (question.id, question.type, question.hops, len(question.gold), question.text)
@@ -52,9 +52,10 @@ def per_query_table(
 def grouped_means(
     per_query: pd.DataFrame, column: Group, metrics: Sequence[str]
 ) -> pd.DataFrame:
-    """Means by value of a column: index (group, system), columns `n` and the metrics.
+    """The mean of each metric for each value of a column and each system.
 
-    A blank group is called "unknown".
+    The table has the index (value, system) and the columns `n`, the number of questions, and the
+    metrics. A blank value is called "unknown".
     """
     if column not in GROUPS:
         raise ValueError(
@@ -94,9 +95,9 @@ def _numbers_first(group: str) -> tuple[bool, int, str]:
 def differences_between(
     per_query: pd.DataFrame, metric: str, systems: Sequence[str], baseline: str
 ) -> pd.DataFrame:
-    """The scores of systems and of the baseline on each question, and their difference.
+    """One row per system and question: the system's score, the baseline's and their difference.
 
-    Columns query_id, question, system, score, baseline, difference, in the order of the questions.
+    Columns query_id, question, system, score, baseline, difference, in the order of `per_query`.
     """
     frame = per_query[["query_id", "question", "system"]].assign(
         score=per_query[metric]
@@ -110,10 +111,10 @@ def differences_between(
 
 
 def largest_first(differences: pd.DataFrame, limit: int | None) -> pd.DataFrame:
-    """The first `limit` differences other than 0, largest first.
+    """The `limit` largest differences other than 0, largest first.
 
-    Of equally large ones each system shows one before any shows a second, in the order of systems
-    and questions.
+    Among differences of one size, the first of each system come before the second ones, so that
+    no system fills the list.
     """
     frame = differences[differences["difference"].abs() > EQUAL]
     frame = frame.assign(size=frame["difference"].abs().round(9))
@@ -123,19 +124,21 @@ def largest_first(differences: pd.DataFrame, limit: int | None) -> pd.DataFrame:
 
 
 def notes_json(ranking: Ranking) -> str:
-    """The notes as JSON, "{}" for none; lists of over 20 members as {"count": …, "first": […]}."""
-    return json.dumps(
-        _shortened(json_value(ranking.notes.display_fields())), ensure_ascii=False
-    )
+    """The notes of a ranking as JSON, "{}" for none.
+
+    A list of more than `MAX_MEMBERS` becomes {"count": …, "first": […]}.
+    """
+    fields = _shorten_lists(json_value(ranking.notes.display_fields()))
+    return json.dumps(fields, ensure_ascii=False)
 
 
-def _shortened(value: Any) -> Any:
-    """A JSON value with the first members of its long lists."""
+def _shorten_lists(value: Any) -> Any:
+    """A JSON value whose lists, at any depth, have at most `MAX_MEMBERS` members."""
     if isinstance(value, dict):
-        return {name: _shortened(part) for name, part in value.items()}
+        return {name: _shorten_lists(part) for name, part in value.items()}
     if not isinstance(value, list):
         return value
-    members = [_shortened(member) for member in value[:MAX_MEMBERS]]
+    members = [_shorten_lists(member) for member in value[:MAX_MEMBERS]]
     if len(value) > MAX_MEMBERS:
         return {"count": len(value), "first": members}
     return members

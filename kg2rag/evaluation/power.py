@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kg2rag.evaluation.statistics import EQUAL, LEVEL, columns, in_units, tail_of_wins
+from kg2rag.evaluation.statistics import (
+    EQUAL,
+    LEVEL,
+    chances_of_low_sums,
+    in_units,
+    score_columns,
+)
 from kg2rag.types import FloatArray, IntArray
 
 POWER = 0.80
@@ -27,18 +33,18 @@ SIMULATIONS = 1_000
 def detectable_difference(
     differences: FloatArray, tests: int = 1, *, seed: int = 0
 ) -> FloatArray:
-    """The minimum detectable difference of means at 80 % power, found by simulation.
+    """The minimum detectable difference of means at 80 % power, (n_columns,), by simulation.
 
-    By how much the two systems differ on each question stays; which of the two is ahead is drawn
-    anew, with the same chance for all questions. The result, (n_columns,) in the metric's own unit,
-    belongs to the smallest chance at which the randomisation test finds the difference in four of
-    five simulated question sets. NaN if too few questions differ to show anything, even if one
-    system won them all.
+    A simulated question set keeps the size of each question's difference and draws its sign: one
+    system is ahead with the same probability on every question. The result is the mean difference,
+    in the metric's unit, at the smallest probability with which the randomisation test is
+    significant in 80 % of the sets. It is NaN if so few questions differ that the test cannot be
+    significant.
 
-    `differences` : (n_queries, n_columns). `tests` : in the family; the level is divided by it, as
-    Holm's smallest.
+    differences : (n_queries, n_columns).
+    tests : number of tests in the family, by which the level is divided.
     """
-    table = np.abs(columns(differences)[0])
+    table = np.abs(score_columns(differences)[0])
     sums = [
         _detectable_sum(row[row > EQUAL], LEVEL / max(tests, 1), seed) for row in table
     ]
@@ -46,56 +52,56 @@ def detectable_difference(
 
 
 def _detectable_sum(sizes: FloatArray, level: float, seed: int) -> float:
-    """The smallest sum of the differences of one pair that is seen often enough; NaN if none is."""
-    counts, chance = _counts_andtail_of_wins(sizes)
+    """The smallest sum of differences of one pair that is detected with `POWER`; NaN if none is.
+
+    sizes : the absolute differences of the questions that differ.
+    """
+    counts, chances = _counts_and_chances(sizes)
     total = int(counts.sum())
-    significant = np.flatnonzero(2 * np.cumsum(chance) <= level)
+    significant = np.flatnonzero(2 * np.cumsum(chances) <= level)
     if not len(sizes) or not len(significant):
         return float("nan")
     critical = total - 2 * int(significant[-1])
-    drawn = np.random.default_rng(seed).random((SIMULATIONS, len(counts)))
-    # The share of questions that one system wins, of those that differ.
+    random_numbers = np.random.default_rng(seed).random((SIMULATIONS, len(counts)))
+    # Bisection of the probability that one system wins a question: 12 halvings, to .0002.
     low, high = 0.5, 1.0
-    for _ in range(12):  # halvings: to .0002
-        share = (low + high) / 2
-        # Wins less losses.
-        seen = (2 * ((drawn < share) @ counts) - total >= critical).mean()
-        if seen < POWER:
-            low = share
+    for _ in range(12):
+        p_win = (low + high) / 2
+        wins_less_losses = 2 * ((random_numbers < p_win) @ counts) - total
+        if (wins_less_losses >= critical).mean() < POWER:
+            low = p_win
         else:
-            high = share
+            high = p_win
     return float((2 * high - 1) * sizes.sum())
 
 
-def _counts_andtail_of_wins(sizes: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Differences in whole units, and the probabilities of `tail_of_wins`.
+def _counts_and_chances(sizes: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Differences in whole units, and the probabilities of their sums, `chances_of_low_sums`.
 
-    Without a common unit they are rounded to a coarse one.
+    Differences without a common unit, or with too many sums, are rounded to 1/60 of the largest.
     """
     counts = in_units(sizes)
-    chance = None if counts is None else tail_of_wins(counts, 0)
-    if counts is None or chance is None:
+    chances = None if counts is None else chances_of_low_sums(counts, 0)
+    if counts is None or chances is None:
         counts = np.maximum(1, np.rint(sizes / sizes.max() * 60)).astype(np.int64)
-        chance = tail_of_wins(counts, 0)
-    return counts, np.ones(1) if chance is None else chance
+        chances = chances_of_low_sums(counts, 0)
+    return counts, np.ones(1) if chances is None else chances
 
 
 def questions_needed(
     differences: ArrayLike, min_gain: float, level: float = LEVEL
 ) -> tuple[int, int] | None:
-    """The range of questions that a mean difference of `min_gain` needs for 80 % power.
+    """The fewest and the most questions that detect a mean difference `min_gain` with 80 % power.
 
-    None for fewer than `MIN_QUESTIONS` questions.
-
-    By the normal approximation of the paired t-test, ((z(1 - level / 2) + z(power)) sd / min_gain)²
-    [Cohen 1988]. The standard deviation sd is known only from these questions, so the range takes
-    both ends of its 80 % interval. No fewer than the n for which Wilson's interval of 0 of n leaves
-    out a share of `min_gain`: so many ties would be needed to rule out that this share of the
-    questions differs.
+    The number is ((z(1 - level / 2) + z(power)) sd / min_gain)², the normal approximation of the
+    paired t-test [Cohen 1988]. The standard deviation sd is estimated from the questions at hand,
+    so the range uses both ends of its 80 % interval. Both numbers are at least the n for which
+    Wilson's interval of 0 of n excludes a share of `min_gain`: fewer tied questions would not rule
+    out that this share of all questions differs. None for fewer than `MIN_QUESTIONS` questions.
 
     differences : (n_queries,) of two systems' scores.
     """
-    (values,) = columns(differences)[0]
+    values = score_columns(differences)[0][0]
     if len(values) < MIN_QUESTIONS:
         return None
     z, z_power = _normal_quantiles(level)
@@ -108,16 +114,17 @@ def questions_needed(
 
 
 def _normal_quantiles(level: float) -> tuple[float, float]:
+    """The standard normal quantiles of 1 - level / 2 and of `POWER`."""
     from scipy.stats import norm
 
     return float(norm.isf(level / 2)), float(norm.isf(1 - POWER))
 
 
 def planning_constants(questions: int) -> dict[str, Any]:
-    """The constants by which a page computes `questions_needed`, for up to `questions` questions.
+    """The constants with which the script of a page computes `questions_needed`.
 
-    z, z_power : the normal quantiles. spread : `spread_factors` by number of questions, None below
-    `MIN_QUESTIONS`.
+    Keys: z and z_power, the normal quantiles; spread, a list whose entry n has the `spread_factors`
+    of n questions, up to `questions`, and is None below `MIN_QUESTIONS`; min_questions.
     """
     z, z_power = _normal_quantiles(LEVEL)
     spread = [
@@ -132,7 +139,9 @@ def planning_constants(questions: int) -> dict[str, Any]:
 
 
 def spread_factors(n: int) -> tuple[float, float]:
-    """Factors of the 80 % interval of the standard deviation of `n` normal values.
+    """The factors that turn the standard deviation of `n` values into the ends of its interval.
+
+    The interval has level `SPREAD_LEVEL` and assumes normal values.
 
     >>> [round(factor, 3) for factor in spread_factors(10)]
     [0.783, 1.469]

@@ -21,7 +21,7 @@ from kg2rag.evaluation.per_query import (
 )
 from kg2rag.evaluation.ranx_scores import run_of
 from kg2rag.evaluation.scored_runs import ScoredRuns
-from kg2rag.evaluation.verdict import MIN_GAIN, Verdict, sides
+from kg2rag.evaluation.verdict import MIN_GAIN, Verdict, graph_and_plain_systems
 from kg2rag.evaluation.waterfall import Waterfall, waterfall
 from kg2rag.report import plots
 from kg2rag.retrievers.system_parts import knowledge_bases
@@ -108,7 +108,7 @@ class Comparison(report.Tabular, ScoredRuns):
         """
         if data is None and self.inputs is not None:
             data = self.inputs.data
-        judged = self.verdict() if all(sides(self)) else None
+        judged = self.verdict() if all(graph_and_plain_systems(self)) else None
         return views.page_of(
             self, data=data, verdict=judged, further=further, megabytes=megabytes
         )

@@ -1,4 +1,4 @@
-"""Scores per question -> means, intervals and tests: by baseline, in pairs, by placebo."""
+"""Scores per question -> means, intervals and tests: against a baseline, of all pairs, of placebos."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_SYSTEMS_FOR_BEST = 20
 """With more systems no best one is determined: that needs a test of every pair."""
 COUNTS = ("wins", "ties", "losses")
 TESTS = ("p_t_holm", "effect_size", "detectable", "p_best", "seed_sd")
-"""Further columns that may be blank."""
+"""The other columns of a score table that may be blank."""
 COLUMNS = ("system", "metric", "mean", "ci_low", "ci_high", "p_holm", *COUNTS, *TESTS)
 PAIR_COLUMNS = tuple(
     "a b difference p p_holm p_t p_t_holm effect_size detectable wins ties losses".split()
@@ -33,7 +33,7 @@ PLACEBO_COLUMNS = tuple(
     "strategy graph mean placebo gain ci_low ci_high p p_holm".split()
 )
 SHUFFLED = "-shuffled"
-"""The placebo of a graph is called by the graph's name and this suffix."""
+"""Suffix of a placebo: the system "dense.mentions-shuffled" reads the shuffled graph of "dense.mentions"."""
 
 
 def score_table(
@@ -44,16 +44,18 @@ def score_table(
     *,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """One row per system and metric, with means, intervals and tests.
+    """A table of means, intervals and tests with one row per system and metric.
 
     Parameters
     ----------
-    per_query : one row per system and question, as `ScoredRuns` has it; or set -> such a frame, of
-        the same systems, for the macro-average, an unweighted mean over the sets. Its test swaps
-        the two systems on each question of each set, weighted so that every set counts equally;
-        p_t_holm, effect_size, detectable and seed_sd are of one set, and blank. A question without
-        a score (NaN) for some system is left out of that metric for all systems.
-    seed : of the bootstrap, and of tests that must draw.
+    per_query : one row per system and question, as in `ScoredRuns`; or data set -> such a frame, of
+        the same systems, for the macro-average, an unweighted mean over the sets. The test of a
+        macro-average swaps the two systems on each question of each set, weighted so that every set
+        counts equally; p_t_holm, effect_size, detectable and seed_sd, which are defined for a
+        single set, are blank. A question without a score (NaN) for some system is left out of that
+        metric for all systems.
+    per_seed : one row per system and seed, as in `ScoredRuns`; None for runs of a single seed.
+    seed : seed of the bootstrap and of tests by random swaps.
 
     Returns
     -------
@@ -69,8 +71,8 @@ def score_table(
     frames = list(per_query.values())
     systems = list(dict.fromkeys(frames[0]["system"]))
     tables = [
-        _table_of(frames, systems, group, baseline, seed)
-        for group in _scored_together(frames, metrics)
+        _comparison_table(frames, systems, group, baseline, seed)
+        for group in _metrics_by_questions(frames, metrics)
     ]
     order = pd.MultiIndex.from_product([systems, metrics], names=["system", "metric"])
     table = pd.concat(tables).set_index(["system", "metric"]).loc[order].reset_index()
@@ -84,10 +86,14 @@ def score_table(
     )
 
 
-def _scored_together(
+def _metrics_by_questions(
     frames: Sequence[pd.DataFrame], metrics: Sequence[str]
 ) -> Iterator[list[str]]:
-    """The metrics in which every question has a score, then each other metric by itself."""
+    """Lists of metrics that are scored on the same questions.
+
+    The first list has the metrics in which every question has a score; each further list has one of
+    the other metrics.
+    """
     complete = [
         metric
         for metric in metrics
@@ -100,44 +106,49 @@ def _scored_together(
             yield [metric]
 
 
-def _table_of(
+def _comparison_table(
     frames: Sequence[pd.DataFrame],
     systems: Sequence[str],
-    names: list[str],
+    metrics: list[str],
     baseline: str,
     seed: int,
 ) -> pd.DataFrame:
-    """The table of some metrics over the questions that have a score for every system."""
-    arrays = [_score_array(frame, systems, names) for frame in frames]
-    table = _means_and_intervals(arrays, systems, names, seed)
-    if len(systems) > 1:
-        weighted = _weighted_scores(arrays, systems)
-        pairs, p = _test_pairs(weighted, baseline, seed)
-        others = [name for name in systems if name != baseline]
-        differences = np.concatenate(
-            [weighted[name] - weighted[baseline] for name in others], axis=1
-        )
-        tests = pd.DataFrame(product(others, names), columns=["system", "metric"])
-        of_baseline = [baseline in pair for pair in pairs]
-        tests = _add_tests(tests, differences, p[of_baseline])
-        if len(arrays) == 1:
-            tests = _add_tests_of_one_set(tests, differences, len(others))
-        table = table.merge(tests, on=["system", "metric"], how="left", sort=False)
-        if len(systems) <= MAX_SYSTEMS_FOR_BEST:
-            table = _mark_best(table, names, p_of_best(weighted, pairs, p))
+    """One row per system and metric: mean, interval, and tests against the baseline.
+
+    frames : one frame per data set.
+    metrics : one list of `_metrics_by_questions`.
+    """
+    arrays = [_score_array(frame, systems, metrics) for frame in frames]
+    table = _means_and_intervals(arrays, systems, metrics, seed)
+    if len(systems) == 1:
+        return table
+    weighted = _weighted_scores(arrays, systems)
+    pairs, p = _test_pairs(weighted, baseline, seed)
+    others = [name for name in systems if name != baseline]
+    differences = [weighted[name] - weighted[baseline] for name in others]
+    differences_of_rows = np.concatenate(differences, axis=1)
+    tests = pd.DataFrame(product(others, metrics), columns=["system", "metric"])
+    has_baseline = [baseline in pair for pair in pairs]
+    tests = _with_tests(tests, differences_of_rows, p[has_baseline])
+    if len(arrays) == 1:
+        tests = _with_tests_of_one_set(tests, differences_of_rows, len(others))
+    table = table.merge(tests, on=["system", "metric"], how="left", sort=False)
+    if len(systems) <= MAX_SYSTEMS_FOR_BEST:
+        table = _with_p_of_best(table, metrics, p_of_best(weighted, pairs, p))
     return table
 
 
 def _score_array(
     frame: pd.DataFrame, systems: Sequence[str], metrics: list[str]
 ) -> FloatArray:
-    """(n_systems, n_questions, n_metrics), of the questions that have a score for every system."""
+    """The scores (n_systems, n_questions, n_metrics) of the questions scored for every system."""
     blank = frame.loc[frame[metrics].isna().any(axis=1), "query_id"]
-    parts = dict(
-        iter(frame[~frame["query_id"].isin(blank)].groupby("system", sort=False))
-    )
+    frame = frame[~frame["query_id"].isin(blank)]
     return np.stack(
-        [parts[name][metrics].to_numpy(dtype=np.float64) for name in systems]
+        [
+            frame.loc[frame["system"] == name, metrics].to_numpy(dtype=np.float64)
+            for name in systems
+        ]
     )
 
 
@@ -147,7 +158,7 @@ def _means_and_intervals(
     metrics: Sequence[str],
     seed: int,
 ) -> pd.DataFrame:
-    """One row per system and metric: mean over the sets, and its interval."""
+    """One row per system and metric: the mean over the sets, and the ends of its interval."""
     columns = [
         _macro_interval([array[:, :, i] for array in arrays], bounds(metric), seed)
         for i, metric in enumerate(metrics)
@@ -162,9 +173,10 @@ def _means_and_intervals(
 def _macro_interval(
     scores: Sequence[FloatArray], limits: tuple[float, float] | None, seed: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The mean over sets and its interval, (n_systems,) each.
+    """The mean over sets, and the lower and the upper end of its interval, (n_systems,) each.
 
-    `scores` has an array (n_systems, n_questions) per set.
+    scores : an array (n_systems, n_questions) per set.
+    limits : the range of the metric; None if it has none.
     """
     intervals = [
         interval_of_mean(array.T, bounds=limits, seed=seed) for array in scores
@@ -180,20 +192,22 @@ def _macro_interval(
 def _weighted_scores(
     arrays: Sequence[FloatArray], systems: Sequence[str]
 ) -> dict[str, FloatArray]:
-    """System -> (n_questions of all sets, n_metrics); the plain mean is the macro-average."""
+    """System -> weighted scores (n_questions of all sets, n_metrics).
+
+    The weight of a set is inverse to its size, so that the mean over all rows is the macro-average.
+    """
     mean_size = sum(array.shape[1] for array in arrays) / len(arrays)
-    together = np.concatenate(
-        [array * (mean_size / array.shape[1]) for array in arrays], axis=1
-    )
-    return dict(zip(systems, together, strict=True))
+    weighted = [array * (mean_size / array.shape[1]) for array in arrays]
+    return dict(zip(systems, np.concatenate(weighted, axis=1), strict=True))
 
 
 def _test_pairs(
     scores: Mapping[str, FloatArray], baseline: str, seed: int
 ) -> tuple[list[tuple[str, str]], FloatArray]:
-    """Pairs of systems and p-values, (n_pairs, n_metrics).
+    """The tested pairs of systems, and their p-values (n_pairs, n_metrics).
 
-    With more than `MAX_SYSTEMS_FOR_BEST` systems, only the pairs of the baseline.
+    Up to `MAX_SYSTEMS_FOR_BEST` systems are tested in all pairs, more of them only against the
+    baseline.
     """
     pairs = list(combinations(scores, 2))
     if len(scores) > MAX_SYSTEMS_FOR_BEST:
@@ -203,65 +217,70 @@ def _test_pairs(
     return pairs, p.reshape(len(pairs), -1)
 
 
-def _add_tests(
+def _with_tests(
     table: pd.DataFrame, differences: FloatArray, p: FloatArray
 ) -> pd.DataFrame:
-    """The table with corrected p-values, wins, ties and losses of each row.
+    """The table with the columns p_holm, wins, ties and losses.
 
-    `differences` is (n_questions, n_rows); `p` is (n_tests, n_families), the rows in order.
+    differences : (n_questions, n_rows), one column per row of the table.
+    p : uncorrected p-values (n_tests, n_families); its cells, row by row, are those of the table.
     """
-    table = table.assign(p_holm=corrected(p))
+    table = table.assign(p_holm=holm_by_family(p))
     table[list(COUNTS)] = win_tie_loss(differences)
     return table
 
 
-def _add_tests_of_one_set(
+def _with_tests_of_one_set(
     table: pd.DataFrame, differences: FloatArray, n_tests: int
 ) -> pd.DataFrame:
-    """The table with t-test, effect size and detectable difference of each row.
+    """The table with the columns p_t, p_t_holm, effect_size and detectable, for a single data set.
 
-    `n_tests` are in a family.
+    differences : (n_questions, n_rows), one column per row of the table.
+    n_tests : the number of tests in a family.
     """
     p_t, effect_size = t_test(differences)
     return table.assign(
         p_t=p_t,
-        p_t_holm=corrected(p_t.reshape(n_tests, -1)),
+        p_t_holm=holm_by_family(p_t.reshape(n_tests, -1)),
         effect_size=effect_size,
         detectable=detectable_difference(differences, n_tests),
     )
 
 
-def _mark_best(
+def _with_p_of_best(
     table: pd.DataFrame, metrics: Sequence[str], best: Sequence[tuple[str, float]]
 ) -> pd.DataFrame:
-    """The table with `p_best` in the row of the best system of each metric."""
+    """The table with a column `p_best`, filled in the row of the best system of each metric.
+
+    best : the result of `p_of_best`.
+    """
     table = table.assign(p_best=np.nan)
     for metric, (name, p_best) in zip(metrics, best, strict=True):
-        table.loc[(table["system"] == name) & (table["metric"] == metric), "p_best"] = (
-            p_best
-        )
+        is_best = (table["system"] == name) & (table["metric"] == metric)
+        table.loc[is_best, "p_best"] = p_best
     return table
 
 
 def win_tie_loss(differences: FloatArray) -> IntArray:
-    """Numbers of queries above, equal to and below 0 (within `EQUAL`), (n_columns, 3).
+    """The numbers of queries with a difference above, equal to and below 0, (n_columns, 3).
 
-    `differences` is (n_queries, n_columns).
+    Differences up to `EQUAL` count as 0.
+
+    differences : (n_queries, n_columns).
     """
-    wins = differences > EQUAL
-    ties = np.abs(differences) <= EQUAL
-    losses = differences < -EQUAL
-    return np.stack([sign.sum(axis=0) for sign in (wins, ties, losses)], axis=1)
+    wins = (differences > EQUAL).sum(axis=0)
+    losses = (differences < -EQUAL).sum(axis=0)
+    ties = len(differences) - wins - losses
+    return np.stack([wins, ties, losses], axis=1)
 
 
 def p_of_best(
     scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p: FloatArray
 ) -> list[tuple[str, float]]:
-    """The best system of each metric and its p-value, the largest of its pairs.
+    """For each metric, the system with the highest mean, and its p-value.
 
-    The null hypothesis is that another system is as good.
-
-    Holm's correction is over all pairs, not only over those of the best: it was selected from the
+    The null hypothesis is that some other system is as good, so p is the largest of the pairs of
+    the best system. Holm's correction covers all pairs, since the best system was selected from the
     same data.
 
     scores : system -> (n_queries, n_metrics).
@@ -270,25 +289,28 @@ def p_of_best(
     means = pd.DataFrame({name: array.mean(axis=0) for name, array in scores.items()})
     best = []
     for i, name in enumerate(means.idxmax(axis=1).astype(str)):
-        of_best = [name in pair for pair in pairs]
-        best.append((name, float(holm(p[:, i])[of_best].max())))
+        has_best = [name in pair for pair in pairs]
+        best.append((name, float(holm(p[:, i])[has_best].max())))
     return best
 
 
-def corrected(p: FloatArray) -> FloatArray:
-    """Holm-corrected p-values of (n_tests, n_families), flat, row by row; NaN without p-values."""
+def holm_by_family(p: FloatArray) -> FloatArray:
+    """The p-values (n_tests, n_families), corrected in each family, as a flat array row by row.
+
+    A family with a NaN stays as it is.
+    """
     families = [family if np.isnan(family).any() else holm(family) for family in p.T]
     return np.stack(families, axis=1).ravel()
 
 
 def pair_table(scores: Mapping[str, FloatArray], seed: int = 0) -> pd.DataFrame:
-    """Every pair of systems in one metric, in the order of the systems.
+    """The tests of every pair of systems in one metric, in the order of the systems.
 
     scores : system -> (n_queries,).
 
-    Returns one row per pair: a, b, difference (of the means, a - b), p and p_holm (randomisation;
-    all pairs are one family), p_t and p_t_holm (paired t-test), effect_size (Cohen's d_z),
-    detectable (the smallest difference seen with 80 % power), wins, ties, losses (of a).
+    Returns one row per pair: a, b, difference (of the means, a - b), p and p_holm (randomisation
+    test; all pairs are one family), p_t and p_t_holm (paired t-test), effect_size (Cohen's d_z),
+    detectable (the smallest difference detected with 80 % power), wins, ties, losses (of a).
     """
     pairs = list(combinations(scores, 2))
     if not pairs:
@@ -297,27 +319,23 @@ def pair_table(scores: Mapping[str, FloatArray], seed: int = 0) -> pd.DataFrame:
     p = p_values(differences, seed, tests=len(pairs))
     table = pd.DataFrame(pairs, columns=["a", "b"])
     table = table.assign(difference=differences.mean(axis=0), p=p)
-    table = _add_tests(table, differences, p[:, None])
-    table = _add_tests_of_one_set(table, differences, len(pairs))
+    table = _with_tests(table, differences, p[:, None])
+    table = _with_tests_of_one_set(table, differences, len(pairs))
     return table[list(PAIR_COLUMNS)]
 
 
 def against_placebo(
     per_query: pd.DataFrame, per_seed: pd.DataFrame | None, metric: str
 ) -> pd.DataFrame:
-    """The gain of each graph over its shuffled copies.
+    """The gain of each graph over its shuffled copies, its placebos.
 
-    One row per system "strategy.graph" whose placebo "strategy.graph-shuffled" ran under several
-    seeds.
+    The table has one row per system "strategy.graph" whose placebo "strategy.graph-shuffled" ran
+    under several seeds; it is empty without placebos. Its columns are strategy, graph, mean,
+    placebo (the mean over questions and shufflings), gain (mean - placebo), ci_low and ci_high
+    (95 %), p (two-sided test of gain 0) and p_holm (corrected over the rows).
 
     Questions and shufflings are both samples [Clark, J. Verbal Learning and Verbal Behavior 12
-    (1973)]: the variance is that of the gain over questions plus that of the mean over shufflings,
-    each over their number, and t has Satterthwaite's degrees of freedom [Biometrics Bulletin 2
-    (1946)].
-
-    Returns the columns strategy, graph, mean, placebo (mean over questions and shufflings), gain
-    (their difference), ci_low and ci_high (95 %), p (two-sided: no gain), p_holm (corrected over
-    the rows). Empty without a placebo.
+    (1973)], see `_gain_over`.
 
     Raises ValueError: a placebo was shuffled only once, so that its variance is unknown.
     """
@@ -343,7 +361,10 @@ def against_placebo(
 def _means_of_shufflings(
     per_seed: pd.DataFrame | None, system: str, metric: str
 ) -> FloatArray:
-    """(n_shufflings,) the mean of each run over a shuffled graph."""
+    """The mean score of each run over a shuffled graph, (n_shufflings,).
+
+    ValueError: there are fewer than two runs.
+    """
     means = np.empty(0)
     if per_seed is not None:
         means = per_seed.loc[per_seed["system"] == system, metric].to_numpy(dtype=float)
@@ -358,9 +379,14 @@ def _means_of_shufflings(
 def _gain_over(
     differences: FloatArray, shufflings: FloatArray
 ) -> tuple[float, float, float, float]:
-    """Mean, interval and p-value of (n_queries,) differences, with the variance between shufflings.
+    """The mean gain, the lower and the upper end of its 95 % interval, and its p-value.
 
-    `shufflings` has the mean of each placebo, (n_shufflings,).
+    The variance of the gain is the variance between questions over their number plus the variance
+    between shufflings over theirs; t has Satterthwaite's degrees of freedom [Biometrics Bulletin 2
+    (1946)].
+
+    differences : (n_queries,), a system's score less the mean score of its placebos.
+    shufflings : (n_shufflings,), the mean score of each placebo.
     """
     from scipy.stats import t
 

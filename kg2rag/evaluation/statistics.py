@@ -36,8 +36,11 @@ _STEPS = 300_000_000  # additions that an exact test may cost: a third of a seco
 _ENOUGH = 200
 
 
-def columns(values: ArrayLike) -> tuple[FloatArray, bool]:
-    """Values as (n_columns, n_queries), and whether they were a single column."""
+def score_columns(values: ArrayLike) -> tuple[FloatArray, bool]:
+    """Scores as an array (n_columns, n_queries), and whether they were one-dimensional.
+
+    ValueError: another number of dimensions, no query, or a score that is not finite.
+    """
     table = np.asarray(values, dtype=np.float64)
     if table.ndim not in (1, 2) or not len(table):
         raise ValueError(
@@ -45,9 +48,7 @@ def columns(values: ArrayLike) -> tuple[FloatArray, bool]:
         )
     if not np.isfinite(table).all():
         raise ValueError("Scores must be finite: a missing score is no score of 0.")
-    return np.ascontiguousarray(
-        table[None, :] if table.ndim == 1 else table.T
-    ), table.ndim == 1
+    return np.ascontiguousarray(np.atleast_2d(table.T)), table.ndim == 1
 
 
 def interval_of_mean(
@@ -57,21 +58,23 @@ def interval_of_mean(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> tuple[FloatArray, FloatArray]:
-    """A 95 % interval of the mean over queries, () or (n_columns,) each end.
+    """The lower and the upper end of a 95 % interval of the mean over queries.
 
-    It keeps its coverage near the ends of a range.
+    The method depends on the scores of a column, so that coverage holds near the ends of a range.
+    Scores that are all 0 or 1 have Wilson's interval of a proportion [Wilson 1927]. Equal scores
+    have the interval of a worst case: the share of questions that Wilson's interval for 0 of n
+    does not exclude scores at an end of the range. All others have the bias-corrected and
+    accelerated bootstrap [Efron 1987]. Both ends are NaN for equal scores without `bounds`, and for
+    a single question.
 
-    For scores of only 0 and 1, Wilson's interval of a proportion [Wilson 1927]. For equal scores,
-    as many others as Wilson's interval for 0 of n allows may lie at an end of the range. Otherwise
-    the bias-corrected and accelerated bootstrap [Efron 1987]. NaN for equal scores without
-    `bounds`, and for a single question.
-
-    values : (n_queries,) or (n_queries, n_columns); all columns see the same resampled queries.
+    values : (n_queries,) or (n_queries, n_columns); all columns share the resampled queries.
     bounds : the range of the scores; None if they have none.
+
+    Returns two arrays (n_columns,), or two numbers for one-dimensional values.
     """
     from scipy.stats import bootstrap
 
-    table, is_single = columns(values)
+    table, is_single = score_columns(values)
     if bounds is not None:
         _require_bounds(table, bounds)
     n = table.shape[1]
@@ -90,7 +93,7 @@ def interval_of_mean(
     if graded.any():
         result = bootstrap(
             (np.arange(n),),
-            _means_of_rows(table[graded]),
+            _mean_of_resample(table[graded]),
             n_resamples=resamples,
             method="BCa",
             vectorized=True,
@@ -112,11 +115,12 @@ def _require_bounds(table: FloatArray, bounds: tuple[float, float]) -> None:
         )
 
 
-def _means_of_rows(table: FloatArray) -> Callable[..., FloatArray]:
-    """The statistic of a bootstrap: query numbers (..., size) -> means (n_columns, ...).
+def _mean_of_resample(table: FloatArray) -> Callable[..., FloatArray]:
+    """The function that `scipy.stats.bootstrap` calls for the means of resampled queries.
 
-    How often each query was drawn, times its scores, is the sum of a resample: one matrix product
-    for all columns.
+    It takes the numbers of the drawn queries, (..., size), and returns means, (n_columns, ...). The
+    sum of a resample is the product of the scores and the number of times that each query was
+    drawn, so one matrix product serves all columns.
     """
     n = table.shape[1]
 
@@ -133,7 +137,7 @@ def _means_of_rows(table: FloatArray) -> Callable[..., FloatArray]:
 
 
 def _wilson(successes: Sequence[int], n: int) -> tuple[FloatArray, FloatArray]:
-    """The ends of Wilson's intervals of some proportions of `n`."""
+    """The lower and the upper ends of Wilson's 95 % intervals of the proportions successes / n."""
     from scipy.stats import binomtest
 
     intervals = [
@@ -146,11 +150,13 @@ def _wilson(successes: Sequence[int], n: int) -> tuple[FloatArray, FloatArray]:
 def interval_of_sum(
     means: FloatArray, low: FloatArray, high: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """An interval of a weighted sum of means of different questions, from their intervals.
+    """The lower and the upper end of the interval of a weighted sum of independent means.
 
-    Distances to the ends add by their squares; a mean with a negative weight adds to the other end
-    [Zou & Donner 2008, Eq. 4]. `means`, `low`, `high` : (n_means, ...). `weights` : (n_means,), 1/n
-    each for a macro-average, 1 and -1 for a difference.
+    The squared distances from the means to the ends of their intervals are added; a negative weight
+    exchanges the two ends [Zou & Donner 2008, Eq. 4].
+
+    means, low, high : (n_means, ...), the means and the ends of their intervals.
+    weights : (n_means,), such as 1/n each for a macro-average, 1 and -1 for a difference.
 
     >>> low, high = interval_of_sum(np.array([.5, .5]), np.array([.2, .2]), np.array([.8, .8]), np.array([.5, .5]))
     >>> round(float(low), 3), round(float(high), 3)
@@ -168,19 +174,20 @@ def interval_of_sum(
 
 
 def p_values(differences: ArrayLike, seed: int = 0, *, tests: int = 1) -> FloatArray:
-    """The paired randomisation test: two-sided p-values of "the mean difference is 0".
+    """The two-sided p-values of the paired randomisation test of "the mean difference is 0".
 
     p is the chance that swapping the systems on each query at random gives a sum at least as far
-    from 0. It is exact where differences are multiples of a unit, as those of recall and of
-    reciprocal ranks. Elsewhere swaps are drawn, the observed sum counted in, until p is known to 7
-    % of itself or enough are drawn. 1.0 where all differences are 0.
+    from 0 as the observed one. It is exact if the differences are multiples of a unit, as those of
+    recall and of reciprocal ranks are. Otherwise random swaps are drawn, and the observed sum
+    counts as one of them, until the standard error of p is 7 % or the swaps are used up. p is 1 if
+    all differences are 0.
 
     differences : (n_queries,) or (n_queries, n_columns), of two systems' scores.
-    seed : of the swaps, if they are drawn.
-    tests : in the family; the more there are, the more swaps are drawn, so that the smallest p can
-    be below .001 after correction.
+    seed : seed of the random swaps.
+    tests : number of tests in the family; more tests draw more swaps, so that the smallest p can be
+        below .001 after correction.
     """
-    table, is_single = columns(differences)
+    table, is_single = score_columns(differences)
     table = np.where(np.abs(table) <= EQUAL, 0.0, table)
     p = np.array([_exact(row) for row in table])
     not_exact = np.isnan(p)
@@ -189,7 +196,7 @@ def p_values(differences: ArrayLike, seed: int = 0, *, tests: int = 1) -> FloatA
 
 
 def in_units(values: FloatArray) -> IntArray | None:
-    """Values as whole numbers of the largest unit that divides them all; None if there is none."""
+    """Values as multiples of their largest common unit; None if `_UNITS` has no such unit."""
     for unit in _UNITS:
         counts = np.rint(values * unit).astype(np.int64)
         if (np.abs(values * unit - counts) <= EQUAL * unit).all():
@@ -198,35 +205,35 @@ def in_units(values: FloatArray) -> IntArray | None:
 
 
 def _exact(differences: FloatArray) -> float:
-    """The p-value of one test; NaN if there is no unit, or counting would take too long."""
+    """The exact p-value of one test; NaN without a common unit or with too many sums to count."""
     counts = in_units(differences[differences != 0])
     if counts is None:
         return np.nan
-    tail = tail_of_wins(np.abs(counts), int(abs(counts.sum())))
-    return np.nan if tail is None else min(1.0, 2 * float(tail.sum()))
+    chances = chances_of_low_sums(np.abs(counts), int(abs(counts.sum())))
+    return np.nan if chances is None else min(1.0, 2 * float(chances.sum()))
 
 
-def tail_of_wins(sizes: IntArray, least: int) -> FloatArray | None:
-    """The probability of each sum of wins of one of two equal systems, up to a bound.
+def chances_of_low_sums(sizes: IntArray, least: int) -> FloatArray | None:
+    """The probability that one of two equal systems wins a sum of 0, 1, 2, … units.
 
-    At the bound, the other system is `least` ahead.
-
-    A system that wins w of the total is behind by total - 2 w. None if that would take too long.
+    Each question is won by either system with probability 1/2 and is worth its entry in `sizes`.
+    The last sum is the largest at which the other system is still `least` units ahead: a system
+    that wins w of a total is behind by total - 2 w. None if there are too many sums to count.
     """
     last = (int(sizes.sum()) - least) // 2
     if len(sizes) * last > _STEPS:
         return None
-    chance = np.zeros(last + 1)
-    chance[0] = 1.0
+    chances = np.zeros(last + 1)
+    chances[0] = 1.0
     for size in np.sort(sizes).tolist():
-        chance *= 0.5
+        chances *= 0.5
         if size <= last:
-            chance[size:] += chance[: last + 1 - size].copy()
-    return chance
+            chances[size:] += chances[: last + 1 - size].copy()
+    return chances
 
 
 def _resampled(table: FloatArray, resamples: int, seed: int) -> FloatArray:
-    """(n_tests,) p-values of (n_tests, n_queries) differences by random swaps."""
+    """The p-values, (n_tests,), of differences (n_tests, n_queries) by random swaps."""
     rng = np.random.default_rng(seed)
     observed = np.abs(table.sum(axis=1)) - EQUAL * np.abs(table).sum(axis=1)
     n_beyond = np.ones(len(table))  # the observed sum counts as one
@@ -262,16 +269,17 @@ def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:
 
 
 def t_test(differences: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """p-values of paired t-tests and effect sizes (Cohen's d_z), (n_columns,) each.
+    """The p-values of paired t-tests, and their effect sizes (Cohen's d_z), (n_columns,) each.
 
-    `differences` is (n_queries, n_columns).
+    d_z = t / sqrt(n) [Lakens, Front. Psychol. 4:863 (2013), Eq. 7]. If all differences of a column
+    are 0, p is 1 and d_z is 0; if they all have one other value, p is 0 and d_z is infinite. Both
+    are NaN for a single query.
 
-    d_z = t / sqrt(n) [Lakens, Front. Psychol. 4:863 (2013), Eq. 7]. Without any spread p is 1 and
-    d_z 0, or, if the difference is not 0, 0 and infinite. Blank (NaN) for a single query.
+    differences : (n_queries, n_columns).
     """
     from scipy.stats import ttest_1samp
 
-    table = columns(differences)[0]
+    table = score_columns(differences)[0]
     n_queries = table.shape[1]
     if n_queries < 2:
         return np.full(len(table), np.nan), np.full(len(table), np.nan)
@@ -293,39 +301,47 @@ def interval_of_difference(
     high_level: float = LEVEL,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """An interval of the mean difference of two systems, also for few differing questions.
+    """The lower and the upper end of an interval of the mean difference of two systems.
 
-    Inverts the paired randomisation test: the ends are quantiles of the means of random subsets of
-    the questions [Hartigan 1969]. It is widened for questions that may not have been seen: their
-    share, at most the end of the exact interval for 0 of n [Clopper & Pearson 1934], may lie at an
-    end of the metric's range.
+    The ends are quantiles of the means of random subsets of the questions, which inverts the paired
+    randomisation test [Hartigan 1969]. The interval is widened for questions that were not seen, so
+    that it also holds if few questions differ, see `_unseen_share`.
 
     Parameters
     ----------
     differences : (n_queries,).
-    low_level, high_level : the mean lies below `low` with a chance of at most `low_level` / 2, and
-        above `high` with one of at most `high_level` / 2. They differ if the system on each side
-        was chosen among a different number.
+    low_level : the true mean lies below the lower end with probability at most `low_level` / 2.
+    high_level : the true mean lies above the upper end with probability at most `high_level` / 2.
+        The levels differ if the two systems were selected from different numbers of systems.
     """
-    (values,) = columns(differences)[0]
+    values = score_columns(differences)[0][0]
     means = _subset_means(values, seed)
-    low = np.quantile(means, low_level / 2)
-    high = np.quantile(means, 1 - high_level / 2)
     mean = values.mean()
-    end = max(1.0, np.abs(values).max())
-    unseen_low = 1 - (low_level / 2) ** (1 / len(values))
-    unseen_high = 1 - (high_level / 2) ** (1 / len(values))
-    low = min(low, mean - unseen_low * (end + mean))
-    high = max(high, mean + unseen_high * (end - mean))
+    largest = max(1.0, np.abs(values).max())  # possible difference of one question
+    lowest = mean - _unseen_share(low_level, len(values)) * (largest + mean)
+    highest = mean + _unseen_share(high_level, len(values)) * (largest - mean)
+    low = min(lowest, np.quantile(means, low_level / 2))
+    high = max(highest, np.quantile(means, 1 - high_level / 2))
     return float(low), float(high)
 
 
+def _unseen_share(level: float, n: int) -> float:
+    """The largest share of all questions that may be absent from a sample of `n`.
+
+    It is the upper end of the exact interval for 0 of n [Clopper & Pearson 1934].
+    """
+    return float(1 - (level / 2) ** (1 / n))
+
+
 def _subset_means(values: FloatArray, seed: int) -> FloatArray:
-    """The means of `RESAMPLES` random halves of the values; no subset is empty."""
+    """The means of up to `RESAMPLES` random subsets, each value in a subset with probability 1/2.
+
+    Empty subsets are left out.
+    """
     rng = np.random.default_rng(seed)
     means = []
     for _ in range(20):  # in parts, to bound the memory
-        chosen = rng.integers(0, 2, (RESAMPLES // 20, len(values)))
-        chosen = chosen[chosen.any(axis=1)]
-        means.append((chosen @ values) / chosen.sum(axis=1))
+        membership = rng.integers(0, 2, (RESAMPLES // 20, len(values)))
+        membership = membership[membership.any(axis=1)]
+        means.append((membership @ values) / membership.sum(axis=1))
     return np.concatenate(means)

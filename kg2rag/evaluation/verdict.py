@@ -103,12 +103,12 @@ class Verdict(HtmlPage):
     @property
     def graph_systems(self) -> list[str]:
         """The systems that read a graph."""
-        return sides(self.scored)[0]
+        return graph_and_plain_systems(self.scored)[0]
 
     @property
     def plain_systems(self) -> list[str]:
         """The systems that read no graph."""
-        return sides(self.scored)[1]
+        return graph_and_plain_systems(self.scored)[1]
 
     @cached_property
     def graph(self) -> str:
@@ -121,23 +121,22 @@ class Verdict(HtmlPage):
         return self._best(self.plain_systems)
 
     def _best(self, systems: Sequence[str]) -> str:
+        """The system with the highest mean."""
         return max(systems, key=lambda name: float(self._scores[name].mean()))
 
     @cached_property
     def _scores(self) -> dict[str, FloatArray]:
+        """System -> its scores, (n_questions,)."""
         return self.scored.scores_of(self.metric)
 
     @cached_property
     def _differences(self) -> FloatArray:
-        """(n_questions,) the score of `graph` less that of `plain`."""
+        """The scores of `graph` less those of `plain`, (n_questions,)."""
         return self._scores[self.graph] - self._scores[self.plain]
 
     @cached_property
     def interval(self) -> Gain:
-        """The gain of `graph` over `plain`, corrected for the choice of both.
-
-        The module's docstring describes the correction.
-        """
+        """The gain of `graph` over `plain`, corrected as the module's docstring describes."""
         graphs, plains = len(self.graph_systems), len(self.plain_systems)
         seed = self.scored.seed
         p = graphs * float(p_values(self._differences, seed, tests=graphs))
@@ -187,7 +186,7 @@ class Verdict(HtmlPage):
     def answer(self) -> Answer:
         """Whether a graph helps.
 
-        *no* comes first: a gain that is significant and below `min_gain` is none of interest.
+        "no" is tested first, since a significant gain may be smaller than `min_gain`.
         """
         gains = [part for part in (self.interval, self.placebo) if part is not None]
         if any(gain.high < self.min_gain for gain in gains):
@@ -198,14 +197,14 @@ class Verdict(HtmlPage):
 
     @property
     def take(self) -> str:
-        """The system to take."""
+        """The name of the recommended system."""
         return self.graph if self.answer == "yes" else self.plain
 
     @property
     def more(self) -> tuple[int, int] | None:
-        """The fewest and the most further questions that show `min_gain` four times in five.
+        """The fewest and the most further questions that detect `min_gain` with 80 % power.
 
-        None if the answer is known, or the spread is not.
+        None if the answer is not "inconclusive", or with fewer than `MIN_QUESTIONS` questions.
         """
         if self.answer != "inconclusive":
             return None
@@ -213,9 +212,9 @@ class Verdict(HtmlPage):
 
     @cached_property
     def reach(self) -> dict[str, float] | None:
-        """Gold and passages: the shares within one triple of the questions' entities.
+        """The shares within one triple of the questions' entities, by "gold" and "passages".
 
-        None if they are unknown, or measuring them would cost calls of a language model.
+        None if the systems are not at hand, or linking would call a language model.
         """
         if self.scored.inputs is None:
             return None
@@ -231,8 +230,8 @@ class Verdict(HtmlPage):
     def kinds(self) -> pd.DataFrame:
         """One row per kind of question: kind, questions, plain and graph (means), gain.
 
-        Kinds are types, hops or numbers of gold passages: the first with few enough values. Empty
-        if there is one kind.
+        Questions are grouped by the first of type, hops and number of gold passages that has at
+        least two values and few enough for `QUESTIONS_PER_KIND`. The table is empty if none has.
         """
         per_query = self.scored.per_query
         max_kinds = max(2, self.scored.config["data"]["questions"] / QUESTIONS_PER_KIND)
@@ -258,13 +257,13 @@ class Verdict(HtmlPage):
 
     @property
     def word(self) -> str:
-        """The answer, with the number of questions that are missing."""
+        """The answer, with the number of further questions if it is inconclusive."""
         if self.more is None or self.more[1] == 0:
             return self.answer
         return f"{self.answer}: {count_range(*self.more)} more questions"
 
     def lines(self) -> list[str]:
-        """The reasons, a sentence or two each, and the system to take."""
+        """The reasons for the answer, a sentence or two each, and the system to take."""
         reasons = [
             self._gain_line(),
             self._answer_line(),
@@ -278,6 +277,7 @@ class Verdict(HtmlPage):
         return [line for line in (*reasons, *costs, omitted, self._take_line()) if line]
 
     def _gain_line(self) -> str:
+        """The names of both systems, the gain and its interval."""
         n_graphs, n_plains = len(self.graph_systems), len(self.plain_systems)
         graph, plain = self.graph, f"{self.plain}, the system without a graph"
         if n_graphs > 1:
@@ -289,6 +289,7 @@ class Verdict(HtmlPage):
         return f"{graph} against {plain}: {self.metric} {gain}, over {questions}."
 
     def _answer_line(self) -> str:
+        """The reason for "no" or "inconclusive"; "" for "yes"."""
         points = self._points(self.min_gain)[1:]
         if self.answer == "yes":
             return ""
@@ -321,7 +322,7 @@ class Verdict(HtmlPage):
         return f"Within one triple of the names in a question lie {shares}."
 
     def _cost_line(self, system: str) -> str:
-        """The times of a system, without those that were not measured."""
+        """The measured times of a system; "" if none was measured."""
         times = {
             "s to build what the store lacked": self.scored.build_seconds.get(system),
             "ms per question": self.scored.config["ms_per_query"][system],
@@ -345,6 +346,7 @@ class Verdict(HtmlPage):
         return scales(self.scored.scores)[self.metric]
 
     def _points(self, value: float) -> str:
+        """A difference with its sign, in the scale of the metric."""
         return f"{value * self._scale:+z.{decimals(self._scale)}f}".replace("-", "−")
 
     def _gain_text(self, gain: Gain) -> str:
@@ -353,6 +355,7 @@ class Verdict(HtmlPage):
         return f"{mean} (95 % {low} to {high}, {p})"
 
     def _rows(self) -> pd.DataFrame:
+        """The table `kinds` with its numbers as text."""
         shown = self.kinds.astype(object)
         for name in ("plain", "graph"):
             shown[name] = (self.kinds[name] * self._scale).map("{:.1f}".format)
@@ -376,7 +379,7 @@ class Verdict(HtmlPage):
 
 
 def more_questions(differences: FloatArray, min_gain: float) -> tuple[int, int] | None:
-    """The range of further questions that a gain of `min_gain` needs; see `questions_needed`."""
+    """The fewest and the most questions to add to detect a gain `min_gain`, see `questions_needed`."""
     needed = questions_needed(differences, min_gain)
     if needed is None:
         return None
@@ -384,8 +387,8 @@ def more_questions(differences: FloatArray, min_gain: float) -> tuple[int, int] 
     return fewest, most
 
 
-def sides(scored: ScoredRuns) -> tuple[list[str], list[str]]:
-    """The systems that read a graph, without placebos, and the systems that read none."""
+def graph_and_plain_systems(scored: ScoredRuns) -> tuple[list[str], list[str]]:
+    """The systems that read a graph, without placebos; and the systems that read none."""
     graphs = []
     plains = []
     for name in scored.systems:

@@ -41,9 +41,10 @@ class Waterfall(HtmlPage):
 
     Parameters
     ----------
-    frame : one row per gold passage: query_id, type, question, gold, title, lost_at, step (its
-        stage), why, rank (blank if it has none).
-    returned : question id -> titles (or ids) of the first k hits.
+    frame : one row per gold passage or document: query_id, type, question, gold (its id), title,
+        lost_at (one of `LOST_AT`), step (the name of the stage), why (the reason), rank (blank if
+        it was not returned).
+    returned : question id -> titles of the first k hits, ids for hits without a title.
     data : name of the data set.
     """
 
@@ -54,9 +55,9 @@ class Waterfall(HtmlPage):
     k: int = 5
 
     def totals(self) -> pd.DataFrame:
-        """Gold passages by question type and stage of loss.
+        """The numbers of gold passages by question type (rows) and `LOST_AT` (columns).
 
-        One column for each of `LOST_AT`; the row "all" comes last.
+        The column "gold" has the sums of the rows; the last row, "all", has those of the columns.
         """
         types = self.frame["type"].replace("", "unknown")
         table = pd.crosstab(types, self.frame["lost_at"])
@@ -70,7 +71,7 @@ class Waterfall(HtmlPage):
         )
 
     def figure(self) -> Figure:
-        """All gold minus the losses of each stage; below, the shares by question type."""
+        """A chart of all gold less the losses of each stage; below it, the shares by question type."""
         return plots.waterfall(
             self.totals(), f"{self.system}: where the gold went, k = {self.k}"
         )
@@ -81,7 +82,7 @@ class Waterfall(HtmlPage):
         return f"{self.system}: where the gold went"
 
     def body(self) -> Markup:
-        """The counts, the figure, and every lost passage by step and reason."""
+        """The counts, the figure, and every lost passage by stage and reason."""
         shown = self._shown()
         return render(
             "waterfall.html.j2",
@@ -94,27 +95,35 @@ class Waterfall(HtmlPage):
         )
 
     def _group(self, lost_at: str) -> dict[str, Any]:
-        """The gold passages lost at one stage, by reason, the most frequent reason first."""
+        """The gold passages lost at one stage, for the template.
+
+        Keys: lost_at, count, and reasons, a list of (reason, its passages), the most frequent
+        reason first.
+        """
         lost = self.frame[self.frame["lost_at"] == lost_at]
         names = self.frame.groupby("query_id")[["title", "gold"]].agg(set)
         reasons = []
-        for why, passages in lost.groupby("why", sort=False):
-            cases = []
-            for passage in passages.to_dict("records"):
-                gold_names = set.union(*names.loc[passage["query_id"]])
-                cases.append(self._case(passage, gold_names))
-            reasons.append((why, cases))
+        for why, rows in lost.groupby("why", sort=False):
+            passages = []
+            for row in rows.to_dict("records"):
+                gold_names = set.union(*names.loc[row["query_id"]])
+                passages.append(self._shown_passage(row, gold_names))
+            reasons.append((why, passages))
         reasons.sort(key=lambda reason: -len(reason[1]))
         return {"lost_at": lost_at, "count": len(lost), "reasons": reasons}
 
-    def _case(self, passage: dict[Any, Any], gold_names: set[str]) -> dict[Any, Any]:
-        """A lost passage as shown: title unless it is the id, rank, and the returned hits."""
-        title = "" if passage["title"] == passage["gold"] else passage["title"]
-        rank = "" if pd.isna(passage["rank"]) else int(passage["rank"])
-        returned = [
-            (hit, hit in gold_names) for hit in self.returned[passage["query_id"]]
-        ]
-        return {**passage, "title": title, "rank": rank, "returned": returned}
+    def _shown_passage(
+        self, row: dict[Any, Any], gold_names: set[str]
+    ) -> dict[Any, Any]:
+        """A row of the frame as the page shows it.
+
+        The title is "" if it equals the id, the rank is "" if there is none, and `returned` has the
+        question's hits, each with a flag for gold.
+        """
+        title = "" if row["title"] == row["gold"] else row["title"]
+        rank = "" if pd.isna(row["rank"]) else int(row["rank"])
+        returned = [(hit, hit in gold_names) for hit in self.returned[row["query_id"]]]
+        return {**row, "title": title, "rank": rank, "returned": returned}
 
     def _shown(self) -> pd.DataFrame:
         """The totals without stages that lost nothing."""
@@ -198,7 +207,7 @@ def waterfall(
 def _records(
     question: Question, query: Query, trace: Trace, data: QADataset, k: int
 ) -> list[tuple[object, ...]]:
-    """One row of `Waterfall.frame` for each gold unit of a question."""
+    """The rows of `Waterfall.frame` for a question, one per gold passage or document."""
     ids = data.corpus.ids if data.unit == "passage" else data.corpus.doc_ids
     ranked = dict.fromkeys(ids[row] for row in trace.ranking.rows.tolist())
     rank_of = {unit_id: rank for rank, unit_id in enumerate(ranked, start=1)}
@@ -207,9 +216,9 @@ def _records(
         candidates = frozenset(data.corpus.rows(query.candidates).tolist())
     records: list[tuple[object, ...]] = []
     for gold, rows in data.gold_rows(question).items():
-        allowed = [row for row in rows if row in candidates]
+        candidate_rows = [row for row in rows if row in candidates]
         rank = rank_of.get(gold)
-        lost_at, step, why = _fate(allowed, trace, rank, k)
+        lost_at, step, why = _loss_of(candidate_rows, trace, rank, k)
         title = data.corpus.titles[rows[0]]
         shown_rank = None if lost_at == "not a candidate" else rank
         records.append(
@@ -228,16 +237,22 @@ def _records(
     return records
 
 
-def _fate(
-    rows: Sequence[int], trace: Trace, rank: int | None, k: int
+def _loss_of(
+    candidate_rows: Sequence[int], trace: Trace, rank: int | None, k: int
 ) -> tuple[LostAt, str, str]:
-    """The stage and reason of the loss of a gold unit, by its passage that came farthest."""
-    if not rows:
+    """The value of `lost_at`, the name of the stage, and the reason for the loss of a gold unit.
+
+    A document is lost where the last of its passages is lost.
+
+    candidate_rows : the rows of the unit's passages that the question may return.
+    rank : the rank of the unit; None if it was not returned.
+    """
+    if not candidate_rows:
         return "not a candidate", "candidates", "the question may not return it"
     if rank is not None and rank <= k:
         return "found", "found", f"among the first {k}"
     losses = []
-    for row in rows:
+    for row in candidate_rows:
         step = trace.lost_by(row)
         if step is None:
             return "ranked below k", "ranking", f"in the ranking, below the first {k}"
