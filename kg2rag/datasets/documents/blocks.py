@@ -1,4 +1,4 @@
-"""What every reader of documents gives: `FileDocument`s of headings, prose and code; and the count of words lost."""
+"""`FileDocument`, which every reader of documents returns, and the words of a file that it lacks."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from typing import Any, NamedTuple
 from kg2rag.text.scripts import words
 
 WIKI = "wiki:"
-"""Begins the target of a link that names a page by its file, its title, an alias or a label."""
+"""Prefix of a link's target that is the name of a page: its file name, title, alias or label."""
 PROSE, CODE = "prose", "code"
 LONGEST_WORD = 60
-"""Characters; longer runs are pictures and minified code, which a passage may divide."""
+"""Characters of a word whose loss is counted; longer runs are encoded pictures or minified code."""
 
 
 class Link(NamedTuple):
-    """A hyperlink in a block: the words that carry it, and its target as the file writes it."""
+    """A hyperlink in a block: its words, and its target as the file writes it."""
 
     text: str
     target: str
 
 
 class Block(NamedTuple):
-    """A paragraph, a list item, a row of a table, a listing; or a heading, whose level counts from 1.
+    """A paragraph, list item, row of a table, listing or heading.
 
-    `page` and `last_page` count from 1; 0 in files without pages.
+    `level` is 0, or the level of a heading, from 1. `kind` is PROSE or CODE. `page` and `last_page`
+    count from 1, and are 0 in files without pages.
     """
 
     text: str
@@ -43,13 +44,15 @@ class FileDocument:
 
     Attributes
     ----------
-    blocks : headings, prose and code in the order of the page.
+    blocks : headings, prose and code in their order.
     title : the title that the file declares outside its text; "" for none.
-    key : names the document within its file; "" where the file is one document.
-    source : all text that the file shows, by a second and simpler reading; what passages lack of it is counted.
+    key : the name of the document within its file; "" if the file is one document.
+    source : all text that the file shows, by a second and simpler reading; its words that no
+        passage has are counted.
     left_out : text that is left out on purpose: navigation, running heads, front matter.
-    remark : what else a reader should know, such as pages without text.
+    remark : what the report says of the document, such as pages without text; "" for nothing.
     names : other names by which links point to the document.
+    metadata : further fields for its passages.
     """
 
     blocks: list[Block]
@@ -65,7 +68,7 @@ class FileDocument:
 def joined_documents(
     documents: Sequence[FileDocument], remark: str = ""
 ) -> FileDocument:
-    """The blocks of documents that have text, one after the other, as one document."""
+    """One document of the blocks of several, without empty blocks."""
     return FileDocument(
         [
             block
@@ -80,7 +83,7 @@ def joined_documents(
 
 
 def paragraphs(text: str) -> Iterator[Block]:
-    """The paragraphs of a plain text, which blank lines divide."""
+    """The paragraphs of a plain text, which are separated by blank lines."""
     return (Block(part.strip()) for part in re.split(r"\n\s*\n", text) if part.strip())
 
 
@@ -95,30 +98,33 @@ def one_line(text: str) -> str:
 
 
 def join_remarks(*remarks: str) -> str:
-    """The remarks of a report as one; empty ones and repetitions are dropped."""
+    """Several remarks as one, without empty ones and repetitions."""
     return "; ".join(dict.fromkeys(filter(None, remarks)))
 
 
 def lost_words(source: Sequence[str], texts: Iterable[str]) -> list[str]:
-    """The words of a source that no text has, as often as the source has them, in its order."""
+    """The words of a source that no text has, with repetitions, in the order of the source."""
     text_words = set[str]()
     for text in texts:
         text_words.update(words(text))
     return [
         word
-        for place, word in enumerate(source)
+        for index, word in enumerate(source)
         if word not in text_words
         and len(word) <= LONGEST_WORD
-        and not _is_part_of_word(source, place, text_words)
+        and not _is_part_of_word(source, index, text_words)
     ]
 
 
 def _is_part_of_word(
-    source: Sequence[str], place: int, text_words: Container[str]
+    source: Sequence[str], index: int, text_words: Container[str]
 ) -> bool:
-    """Whether up to four neighbouring words are one word of a text: markup within a word divides it in the source."""
-    for start in range(max(0, place - 3), place + 1):
-        for stop in range(place + 1, start + 5):
+    """Whether a word of the source and its neighbours, up to four in all, are one word of a text.
+
+    Markup within a word divides it in the source.
+    """
+    for start in range(max(0, index - 3), index + 1):
+        for stop in range(index + 1, start + 5):
             if "".join(source[start:stop]) in text_words:
                 return True
     return False

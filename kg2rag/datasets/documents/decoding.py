@@ -1,7 +1,7 @@
-"""Bytes -> text: by byte order mark, as UTF-8, by a declaration in the file, else by chardet's guess, which is named.
+"""Bytes -> text by the byte order mark, as UTF-8, by a declared encoding, or by chardet's guess.
 
-chardet 7 told 31 of 33 samples in 15 encodings apart, charset-normalizer 3.5 told 23: it takes
-Western texts for Central European or Macintosh ones.
+A guess is reported. chardet 7 identified 31 of 33 samples in 15 encodings, charset-normalizer 3.5
+identified 23: it takes Western texts for Central European or Macintosh ones.
 """
 
 from __future__ import annotations
@@ -19,24 +19,22 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-SAMPLE_BYTES, MOST_GUESSES = 200_000, 5
-"""Bytes that the guess reads, and encodings among which it chooses."""
-
-
+SAMPLE_BYTES = 200_000
+"""Bytes from which an encoding is guessed."""
+MAX_GUESSES = 5
+"""Guesses of chardet among which one is chosen."""
 _FEW_BYTES = 20
-"""Bytes beyond ASCII up to which those of DOS and of old Macintoshes cannot be told from those of the web."""
+"""Non-ASCII bytes up to which only encodings of the web are guessed: fewer do not tell others apart."""
 _SEVEN_BITS = ("iso-2022", "hz", "utf-7")
-"""Encodings whose bytes are ASCII, and so valid UTF-8; files in ISO 2022 have escape sequences."""
+"""Encodings whose bytes are ASCII, and so valid UTF-8."""
 _CONTROLS = re.compile("[\x80-\x84\x86-\x9f]")
-"""Characters that no text has: letters of Windows or of a Macintosh, read as ISO 8859."""
-
-
+"""Control characters that no text has: letters of Windows or of a Macintosh, read as ISO 8859."""
 _UNPRINTABLE = re.compile("[\x01-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
 NO_TEXT = "its bytes are no text in any encoding: another kind of file?"
 
 
 class Decoded(NamedTuple):
-    """A text, and the remark of a report on its encoding; "" where nothing was guessed."""
+    """A text, and a remark on its encoding for the report; "" if nothing was guessed."""
 
     text: str
     remark: str = ""
@@ -45,20 +43,16 @@ class Decoded(NamedTuple):
 def decode_text(data: bytes, declared: str = "") -> Decoded:
     """The text of a file, with line feeds as line ends.
 
-    DataError: the bytes are no text in any encoding, as those of a picture.
+    declared : the encoding that the file or its container declares; "" for none.
+
+    DataError: the bytes are no text in any encoding, such as those of a picture.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            return Decoded(_plain_lines(data.decode(encoding, "replace")))
-    for encoding in _encodings(data, declared):
-        text = _strictly(data, encoding)
-        if text is not None:
-            return _checked(Decoded(_plain_lines(text)))
-    return _checked(_guess(data, declared))
-
-
-def _checked(decoded: Decoded) -> Decoded:
-    """The text; DataError where more than one character in a hundred is a control character."""
+            return Decoded(_with_line_feeds(data.decode(encoding, "replace")))
+    texts = (_decode_strictly(data, encoding) for encoding in _encodings(data, declared))
+    text = next((text for text in texts if text is not None), None)
+    decoded = _guess(data, declared) if text is None else Decoded(_with_line_feeds(text))
     sample = decoded.text[:SAMPLE_BYTES]
     if len(_UNPRINTABLE.findall(sample)) > len(sample) / 100:
         raise DataError(NO_TEXT)
@@ -66,18 +60,18 @@ def _checked(decoded: Decoded) -> Decoded:
 
 
 def _encodings(data: bytes, declared: str) -> list[str]:
-    """The encodings that are tried before a guess."""
+    """The encodings that are tried before a guess, in order; none for bytes with zeros."""
     if b"\0" in data[:SAMPLE_BYTES]:
         return []
     if declared.lower().startswith(_SEVEN_BITS):
         return [declared, "utf-8"]
-    if b"\x1b$" in data:
+    if b"\x1b$" in data:  # an escape sequence of ISO 2022
         return ["iso2022_jp_2", "iso2022_kr", "utf-8"]
     return ["utf-8", declared]
 
 
-def _strictly(data: bytes, encoding: str) -> str | None:
-    """The text in an encoding; None where it has other bytes, or letters that the encoding lacks."""
+def _decode_strictly(data: bytes, encoding: str) -> str | None:
+    """The text in an encoding; None if a byte is invalid in it, or stands for a control character."""
     try:
         text = data.decode(encoding)
     except (UnicodeDecodeError, LookupError):
@@ -88,28 +82,29 @@ def _strictly(data: bytes, encoding: str) -> str | None:
 
 
 def _guess(data: bytes, declared: str) -> Decoded:
+    """The text in UTF-8 if half of its non-ASCII characters are valid, else in chardet's guess."""
     text = data.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
     valid = sum(sign > "\x7f" for sign in text) - damaged
     if "\0" not in text and valid >= damaged:
         return Decoded(
-            _plain_lines(text),
+            _with_line_feeds(text),
             f"encoding guessed: UTF-8 with {damaged} damaged characters",
         )
-    # chardet trusts what a page declares
+    # chardet trusts a declaration, which was found wrong.
     sample = data[:SAMPLE_BYTES].replace(declared.encode(), b"")
     for encoding in _likely_encodings(sample, of_the_web=damaged <= _FEW_BYTES)[:1]:
         text = data.decode(encoding, "replace")
         if text[:SAMPLE_BYTES].count("\0") <= len(text[:SAMPLE_BYTES]) // 100:
-            return Decoded(_plain_lines(text), f"encoding guessed: {encoding}")
+            return Decoded(_with_line_feeds(text), f"encoding guessed: {encoding}")
     raise DataError(NO_TEXT)
 
 
 def _likely_encodings(sample: bytes, *, of_the_web: bool) -> list[str]:
-    """The encodings of a sample, the likeliest first: by chardet, those in which no control characters stand first.
+    """The encodings that chardet guesses for a sample, the likeliest first.
 
-    Where each encoding of the web gives control characters, a text is of DOS or of an old
-    Macintosh.
+    Encodings in which the sample has control characters come last. If it has some in each encoding
+    of the web, those of DOS and of old Macintoshes are guessed, too.
     """
     from chardet import EncodingEra, detect_all
 
@@ -123,12 +118,13 @@ def _likely_encodings(sample: bytes, *, of_the_web: bool) -> list[str]:
     ]
     has_controls = {
         e: bool(_CONTROLS.search(sample.decode(e, "replace")))
-        for e in encodings[:MOST_GUESSES]
+        for e in encodings[:MAX_GUESSES]
     }
     if of_the_web and all(has_controls.values()):
         return _likely_encodings(sample, of_the_web=False)
     return sorted(has_controls, key=has_controls.__getitem__)
 
 
-def _plain_lines(text: str) -> str:
+def _with_line_feeds(text: str) -> str:
+    """A text with line feeds as line ends, and without zeros."""
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")

@@ -49,10 +49,10 @@ class FileEntry:
     lost: int = 0
     failed: bool = False
 
-    def summary(self, place: str) -> Mapping[str, Any]:
+    def summary(self, relative_path: str) -> Mapping[str, Any]:
         """The row of a file in the report."""
         return {
-            "document": place,
+            "document": relative_path,
             "status": "skipped" if self.reason else "read",
             "reason": self.reason,
             "passages": len(self.rows),
@@ -83,12 +83,12 @@ class FileEntry:
         return cls(**json.loads(zlib.decompress(data)))
 
 
-def table_entry(table: Table, place: str, splitter: Splitter) -> FileEntry:
+def table_entry(table: Table, relative_path: str, splitter: Splitter) -> FileEntry:
     """The passages of a table's records; records with an id and no text are left out and counted."""
     table = with_texts(table)
     filled = list(filterfalse(_lacks_text, table.records))
-    corpus = corpus_of(filled or table.records, place)
-    rows = record_rows(corpus, splitter, prefix=f"{place}#", place=place)
+    corpus = corpus_of(filled or table.records, relative_path)
+    rows = record_rows(corpus, splitter, prefix=f"{relative_path}#", relative_path=relative_path)
     entry = FileEntry(rows, remark=table.remark)
     n_empty = len(table.records) - len(filled)
     if n_empty:
@@ -123,7 +123,7 @@ def _lacks_text(record: Mapping[str, Any]) -> bool:
 
 
 def record_rows(
-    corpus: Corpus, splitter: Splitter, *, prefix: str = "", place: str = ""
+    corpus: Corpus, splitter: Splitter, *, prefix: str = "", relative_path: str = ""
 ) -> list[PassageRow]:
     """The passages of records, each with its `record` and how many of its blocks were `divided`.
 
@@ -137,7 +137,7 @@ def record_rows(
             f"{prefix}{passage.id}",
             passage.title,
             _record_blocks(passage.text),
-            _record_fields(passage.metadata, place),
+            _record_fields(passage.metadata, relative_path),
         )
         for part in parts:
             part["record"] = passage.id
@@ -160,12 +160,12 @@ def _record_blocks(text: str) -> list[Block]:
     return list(paragraphs(text))
 
 
-def _record_fields(metadata: Mapping[str, Any], place: str) -> dict[str, Any]:
+def _record_fields(metadata: Mapping[str, Any], relative_path: str) -> dict[str, Any]:
     """The metadata of a record and its file; columns with a name that readers use are renamed."""
     fields = dict(metadata)
-    if not place:
+    if not relative_path:
         return fields
     clashing = {
         f"column_{name}": fields.pop(name) for name in _READER_FIELDS if name in fields
     }
-    return {"file": place, **fields, **clashing}
+    return {"file": relative_path, **fields, **clashing}

@@ -102,9 +102,9 @@ def _batches(
         for read in read_files(file):
             if (
                 not read.reason
-                and same.setdefault(read.checksum, read.place) != read.place
+                and same.setdefault(read.checksum, read.relative_path) != read.relative_path
             ):
-                read = FileBytes(read.place, reason="the same as another file")
+                read = FileBytes(read.relative_path, reason="the same as another file")
             batch.append(read)
             size += len(read.data)
             if len(batch) >= BATCH_FILES or size >= BATCH_BYTES:
@@ -120,7 +120,7 @@ def _read_batch(
     """The entries of some files, from the store or read; those that cannot be read are tried again each time."""
     keyed_file = store.keyed_file("documents")
     keys = {
-        file.place: file.key(folder, splitter.tokens)
+        file.relative_path: file.key(folder, splitter.tokens)
         for file in batch
         if not file.reason
     }
@@ -129,14 +129,14 @@ def _read_batch(
     new = list[tuple[str, bytes]]()
     for file in batch:
         if file.reason:
-            entries[file.place] = FileEntry(reason=file.reason)
-        elif (data := stored.get(keys[file.place])) is not None:
-            entries[file.place] = FileEntry.load(data)
+            entries[file.relative_path] = FileEntry(reason=file.reason)
+        elif (data := stored.get(keys[file.relative_path])) is not None:
+            entries[file.relative_path] = FileEntry.load(data)
         else:
             entry = read_entry(file, folder, splitter)
-            entries[file.place] = entry
+            entries[file.relative_path] = entry
             if not entry.failed:
-                new.append((keys[file.place], entry.dump()))
+                new.append((keys[file.relative_path], entry.dump()))
     if new:
         keyed_file.keep(new)
     return entries

@@ -1,7 +1,7 @@
-"""A folder -> the files in it that may be documents, in a fixed order; the others with the reason why they are not.
+"""A folder -> its files in a fixed order, each with the reason why it is not read, if any.
 
-Hidden files and folders, installed packages and links that lead out of the folder are left out and
-counted.
+Installed packages and links that lead out of the folder are not read; hidden files and folders are
+only counted.
 """
 
 from __future__ import annotations
@@ -16,64 +16,71 @@ from typing import NamedTuple
 PACKAGE_FOLDERS = frozenset(
     "node_modules bower_components __pycache__ __MACOSX site-packages venv".split()
 )
-"""Folders of programs that others wrote; a virtual environment of any name is known by its pyvenv.cfg."""
-# Sphinx keeps them beside its pages
+"""Folders of installed packages; a virtual environment of any name is known by its pyvenv.cfg."""
+# Sphinx keeps the sources of its pages beside them.
 _SPHINX_SOURCE = re.compile(r"(|.*/)_sources/(.+?)(?:\.\w+)?\.txt")
 _PAGES = (".html", ".htm")
 _PARTS_OF_PAGES = (".js", ".css", ".map", "search_index.json")
 
 
 class ListedFile(NamedTuple):
-    """A file or folder: its path, its name from the top folder with `/`, and why it is not read; "" if it is."""
+    """A file or folder.
+
+    `relative_path` is its path from the listed folder, with `/`; `reason` says why it is not read,
+    and is "" for a file that is.
+    """
 
     path: Path
-    place: str
+    relative_path: str
     reason: str = ""
 
 
 class Listing(NamedTuple):
-    """What a folder holds: files by place, and the number of hidden files and folders."""
+    """The files of a folder, sorted by path, and the number of hidden files and folders."""
 
     files: list[ListedFile]
     hidden: int
 
 
 def list_folder(root: Path, leave_out: Path | None = None) -> Listing:
-    """The files below a folder, or one file, sorted by the parts of their paths."""
+    """The files below a folder, or the one file at `root`, without `leave_out`."""
     if not root.is_dir():
-        return Listing([ListedFile(root, place_of(Path(root.name)))], 0)
+        return Listing([ListedFile(root, posix_text(Path(root.name)))], 0)
     top = root.resolve()
     listed = list[ListedFile]()
     hidden = 0
     for folder, names, files, error in _walk(root):
         if error:
-            place = place_of(folder.relative_to(root))
+            relative_path = posix_text(folder.relative_to(root))
             listed.append(
-                ListedFile(folder, place, f"the folder cannot be read: {error}")
+                ListedFile(folder, relative_path, f"the folder cannot be read: {error}")
             )
         hidden += sum(name.startswith(".") for name in (*names, *files))
-        listed += _listed(folder, [*names, *files], root, top)
+        listed += _entries_of(folder, [*names, *files], root, top)
     listed = [
         file
         for file in listed
         if leave_out is None or os.path.realpath(file.path) != str(leave_out)
     ]
     listed.sort(key=lambda file: file.path.parts)
-    return Listing(_mark_sources(listed), hidden)
+    return Listing(_with_web_page_parts_skipped(listed), hidden)
 
 
-def _listed(
+def _entries_of(
     folder: Path, names: Sequence[str], root: Path, top: Path
 ) -> Iterator[ListedFile]:
-    """The entries of a folder that are not hidden; of its folders only those that are not read."""
+    """The files of a folder that are not hidden, and those of its folders that are not entered."""
     for path in [folder / name for name in names if not name.startswith(".")]:
         reason = _reason(path, top)
         if reason or not path.is_dir():
-            yield ListedFile(path, place_of(path.relative_to(root)), reason)
+            yield ListedFile(path, posix_text(path.relative_to(root)), reason)
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str], list[str], str]]:
-    """Every folder below one with its folders and files; an error in place of them where it cannot be read."""
+    """For every folder at or below `root`: path, names of folders, names of files, and "".
+
+    For a folder that cannot be read, the names are empty and the last member is the error.
+    """
     errors = list[OSError]()
     for folder, names, files in os.walk(root, onerror=errors.append):
         path = Path(folder)
@@ -90,14 +97,15 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[str], list[str], str]]:
 
 
 def _is_environment(folder: Path) -> bool:
+    """Whether a folder is a virtual environment of Python."""
     return os.path.lexists(folder / "pyvenv.cfg")
 
 
 def _reason(path: Path, top: Path) -> str:
-    """Why a path is not read by its kind; "" for a plain file and a plain folder."""
+    """Why a path is not read; "" for a file that is read and for a folder that is entered."""
     try:
         if path.is_symlink():
-            return _reason_of_link(path.resolve(), top)
+            return _why_link_is_skipped(path.resolve(), top)
         kind = path.lstat().st_mode
     except (OSError, RuntimeError) as error:
         return f"it cannot be read: {getattr(error, 'strerror', None) or error}"
@@ -110,7 +118,8 @@ def _reason(path: Path, top: Path) -> str:
     return ""
 
 
-def _reason_of_link(target: Path, top: Path) -> str:
+def _why_link_is_skipped(target: Path, top: Path) -> str:
+    """Why a symbolic link is not followed; "" for a link to a file below `top`."""
     if not target.exists():
         return "a link that leads nowhere"
     if not target.is_relative_to(top):
@@ -120,19 +129,19 @@ def _reason_of_link(target: Path, top: Path) -> str:
     return ""
 
 
-def _mark_sources(files: list[ListedFile]) -> list[ListedFile]:
-    """The files, Sphinx's sources among them with the reason that their pages are read."""
+def _with_web_page_parts_skipped(files: list[ListedFile]) -> list[ListedFile]:
+    """The files; beside HTML pages, their Sphinx sources, scripts and styles have a reason."""
     pages = {
-        file.place.rpartition(".")[0]
+        file.relative_path.rpartition(".")[0]
         for file in files
         if file.path.suffix in _PAGES and not file.reason
     }
     marked = list[ListedFile]()
     for file in files:
-        source = _SPHINX_SOURCE.fullmatch(file.place)
+        source = _SPHINX_SOURCE.fullmatch(file.relative_path)
         if source and f"{source[1]}{source[2]}" in pages:
             file = file._replace(reason="the sources of HTML pages that are read")
-        elif pages and file.place.endswith(_PARTS_OF_PAGES):
+        elif pages and file.relative_path.endswith(_PARTS_OF_PAGES):
             file = file._replace(reason="programs, styles and indexes of HTML pages")
         folder = file.place.rpartition("/")[0]
         if folder.endswith("_files") and folder.removesuffix("_files") in pages:
@@ -141,8 +150,8 @@ def _mark_sources(files: list[ListedFile]) -> list[ListedFile]:
     return marked
 
 
-def place_of(path: Path) -> str:
-    """A relative path with `/`; bytes of a name that are not UTF-8 are taken for Windows-1252."""
+def posix_text(path: Path) -> str:
+    """A path with `/`; bytes of a name that are not UTF-8 are decoded as Windows-1252."""
     text = path.as_posix()
     try:
         text.encode()

@@ -1,4 +1,4 @@
-"""Notebooks, mail and e-books -> their blocks: files that hold pages of Markdown, text or HTML."""
+"""Notebooks, mail and e-books, which contain pages of Markdown, text or HTML -> their blocks."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from kg2rag.text.records import DataError, parse_json
 from kg2rag.text.scripts import words
 
 MAX_OUTPUT_CHARACTERS = 20_000
-"""Of one output of a notebook's cell; what is longer is a table or a log, and is left out."""
+"""Longest output of a notebook's cell; a longer one is a table or a log, and is left out."""
 _PART_READERS: Mapping[str, Callable[[str], FileDocument]] = {
     "text/html": page_document
 }
 _HEADERS = ("From", "To", "Cc", "Date")
-# a line of a text that would begin a message
+# A line of a text that would begin a message is quoted by ">".
 _QUOTED_FROM = re.compile(rb"(?m)^>(>*From )")
-_OBJECT = re.compile(r"<[\w.]+ object[^<>]*>")
+_OBJECT = re.compile(r"<[\w.]+ object[^<>]*>")  # how Python prints most objects
 
 
 def read_notebook(data: bytes, name: str = "") -> list[FileDocument]:
-    """The document of a Jupyter notebook of any version: its Markdown, its code, and outputs that are text."""
+    """The document of a Jupyter notebook of any version: its Markdown, code, and text outputs."""
     notebook = parse_json(decode_text(data).text, name or "notebook")
     if not isinstance(notebook, Mapping):
         raise DataError("it is no notebook: its JSON is no object.")
@@ -52,8 +52,9 @@ def read_notebook(data: bytes, name: str = "") -> list[FileDocument]:
 
 
 def _cells(notebook: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The cells of a notebook; DataError: it has no list of cells."""
     cells = notebook.get("cells")
-    if cells is None:  # of version 3
+    if cells is None:  # format 3 has worksheets
         cells = [
             cell
             for sheet in notebook.get("worksheets") or []
@@ -65,7 +66,7 @@ def _cells(notebook: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _cell_pages(cell: Mapping[str, Any]) -> Iterator[FileDocument]:
-    """The text or code of a cell, and its outputs."""
+    """The page of a cell's text or code, and the pages of its outputs."""
     kind = cell.get("cell_type")
     text = _joined(cell.get("source", cell.get("input", "")))
     if kind == "heading":
@@ -73,13 +74,17 @@ def _cell_pages(cell: Mapping[str, Any]) -> Iterator[FileDocument]:
     if kind in ("markdown", "heading"):
         yield markdown_document(text)
     else:
-        yield _listing(text)
+        yield _code_document(text)
     for output in cell.get("outputs") or []:
         yield _output_page(output)
 
 
 def _output_page(output: Mapping[str, Any]) -> FileDocument:
-    """The text of an output: plain, or what a plain text only names (`<… object>`); an error by its message."""
+    """The text of an output as a page; that of an error is its message.
+
+    Richer forms of an output are read only if the plain text is empty or names an object
+    (`<… object>`).
+    """
     data = output.get("data", output)
     text = _joined(data.get("text/plain", data.get("text", "")))
     if "ename" in output:
@@ -92,10 +97,11 @@ def _output_page(output: Mapping[str, Any]) -> FileDocument:
         text = _joined(data.get("text/latex", data.get("latex", ""))) or text
     if len(text) > MAX_OUTPUT_CHARACTERS:
         return FileDocument([], source=text, left_out=text)
-    return _listing(text)
+    return _code_document(text)
 
 
-def _listing(text: str) -> FileDocument:
+def _code_document(text: str) -> FileDocument:
+    """A document of one block of code."""
     return FileDocument([Block(text.strip("\n"), kind=CODE)], source=text)
 
 
@@ -127,7 +133,7 @@ def read_mailbox(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: AR
 
 
 def read_web_archive(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a page that a browser saved in one file (MHTML); DataError: no page is in it."""
+    """The document of a page that a browser saved as one file (MHTML); DataError: it has no page."""
     message = message_from_bytes(data, policy=policy.default)
     pages = [
         page_document(_content(part))
@@ -140,6 +146,7 @@ def read_web_archive(data: bytes, name: str = "") -> list[FileDocument]:  # noqa
 
 
 def _message_document(data: bytes) -> FileDocument:
+    """The document of a message: its header and texts; the remark names its attachments."""
     message = message_from_bytes(data, policy=policy.default)
     assert isinstance(message, EmailMessage)
     attached = [
@@ -147,18 +154,18 @@ def _message_document(data: bytes) -> FileDocument:
         for part in message.walk()
         if _is_attached(part)
     ]
-    pages = [_header_page(message, level=1), *_part_pages(message)]
+    pages = [_header_document(message, level=1), *_message_documents(message)]
     remark = f"attachments are not read: {', '.join(attached[:5])}" if attached else ""
     return joined_documents(pages, remark)
 
 
 def _is_attached(part: Any) -> bool:
-    """Whether a part of a message is no text."""
+    """Whether a part of a message is an attachment: neither text nor a container of texts."""
     return part.get_content_maintype() not in ("text", "multipart", "message")
 
 
-def _header_page(message: Any, level: int) -> FileDocument:
-    """Subject, sender, receivers and date."""
+def _header_document(message: Any, level: int) -> FileDocument:
+    """The document of a message's subject, a heading of this level, and of its other headers."""
     subject = one_line(str(message.get("Subject", "")))
     headers = [
         f"{header}: {one_line(str(message[header]))}"
@@ -169,16 +176,19 @@ def _header_page(message: Any, level: int) -> FileDocument:
     return FileDocument(blocks, source="\n".join([subject, *headers]))
 
 
-def _part_pages(part: Any) -> Iterator[FileDocument]:
-    """The texts of a message in their order; of alternatives the one with the most words, forwarded messages whole."""
+def _message_documents(part: Any) -> Iterator[FileDocument]:
+    """The documents of the texts in a message or a part of it, in their order.
+
+    Of alternative texts the one with the most words is read; forwarded messages have their headers.
+    """
     kind = part.get_content_type()
     if kind == "message/rfc822" and part.is_multipart():
         [message] = part.get_payload()
-        yield _header_page(message, level=2)
-        yield from _part_pages(message)
+        yield _header_document(message, level=2)
+        yield from _message_documents(message)
     elif part.is_multipart():
         pages = [
-            joined_documents(list(_part_pages(subpart)))
+            joined_documents(list(_message_documents(subpart)))
             for subpart in part.iter_parts()
         ]
         if kind == "multipart/alternative":
@@ -197,7 +207,7 @@ def _longest(pages: list[FileDocument]) -> FileDocument:
 
 
 def _content(part: Any) -> str:
-    """The text of a part, by its declared encoding or, where that is wrong or unknown, by a guess."""
+    """The text of a part, in its declared encoding or, if that is wrong or unknown, in a guessed one."""
     return decode_text(
         part.get_payload(decode=True) or b"", part.get_content_charset("")
     ).text
@@ -230,10 +240,10 @@ def read_epub(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     return [joined_documents([FileDocument(headings), *pages])]
 
 
-def _spine(package: Any, place: str) -> Iterator[str]:
-    """The parts of an e-book's pages in their order, without its table of contents."""
+def _spine(package: Any, package_name: str) -> Iterator[str]:
+    """The names of an e-book's pages in reading order, without its table of contents."""
     items = {attribute(item, "id"): item for item in named(package, "item")}
     for reference in named(package, "itemref"):
         item = items.get(attribute(reference, "idref"))
         if item is not None and "nav" not in attribute(item, "properties").split():
-            yield resolve(place, attribute(item, "href"))
+            yield resolve(package_name, attribute(item, "href"))

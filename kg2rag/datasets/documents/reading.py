@@ -55,15 +55,15 @@ class FileBytes:
     `packing` : ".gz" or the ending of an archive where the content is packed, else "".
     """
 
-    place: str
+    relative_path: str
     data: bytes = b""
     reason: str = ""
     packing: str = ""
 
     @property
     def name(self) -> str:
-        """The place without the ending of a packed file, as readers see it."""
-        return self.place.removesuffix(".gz")
+        """The relative_path without the ending of a packed file, as readers see it."""
+        return self.relative_path.removesuffix(".gz")
 
     @cached_property
     def ending(self) -> str:
@@ -78,40 +78,40 @@ class FileBytes:
 
     def key(self, folder: str, tokens: int) -> str:
         """The key of the file's entry in the store."""
-        parts = [VERSION, self.checksum, self.place, folder, tokens]
+        parts = [VERSION, self.checksum, self.relative_path, folder, tokens]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def read_bytes(file: ListedFile) -> FileBytes:
     """The bytes of a file, and a reason in place of them where they cannot be had."""
     if file.reason:
-        return FileBytes(file.place, reason=file.reason)
+        return FileBytes(file.relative_path, reason=file.reason)
     return file_bytes(
-        file.place, file.path.read_bytes, lambda: file.path.stat().st_size
+        file.relative_path, file.path.read_bytes, lambda: file.path.stat().st_size
     )
 
 
 def file_bytes(
-    place: str, read: Callable[[], bytes], size: Callable[[], int] = int
+    relative_path: str, read: Callable[[], bytes], size: Callable[[], int] = int
 ) -> FileBytes:
     """The bytes that `read` gives of a file that may be text and no more than `size` allows; else the reason."""
-    suffix = PurePath(place).suffix.lower()
-    name = place[: -len(suffix)] if suffix == ".gz" else place
+    suffix = PurePath(relative_path).suffix.lower()
+    name = relative_path[: -len(suffix)] if suffix == ".gz" else relative_path
     ending = ending_of(name)
     if ending in MEDIA:
-        return FileBytes(place, reason=f"files {ending} are not read")
+        return FileBytes(relative_path, reason=f"files {ending} are not read")
     limit = limit_of(ending)
     try:
         if size() > limit:
             reason = f"larger than {limit // 1_000_000} MB, the limit for this kind"
-            return FileBytes(place, reason=reason)
+            return FileBytes(relative_path, reason=reason)
         packing = suffix if suffix in (".gz", *ARCHIVES) else ""
-        return FileBytes(place, read(), packing=packing)
+        return FileBytes(relative_path, read(), packing=packing)
     except OSError as error:
         reason = f"it cannot be read: {error.strerror or error}"
     except DataError as error:
         reason = str(error)
-    return FileBytes(place, reason=reason)
+    return FileBytes(relative_path, reason=reason)
 
 
 def failure(error: Exception) -> str:
@@ -129,13 +129,13 @@ def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
     try:
         entry = (
             table_entry(
-                parse_table(file.data, file.name, file.ending), file.place, splitter
+                parse_table(file.data, file.name, file.ending), file.relative_path, splitter
             )
             if is_table(file)
             else _document_entry(file, folder, splitter)
         )
     except Exception as error:  # noqa: BLE001
-        reason = failure(error).removeprefix(f"{file.place}: ")
+        reason = failure(error).removeprefix(f"{file.relative_path}: ")
         return FileEntry(reason=reason, failed=True)
     entry.divided = splitter.divided - divided_before
     return entry
@@ -158,7 +158,7 @@ def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEnt
     lost, remarks = list[str](), list[str]()
     for document in READERS[file.ending](file.data, file.name):
         if any(block.text.strip() for block in document.blocks):
-            lost += _add_document(entry, document, file.place, folder, splitter)
+            lost += _add_document(entry, document, file.relative_path, folder, splitter)
         if document.remark:
             remarks.append(document.remark)
     if not entry.rows:
@@ -171,15 +171,15 @@ def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEnt
 def _add_document(
     entry: FileEntry,
     document: FileDocument,
-    place: str,
+    relative_path: str,
     folder: str,
     splitter: Splitter,
 ) -> list[str]:
     """Add the passages of a document to the entry of its file; the words that no passage has."""
-    id_ = f"{place}#{document.key}" if document.key else place
+    id_ = f"{relative_path}#{document.key}" if document.key else relative_path
     heading, blocks = split_title(document.blocks)
-    titles = _titles(heading or document.title, blocks, place, folder)
-    fields = {"file": place, **document.metadata}
+    titles = _titles(heading or document.title, blocks, relative_path, folder)
+    fields = {"file": relative_path, **document.metadata}
     rows = splitter.passages(id_, titles[0], blocks or [Block(heading)], fields)
     source = words(document.source)
     entry.rows += rows
@@ -217,9 +217,9 @@ def _title_row(levels: Sequence[int]) -> int | None:
     return tops[0] if len(tops) == 1 else None
 
 
-def _titles(title: str, blocks: Sequence[Block], place: str, folder: str) -> list[str]:
+def _titles(title: str, blocks: Sequence[Block], relative_path: str, folder: str) -> list[str]:
     """The titles that a document may have, best first; the last one is made of the file's name."""
-    by_name = title_of_name(place, folder)
+    by_name = title_of_name(relative_path, folder)
     title = one_line(title)
     if not title or len(title) > TITLE_CHARACTERS or _MANUAL_HEADING.match(title):
         return [by_name]
@@ -231,9 +231,9 @@ def _titles(title: str, blocks: Sequence[Block], place: str, folder: str) -> lis
     return [title, *following, by_name]
 
 
-def title_of_name(place: str, folder: str) -> str:
+def title_of_name(relative_path: str, folder: str) -> str:
     """A title of a file's name, or of its folder's where the name says nothing."""
-    path = Path(place)
+    path = Path(relative_path)
     name = path.stem
     if _GENERIC_NAME.fullmatch(name):
         name = path.parent.name or folder

@@ -1,8 +1,8 @@
-"""Documents of blocks -> passages of the encoder's length, with headings, pages, links and the prose to find names in.
+"""Blocks of documents -> passages of the encoder's length, with headings, pages and links.
 
 Blocks longer than a passage are divided by semchunk. A passage is a stretch of one section; its
-text begins with the section's headings. Names are looked for in prose only: in what a passage says
-without code, addresses and references.
+text begins with the section's headings. Its `sentences` are its prose, without code, addresses and
+references; entities are extracted from them.
 """
 
 from __future__ import annotations
@@ -18,27 +18,30 @@ from kg2rag.datasets.documents.blocks import PROSE, Block, Link
 from kg2rag.text.normalisation import split_sentences
 
 CHARACTERS_PER_TOKEN = 20
-"""Of a passage at most: runs of letters and of blanks have few tokens."""
+"""Maximum length of a passage for each of its tokens: runs of letters and of blanks have few tokens."""
 DIVIDED_CHARACTERS = 20_000
-"""Of a text that is divided by its tokens at once; a longer one is first cut at line ends and blanks."""
+"""Longest text that semchunk divides; longer ones are cut first, since it counts all their tokens."""
 COUNTED_TEXTS = 100
-"""Texts whose tokens are counted at once: the tokenizer keeps some hundred bytes for each token."""
+"""Texts in one call of the tokenizer, which keeps some hundred bytes for each token."""
 _ADDRESS = r"(?:https?://|www\.)\S+|(?<!\S)[^\s@]++@[^\s@.]++\.\S++"
 _PLACE = r"\b(?:Figures?|Fig\.|Sections?|Sec\.|Chapters?|Tables?|Versions?|Appendix) v?[\dA-Z][\d.]*+(?!\w)"
 _LINK = "Additionally|Also|Alternatively|Consequently|Currently|Finally|Furthermore|Hence|Instead|Moreover|Nevertheless"
 _LINK += "|Normally|Note|Notes|Otherwise|Please|See|Similarly|Therefore|Typically|Unfortunately|Usually"
 NO_NAME = re.compile(rf"{_ADDRESS}|{_PLACE}|(?:^|(?<=[.!?:;)] ))(?:{_LINK})\b")
-"""Capitals that name nothing: addresses, places in a text, words that join sentences."""
+"""Text with capitals that names no entity: addresses, numbers of figures, words that join sentences."""
 
 HEADING_CHARACTERS = 100
-"""Of a heading at most: a longer one is a paragraph."""
+"""Longest heading; a longer one is a paragraph."""
 
 PassageRow = dict[str, Any]
-"""The fields of a `Passage`; its headings; `sentences`, the prose in which names are looked for; and its links."""
+"""The fields of a `Passage`, and `headings`, `sentences` (its prose) and `links` (of `Link`)."""
 
 
 class Splitter:
-    """Divides documents into passages of a number of tokens, without title and headings."""
+    """Divides documents into passages of at most `tokens` tokens, without title and headings.
+
+    `divided` counts the blocks that were longer than a passage.
+    """
 
     def __init__(self, tokens: int) -> None:
         if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 16:
@@ -51,6 +54,7 @@ class Splitter:
 
     @cached_property
     def _chunk(self) -> Callable[[str], list[str]]:
+        """The function of semchunk that divides a text into parts of `tokens` tokens."""
         from semchunk import chunkerify
 
         chunk: Callable[[str], list[str]] = chunkerify(
@@ -68,12 +72,11 @@ class Splitter:
     def passages(
         self, id_: str, title: str, blocks: Sequence[Block], metadata: Mapping[str, Any]
     ) -> list[PassageRow]:
-        """The passages of a document."""
+        """The passages of a document, with the id of the document if there is only one."""
         rows = list[PassageRow]()
-        for path, section in _sections(blocks):
-            headings = [heading.text for heading in path]
-            for packed in self._pack(self._divide(section)):
-                rows.append(_row(title, headings, packed, metadata))
+        for headings, section in _sections(blocks):
+            for passage_blocks in self._pack(self._divide(section)):
+                rows.append(_passage_row(title, headings, passage_blocks, metadata))
         for position, row in enumerate(rows):
             row["id"] = id_ if len(rows) == 1 else f"{id_}#{position}"
             row["doc_id"] = id_
@@ -96,7 +99,7 @@ class Splitter:
                 continue
             self.divided += 1
             texts = self._divide_text(block.text)
-            links = _links_of_parts(block, texts)
+            links = _links_by_part(block, texts)
             for text, size, links_of_part in zip(
                 texts, self.count(texts), links, strict=True
             ):
@@ -104,115 +107,130 @@ class Splitter:
         return parts
 
     def _divide_text(self, text: str) -> list[str]:
-        pieces = list[str]()
-        for stretch in cut_text(
-            self._run.sub(lambda run: f"{run[0]} ", text), DIVIDED_CHARACTERS
-        ):
+        """The parts of a text that are no longer than a passage in tokens and in characters."""
+        # The tokenizer takes a run without blanks whole, however long it is.
+        text = self._run.sub(lambda run: f"{run[0]} ", text)
+        parts = list[str]()
+        for stretch in cut_text(text, DIVIDED_CHARACTERS):
             for chunk in self._chunk(stretch):
-                pieces += cut_text(chunk, self.characters)
-        return pieces
+                parts += cut_text(chunk, self.characters)
+        return parts
 
     def _pack(self, parts: Sequence[tuple[Block, int]]) -> Iterator[list[Block]]:
-        """Neighbouring blocks together, as many as a passage holds."""
-        packed, tokens, characters = list[Block](), 0, 0
+        """The blocks of each passage: as many neighbours as it holds.
+
+        parts : blocks with their numbers of tokens.
+        """
+        blocks = list[Block]()
+        tokens = characters = 0
         for block, count in parts:
-            is_full = (
-                tokens + count > self.tokens
-                or characters + len(block.text) > self.characters
-            )
-            if packed and is_full:
-                yield packed
-                packed, tokens, characters = [], 0, 0
-            packed.append(block)
             tokens += count
             characters += len(block.text)
-        if packed:
-            yield packed
+            if blocks and (tokens > self.tokens or characters > self.characters):
+                yield blocks
+                blocks = []
+                tokens = count
+                characters = len(block.text)
+            blocks.append(block)
+        if blocks:
+            yield blocks
 
 
-def _links_of_parts(block: Block, parts: Sequence[str]) -> list[tuple[Link, ...]]:
-    """The links of each part of a block, by the places of their words."""
-    starts = _places(block.text, parts)
+def _links_by_part(block: Block, parts: Sequence[str]) -> list[tuple[Link, ...]]:
+    """The links of each part of a block: those whose words begin in the part."""
+    starts = _offsets(block.text, parts)
+    offsets = _offsets(block.text, [link.text for link in block.links])
     links = [list[Link]() for _ in parts]
-    for link, place in zip(
-        block.links,
-        _places(block.text, [link.text for link in block.links]),
-        strict=True,
-    ):
-        links[bisect_right(starts, place, lo=1) - 1].append(link)
+    for link, offset in zip(block.links, offsets, strict=True):
+        # The last part that starts at or before the link; `lo` keeps the index from 0.
+        links[bisect_right(starts, offset, lo=1) - 1].append(link)
     return list(map(tuple, links))
 
 
-def _places(text: str, pieces: Iterable[str]) -> list[int]:
-    """The places of pieces that follow each other in a text; a piece that it lacks is where the last one ends."""
-    places, end = list[int](), 0
+def _offsets(text: str, pieces: Iterable[str]) -> list[int]:
+    """The offsets in a text of pieces that follow each other in it.
+
+    A piece that the text lacks has the offset at which the last piece ends.
+    """
+    offsets = list[int]()
+    end = 0
     for piece in pieces:
-        place = text.find(piece, end)
-        if place < 0:
-            places.append(end)
+        offset = text.find(piece, end)
+        if offset < 0:
+            offsets.append(end)
         else:
-            places.append(place)
-            end = place + len(piece)
-    return places
+            offsets.append(offset)
+            end = offset + len(piece)
+    return offsets
 
 
 def cut_text(text: str, limit: int) -> Iterator[str]:
-    """A text in parts of at most `limit` characters, cut at the last line end, sentence or blank, else at the limit."""
+    """The parts of a text, each of at most `limit` characters, without the blanks between them.
+
+    Unlike semchunk, it counts characters, so it also divides runs that have few tokens.
+    """
     start = 0
     while len(text) - start > limit:
-        stop = max(
-            text.rfind("\n", start, start + limit),
-            text.rfind(". ", start, start + limit) + 1,
-        )
-        if stop <= start + limit // 2:
-            stop = text.rfind(" ", start, start + limit)
-        if stop <= start:
-            stop = start + limit
-        if text[start:stop].strip():
-            yield text[start:stop].rstrip()
-        start = stop + (text[stop] in "\n ")
+        stop = _cut_offset(text, start, limit)
+        part = text[start:stop].rstrip()
+        if part:
+            yield part
+        start = stop
+        if text[start] in "\n ":
+            start += 1
     if text[start:].strip():
         yield text[start:]
 
 
-def _sections(blocks: Sequence[Block]) -> Iterator[tuple[list[Block], list[Block]]]:
-    """The headings above each section, and its blocks.
+def _cut_offset(text: str, start: int, limit: int) -> int:
+    """The offset of the last cut within `limit` characters from `start`.
 
-    A heading with nothing below it, and one too long for a heading, is text: of the section that
-    follows.
+    It is the last end of a line or sentence in the second half of these characters, else the last
+    blank among them, else their end.
+    """
+    end = start + limit
+    offset = max(text.rfind("\n", start, end), text.rfind(". ", start, end) + len("."))
+    if offset <= start + limit // 2:
+        offset = text.rfind(" ", start, end)
+    return offset if offset > start else end
+
+
+def _sections(blocks: Sequence[Block]) -> Iterator[tuple[list[str], list[Block]]]:
+    """The texts of the headings above each section, and its blocks.
+
+    A heading with nothing below it, or of over `HEADING_CHARACTERS`, is text of the next section.
     """
     path = list[Block]()
     section = list[Block]()
     orphans = list[Block]()  # headings that have nothing below them
-    is_bare = False  # the last heading has nothing below it so far
+    is_bare = False  # whether the last heading has nothing below it so far
     for block in blocks:
-        level = block.level * (len(block.text) <= HEADING_CHARACTERS)
-        if not level:
+        if not block.level or len(block.text) > HEADING_CHARACTERS:
             section += [*orphans, block._replace(level=0)]
             orphans = []
             is_bare = False
             continue
         if section:
-            yield path, section
+            yield [heading.text for heading in path], section
             section = []
-        if is_bare and path[-1].level >= level:
+        if is_bare and path[-1].level >= block.level:
             orphans.append(path[-1]._replace(level=0))
-        path = [*(heading for heading in path if heading.level < level), block]
+        path = [*(heading for heading in path if heading.level < block.level), block]
         is_bare = True
     if is_bare:
         orphans.append(path.pop()._replace(level=0))
     section += orphans
     if section:
-        yield path, section
+        yield [heading.text for heading in path], section
 
 
-def _row(
+def _passage_row(
     title: str,
     headings: Sequence[str],
     blocks: Sequence[Block],
     metadata: Mapping[str, Any],
 ) -> PassageRow:
-    """A passage's text, metadata and prose."""
+    """The fields of a passage except for its ids and its position."""
     body = "\n\n".join(block.text for block in blocks)
     if headings:
         body = f"{' > '.join(headings)}\n{body}"
@@ -222,20 +240,23 @@ def _row(
     return {
         "title": title,
         "text": body,
-        "metadata": {**metadata, **_place(headings, blocks)},
+        "metadata": {**metadata, **_headings_and_pages(headings, blocks)},
         "headings": list(headings),
         "sentences": sentences,
         "links": links,
     }
 
 
-def _place(headings: Sequence[str], blocks: Sequence[Block]) -> dict[str, Any]:
-    """Where a passage stands in its document: its headings and pages, if there are any."""
+def _headings_and_pages(
+    headings: Sequence[str], blocks: Sequence[Block]
+) -> dict[str, Any]:
+    """The headings, the first page and, if it is another, the last page of a passage."""
+    fields = dict[str, Any]()
+    if headings:
+        fields["headings"] = list(headings)
     pages = {page for block in blocks for page in (block.page, block.last_page) if page}
-    first, last = min(pages, default=0), max(pages, default=0)
-    place = {
-        "headings": list(headings),
-        "page": first,
-        "last_page": last * (last > first),
-    }
-    return {name: value for name, value in place.items() if value}
+    if pages:
+        fields["page"] = min(pages)
+    if len(pages) > 1:
+        fields["last_page"] = max(pages)
+    return fields

@@ -1,4 +1,4 @@
-"""Tables and JSON -> records: .jsonl, .csv, .tsv, .parquet and .json, in any encoding and with any separator."""
+"""Tables, JSON and YAML files, in any encoding and with any separator -> records."""
 
 from __future__ import annotations
 
@@ -35,16 +35,23 @@ from kg2rag.types.coerce_corpus import PASSAGE, python_value
 
 TABLES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 VALUES = (".json", ".yaml", ".yml")
-"""Endings of files that hold one value of lists and objects, which may have records in it."""
+"""Endings of files with a single value, a list or an object, which may contain records."""
 DELIMITERS = ",;\t|"
-_ACTIONS = frozenset(("index", "create"))
+_ACTIONS = frozenset(("index", "create"))  # of a bulk file of Elasticsearch
 _TEXT_COLUMNS = frozenset((*PASSAGE["text"], *QUESTION_COLUMNS))
 MAX_LINES_ABOVE = 20
+"""Lines among which the header of a table is looked for."""
 _SEPARATOR = re.compile(r"(?i)\Asep=(.)")
 
 
 class Table(NamedTuple):
-    """The records of a table, the remark of a report on their reading, and all text of the file."""
+    """A table as it was read.
+
+    Attributes
+    ----------
+    remark : what the report says of the reading, such as a guessed encoding; "" for nothing.
+    source : all text of the file, against which lost words are counted.
+    """
 
     records: Sequence[Mapping[str, Any]]
     remark: str = ""
@@ -52,7 +59,10 @@ class Table(NamedTuple):
 
 
 def read_table(path: str | Path) -> list[Mapping[str, Any]]:
-    """The records of a table, or of a .json file with a list of records; in a .csv, a cell with a JSON list is one."""
+    """The records of a table, or of a .json or .yaml file with records.
+
+    A cell that holds a JSON list or object as text is parsed.
+    """
     kinds = f"a table: a file {', '.join(TABLES)} or .json"
     file = existing(path, kinds)
     if file.suffix.lower() not in (*TABLES, *VALUES):
@@ -62,7 +72,11 @@ def read_table(path: str | Path) -> list[Mapping[str, Any]]:
 
 
 def read_questions(path: str | Path) -> Any:
-    """The questions of a table; of a JSON file, those at any depth (SQuAD), or LlamaIndex's `queries` by id."""
+    """The questions of a file, in a shape that `from_frames` takes.
+
+    They are the records of a table, the questions at any depth of a JSON object, such as SQuAD's, or
+    the object itself if it has LlamaIndex's `relevant_docs`.
+    """
     if Path(path).suffix.lower() == ".json" and Path(path).is_file():
         value = read_json(Path(path))
         if isinstance(value, Mapping) and "relevant_docs" in value:
@@ -74,8 +88,11 @@ def read_questions(path: str | Path) -> Any:
 
 
 def parse_table(data: bytes, name: str, ending: str) -> Table:
-    """The records of a table given as bytes, by its ending; DataError names the file and the record."""
-    table = _parsed_table(data, name, ending)
+    """The table of a file's bytes, without empty cells; `ending` tells the format.
+
+    DataError names the file and the record.
+    """
+    table = _raw_table(data, name, ending)
     records: list[Mapping[str, Any]] = [
         {key: value for key, value in row.items() if value not in ("", None)}
         for row in table.records
@@ -85,7 +102,8 @@ def parse_table(data: bytes, name: str, ending: str) -> Table:
     return table._replace(records=records)
 
 
-def _parsed_table(data: bytes, name: str, ending: str) -> Table:
+def _raw_table(data: bytes, name: str, ending: str) -> Table:
+    """The table of a file's bytes, with its cells as the file has them."""
     if ending == ".parquet":
         rows = parse_parquet(data, name).to_pylist()
         return Table(rows, source=value_text(rows))
@@ -99,17 +117,17 @@ def _parsed_table(data: bytes, name: str, ending: str) -> Table:
         if records is None:
             raise DataError(f"{name}: no records with a text or a question.")
         return Table(records, remark, value_text(value))
-    table = _delimited(text, name)
+    table = _delimited_table(text, name)
     records = [
-        {key: _cell(value) for key, value in row.items()} for row in table.records
+        {key: _cell_value(cell) for key, cell in row.items()} for row in table.records
     ]
     return Table(records, join_remarks(remark, table.remark), _SEPARATOR.sub("", text))
 
 
 def with_texts(table: Table) -> Table:
-    """The records, each with all its fields as its text where no record has a column of text or a question.
+    """The table, whose records get all their fields as their text if it has no column of text.
 
-    A table whose cells are numbers and single words is returned as it is.
+    A table of questions, and one whose cells are numbers and single words, is returned as it is.
     """
     columns = {str(column).casefold() for record in table.records for column in record}
     if not columns.isdisjoint((*PASSAGE["text"], *QUESTION_COLUMNS)):
@@ -117,15 +135,15 @@ def with_texts(table: Table) -> Table:
     if not any(map(has_phrase, table.records)):
         return table
     records = [
-        {**_without_fields(record), "text": fields_text(record)}
+        {**_identifying_fields(record), "text": fields_text(record)}
         for record in table.records
     ]
     remark = "no column of text: each record is read with all its columns"
     return Table(records, join_remarks(table.remark, remark), table.source)
 
 
-def _without_fields(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a record that are no text: its id, its title, and what else names it."""
+def _identifying_fields(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The id, title, document and position of a record, as far as it has them."""
     names = {
         name
         for field in ("id", "title", "doc_id", "position")
@@ -139,6 +157,7 @@ def _without_fields(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _json_lines(text: str, name: str) -> Iterator[Mapping[str, Any]]:
+    """The objects of JSON Lines; DataError: a line is no object."""
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             record = parse_json(line, f"{name}, line {number}", pairs=unique_fields)
@@ -150,13 +169,16 @@ def _json_lines(text: str, name: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _line_records(lines: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """The records of lines; one within a line is the line's, and an action of Elasticsearch names the next line."""
+    """The records in the objects of JSON Lines.
+
+    An object without a text may contain records. In a bulk file of Elasticsearch, a line with an
+    action has the id of the next line's record.
+    """
     action = dict[str, Any]()
     for line in lines:
-        if line.keys() <= _ACTIONS and isinstance(
-            next(iter(line.values()), None), dict
-        ):
-            action = next(iter(line.values()))
+        value = next(iter(line.values()), None)
+        if line.keys() <= _ACTIONS and isinstance(value, dict):
+            action = value
             continue
         record = {**action, **line}
         action = {}
@@ -167,8 +189,8 @@ def _line_records(lines: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, A
             yield record
 
 
-def _delimited(text: str, name: str) -> Table:
-    """The rows of a table by the separator of its header; Excel's first line `sep=;` names it."""
+def _delimited_table(text: str, name: str) -> Table:
+    """The rows of a table by the separator of its header, or of Excel's first line `sep=;`."""
     lines = text.strip("\n").split("\n")
     separator = _SEPARATOR.fullmatch(lines[0])
     if separator:
@@ -177,49 +199,67 @@ def _delimited(text: str, name: str) -> Table:
         delimiter = "\t"
     else:
         delimiter = find_delimiter(lines)
+    lines, remarks = _with_header(lines, delimiter)
+    rows = _quoted_rows(lines, name) if delimiter == "\t" else None
+    if rows is None:
+        rows = [row for _, row in delimited_rows(lines, name, delimiter)]
+        if delimiter == "\t":
+            remarks.append("quotation marks are read as text: they enclose no cells")
+    return Table(rows, join_remarks(*remarks))
+
+
+def _with_header(
+    lines: Sequence[str], delimiter: str
+) -> tuple[list[str], list[str]]:
+    """The lines of a table from its header on, and remarks on what was left out or added."""
+    remarks = list[str]()
     n_above = _lines_above(lines, delimiter)
-    lines = [f"{line}\n" for line in lines[n_above:]]
-    names = _names_by_place(_cells_of(lines[0], delimiter))
-    if names:
-        lines = [delimiter.join(names) + "\n", *lines]
-    remark = "columns without names, named by their place" * bool(names)
     if n_above:
-        remark = f"lines above the names of the columns, left out: {n_above}"
-    if delimiter != "\t":
-        return Table([row for _, row in delimited_rows(lines, name, delimiter)], remark)
-    quoted = _quoted_rows(lines, name)
-    if quoted is not None:
-        return Table(quoted, remark)
-    rows = [row for _, row in delimited_rows(lines, name, delimiter)]
-    as_text = "quotation marks are read as text, since they enclose no cells"
-    return Table(rows, join_remarks(remark, as_text))
+        remarks.append(f"lines above the names of the columns, left out: {n_above}")
+    table_lines = [f"{line}\n" for line in lines[n_above:]]
+    names = default_column_names(_cells_of(table_lines[0], delimiter))
+    if names:
+        remarks.append("columns without names, named by their position")
+        table_lines.insert(0, f"{delimiter.join(names)}\n")
+    return table_lines, remarks
 
 
-def _names_by_place(cells: Sequence[str]) -> list[str]:
-    """Names for the columns of a table whose first row is a record: its first cell is a number; [] for any other."""
+def default_column_names(cells: Sequence[str]) -> list[str]:
+    """Names for the columns of a table by its first row; [] if this row is a header.
+
+    A row whose first cell is a number is a record. Its first column is the id, and of the others
+    the one with the longest cell is the text.
+
+    >>> default_column_names(["17", "Ada", "Ada wrote notes."])
+    ['id', 'column_2', 'text']
+    """
     if len(cells) < 2 or not cells[0].strip().isdecimal():
         return []
-    names = [f"column_{place}" for place in range(1, len(cells) + 1)]
-    names[max(range(len(cells)), key=lambda place: len(cells[place]))] = "text"
-    return ["id", *names[1:]]
+    names = ["id", *(f"column_{number}" for number in range(2, len(cells) + 1))]
+    longest = max(range(1, len(cells)), key=lambda column: len(cells[column]))
+    names[longest] = "text"
+    return names
 
 
 def _lines_above(lines: Sequence[str], delimiter: str) -> int:
-    """The number of lines above the names of the columns, such as a report's title; they fill fewer cells."""
-    most_filled = 0
-    for row, line in enumerate(lines[:MAX_LINES_ABOVE]):
+    """The number of lines above the header, such as a report's title.
+
+    The header is the first line that has a column of text and fills more cells than each line above
+    it; without a column of text, the first line that fills two cells.
+    """
+    filled_cells = list[int]()
+    for number, line in enumerate(lines[:MAX_LINES_ABOVE]):
         cells = [cell.strip().lower() for cell in _cells_of(line, delimiter)]
         n_filled = sum(map(bool, cells))
-        if n_filled > max(most_filled, 1) and not _TEXT_COLUMNS.isdisjoint(cells):
-            return row
-        most_filled = max(most_filled, n_filled)
-    filled = [
-        sum(map(bool, _cells_of(line, delimiter))) for line in lines[:MAX_LINES_ABOVE]
-    ]
-    return next((row for row, n_filled in enumerate(filled) if n_filled > 1), 0)
+        is_widest = n_filled > max([1, *filled_cells])
+        if is_widest and not _TEXT_COLUMNS.isdisjoint(cells):
+            return number
+        filled_cells.append(n_filled)
+    return next((i for i, n_filled in enumerate(filled_cells) if n_filled > 1), 0)
 
 
 def _cells_of(line: str, delimiter: str) -> list[str]:
+    """The cells of a line; [] if the csv module cannot read it."""
     try:
         return next(csv.reader([line], delimiter=delimiter), [])
     except csv.Error:
@@ -227,35 +267,37 @@ def _cells_of(line: str, delimiter: str) -> list[str]:
 
 
 def _quoted_rows(lines: Sequence[str], name: str) -> list[Mapping[str, Any]] | None:
-    """The rows of cells between tabs that quotation marks may enclose; None where the marks are text."""
+    """The rows of a table of tabs whose cells may be quoted; None if quotation marks are text."""
     try:
         rows = [row for _, row in delimited_rows(lines, name, "\t", quoted_tabs=True)]
     except DataError:
         return None
-    # a tab within a cell: lone marks enclose rows
+    # A tab within a cell shows that two lone quotation marks enclose several cells.
     if any("\t" in str(cell) for row in rows for cell in row.values()):
         return None
     return list(rows)
 
 
 def find_delimiter(lines: Sequence[str]) -> str:
-    """The separator that gives a header a column of text, else the most columns; a comma where none does."""
+    """The separator of a table by its header: one that separates a column of text.
+
+    Among several such, or if there is none, it is the one with the most columns; by default a
+    comma.
+    """
     header = next((line for line in lines if line.strip()), "")
 
-    def columns(delimiter: str) -> tuple[bool, int]:
+    def has_text_and_columns(delimiter: str) -> tuple[bool, int]:
         cells = _cells_of(header, delimiter)
         has_text = not _TEXT_COLUMNS.isdisjoint(cell.strip().lower() for cell in cells)
         return has_text, len(cells)
 
-    return max(DELIMITERS, key=columns)
+    return max(DELIMITERS, key=has_text_and_columns)
 
 
-def _cell(value: Any) -> Any:
-    """A cell that is a JSON list or object as one; any other as it is."""
+def _cell_value(cell: Any) -> Any:
+    """The value of a cell in Python's types; a JSON list or object as text is parsed."""
+    if not isinstance(cell, str) or cell[:1] not in ("[", "{"):
+        return python_value(cell)
     with suppress(ValueError, RecursionError):
-        return (
-            json.loads(value)
-            if isinstance(value, str) and value[:1] in ("[", "{")
-            else python_value(value)
-        )
-    return value
+        return json.loads(cell)
+    return cell

@@ -39,7 +39,7 @@ def _unpacked(file: FileBytes, depth: int) -> Iterator[FileBytes]:
         yield from _unpacked(_unzipped_file(file), depth)
     elif depth > MAX_ARCHIVES:
         reason = f"more than {MAX_ARCHIVES} archives within each other"
-        yield FileBytes(file.place, reason=reason)
+        yield FileBytes(file.relative_path, reason=reason)
     else:
         yield from _parts(file, depth)
 
@@ -51,10 +51,10 @@ def _unzipped_file(file: FileBytes) -> FileBytes:
         with gzip.open(BytesIO(file.data)) as stream:
             data = stream.read(limit + 1)
     except (OSError, EOFError, zlib.error) as error:
-        return FileBytes(file.place, reason=f"it cannot be unpacked: {error}")
+        return FileBytes(file.relative_path, reason=f"it cannot be unpacked: {error}")
     if len(data) > limit:
         reason = f"larger than {limit // 1_000_000} MB unpacked"
-        return FileBytes(file.place, reason=reason)
+        return FileBytes(file.relative_path, reason=reason)
     return replace(file, data=data, packing=ending if ending in ARCHIVES else "")
 
 
@@ -63,14 +63,14 @@ def _parts(file: FileBytes, depth: int) -> Iterator[FileBytes]:
     try:
         archive = open_archive(file.data, file.packing)
     except Exception as error:  # noqa: BLE001
-        yield FileBytes(file.place, reason=failure(error))
+        yield FileBytes(file.relative_path, reason=failure(error))
         return
     names = [name for name in archive.names if _is_document(name)]
     if not names:
-        yield FileBytes(file.place, reason="no file in it")
+        yield FileBytes(file.relative_path, reason="no file in it")
     for name in names:
-        place = Path(f"{file.place}/{name}").as_posix()
-        part = file_bytes(place, partial(archive.read, name))
+        relative_path = Path(f"{file.relative_path}/{name}").as_posix()
+        part = file_bytes(relative_path, partial(archive.read, name))
         yield from _unpacked(part, depth + 1)
 
 
