@@ -13,7 +13,7 @@ from kg2rag.text.records import DataError, parse_json
 
 
 def read_canvas(data: bytes, name: str = "") -> list[FileDocument]:
-    """The document of a canvas: cards of text, titles of groups, files and addresses, and labels of arrows.
+    """The document of a canvas: the texts, labels, files and addresses of its cards and arrows.
 
     DataError: it is no canvas.
     """
@@ -27,15 +27,16 @@ def read_canvas(data: bytes, name: str = "") -> list[FileDocument]:
             if isinstance(part, Mapping)
         ]
     )
-    # headings name a card, not the canvas
+    # A heading of level 1 names a card, not the canvas.
     blocks = [
-        block._replace(level=block.level + bool(block.level)) for block in cards.blocks
+        block._replace(level=block.level + 1) if block.level else block
+        for block in cards.blocks
     ]
     return [replace(cards, blocks=blocks)]
 
 
 def _texts(part: Mapping[str, Any]) -> Iterator[str]:
-    """The texts of a card or an arrow as Markdown."""
+    """The label, text, address and file of a card or an arrow, as Markdown."""
     for name in ("label", "text", "url"):
         yield str(part.get(name) or "")
     if part.get("file"):

@@ -124,7 +124,9 @@ def collect(
     _keep_naming_prose(rows)
     resolve_links(rows, names)
     corpus = _corpus_of(rows)
-    report = pd.DataFrame([entry.summary(relative_path) for relative_path, entry in entries.items()])
+    report = pd.DataFrame(
+        [entry.summary(relative_path) for relative_path, entry in entries.items()]
+    )
     notes["words in no passage"] = int(report["lost"].sum())
     notes["hidden files and folders"] = n_hidden
     source = {**source, "corpus": corpus.fingerprint, "notes": dict(+notes)}

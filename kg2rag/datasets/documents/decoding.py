@@ -50,9 +50,13 @@ def decode_text(data: bytes, declared: str = "") -> Decoded:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return Decoded(_with_line_feeds(data.decode(encoding, "replace")))
-    texts = (_decode_strictly(data, encoding) for encoding in _encodings(data, declared))
+    texts = (
+        _decode_strictly(data, encoding) for encoding in _encodings(data, declared)
+    )
     text = next((text for text in texts if text is not None), None)
-    decoded = _guess(data, declared) if text is None else Decoded(_with_line_feeds(text))
+    decoded = (
+        _guess(data, declared) if text is None else Decoded(_with_line_feeds(text))
+    )
     sample = decoded.text[:SAMPLE_BYTES]
     if len(_UNPRINTABLE.findall(sample)) > len(sample) / 100:
         raise DataError(NO_TEXT)

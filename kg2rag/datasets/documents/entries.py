@@ -1,4 +1,4 @@
-"""What was read of one file, for the report and the store; the entry of a table, by its records."""
+"""`FileEntry`: the passages of one file and their report, as the store keeps them."""
 
 from __future__ import annotations
 
@@ -19,23 +19,26 @@ from kg2rag.types import Corpus, corpus_of
 from kg2rag.types.coerce_corpus import PASSAGE
 
 MANY_LOST = 0.03
-"""Share of a file's words from which the report names it."""
+"""Share of a file's words whose loss the report remarks on."""
 _READER_FIELDS = ("file", "headings", "page", "last_page", "links")
+"""Fields of metadata that readers write."""
 
 
 @dataclass
 class FileEntry:
-    """What was read of one file, as the store keeps it.
+    """The passages of one file, and the counts of its words.
 
     Attributes
     ----------
     rows : the fields of its passages.
-    titles : document -> titles that its text or file offers, best first.
-    names : document -> other names by which links point to it.
+    titles : id of each document -> its possible titles, best first.
+    names : id of each document -> other names by which links point to it.
     reason : why there are no passages; "" for a file that was read.
-    divided : blocks that were longer than a passage.
-    words, left_out, lost : words of the file, those left out on purpose, and those that no passage has.
-    failed : the reader raised an error; such a file is tried again each time.
+    remark : what the report says of the reading; "" for nothing.
+    divided : number of blocks that were longer than a passage.
+    words, left_out, lost : numbers of words of the file, of those left out on purpose, and of those
+        that no passage has.
+    failed : whether the reader raised an error; such an entry is not stored.
     """
 
     rows: list[PassageRow] = field(default_factory=list)
@@ -64,7 +67,7 @@ class FileEntry:
         }
 
     def count_lost(self, lost: Sequence[str]) -> None:
-        """Count the words of a file that no passage has, and name some where these are many."""
+        """Count the words that no passage has, and name some in the remark if they are many."""
         self.lost = len(lost)
         if self.rows and self.lost > MANY_LOST * self.words:
             examples = ", ".join(list(dict.fromkeys(lost))[:3])
@@ -72,23 +75,25 @@ class FileEntry:
             self.remark = join_remarks(self.remark, remark)
 
     def dump(self) -> bytes:
-        """The entry as bytes for the store."""
+        """The entry as compressed JSON."""
         return zlib.compress(
             json.dumps(vars(self), ensure_ascii=False).encode("utf-8", "surrogatepass")
         )
 
     @classmethod
     def load(cls, data: bytes) -> FileEntry:
-        """The entry of the store's bytes."""
+        """The entry that `dump` wrote."""
         return cls(**json.loads(zlib.decompress(data)))
 
 
 def table_entry(table: Table, relative_path: str, splitter: Splitter) -> FileEntry:
-    """The passages of a table's records; records with an id and no text are left out and counted."""
+    """The entry of a table; records with an id and no text are left out and counted."""
     table = with_texts(table)
     filled = list(filterfalse(_lacks_text, table.records))
     corpus = corpus_of(filled or table.records, relative_path)
-    rows = record_rows(corpus, splitter, prefix=f"{relative_path}#", relative_path=relative_path)
+    rows = record_rows(
+        corpus, splitter, prefix=f"{relative_path}#", relative_path=relative_path
+    )
     entry = FileEntry(rows, remark=table.remark)
     n_empty = len(table.records) - len(filled)
     if n_empty:
@@ -102,22 +107,28 @@ def table_entry(table: Table, relative_path: str, splitter: Splitter) -> FileEnt
 
 
 def _count_words(entry: FileEntry, source: str, columns: Iterable[str]) -> None:
-    """Count the words of a table: those that passages show, those of other columns and all names, and those lost."""
-    shown = set[str]()
-    unshown = set(words("\n".join(columns)))
+    """Count all words of a table, and those that are left out and lost.
+
+    Left out are the names of columns, ids and metadata, which no text shows.
+    """
+    text_words = set[str]()
+    other_words = set(words("\n".join(columns)))
     for row in entry.rows:
-        shown.update(words(f"{row['title']}\n{row['text']}"))
-        unshown.update(words(value_text([row["id"], row["metadata"]])))
+        text_words.update(words(f"{row['title']}\n{row['text']}"))
+        other_words.update(words(value_text([row["id"], row["metadata"]])))
     source_words = words(source)
-    others = [word for word in source_words if word not in shown]
-    lost = [word for word in others if word not in unshown]
+    outside_texts = [word for word in source_words if word not in text_words]
+    lost = [word for word in outside_texts if word not in other_words]
     entry.words = len(source_words)
-    entry.left_out = len(others) - len(lost)
+    entry.left_out = len(outside_texts) - len(lost)
     entry.count_lost(lost)
 
 
 def _lacks_text(record: Mapping[str, Any]) -> bool:
-    """Whether a record has an id and no text; one without an id is known by its place, and stays."""
+    """Whether a record has an id and no text.
+
+    A record without an id is numbered by its position in the table, so it must not be left out.
+    """
     columns = {str(column).casefold() for column in record}
     return not columns.isdisjoint(PASSAGE["id"]) and columns.isdisjoint(PASSAGE["text"])
 
@@ -125,9 +136,14 @@ def _lacks_text(record: Mapping[str, Any]) -> bool:
 def record_rows(
     corpus: Corpus, splitter: Splitter, *, prefix: str = "", relative_path: str = ""
 ) -> list[PassageRow]:
-    """The passages of records, each with its `record` and how many of its blocks were `divided`.
+    """The passages of a table's records, or of texts.
 
-    A record keeps its document, and its position if no other passage of the document has it.
+    Each has two further fields: `record`, the id of its record, and `divided`, how many blocks of
+    the record were longer than a passage. A passage keeps the document of its record. It keeps the
+    position, too, unless two passages of a document have the same: then they are numbered.
+
+    prefix : precedes the ids of passages and documents.
+    relative_path : the file of the records; "" for texts.
     """
     rows = list[PassageRow]()
     documents = dict[str, list[PassageRow]]()
@@ -155,13 +171,17 @@ def record_rows(
 
 
 def _record_blocks(text: str) -> list[Block]:
+    """The blocks of a record's text, which may be a page of HTML."""
     if is_page(text):
         return page_document(text).blocks
     return list(paragraphs(text))
 
 
 def _record_fields(metadata: Mapping[str, Any], relative_path: str) -> dict[str, Any]:
-    """The metadata of a record and its file; columns with a name that readers use are renamed."""
+    """The metadata of a record, with its file.
+
+    A column named like a field that readers write is renamed to `column_<name>`.
+    """
     fields = dict(metadata)
     if not relative_path:
         return fields

@@ -1,7 +1,7 @@
-"""Your documents, in a folder, a list or a table -> `Documents`: passages of the encoder's length, and a report.
+"""Documents in a folder, a list or a table -> `Documents`: passages of the encoder's length, and a report.
 
-A passage's metadata has the `file`, its `headings`, the `page` in files with pages, and `links` to
-other documents; `doc_id` and `position` tell its neighbours.
+The metadata of a passage has its `file`, its `headings`, its `page` in files with pages, and `links`
+to other documents. Passages of one `doc_id` are ordered by `position`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from kg2rag.datasets.documents.unpacking import read_files
 from kg2rag.types import corpus_of
 
 TOKENS = 200
-"""Of a passage without its title: all-MiniLM-L6-v2 reads 256, and a title and headings take some thirty."""
-BATCH_FILES, BATCH_BYTES = 200, 32_000_000
-"""Files that are read, looked up and kept together."""
+"""Default length of a passage: all-MiniLM-L6-v2 reads 256 tokens, title and headings take some 30."""
+BATCH_FILES = 200
+BATCH_BYTES = 32_000_000
+"""Largest batch of files that are read and stored together."""
 
 
 def from_folder(
@@ -42,7 +43,7 @@ def from_folder(
     store: Store | None = None,
     leave_out: str | Path | None = None,
 ) -> Documents:
-    """The documents of a folder and those below it, or of one file.
+    """The documents of a folder and of all folders below it, or of one file.
 
     Documents are Markdown, HTML, plain text, PDF, Word, PowerPoint, OpenDocument, EPUB, notebooks,
     mail, XML, subtitles, and light markup (reStructuredText, Org, LaTeX, AsciiDoc …); a record of a
@@ -56,8 +57,9 @@ def from_folder(
 
     Parameters
     ----------
-    tokens : of a passage, without title and headings; less than the encoder reads.
-    name : how results call it; default: the folder's name.
+    tokens : the longest passage, without title and headings; less than the encoder reads.
+    name : the name of the set in results; by default that of the folder.
+    store : where the passages of a file are kept; by default the usual store.
     leave_out : a file that is no document, such as the one with the questions.
 
     Raises FileNotFoundError: no such folder; ImportError: the extra `documents` is not installed;
@@ -76,14 +78,12 @@ def from_folder(
     listing = list_folder(root, left_out)
     folder = (root if root.is_dir() else root.parent).resolve().name
     entries = dict[str, FileEntry]()
-    same = dict[str, str]()
     with progress_bar(len(listing.files), "reading documents", "file") as bar:
-        for batch in _batches(listing.files, same):
+        for batch in _batches(listing.files):
             entries |= _read_batch(batch, folder, splitter, store or Store())
             bar.update(len(batch))
-    name = name or root.resolve().stem
     return collect(
-        name,
+        name or root.resolve().stem,
         entries,
         {"loader": "from_folder", "tokens": tokens},
         endings=ENDINGS,
@@ -91,25 +91,27 @@ def from_folder(
     )
 
 
-def _batches(
-    files: Sequence[ListedFile], same: dict[str, str]
-) -> Iterator[list[FileBytes]]:
-    """The files' bytes, some files together; `same` : checksum -> the first file that has it."""
-    batch, size = list[FileBytes](), 0
+def _batches(files: Sequence[ListedFile]) -> Iterator[list[FileBytes]]:
+    """The contents of files and of the files packed in them, in batches; copies have a reason."""
+    path_of_checksum = dict[str, str]()
+    batch = list[FileBytes]()
+    size = 0
     for file in files:
         if not file.reason and is_output(file.path):
             file = file._replace(reason="written by kg2rag")
-        for read in read_files(file):
+        for contents in read_files(file):
+            path = contents.relative_path
             if (
-                not read.reason
-                and same.setdefault(read.checksum, read.relative_path) != read.relative_path
+                not contents.reason
+                and path_of_checksum.setdefault(contents.checksum, path) != path
             ):
-                read = FileBytes(read.relative_path, reason="the same as another file")
-            batch.append(read)
-            size += len(read.data)
+                contents = FileBytes(path, reason="the same as another file")
+            batch.append(contents)
+            size += len(contents.data)
             if len(batch) >= BATCH_FILES or size >= BATCH_BYTES:
                 yield batch
-                batch, size = [], 0
+                batch = []
+                size = 0
     if batch:
         yield batch
 
@@ -117,7 +119,7 @@ def _batches(
 def _read_batch(
     batch: Sequence[FileBytes], folder: str, splitter: Splitter, store: Store
 ) -> dict[str, FileEntry]:
-    """The entries of some files, from the store or read; those that cannot be read are tried again each time."""
+    """Path -> entry of each file, from the store or newly read; failures are not stored."""
     keyed_file = store.keyed_file("documents")
     keys = {
         file.relative_path: file.key(folder, splitter.tokens)
@@ -130,7 +132,8 @@ def _read_batch(
     for file in batch:
         if file.reason:
             entries[file.relative_path] = FileEntry(reason=file.reason)
-        elif (data := stored.get(keys[file.relative_path])) is not None:
+        elif keys[file.relative_path] in stored:
+            data = stored[keys[file.relative_path]]
             entries[file.relative_path] = FileEntry.load(data)
         else:
             entry = read_entry(file, folder, splitter)
@@ -143,10 +146,11 @@ def _read_batch(
 
 
 def from_texts(texts: Any, *, tokens: int = TOKENS, name: str = "texts") -> Documents:
-    """Documents given as texts: a list, {id: text}, dicts, a frame, or documents of LangChain or LlamaIndex.
+    """The documents of texts: a list, {id: text}, dicts, a frame, or documents of LangChain or LlamaIndex.
 
-    A frame has a column `text`, perhaps `id` and `title`; all others are kept as metadata. A text
-    longer than `tokens` is divided at paragraphs and sentences. `doc_id` and `position` are kept.
+    A frame has a column `text`, and optionally `id`, `title`, `doc_id` and `position`; all other
+    columns are kept as metadata. A text longer than `tokens` is divided at paragraphs and
+    sentences.
 
     >>> from_texts(["Ada wrote notes.", "Charles built engines."])
     Documents('texts', Corpus(2 passages, 2 documents))
@@ -163,4 +167,4 @@ def from_texts(texts: Any, *, tokens: int = TOKENS, name: str = "texts") -> Docu
 
 
 from_frame = from_texts
-"""The same, by the name that users of pandas look for."""
+"""Another name of `from_texts`, which users of pandas expect."""

@@ -1,7 +1,7 @@
-"""A page of Markdown -> the fields before or behind its text, and the rest of the page.
+"""A page of Markdown -> the fields before or behind its text, and the text.
 
-YAML (`---`), TOML (`+++`) or JSON (`{`) of site generators, `name:: value` of Logseq, and the lines
-with which an export of Joplin ends a note.
+Read are YAML (`---`), TOML (`+++`) and JSON (`{`) of site generators, `name:: value` of Logseq, and
+the lines at the end of a note that Joplin exports.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 FRONT_MATTER_LINES = 1_000
+"""Lines within which the end of front matter is looked for."""
 _BEFORE_FRONT_MATTER = re.compile(r"\s*(?:<!--.*?-->\s*)*", re.DOTALL)
 _FRONT_MATTER_ENDS = {"---": ("---", "..."), "+++": ("+++",), "{": ("}",)}
-# behind a note of Joplin; of type 1 are its notes, others are notebooks, tags and files
+# At the end of an export of Joplin; type 1 is a note, other types are notebooks, tags and files.
 _JOPLIN_FIELDS = re.compile(
     r"\n\nid: [0-9a-f]{32}\n(?:\w+:[^\n]*\n)*type_: (?P<type>\d+)\s*\Z"
 )
@@ -25,7 +26,7 @@ _LOGSEQ_FIELDS = re.compile(r"\A(?:[\w-]+:: .*\n)+")
 
 
 class FrontMatter(NamedTuple):
-    """The fields of a page's front matter, its text, and the rest of the page."""
+    """The fields of a page's front matter, its text, and the page without it."""
 
     fields: Mapping[str, Any]
     text: str
@@ -33,7 +34,7 @@ class FrontMatter(NamedTuple):
 
 
 def split_front_matter(text: str) -> FrontMatter:
-    """The front matter of a page in any of the spellings, and its rest."""
+    """The front matter of a page in any of the three forms, empty if there is none, and the rest."""
     for split in (_split_joplin, _split_logseq, _split_fenced):
         front = split(text)
         if front is not None:
@@ -42,7 +43,10 @@ def split_front_matter(text: str) -> FrontMatter:
 
 
 def _split_joplin(text: str) -> FrontMatter | None:
-    """A note of Joplin, whose first line is its title; of its notebooks and tags all is front matter."""
+    """The title and text of a note of Joplin; None for other pages.
+
+    An exported notebook or tag has no text, so all of it is front matter.
+    """
     fields = _JOPLIN_FIELDS.search(text)
     if fields is None:
         return None
@@ -53,6 +57,7 @@ def _split_joplin(text: str) -> FrontMatter | None:
 
 
 def _split_logseq(text: str) -> FrontMatter | None:
+    """The fields and text of a page of Logseq; None if it does not begin with `name:: value`."""
     fields = _LOGSEQ_FIELDS.match(text)
     if fields is None:
         return None
@@ -61,7 +66,10 @@ def _split_logseq(text: str) -> FrontMatter | None:
 
 
 def _split_fenced(text: str) -> FrontMatter | None:
-    """Lines between `---` or `+++` that hold fields, or a JSON object; None for a thematic break."""
+    """The fields between `---` or `+++`, or in a JSON object, and the text behind them.
+
+    None if the page does not begin so; it may begin with a thematic break (`---`).
+    """
     start = _BEFORE_FRONT_MATTER.match(text).end()  # type: ignore[union-attr]
     lines = text[start : start + 200_000].split("\n", FRONT_MATTER_LINES)
     mark = lines[0].rstrip()
@@ -81,7 +89,10 @@ def _split_fenced(text: str) -> FrontMatter | None:
 
 
 def _fields(text: str, mark: str) -> Mapping[str, Any] | None:
-    """The fields of front matter; None where it has none."""
+    """The fields of front matter; None if the text has no fields.
+
+    mark : the line that opens it, `---`, `+++` or `{`.
+    """
     import yaml
 
     if not text.strip():
@@ -93,8 +104,6 @@ def _fields(text: str, mark: str) -> Mapping[str, Any] | None:
         return value
     # Many files have a colon in an unquoted title, which YAML refuses.
     pairs = re.findall(r"(?m)^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", text)
-    return (
-        {key: field.strip().strip("\"'") for key, field in pairs}
-        if pairs and value is None
-        else None
-    )
+    if not pairs or value is not None:
+        return None
+    return {key: field.strip().strip("\"'") for key, field in pairs}

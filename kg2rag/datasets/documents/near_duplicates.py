@@ -1,8 +1,8 @@
 """A corpus -> its near-duplicates: Jaccard similarity of runs of five words, by prefix filtering [1].
 
 [1] Chaudhuri, Ganti, Kaushik, "A primitive operator for similarity joins in data cleaning", ICDE
-2006. Two passages of similarity t share one of the rarest runs of each, a share 1 - t of them and
-one more. Only such pairs are compared.
+2006. Only passages that share a rare run are compared: if two passages have similarity t, at least
+one of the 1 - t rarest runs of each, rounded up, is in both.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ALIKE = 0.8
-"""Share of their runs of five words, of all that either has, from which two passages are near-duplicates."""
+"""Least Jaccard similarity of the runs of two near-duplicates."""
 BLOCK_ROWS = 50
-"""Passages that are compared with all others at once."""
+"""Passages in one comparison with all others; bounds the memory."""
 RUN_WORDS = 5
 
 
 def near_duplicates(corpus: Corpus) -> pd.DataFrame:
-    """Passages that nearly repeat an earlier one: passage, of, similarity; each once, with the first like it."""
+    """One row per passage that nearly repeats an earlier one, with the first such passage.
+
+    Columns: passage, of (the earlier one), similarity (Jaccard, from `ALIKE` to 1).
+    """
     import pandas as pd
     from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -67,9 +70,11 @@ def _runs(text: str) -> list[str]:
 
 
 def _rarest_runs(runs: Any) -> Any:
-    """The runs of each passage that fewest passages have, a share 1 - `ALIKE` of them and one more.
+    """The matrix of runs with only the rarest runs of each passage.
 
-    `runs` : (n_passages, 2^24), sparse.
+    A passage keeps a share 1 - `ALIKE` of its runs and one more.
+
+    runs : (n_passages, 2^24), sparse, 1 for each run that a passage has.
     """
     from scipy.sparse import csr_array
 
@@ -79,5 +84,5 @@ def _rarest_runs(runs: Any) -> Any:
     rows = entries.row[order]
     rank = np.arange(len(order)) - runs.indptr[rows]
     is_rare = rank <= (1 - ALIKE) * np.diff(runs.indptr)[rows] + 1e-6
-    places = (rows[is_rare], entries.col[order][is_rare])
-    return csr_array((entries.data[order][is_rare], places), shape=runs.shape)
+    indices = (rows[is_rare], entries.col[order][is_rare])
+    return csr_array((entries.data[order][is_rare], indices), shape=runs.shape)

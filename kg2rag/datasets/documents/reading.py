@@ -129,7 +129,9 @@ def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
     try:
         entry = (
             table_entry(
-                parse_table(file.data, file.name, file.ending), file.relative_path, splitter
+                parse_table(file.data, file.name, file.ending),
+                file.relative_path,
+                splitter,
             )
             if is_table(file)
             else _document_entry(file, folder, splitter)
@@ -217,7 +219,9 @@ def _title_row(levels: Sequence[int]) -> int | None:
     return tops[0] if len(tops) == 1 else None
 
 
-def _titles(title: str, blocks: Sequence[Block], relative_path: str, folder: str) -> list[str]:
+def _titles(
+    title: str, blocks: Sequence[Block], relative_path: str, folder: str
+) -> list[str]:
     """The titles that a document may have, best first; the last one is made of the file's name."""
     by_name = title_of_name(relative_path, folder)
     title = one_line(title)

@@ -208,9 +208,7 @@ def _delimited_table(text: str, name: str) -> Table:
     return Table(rows, join_remarks(*remarks))
 
 
-def _with_header(
-    lines: Sequence[str], delimiter: str
-) -> tuple[list[str], list[str]]:
+def _with_header(lines: Sequence[str], delimiter: str) -> tuple[list[str], list[str]]:
     """The lines of a table from its header on, and remarks on what was left out or added."""
     remarks = list[str]()
     n_above = _lines_above(lines, delimiter)

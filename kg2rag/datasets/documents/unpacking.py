@@ -1,6 +1,6 @@
-"""Packed files -> the files in them: each part of a ZIP archive, and the file in a .gz.
+"""Packed files -> the files in them: the parts of an archive, and the file in a .gz.
 
-A part has the archive's place before its name, as if the archive were a folder.
+The path of a part begins with that of the archive, as if the archive were a folder.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ from kg2rag.datasets.documents.reading import (
 )
 
 MAX_ARCHIVES = 3
-"""Of archives within each other; exports of large wikis have two."""
+"""Depth of nested archives; exports of large wikis have two."""
 
 
 def read_files(file: ListedFile) -> Iterator[FileBytes]:
     """The bytes of a file, or those of the files that are packed in it."""
-    yield from _unpacked(read_bytes(file), 1)
+    yield from _unpack(read_bytes(file), 1)
 
 
-def _unpacked(file: FileBytes, depth: int) -> Iterator[FileBytes]:
+def _unpack(file: FileBytes, depth: int) -> Iterator[FileBytes]:
+    """A file, or the files that are packed in it at any depth; `depth` counts archives from 1."""
     if file.reason or not file.packing:
         yield file
     elif file.packing == ".gz":
-        yield from _unpacked(_unzipped_file(file), depth)
+        yield from _unpack(_decompress(file), depth)
     elif depth > MAX_ARCHIVES:
         reason = f"more than {MAX_ARCHIVES} archives within each other"
         yield FileBytes(file.relative_path, reason=reason)
@@ -44,7 +45,8 @@ def _unpacked(file: FileBytes, depth: int) -> Iterator[FileBytes]:
         yield from _parts(file, depth)
 
 
-def _unzipped_file(file: FileBytes) -> FileBytes:
+def _decompress(file: FileBytes) -> FileBytes:
+    """The file in a .gz, or the reason why it is not read."""
     ending = ending_of(file.name)
     limit = limit_of(ending)
     try:
@@ -59,10 +61,10 @@ def _unzipped_file(file: FileBytes) -> FileBytes:
 
 
 def _parts(file: FileBytes, depth: int) -> Iterator[FileBytes]:
-    """The files of an archive, in the order of their names."""
+    """The files of an archive, sorted by name."""
     try:
         archive = open_archive(file.data, file.packing)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001 (libraries raise many kinds for a damaged file)
         yield FileBytes(file.relative_path, reason=failure(error))
         return
     names = [name for name in archive.names if _is_document(name)]
@@ -71,7 +73,7 @@ def _parts(file: FileBytes, depth: int) -> Iterator[FileBytes]:
     for name in names:
         relative_path = Path(f"{file.relative_path}/{name}").as_posix()
         part = file_bytes(relative_path, partial(archive.read, name))
-        yield from _unpacked(part, depth + 1)
+        yield from _unpack(part, depth + 1)
 
 
 def _is_document(name: str) -> bool:

@@ -213,6 +213,16 @@ def test_a_table_without_names_of_columns_has_its_first_row_as_a_record(read):
     assert "without names" in documents.report.loc[0, "remark"]
 
 
+def test_the_longest_cell_behind_the_number_is_the_text_and_both_remarks_stay(read):
+    lines = "Ferries of the harbour,,\n20250101000001,Lund,sails\n20250101000002,Mols,waits\n"
+    documents = read({"ferries.csv": lines})
+    texts = [text for _, text in passages_of(documents).values()]
+    remark = documents.report.loc[0, "remark"]
+    assert texts == ["sails", "waits"]
+    assert "without names" in remark
+    assert "left out: 1" in remark
+
+
 def test_a_record_whose_text_is_a_page_is_read_as_one(read):
     table = 'Id,Body\n1,"<p>Halina &amp; Lund</p><pre>x &lt; 1</pre>"\n2,a <b> c\n'
     documents = read({"posts.csv": table})
