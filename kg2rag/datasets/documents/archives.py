@@ -1,4 +1,4 @@
-"""A ZIP file's parts, whose sizes are checked before anything is unpacked; their XML without entities."""
+"""Archives, Office files and spreadsheets -> their parts; sizes are checked before unpacking."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 TARS = (".tar", ".tgz", ".jex")
 """Endings of tar archives, packed or not; `.jex` is that of Joplin."""
 MAX_PART_BYTES = 50_000_000
-"""Of one part unpacked: the text of some twenty books."""
+"""Largest part after unpacking: the text of some twenty books."""
 MAX_ARCHIVE_BYTES = 200_000_000
-"""Of all parts that are read of one archive, unpacked."""
+"""Largest sum of the parts that are read from one archive."""
 
 
 class Archive:
-    """The parts of a ZIP file given as bytes; DataError where it is no ZIP file, or a part is too large."""
+    """The parts of a ZIP file; `names` are sorted. DataError: it is no ZIP file."""
 
     def __init__(self, data: bytes) -> None:
         try:
@@ -36,7 +36,7 @@ class Archive:
         self._bytes_read = 0
 
     def read(self, name: str) -> bytes:
-        """A part; DataError: it is lacking, damaged or too large."""
+        """The bytes of a part; DataError: it is missing, damaged or too large."""
         try:
             size = self._zip.getinfo(name).file_size
         except KeyError:
@@ -68,7 +68,11 @@ class Archive:
         return parse_xml(self.read(name), name)
 
     def relations(self, name: str) -> dict[str, tuple[str, str]]:
-        """The relations of a part of an Office file: id -> (last part of the relation's type, target)."""
+        """The relations of a part of an Office file: id -> (kind, target).
+
+        The kind is the last part of the relation's type, such as "hyperlink"; the target is the
+        name of a part, or an address.
+        """
         folder, base = posixpath.split(name)
         file = posixpath.join(folder, "_rels", f"{base}.rels")
         if file not in self.names:
@@ -84,7 +88,7 @@ class Archive:
 
 
 class TarArchive:
-    """The files of a tar archive, packed by gzip or not; DataError where it is none, or is too large."""
+    """The files of a tar archive, with gzip or without; DataError: it is no archive, or too large."""
 
     def __init__(self, data: bytes) -> None:
         self._files = dict[str, bytes]()
@@ -108,7 +112,7 @@ class TarArchive:
 
 
 class Workbook:
-    """The tables of a spreadsheet given as bytes, each as a file of comma-separated values."""
+    """The tables of a spreadsheet, each as a file of comma-separated values."""
 
     def __init__(self, data: bytes) -> None:
         import pandas as pd
@@ -127,13 +131,16 @@ class Workbook:
         self.names = list(self._tables)
 
     def read(self, name: str) -> bytes:
-        """A table without empty rows and columns."""
+        """The bytes of a table, without empty rows and columns."""
         table = self._tables[name].dropna(how="all").dropna(how="all", axis=1)
         return b"sep=,\n" + table.to_csv(index=False, header=False).encode()
 
 
 def open_archive(data: bytes, packing: str) -> Archive | TarArchive | Workbook:
-    """The files of a packed file, by the ending of its name; DataError: it is damaged or too large."""
+    """The archive of some bytes; `packing` is the ending of its name.
+
+    DataError: it is damaged or too large.
+    """
     if packing in TARS:
         return TarArchive(data)
     if packing in SPREADSHEETS:
@@ -142,14 +149,14 @@ def open_archive(data: bytes, packing: str) -> Archive | TarArchive | Workbook:
 
 
 def resolve(part: str, target: str) -> str:
-    """The name of a part that another part refers to."""
+    """The name of the part to which `part` refers by `target`, a relative or absolute path."""
     if target.startswith("/"):
         return target[1:]
     return posixpath.normpath(posixpath.join(posixpath.dirname(part), unquote(target)))
 
 
 def parse_xml(data: bytes, name: str) -> Any:
-    """The root element of a document in XML; entities are not expanded, nothing else is read."""
+    """The root element of XML; entities are not expanded, and no other file is read."""
     from lxml import etree
 
     parser = etree.XMLParser(
@@ -167,17 +174,13 @@ def local_name(element: Any) -> str:
 
 
 def attribute(element: Any, name: str) -> str:
-    """The attribute of that name in any namespace; "" where there is none."""
-    return next(
-        (
-            value
-            for key, value in element.attrib.items()
-            if key.rpartition("}")[2] == name
-        ),
-        "",
-    )
+    """The attribute of that name in any namespace; "" if there is none."""
+    for key, value in element.attrib.items():
+        if key.rpartition("}")[2] == name:
+            return str(value)
+    return ""
 
 
 def named(element: Any, *names: str) -> Iterator[Any]:
-    """The elements below one that have one of these local names, in order."""
+    """An element and those below it that have one of these local names, in document order."""
     yield from element.iter(*(f"{{*}}{name}" for name in names))

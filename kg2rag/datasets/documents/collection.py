@@ -1,7 +1,7 @@
-"""The passages of many files -> `Documents`: titles that tell files apart, prose in which names are found, and links.
+"""The passages of many files -> `Documents`, with titles, sentences for extraction, and links.
 
-A heading that several documents have is no title and names nothing; a sentence that several have,
-numbers aside, is a footer or a notice.
+A heading that several documents have is no title, and no entity is extracted from it. A sentence
+that several documents have, numbers aside, is a footer or a notice.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WIDE = 10
-"""Passages of a section from which its heading names something in the first of them only: else it would be a hub."""
+"""Passages of a section from which only the first has its heading for extraction: else it is a hub."""
 COMMON = 4
-"""Documents from which a sentence that all of them have, numbers aside, names nothing: a footer, a notice."""
+"""Documents that share a sentence, numbers aside, from which it is left out of extraction."""
 SHARED = 3
-"""Documents from which a heading that all of them have is no title."""
+"""Documents that share a heading, from which it is no title."""
 SHOWN = 5
-"""Reasons and files that `repr` names."""
+"""Reasons and files in `repr` and in errors."""
 _FIELDS = ("id", "title", "text", "doc_id", "position", "metadata")
 
 
 @dataclass(frozen=True, eq=False)
 class Documents(QADataset):
-    """Documents, and questions about them where there are any.
+    """A data set of documents, at first without questions.
 
     Attributes
     ----------
-    report : one row a file or record: document, status ("read" or "skipped"), reason (why it was skipped), passages,
-        divided (blocks that were longer than a passage), and numbers of words: words (of the file), left_out
-        (navigation, running heads, front matter), lost (in no passage); remark (what else to know: a guessed encoding,
-        pages without text, which words are lost).
+    report : one row per file or record: document, status ("read" or "skipped"), reason (why it was
+        skipped), passages, divided (blocks longer than a passage), the numbers of words: words (of
+        the file), left_out (navigation, running heads, front matter) and lost (in no passage), and
+        remark (such as a guessed encoding, pages without text, examples of lost words).
     """
 
     report: pd.DataFrame = field(kw_only=True, repr=False)
 
     def with_questions(self, questions: Any) -> QADataset:
-        """The documents as a data set; `questions` in any shape that `from_frames` takes, or a file with a table.
+        """The documents with questions, in any shape that `from_frames` takes, or a file of them.
 
-        Gold names passages, documents (the files' paths in the folder), titles, pages
-        (`a.pdf#page=3`), headings (`a.md#heading`), or is a text that stands in the passages.
+        Gold names passages, documents (by their paths in the folder), titles, pages
+        (`a.pdf#page=3`) or headings (`a.md#heading`), or is a text from the passages.
         """
         rows = (
             read_questions(questions)
@@ -65,7 +65,7 @@ class Documents(QADataset):
         return replace(data, source={**self.source, "questions": data.source["notes"]})
 
     def near_duplicates(self) -> pd.DataFrame:
-        """Passages that say nearly the same: passage, of (the earlier one), similarity."""
+        """One row per passage that nearly repeats an earlier one: passage, of, similarity."""
         return near_duplicates(self.corpus)
 
     def __repr__(self) -> str:
@@ -98,35 +98,34 @@ def collect(
     endings: Sequence[str] = (),
     n_hidden: int = 0,
 ) -> Documents:
-    """The documents of many files; DataError where none of them has a text.
+    """The data set of the entries of files; DataError: no file has a text.
 
-    `endings` : of files that are read, for the error; `n_hidden` : hidden files and folders, for the notes.
+    Parameters
+    ----------
+    entries : path of each file, or id of each record -> its entry.
+    source : `QADataset.source` without the corpus and the notes.
+    endings : the endings of files that are read, for the error.
+    n_hidden : the number of hidden files and folders, for the notes.
     """
     import pandas as pd
 
     rows = [row for entry in entries.values() for row in entry.rows]
     notes = Counter(entry.reason for entry in entries.values() if entry.reason)
     if not rows:
-        reasons = (
-            "; ".join(
-                f"{count} × {reason}" for reason, count in notes.most_common(SHOWN)
-            )
-            or "none"
-        )
+        counts = [f"{count} × {reason}" for reason, count in notes.most_common(SHOWN)]
         raise DataError(
-            f"{name}: no text in {len(entries)} files ({reasons}). Read are {', '.join(endings)}."
+            f"{name}: no text in {len(entries)} files ({'; '.join(counts) or 'none'}). Read are {', '.join(endings)}."
         )
-    titles, names = dict[str, list[str]](), dict[str, list[str]]()
+    titles = dict[str, list[str]]()
+    names = dict[str, list[str]]()
     for entry in entries.values():
         titles |= entry.titles
         names |= entry.names
-    _choose_titles(rows, titles)
-    _keep_naming_prose(rows)
+    _set_titles(rows, titles)
+    _select_sentences(rows)
     resolve_links(rows, names)
     corpus = _corpus_of(rows)
-    report = pd.DataFrame(
-        [entry.summary(relative_path) for relative_path, entry in entries.items()]
-    )
+    report = pd.DataFrame([entry.summary(path) for path, entry in entries.items()])
     notes["words in no passage"] = int(report["lost"].sum())
     notes["hidden files and folders"] = n_hidden
     source = {**source, "corpus": corpus.fingerprint, "notes": dict(+notes)}
@@ -138,41 +137,39 @@ def _corpus_of(rows: Sequence[PassageRow]) -> Corpus:
     return Corpus.from_passages(passages, [row["sentences"] for row in rows])
 
 
-def _choose_titles(rows: list[PassageRow], titles: Mapping[str, list[str]]) -> None:
-    """Give each document the first of its titles that fewer than `SHARED` documents have.
+def _set_titles(rows: list[PassageRow], titles: Mapping[str, list[str]]) -> None:
+    """Give the passages of each document its first title that fewer than `SHARED` documents have.
 
-    A heading that is no title becomes text of the document's first passage.
+    The last title, made of the file's name, serves if there is none. A former title becomes text of
+    the document's first passage.
+
+    titles : document -> its possible titles, best first.
     """
-    shared = Counter(
-        title
-        for offered in titles.values()
-        for title in {text.casefold() for text in offered[:-1]}
-    )
-    chosen = {
-        id_: next(
-            (title for title in offered[:-1] if shared[title.casefold()] < SHARED),
-            offered[-1],
-        )
-        for id_, offered in titles.items()
-    }
+    n_documents = Counter[str]()
+    for candidates in titles.values():
+        n_documents.update({title.casefold() for title in candidates[:-1]})
+    title_of = dict[str, str]()
+    for document, candidates in titles.items():
+        rare = [t for t in candidates[:-1] if n_documents[t.casefold()] < SHARED]
+        title_of[document] = [*rare, candidates[-1]][0]
     for row in rows:
         former = row["title"]
-        title = chosen.get(row["doc_id"], former)
+        title = title_of.get(row["doc_id"], former)
         if title != former:
             row["title"] = title
             if row["position"] == 0:
                 row["text"] = f"{former}\n{row['text']}"
 
 
-def _keep_naming_prose(rows: list[PassageRow]) -> None:
-    """Leave in `sentences` what may name something: headings of one document, and sentences that few documents have."""
+def _select_sentences(rows: list[PassageRow]) -> None:
+    """Set `sentences`, the text for extraction: headings of one document, and uncommon sentences."""
     sentences = {
         (row["doc_id"], without_numbers(text))
         for row in rows
         for text in row["sentences"]
     }
     n_documents = Counter(text for _, text in sentences)
-    for row, headings in zip(rows, _naming_headings(rows), strict=True):
+    for row, headings in zip(rows, _extracted_headings(rows), strict=True):
         prose = [
             text
             for text in row["sentences"]
@@ -181,26 +178,30 @@ def _keep_naming_prose(rows: list[PassageRow]) -> None:
         row["sentences"] = [*headings, *prose] or [""]
 
 
-def _naming_headings(rows: list[PassageRow]) -> Iterator[list[str]]:
-    """The headings of each passage that one document has; of a wide section only those of its first passage."""
-    sections = Counter(key for row in rows for key in _heading_keys(row))
-    n_documents = Counter(heading for _, heading in sections)
-    begun = set[tuple[str, str]]()
+def _extracted_headings(rows: list[PassageRow]) -> Iterator[list[str]]:
+    """The headings of each passage from which entities are extracted.
+
+    These are headings that only one document has. The heading of a section of `WIDE` passages
+    counts for the first passage only.
+    """
+    n_passages = Counter(section for row in rows for section in _sections_of(row))
+    n_documents = Counter(heading for _, heading in n_passages)
+    seen = set[tuple[str, str]]()
     for row in rows:
-        keys = [key for key in _heading_keys(row) if n_documents[key[1]] == 1]
+        sections = [part for part in _sections_of(row) if n_documents[part[1]] == 1]
         yield [
-            NO_NAME.sub(" ", key[1])
-            for key in keys
-            if sections[key] < WIDE or key not in begun
+            NO_NAME.sub(" ", section[1])
+            for section in sections
+            if n_passages[section] < WIDE or section not in seen
         ]
-        begun.update(keys)
+        seen.update(sections)
 
 
-def _heading_keys(row: PassageRow) -> list[tuple[str, str]]:
-    """The document and the text of each heading of a passage."""
+def _sections_of(row: PassageRow) -> list[tuple[str, str]]:
+    """The sections that contain a passage, each as its document and heading."""
     return [(row["doc_id"], heading) for heading in row.get("headings", ())]
 
 
 def without_numbers(text: str) -> str:
-    """A sentence by its letters, so that a date or a counter in it does not count."""
+    """A sentence with blanks in place of digits and punctuation, so that dates make no difference."""
     return re.sub(r"[\d\W]+", " ", text).strip()

@@ -1,13 +1,14 @@
-"""JSON and YAML -> records with a text, at any depth; else one document with a line for each value.
+"""JSON and YAML -> records with a text, at any depth; else one document with a line per value.
 
-A record is an object with a field of text. It has the fields of the objects around it; the names
-of these are its title and headings. So sets of questions (SQuAD), exports of chats and forums, and
-answers of search engines are read alike.
+A record is an object with a field of text. It inherits the fields of the objects that contain it,
+and their titles are its title and headings. So question sets (SQuAD), exports of chats and forums,
+and responses of search engines are read by one rule.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -29,8 +30,9 @@ QUESTION_COLUMNS = ("question", "query", "user_input")
 _TEXTS = (*PASSAGE["text"], "context", "abstract_inverted_index")
 _TITLES = (*PASSAGE["title"], "heading", "head")
 PHRASE_WORDS = 3
+"""Least number of words of a phrase; names and codes have fewer."""
 SENTENCE_WORDS = 5
-"""Words of a string from which a JSON file is read as text; settings have none."""
+"""Least number of words of a sentence; a file of settings has no sentence."""
 
 _UTF8_AS_ESCAPES = re.compile(r"(?:\\u00[89a-f][0-9a-f]){2,}")
 Line = tuple[tuple[str, ...], str]
@@ -38,7 +40,7 @@ Line = tuple[tuple[str, ...], str]
 
 
 def load_value(text: str, name: str) -> Any:
-    """The value of a file in JSON or YAML; DataError: it is not valid, or has aliases, which are not followed."""
+    """The value of a file in JSON or YAML; DataError: it is not valid, or YAML with aliases."""
     if name.lower().endswith((".yaml", ".yml")):
         return _load_yaml(text)
     text = _UTF8_AS_ESCAPES.sub(_letter_of_escapes, text)
@@ -46,7 +48,10 @@ def load_value(text: str, name: str) -> Any:
 
 
 def _letter_of_escapes(match: re.Match[str]) -> str:
-    """The letter of bytes that an export of Facebook has written as letters; any other escapes as they are."""
+    """The characters of escapes that are bytes of UTF-8, as exports of Facebook have them.
+
+    Other escapes are returned as they are.
+    """
     data = bytes.fromhex(match[0].replace("\\u00", ""))
     try:
         return data.decode()
@@ -55,6 +60,7 @@ def _letter_of_escapes(match: re.Match[str]) -> str:
 
 
 def _load_yaml(text: str) -> Any:
+    """The value of YAML; DataError: it is not valid, or has aliases, which can expand without bound."""
     import yaml
 
     try:
@@ -66,22 +72,23 @@ def _load_yaml(text: str) -> Any:
 
 
 def unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The fields of an object; DataError: a name is there twice."""
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(
-            f"field {twice!r} is there twice in a record. Names must be unique."
-        )
-    return fields
+    """The fields of a JSON object; DataError: two fields have one name."""
+    counts = Counter(name for name, _ in pairs)
+    for name, count in counts.items():
+        if count > 1:
+            raise DataError(
+                f"a record has {count} fields named {name!r}. Names must be unique."
+            )
+    return dict(pairs)
 
 
 def json_records(value: Any, name: str | None = None) -> list[Mapping[str, Any]] | None:
-    """The records of a value: a list of them, {id: record or text}, or those anywhere in it; None for none.
+    """The records in a value; None if there is none.
 
-    `name` is that of the file, for the DataError about an answer of the hub's viewer that is cut;
-    None looks for no cuts.
+    The value is a list of records or texts, a mapping {id: record or text}, the answer of the hub's
+    viewer, or has records at any depth.
+
+    name : the file, for the DataError about cells that the viewer has truncated; None accepts them.
     """
     value = viewer_rows(value, name) or value
     if isinstance(value, list) and value:
@@ -93,7 +100,7 @@ def json_records(value: Any, name: str | None = None) -> list[Mapping[str, Any]]
 
 
 def _mapped_records(value: Any) -> list[Mapping[str, Any]]:
-    """The records of {id: text or record}; [] for any other value."""
+    """The records of a mapping {id: text or record}; [] for any other value."""
     if not isinstance(value, Mapping) or not value:
         return []
     if all(map(_is_sentence, value.values())):
@@ -112,61 +119,74 @@ def _is_sentence(value: object) -> bool:
 
 
 def nested_questions(
-    value: Any, around: Mapping[str, Any] | None = None
+    value: Any, inherited: Mapping[str, Any] | None = None
 ) -> Iterator[Mapping[str, Any]]:
-    """The objects with a question that lie anywhere in a value, with the single values of the objects around them."""
+    """The objects with a question at any depth of a value, with the fields that they inherit.
+
+    inherited : the fields of the containing objects that are neither lists nor objects.
+    """
     if isinstance(value, list):
         for item in value:
-            yield from nested_questions(item, around)
+            yield from nested_questions(item, inherited)
     elif isinstance(value, Mapping):
-        fields = {**(around or {}), **value}
+        fields = {**(inherited or {}), **value}
         if _first_name(value, QUESTION_COLUMNS):
             yield fields
             return
-        around = {
+        inherited = {
             name: item
             for name, item in fields.items()
             if not isinstance(item, list | Mapping)
         }
-        yield from nested_questions(list(value.values()), around)
+        yield from nested_questions(list(value.values()), inherited)
 
 
 def nested_records(value: Any) -> list[Mapping[str, Any]]:
-    """The objects with a text that lie anywhere in a value; numbered where an id lacks or any repeats."""
+    """The objects with a text at any depth of a value.
+
+    A record without an id is numbered; all are numbered if two have the same id.
+    """
     records: list[Mapping[str, Any]] = [
-        {"id": place, **record}
-        for place, record in enumerate(_records_below(value, (), {}))
+        {"id": number, **record}
+        for number, record in enumerate(_records_below(value, (), {}))
     ]
     if len({str(record["id"]) for record in records}) < len(records):
-        return [{**record, "id": place} for place, record in enumerate(records)]
+        return [{**record, "id": number} for number, record in enumerate(records)]
     return records
 
 
 def _records_below(
-    value: Any, titles: tuple[str, ...], around: Mapping[str, Any]
+    value: Any, titles: tuple[str, ...], inherited: Mapping[str, Any]
 ) -> Iterator[Mapping[str, Any]]:
-    """The records in a value; `titles`, `around`: titles and other fields of the objects that it lies in."""
+    """The records in a value; in a list with records, any other member with a phrase is one, too.
+
+    titles, inherited : the titles and the other fields of the containing objects.
+    """
     if isinstance(value, list):
-        around = {name: item for name, item in around.items() if name != "id"}
-        lists = [list(_records_below(item, titles, around)) for item in value]
+        inherited = {name: item for name, item in inherited.items() if name != "id"}
+        lists = [list(_records_below(item, titles, inherited)) for item in value]
         for item, records in zip(value, lists, strict=True):
             if any(lists) and not records and has_phrase(item):
-                yield from _records_of({"text": fields_text(item)}, titles, around)
+                yield from _records_of({"text": fields_text(item)}, titles, inherited)
             yield from records
     elif isinstance(value, Mapping):
-        yield from _records_of(value, titles, around)
+        yield from _records_of(value, titles, inherited)
 
 
 def _records_of(
-    value: Mapping[str, Any], titles: tuple[str, ...], around: Mapping[str, Any]
+    value: Mapping[str, Any], titles: tuple[str, ...], inherited: Mapping[str, Any]
 ) -> Iterator[Mapping[str, Any]]:
-    """The record of an object with a text, and those below it that say more; prose beside records is one, too."""
+    """The record of an object with a text, then the records below it that have further words.
+
+    The phrases of an object without a text that contains records are a text.
+    """
     texts = {name: item for name, item in value.items() if flat_text(item)}
     text_name = _first_name(texts, _TEXTS)
     text = flat_text(texts.get(text_name))
     fields, title = _plain_fields(value, text_name)
-    titles = (*titles, *title)
-    inherited = _without_prose({**around, **fields})
+    if title:
+        titles = (*titles, title)
+    inherited = _without_phrases({**inherited, **fields})
     below = {
         name: list(_records_below(item, titles, inherited))
         for name, item in value.items()
@@ -175,7 +195,7 @@ def _records_of(
     if not text and any(below.values()):
         text = "\n\n".join(filter(has_phrase, fields.values()))
         fields = {}
-    below = _new_records(below, text)
+    below = _records_with_new_words(below, text)
     if text:
         columns = {name: value[name] for name in below if not below[name]}
         headings = [" > ".join(titles[1:])] if titles[1:] else []
@@ -184,23 +204,27 @@ def _records_of(
     yield from chain.from_iterable(below.values())
 
 
-def _without_prose(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _without_phrases(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields whose values have no phrase, such as numbers, names and codes."""
     return {name: item for name, item in fields.items() if not has_phrase(item)}
 
 
-def _new_records(
-    records: Mapping[str, list[Mapping[str, Any]]], text: str
+def _records_with_new_words(
+    records_of: Mapping[str, list[Mapping[str, Any]]], text: str
 ) -> dict[str, list[Mapping[str, Any]]]:
-    """The records of each field that have words that a text lacks: others are its pieces or answers."""
+    """Field -> its records that have a word beyond those of a text.
+
+    Other records are pieces of the text or answers from it.
+    """
     text_words = set(words(text))
     return {
-        name: [record for record in below if _new_words(record, text_words)]
-        for name, below in records.items()
+        name: [record for record in records if _new_words(record, text_words)]
+        for name, records in records_of.items()
     }
 
 
 def _new_words(record: Mapping[str, Any], text_words: Container[str]) -> list[str]:
-    """The words of a record, numbers apart, that a text lacks."""
+    """The words of a record, without numbers, that are not among those of a text."""
     return [
         word
         for word in words(record["text"])
@@ -209,7 +233,7 @@ def _new_words(record: Mapping[str, Any], text_words: Container[str]) -> list[st
 
 
 def _first_name(value: Any, names: Sequence[str]) -> str:
-    """The first field of an object that has one of some names, in any case; "" for none."""
+    """The field of an object that has the first of some names, in any case; "" for none."""
     if not isinstance(value, Mapping):
         return ""
     spelling = {str(name).casefold(): name for name in value}
@@ -218,8 +242,11 @@ def _first_name(value: Any, names: Sequence[str]) -> str:
 
 def _plain_fields(
     value: Mapping[str, Any], text_name: str
-) -> tuple[dict[str, Any], list[str]]:
-    """The fields of an object that are neither lists nor objects nor its text, with its id; and its title."""
+) -> tuple[dict[str, Any], str]:
+    """The fields of an object that are neither lists nor objects, and its title, "" for none.
+
+    The text and the title are no fields; an id in any spelling is the field "id".
+    """
     fields = {
         name: item
         for name, item in value.items()
@@ -232,13 +259,14 @@ def _plain_fields(
     id_ = fields.pop(_first_name(fields, PASSAGE["id"]), None)
     if id_ is not None:
         fields["id"] = id_
-    return fields, [one_line(str(title))] if title else []
+    return fields, one_line(str(title)) if title else ""
 
 
 def flat_text(value: Any) -> str:
-    """A text, or the joined pieces of a text with formats, as chats and editors keep it; "" for any other value.
+    """The text of a string or of a list of formatted pieces; "" for any other value.
 
-    Pieces are texts and objects with a `type`; a piece that holds others is a paragraph.
+    Chats and editors store such lists. A piece is a string or an object with a `type`; a piece that
+    contains others is a paragraph.
     """
     if isinstance(value, str):
         return value
@@ -261,18 +289,19 @@ def _is_piece(value: Any) -> bool:
 def _piece_text(piece: Any) -> str:
     if isinstance(piece, str):
         return piece
-    inside = piece.get("text") or piece.get("content")
-    return flat_text(inside) + "\n\n" * isinstance(inside, list)
+    contents = piece.get("text") or piece.get("content")
+    text = flat_text(contents)
+    return f"{text}\n\n" if isinstance(contents, list) else text
 
 
 def read_json(data: bytes, name: str = "") -> list[FileDocument]:
-    """The document of JSON that holds no records; DataError: it is not valid, or has no sentence."""
+    """The document of JSON without records; DataError: it is not valid, or has no sentence."""
     text, remark = decode_text(data)
     return [_value_document(load_value(text, name), remark)]
 
 
 def read_yaml(data: bytes, name: str = "") -> list[FileDocument]:
-    """The document of YAML as that of JSON; what cannot be read so is plain text."""
+    """The document of YAML without records; invalid YAML is read as plain text."""
     text, remark = decode_text(data)
     try:
         value = load_value(text, name)
@@ -282,9 +311,9 @@ def read_yaml(data: bytes, name: str = "") -> list[FileDocument]:
 
 
 def _value_document(value: Any, remark: str) -> FileDocument:
-    """A line for every value, under the names that lead to it; DataError: no sentence, as settings have none."""
+    """A document of one line per value behind its names; DataError: no value is a sentence."""
     lines = list(value_lines(value))
-    # of a description of an interface (OpenAPI)
+    # Of a description of an interface (OpenAPI), which may have no sentence.
     title = next(
         (one_line(text) for path, text in lines if path == ("info", "title")), ""
     )
@@ -295,18 +324,18 @@ def _value_document(value: Any, remark: str) -> FileDocument:
 
 
 def fields_text(record: Any) -> str:
-    """All values of a record, a line each, behind their names."""
+    """All values of a record, one per line, behind the names of their fields."""
     return "\n".join(line_block(line).text for line in value_lines(record))
 
 
 def has_phrase(value: Any) -> bool:
-    """Whether a text in a value has three words; numbers, names and codes have fewer."""
+    """Whether a value, or one in it, has at least `PHRASE_WORDS` words."""
     lines = value_lines(value)
     return any(len(text.split()) >= PHRASE_WORDS for _, text in lines)
 
 
 def line_block(line: Line) -> Block:
-    """The value of a field with the field's names before it; the field `title` of the whole is a heading."""
+    """A value behind the names that lead to it; the field `title` of the whole file is a heading."""
     path, text = line
     if path == ("title",):
         return Block(one_line(text), 1)
@@ -314,12 +343,12 @@ def line_block(line: Line) -> Block:
 
 
 def value_text(value: Any) -> str:
-    """All texts and numbers in a value, a line each."""
+    """All texts and numbers in a value, one per line."""
     return "\n".join(text for _, text in value_lines(value))
 
 
 def value_lines(value: Any, path: tuple[str, ...] = ()) -> Iterator[Line]:
-    """Every value that is no list or object, with the names of the fields that lead to it."""
+    """Every non-empty value that is neither list nor object, with the names that lead to it."""
     if isinstance(value, Mapping):
         for name, item in value.items():
             yield from value_lines(item, (*path, str(name)))

@@ -1,4 +1,4 @@
-"""Hyperlinks of documents -> the passages that they lead to, in the metadata `links` of the passages that have them."""
+"""Hyperlinks of documents -> the target passages, in the metadata `links` of the linking passages."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ _INDEX_PAGES = ("index", "readme", "_index")
 def resolve_links(
     rows: Sequence[PassageRow], aliases: Mapping[str, Sequence[str]]
 ) -> None:
-    """Put into a passage's metadata `links`: (text, passage id) for each of its links to another document.
+    """Set the metadata `links` of each passage: [text, passage id] for its links to other documents.
 
-    A link to a part of a page leads to the passages under that heading, else to the first passage
+    The target of a link is the first passage under the heading that it names, or the first passage
     of the document.
+
+    aliases : document -> its other names.
     """
     pages = _Pages(rows, aliases)
     for row in rows:
@@ -37,7 +39,7 @@ def resolve_links(
 
 
 def slug(heading: str) -> str:
-    """A heading as the fragment of an address: letters and digits in lower case, joined by `-`.
+    """A heading in the form of a URL's fragment: words in lower case, joined by `-`.
 
     >>> slug("Getting started: a Guide")
     'getting-started-a-guide'
@@ -48,7 +50,7 @@ def slug(heading: str) -> str:
 
 
 class _Pages:
-    """Documents by every name that a link may have for them."""
+    """An index of documents by their paths, names and titles, and of passages by their headings."""
 
     def __init__(
         self, rows: Sequence[PassageRow], aliases: Mapping[str, Sequence[str]]
@@ -82,7 +84,10 @@ class _Pages:
             self._by_name.setdefault(_name_key(name), document)
 
     def find(self, target: str, file: str) -> tuple[str, str]:
-        """The document that a link in a file leads to, and the part of it; ("", "") for any other address."""
+        """The document to which a link in a file leads, and the fragment of the link.
+
+        Both are "" for the address of a web page. The document is "" if there is none of the name.
+        """
         if target.startswith(WIKI):
             name, _, fragment = target[len(WIKI) :].partition("#")
             return self._by_name.get(_name_key(name), ""), fragment
@@ -94,26 +99,22 @@ class _Pages:
             return "", ""
         key = _path_key(posixpath.join(posixpath.dirname(file), path).lstrip("/"))
         stem, ending = posixpath.splitext(key)
-        # pages are written as .md and linked as .html
+        # Site generators publish .md files as .html pages, and links name either.
         page_key = stem if ending in (".html", ".htm", ".md") else key
-        return self._by_path.get(key) or self._by_path.get(page_key, ""), unquote(
-            fragment
-        )
+        document = self._by_path.get(key) or self._by_path.get(page_key, "")
+        return document, unquote(fragment)
 
     def passage(self, document: str, fragment: str) -> str:
-        """The first passage of a document under a heading, or of all."""
+        """The id of the first passage under a heading; without such, of the document's first."""
         return self._by_heading.get((document, slug(fragment)), self._first[document])
 
 
 def _path_key(path: str) -> str:
+    """A normalised path in lower case."""
     return posixpath.normpath(unicodedata.normalize("NFC", path)).casefold()
 
 
 def _name_key(name: str) -> str:
-    return " ".join(
-        unicodedata.normalize("NFC", name)
-        .casefold()
-        .replace("_", " ")
-        .replace("-", " ")
-        .split()
-    )
+    """A name in lower case with single blanks between words, in place of `_` and `-` too."""
+    name = unicodedata.normalize("NFC", name).casefold()
+    return " ".join(name.replace("_", " ").replace("-", " ").split())

@@ -1,8 +1,8 @@
-"""Markdown of site generators and note programs -> plain Markdown: instructions are taken out, titles in them stay.
+"""Markdown of site generators and note programs -> plain Markdown.
 
-MDX (Docusaurus, Mintlify, Nextra), shortcodes of Hugo and Quarto, Liquid (Jekyll, Eleventy),
-attributes of kramdown, comments and marks of blocks of Obsidian. Listings and code stay as they
-are.
+Instructions are removed except for the titles in them: MDX (Docusaurus, Mintlify, Nextra),
+shortcodes of Hugo and Quarto, Liquid (Jekyll, Eleventy), attributes of kramdown, comments and block
+names of Obsidian, properties of Logseq. Code stays as it is.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _IMPORT_LINE = re.compile(
     r"""(?m)^import\s+[\w{*][^\n]*\sfrom\s+['"][^'"\n]+['"];?[ \t]*$"""
 )
 
-# each stops at the next of its kind, so that a search takes a time that grows with the text's length
+# A comment ends at the next mark of a comment, so that the time of a search is linear in the text.
 _LIQUID_COMMENT = (
     r"\{%-?[ \t]*comment[ \t]*-?%\}(?:(?!\{%-?[ \t]*(?:end)?comment\b).)*+"
     r"\{%-?[ \t]*endcomment[ \t]*-?%\}"
@@ -38,7 +38,7 @@ _SHORTCODE = r"(?P<line>^[ \t]*)?(?:\{\{[<%].{0,2000}?[>%]\}\}|\{%.{0,2000}?%\})
 _ATTRIBUTE_LIST = r"\{:[^{}\n]*\}"
 _NOTE_COMMENT = r"(?<![\w%])%%(?!%).{1,2000}?%%(?![\w%])"
 _BLOCK_NAME = r"(?<=\S)[ \t]+\^[A-Za-z0-9][\w-]{3,}[ \t]*$"
-# of Logseq: settings of blocks, references to them, queries and clocks
+# Logseq: properties of blocks, references to blocks, queries and clocks.
 _LOGSEQ = (
     r"^[ \t]*(?:id|collapsed|heading|background-color|logseq\.[\w.-]+):: .*?$|"
     r"\(\([0-9a-f]{8}-[0-9a-f-]{27}\)\)|\{\{(?:embed|query|renderer)\b[^{}\n]*\}\}|"
@@ -74,36 +74,42 @@ _TITLED = re.compile(
     r"""\{\{[<%][ \t]*(?:tab|notice|details|expand|hint|callout|admonition|alert|note|tip|warning|card|step)\b"""
     r"""[^"\n>]*?[ \t]"([^"\n]+)"[ \t]*[>%]\}\}"""
 )
-"""A shortcode whose last word in quotation marks is a title."""
+"""A shortcode whose last argument, in quotation marks, is a title."""
 
 
 class PlainPage(NamedTuple):
-    """Plain Markdown, and what was taken out of the page."""
+    """A page as plain Markdown, and the instructions that were removed from it."""
 
     text: str
     left_out: str = ""
 
 
 def plain_markdown(text: str, name: str = "") -> PlainPage:
-    """A page without the instructions of its program; titles in them are paragraphs."""
+    """A page without the instructions of its program; their titles become paragraphs.
+
+    name : the name of the file; `.mdx` is MDX.
+    """
     left_out = list[str]()
     if _is_mdx(text, name):
-        text = _MDX.sub(_taken_out(left_out), text)
+        text = _MDX.sub(_remover(left_out), text)
     if _SITE_MARK.search(text):
         text = _LISTING.sub(r"\n```\1\n\2\n```\n", text)
-        text = _SITE.sub(_taken_out(left_out), text)
+        text = _SITE.sub(_remover(left_out), text)
     return PlainPage(text, "\n".join(left_out))
 
 
 def _is_mdx(text: str, name: str) -> bool:
-    """Whether a page is MDX: by its ending, or by an import outside its listings."""
+    """Whether a page is MDX: by its ending, or by an import outside its code."""
     if name.lower().endswith(".mdx"):
         return True
     return "import" in text and bool(_IMPORT_LINE.search(_FENCE.sub("", text)))
 
 
-def _taken_out(left_out: list[str]) -> Callable[[re.Match[str]], str]:
-    """What stands in place of a match: code itself, of an instruction its titles; instructions are added to a list."""
+def _remover(left_out: list[str]) -> Callable[[re.Match[str]], str]:
+    """A function that replaces an instruction by its titles, and adds it to `left_out`.
+
+    It returns a match of code unchanged. An instruction on its own line becomes paragraphs.
+    """
 
     def replacement(match: re.Match[str]) -> str:
         if match["code"]:
@@ -118,6 +124,7 @@ def _taken_out(left_out: list[str]) -> Callable[[re.Match[str]], str]:
 
 
 def _titles(instruction: str) -> list[str]:
+    """The titles in an instruction: its attributes of text, or its only argument in quotation marks."""
     quoted = _TITLED.fullmatch(instruction.strip())
     if quoted and "=" not in instruction:
         return [quoted[1]]

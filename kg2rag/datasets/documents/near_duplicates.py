@@ -1,8 +1,8 @@
 """A corpus -> its near-duplicates: Jaccard similarity of runs of five words, by prefix filtering [1].
 
 [1] Chaudhuri, Ganti, Kaushik, "A primitive operator for similarity joins in data cleaning", ICDE
-2006. Only passages that share a rare run are compared: if two passages have similarity t, at least
-one of the 1 - t rarest runs of each, rounded up, is in both.
+2006. Only passages that share a rare run are compared: two passages of similarity t share a run
+among the (1 - t) n + 1 rarest of the n runs of each.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A PDF -> its blocks with their pages, by pypdfium2: lines joined to paragraphs, headings by its outline or its fonts.
+"""A PDF, read by pypdfium2 -> paragraphs with their pages, and headings by its outline or fonts.
 
-Ours: which lines are running heads. A line at the edge of a page is one if at least three pages
-have it at an edge, numbers aside; if its numbers are the same everywhere or count with the pages;
-and if it is no sentence.
+Ours: which lines are running heads. A line at the top or bottom of a page is one if at least three
+pages have it there, numbers aside; if its numbers are equal on all pages or count with them; and if
+it is no sentence.
 """
 
 from __future__ import annotations
@@ -12,39 +12,40 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from ctypes import create_string_buffer
 from functools import partial
+from statistics import mode
 from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, join_remarks
 
 Outline = Mapping[tuple[int, str], int]
-"""(page from 0, or -1 for any; the letters of a line, in lower case) -> its level as a heading."""
+"""(page from 0, or -1 for any page; `line_key` of a line) -> its level as a heading."""
 
 RUNNING_HEAD_PAGES = 3
-"""Pages that begin or end with a line from which it may be a running head."""
+"""Least number of pages that begin or end with a running head."""
 _ENDS = re.compile(r"[.!?:;。！？][\"”’)]?$")
 _CONTENTS_ENTRY = re.compile(r"(?:\.[ \t]?){4,}+[ \t]*\w+$")
 _BULLET = re.compile(r"[•◦▪–*-]\s|\d+[.)]\s")
-# In a font's name; the last is TeX's.
+# In the name of a bold font; "bx" is TeX's.
 _BOLD = re.compile(r"(?i)bold|black|heavy|medi|bx\d")
 _NUMBERED = re.compile(r"(?:\d+|[A-Z](?=\.\d))((?:\.\d+)*)\.?\s+[^\W\d]")
 _WORD = re.compile(r"[^\W\d_]{3}")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SOFT_HYPHEN = re.compile(r"[\x02\ufffe\xad]\s*")
-# letters of fonts that do not say which, and carriage returns
+# Control characters, which fonts without a character map give, and carriage returns.
 _UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f]")
 _RIGHT_TO_LEFT = re.compile("[\u0591-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
 _CONTENTS = ("contents", "tableofcontents")
 
 
 class PdfText(NamedTuple):
-    """The blocks of a PDF, and the lines that were left out: running heads and tables of contents."""
+    """The blocks of a PDF, and the lines left out: running heads and tables of contents."""
 
     blocks: list[Block]
     left_out: list[str]
 
 
 def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a PDF. The title of its properties is not read: in most files it is another document's."""
+    """The document of a PDF; the title in its properties is not read, since it is often wrong."""
     import pypdfium2
 
     with pypdfium2.PdfDocument(data) as document:
@@ -59,22 +60,25 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
         pdf_text = pdf_blocks(
             [text.split("\n") for text in texts], outline, by_lines=not bookmarks
         )
-    left_out = "\n".join(pdf_text.left_out)
-    remark = join_remarks(
-        "the values of its form are not read" * has_form, _empty_pages(texts)
-    )
+    remark = _remark_on_empty_pages(texts)
+    if has_form:
+        remark = join_remarks("the values of its form are not read", remark)
     return [
         FileDocument(
-            pdf_text.blocks, source="\n".join(texts), left_out=left_out, remark=remark
+            pdf_text.blocks,
+            source="\n".join(texts),
+            left_out="\n".join(pdf_text.left_out),
+            remark=remark,
         )
     ]
 
 
 def _page_text(page: Any) -> str:
-    """The text of a page; pdfium reverses words that a file writes from right to left, letter by letter.
+    """The text of a page, by its letters or by its area.
 
-    pdfium gives the text of a page's area or of its letters. The former joins the lines behind a
-    hyphenated one; the latter may lack letters at its end.
+    pdfium returns both: the text by area joins the lines behind a hyphenated one, and the text by
+    letters may lack some at its end. Words from right to left, whose letters pdfium returns in
+    visual order, are put into reading order.
     """
     text: str = page.get_text_range()
     if _RIGHT_TO_LEFT.search(text):
@@ -86,18 +90,14 @@ def _page_text(page: Any) -> str:
 
 
 def _in_reading_order(page: Any, word: re.Match[str]) -> str:
-    """A word of a page, its letters from right to left."""
-    left_of_first, left_of_last = (
-        page.get_charbox(word.start())[0],
-        page.get_charbox(word.end() - 1)[0],
-    )
-    if left_of_first < left_of_last:
-        return word[0][::-1]
-    return word[0]
+    """A word of a page from right to left, reversed if its first letter stands left of its last."""
+    left_of_first = page.get_charbox(word.start())[0]
+    left_of_last = page.get_charbox(word.end() - 1)[0]
+    return word[0][::-1] if left_of_first < left_of_last else word[0]
 
 
 def _bookmarks(document: Any) -> dict[tuple[int, str], int]:
-    """The page of each heading in a document's outline, -1 if it has none, and its letters -> its level."""
+    """The `Outline` that a document has; an entry without a target has page -1."""
     outline = dict[tuple[int, str], int]()
     for entry in document.get_toc():
         target = entry.get_dest()
@@ -108,8 +108,8 @@ def _bookmarks(document: Any) -> dict[tuple[int, str], int]:
     return outline
 
 
-def _empty_pages(texts: Sequence[str]) -> str:
-    """What a report says of pages without text; "" if all have some."""
+def _remark_on_empty_pages(texts: Sequence[str]) -> str:
+    """The remark on pages without text; "" if all have some."""
     empty = [number for number, text in enumerate(texts, start=1) if not text.strip()]
     if not empty:
         return ""
@@ -119,11 +119,10 @@ def _empty_pages(texts: Sequence[str]) -> str:
 
 
 def _outline_by_fonts(pages: Sequence[Any]) -> dict[tuple[int, str], int]:
-    """The outline of a PDF that has none, from the fonts of its lines' first letters.
+    """The `Outline` of a PDF that has none, from the font of the first letter of each line.
 
-    The largest letters of the first page are the title. A heading is larger than most letters, and
-    bold or numbered; or bold with a number of several parts. Labels in figures may be large, but
-    are neither.
+    The title has the largest letters of the first page, much larger than usual. Other headings
+    are recognised by `_looks_like_heading`; a larger font is a higher level.
     """
     lines, usual = _styled_lines(pages)
     largest = max((line.size for line in lines if line.page == 0), default=0.0)
@@ -136,21 +135,25 @@ def _outline_by_fonts(pages: Sequence[Any]) -> dict[tuple[int, str], int]:
                 float("inf") if is_title else line.size,
             )
     ranked = sorted({*sizes.values(), float("inf")}, reverse=True)
-    return {place: 1 + ranked.index(size) for place, size in sizes.items()}
+    return {line: 1 + ranked.index(size) for line, size in sizes.items()}
 
 
 class _StyledLine(NamedTuple):
+    """A line of a page, counted from 0, with the size in points and the weight of its first letter."""
+
     page: int
     text: str
     size: float
-    bold: bool
+    is_bold: bool
 
 
 def _styled_lines(pages: Sequence[Any]) -> tuple[list[_StyledLine], float]:
-    """The lines that have a word, with the font of their first letter, and the size of most letters."""
+    """The lines that contain a word, and the usual size, that of most letters, in points."""
     from pypdfium2 import raw
 
-    font, matrix, letters = create_string_buffer(128), raw.FS_MATRIX(), Counter[float]()
+    font = create_string_buffer(128)
+    matrix = raw.FS_MATRIX()
+    letters = Counter[float]()
     lines = list[_StyledLine]()
     for number, page in enumerate(pages):
         start = 0
@@ -171,18 +174,24 @@ def _styled_lines(pages: Sequence[Any]) -> tuple[list[_StyledLine], float]:
 
 
 def _looks_like_heading(line: _StyledLine, usual: float) -> bool:
-    numbered = _NUMBERED.match(line.text)
-    if len(line.text) < 100 and line.size > 1.05 * usual and (line.bold or numbered):
+    """Whether a line is a heading: larger than usual, and bold or numbered.
+
+    A bold line of usual size is one if its number has several parts. Labels in figures may be
+    large, but are neither bold nor numbered.
+    """
+    number = _NUMBERED.match(line.text)
+    if len(line.text) < 100 and line.size > 1.05 * usual and (line.is_bold or number):
         return True
-    return bool(line.bold and numbered and numbered[1] and line.size == usual)
+    return bool(line.is_bold and number and number[1] and line.size == usual)
 
 
 def pdf_blocks(
     pages: Sequence[Sequence[str]], outline: Outline, *, by_lines: bool = False
 ) -> PdfText:
-    """Lines joined to paragraphs.
+    """The paragraphs and headings of pages given as lines.
 
-    `by_lines` : the outline has lines, and two that follow each other may be one heading; else it has headings.
+    by_lines : whether the entries of the outline are lines, so that two that follow each other may
+        be one heading, or whole headings.
     """
     running_heads = _running_heads(pages)
     joiner = _LineJoiner(
@@ -208,7 +217,10 @@ def pdf_blocks(
 
 
 class _LineJoiner:
-    """Joins lines to blocks, page by page; `counts` : the letters of a line -> how many lines have them."""
+    """Joins lines to blocks, page by page.
+
+    counts : `line_key` -> number of lines of the document that have it.
+    """
 
     def __init__(self, *, by_lines: bool, counts: Mapping[str, int]) -> None:
         self.by_lines = by_lines
@@ -220,13 +232,13 @@ class _LineJoiner:
         self._in_contents = False
 
     def add_page(self, lines: Sequence[tuple[str, int]], page: int) -> None:
-        """Add the lines of a page, each with its level as a heading."""
+        """Add the lines of a page, each with its level as a heading, 0 for none."""
         widths = sorted(len(line) for line, _ in lines)
-        width = next(iter(widths[len(widths) * 3 // 4 :]), 0)
+        width = widths[len(widths) * 3 // 4] if widths else 0  # the upper quartile
         for line, level in lines:
             if level or not line or _BULLET.match(line):
                 self.end_paragraph()
-            if self._is_entry(line, level):
+            if self._is_contents_entry(line, level):
                 self.left_out.append(line)
             elif level:
                 self._add_heading(line, level, page)
@@ -234,7 +246,10 @@ class _LineJoiner:
                 self._add_line(line, page, width)
 
     def _add_line(self, line: str, page: int, width: int) -> None:
-        """Add a line of a paragraph; one that ends a sentence far from the `width` of the page is its last."""
+        """Add a line of a paragraph, and end it if the line ends a sentence far below `width`.
+
+        width : the usual number of characters of the page's lines.
+        """
         if not self._lines:
             self._page = page
         self._last_page = page
@@ -242,19 +257,23 @@ class _LineJoiner:
         if _ENDS.search(line) and len(line) < 0.8 * width:
             self.end_paragraph()
 
-    def _is_entry(self, line: str, level: int) -> bool:
-        """Whether a line is an entry of a table of contents, whose heading comes again as such."""
+    def _is_contents_entry(self, line: str, level: int) -> bool:
+        """Whether a line below "Contents" ends with a page number.
+
+        A heading that ends with a number is an entry if the document has the line again.
+        """
         ends_with_page = self._in_contents and re.search(r"[\s.]\d+$", line)
         return bool(ends_with_page and (not level or self.counts[line_key(line)] > 1))
 
     def end_paragraph(self) -> None:
-        """End the paragraph that the last lines belong to."""
+        """Make a block of the lines since the last paragraph."""
         text = " ".join(self._lines).strip()
         if text:
             self.blocks.append(Block(text, page=self._page, last_page=self._last_page))
         self._lines = []
 
     def _add_heading(self, line: str, level: int, page: int) -> None:
+        """Add a heading or the second line of one; the heading "Contents" is left out."""
         self._in_contents = line_key(line) in _CONTENTS
         if self._in_contents:
             self.left_out.append(line)
@@ -268,33 +287,33 @@ class _LineJoiner:
 
 
 def _running_heads(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
-    """The (page, row) of every running head; no page loses all its lines."""
+    """The (page, line) of every running head, counted from 0; no page loses all its lines."""
     heads = set[tuple[int, int]]()
-    for places in _edges(pages).values():
-        lines = [(number, pages[number][row]) for number, row in places]
-        if _repeats_as_head(lines):
-            heads.update(places)
+    for positions in _edge_lines(pages).values():
+        lines = [(number, pages[number][row]) for number, row in positions]
+        if _are_running_heads(lines):
+            heads.update(positions)
     for number, lines_of_page in enumerate(pages):
-        places_of_page = {
+        positions_of_page = {
             (number, row) for row, line in enumerate(lines_of_page) if line.strip()
         }
-        if places_of_page <= heads:
-            heads -= places_of_page
+        if positions_of_page <= heads:
+            heads -= positions_of_page
     return heads
 
 
-def _edges(pages: Sequence[Sequence[str]]) -> Mapping[str, list[tuple[int, int]]]:
-    """The letters of a line -> the (page, row) where it begins or ends a page."""
-    places = defaultdict[str, list[tuple[int, int]]](list)
+def _edge_lines(pages: Sequence[Sequence[str]]) -> Mapping[str, list[tuple[int, int]]]:
+    """`line_key` -> the (page, line) of each such line that is the first or last of its page."""
+    positions = defaultdict[str, list[tuple[int, int]]](list)
     for number, lines in enumerate(pages):
         for row in {0, len(lines) - 1}:
             if lines and lines[row].strip():
-                places[line_key(lines[row])].append((number, row))
-    return places
+                positions[line_key(lines[row])].append((number, row))
+    return positions
 
 
-def _repeats_as_head(lines: Sequence[tuple[int, str]]) -> bool:
-    """Whether lines with the same letters, each with its page, are a running head."""
+def _are_running_heads(lines: Sequence[tuple[int, str]]) -> bool:
+    """Whether lines with the same letters, each with its page, are running heads."""
     if len({number for number, _ in lines}) < RUNNING_HEAD_PAGES:
         return False
     has_sentence = any(
@@ -304,30 +323,30 @@ def _repeats_as_head(lines: Sequence[tuple[int, str]]) -> bool:
 
 
 def _numbers_count_pages(lines: Sequence[tuple[int, str]]) -> bool:
-    """Whether each number of the lines is the same in most, as a chapter's, or counts with their pages."""
+    """Whether the numbers of most lines are equal, such as a chapter's, or count with the pages.
+
+    Compared are the lines with the most frequent number of numbers, column by column.
+    """
     numbers = [(page, _NUMBER.findall(line)) for page, line in lines]
-    columns = Counter(len(line_numbers) for _, line_numbers in numbers).most_common(1)[
-        0
-    ][0]
-    usual = [
-        (page, line_numbers)
-        for page, line_numbers in numbers
-        if len(line_numbers) == columns
-    ]
-    for column in range(columns):
-        values = Counter(line_numbers[column] for _, line_numbers in usual)
+    n_columns = mode(len(cells) for _, cells in numbers)
+    rows = [(page, cells) for page, cells in numbers if len(cells) == n_columns]
+    for column in range(n_columns):
+        values = Counter(cells[column] for _, cells in rows)
         offsets = Counter(
-            int(line_numbers[column]) - page
-            for page, line_numbers in usual
-            if line_numbers[column].isdecimal()
+            int(cells[column]) - page
+            for page, cells in rows
+            if cells[column].isdecimal()
         )
-        constant = max(values.values())
-        counting = max(offsets.values(), default=0)
-        if max(constant, counting) <= len(usual) / 2:
+        n_equal = max(values.values())
+        n_counting = max(offsets.values(), default=0)
+        if max(n_equal, n_counting) <= len(rows) / 2:
             return False
     return True
 
 
 def line_key(line: str) -> str:
-    """A line by its letters: numbers differ from page to page, blanks from outline to text."""
+    """The letters of a line in lower case.
+
+    Numbers differ from page to page, and blanks between the outline and the text.
+    """
     return "".join(filter(str.isalpha, line.casefold()))

@@ -1,8 +1,8 @@
-"""Plain text, reStructuredText and other light markup -> their blocks; the latter by pandoc, in a separate process.
+"""Plain text and light markup -> their blocks; markup is read by pandoc in a separate process.
 
-pandoc reads what Sphinx's authors write: unknown directives keep their text, which docutils drops.
-It runs without access to files or the network, with bounded memory and time. A file that it cannot
-read is read as plain text.
+pandoc keeps the text of unknown directives of reStructuredText, which docutils drops. It runs
+without access to files or the network, and with bounded memory and time. A file that it cannot read
+is read as plain text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kg2rag.text.records import DataError
 TIMEOUT_SECONDS = 60
 MEMORY = "-M1000m"
 MAX_MARKUP_BYTES = 5_000_000
-"""Of a file that pandoc reads; a book has one million."""
+"""Largest file that pandoc reads; a book has one million bytes."""
 FORMATS = {
     ".rst": "rst",
     ".rest": "rst",
@@ -55,7 +55,7 @@ FORMATS = {
 """Ending -> pandoc's name of the format."""
 _XML = frozenset(("fb2", "opml", "docbook", "jats"))
 _NOT_TEXT = _XML | {"rtf"}
-"""Formats whose source is no text for readers."""
+"""Formats that are not read as plain text if pandoc fails."""
 _MDOC = re.compile(r"(?m)^\.Dd\b")
 _DIRECTIVE = re.compile(r"(?m)^[ \t]*\.\. [\w:-]+::")
 _COLLECTION = re.compile(r"\s*<(?:DOC|doc [^<>]*)>")
@@ -70,20 +70,20 @@ _ROLE = re.compile(r":[a-z]+(?::[a-z]+)?:`[^`\n]+`")
 _UNDERLINE = re.compile(r"(?m)^(\S[^\n]{2,100})\n([=\-~^\"'*+#]){3,}[ \t]*$")
 _REWRITTEN = {
     "rst": (
-        # pandoc takes it for a comment
+        # pandoc takes a directive with colons in its name for a comment.
         (re.compile(r"(?m)^([ \t]*\.\. [a-z]+):([\w:+-]+)(?=::)"), r"\1-\2"),
-        # Of Sphinx, not of docutils.
+        # Sphinx's directive `class` documents a class; docutils's sets a style.
         (
             re.compile(r"(?m)^([ \t]*\.\. )class(?=::)"),
             r"\1py-class",
         ),
-        # pandoc inserts today's
+        # pandoc inserts today's date.
         (
             re.compile(r"(?m)^([ \t]*\.\. (?:\|[^|\n]+\| )?)date::.*"),
             r"\1replace:: date",
         ),
     ),
-    # of slides (beamer): the steps at which something is shown, and widths
+    # Slides (beamer): the steps at which something is shown, and the widths of columns.
     "latex": (
         (re.compile(r"\\(?:only|onslide|uncover|visible)<[^<>\n]*>(?=\{)"), " "),
         (re.compile(r"(\\[a-zA-Z]+)<[\d+,. -]+>"), r"\1 "),
@@ -91,9 +91,9 @@ _REWRITTEN = {
     ),
     "asciidoc": (
         (re.compile(r"(?ms)^////+\n.*?^////+[ \t]*$"), "\n"),
-        # which pandoc insists on reading
+        # pandoc fails at an included file.
         (re.compile(r"(?m)^include::[^\n\[]*+\[[^\n\]]*+\][ \t]*$"), ""),
-        # pandoc shows the names of conditions; the text under them stays
+        # pandoc shows the names of conditions; the text under them stays.
         (
             re.compile(
                 r"(?m)^(?:ifn?def::[^\n\[]*+\[([^\n\]]*+)\]|(?:ifeval|endif)::[^\n]*+)[ \t]*$"
@@ -102,7 +102,7 @@ _REWRITTEN = {
         ),
     ),
 }
-"""Format -> patterns of what pandoc would not read, and what stands in their place."""
+"""Format -> (pattern, replacement) for markup that pandoc would misread."""
 _MARKUP = {
     "rst": re.compile(
         r"(?m)^[ \t]*\.\. (?:code|code-block|sourcecode|highlight|include|literalinclude|image|figure)::[^\n]*|"
@@ -130,7 +130,7 @@ _MARKUP = {
             r"(?m)^[.'][ \t]*(?:\\\"[^\n]*|\w+)|\\f(?:\[\w*\]|\(..|\w)|\\\*?\[[^\]\n]*\]|\\[(*].."
         ),
     ),
-    # groups of settings, three within each other at most, and control words
+    # Groups of settings, nested up to three deep, and control words.
     "rtf": re.compile(
         r"\{\\(?:\*|fonttbl|colortbl|stylesheet|info|pict|listtable|themedata)"
         r"(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}|\\[a-z]+-?\d* ?|\\\W|[{}]"
@@ -142,7 +142,7 @@ _MARKUP = {
         r"(?m)^#(?:set|show|import|let)\b[^\n]*|#[\w.]+|//[^\n]*|(?<![\w-])[\w-]{1,40}+:(?=\s)"
     ),
 }
-"""Format -> what of its source is markup and no text, for the count of lost words."""
+"""Format -> the markup in its source, which is not counted as lost words."""
 _OTHER_MARKUP = re.compile(
     r"(?m)\[\[[^\[\]|\n]*\||\{\{[^{}\n]*\}\}|\{[\w-]+(?::[^{}\n]*)?\}|</?[a-zA-Z][^<>\n]*>|https?:\S{1,300}+|"
     r"^h[1-6]\.(?= )|^=\w+|[A-Z]<|^%![^\n]*"
@@ -156,7 +156,7 @@ _COMMENT_OF_RST = re.compile(
 )
 _CODE_PAGE = re.compile(r"\\ansicpg(\d+)")
 _RTF_BYTES = re.compile(r"(?:\\'[0-9a-fA-F]{2})+")
-# a letter of one unit in Unicode, and the byte that older programs show
+# A character by its UTF-16 unit, and the byte that older programs show instead.
 _RTF_LETTER = re.compile(r"\\u(-?\d+)(?:\?|\\'[0-9a-fA-F]{2})")
 _INTERPRETED = re.compile(
     r'<code class="interpreted-text"\s+role="([^"]*)">([^<]*)</code>'
@@ -165,13 +165,17 @@ _UNREAD = re.compile(r"\[WARNING\][^\n]*(?:Skipped|Could not)[^\n]*")
 
 
 def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a text file; reStructuredText and pages of wikis are known by their marks."""
+    """The documents of a text file; reStructuredText and DokuWiki are recognised by their markup.
+
+    A file may also be a collection of documents (TREC, WikiExtractor), have pages separated by form
+    feeds (RFCs), or be a calendar or a list of contacts.
+    """
     decoded = decode_text(data)
     kind = _kind_of_text(decoded.text)
     if kind and len(data) <= MAX_MARKUP_BYTES:
         return [markup_document(decoded.text, kind, decoded.remark)]
     if _COLLECTION.match(decoded.text):
-        return list(_collected_documents(*decoded))
+        return list(_documents_of_collection(*decoded))
     if "\f" in decoded.text:
         return [_paged_document(*decoded)]
     if decoded.text.startswith(("BEGIN:VCALENDAR", "BEGIN:VCARD")):
@@ -180,15 +184,15 @@ def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG0
 
 
 def read_unknown(data: bytes, name: str = "") -> list[FileDocument]:
-    """The documents of a file of any other kind as those of plain text; DataError: its bytes are no text."""
+    """The documents of a file of unknown kind, as plain text; DataError: its bytes are no text."""
     return [
         replace(document, remark=join_remarks(document.remark, "plain text"))
         for document in read_plain(data, name)
     ]
 
 
-def _collected_documents(text: str, remark: str) -> Iterator[FileDocument]:
-    """The documents of a collection of TREC, or of one that WikiExtractor wrote."""
+def _documents_of_collection(text: str, remark: str) -> Iterator[FileDocument]:
+    """The documents of a collection of TREC or WikiExtractor, with their ids and titles."""
     for attributes, body in _COLLECTED.findall(text):
         fields = dict(_ATTRIBUTE.findall(attributes))
         fields |= {tag.casefold(): field for tag, field in _FIELD.findall(body)}
@@ -204,7 +208,7 @@ def _collected_documents(text: str, remark: str) -> Iterator[FileDocument]:
 
 
 def _paged_document(text: str, remark: str) -> FileDocument:
-    """A text with form feeds, as RFCs have them: with its pages, without running heads and feet."""
+    """The document of a text whose pages end with form feeds, without running heads and feet."""
     pages = [
         [line.strip() for line in page.strip().split("\n")] for page in text.split("\f")
     ]
@@ -215,7 +219,7 @@ def _paged_document(text: str, remark: str) -> FileDocument:
 
 
 def _kind_of_text(text: str) -> str:
-    """The format of a text by its marks; "" for plain text."""
+    """The format of a text by its markup, "rst" or "dokuwiki"; "" for plain text."""
     if looks_like_rst(text):
         return "rst"
     if _DOKUWIKI_HEADING.search(text[:100_000]):
@@ -224,17 +228,20 @@ def _kind_of_text(text: str) -> str:
 
 
 def looks_like_rst(text: str) -> bool:
-    """Whether a text is reStructuredText: a directive or two roles, and an underlined heading or a second sign."""
+    """Whether a text is reStructuredText.
+
+    It has two directives or roles, or one of them and an underlined heading.
+    """
     sample = text[:100_000]
-    directives = len(_DIRECTIVE.findall(sample))
-    roles = len(_ROLE.findall(sample))
-    return directives + roles > 1 or (
-        directives + roles == 1 and bool(_UNDERLINE.search(sample))
-    )
+    n_marks = len(_DIRECTIVE.findall(sample)) + len(_ROLE.findall(sample))
+    return n_marks > 1 or (n_marks == 1 and bool(_UNDERLINE.search(sample)))
 
 
 def read_markup(data: bytes, name: str) -> list[FileDocument]:
-    """The document of a file in light markup, by its ending."""
+    """The document of a file in light markup; the ending of its name tells the format.
+
+    DataError: it has more than `MAX_MARKUP_BYTES`, or is no text.
+    """
     ending = name[name.rfind(".") :].lower()
     if len(data) > MAX_MARKUP_BYTES:
         raise DataError(
@@ -248,7 +255,7 @@ def read_markup(data: bytes, name: str) -> list[FileDocument]:
 
 
 def read_manual(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a page of a manual in roff; a file that does not begin with a request is plain text."""
+    """The document of a manual page in roff; a file that begins with no request is plain text."""
     decoded = decode_text(data)
     if decoded.text.lstrip()[:1] not in (".", "'"):
         return [plain_document(*decoded)]
@@ -257,9 +264,9 @@ def read_manual(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG
 
 
 def markup_document(text: str, kind: str, remark: str) -> FileDocument:
-    """The document of a text in a format that pandoc reads.
+    """The document of a text in a format that pandoc reads, or as plain text if pandoc fails.
 
-    DataError: pandoc cannot read it, and its source is no text for readers.
+    DataError: pandoc fails at one of the formats `_NOT_TEXT`.
     """
     rewritten = _unicode_rtf(text) if kind == "rtf" else text
     for pattern, replacement in _REWRITTEN.get(kind, ()):
@@ -294,7 +301,10 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
 
 
 def _unicode_rtf(text: str) -> str:
-    """RTF with its letters in Unicode; pandoc takes all bytes for Windows-1252 and loses blanks behind escapes."""
+    """RTF with Unicode characters in place of escapes.
+
+    pandoc decodes all bytes as Windows-1252, and loses blanks behind escapes.
+    """
     text = _RTF_LETTER.sub(_letter_of_escape, text)
     declared = _CODE_PAGE.search(text[:1000])
     encoding = "cp1252"
@@ -309,7 +319,7 @@ def _unicode_rtf(text: str) -> str:
 
 
 def _letter_of_escape(match: re.Match[str]) -> str:
-    """The letter of an escape; half of a letter of two units stays an escape."""
+    """The character of an escape; a surrogate, half of a character, stays an escape."""
     unit = int(match[1]) % 0x10000
     if 0xD800 <= unit < 0xE000:
         return match[0]
@@ -317,7 +327,11 @@ def _letter_of_escape(match: re.Match[str]) -> str:
 
 
 def _shown_text(text: str, kind: str) -> tuple[str, str]:
-    """The text of a source without its markup, for the count of losses, and what of it pandoc leaves out on purpose."""
+    """The text of a source without its markup, and the text that pandoc leaves out by design.
+
+    Both serve the count of lost words. The latter are the preamble of LaTeX, and the options and
+    comments of reStructuredText. Both are "" for formats of XML, whose text others count.
+    """
     if kind in _XML:
         return "", ""
     left_out = ""
@@ -331,7 +345,7 @@ def _shown_text(text: str, kind: str) -> tuple[str, str]:
 
 
 def _pandoc(text: str, kind: str) -> Converted:
-    """A text as a page of HTML, and pandoc's warnings."""
+    """A text converted to a page of HTML."""
     return converted(
         text,
         kind,
@@ -343,22 +357,22 @@ def _pandoc(text: str, kind: str) -> Converted:
 
 
 class Converted(NamedTuple):
-    """A text in another format, and pandoc's warnings."""
+    """A text converted to another format, and pandoc's warnings."""
 
     text: str
     warnings: str
 
 
 def converted(text: str, source: str, target: str, *options: str) -> Converted:
-    """A text as pandoc converts it, without access to files or the network.
+    """The result of pandoc, which runs without access to files or the network.
 
-    DataError: pandoc cannot read it, or not in time.
+    DataError: pandoc cannot read the text, or needs more than `TIMEOUT_SECONDS`.
     """
     from pypandoc import get_pandoc_path
 
     formats = ["-f", source, "-t", target, "--sandbox", "--standalone"]
     try:
-        done = subprocess.run(  # noqa: S603
+        process = subprocess.run(  # noqa: S603
             [get_pandoc_path(), *formats, *options, "+RTS", MEMORY, "-RTS"],
             input=text.encode("utf-8", "replace"),
             capture_output=True,
@@ -369,8 +383,8 @@ def converted(text: str, source: str, target: str, *options: str) -> Converted:
         raise DataError(
             f"pandoc needs more than {TIMEOUT_SECONDS} seconds for it."
         ) from None
-    messages = done.stderr.decode("utf-8", "replace")
-    if done.returncode:
-        reason = messages.strip() or f"it ended with {done.returncode}"
+    messages = process.stderr.decode("utf-8", "replace")
+    if process.returncode:
+        reason = messages.strip() or f"it ended with {process.returncode}"
         raise DataError(f"pandoc cannot read it ({reason.splitlines()[0][:200]}).")
-    return Converted(done.stdout.decode("utf-8", "replace"), messages)
+    return Converted(process.stdout.decode("utf-8", "replace"), messages)

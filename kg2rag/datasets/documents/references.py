@@ -1,4 +1,4 @@
-"""Lists of references (BibTeX, RIS), by pandoc -> a document for each entry: title, authors, journal and abstract."""
+"""Lists of references (BibTeX, RIS), by pandoc -> one document per entry, with authors and abstract."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ _TAG = re.compile(r"</?[a-z]+[^<>]*>")
 
 
 def read_references(data: bytes, name: str) -> list[FileDocument]:
-    """The documents of a list of references.
-
-    DataError: pandoc cannot read it, or it has no entry.
-    """
+    """One document per reference; DataError: pandoc cannot read the list, or it is empty."""
     decoded = decode_text(data)
     kind = REFERENCE_FORMATS[PurePath(name).suffix.lower()]
     entries = parse_json(converted(decoded.text, kind, "csljson").text, name)
@@ -32,9 +29,10 @@ def read_references(data: bytes, name: str) -> list[FileDocument]:
 
 
 def _entry_document(entry: Mapping[str, Any], remark: str) -> FileDocument:
-    title = _plain(entry.get("title", ""))
-    lines = [", ".join(_people(entry)), _year(entry)]
-    lines += [_plain(entry.get(field, "")) for field in _TEXT_FIELDS]
+    """The document of an entry in CSL-JSON."""
+    title = _without_tags(entry.get("title", ""))
+    lines = [", ".join(_people(entry)), _date(entry)]
+    lines += [_without_tags(entry.get(field, "")) for field in _TEXT_FIELDS]
     blocks = [Block(title, 1), *map(Block, lines)]
     return FileDocument(
         [block for block in blocks if block.text],
@@ -45,12 +43,13 @@ def _entry_document(entry: Mapping[str, Any], remark: str) -> FileDocument:
     )
 
 
-def _plain(value: object) -> str:
-    """A field without the tags of its markup."""
+def _without_tags(value: object) -> str:
+    """A field as one line without markup."""
     return one_line(_TAG.sub("", str(value)))
 
 
 def _people(entry: Mapping[str, Any]) -> Iterator[str]:
+    """The names of the authors, then of the editors."""
     for person in [*entry.get("author", ()), *entry.get("editor", ())]:
         parts = [
             person.get("given", ""),
@@ -60,6 +59,7 @@ def _people(entry: Mapping[str, Any]) -> Iterator[str]:
         yield " ".join(filter(None, parts))
 
 
-def _year(entry: Mapping[str, Any]) -> str:
+def _date(entry: Mapping[str, Any]) -> str:
+    """The date of an entry as year-month-day, as far as it is known."""
     dates = entry.get("issued", {}).get("date-parts") or [[]]
     return "-".join(map(str, dates[0]))

@@ -1,4 +1,4 @@
-"""Subtitles (SubRip, WebVTT) -> the sentences that are spoken; numbers, times, styles and remarks are left out."""
+"""Subtitles (SubRip, WebVTT) -> the spoken sentences, without numbers, times, styles and notes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kg2rag.text.records import DataError
 
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[.,]\d{1,3}"
 _TIMES = re.compile(rf"(?m)^[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*")
-# the name or number of the next cue, and blocks of WebVTT that are no cues
+# The name or number of the next cue, and blocks of WebVTT that are no cues.
 _UNSPOKEN = re.compile(
     r"(?s)(?:\n[ \t]*\n[^\n]*|\n\d+[ \t]*)\n\Z|(?<=\n\n)(?:NOTE|STYLE|REGION)\b.*?(?:\n\n|\Z)"
 )
@@ -23,7 +23,7 @@ _SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’)\]]*$""")
 
 
 def read_subtitles(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a file of subtitles: a paragraph for each sentence, whose cues are joined.
+    """The document of a file of subtitles, with one paragraph per sentence.
 
     DataError: no line has the times of a cue.
     """
@@ -39,8 +39,8 @@ def read_subtitles(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: 
     for part in parts:
         left_out += _UNSPOKEN.findall(part)
     cues = [_spoken_lines(_UNSPOKEN.sub("", part)) for part in parts]
-    if _is_rolling(cues):
-        cues = list(_new_lines(cues))
+    if _repeats_lines(cues):
+        cues = list(_without_repeated_lines(cues))
     return [
         FileDocument(
             list(_sentences([" ".join(lines) for lines in cues])),
@@ -52,27 +52,30 @@ def read_subtitles(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: 
 
 
 def _spoken_lines(cue: str) -> list[str]:
-    """The lines of a cue without its tags, behind the name of their speaker."""
+    """The non-empty lines of a cue without tags; the name of a speaker precedes the words."""
     cue = _SPEAKER.sub(r"\1: ", _MARKS.sub("", cue))
     return list(filter(None, map(one_line, visible_text(cue).split("\n"))))
 
 
-def _is_rolling(cues: list[list[str]]) -> bool:
-    """Whether many cues begin with the last line of the cue before, as captions made by machine do."""
+def _repeats_lines(cues: list[list[str]]) -> bool:
+    """Whether over a quarter of the cues begin with the last line of the previous one.
+
+    Automatic captions do so, to scroll line by line.
+    """
     repeated = sum(
         former[-1:] == cue[:1] for former, cue in pairwise(cues) if former and cue
     )
     return repeated > len(cues) / 4
 
 
-def _new_lines(cues: list[list[str]]) -> Iterator[list[str]]:
-    """The lines of each cue that the cue before lacks."""
+def _without_repeated_lines(cues: list[list[str]]) -> Iterator[list[str]]:
+    """The lines of each cue that the previous cue does not have."""
     for former, cue in pairwise([[], *cues]):
         yield [line for line in cue if line not in former]
 
 
 def _sentences(cues: list[str]) -> Iterator[Block]:
-    """The cues up to each end of a sentence as one block."""
+    """One block per sentence: the cues up to one that ends with a full stop."""
     sentence = list[str]()
     for cue in filter(None, cues):
         sentence.append(cue)
