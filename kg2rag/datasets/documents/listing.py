@@ -143,7 +143,7 @@ def _with_web_page_parts_skipped(files: list[ListedFile]) -> list[ListedFile]:
             file = file._replace(reason="the sources of HTML pages that are read")
         elif pages and file.relative_path.endswith(_PARTS_OF_PAGES):
             file = file._replace(reason="programs, styles and indexes of HTML pages")
-        folder = file.place.rpartition("/")[0]
+        folder = file.relative_path.rpartition("/")[0]
         if folder.endswith("_files") and folder.removesuffix("_files") in pages:
             file = file._replace(reason="a part of a page that a browser saved")
         marked.append(file)
