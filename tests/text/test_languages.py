@@ -376,6 +376,8 @@ FILLER = {
         ("Plants take up CO₂ at noon.", "CO2"),
         ("The flat has 80 m².", "80 m2"),
         ("Die Bibliothek öffnet um neun.", "Bibliotheken"),
+        ("The train to München leaves at noon.", "Muenchen"),
+        ("The train to Muenchen leaves at noon.", "München"),
         ("הספינה יוצאת בצהריים.", "ספינה"),
     ],
 )

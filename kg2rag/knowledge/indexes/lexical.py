@@ -48,6 +48,8 @@ LANGUAGES = ("auto", *ISO_CODES)
 ENGLISH: Mapping[str, str] = {"latin": "english"}
 _WORD = re.compile(rf"(?<!\w)[^\W\d_](?:\+\+|#)(?!\w)|[\w{MARKS}]+|[{PICTOGRAPHS}]")
 """A letter with signs, which names a language ("C++", "C#"); letters and digits; an emoji."""
+_DIGRAPHS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+_DIGRAPH = re.compile("([aou])e")
 _DIGITS_OR_LETTERS = re.compile(r"\d+|\D+")
 LAST_CHARACTER = "\U0010ffff"  # sorts after every other
 MAX_DIGITS = 20  # longer numbers are not divided into groups of three
@@ -300,7 +302,8 @@ class LexicalIndex:
     def _spellings_of(self, term: str) -> list[str]:
         """The terms of texts that differ from a term in accents only, or else its parts."""
         keys = self.settings.without_accents(term, self.languages) or [term]
-        unaccented = [key for key in keys if self._has(key)]
+        unaccented = filter(self._has, [*keys, term.translate(_DIGRAPHS)])
+        keys.append(_DIGRAPH.sub(r"\1", term))
         accented = [
             other for key in keys for other in self._accented_terms.get(key, ())
         ]
