@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
 from kg2rag.extraction import Extraction, Extractor, Mention
@@ -160,21 +158,16 @@ def _naming_matrix(
     mentions: Sequence[Mention], corpus: Corpus
 ) -> tuple[csr_array, dict[str, int]]:
     """(n_keys + 1, n_passages) whether a passage names an entity, its last row empty; key -> row."""
-    names = pa.array(
-        (mention.entity for mention in mentions), pa.string()
-    ).dictionary_encode()
-    keys = pa.array(
-        map(entity_key, names.dictionary.to_pylist()), pa.string()
-    ).dictionary_encode()
-    code_of = {key: code for code, key in enumerate(keys.dictionary.to_pylist())}
-    ids = pa.array((mention.passage_id for mention in mentions), pa.string())
-    # A passage that the corpus lacks is refused where the graph is built.
-    rows = pc.fill_null(
-        pc.index_in(ids, value_set=pa.array(corpus.ids, pa.string())), 0
-    ).to_numpy()
-    cells = keys.indices.to_numpy()[names.indices.to_numpy()], rows
-    shape = (len(code_of) + 1, len(corpus))
-    return csr_array((np.ones(len(rows), dtype=bool), cells), shape=shape), code_of
+    import pandas as pd  # slow, and only graphs without provenance need it
+
+    name_codes, names = pd.factorize(pd.Index([mention.entity for mention in mentions]))
+    key_codes, keys = pd.factorize(names.map(entity_key))
+    ids = pd.Index([mention.passage_id for mention in mentions])
+    # Building the graph refuses a passage that the corpus lacks.
+    rows = np.maximum(pd.Index(corpus.ids).get_indexer(ids), 0)
+    shape = (len(keys) + 1, len(corpus))
+    cells = (np.ones(len(rows), dtype=bool), (key_codes[name_codes], rows))
+    return csr_array(cells, shape=shape), {key: code for code, key in enumerate(keys)}
 
 
 def graph_of(value: object) -> Extractor | None:
