@@ -284,12 +284,12 @@ def compare_graphs(
     from kg2rag.evaluation.storage import require_place
     from kg2rag.knowledge import KnowledgeBase
     from kg2rag.report import placebo_table
-    from kg2rag.retrievers.systems import build, build_all, labelled
+    from kg2rag.retrievers.systems import build, build_all, systems_by_name
 
     folder = out or Path("reports") / f"{data.file_name}-graphs"
     require_place(folder)
     changes = parse_settings(settings or [])
-    system_of = labelled(split_names(systems))
+    system_of = systems_by_name(split_names(systems))
     sources = _graph_sources(
         graphs or ["mentions=mentions", "cooccurrence=cooccurrence"]
     )

@@ -10,7 +10,7 @@ from typing import Any
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.adapters import as_system
 from kg2rag.retrievers.system_parts import knowledge_bases
-from kg2rag.retrievers.systems import build, build_all, label, labelled
+from kg2rag.retrievers.systems import build, build_all, label, systems_by_name
 from kg2rag.types import QADataset, called
 
 Graphs = Mapping[str, KnowledgeBase | Sequence[KnowledgeBase]]
@@ -112,7 +112,7 @@ def _name_each(systems: Any) -> list[tuple[str, Any]]:
     pairs: list[tuple[str, Any]] = []
     for system in systems:
         if isinstance(system, str):
-            pairs += labelled([system]).items()
+            pairs += systems_by_name([system]).items()
         else:
             pairs.append((_label(system), system))
     return pairs

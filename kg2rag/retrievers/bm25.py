@@ -50,6 +50,7 @@ class BM25(Retriever):
         self._settings()
 
     def _settings(self) -> LexicalSettings:
+        """The parameters as settings of the index, which checks them."""
         return LexicalSettings(
             self.k1, self.b, self.variant, self.stemmer, self.stop_words, self.language
         )

@@ -49,10 +49,12 @@ class Tuned(NamedTuple):
 
 @dataclass(frozen=True)
 class DesignAliases:
-    """The parameter names of an original design: its name, ours, and a note; see `ALIASES`.
+    """The parameter names of an original design and the names in this package; see `ALIASES`.
 
     As a decorator it gives a class or function the attribute `refusal`, by which `require_parameters`
-    and registries answer the design's names with ours.
+    and registries answer the design's names with this package's.
+
+    `rows` : (names of the design, joined by ", "; name in this package; note or "").
     """
 
     design: str
@@ -60,9 +62,9 @@ class DesignAliases:
 
     def refusal(self, name: str) -> str:
         """The error message for a parameter name of the design; "" for any other name."""
-        for theirs, ours, note in self.rows:
-            if _snake(name) in map(_snake, theirs.split(", ")):
-                explained = f"{ours} ({note})" if note else ours
+        for design_names, parameter, note in self.rows:
+            if _snake(name) in map(_snake, design_names.split(", ")):
+                explained = f"{parameter} ({note})" if note else parameter
                 return f"{name!r} is a word of the {self.design} design. Here: {explained}."
         return ""
 
@@ -77,8 +79,8 @@ def _snake(word: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word.rpartition(".")[2]).lower()
 
 
-def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of queries (and k) that checks its arguments and cuts long queries.
+def _checking_queries(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of queries (and k) with a check of its arguments, which cuts long queries.
 
     The notes record a cut. An empty batch returns [] without a call.
     """
@@ -156,7 +158,7 @@ class Retriever(Component, ABC):
         super().__init_subclass__(**options)
         for name in ("retrieve_batch", "trace_batch", "prepare"):
             if name in vars(cls):
-                setattr(cls, name, _guarded(vars(cls)[name]))
+                setattr(cls, name, _checking_queries(vars(cls)[name]))
 
     @abstractmethod
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:

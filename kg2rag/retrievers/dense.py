@@ -81,7 +81,7 @@ class WalkOrDense(VectorRetriever, Generic[Start]):
         super().prepare(queries)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """The rankings of queries that are linked and walked together, in blocks of `BLOCK`."""
+        """The rankings of a batch, linked and walked in blocks of `BLOCK` queries."""
         rankings: list[Ranking] = []
         for first in range(0, len(queries), BLOCK):
             rankings += self._rank_block(queries[first : first + BLOCK], k)
@@ -152,9 +152,9 @@ def by_columns(
     notes: Notes,
     k: int,
 ) -> Ranking:
-    """The ranking of some passages by the first score part, which also names the stage.
+    """The ranking of the passages in `rows` by the first score part, which also names the stage.
 
-    `parts` : the score parts, (n_passages,) each.
+    `parts` : name -> score part of every passage of the corpus, (n_passages,).
     """
     stage = next(iter(parts))
     score_parts = {name: column[rows] for name, column in parts.items()}

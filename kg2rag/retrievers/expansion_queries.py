@@ -103,11 +103,18 @@ MIN_HUB_PASSAGES = 5  # passages that may name a seed in a small corpus
 
 
 class Expansion(NamedTuple):
-    """A query made from the graph; its proximity, in (0, 1]; the path between its entities."""
+    """A query made from the graph: its text, its proximity, in (0, 1], and the path that gave it.
+
+    `path` : the indices of the triples from the seed to the neighbour.
+    """
 
     text: str
     proximity: float
     path: tuple[int, ...]
+
+
+# Corpus row -> the number of the first expansion that finds the passage, and its rank there, from 1.
+Finds = Mapping[int, tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -163,24 +170,23 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         dense = Dense(self.kb)
         links = self.entity_linker.link_batch(queries)
         seeds = list(map(self._seeds, links))
-        expansions = list(map(self._expansions, seeds))
+        expansions_of = list(map(self._expansions, seeds))
         dense_rankings = dense.retrieve_batch(queries, max(k, self.dense_depth))
         searches = []
-        for query, written in zip(queries, expansions, strict=True):
+        for query, expansions in zip(queries, expansions_of, strict=True):
             searches += [
-                Query("", expansion.text, query.candidates) for expansion in written
+                Query("", expansion.text, query.candidates) for expansion in expansions
             ]
         hits = iter(dense.retrieve_batch(searches, self.hits))
         rankings = []
-        for i, written in enumerate(expansions):
-            finds = _first_finds(islice(hits, len(written)))
+        for i, expansions in enumerate(expansions_of):
+            finds = _first_finds(islice(hits, len(expansions)))
             ranking = dense_rankings[i].top(k)
-            if written:
+            if expansions:
                 of_hub = any(map(self._is_hub, seeds[i]))
-                ranking = self._fuse(dense_rankings[i], written, finds, of_hub, k)
-            rankings.append(
-                replace(ranking, notes=self._notes(ranking, links[i], written, finds))
-            )
+                ranking = self._fuse(dense_rankings[i], expansions, finds, of_hub, k)
+            notes = self._notes(ranking, links[i], expansions, finds)
+            rankings.append(replace(ranking, notes=notes))
         return rankings
 
     def prepare(self, queries: Sequence[Query]) -> None:
@@ -198,19 +204,21 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         return list(map(self._expansions, seeds))
 
     def _expansions(self, seeds: Sequence[int]) -> list[Expansion]:
-        """The expansions of some seeds, taken from each in turn, each pair of entities once."""
+        """The expansions of a query, nearest first, then the names of its seeds.
+
+        They are taken from the seeds in turn, each pair of entities once.
+        """
+        # A pair of two seeds is a candidate of both.
         candidates = [
             self._nearest(seed, self.max_queries + len(seeds)) for seed in seeds
         ]
-        chosen = _take_in_turn(candidates, self.max_queries)
+        expansions = _take_in_turn(candidates, self.max_queries)
+        expansions.sort(key=lambda expansion: -expansion.proximity)
         names_only = [Expansion(self.kb.graph.names[seed], 1.0, ()) for seed in seeds]
-        return [
-            *sorted(chosen, key=lambda expansion: -expansion.proximity),
-            *names_only,
-        ]
+        return expansions + names_only
 
     def _seeds(self, links: Sequence[Link]) -> list[int]:
-        """The linked entities that are no hubs; of hubs only, the one that fewest passages name."""
+        """The linked entities without hubs; if all are hubs, the one that fewest passages name."""
         allowed = [
             link.entity
             for link in links
@@ -246,17 +254,19 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
     def _fuse(
         self,
         dense: Ranking,
-        written: Sequence[Expansion],
-        finds: Mapping[int, tuple[int, int]],
+        expansions: Sequence[Expansion],
+        finds: Finds,
         of_hub: bool,
         k: int,
     ) -> Ranking:
-        """The reciprocal rank fusion of the dense ranking and the expansions' passages.
+        """The reciprocal rank fusion of the dense ranking and the passages that expansions find.
 
         If the expansions are those of a hub, the first `dense_depth` dense hits stay first.
         """
         graph_ranks = np.arange(1.0, len(finds) + 1)
-        path_of = {row: written[number - 1].path for row, (number, _) in finds.items()}
+        path_of = {
+            row: expansions[number - 1].path for row, (number, _) in finds.items()
+        }
         graph = Ranking.from_scores(
             dense.query_id,
             list(finds),
@@ -270,65 +280,74 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         weight = self.graph_weight
         depth = self.dense_depth
         if of_hub:
+            # The first expansion hit then scores as dense rank dense_depth + 1, times graph_weight.
             weight *= (self.constant + 1) / (self.constant + self.dense_depth + 1)
             depth = 0
         counted = self._counted(dense.rows, graph.rows, weight, depth)
         fused = fuse_rankings(
             [dense, graph], (1.0, weight), k, constant=self.constant, counted=counted
         )
-        places = [finds.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]
-        numbers, ranks = np.array(places).reshape(-1, 2).T
+        finds_of_rows = [
+            finds.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()
+        ]
+        numbers, ranks = np.array(finds_of_rows).reshape(-1, 2).T
         parts = {**fused.score_parts, "expansion": numbers, "expansion rank": ranks}
         return replace(fused, score_parts=parts)
 
     def _counted(
         self, dense_rows: IntArray, graph_rows: IntArray, weight: float, depth: int
     ) -> tuple[BoolArray, BoolArray]:
-        """Masks of the counted hits: beyond `depth`, a common passage counts by its better rank."""
-        _, dense_places, graph_places = np.intersect1d(
+        """The masks of the dense hits and of the graph hits that count in the fusion, (n_hits,) each.
+
+        A passage of both lists counts twice if its dense rank is at most `depth`, else only in the list
+        with the greater contribution.
+        """
+        _, dense_indices, graph_indices = np.intersect1d(
             dense_rows, graph_rows, return_indices=True
         )
-        deep = dense_places >= depth
-        dense_places = dense_places[deep]
-        graph_places = graph_places[deep]
-        graph_scores = weight / (self.constant + graph_places + 1)
-        graph_is_better = graph_scores > 1 / (self.constant + dense_places + 1)
+        is_deep = dense_indices >= depth
+        dense_indices = dense_indices[is_deep]
+        graph_indices = graph_indices[is_deep]
+        graph_scores = weight / (self.constant + graph_indices + 1)
+        graph_is_better = graph_scores > 1 / (self.constant + dense_indices + 1)
         dense_counts = np.ones(len(dense_rows), dtype=bool)
         graph_counts = np.ones(len(graph_rows), dtype=bool)
-        dense_counts[dense_places[graph_is_better]] = False
-        graph_counts[graph_places[~graph_is_better]] = False
+        dense_counts[dense_indices[graph_is_better]] = False
+        graph_counts[graph_indices[~graph_is_better]] = False
         return dense_counts, graph_counts
 
     def _notes(
         self,
         ranking: Ranking,
         links: Sequence[Link],
-        written: Sequence[Expansion],
-        finds: Mapping[int, tuple[int, int]],
+        expansions: Sequence[Expansion],
+        finds: Finds,
     ) -> ExpansionNotes:
+        """The notes of a ranking, with a warning if the query has no expansions."""
         warning = ""
-        if not written:
-            unnamed = (
-                "no entity of the graph that may be a seed"
-                if links
-                else "no entity of the graph"
-            )
-            warning = f"{unnamed} was recognised: dense ranking"
+        if not expansions:
+            missing = "no entity of the graph"
+            if links:
+                missing += " that may be a seed"
+            warning = f"{missing} was recognised: dense ranking"
         return ExpansionNotes(
             ranking.notes.formula,
             ranking.notes.source,
             warning=warning,
             entities=linked_entities(self.kb, links),
             inputs=ranking.notes.inputs,
-            expansions=tuple(expansion.text for expansion in written),
+            expansions=tuple(expansion.text for expansion in expansions),
             found_by={
-                ranking.ids[row]: written[number - 1].text
+                ranking.ids[row]: expansions[number - 1].text
                 for row, (number, _) in finds.items()
             },
         )
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """The steps: a seed, and an expansion that finds the passage; dense hits pass all steps."""
+        """The traces; a seed is linked, then an expansion finds the passage.
+
+        Dense hits pass both steps.
+        """
         all_rows = np.arange(len(self.kb.corpus))
         unread = f"not among the first {self.dense_depth} dense hits, and "
         unfound = f"{unread}not among the first {self.hits} of any expansion query"
@@ -358,21 +377,24 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
 def _take_in_turn(
     candidates: Sequence[Iterator[tuple[frozenset[int], Expansion]]], limit: int
 ) -> list[Expansion]:
-    """The next expansion of each list in turn, each pair of entities once, at most `limit`."""
+    """At most `limit` expansions, the next of each seed in turn, each pair of entities once.
+
+    `candidates` : for each seed, the pairs of entities with their expansions, nearest first.
+    """
     waiting = deque(candidates)
-    chosen: dict[frozenset[int], Expansion] = {}
-    while waiting and len(chosen) < limit:
+    expansion_of: dict[frozenset[int], Expansion] = {}
+    while waiting and len(expansion_of) < limit:
         expansions = waiting.popleft()
         for pair, expansion in expansions:
-            if pair not in chosen:
-                chosen[pair] = expansion
+            if pair not in expansion_of:
+                expansion_of[pair] = expansion
                 waiting.append(expansions)
                 break
-    return list(chosen.values())
+    return list(expansion_of.values())
 
 
-def _first_finds(rankings: Iterable[Ranking]) -> dict[int, tuple[int, int]]:
-    """Corpus row -> the number of the first ranking with it, and its rank there, both from 1."""
+def _first_finds(rankings: Iterable[Ranking]) -> Finds:
+    """The `Finds` of the expansions' rankings, in their order."""
     finds: dict[int, tuple[int, int]] = {}
     for number, ranking in enumerate(rankings, start=1):
         for rank, row in enumerate(ranking.rows.tolist(), start=1):

@@ -1,4 +1,4 @@
-"""A query's entities -> their neighbours -> the passages that name these: shared by designs."""
+"""A query's entities -> their neighbours -> the passages that name these, for several strategies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kg2rag.types import IntArray, Query, check
 
 
 class LinksEntities:
-    """A component with the parameter `linker`, an object or a name; unknown names are refused."""
+    """A component with the parameter `linker`: an object, or a name, which is looked up at once."""
 
     kb: KnowledgeBase
     linker: str | Linker | None
@@ -32,7 +32,7 @@ class LinksEntities:
         return linking.of(self.linker, self.kb)
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
-        """The passages, and the texts of the linker."""
+        """The texts to encode: the passages, and those that the linker compares."""
         passages = self.kb.workload("passages", self.kb.corpus.streamed_contents)
         return [passages, *workloads(self.entity_linker, queries)]
 
@@ -43,10 +43,13 @@ def components(kb: KnowledgeBase) -> Components:
 
 
 class Related(NamedTuple):
-    """An entity near one of the query's.
+    """An entity near one of the query's entities.
 
-    `strength`, in (0, 1] : the minimum strength on its path, / 10. `confidence`, in (0, 1] : that of the
-    link times the minimum on the path.
+    Attributes
+    ----------
+    strength : the minimum strength of the triples on the path, / 10, in (0, 1].
+    confidence : the confidence of the link times the minimum confidence of the triples on the path, in (0, 1].
+    path : the indices of the triples from the query's entity to this one.
     """
 
     entity: int
@@ -62,11 +65,13 @@ def related_entities(
     by: Callable[[Related], float],
     **options: Any,
 ) -> list[Related]:
-    """The neighbours of a query's entities, each once with its highest `by`, in descending order.
+    """The neighbours of a query's entities, in descending order of `by`.
 
-    Ties are in the order of the search.
+    A neighbour of several entities is listed once, with the entity for which `by` is highest. Ties keep
+    the order of the search.
 
-    `options` : `limit` and `min_weight` of `KnowledgeGraph.neighbours`, for each of the query's entities.
+    `by` : the sort key. `options` : `limit` and `min_weight` of `KnowledgeGraph.neighbours`, for each of the
+    query's entities.
     """
     best: dict[int, Related] = {}
     for link in links:
@@ -83,14 +88,14 @@ def related_entities(
 
 
 def described_entities(kb: KnowledgeBase) -> DenseIndex:
-    """Cosine search over the entities by `entity_descriptions`."""
+    """The index for cosine search over `entity_descriptions`."""
     return kb.cached(
         "described entities", lambda: DenseIndex(kb.encode(entity_descriptions(kb)))
     )
 
 
 def entity_descriptions(kb: KnowledgeBase) -> list[str]:
-    """The entities as "name: description", or as the name without a description."""
+    """The text of each entity: "name: description", or its name if it has no description."""
     texts = []
     for name, description in zip(kb.graph.names, kb.graph.descriptions, strict=True):
         texts.append(f"{name}: {description}" if description else name)
@@ -98,11 +103,14 @@ def entity_descriptions(kb: KnowledgeBase) -> list[str]:
 
 
 def passages_naming(
-    kb: KnowledgeBase, entity: int, mask: IntArray | None
+    kb: KnowledgeBase, entity: int, candidate_rows: IntArray | None
 ) -> tuple[IntArray, IntArray]:
-    """The passages that name an entity, within `mask`, and the number of mentions in each."""
+    """The corpus rows of the passages that name an entity, and its mentions in each, (n,) each.
+
+    `candidate_rows` : the rows that may be returned; None for all.
+    """
     rows, counts = kb.graph.mentions.of(entity)
-    if mask is not None:
-        is_candidate = np.isin(rows, mask)
+    if candidate_rows is not None:
+        is_candidate = np.isin(rows, candidate_rows)
         rows, counts = rows[is_candidate], counts[is_candidate]
     return rows.astype(np.int64), counts.astype(np.int64)

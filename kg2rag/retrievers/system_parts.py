@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -12,19 +12,22 @@ from kg2rag.types import Corpus, QADataset, Query
 
 
 def parts(value: object) -> Iterator[object]:
-    """A value and its parts, depth first; knowledge bases and corpora have none."""
+    """A value, then its fields or members and their parts, depth first.
+
+    Knowledge bases and corpora have no parts.
+    """
     yield value
     if isinstance(value, KnowledgeBase | Corpus):
         return
-    inside: list[Any] = []
+    members: Iterable[Any] = ()
     if is_component(value):
-        inside = [getattr(value, field.name) for field in fields(value)]  # type: ignore[arg-type]
+        members = [getattr(value, field.name) for field in fields(value)]  # type: ignore[arg-type]
     elif isinstance(value, Mapping):
-        inside = list(value.values())
+        members = value.values()
     elif isinstance(value, list | tuple):
-        inside = list(value)
-    for part in inside:
-        yield from parts(part)
+        members = value
+    for member in members:
+        yield from parts(member)
 
 
 def is_component(value: object) -> bool:
@@ -42,7 +45,7 @@ def knowledge_bases(system: object) -> list[KnowledgeBase]:
 
 
 def workloads(systems: object, queries: Sequence[Query]) -> list[Workload]:
-    """The workloads of some systems' models before they rank the queries."""
+    """The workloads of all components of some systems: what their models read before a ranking."""
     components: list[Any] = [
         part for part in parts(systems) if hasattr(part, "workloads")
     ]
@@ -50,7 +53,7 @@ def workloads(systems: object, queries: Sequence[Query]) -> list[Workload]:
 
 
 def remark(system: object) -> str:
-    """The remarks of a system and its retrievers on their rankings; "" for none."""
+    """The distinct remarks of a system and its retrievers on their rankings, joined by spaces."""
     remarks = dict.fromkeys(
         str(getattr(part, "remark", "") or "")
         for part in parts(system)
@@ -60,10 +63,10 @@ def remark(system: object) -> str:
 
 
 def tuning(system: object, data: QADataset | None = None) -> list[dict[str, Any]]:
-    """The parameters of a system that were chosen with access to questions: `TUNING` of modules.
+    """The records of parameters that were chosen with access to questions, from `TUNING` of modules.
 
-    If coefficients were fitted on questions of `data`, compared by their texts, a row records how
-    many.
+    If coefficients were fitted on questions of `data`, compared by their texts, a record has their
+    number.
     """
     components = [part for part in parts(system) if is_component(part)]
     rows: list[dict[str, Any]] = []

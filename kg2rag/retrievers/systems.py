@@ -110,16 +110,19 @@ def colour(name: str) -> str | None:
 
 
 def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
-    """A system by name, "bm25" or "bm25(k1=1.2)", with some parameters other than their defaults.
+    """The system of a name, such as "bm25" or "bm25(k1=1.2)".
 
-    ParameterError: an unknown system or parameter (the known ones are listed), or a value that the
-    system refuses.
+    `settings` : parameter -> value, in place of the default. ParameterError: an unknown system or
+    parameter (the known ones are listed), or a value that the system refuses.
     """
     return SYSTEMS.build(name, kb, settings=settings)
 
 
 def recommended(kb: KnowledgeBase, name: str | None = None) -> Retriever:
-    """The named system, or `mention_chains`; it walks the triples of a graph that was brought."""
+    """The named system; without a name `mention_chains`.
+
+    `mention_chains` walks the triples only of an imported graph, whose source is `EntityMatching`.
+    """
     if name is not None:
         return build(name, kb)
     triple_weight = 1.0 if isinstance(kb.source, EntityMatching) else 0.0
@@ -134,7 +137,10 @@ def announce_recommended(kb: KnowledgeBase, name: str | None = None) -> Retrieve
 
 
 def label(system: object) -> str:
-    """The default name of a system: its catalogue name, else its class; members are joined."""
+    """The default name of a system: its catalogue name, else the name of its class.
+
+    A fusion is named "dense+bm25", a pipeline "bm25-Rerank", after its members.
+    """
     members = getattr(system, "retrievers", ())
     if members:
         return "+".join(map(label, members))
@@ -147,15 +153,15 @@ def label(system: object) -> str:
     return name_of.get(f"{kind.__module__}:{kind.__name__}", kind.__name__)
 
 
-def labelled(systems: Iterable[str]) -> dict[str, str]:
-    """Name -> system, from systems and variants, ["dense", "far=graph_augmented(hops=2)"].
+def systems_by_name(specifications: Iterable[str]) -> dict[str, str]:
+    """Name -> system, from specifications such as ["dense", "far=graph_augmented(hops=2)"].
 
-    A system without a name is called as it is written, "bm25(k1=1.2)" bm25-k1-1.2 and
-    "my.module:Class" Class. ValueError: a name twice, or one that belongs to another system.
+    A system without a name gets one from its text: "bm25(k1=1.2)" becomes bm25-k1-1.2,
+    "my.module:Class" becomes Class. ValueError: a name is given twice or belongs to another system.
     """
     system_of: dict[str, str] = {}
-    for text in map(str.strip, systems):
-        name, system = _named(text)
+    for text in map(str.strip, specifications):
+        name, system = _name_and_system(text)
         if name in system_of:
             raise ValueError(
                 f"{name!r} is named twice. Name its variants: a={system},b={system}, and set b.PARAMETER."
@@ -168,12 +174,12 @@ def labelled(systems: Iterable[str]) -> dict[str, str]:
     return system_of
 
 
-def _named(text: str) -> tuple[str, str]:
+def _name_and_system(text: str) -> tuple[str, str]:
     """The name and the system of "name=system", or of a system without a name."""
     name, equals, system = (part.strip() for part in text.partition("="))
-    if "(" in name or not equals:
-        module, bracket, parameters = text.partition("(")
-        spelling = f"{module.rpartition(':')[2]}{bracket}{parameters}"
+    if "(" in name or not equals:  # the "=" of "bm25(k1=1.2)" belongs to a parameter
+        path, bracket, parameters = text.partition("(")
+        spelling = f"{path.rpartition(':')[2]}{bracket}{parameters}"
         return re.sub(r"[^\w.+]+", "-", spelling).strip("-"), text
     if not name or not system or "." in name:
         raise ValueError(
@@ -189,14 +195,15 @@ def build_all(
     *,
     modules: bool = False,
 ) -> dict[str, Retriever]:
-    """Several systems by name, or all.
+    """Name -> retriever, for the wanted systems; by default for every system of the catalogue.
 
-    `wanted` : names as `labelled` takes them, or name -> system. `settings` : name -> parameters. `modules` : whether a
-    system may be "my.module:Class", which runs the module's code: not for what comes out of a file.
+    `wanted` : specifications as for `systems_by_name`, or name -> system. `settings` : name -> parameters.
+    `modules` : whether a system may be "my.module:Class", which runs the code of the module; False for
+    systems named in a file.
     """
     if wanted is None:
         wanted = names()
-    system_of = wanted if isinstance(wanted, Mapping) else labelled(wanted)
+    system_of = wanted if isinstance(wanted, Mapping) else systems_by_name(wanted)
     parameters_of = settings or {}
     for name in parameters_of:
         if name not in system_of:
@@ -204,9 +211,9 @@ def build_all(
             raise ValueError(
                 f"Parameters are set for {name!r}, which is not compared. Compared: {compared}."
             )
-    built = {}
-    for name, system in system_of.items():
-        built[name] = SYSTEMS.build(
+    return {
+        name: SYSTEMS.build(
             system, kb, settings=parameters_of.get(name), modules=modules
         )
-    return built
+        for name, system in system_of.items()
+    }

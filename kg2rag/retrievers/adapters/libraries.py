@@ -31,7 +31,7 @@ def as_langchain(retriever: Retriever, k: int = 10) -> BaseRetriever:
         return Document(
             id=hit.passage_id,
             page_content=hit.text,
-            metadata={**_about(hit), "score": hit.score},
+            metadata={**_metadata(hit), "score": hit.score},
         )
 
     class KG2RAGRetriever(BaseRetriever):
@@ -48,7 +48,7 @@ def as_llamaindex(retriever: Retriever, k: int = 10) -> Any:
 
     def node(hit: Hit) -> Any:
         return NodeWithScore(
-            node=TextNode(id_=hit.passage_id, text=hit.text, metadata=_about(hit)),
+            node=TextNode(id_=hit.passage_id, text=hit.text, metadata=_metadata(hit)),
             score=hit.score,
         )
 
@@ -59,7 +59,8 @@ def as_llamaindex(retriever: Retriever, k: int = 10) -> Any:
     return KG2RAGRetriever()
 
 
-def _about(hit: Hit) -> dict[str, str]:
+def _metadata(hit: Hit) -> dict[str, str]:
+    """The metadata of a hit in another library's document."""
     return {
         "title": hit.title,
         "doc_id": hit.passage.doc_id,

@@ -26,7 +26,7 @@ from kg2rag.types.coerce_corpus import fields_of_columns, python_value
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "query_id": QUERY_COLUMNS,
-    # PyTerrier's docid is a place in its index
+    # docno precedes docid, which PyTerrier uses for the position in its index.
     "passage_id": (
         *("passage_id", "docno", "docid", "doc_id", "corpus-id", "corpus_id"),
         *("chunk_id", "pid", "id", "_id"),
@@ -41,11 +41,11 @@ Found = Iterable[str | tuple[str, float]] | Mapping[str, float]
 
 @dataclass(frozen=True)
 class Recorded(Retriever):
-    """The rankings of a run, by query id; `of` reads a file, a frame or a mapping.
+    """A system that returns the rankings of a run, by query id; `of` reads a file, frame or mapping.
 
     The order of the run is kept. If its scores do not decrease from rank to rank (some systems print
     other numbers than they rank by), the hits get 1/rank as scores. A query in neither `run` nor
-    `empty` counts as missing.
+    `empty` is an error.
 
     Parameters
     ----------
@@ -209,8 +209,12 @@ class ScoreFunction(Retriever):
         """Score every passage, or candidate. ValueError: a score is not finite; `k` < 1."""
         passages = list(self.kb.corpus)
         rankings = []
-        for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
-            rows = np.arange(len(passages)) if mask is None else mask
+        for query, candidate_rows in zip(
+            queries, self.kb.candidates(queries), strict=True
+        ):
+            rows = (
+                np.arange(len(passages)) if candidate_rows is None else candidate_rows
+            )
             values = [self.score(query.text, passages[row]) for row in rows.tolist()]
             scores = np.array(values, dtype=np.float64)
             ranking = Ranking.from_scores(
@@ -227,7 +231,10 @@ class ScoreFunction(Retriever):
 
 
 def as_system(name: str, system: Any, data: QADataset) -> Any:
-    """A function as `Answering`; a run or its path, of perhaps not all questions, as `Recorded`; all else as it is."""
+    """A function as `Answering`, a run or its path as `Recorded`, any other value unchanged.
+
+    Questions of the data without a line in a run have no hits.
+    """
     if hasattr(system, "retrieve_batch") or isinstance(
         system, type | str | list | tuple
     ):
@@ -247,7 +254,7 @@ def _is_ranx_run(run: object) -> bool:
 
 
 def _hits(ranking: Any, query: object) -> list[tuple[str, float]]:
-    """Ids and scores, best first; 1/rank for ids without scores."""
+    """The (passage id, score) of each hit, best first; the score of a hit without one is 1/rank."""
     if isinstance(ranking, Mapping):
         hits = [_hit(pair, 1, query) for pair in ranking.items()]
         return sorted(hits, key=lambda hit: -hit[1])

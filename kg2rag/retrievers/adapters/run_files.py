@@ -1,4 +1,4 @@
-"""A file of rankings, as the tools of the field write it -> a run: a mapping by query id, or a frame with a row a hit.
+"""A file of rankings -> a run: a mapping by query id, or a frame with a row for each hit.
 
 Read are TREC's six columns (Anserini, pyserini, PyTerrier, ranx), MS MARCO's three (query, passage,
 rank), ColBERT's four (and score), tables with a header (CSV, TSV, Parquet), JSON from query to
@@ -30,7 +30,10 @@ DELIMITERS = ("\t", ",", ";")
 
 
 def load_run(path: Path) -> Any:
-    """The run in a file, by its suffix and its first line; DataError names the file, and the line if there is one."""
+    """The run in a file, read by its suffix and its first line; a mapping or a frame.
+
+    DataError names the file and, in text, the line.
+    """
     suffix = trec.without_packing(path).suffix.lower()
     if suffix == ".lz4":
         return _ranx_run(path)
@@ -79,9 +82,9 @@ def _header_delimiter(line: str) -> str:
 
 
 def _ranked_lines(text: str, path: Path) -> pd.DataFrame:
-    """A run whose lines have query, passage and rank: of MS MARCO, and of ColBERT, which adds the score.
+    """The run in a text whose lines have query, passage and rank (MS MARCO), and a score (ColBERT).
 
-    The first line of a query has rank 1: other whole numbers may be scores.
+    The first line of a query must have rank 1, since other whole numbers may be scores.
     """
     rows = []
     queries: set[str] = set()
@@ -107,7 +110,7 @@ def _is_rank(text: str, is_first: bool) -> bool:
 
 
 def _json_run(text: str, path: Path) -> Any:
-    """A run as one JSON value, or as a record a line."""
+    """The run in a text of one JSON value, or of a JSON object in each line."""
     value = _json_value(text, path)
     if isinstance(value, list | Mapping):
         run = run_of_records(value, path)
@@ -130,7 +133,7 @@ def run_of_records(value: Any, where: object) -> Any:
 
 
 def _json_value(text: str, path: Path) -> Any:
-    """The value of a JSON file; of one with an object a line, the list of them."""
+    """The value of a JSON text; the list of values if each line has an object."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     if len(lines) > 1 and lines[0].startswith("{") and lines[0].endswith("}"):
         return [
@@ -145,7 +148,7 @@ def _is_ranking(hits: Any) -> bool:
 
 
 def _has_objects(ranking: Any) -> bool:
-    """Whether the hits of a query are objects, in a list or, as of DPR, in a list of the query's record."""
+    """Whether the hits of a query are objects, in a list or, as in DPR, in a list of its record."""
     if isinstance(ranking, Mapping):
         return any(isinstance(value, list | Mapping) for value in ranking.values())
     return isinstance(ranking, list) and any(
@@ -160,7 +163,10 @@ def _query_record(query: str, ranking: Any) -> dict[str, Any]:
 
 
 def _hit_records(records: Any, path: object) -> Iterator[dict[str, Any]]:
-    """A record a hit; a record of a query has its hits in a list, and gives its id to each."""
+    """The record of each hit, from records of hits, or of queries that have a list of hits.
+
+    A hit of a query's record gets the id of the query.
+    """
     for number, record in enumerate(records, start=1):
         if not isinstance(record, Mapping):
             raise DataError(f"{path}, record {number}: {quote(record)} is no object.")

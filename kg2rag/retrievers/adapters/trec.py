@@ -58,7 +58,7 @@ def _falling(scores: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def unpacked(path: Path) -> bytes:
-    """The contents of a file; DataError for one that is not whole."""
+    """The contents of a file, decompressed; DataError: a compressed file is damaged."""
     content = path.read_bytes()
     try:
         return _OPEN.get(path.suffix, bytes)(content)

@@ -161,29 +161,27 @@ class ConfidenceGated(LinksEntities, Retriever):
     def _text_hits(
         self, queries: Sequence[Query], links: Sequence[Sequence[Link]]
     ) -> list[TextHits]:
-        """The dense hits, or BM25's.
+        """The text hits of each query: dense hits, or those of BM25.
 
-        BM25 is used without vectors, and if no hit is similar enough to a query that names an
-        entity.
+        BM25 is used without vectors, and for a query with links to which no passage is similar enough.
         """
         hits = [NO_HITS] * len(queries)
         if self.vector:
-            for i, ranking in enumerate(
-                Dense(self.kb).retrieve_batch(queries, self.depth)
-            ):
-                similar = ranking.scores >= self.min_score
+            dense = Dense(self.kb).retrieve_batch(queries, self.depth)
+            for i, ranking in enumerate(dense):
+                is_similar = ranking.scores >= self.min_score
                 hits[i] = TextHits(
-                    "vector", ranking.rows[similar], ranking.scores[similar]
+                    "vector", ranking.rows[is_similar], ranking.scores[is_similar]
                 )
-        lexical = [
+        without_hits = [
             i
             for i, text in enumerate(hits)
             if not len(text.rows) and (links[i] or not self.vector)
         ]
         rankings = BM25(self.kb).retrieve_batch(
-            [queries[i] for i in lexical], self.depth
+            [queries[i] for i in without_hits], self.depth
         )
-        for i, ranking in zip(lexical, rankings, strict=True):
+        for i, ranking in zip(without_hits, rankings, strict=True):
             hits[i] = TextHits("bm25", ranking.rows, ranking.scores)
         return hits
 
@@ -194,11 +192,15 @@ class ConfidenceGated(LinksEntities, Retriever):
         super().prepare(queries)
 
     def _gate(
-        self, query: Query, links: Sequence[Link], mask: IntArray | None, text: TextHits
+        self,
+        query: Query,
+        links: Sequence[Link],
+        candidate_rows: IntArray | None,
+        text: TextHits,
     ) -> Ranking:
         text_scores = text.values if text.stage == "vector" else squashed(text.values)
         sure, skipped = self._confidence(query, links, text_scores)
-        related = {} if skipped else self._reached(query, links, mask)
+        related = {} if skipped else self._reached(query, links, candidate_rows)
         for row in text.rows.tolist():
             related.pop(row, None)
         rows = np.array(list(related), dtype=np.int64)
@@ -246,7 +248,7 @@ class ConfidenceGated(LinksEntities, Retriever):
         return sure, ""
 
     def _reached(
-        self, query: Query, links: Sequence[Link], mask: IntArray | None
+        self, query: Query, links: Sequence[Link], candidate_rows: IntArray | None
     ) -> dict[int, Related]:
         """Corpus row -> the strongest related entity whose passage it is."""
         min_weight = 10 * self.min_graph_score
@@ -255,7 +257,7 @@ class ConfidenceGated(LinksEntities, Retriever):
         for near in related_entities(
             self.kb, links, self.hops, strength, min_weight=min_weight
         ):
-            rows, counts = passages_naming(self.kb, near.entity, mask)
+            rows, counts = passages_naming(self.kb, near.entity, candidate_rows)
             if len(rows) > self.max_chunks:
                 scores = (
                     self._passage_scores(query, rows) if self._reads_vectors else counts
@@ -282,13 +284,13 @@ class ConfidenceGated(LinksEntities, Retriever):
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """The steps: linking to a passage's entity, the open gate, the limits."""
         (links,) = self.entity_linker.link_batch([query])
-        (mask,) = self.kb.candidates([query])
+        (candidate_rows,) = self.kb.candidates([query])
         skipped = ranking.notes.warning
         linked = components(self.kb).rows_with(link.entity for link in links)
         related: list[int] = []
         if not skipped:
             unlimited = replace(self, max_chunks=self.trace_depth)
-            related = list(unlimited._reached(query, links, mask))
+            related = list(unlimited._reached(query, links, candidate_rows))
         unread = f"no text hit (the first {self.depth}, of a score of {self.min_score:g}), and "
         unlinked = f"{unread}no entity of the query leads to it"
         closed = (

@@ -109,11 +109,15 @@ ROUNDING = 1e-5  # the maximum excess of a single-precision cosine over 1
 
 
 class RelatedPassages(NamedTuple):
-    """The passages that name an entity near the query's, each with its best graph score.
+    """The passages that name an entity near one of the query's, each with its best graph score.
 
-    The first entity with the best score counts. `rows`, (n,), ascend. `numbers`, (n,), is the index of
-    that entity among those of all `neighbourhoods`. `parts`, (n,) each, are the graph score ("graph")
-    and its arguments "strength", "hop" and "mentions".
+    Attributes
+    ----------
+    neighbourhoods : the neighbourhood of each entity of the query.
+    rows : (n,) corpus rows, ascending.
+    numbers : (n,) the index of the entity that gives the best score among the entities of all neighbourhoods,
+        joined; of several with that score, the first.
+    parts : the graph score "graph" and its arguments "strength", "hop" and "mentions", (n,) each.
     """
 
     neighbourhoods: tuple[Neighbourhood, ...]
@@ -122,17 +126,17 @@ class RelatedPassages(NamedTuple):
     parts: dict[str, FloatArray]
 
     def of(self, rows: IntArray) -> dict[str, FloatArray]:
-        """The parts of some passages; for unreached ones, NaN, and 0 as graph score."""
-        is_reached = np.isin(rows, self.rows)
-        positions = np.searchsorted(self.rows, rows[is_reached])
+        """The `parts` of some passages; the graph score of other passages is 0, their other parts NaN."""
+        is_related = np.isin(rows, self.rows)
+        indices = np.searchsorted(self.rows, rows[is_related])
         parts = {}
         for name, values in self.parts.items():
             parts[name] = np.full(len(rows), 0.0 if name == "graph" else np.nan)
-            parts[name][is_reached] = values[positions]
+            parts[name][is_related] = values[indices]
         return parts
 
     def path(self, row: int) -> tuple[int, ...]:
-        """The path of triples to the entity of a passage; () for an unreached one."""
+        """The indices of the triples that lead to the entity of a passage; () for other passages."""
         if row not in self.rows:
             return ()
         number = int(self.numbers[np.searchsorted(self.rows, row)])
@@ -194,18 +198,22 @@ class GraphAugment(LinksEntities, Stage):
         if not self.use_graph:
             return [_without_entities(ranking) for ranking in rankings]
         links = self.entity_linker.link_batch(queries)
-        vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
-        return list(map(self._augment, rankings, links, vectors, masks))
+        vectors, candidates = (
+            self.kb.encode_queries(queries),
+            self.kb.candidates(queries),
+        )
+        return list(map(self._augment, rankings, links, vectors, candidates))
 
     def _augment(
         self,
         ranking: Ranking,
         links: Sequence[Link],
         vector: Matrix,
-        mask: IntArray | None,
+        candidate_rows: IntArray | None,
     ) -> Ranking:
-        related = self._related([link.entity for link in links], mask)
-        added, cosines = self._added(related, ranking.rows, vector)
+        """The ranking with combined scores, and the passages that the graph adds."""
+        related = self._related([link.entity for link in links], candidate_rows)
+        added, cosines = self._new_passages(related, ranking.rows, vector)
         is_scaled = _needs_scaling(ranking)
         text_scores = min_max(ranking.scores) if is_scaled else ranking.scores
         hybrid = {"hybrid": text_scores, **related.of(ranking.rows)}
@@ -246,33 +254,35 @@ class GraphAugment(LinksEntities, Stage):
         return Ranking.from_groups(ranking.query_id, groups, ranking.ids, paths, notes)
 
     def _combined(self, parts: Mapping[str, FloatArray]) -> FloatArray:
+        """(n_passages,) the weighted sum of text score and graph score."""
         return self.alpha * parts["hybrid"] + self.beta * parts["graph"]
 
-    def _added(
+    def _new_passages(
         self, related: RelatedPassages, hybrid: IntArray, vector: Matrix
     ) -> tuple[IntArray, FloatArray]:
         """The rows and cosines of at most `max_chunks` passages that only the graph found.
 
-        They are ordered by graph score, cosine and row.
+        They are ordered by graph score, cosine and row. `hybrid` : the rows of the hits. `vector` : (dim,)
+        that of the query.
         """
-        new = np.flatnonzero(
-            (related.parts["graph"] > 0) & ~np.isin(related.rows, hybrid)
-        )
+        graph_scores = related.parts["graph"]
+        new = np.flatnonzero((graph_scores > 0) & ~np.isin(related.rows, hybrid))
         if not (self.max_chunks and len(new)):
             return np.empty(0, dtype=np.int64), np.empty(0)
-        new = new[top_with_ties(related.parts["graph"][new], self.max_chunks)]
-        rows, scores = related.rows[new], related.parts["graph"][new]
+        new = new[top_with_ties(graph_scores[new], self.max_chunks)]
+        rows = related.rows[new]
+        scores = graph_scores[new]
         cosines = self.kb.dense.cosines(vector, rows)
         order = np.lexsort((rows, -cosines, -scores))[: self.max_chunks]
         return rows[order], cosines[order]
 
     def _related(
-        self, entities: Sequence[int], mask: IntArray | None = None
+        self, entities: Sequence[int], candidate_rows: IntArray | None = None
     ) -> RelatedPassages:
-        """The passages near some entities.
+        """The passages that name some entities or their neighbours.
 
-        Each entity is expanded by itself, so that one entity of the query may lead to another's
-        passages.
+        The entities have separate neighbourhoods, so that one entity of the query may lead to the
+        passages of another.
         """
         graph = self.kb.graph
         neighbourhoods = [
@@ -280,8 +290,8 @@ class GraphAugment(LinksEntities, Stage):
         ]
         near = _joined([around.entities for around in neighbourhoods]).astype(np.int64)
         mentions, numbers = gather(graph.mentions.indptr, near)
-        if mask is not None:
-            is_candidate = np.isin(graph.mentions.others[mentions], mask)
+        if candidate_rows is not None:
+            is_candidate = np.isin(graph.mentions.others[mentions], candidate_rows)
             mentions, numbers = mentions[is_candidate], numbers[is_candidate]
         rows = graph.mentions.others[mentions].astype(np.int64)
         parts: dict[str, NDArray[Any]] = {
@@ -290,7 +300,8 @@ class GraphAugment(LinksEntities, Stage):
             "mentions": graph.mentions.counts[mentions],
         }
         scores = graph_score(parts["strength"], parts["hop"], parts["mentions"])
-        order = np.lexsort((-scores, rows))  # stable: the first of equal scores
+        # The best entity of each row: sorted by row, then by score; equal scores keep their order.
+        order = np.lexsort((-scores, rows))
         best = order[run_starts(rows[order])]
         parts["graph"] = scores
         best_parts = {
@@ -301,7 +312,10 @@ class GraphAugment(LinksEntities, Stage):
         )
 
     def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
-        """The steps: linking to a passage's entity, the hops, `max_chunks`; hits pass all steps."""
+        """The traces; an entity of the query leads to the passage, within the hops, within `max_chunks`.
+
+        Hits of the input pass all steps.
+        """
         if not self.use_graph:
             return super().trace(queries, traces)
         rankings = self.apply(
@@ -340,7 +354,11 @@ def _without_entities(ranking: Ranking) -> Ranking:
 
 
 def _needs_scaling(ranking: Ranking) -> bool:
-    """Whether scores are no similarities: reciprocal ranks, walk shares, values outside [-1, 1]."""
+    """Whether the scores of a ranking are no similarities.
+
+    Similarities are within [-1, 1], with a maximum of at least `LEAST_BEST_SIMILARITY`; reciprocal ranks
+    and shares of walks are none.
+    """
     greatest = np.abs(ranking.scores).max(initial=0)
     if not greatest:
         return False

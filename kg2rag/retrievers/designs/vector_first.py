@@ -157,8 +157,10 @@ class VectorFirst(LinksEntities, VectorRetriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One dense search and one token count for the batch."""
         dense = Dense(self.kb).retrieve_batch(queries, self.depth)
-        masks = self.kb.candidates(queries)
-        merged = list(map(self._augment, queries, dense, self._link(queries), masks))
+        candidates = self.kb.candidates(queries)
+        merged = list(
+            map(self._augment, queries, dense, self._link(queries), candidates)
+        )
         if self.max_tokens is not None:
             counter = counter_of(self.kb.embedder)
             merged = cut(merged, self.kb.corpus.contents, counter, self.max_tokens)
@@ -181,22 +183,28 @@ class VectorFirst(LinksEntities, VectorRetriever):
         )
 
     def _augment(
-        self, query: Query, dense: Ranking, links: Sequence[Link], mask: IntArray | None
+        self,
+        query: Query,
+        dense: Ranking,
+        links: Sequence[Link],
+        candidate_rows: IntArray | None,
     ) -> Ranking:
         related = self._related(links)
-        leading_to, rows = self._documents(related, dense.rows, mask)
+        """The dense hits of a query, then the augmented passages."""
+        entity_of, rows = self._documents(related, dense.rows, candidate_rows)
         similarity = self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
         nearest = np.lexsort((rows, -similarity))[: self.max_augmented]
-        rows, similarity = rows[nearest], similarity[nearest]
-        leading = {
-            row: leading_to[self.kb.corpus.doc_ids[row]] for row in rows.tolist()
+        rows = rows[nearest]
+        similarity = similarity[nearest]
+        related_of = {
+            row: entity_of[self.kb.corpus.doc_ids[row]] for row in rows.tolist()
         }
-        strength = np.array([near.strength for near in leading.values()])
-        confidence = np.array([near.confidence for near in leading.values()])
+        strength = np.array([near.strength for near in related_of.values()])
+        confidence = np.array([near.confidence for near in related_of.values()])
         scores, formula = self._score(similarity, strength * confidence)
         paths: Paths = {}
-        if leading:  # else the graph is not read
-            path_of = {row: near.path for row, near in leading.items()}
+        if related_of:  # else the graph is not read
+            path_of = {row: near.path for row, near in related_of.items()}
             paths = triple_paths(self.kb.graph, path_of)
         notes = VectorFirstNotes(
             {"vector": "similarity", "graph_augmented": formula},
@@ -211,7 +219,7 @@ class VectorFirst(LinksEntities, VectorRetriever):
             ),
             relationship_paths={
                 dense.ids[row]: "; ".join(map(str, paths.get(row, ())))
-                for row in leading
+                for row in related_of
             },
         )
         parts = {
@@ -245,9 +253,15 @@ class VectorFirst(LinksEntities, VectorRetriever):
         ) * relatedness, f"{formula} · strength · confidence"
 
     def _documents(
-        self, related: Sequence[Related], retrieved: IntArray, mask: IntArray | None
+        self,
+        related: Sequence[Related],
+        retrieved: IntArray,
+        candidate_rows: IntArray | None,
     ) -> tuple[dict[str, Related], IntArray]:
-        """New documents -> the related entity that they name; and the rows of these documents."""
+        """New document id -> the first related entity that it names; and the rows of these documents.
+
+        `related` : in descending order. `retrieved` : the rows of the dense hits.
+        """
         ids = self.kb.corpus.doc_ids
         rows_of = self.kb.cached(
             "rows_by_document",
@@ -256,14 +270,16 @@ class VectorFirst(LinksEntities, VectorRetriever):
         retrieved_ids = {ids[row] for row in retrieved.tolist()}
         documents: dict[str, Related] = {}
         for near in related:
-            for row in passages_naming(self.kb, near.entity, mask)[0].tolist():
+            for row in passages_naming(self.kb, near.entity, candidate_rows)[
+                0
+            ].tolist():
                 if ids[row] not in retrieved_ids:
                     documents.setdefault(ids[row], near)
         rows = np.concatenate(
             [np.empty(0, dtype=np.int64), *map(rows_of.__getitem__, documents)]
         )
-        if mask is not None:
-            rows = rows[np.isin(rows, mask)]
+        if candidate_rows is not None:
+            rows = rows[np.isin(rows, candidate_rows)]
         return documents, rows
 
     def _why_vector_only(self) -> str:
@@ -285,13 +301,13 @@ class VectorFirst(LinksEntities, VectorRetriever):
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """The steps: linking to a passage's entity, to its document, and the limits."""
         (links,) = self._link([query])
-        (mask,) = self.kb.candidates([query])
+        (candidate_rows,) = self.kb.candidates([query])
         (dense,) = Dense(self.kb).retrieve_batch([query], self.depth)
         (uncut,) = replace(self, max_tokens=None).retrieve_batch(
             [query], self.max_total
         )
         linked = components(self.kb).rows_with(link.entity for link in links)
-        _, related = self._documents(self._related(links), dense.rows, mask)
+        _, related = self._documents(self._related(links), dense.rows, candidate_rows)
         unread = f"not among the first {self.depth} dense hits, and "
         why = "no entity of the query leads to it" if links else self._why_vector_only()
         unrelated = f"{unread}no related entity is named in its document"

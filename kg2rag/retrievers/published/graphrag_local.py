@@ -52,7 +52,7 @@ class GraphRAGLocal(VectorRetriever):
     entities: Count = 10
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
-        """The entities."""
+        """The texts to encode: the descriptions of the entities."""
         return [self.kb.workload("entities", entity_descriptions(self.kb))]
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
@@ -63,20 +63,23 @@ class GraphRAGLocal(VectorRetriever):
             self.kb.encode_queries(queries), self.entities
         )
         columns = zip(queries, nearest, self.kb.candidates(queries), strict=True)
-        return [self._rank(query, *hits, mask).top(k) for query, hits, mask in columns]
+        return [
+            self._rank(query, *hits, candidate_rows).top(k)
+            for query, hits, candidate_rows in columns
+        ]
 
     def _rank(
         self,
         query: Query,
         entities: IntArray,
         cosines: FloatArray,
-        mask: IntArray | None,
+        candidate_rows: IntArray | None,
     ) -> Ranking:
         graph = self.kb.graph
         # Corpus row -> the number of relationships of the first entity that leads there.
         n_relationships: dict[int, int] = {}
         for entity in entities.tolist():
-            rows, _ = passages_naming(self.kb, entity, mask)
+            rows, _ = passages_naming(self.kb, entity, candidate_rows)
             slots = slice(*graph.adjacency.indptr[entity : entity + 2].tolist())
             stated = graph.triples.passages[graph.adjacency.triples[slots]]
             counts = (stated[:, None] == rows).sum(axis=0)

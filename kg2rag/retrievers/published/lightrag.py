@@ -103,9 +103,11 @@ class LightRAG(VectorRetriever):
             self.kb.candidates(queries),
             strict=True,
         )
-        for query, entities, relations, dense, mask in columns:
+        for query, entities, relations, dense, candidate_rows in columns:
             if len(entities.rows) or len(relations.rows):
-                ranking = self._rank(query, entities, relations, dense, mask).top(k)
+                ranking = self._rank(
+                    query, entities, relations, dense, candidate_rows
+                ).top(k)
             else:
                 (ranking,) = dense_fallback(self.kb, [query], k, UNLIKE)
             rankings.append(ranking)
@@ -136,7 +138,7 @@ class LightRAG(VectorRetriever):
         entities: Nearest,
         relations: Nearest,
         dense: Ranking,
-        mask: IntArray | None,
+        candidate_rows: IntArray | None,
     ) -> Ranking:
         """The passages of the lists of the mode, in turn."""
         graph = self.kb.graph
@@ -150,9 +152,11 @@ class LightRAG(VectorRetriever):
         ]
         rows_of = {
             "dense": dense.rows.tolist(),
-            "entities": passages_by_quota(_allowed(of_entities, mask), self.max_chunks),
+            "entities": passages_by_quota(
+                _allowed(of_entities, candidate_rows), self.max_chunks
+            ),
             "relations": passages_by_quota(
-                _allowed(of_relations, mask), self.max_chunks
+                _allowed(of_relations, candidate_rows), self.max_chunks
             ),
         }
         stages = MODES[self.mode]
@@ -183,13 +187,15 @@ class LightRAG(VectorRetriever):
         )
 
 
-def _allowed(groups: Sequence[IntArray], mask: IntArray | None) -> list[list[int]]:
+def _allowed(
+    groups: Sequence[IntArray], candidate_rows: IntArray | None
+) -> list[list[int]]:
     """The corpus rows of each group that may be returned; -1 stands for no passage."""
     allowed = []
     for rows in groups:
         rows = rows[rows >= 0]
-        if mask is not None:
-            rows = rows[np.isin(rows, mask)]
+        if candidate_rows is not None:
+            rows = rows[np.isin(rows, candidate_rows)]
         allowed.append(rows.tolist())
     return allowed
 

@@ -136,10 +136,13 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
     ) -> list[Ranking]:
         """The rankings of queries that are searched together."""
         dense = Dense(self.kb).retrieve_batch(queries, self.depth)
-        vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
+        vectors, candidates = (
+            self.kb.encode_queries(queries),
+            self.kb.candidates(queries),
+        )
         return [
             self._fused(*column, k)
-            for column in zip(queries, dense, starts, vectors, masks, strict=True)
+            for column in zip(queries, dense, starts, vectors, candidates, strict=True)
         ]
 
     def link(self, queries: Sequence[Query]) -> list[list[int]]:
@@ -184,16 +187,16 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         dense: Ranking,
         seeds: Sequence[int],
         vector: Matrix,
-        mask: IntArray | None,
+        candidate_rows: IntArray | None,
         k: int,
     ) -> Ranking:
         """The fused rankings of a query; the path of a hit is its best triple in the subgraph."""
         graph = self.kb.graph
-        subgraph = self._subgraph(seeds, vector, mask)
+        subgraph = self._subgraph(seeds, vector, candidate_rows)
         mentions, entity_of = gather(graph.mentions.indptr, subgraph.entities)
         similarity = self.kb.entities.cosines(vector, subgraph.entities)[entity_of]
         stating = graph.triples.passages[subgraph.triples]
-        by_best = partial(self._by_best, query, vector, mask)
+        by_best = partial(self._by_best, query, vector, candidate_rows)
         rankings = [
             replace(dense, stages=("passage",)),
             by_best("entity", graph.mentions.others[mentions], similarity),
@@ -225,13 +228,15 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         self,
         query: Query,
         vector: Matrix,
-        mask: IntArray | None,
+        candidate_rows: IntArray | None,
         stage: str,
         rows: NDArray[np.integer],
         values: FloatArray,
     ) -> Ranking:
         """One hit per passage, by (its best value, its cosine); rows below 0 are left out."""
-        is_passage = rows >= 0 if mask is None else np.isin(rows, mask)
+        is_passage = (
+            rows >= 0 if candidate_rows is None else np.isin(rows, candidate_rows)
+        )
         rows, values = rows[is_passage].astype(np.int64), values[is_passage]
         best_first = np.argsort(-values, kind="stable")
         passages, first = np.unique(rows[best_first], return_index=True)
@@ -250,13 +255,13 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         )
 
     def _subgraph(
-        self, seeds: Sequence[int], vector: Matrix, mask: IntArray | None
+        self, seeds: Sequence[int], vector: Matrix, candidate_rows: IntArray | None
     ) -> Subgraph:
         graph = self.kb.graph
         slots = gather(graph.adjacency.indptr, np.array(seeds, dtype=np.int64))[0]
         triples = np.unique(graph.adjacency.triples[slots]).astype(np.int64)
-        if mask is not None:
-            triples = triples[np.isin(graph.triples.passages[triples], mask)]
+        if candidate_rows is not None:
+            triples = triples[np.isin(graph.triples.passages[triples], candidate_rows)]
         cosines = (
             self.kb.triple_vectors.cosines(vector, triples)
             if len(triples)
@@ -277,11 +282,11 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """The steps: linking to a passage's entity, the subgraph, the depth."""
         (seeds,) = self.link([query])
-        (mask,) = self.kb.candidates([query])
+        (candidate_rows,) = self.kb.candidates([query])
         (vector,) = self.kb.encode_queries([query])
         entities = np.array(seeds, dtype=np.int64)
         if seeds:
-            entities = self._subgraph(seeds, vector, mask).entities
+            entities = self._subgraph(seeds, vector, candidate_rows).entities
         linked = components(self.kb).rows_with(seeds)
         far = "it names no entity of the subgraph one triple around"
         return (

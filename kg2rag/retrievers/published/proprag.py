@@ -157,7 +157,7 @@ class PathSearch(WalkOrDense[bool]):
         vector: Matrix,
         similar: FloatArray,
         cosines: FloatArray,
-        mask: IntArray | None,
+        candidate_rows: IntArray | None,
         k: int,
     ) -> Ranking:
         chains = self.search(vector, similar)
@@ -165,7 +165,7 @@ class PathSearch(WalkOrDense[bool]):
         on_chain = np.isfinite(chain_scores)
         chained = self.dense_weight * cosines + (1 - self.dense_weight) * chain_scores
         scores = np.where(on_chain, chained, cosines)
-        rows = top_with_ties(scores, k, mask)
+        rows = top_with_ties(scores, k, candidate_rows)
         on, off = rows[on_chain[rows]], rows[~on_chain[rows]]
         groups = {
             "path": (
@@ -202,9 +202,11 @@ class PathSearch(WalkOrDense[bool]):
         similar = all_cosines(
             self.kb.encode_queries(queries), self.kb.triple_vectors.vectors
         )
-        for row, mask in zip(similar, self.kb.candidates(queries), strict=True):
-            if mask is not None:
-                row[~np.isin(self.kb.graph.triples.passages, mask)] = -np.inf
+        for row, candidate_rows in zip(
+            similar, self.kb.candidates(queries), strict=True
+        ):
+            if candidate_rows is not None:
+                row[~np.isin(self.kb.graph.triples.passages, candidate_rows)] = -np.inf
         return similar
 
     def _best_chains(

@@ -185,7 +185,7 @@ def named(name: str, kb: KnowledgeBase) -> Reranker:
 
 
 class RerankingStage(Stage):
-    """A stage that scores texts with a reranker; None is the default one; see `Rerank`."""
+    """A stage that scores texts with a reranker, by default with a bi-encoder; see `Rerank`."""
 
     kb: KnowledgeBase
     reranker: Any
@@ -196,12 +196,12 @@ class RerankingStage(Stage):
 
     @property
     def encodes(self) -> bool:
-        """Whether the texts can be encoded in advance, as for the bi-encoder."""
+        """Whether the reranker is a bi-encoder, whose texts are encoded in advance."""
         return isinstance(self.scorer, BiEncoder)
 
     @property
     def scorer(self) -> Reranker:
-        """The reranker that scores."""
+        """The reranker, or the bi-encoder if none is given."""
         return BiEncoder(self.kb) if self.reranker is None else self.reranker
 
 

@@ -145,7 +145,7 @@ class DynamicHybrid(Retriever):
         }
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
-        """The workloads of its members."""
+        """The workloads of all sides."""
         return workloads(list(self.members.values()), queries)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
@@ -153,13 +153,13 @@ class DynamicHybrid(Retriever):
         analyses = self.analyse(queries)
         rankings_of: list[dict[str, Ranking]] = [{} for _ in queries]
         for side, retriever in self.members.items():
-            weighed = [
+            indices = [
                 i for i, analysis in enumerate(analyses) if analysis.weights[side] > 0
             ]
             rankings = retriever.retrieve_batch(
-                [queries[i] for i in weighed], self.depth
+                [queries[i] for i in indices], self.depth
             )
-            for i, ranking in zip(weighed, rankings, strict=True):
+            for i, ranking in zip(indices, rankings, strict=True):
                 rankings_of[i][side] = _as_side(ranking, side)
         return [
             self._fuse(rankings, analysis, k)
@@ -169,6 +169,7 @@ class DynamicHybrid(Retriever):
     def _fuse(
         self, rankings: Mapping[str, Ranking], analysis: QueryAnalysis, k: int
     ) -> Ranking:
+        """The fusion of the sides of one query, with the analysis in its notes."""
         fused = blend(rankings, analysis.weights, k, self.constant)
         notes = HybridNotes(
             fused.notes.formula,
@@ -209,9 +210,9 @@ class DynamicHybrid(Retriever):
 
 
 def _as_side(ranking: Ranking, side: str) -> Ranking:
-    """A ranking whose first stage is named after its side; the sources are kept.
+    """The ranking with its first stage named after its side; its sources are kept.
 
-    Two sides may use one component.
+    Thus two sides that use one component have different stages.
     """
     stages = (side, *ranking.stages[1:])
     source = dict(zip(stages, sources(ranking).values(), strict=True))
