@@ -41,11 +41,11 @@ _MARKS = re.compile(r"[+#]")  # not in words, but in names: C, C++ and C#
 _NAME_WORDS = LexicalSettings(stop_words=False)
 
 MAX_PHRASES = 20  # phrases of a query that are looked up
-MAX_NEAREST_NAMES = 20  # names that are compared with a stretch
+MAX_NEAREST_NAMES = 20  # names that are compared with a word n-gram
 # The tolerance of the index, in which a swap of letters is two edits.
 SLACK = 0.15
 MAX_WORDS = 200  # words of a query that are read
-MAX_NAME_WORDS = 6  # words of a stretch
+MAX_NAME_WORDS = 6  # words of an n-gram
 PLAIN_WORDS = FUNCTION_WORDS.union(
     "get i make me now off out see us use used uses using".split()
 )
@@ -131,7 +131,7 @@ class PhraseLinker(TextLinker):
         links: dict[int, Link] = {}
         for span in distinct_phrases(text)[:MAX_PHRASES]:
             # "Please Explain Auth Service" is not a name, but contains one.
-            for link in self._entities(text, span) or self._names_within(text, span):
+            for link in self._entities(text, span) or self._links_within(text, span):
                 if (
                     link.entity not in links
                     or link.confidence > links[link.entity].confidence
@@ -141,8 +141,8 @@ class PhraseLinker(TextLinker):
             links.values(), key=lambda link: (-link.confidence, link.span, link.entity)
         )
 
-    def _names_within(self, text: str, span: Span) -> list[Link]:
-        """The names and aliases within a phrase, the longest at each index."""
+    def _links_within(self, text: str, span: Span) -> list[Link]:
+        """The links of the names and aliases within a phrase, the longest at each position."""
         lexicon, entity_of = self.kb.entity_lexicon
         start, end = span
         names = lexicon.find(text[start:end], capitals=False)
@@ -152,7 +152,10 @@ class PhraseLinker(TextLinker):
         ]
 
     def _entities(self, text: str, span: Span) -> list[Link]:
-        """The entities whose names have all words of a phrase, else the one with this alias."""
+        """The links of the entities whose names have all words of a phrase.
+
+        Without any, the link of the entity with this name or alias.
+        """
         phrase = text[slice(*span)]
         graph = self.kb.graph
         links = []
@@ -180,7 +183,7 @@ class PhraseLinker(TextLinker):
         return list(best_first[: self.limit].tolist())
 
 
-class Stretch(NamedTuple):
+class WordNGram(NamedTuple):
     """Adjacent words of a query: their joint key, and whether the corpus has each of them."""
 
     key: str
@@ -192,8 +195,8 @@ class Stretch(NamedTuple):
 class FuzzyLinker(TextLinker):
     """Adjacent words that are spelt like a name or alias, without overlap, most similar first.
 
-    A stretch neither begins nor ends with a function word. A swap of neighbouring letters is one edit.
-    If the corpus has all words of a stretch, it counts as correctly spelt and links only to its exact
+    A word n-gram neither begins nor ends with a function word. A swap of neighbouring letters is one edit.
+    If the corpus has all words of an n-gram, it counts as correctly spelt and links only to its exact
     name, without separators. `PLAIN_WORDS` are names as in `NGramLinker`.
 
     Parameters
@@ -209,54 +212,55 @@ class FuzzyLinker(TextLinker):
 
     def _link(self, text: str) -> list[Link]:
         links = []
-        for stretch in self._stretches(text):
-            for entity, similarity in self._alike(stretch):
-                if not _is_plain_word(text, stretch.span, self.kb.graph, entity):
-                    links.append(Link(entity, stretch.span, "fuzzy", similarity))
+        for ngram in self._word_ngrams(text):
+            for entity, similarity in self._similar_entities(ngram):
+                if not _is_plain_word(text, ngram.span, self.kb.graph, entity):
+                    links.append(Link(entity, ngram.span, "fuzzy", similarity))
         links.sort(key=_priority)
         return _without_overlap(links)[: self.limit]
 
-    def _stretches(self, text: str) -> Iterator[Stretch]:
-        """The stretches of up to `MAX_NAME_WORDS` words that may be a name."""
+    def _word_ngrams(self, text: str) -> Iterator[WordNGram]:
+        """The word n-grams of up to `MAX_NAME_WORDS` words that may be a name."""
         frequency = self.kb.trigram.document_frequency
         keys = [
             (key(surface), span) for surface, span in surfaces(text) if key(surface)
         ]
         words = [
-            Stretch(word, span, frequency(word) > 0) for word, span in keys[:MAX_WORDS]
+            WordNGram(word, span, frequency(word) > 0)
+            for word, span in keys[:MAX_WORDS]
         ]
         for first in range(len(words)):
             for last in range(first, min(first + MAX_NAME_WORDS, len(words))):
-                stretch = _joined(words[first : last + 1])
+                ngram = _joined(words[first : last + 1])
                 has_content = FUNCTION_WORDS.isdisjoint(
                     (words[first].key, words[last].key)
                 )
-                if has_content and len(stretch.key) <= LONGEST:
-                    yield stretch
+                if has_content and len(ngram.key) <= LONGEST:
+                    yield ngram
 
-    def _alike(self, stretch: Stretch) -> Iterator[tuple[int, float]]:
-        """The entities with a name similar to a stretch, with the similarity.
+    def _similar_entities(self, ngram: WordNGram) -> Iterator[tuple[int, float]]:
+        """The entities with a name similar to a word n-gram, with the similarity in (0, 1].
 
-        A known stretch matches only its exact key.
+        An n-gram whose words the corpus has matches only a name with the same key.
         """
         from rapidfuzz.distance import OSA
 
         trigrams, entities = self.kb.cached("fuzzy names", lambda: _name_keys(self.kb))
-        names = [stretch.key]
-        if not stretch.is_known:
+        names = [ngram.key]
+        if not ngram.is_known:
             min_similarity = max(self.min_similarity - SLACK, 0.01)
-            similar = trigrams.similar(stretch.key, min_similarity, MAX_NEAREST_NAMES)
+            similar = trigrams.similar(ngram.key, min_similarity, MAX_NEAREST_NAMES)
             names = [str(trigrams.keys[code]) for code in similar.keys.tolist()]
         for name in names:
-            similarity = OSA.normalized_similarity(stretch.key, name)
+            similarity = OSA.normalized_similarity(ngram.key, name)
             if similarity >= self.min_similarity:
                 yield from ((entity, similarity) for entity in entities.get(name, ()))
 
 
-def _joined(words: Sequence[Stretch]) -> Stretch:
-    """Adjacent words as one stretch."""
+def _joined(words: Sequence[WordNGram]) -> WordNGram:
+    """The n-gram of adjacent words."""
     span = (words[0].span[0], words[-1].span[1])
-    return Stretch(
+    return WordNGram(
         "".join(word.key for word in words), span, all(word.is_known for word in words)
     )
 

@@ -43,10 +43,10 @@ def distinct_phrases(text: str) -> list[Span]:
     return list(spans.values())
 
 
-def phrases_beside(text: str, spans: Sequence[Span]) -> list[str]:
-    """The `phrases` of a text that overlap none of some spans, with repetitions."""
-    beside = []
+def phrases_outside(text: str, spans: Sequence[Span]) -> list[str]:
+    """The texts of the `phrases` that overlap none of some spans, with repetitions."""
+    outside = []
     for start, end in phrases(text):
         if not any(start < last and first < end for first, last in spans):
-            beside.append(text[start:end])
-    return beside
+            outside.append(text[start:end])
+    return outside

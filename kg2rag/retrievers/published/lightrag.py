@@ -83,7 +83,7 @@ class LightRAG(VectorRetriever):
     max_chunks: Count = 5
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
-        """The passages, and the entities or triples of the mode."""
+        """The texts to encode: the passages, and the entities or triples of the mode."""
         workloads = super().workloads(queries)
         if "entities" in MODES[self.mode]:
             workloads.append(self.kb.workload("entities", entity_descriptions(self.kb)))

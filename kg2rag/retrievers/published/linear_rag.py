@@ -32,7 +32,7 @@ from kg2rag.knowledge.graph.pagerank import NodeWeights, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.dense import WalkOrDense, by_columns, nearest_names
 from kg2rag.retrievers.fusion import min_max
-from kg2rag.retrievers.linking.phrases import phrases_beside
+from kg2rag.retrievers.linking.phrases import phrases_outside
 from kg2rag.retrievers.published.tri_graph import tri_graph
 from kg2rag.types import (
     Count,
@@ -57,9 +57,13 @@ MAX_NAMES = 20  # the first phrases of a query that spell no entity
 
 
 class Activation(NamedTuple):
-    """The activation of an entity: score, iteration (from 1), previous entity and sentence.
+    """The activation of an entity.
 
-    -1 means no predecessor.
+    Attributes
+    ----------
+    score : in (0, 1].
+    iteration : the iteration of bridging that activated it, from 1.
+    source, sentence : the entity and the sentence from which it was activated; -1 for an entity of the query.
     """
 
     score: float
@@ -81,13 +85,15 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
 
     Parameters
     ----------
-    max_iterations : iterations of bridging, the query's own entities being the first.
-    iteration_threshold : least activation, of an entity that is bridged from and of one that is bridged to.
-    top_k_sentence : sentences followed from an entity, those most similar to the query; each is followed once.
-    passage_ratio : weight of the min-max scaled cosine against ln(1 + bonus) in a passage's restart; the bonus is the
-        sum of activation · ln(1 + occurrences) / iteration over the passage's activated entities.
-    passage_node_weight : weight of all passages' restart against the entities' activations.
-    damping : probability of following an edge rather than restarting, in (0, 1).
+    max_iterations : the maximum of iterations of bridging; the first activates the entities of the query.
+    iteration_threshold : the minimum score of an entity from which sentences are followed, and of one that is
+        activated through a sentence.
+    top_k_sentence : the number of sentences followed from an entity, those most similar to the query; a sentence is
+        followed once.
+    passage_ratio : the restart weight of a passage is passage_ratio · min-max scaled cosine + ln(1 + bonus); the bonus
+        is the sum of score · ln(1 + occurrences) / iteration over its activated entities.
+    passage_node_weight : the factor of the passages' restart weights; those of entities are their scores.
+    damping : the probability of following an edge rather than restarting, in (0, 1).
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -100,25 +106,27 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
 
     @property
     def unlinked(self) -> str:
-        """The reason: no entity of the query, or none of the corpus."""
+        """The reason: the query has no entity, or the corpus has none."""
         if self.kb.mentions.keys:
             return "the query names no entity"
         return "the corpus mentions no entity"
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
-        """The passages, the names in them and their sentences."""
-        texts = {"names": self.kb.mentions.names, "sentences": self._sentences()}
+        """The texts to encode: the passages, the names in them and their sentences."""
         return [
             *super().workloads(queries),
-            *(self.kb.workload(name, texts[name]) for name in texts),
+            self.kb.workload("names", self.kb.mentions.names),
+            self.kb.workload("sentences", self._sentences()),
         ]
 
     def link(self, queries: Sequence[Query]) -> list[dict[int, float]]:
         """The entities that each query names, with activations in (0, 1], in the query's order."""
         kb = self.kb
         scopes = [
-            None if mask is None else tri_graph(kb).entities_in(mask)
-            for mask in kb.candidates(queries)
+            None
+            if candidate_rows is None
+            else tri_graph(kb).entities_in(candidate_rows)
+            for candidate_rows in kb.candidates(queries)
         ]
         activations = list(map(self._spelt_entities, queries, scopes))
         phrases = [self._unnamed_phrases(query.text) for query in queries]
@@ -135,7 +143,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         return activations
 
     def _spelt_entities(self, query: Query, scope: IntArray | None) -> dict[int, float]:
-        """The entities in the scope that a query spells out, with activation 1."""
+        """The entities that a query spells out, among those in `scope`, with activation 1."""
         entities = self.kb.mentions.named_in(query.text)
         return {entity: 1.0 for entity in entities if scope is None or entity in scope}
 
@@ -146,28 +154,33 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         spans = [
             span for _, span in self.kb.mentions.lexicon.find(text, capitals=False)
         ]
-        return list(dict.fromkeys(phrases_beside(text, spans)))[:MAX_NAMES]
+        return list(dict.fromkeys(phrases_outside(text, spans)))[:MAX_NAMES]
 
     def activate(
-        self, seeds: Mapping[int, float], query: Matrix, mask: IntArray | None
+        self, seeds: Mapping[int, float], query: Matrix, candidate_rows: IntArray | None
     ) -> dict[int, Activation]:
-        """Semantic bridging: the entities of the sentences of active entities become active.
+        """Entity -> its activation, by semantic bridging from the entities of a query.
 
-        The activation is multiplied by the cosine of the sentence.
+        In each iteration, the entities in the sentences of active entities become active, with the score
+        of the active entity times the cosine of the sentence.
 
-        `query`: (dim,). `mask`: the passages whose sentences may be followed; None for all.
+        Parameters
+        ----------
+        seeds : entity of the query -> score.
+        query : (dim,) the vector of the query.
+        candidate_rows : the passages whose sentences may be followed; None for all.
         """
         graph = tri_graph(self.kb)
-        is_open = np.ones(len(graph.sentence_rows), dtype=bool)
-        if mask is not None:
-            is_open = np.isin(graph.sentence_rows, mask)
+        unused = np.ones(len(graph.sentence_rows), dtype=bool)
+        if candidate_rows is not None:
+            unused = np.isin(graph.sentence_rows, candidate_rows)
         active = {entity: Activation(score, 1) for entity, score in seeds.items()}
         frontier = list(active)
         for iteration in range(2, self.max_iterations + 1):
             activated: dict[int, Activation] = {}
             for source in frontier:
-                for sentence, score in self._followed(
-                    source, active[source].score, query, is_open
+                for sentence, score in self._take_sentences(
+                    source, active[source].score, query, unused
                 ):
                     activation = Activation(score, iteration, source, sentence)
                     for entity in graph.entities.of(sentence)[0].tolist():
@@ -178,21 +191,26 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
             frontier = list(activated)
         return active
 
-    def _followed(
-        self, entity: int, score: float, query: Matrix, is_open: NDArray[np.bool_]
+    def _take_sentences(
+        self, entity: int, score: float, query: Matrix, unused: NDArray[np.bool_]
     ) -> list[tuple[int, float]]:
-        """The open sentences of an entity most similar to the query, with their scores.
+        """Mark the unused sentences of an entity most similar to the query as used.
 
-        These sentences are closed. Scores below the threshold are left out.
+        Returns those with a score of at least `iteration_threshold`, with their scores.
 
+        Parameters
+        ----------
+        score : the score of the entity.
+        query : (dim,) the vector of the query.
+        unused : (n_sentences,) whether a sentence may be followed; modified.
         """
         if score < self.iteration_threshold:
             return []
         sentences = tri_graph(self.kb).sentences.of(entity)[0].astype(np.int64)
-        sentences = sentences[is_open[sentences]]
+        sentences = sentences[unused[sentences]]
         cosines = self._sentence_vectors().cosines(query, sentences)
         best = np.lexsort((sentences, -cosines))[: self.top_k_sentence]
-        is_open[sentences[best]] = False
+        unused[sentences[best]] = False
         # float32 cosines may exceed 1: an entity would then activate itself endlessly.
         scores = score * np.minimum(cosines[best].astype(np.float64), 1.0)
         is_passed = scores >= self.iteration_threshold
@@ -200,13 +218,13 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         return list(zip(passed, scores[is_passed].tolist(), strict=True))
 
     def _sentence_vectors(self) -> DenseIndex:
-        def built() -> DenseIndex:
-            return DenseIndex(self.kb.encode(self._sentences()))
-
-        return self.kb.cached("sentence_vectors", built)
+        """The index for cosine search over `_sentences`."""
+        return self.kb.cached(
+            "sentence_vectors", lambda: DenseIndex(self.kb.encode(self._sentences()))
+        )
 
     def _sentences(self) -> list[str]:
-        """The sentences with a mention."""
+        """The texts of the sentences that mention an entity."""
         return mention_sentences(self.kb.mentions, self.kb.corpus)[1]
 
     def walk(
@@ -214,12 +232,12 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
     ) -> list[Ranking]:
         """The rankings of all passages by walks from the activated entities and all passages."""
         kb, graph = self.kb, tri_graph(self.kb)
-        vectors, masks = kb.encode_queries(queries), kb.candidates(queries)
+        vectors, candidates = kb.encode_queries(queries), kb.candidates(queries)
         cosines = all_cosines(vectors, kb.vectors)
-        active = list(map(self.activate, starts, vectors, masks))
+        active = list(map(self.activate, starts, vectors, candidates))
         bonuses = list(map(self._bonus, active))
-        restarts = list(map(self._restart, active, cosines, bonuses, masks))
-        scopes = list(map(graph.scope, masks))
+        restarts = list(map(self._restart, active, cosines, bonuses, candidates))
+        scopes = list(map(graph.scope, candidates))
         walked = walks(
             graph.walk,
             list(map(NodeWeights.of_dense, restarts)),
@@ -227,7 +245,9 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
             scopes=scopes,
         )
         rankings = []
-        for i, (query, mask) in enumerate(zip(queries, masks, strict=True)):
+        for i, (query, candidate_rows) in enumerate(
+            zip(queries, candidates, strict=True)
+        ):
             shares = walked[i].dense(len(kb.corpus))
             parts = {
                 "pagerank": shares,
@@ -235,7 +255,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
                 "cosine": cosines[i],
                 "bonus": bonuses[i],
             }
-            rows = top_with_ties(shares, k, mask)
+            rows = top_with_ties(shares, k, candidate_rows)
             rankings.append(self._ranking(query, rows, parts, active[i], k))
         return rankings
 
@@ -244,12 +264,12 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         active: Mapping[int, Activation],
         cosines: FloatArray,
         bonus: FloatArray,
-        mask: IntArray | None,
+        candidate_rows: IntArray | None,
     ) -> FloatArray:
         """(n_nodes,) the restart distribution of a walk, of sum 1."""
         graph = tri_graph(self.kb)
         restart: FloatArray = np.zeros(graph.walk.n_nodes)
-        rows = np.arange(graph.n_passages) if mask is None else mask
+        rows = np.arange(graph.n_passages) if candidate_rows is None else candidate_rows
         similarity = self.passage_ratio * min_max(cosines[rows])
         restart[rows] = self.passage_node_weight * (similarity + np.log1p(bonus[rows]))
         restart[graph.n_passages + np.array(list(active))] = [
@@ -278,7 +298,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         return replace(ranking, paths=paths)
 
     def _bonus(self, active: Mapping[int, Activation]) -> FloatArray:
-        """(n_passages,) the sum of activation · ln(1 + occurrences) / iteration over entities."""
+        """(n_passages,) the sum of score · ln(1 + occurrences) / iteration over active entities."""
         bonus = np.zeros(len(self.kb.corpus))
         for entity, activation in active.items():
             rows, counts = tri_graph(self.kb).occurrences.of(entity)
@@ -286,9 +306,9 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         return bonus
 
     def _path(self, active: Mapping[int, Activation], row: int) -> Sequence[Triple]:
-        """The triples of the sentences from the query's entity to a passage's, and its mention.
+        """The path to a passage: triples from the query's entity to its most active entity, then its mention.
 
-        The entity of the passage is its most active one.
+        A triple of entities stands for the sentence through which the first activated the second.
         """
         graph = tri_graph(self.kb)
         present = graph.entities_in(np.array([row])).tolist()
@@ -319,11 +339,13 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         graph = tri_graph(self.kb)
         (seeds,) = self.link([query])
         (vector,) = self.kb.encode_queries([query])
-        (mask,) = self.kb.candidates([query])
+        (candidate_rows,) = self.kb.candidates([query])
         linked, _ = graph.walk.reached(
             graph.n_passages + np.array(list(seeds), dtype=np.int64)
         )
-        activated = np.flatnonzero(self._bonus(self.activate(seeds, vector, mask)))
+        activated = np.flatnonzero(
+            self._bonus(self.activate(seeds, vector, candidate_rows))
+        )
         return (
             step(
                 "linked",

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from kg2rag.knowledge.graph.paths import triple_paths
 from kg2rag.retrievers.dense import Dense, WalkOrDense, nearest_names
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.linking.linkers import Link, Linker
-from kg2rag.retrievers.linking.phrases import phrases_beside
+from kg2rag.retrievers.linking.phrases import phrases_outside
 from kg2rag.retrievers.neighbour_passages import LinksEntities, components
 from kg2rag.types import (
     Cosine,
@@ -53,9 +54,12 @@ MAX_PHRASES = 10  # phrases of a query that are linked
 
 
 class Subgraph(NamedTuple):
-    """A query's entities and their neighbours, the triples between, most similar first.
+    """The entities of a query with their neighbours, and the triples between them.
 
-    `cosines` : those of the triples.
+    Attributes
+    ----------
+    entities : (n_entities,) codes, ascending.
+    triples, cosines : (n_triples,) the triples, most similar to the query first, and their cosines.
     """
 
     entities: IntArray
@@ -112,23 +116,17 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
 
     @property
     def unlinked(self) -> str:
-        """The reason: no entity of the query, or none of the graph."""
-        return (
-            "the query names no entity"
-            if self.kb.graph.n_entities
-            else "the graph has no entity"
-        )
+        """The reason: the query has no entity, or the graph has none."""
+        if self.kb.graph.n_entities:
+            return "the query names no entity"
+        return "the graph has no entity"
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
-        """The passages, the entities' names and the triples."""
-        kb = self.kb
-        graph_texts = {
-            "entity names": kb.graph.names,
-            "triples": kb.graph.triple_texts(),
-        }
+        """The texts to encode: the passages, the entities' names and the triples."""
         return [
             *super().workloads(queries),
-            *(kb.workload(name, texts) for name, texts in graph_texts.items()),
+            self.kb.workload("entity names", self.kb.graph.names),
+            self.kb.workload("triples", self.kb.graph.triple_texts()),
         ]
 
     def walk(
@@ -173,11 +171,11 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         return entities
 
     def _compared(self, query: Query, links: Sequence[Link]) -> list[str]:
-        """The texts of a query that are compared with names: its other phrases, then all of it."""
+        """The texts of a query to compare with names: its phrases without a link, then the query."""
         if not query.text.strip() or not self.similar_entities:
             return []
         return [
-            *phrases_beside(query.text, [link.span for link in links])[:MAX_PHRASES],
+            *phrases_outside(query.text, [link.span for link in links])[:MAX_PHRASES],
             query.text,
         ]
 
@@ -195,24 +193,18 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         subgraph = self._subgraph(seeds, vector, candidate_rows)
         mentions, entity_of = gather(graph.mentions.indptr, subgraph.entities)
         similarity = self.kb.entities.cosines(vector, subgraph.entities)[entity_of]
-        stating = graph.triples.passages[subgraph.triples]
-        by_best = partial(self._by_best, query, vector, candidate_rows)
+        triple_rows = graph.triples.passages[subgraph.triples]
+        match_ranking = partial(self._match_ranking, query, vector, candidate_rows)
         rankings = [
             replace(dense, stages=("passage",)),
-            by_best("entity", graph.mentions.others[mentions], similarity),
-            by_best("relation", stating, subgraph.cosines),
+            match_ranking("entity", graph.mentions.others[mentions], similarity),
+            match_ranking("relation", triple_rows, subgraph.cosines),
         ]
-        weighed = [
-            (ranking, weight)
-            for ranking, weight in zip(rankings, self._weights, strict=True)
-            if weight
-        ]
-        fused = fuse_rankings(
-            [ranking for ranking, _ in weighed], [weight for _, weight in weighed], k
-        )
+        weights = [weight for weight in self._weights if weight]
+        fused = fuse_rankings(list(compress(rankings, self._weights)), weights, k)
         best_triple: dict[int, tuple[int]] = {}
         for row, triple in zip(
-            stating.tolist(), subgraph.triples.tolist(), strict=True
+            triple_rows.tolist(), subgraph.triples.tolist(), strict=True
         ):
             best_triple.setdefault(row, (triple,))
         notes = PracticalNotes(
@@ -224,39 +216,47 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         )
         return replace(fused, paths=triple_paths(graph, best_triple), notes=notes)
 
-    def _by_best(
+    def _match_ranking(
         self,
         query: Query,
         vector: Matrix,
         candidate_rows: IntArray | None,
         stage: str,
-        rows: NDArray[np.integer],
-        values: FloatArray,
+        match_rows: NDArray[np.integer],
+        match_scores: FloatArray,
     ) -> Ranking:
-        """One hit per passage, by (its best value, its cosine); rows below 0 are left out."""
-        is_passage = (
-            rows >= 0 if candidate_rows is None else np.isin(rows, candidate_rows)
-        )
-        rows, values = rows[is_passage].astype(np.int64), values[is_passage]
-        best_first = np.argsort(-values, kind="stable")
+        """The passages by their best match, ties by their cosine; the score of a hit is 1 / rank.
+
+        `match_rows`, `match_scores` : (n_matches,) the corpus row of each match, -1 without a passage, and
+        its score.
+        """
+        if candidate_rows is None:
+            is_allowed = match_rows >= 0
+        else:
+            is_allowed = np.isin(match_rows, candidate_rows)
+        rows = match_rows[is_allowed].astype(np.int64)
+        scores = match_scores[is_allowed]
+        best_first = np.argsort(-scores, kind="stable")
         passages, first = np.unique(rows[best_first], return_index=True)
-        best = values[best_first][first]
+        best = scores[best_first][first]
         cosines = self.kb.dense.cosines(vector, passages)
         order = np.lexsort((passages, -cosines, -best))[: self.depth]
-        scores = 1.0 / np.arange(1, len(order) + 1)
-        notes = Notes(source="graph")
         return Ranking.from_scores(
             query.id,
             passages[order],
-            scores,
+            1.0 / np.arange(1, len(order) + 1),
             self.kb.corpus.ids,
             stages=(stage,),
-            notes=notes,
+            notes=Notes(source="graph"),
         )
 
     def _subgraph(
         self, seeds: Sequence[int], vector: Matrix, candidate_rows: IntArray | None
     ) -> Subgraph:
+        """The subgraph of a query's entities, without triples that only other passages state.
+
+        `vector` : (dim,) that of the query.
+        """
         graph = self.kb.graph
         slots = gather(graph.adjacency.indptr, np.array(seeds, dtype=np.int64))[0]
         triples = np.unique(graph.adjacency.triples[slots]).astype(np.int64)

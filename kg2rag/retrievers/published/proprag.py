@@ -38,7 +38,9 @@ from kg2rag.types import (
 
 COLOUR = "#B15928"  # in plots
 
-Chain = tuple[int, ...]  # triples, each with an entity of its predecessor
+Chain = tuple[
+    int, ...
+]  # indices of triples; each shares an entity with its predecessor
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,12 @@ class PathSearch(WalkOrDense[bool]):
 
     Parameters
     ----------
-    seeds : chains of one triple that the search starts with: the triples most similar to the query.
-    width : chains kept at every length beyond one.
-    branch : ways in which a chain may go on: the triples most similar to the query of those that share an entity with
-        its last one and bring a new entity.
-    hops : triples in a chain at most.
-    dense_weight : in [0, 1].
+    seeds : the number of triples with which chains begin, those most similar to the query.
+    width : the maximum of chains that are kept at each length beyond one.
+    branch : the maximum of extensions of a chain: the triples most similar to the query that share an entity with its
+        last triple and have a new entity.
+    hops : the maximum of triples in a chain.
+    dense_weight : the weight of the cosine, in [0, 1].
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -81,10 +83,10 @@ class PathSearch(WalkOrDense[bool]):
         ]
 
     def search(self, vector: Matrix, similar: FloatArray) -> dict[Chain, float]:
-        """The chains of a query of all lengths, with their scores.
+        """Chain -> its score, for the chains of all lengths that the search keeps for a query.
 
-        `vector`: (dim,). `similar`: (n_triples,) cosines of the query and the triples; -inf for one
-        not allowed.
+        `vector` : (dim,) that of the query. `similar` : (n_triples,) the cosine of each triple; -inf for a
+        triple that is not allowed.
         """
         beam: dict[Chain, float] = {
             (triple,): float(similar[triple])
@@ -116,7 +118,7 @@ class PathSearch(WalkOrDense[bool]):
         return scores
 
     def _grow(self, chain: Chain, similar: FloatArray) -> list[Chain]:
-        """The extensions of a chain by a triple that shares its end and has a new entity."""
+        """The extensions of a chain by a triple that shares its last entities and has a new one."""
         table, links = self.kb.graph.triples, self.kb.graph.adjacency
         ends = np.stack([table.heads[list(chain)], table.tails[list(chain)]], axis=1)
         slots = gather(links.indptr, np.setdiff1d(ends[-1], ends[:-1]))[0]
@@ -129,7 +131,7 @@ class PathSearch(WalkOrDense[bool]):
         ]
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
-        """The passages and the triples."""
+        """The texts to encode: the passages and the triples."""
         return [
             *super().workloads(queries),
             self.kb.workload("triples", self.kb.graph.triple_texts()),
@@ -198,7 +200,7 @@ class PathSearch(WalkOrDense[bool]):
         )
 
     def _similar(self, queries: Sequence[Query]) -> FloatArray:
-        """(n_queries, n_triples) cosines; -inf for a triple that no candidate states."""
+        """(n_queries, n_triples) the cosines of queries and triples; -inf if no candidate states the triple."""
         similar = all_cosines(
             self.kb.encode_queries(queries), self.kb.triple_vectors.vectors
         )
@@ -212,7 +214,7 @@ class PathSearch(WalkOrDense[bool]):
     def _best_chains(
         self, chains: dict[Chain, float], similar: FloatArray
     ) -> tuple[FloatArray, dict[int, Chain]]:
-        """(n_passages,) the score of each passage's best chain, or -inf; and these chains."""
+        """The score of each passage's best chain, (n_passages,), -inf without one, and row -> that chain."""
         passages = self.kb.graph.triples.passages
         scores = np.full(len(self.kb.corpus), -np.inf)
         usable = np.flatnonzero((passages >= 0) & np.isfinite(similar))

@@ -27,8 +27,11 @@ class TriGraph:
 
     Attributes
     ----------
-    sentences : entity -> sentences that mention it; entities : the inverse; sentence_rows : (n_sentences,) passages.
-    occurrences : entity -> passages; a count is one for each sentence that mentions it, and one for a title.
+    sentences : entity -> the sentences that mention it.
+    entities : sentence -> the entities that it mentions.
+    sentence_rows : (n_sentences,) the corpus row of each sentence.
+    occurrences : entity -> corpus rows; the count is the number of sentences that mention it, and 1 more in a passage
+        that has it as its title.
     """
 
     sentences: Incidence
@@ -60,7 +63,10 @@ class TriGraph:
         )
 
     def scope(self, rows: IntArray | None) -> NDArray[np.bool_] | None:
-        """(n_nodes,) whether a node is one of some passages or their entities; None for None."""
+        """(n_nodes,) whether a walk may enter a node: a passage of `rows`, or an entity of one.
+
+        None allows all nodes.
+        """
         if rows is None:
             return None
         return self.walk.mask(np.append(rows, self.n_passages + self.entities_in(rows)))

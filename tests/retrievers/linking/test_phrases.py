@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kg2rag.retrievers.linking.phrases import phrases, phrases_beside
+from kg2rag.retrievers.linking.phrases import phrases, phrases_outside
 
 PHRASES = [
     ("Who directed The Birds?", ["Birds"]),
@@ -28,8 +28,8 @@ def test_phrases_are_quoted_or_capitalised(text: str, expected: list[str]) -> No
     assert [text[start:end] for start, end in phrases(text)] == expected
 
 
-def test_phrases_beside_a_span_do_not_overlap_it() -> None:
+def test_phrases_outside_a_span_do_not_overlap_it() -> None:
     text = "Did Tim Burton film Ed Wood?"
     burton = (text.index("Tim"), text.index(" film"))
-    assert phrases_beside(text, [burton]) == ["Ed Wood"]
-    assert phrases_beside(text, [(0, len(text))]) == []
+    assert phrases_outside(text, [burton]) == ["Ed Wood"]
+    assert phrases_outside(text, [(0, len(text))]) == []

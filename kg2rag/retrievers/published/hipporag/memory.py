@@ -39,7 +39,7 @@ from kg2rag.types import Corpus, FloatArray, IntArray, Matrix, Triple
 
 # The maximum of edges in an explaining path; the rank of farther passages has other causes.
 MAX_STEPS = 3
-MAX_SYNONYMS = 101  # per phrase
+MAX_SYNONYMS = 101  # per phrase, as in the released code
 BLOCK_ROWS = (
     256  # rows that are compared together: with 100,000 others, 100 MB of cosines
 )
@@ -64,11 +64,12 @@ class PhraseTable:
 
     Attributes
     ----------
-    phrases : sorted.
-    facts : triples of normalised parts, each once in the corpus, by first statement; what is encoded is their repr.
-    ends : (n_facts, 2) phrases.
-    statements : triples of one passage each, as spelled. fact_of, rows : (n_statements,) the fact of each, and the
-        corpus row; -1 if no passage states it.
+    phrases : the distinct ends of facts, sorted.
+    facts : the distinct triples of normalised parts, in the order of their first statements. Their `repr` is encoded.
+    ends : (n_facts, 2) the phrases at the head and tail of each fact.
+    statements : the triples as spelled; a triple that two passages state is two statements.
+    fact_of : (n_statements,) the fact of each statement.
+    rows : (n_statements,) the corpus row of each statement; -1 for a statement without a passage.
     """
 
     phrases: list[str]
@@ -139,13 +140,13 @@ class PhraseTable:
         return 1.0 / np.maximum(np.diff(self.passages.indptr), 1)
 
     def stated_in(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """The facts that some passages state, and the phrases of these facts, ascending."""
+        """The facts that the passages in `rows` state, and the phrases of these facts, ascending."""
         facts = np.unique(self.fact_of[np.isin(self.rows, rows)])
         return facts, np.unique(self.ends[facts])
 
 
 class Synonyms(NamedTuple):
-    """Ordered pairs, (n_pairs,) each, sorted by source, descending cosine, and target."""
+    """Ordered pairs of similar phrases, (n_pairs,) each, by source, descending cosine, and target."""
 
     sources: IntArray
     targets: IntArray
@@ -171,11 +172,14 @@ def synonyms(
 ) -> Synonyms:
     """The pairs of a source and a target with a cosine of at least `threshold`; O(n_rows²).
 
-    `vectors` are unit rows; `sources` and `targets` are ascending rows.
+    Matrix products propose the pairs, block by block. The cosines of these are computed again in
+    float64, pair by pair, so that no cosine depends on the block or the number of threads.
 
-    Matrix products propose the pairs, block by block; their cosines are computed again in float64, pair by pair, so
-    that no pair depends on its block or threads. `limit` : pairs of a source, at most, the most similar; equal cosines
-    by row.
+    Parameters
+    ----------
+    vectors : (n_rows, dim) of norm 1.
+    sources, targets : ascending rows.
+    limit : the maximum of pairs per source, the most similar; ties by row.
     """
     results = [Synonyms(sources[:0], targets[:0], np.empty(0))]
     target_vectors = np.ascontiguousarray(vectors[targets].T, dtype=np.float32)
@@ -192,7 +196,7 @@ def synonyms(
 def _nearest(
     vectors: Matrix, row: int, candidates: IntArray, threshold: float, limit: int
 ) -> Synonyms:
-    """The pairs of one row with similar candidates."""
+    """The pairs of one row with its most similar candidates, at most `limit`."""
     targets = candidates[candidates != row]
     cosines = np.einsum(
         "ij,j->i", vectors[targets].astype(np.float64), vectors[row].astype(np.float64)
@@ -216,7 +220,7 @@ class PhraseGraph:
 
     @cached_property
     def walk(self) -> WalkGraph:
-        """Phrases and passages."""
+        """The graph of phrases and passages."""
         return WalkGraph.undirected(
             *self.edges(), self.n_phrases + self.table.n_passages
         )
@@ -230,20 +234,23 @@ class PhraseGraph:
         return self.walk if passages else self._phrases_only
 
     def scope(
-        self, mask: IntArray | None, passages: bool = True
+        self, candidate_rows: IntArray | None, passages: bool = True
     ) -> NDArray[np.bool_] | None:
-        """(n_nodes,) whether a node is a phrase of some passages or one of these; or None."""
-        if mask is None:
+        """(n_nodes,) whether a walk may enter a node: a candidate passage, or a phrase of one.
+
+        None allows all nodes.
+        """
+        if candidate_rows is None:
             return None
-        nodes = self.table.stated_in(mask)[1]
+        nodes = self.table.stated_in(candidate_rows)[1]
         if passages:
-            nodes = np.append(nodes, self.n_phrases + mask)
+            nodes = np.append(nodes, self.n_phrases + candidate_rows)
         return self.walked(passages).mask(nodes)
 
     def edges(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Sources, targets and weights, (n_edges,) each; an ordered pair once, no self-loops.
+        """The sources, targets and weights of the edges, (n_edges,) each, without self-loops.
 
-        Walks add both directions.
+        An ordered pair is one edge; the weights of both directions are added for walks.
         """
         table = self.table
         n_nodes = self.n_phrases + table.n_passages
@@ -266,13 +273,14 @@ class PhraseGraph:
         return sources[~is_loop], targets[~is_loop], weights[~is_loop]
 
     def node_paths(
-        self, starts: IntArray, rows: IntArray, mask: IntArray | None
+        self, starts: IntArray, rows: IntArray, candidate_rows: IntArray | None
     ) -> dict[int, list[int]]:
-        """Corpus row -> the nodes of a shortest path from a start, over the heaviest edges.
+        """Corpus row -> the nodes of a shortest path from a start to it, over the heaviest edges.
 
-        It explains a hit, whose score adds up all walks. `mask` : the passages that may be entered; None for all.
+        The path explains a hit; the score comes from all walks. `candidate_rows` : the passages that the
+        path may enter; None for all.
         """
-        parents = self._parents(starts, mask)
+        parents = self._parents(starts, candidate_rows)
         node_paths: dict[int, list[int]] = {}
         for row in rows[parents[self.n_phrases + rows] >= 0].tolist():
             path = [self.n_phrases + row]
@@ -281,14 +289,14 @@ class PhraseGraph:
             node_paths[row] = path[::-1]
         return node_paths
 
-    def _parents(self, starts: IntArray, mask: IntArray | None) -> IntArray:
-        """(n_nodes,) the predecessor of each node on a shortest path; a start has itself.
+    def _parents(self, starts: IntArray, candidate_rows: IntArray | None) -> IntArray:
+        """(n_nodes,) the predecessor of each node on a shortest path from a start.
 
-        -1 means farther than `MAX_STEPS`.
+        The predecessor of a start is the start; that of a node beyond `MAX_STEPS` is -1.
         """
         walk = self.walk
         parents = np.full(walk.n_nodes, -1, dtype=np.int64)
-        is_open = self.scope(mask)
+        is_open = self.scope(candidate_rows)
         if is_open is None:
             is_open = np.ones(walk.n_nodes, dtype=bool)
         parents[starts] = starts
@@ -311,9 +319,12 @@ class PhraseGraph:
         )
 
     def _step(self, a: int, b: int) -> Triple:
-        """The triple of a step: a fact of two phrases or of a phrase in a passage; a synonymy."""
+        """The triple of a step: the first statement that joins its nodes, else their synonymy.
+
+        A statement joins two phrases if these are its ends, and a phrase and a passage that states it.
+        """
         table = self.table
-        phrase, node = sorted((a, b))  # a passage is the second
+        phrase, node = sorted((a, b))  # passages come after all phrases
         statements = table.by_phrase.of(phrase)[0]
         if node >= self.n_phrases:
             joins = table.rows[statements] == node - self.n_phrases
@@ -356,19 +367,19 @@ def phrases(kb: KnowledgeBase) -> PhraseTable:
 
 
 def phrase_vectors(kb: KnowledgeBase) -> DenseIndex:
-    """Exact cosine search over `phrases(kb).phrases`."""
+    """The index for exact cosine search over `phrases(kb).phrases`."""
     return kb.cached(
         "phrase_vectors", lambda: DenseIndex(kb.encode(phrases(kb).phrases))
     )
 
 
 def fact_vectors(kb: KnowledgeBase) -> DenseIndex:
-    """Exact cosine search over `phrases(kb).facts`."""
+    """The index for exact cosine search over `phrases(kb).facts`."""
     return kb.cached("fact_vectors", lambda: DenseIndex(kb.encode(fact_texts(kb))))
 
 
 def fact_texts(kb: KnowledgeBase) -> list[str]:
-    """The facts as they are encoded."""
+    """The text of each fact for the encoder."""
     return list(map(repr, phrases(kb).facts))
 
 

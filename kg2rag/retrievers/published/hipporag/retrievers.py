@@ -108,12 +108,10 @@ class PhraseWalk(WalkOrDense[Start]):
 
     @property
     def unlinked(self) -> str:
-        """The reason: no phrase of the query, or none of the graph."""
-        return (
-            self.unlinked_reason
-            if memory.phrases(self.kb).phrases
-            else "the graph has no fact"
-        )
+        """The reason: the query has no phrase, or the graph has none."""
+        if memory.phrases(self.kb).phrases:
+            return self.unlinked_reason
+        return "the graph has no fact"
 
     @property
     def graph(self) -> memory.PhraseGraph:
@@ -128,11 +126,18 @@ class PhraseWalk(WalkOrDense[Start]):
         ]
 
     def pagerank(
-        self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]
+        self, restarts: Sequence[NodeWeights], candidates: Sequence[IntArray | None]
     ) -> list[FloatArray]:
-        """(n_nodes,) for each restart; a mask allows its passages and their phrases."""
+        """The PageRank of every node, (n_nodes,), for each restart.
+
+        `candidates` : for each restart, the rows of the passages that the walk may enter, with their
+        phrases; None for all.
+        """
         graph = self.graph.walked(self.passages)
-        scopes = [self.graph.scope(mask, self.passages) for mask in masks]
+        scopes = [
+            self.graph.scope(candidate_rows, self.passages)
+            for candidate_rows in candidates
+        ]
         return [
             shares.dense(graph.n_nodes)
             for shares in walks(graph, restarts, self.damping, scopes=scopes)
@@ -143,23 +148,28 @@ class PhraseWalk(WalkOrDense[Start]):
         query: Query,
         k: int,
         start: Start,
-        mask: IntArray | None,
+        candidate_rows: IntArray | None,
         rows: IntArray,
         **parts: FloatArray,
     ) -> Ranking:
-        """The ranking of some passages by `parts`, (n_passages,) each, with the paths to them."""
+        """The ranking of the passages in `rows` by the first of `parts`, with the paths to them.
+
+        `parts` : the score parts of all passages, (n_passages,) each.
+        """
         ranking = by_columns(self.kb, query, rows, parts, start.notes, k)
         graph = self.graph
         # One search finds the paths to all hits, when the first of them is read.
-        node_paths = cache(lambda: graph.node_paths(start.phrases, ranking.rows, mask))
+        node_paths = cache(
+            lambda: graph.node_paths(start.phrases, ranking.rows, candidate_rows)
+        )
         paths = LazyPaths(lambda row: graph.triples(node_paths().get(row, ())))
         return replace(ranking, paths=paths)
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
-        """The step of linking: the passages that the linked phrases lead to."""
+        """The step of linking, which the passages pass to which a linked phrase leads."""
         graph = self.graph
         (start,) = self.link([query])
-        (mask,) = self.kb.candidates([query])
+        (candidate_rows,) = self.kb.candidates([query])
         if not start:
             return (
                 step(
@@ -170,7 +180,7 @@ class PhraseWalk(WalkOrDense[Start]):
                 ),
             )
         nodes, _ = graph.walked(self.passages).reached(
-            start.phrases, within=graph.scope(mask, self.passages)
+            start.phrases, within=graph.scope(candidate_rows, self.passages)
         )
         why = "no chain of facts, synonyms and passages leads from the linked phrases to it"
         rows = graph.table.passages.of_all(nodes[nodes < graph.n_phrases])
@@ -183,8 +193,8 @@ class HippoRAG(PhraseWalk):
 
     Parameters
     ----------
-    damping : probability of following an edge rather than restarting, in (0, 1).
-    synonym_threshold : least cosine of two phrases that are joined as synonyms, in (0, 1].
+    damping : the probability of following an edge rather than restarting, in (0, 1).
+    synonym_threshold : the minimum cosine of two phrases that are joined as synonyms, in (0, 1].
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -194,7 +204,10 @@ class HippoRAG(PhraseWalk):
     unlinked_reason = "the query names nothing"
 
     def link(self, queries: Sequence[Query]) -> list[Start]:
-        """The phrases nearest to the names of each query, in the query's order, by specificity."""
+        """The start of each query: the phrases nearest to its names, in its order.
+
+        The weight of a phrase is its specificity.
+        """
         kb = self.kb
         table = memory.phrases(kb)
         if not table.phrases:
@@ -203,8 +216,8 @@ class HippoRAG(PhraseWalk):
             map(_names, queries, NGramLinker(kb, limit=MAX_NAMES).link_batch(queries))
         )
         scopes = [
-            None if mask is None else table.stated_in(mask)[1]
-            for mask in kb.candidates(queries)
+            None if candidate_rows is None else table.stated_in(candidate_rows)[1]
+            for candidate_rows in kb.candidates(queries)
         ]
         return list(
             map(
@@ -214,7 +227,7 @@ class HippoRAG(PhraseWalk):
         )
 
     def _start(self, nearest: Sequence[tuple[str, int, float]]) -> Start:
-        """The phrases nearest to a query's names, which come as (name, phrase, cosine)."""
+        """The start at the phrases nearest to a query's names, given as (name, phrase, cosine)."""
         table = memory.phrases(self.kb)
         weights = {phrase: float(table.specificity[phrase]) for _, phrase, _ in nearest}
         notes = NameNotes(
@@ -233,31 +246,34 @@ class HippoRAG(PhraseWalk):
     def walk(
         self, queries: Sequence[Query], starts: Sequence[Start], k: int
     ) -> list[Ranking]:
-        """The rankings of walks that start at each phrase by its specificity.
+        """The rankings of passages by the summed PageRank of their phrases.
 
-        Passages whose phrases are not reached are no hits.
+        A passage without a phrase of PageRank above 0 is no hit.
         """
         members = memory.phrases(self.kb).passages
         n_passages = len(self.kb.corpus)
-        masks = self.kb.candidates(queries)
+        candidates = self.kb.candidates(queries)
         walked = self.pagerank(
-            [NodeWeights.of(start.phrases, start.weights) for start in starts], masks
+            [NodeWeights.of(start.phrases, start.weights) for start in starts],
+            candidates,
         )
         rankings = []
-        for query, start, mask, shares in zip(
-            queries, starts, masks, walked, strict=True
+        for query, start, candidate_rows, shares in zip(
+            queries, starts, candidates, walked, strict=True
         ):
             mass = shares[members.owners]
             sums = np.bincount(members.others, weights=mass, minlength=n_passages)
             n_phrases = np.bincount(members.others[mass > 0], minlength=n_passages)
             rows = np.flatnonzero(sums > 0)
-            if mask is not None:
-                rows = np.intersect1d(rows, mask)
+            if candidate_rows is not None:
+                rows = np.intersect1d(rows, candidate_rows)
             parts = {
                 "pagerank": sums.astype(np.float64),
                 "phrases": n_phrases.astype(np.float64),
             }
-            rankings.append(self.ranking(query, k, start, mask, rows, **parts))
+            rankings.append(
+                self.ranking(query, k, start, candidate_rows, rows, **parts)
+            )
         return rankings
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
@@ -270,15 +286,16 @@ class HippoRAG(PhraseWalk):
 
 @dataclass(frozen=True)
 class HippoRAG2(PhraseWalk):
-    """PageRank from the phrases of the facts nearest to the query, and faintly from all passages.
+    """PageRank from the phrases of the facts nearest to the query and, with low weight, all passages.
 
     Parameters
     ----------
     damping, synonym_threshold : as in `HippoRAG`.
-    passage_weight : start weight of the passage most similar to the query; the least similar has 0.
-    link_top_k : facts linked, and phrases kept of them.
-    fact_filter : the "recognition memory", an LLM in the paper: of a query and its linked facts, best first, the
-        positions of those to keep; none means the dense ranking. None keeps all, as the reference rankings do.
+    passage_weight : the restart weight of the passage most similar to the query; the least similar has 0.
+    link_top_k : the maximum of linked facts, and of their phrases at which the walk starts.
+    fact_filter : the "recognition memory", an LLM in the paper. It gets a query and its linked facts, best first, and
+        returns the indices of those to keep; without any, the query gets the dense ranking. None keeps all facts, as
+        the reference rankings do.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -302,21 +319,22 @@ class HippoRAG2(PhraseWalk):
         VectorRetriever.prepare(self, queries)
 
     def link(self, queries: Sequence[Query]) -> list[Start]:
-        """The phrases of the facts nearest to each query; none for an empty query."""
+        """The start of each query at the phrases of its nearest facts; none for an empty query."""
         kb = self.kb
         table = memory.phrases(kb)
         starts = [Start.of({}, FactNotes())] * len(queries)
         if not table.facts or not queries:
             return starts
         scopes = [
-            None if mask is None else table.stated_in(mask)[0]
-            for mask in kb.candidates(queries)
+            None if candidate_rows is None else table.stated_in(candidate_rows)[0]
+            for candidate_rows in kb.candidates(queries)
         ]
         vectors, index = kb.encode_queries(queries), memory.fact_vectors(kb)
         nearest = index.search(vectors, self.link_top_k, scopes)
         farthest = index.search(-vectors, 1, scopes)
         for i, (facts, cosines) in enumerate(nearest):
             if len(facts) and queries[i].text.strip():
+                # The search for -vector gives the least similar fact, which has the score 0.
                 least = -farthest[i][1][0]
                 scores = min_max(cosines, least, cosines[0])
                 starts[i] = self._start(
@@ -325,9 +343,13 @@ class HippoRAG2(PhraseWalk):
         return starts
 
     def _start(self, query: Query, facts: Mapping[int, float]) -> Start:
-        """The start from the facts that pass the filter: phrases by mean score · specificity."""
+        """The start at the phrases of the facts that pass the filter.
+
+        The weight of a phrase is the mean of score · specificity over its facts. `facts` : fact -> score in
+        [0, 1], best first.
+        """
         table = memory.phrases(self.kb)
-        facts = self._filtered(query, facts)
+        facts = self._filter(query, facts)
         scores: dict[int, list[float]] = {}
         for fact, score in facts.items():
             for phrase in table.ends[fact].tolist():
@@ -349,60 +371,69 @@ class HippoRAG2(PhraseWalk):
         )
         return Start.of(weights, notes)
 
-    def _filtered(
-        self, query: Query, facts: Mapping[int, float]
-    ) -> Mapping[int, float]:
-        """The facts that the filter keeps, in its order."""
+    def _filter(self, query: Query, facts: Mapping[int, float]) -> Mapping[int, float]:
+        """The facts that `fact_filter` keeps with their scores, in its order."""
         if self.fact_filter is None:
             return facts
         codes = list(facts)
         table = memory.phrases(self.kb)
-        kept = self.fact_filter(query.text, [table.facts[code] for code in codes])
-        positions = dict.fromkeys(kept)
-        for position in positions:
-            if not 0 <= position < len(codes):
+        indices = self.fact_filter(query.text, [table.facts[code] for code in codes])
+        filtered: dict[int, float] = {}
+        for index in indices:
+            if not 0 <= index < len(codes):
                 raise ValueError(
-                    f"fact_filter kept fact {position} of {len(codes)}; positions count from 0."
+                    f"fact_filter kept fact {index} of {len(codes)}; positions count from 0."
                 )
-        return {codes[position]: facts[codes[position]] for position in positions}
+            filtered[codes[index]] = facts[codes[index]]
+        return filtered
 
     def restarts(
         self, queries: Sequence[Query], starts: Sequence[Start]
     ) -> tuple[list[NodeWeights], FloatArray]:
-        """The unscaled restart weights, and every passage's cosine, (n_queries, n_passages)."""
+        """The restart weights of each query, not scaled to sum 1, and the cosines of all passages.
+
+        The cosines are (n_queries, n_passages).
+        """
         cosines = all_cosines(self.kb.encode_queries(queries), self.kb.vectors)
         restarts = []
-        masks = self.kb.candidates(queries)
-        for start, similarity, mask in zip(starts, cosines, masks, strict=True):
-            rows = np.arange(len(similarity)) if mask is None else mask
-            faint = self.passage_weight * min_max(similarity[rows])
+        candidates = self.kb.candidates(queries)
+        for start, similarity, candidate_rows in zip(
+            starts, cosines, candidates, strict=True
+        ):
+            rows = (
+                np.arange(len(similarity)) if candidate_rows is None else candidate_rows
+            )
+            passage_weights = self.passage_weight * min_max(similarity[rows])
             nodes = np.append(start.phrases, self.graph.n_phrases + rows)
-            restarts.append(NodeWeights.of(nodes, np.append(start.weights, faint)))
+            weights = np.append(start.weights, passage_weights)
+            restarts.append(NodeWeights.of(nodes, weights))
         return restarts, cosines
 
     def walk(
         self, queries: Sequence[Query], starts: Sequence[Start], k: int
     ) -> list[Ranking]:
-        """The rankings of all passages by walks from the linked phrases and, faintly, all rows."""
+        """The rankings of all passages by their PageRank; see `restarts` for its start."""
         restarts, cosines = self.restarts(queries, starts)
-        masks = self.kb.candidates(queries)
-        walked = self.pagerank(restarts, masks)
+        candidates = self.kb.candidates(queries)
+        walked = self.pagerank(restarts, candidates)
         n_phrases = self.graph.n_phrases
         passages = n_phrases + np.arange(len(self.kb.corpus))
         rankings = []
-        for i, (query, start, mask) in enumerate(
-            zip(queries, starts, masks, strict=True)
+        for i, (query, start, candidate_rows) in enumerate(
+            zip(queries, starts, candidates, strict=True)
         ):
             shares = walked[i][n_phrases:]
             restart = restarts[i].at(passages) / restarts[i].weights.sum()
-            rows = top_with_ties(shares, k, mask)
+            rows = top_with_ties(shares, k, candidate_rows)
             parts = {"pagerank": shares, "restart": restart, "cosine": cosines[i]}
-            rankings.append(self.ranking(query, k, start, mask, rows, **parts))
+            rankings.append(
+                self.ranking(query, k, start, candidate_rows, rows, **parts)
+            )
         return rankings
 
 
 def _names(query: Query, links: Sequence[Link]) -> list[str]:
-    """The first phrases of a query, or its linked names if it has no phrase."""
+    """The quoted and capitalised phrases of a query, else its linked names; at most `MAX_NAMES`."""
     spans = phrases(query.text) or sorted(link.span for link in links)
     return list(dict.fromkeys(query.text[start:end] for start, end in spans))[
         :MAX_NAMES

@@ -207,21 +207,24 @@ class KG2RAGOfficial(VectorRetriever):
 
     def plan(self, queries: Sequence[Query]) -> list[QueryPlan]:
         """The plans of some queries: seeds, appended passages, graph, trees and their texts."""
-        vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
-        nearest = dense_over(self.kb).search(vectors, self.seeds, masks)
-        return list(map(self._plan, queries, vectors, masks, nearest))
+        vectors, candidates = (
+            self.kb.encode_queries(queries),
+            self.kb.candidates(queries),
+        )
+        nearest = dense_over(self.kb).search(vectors, self.seeds, candidates)
+        return list(map(self._plan, queries, vectors, candidates, nearest))
 
     def _plan(
         self,
         query: Query,
         vector: Matrix,
-        mask: IntArray | None,
+        candidate_rows: IntArray | None,
         nearest: tuple[IntArray, FloatArray],
     ) -> QueryPlan:
         seed_rows, cosines = nearest
         seeds = dict(zip(seed_rows.tolist(), cosines.tolist(), strict=True))
         pool = released.pool_of(self.kb, query.candidates)
-        around = self._surroundings(seeds, mask)
+        around = self._surroundings(seeds, candidate_rows)
         appended = self._appended(seeds, pool, around, vector)
         nodes = {**seeds, **dict(sorted(appended.items(), key=lambda node: -node[1]))}
         facts = self._facts(nodes, pool, around)
@@ -237,13 +240,16 @@ class KG2RAGOfficial(VectorRetriever):
         return QueryPlan(nodes, len(seeds), facts, rows, trees, texts, mentioned)
 
     def _surroundings(
-        self, seeds: Collection[int], mask: IntArray | None
+        self, seeds: Collection[int], candidate_rows: IntArray | None
     ) -> Surroundings | None:
         """The triples around the seeds, breadth-first; None if titles are followed, or none."""
         if not self.expansion or "expansion" not in self.undone:
             return None
         return surroundings(
-            self.kb.graph, np.array(list(seeds), dtype=np.int64), self.hops, mask
+            self.kb.graph,
+            np.array(list(seeds), dtype=np.int64),
+            self.hops,
+            candidate_rows,
         )
 
     def _appended(

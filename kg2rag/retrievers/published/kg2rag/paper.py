@@ -14,7 +14,7 @@ method orders passages without scores.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -22,6 +22,7 @@ import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.paths import (
+    Surroundings,
     Tree,
     spanning_trees,
     surroundings,
@@ -103,7 +104,7 @@ class Expand(Stage):
         return self.seeds
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:
-        """The passages."""
+        """The texts to encode: the passages."""
         return Dense(self.kb).workloads(queries)
 
     def apply(
@@ -114,45 +115,36 @@ class Expand(Stage):
         return list(map(self._expand, rankings, vectors, self.kb.candidates(queries)))
 
     def _expand(
-        self, ranking: Ranking, vector: Matrix, mask: IntArray | None
+        self, ranking: Ranking, vector: Matrix, candidate_rows: IntArray | None
     ) -> Ranking:
-        graph, table = self.kb.graph, self.kb.graph.triples
-        around = surroundings(graph, ranking.rows, self.hops, mask)
-        passages = table.passages[around.triples].astype(np.int64)
-        head_hops = around.hops[table.heads[around.triples]]
-        tail_hops = around.hops[table.tails[around.triples]]
-        hops = np.minimum(head_hops, tail_hops)
-        # The triple of a passage that is nearest to the seeds comes first.
-        order = np.lexsort((hops, passages))
-        distinct, first = np.unique(passages[order], return_index=True)
-        new = order[first[~np.isin(distinct, ranking.rows)]]
-        rows = np.append(ranking.rows, passages[new])
+        """The ranking of a query's seeds and the passages near them."""
+        graph = self.kb.graph
+        around = surroundings(graph, ranking.rows, self.hops, candidate_rows)
+        new_rows, new_triples, new_hops = self._new_passages(around, ranking.rows)
+        rows = np.append(ranking.rows, new_rows)
         cosines = self.kb.dense.cosines(vector, rows)
         parts = {
-            name: np.append(column, np.full(len(new), np.nan))
+            name: np.append(column, np.full(len(new_rows), np.nan))
             for name, column in ranking.score_parts.items()
         }
         parts["cosine"] = cosines
-        parts["hop"] = np.append(np.zeros(len(ranking)), 1.0 + hops[new])
-        stage_codes = (
-            np.zeros(len(ranking))
-            if ranking.stage_codes is None
-            else ranking.stage_codes
-        )
-        last_triples = dict(
-            zip(passages[new].tolist(), around.triples[new].tolist(), strict=True)
-        )
+        parts["hop"] = np.append(np.zeros(len(ranking)), new_hops)
+        seed_stages = np.zeros(len(ranking))
+        if ranking.stage_codes is not None:
+            seed_stages = ranking.stage_codes.astype(np.float64)
+        new_stages = np.full(len(new_rows), len(ranking.stages))
+        triple_of = dict(zip(new_rows.tolist(), new_triples.tolist(), strict=True))
 
         def path_of(row: int) -> Iterable[Triple]:
-            if row not in last_triples:
+            if row not in triple_of:
                 return ()
-            return map(graph.triple, around.path(last_triples[row]))
+            return map(graph.triple, around.path(triple_of[row]))
 
         notes = ExpandNotes(
             "cosine",
             {**sources(ranking), "expand": "graph"},
             inputs=(ranking.notes,),
-            expanded=len(new),
+            expanded=len(new_rows),
             subgraph=tuple(around.triples.tolist()),
         )
         return Ranking.from_scores(
@@ -161,18 +153,35 @@ class Expand(Stage):
             cosines,
             ranking.ids,
             stages=(*ranking.stages, "expand"),
-            stage_codes=np.append(stage_codes, np.full(len(new), len(ranking.stages))),
+            stage_codes=np.append(seed_stages, new_stages),
             score_parts=parts,
             paths=first_of(LazyPaths(path_of), ranking.paths),
             notes=notes,
         )
 
+    def _new_passages(
+        self, around: Surroundings, seed_rows: IntArray
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """The rows of the new passages, the nearest triple of each, and its hop, from 1; (n,) each."""
+        table = self.kb.graph.triples
+        passages = table.passages[around.triples].astype(np.int64)
+        head_hops = around.hops[table.heads[around.triples]]
+        tail_hops = around.hops[table.tails[around.triples]]
+        hops = np.minimum(head_hops, tail_hops)
+        # The triple of a passage that is nearest to the seeds comes first.
+        order = np.lexsort((hops, passages))
+        rows, first = np.unique(passages[order], return_index=True)
+        is_new = ~np.isin(rows, seed_rows)
+        nearest = order[first[is_new]]
+        return rows[is_new], around.triples[nearest], 1 + hops[nearest]
+
     def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
-        """The steps: a triple, a connection with a seed, the hops; seeds pass every step."""
-        graph, seeds = (
-            self.kb.graph,
-            [trace.ranking.top(self.seeds) for trace in traces],
-        )
+        """The traces; the passage states a triple, which is joined to a seed, within the hops.
+
+        Seeds pass every step.
+        """
+        graph = self.kb.graph
+        seeds = [trace.ranking.top(self.seeds) for trace in traces]
         no_triple = f"states no triple, and is none of the {self.seeds} seeds"
         no_chain = f"no chain of triples, however long, leads from the {self.seeds} seeds to it"
         too_far = (
@@ -180,8 +189,10 @@ class Expand(Stage):
         )
         stating = np.flatnonzero(np.diff(graph.stated[0]))
 
-        def traced(seed: Ranking, ranking: Ranking, mask: IntArray | None) -> Trace:
-            around = surroundings(graph, seed.rows, graph.n_entities, mask)
+        def traced(
+            seed: Ranking, ranking: Ranking, candidate_rows: IntArray | None
+        ) -> Trace:
+            around = surroundings(graph, seed.rows, graph.n_entities, candidate_rows)
             joined = graph.triples.passages[around.triples]
             steps = (
                 step(
@@ -239,7 +250,7 @@ class Organise(RerankingStage):
         """The organised rankings of a batch, whose trees are scored in one call."""
         forests = self._forests(queries, rankings)
         return [
-            self._organised(ranking, *forest)
+            self._organise(ranking, *forest)
             for ranking, forest in zip(rankings, forests, strict=True)
         ]
 
@@ -290,7 +301,8 @@ class Organise(RerankingStage):
         order = order[np.isfinite(weights[rows[order]])]
         edges = triples[order]
         trees = spanning_trees(graph.triples.heads[edges], graph.triples.tails[edges])
-        # A triple has at least seven characters: later ones would be cut.
+        # The text of a triple, "<a, b, c>" and a blank, has at least seven characters, so that later
+        # triples would be cut.
         longest = MAX_CHARACTERS // 7 + 1
         texts = [
             triplets(
@@ -300,31 +312,40 @@ class Organise(RerankingStage):
         ]
         return Forest(cosines, edges, rows[order], trees, texts)
 
-    def _organised(self, ranking: Ranking, forest: Forest, chosen: Chosen) -> Ranking:
+    def _organise(self, ranking: Ranking, forest: Forest, chosen: Chosen) -> Ranking:
+        """The ranking of the chosen passages, then of those that fill free places."""
         graph = self.kb.graph
         cosine = dict(zip(ranking.rows.tolist(), forest.cosines.tolist(), strict=True))
-        filled: list[int] = []
-        if not self.whole_trees:
-            is_loop = (
-                graph.triples.heads[forest.edges] == graph.triples.tails[forest.edges]
-            )
-            linking = forest.rows[~is_loop].tolist()
-            treeless = cosine.keys() - {*chosen, *linking}
-            by_cosine = sorted(treeless, key=lambda row: (-cosine[row], row))
-            filled = by_cosine[: self.context - len(chosen)]
-        rows = {**chosen, **dict.fromkeys(filled, UNCHOSEN)}
+        fillers = self._fillers(cosine, forest, chosen)
+        selected = {**chosen, **dict.fromkeys(fillers, UNCHOSEN)}
         no_tree = "the passages share no triple between two entities: no tree, ordered by cosine"
         notes = TreeNotes(
             warning="" if forest.trees else no_tree,
             trees=len(forest.trees),
-            filled=len(filled),
+            filled=len(fillers),
         )
         paths = LazyPaths(lambda row: map(graph.triple, forest.path(chosen, row)))
-        cosines = np.array([cosine[row] for row in rows])
-        return rank_selected(ranking, rows, paths, notes, cosine=cosines)
+        cosines = np.array([cosine[row] for row in selected])
+        return rank_selected(ranking, selected, paths, notes, cosine=cosines)
+
+    def _fillers(
+        self, cosine: Mapping[int, float], forest: Forest, chosen: Chosen
+    ) -> list[int]:
+        """The rows of the passages that fill free places, most similar first; none if `whole_trees`.
+
+        They state no triple between two entities, so that no tree has them. `cosine` : row -> cosine.
+        """
+        if self.whole_trees:
+            return []
+        table = self.kb.graph.triples
+        is_loop = table.heads[forest.edges] == table.tails[forest.edges]
+        tree_rows = forest.rows[~is_loop].tolist()
+        candidates = cosine.keys() - {*chosen, *tree_rows}
+        by_cosine = sorted(candidates, key=lambda row: (-cosine[row], row))
+        return by_cosine[: self.context - len(chosen)]
 
     def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
-        """The steps: read, in a tree, the tree's turn, a place."""
+        """The traces; Organise reads the passage, a tree has it, the tree is chosen, and it is placed."""
         full = f"no tree holds it, and the trees left no free place of {self.context} that it could fill"
         unread = f"below the first {self.depth} hits, which Organise reads"
         late = f"better trees took all {self.context} places"
@@ -333,7 +354,7 @@ class Organise(RerankingStage):
         extended = []
         forests = self._forests(queries, read)
         for trace, hits, (forest, chosen) in zip(traces, read, forests, strict=True):
-            ranking = self._organised(hits, forest, chosen)
+            ranking = self._organise(hits, forest, chosen)
             passages = [forest.rows[tree.edges] for tree in forest.trees]
             used = {choice.tree for choice in chosen.values()}
             steps = (

@@ -19,7 +19,14 @@ Chosen = dict[int, "TreeChoice"]  # corpus row -> the choice that selected it
 
 
 class TreeChoice(NamedTuple):
-    """The choice of a passage: tree, its rank (from 1) and score, position of the first edge."""
+    """The choice of a passage by a tree.
+
+    Attributes
+    ----------
+    tree : the index of the tree.
+    rank, score : the rank, from 1, and the score of the tree.
+    position : the position of the passage's first edge in the tree.
+    """
 
     tree: int
     rank: float
@@ -34,25 +41,25 @@ def select_passages(
     *,
     whole: bool,
 ) -> Chosen:
-    """Corpus row -> its choice, best tree first, in the order of the trees; Eq. 8.
+    """Corpus row -> its choice, for at most `context` passages, best tree first; Eq. 8.
 
-    `trees` : (position, row) of each edge.
+    A tree with more new passages than there are free places gives its first ones; if `whole`, it gives
+    none and ends the choice.
 
-    A tree with more passages than there are places gives its first ones; if `whole`, it ends the
-    choice.
+    `trees` : for each tree, the (position, row) of its edges, in the order in which it gives passages.
+    `scores` : (n_trees,).
     """
     chosen: Chosen = {}
     for rank, tree in enumerate(np.argsort(-scores, kind="stable").tolist(), start=1):
-        fresh: Chosen = {}
+        new: Chosen = {}
         for position, row in trees[tree]:
             if row not in chosen:
-                fresh.setdefault(
-                    row, TreeChoice(tree, rank, float(scores[tree]), position)
-                )
+                choice = TreeChoice(tree, rank, float(scores[tree]), position)
+                new.setdefault(row, choice)
         n_free = context - len(chosen)
-        if whole and len(fresh) > n_free:
+        if whole and len(new) > n_free:
             break
-        chosen.update(list(fresh.items())[:n_free])
+        chosen.update(list(new.items())[:n_free])
     return chosen
 
 
@@ -81,7 +88,10 @@ def rank_selected(
     notes: TreeNotes,
     **parts: FloatArray,
 ) -> Ranking:
-    """Some hits of a ranking in the order of `chosen`, with places, trees, and `parts`."""
+    """The chosen hits of a ranking, in the order of `chosen`, with the score 1 / place.
+
+    `parts` : further score parts, (n_chosen,) each.
+    """
     rows = np.array(list(chosen), dtype=np.int64)
     places = np.arange(1, len(chosen) + 1, dtype=np.float64)
     ranks = np.array([choice.rank for choice in chosen.values()], dtype=np.float64)
@@ -99,10 +109,15 @@ def rank_selected(
 
 
 class Forest(NamedTuple):
-    """The trees of a query before the reranker scores.
+    """The spanning trees of a query, not scored yet.
 
-    `cosines`: (n_hits,). `edges`: triple codes, heaviest first, to which the trees' edge numbers
-    point; `rows`: the passage of each. `texts`: the triplet representation of each tree.
+    Attributes
+    ----------
+    cosines : (n_hits,) the cosine of each hit.
+    edges : (n_edges,) the triples of the graph, by index, heaviest first; trees refer to positions in it.
+    rows : (n_edges,) the passage of each edge.
+    trees : the trees.
+    texts : the triplet representation of each tree.
     """
 
     cosines: FloatArray
@@ -112,7 +127,7 @@ class Forest(NamedTuple):
     texts: list[str]
 
     def path(self, chosen: Chosen, row: int) -> Iterable[int]:
-        """The triples from the root of a passage's tree to its own; none without a tree."""
+        """The triples from the root of a passage's tree to its first triple there; none without a tree."""
         if row not in chosen:
             return ()
         positions = self.trees[chosen[row].tree].path(chosen[row].position)
