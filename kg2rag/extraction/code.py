@@ -35,8 +35,8 @@ STRENGTHS: Mapping[str, float] = {
     "imports": 4.0,
 }
 """Ours: how much a change of the tail affects the head; "defines" joins a whole to its part."""
-SURE, ALONE, UNTYPED = 1.0, 0.7, 0.5
-"""Confidence in explicit code, in the only definition of a name, in the only method of a name."""
+CERTAIN, ONLY_DEFINITION, ONLY_METHOD = 1.0, 0.7, 0.5
+"""Confidence in a name that the code resolves, or that has one definition, or one method, in the corpus."""
 BUILTIN = frozenset[str]().union(
     *map(dir, (str, bytes, list, dict, set, tuple, int, float, BytesIO, TextIOWrapper))
 )
@@ -52,7 +52,7 @@ class Meaning(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """A fact that a place in the code states."""
+    """A fact that a node of the code states."""
 
     head: str
     relation: str
@@ -60,12 +60,16 @@ class Edge(NamedTuple):
     node: ast.AST
 
 
-class Place(NamedTuple):
-    """A definition, or a module: its name, the class of a method, and the local names."""
+class Context(NamedTuple):
+    """The definition or module that a node of the code belongs to.
+
+    `name` is its name, `in_class` the class of a method, and `local_names` are those that a function
+    binds.
+    """
 
     name: str
     in_class: str = ""
-    hidden: frozenset[str] = frozenset()
+    local_names: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ class PythonCode:
 
 
 def _read_sources(corpus: Corpus, notes: Counter[str]) -> dict[int, PythonSource]:
-    """The passages that are Python, by row."""
+    """Row -> source, for the passages that are Python; `notes` counts the others."""
     sources: dict[int, PythonSource] = {}
     for row, (title, text) in enumerate(
         zip(corpus.titles, corpus.table["text"].to_pylist(), strict=True)
@@ -156,41 +160,46 @@ def _entity(definition: Definition) -> Entity:
 
 
 class _Names:
-    """The first definitions of a corpus by qualified name, and by its last part."""
+    """The definitions of a corpus, the first of each qualified name.
+
+    `n_definitions` counts all definitions of a name.
+    """
 
     def __init__(self, definitions: Iterable[Definition]) -> None:
         self.definitions: dict[str, Definition] = {}
-        self.by_last: defaultdict[str, list[str]] = defaultdict(list)
-        self.times: Counter[str] = Counter()
+        self.names_by_last_part: defaultdict[str, list[str]] = defaultdict(list)
+        self.n_definitions: Counter[str] = Counter()
         for definition in definitions:
-            self.times[definition.name] += 1
+            self.n_definitions[definition.name] += 1
             if definition.name not in self.definitions:
                 self.definitions[definition.name] = definition
-                self.by_last[definition.last].append(definition.name)
+                self.names_by_last_part[definition.last].append(definition.name)
 
-    def imported(self, dotted: str) -> Meaning:
-        """The meaning of an imported dotted name: a definition by its full name or ending."""
+    def meaning_of_import(self, dotted: str) -> Meaning:
+        """The meaning of an imported dotted name.
+
+        A package may re-export a name: kg2rag.types.Triple is kg2rag.types.passages.Triple.
+        """
         package, _, path = dotted.partition(".")
         last = path.rpartition(".")[2] or package
-        # A package may re-export a name: kg2rag.types.Triple is kg2rag.types.passages.Triple.
-        same = [
+        candidates = [
             name
-            for name in self.by_last.get(last, ())
+            for name in self.names_by_last_part.get(last, ())
             if name.partition(".")[0] == package
         ]
-        is_passed_on = dotted not in self.definitions and len(same) == 1
-        return Meaning(same[0] if is_passed_on else dotted, SURE)
+        is_reexported = dotted not in self.definitions and len(candidates) == 1
+        return Meaning(candidates[0] if is_reexported else dotted, CERTAIN)
 
     def only_match(self, last: str, *, method: bool) -> Meaning | None:
-        """The only method, else function or class, with this last name; None if ambiguous."""
+        """The only method, or only function or class, of this last name; None if it is ambiguous."""
         names = [
             name
-            for name in self.by_last.get(last, ())
+            for name in self.names_by_last_part.get(last, ())
             if self.definitions[name].is_method == method
         ]
-        if sum(self.times[name] for name in names) != 1:
+        if sum(self.n_definitions[name] for name in names) != 1:
             return None
-        return Meaning(names[0], UNTYPED if method else ALONE)
+        return Meaning(names[0], ONLY_METHOD if method else ONLY_DEFINITION)
 
 
 @dataclass(frozen=True)
@@ -203,11 +212,11 @@ class _Reader:
     notes: Counter[str]
 
     def edges(self) -> Iterator[Edge]:
-        """The triples of a module: imports, definitions with bases, calls and uses, the rest."""
+        """The edges of the passage: imports, those of each definition, then of the other code."""
         module = self.source.module
         if module:
-            for imported in self.source.imported:
-                meaning = self.names.imported(
+            for imported in self.source.import_records:
+                meaning = self.names.meaning_of_import(
                     imported.module or self.source.imports[imported.name]
                 )
                 yield Edge(module, "imports", meaning, imported.statement)
@@ -215,77 +224,81 @@ class _Reader:
             yield from self._definition_edges(definition)
         if module:
             for statement in self.source.tree.body:
-                yield from self._edges_within(statement, Place(module))
+                yield from self._edges_within(statement, Context(module))
 
     def _definition_edges(self, definition: Definition) -> Iterator[Edge]:
-        """The triples of a definition: owner, bases, calls, uses, without inner definitions."""
+        """The edges of a definition: owner, bases, calls and uses, without inner definitions."""
         node = definition.node
-        place = Place(definition.name, definition.in_class, definition.hidden)
+        context = Context(definition.name, definition.in_class, definition.local_names)
         if definition.owner:
             yield Edge(
-                definition.owner, "defines", Meaning(definition.name, SURE), node
+                definition.owner, "defines", Meaning(definition.name, CERTAIN), node
             )
         if isinstance(node, ast.ClassDef):
             for base in node.bases:
-                yield from self._edge(place, "inherits from", base)
+                yield from self._edge(context, "inherits from", base)
         for part in definition.parts():
-            yield from self._edges_within(part, place)
+            yield from self._edges_within(part, context)
 
-    def _edges_within(self, node: ast.AST, place: Place) -> Iterator[Edge]:
-        """Calls and uses in a part of a definition."""
+    def _edges_within(self, node: ast.AST, context: Context) -> Iterator[Edge]:
+        """The edges of the calls and uses in a part of a definition."""
         if isinstance(node, Scope | ast.Import | ast.ImportFrom):
             return
         if isinstance(node, ast.Call):
-            yield from self._edge(place, "calls", node.func)
+            yield from self._edge(context, "calls", node.func)
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(
             node.ctx, ast.Load
         ):
-            meaning = self._meaning(node, place)
+            meaning = self._meaning(node, context)
             if meaning is not None and meaning.name in self.names.definitions:
-                yield Edge(place.name, "uses", meaning, node)
+                yield Edge(context.name, "uses", meaning, node)
                 return
         for child in _read_below(node):
-            yield from self._edges_within(child, place)
+            yield from self._edges_within(child, context)
 
-    def _edge(self, place: Place, relation: str, node: ast.expr) -> Iterator[Edge]:
-        meaning = self._meaning(node, place) or self._guess(node, place)
+    def _edge(self, context: Context, relation: str, node: ast.expr) -> Iterator[Edge]:
+        """The edge to the meaning of an expression; none if it is unknown."""
+        meaning = self._meaning(node, context) or self._guess(node, context)
         if meaning is not None:
-            yield Edge(place.name, relation, meaning, node)
+            yield Edge(context.name, relation, meaning, node)
         elif relation == "calls" and isinstance(node, ast.Attribute):
             self.notes["calls of methods of unknown objects, left out"] += 1
 
-    def _meaning(self, node: ast.expr, place: Place) -> Meaning | None:
+    def _meaning(self, node: ast.expr, context: Context) -> Meaning | None:
         """The certain meaning of an expression; None if it is unknown or a builtin."""
-        if isinstance(node, ast.Name) and node.id not in place.hidden:
+        if isinstance(node, ast.Name) and node.id not in context.local_names:
             return self._meaning_of_name(node.id)
         if isinstance(node, ast.Attribute):
-            return self._meaning_of_attribute(node, place)
+            return self._meaning_of_attribute(node, context)
         return None
 
     def _meaning_of_name(self, name: str) -> Meaning | None:
         """The meaning of a name: in the passage, an import of the document, or an outer scope."""
         for definition in self.source.definitions:
             if definition.last == name and not definition.in_class:
-                return Meaning(definition.name, SURE)
+                return Meaning(definition.name, CERTAIN)
         if name in self.imports:
-            return self.names.imported(self.imports[name])
+            return self.names.meaning_of_import(self.imports[name])
         outer = self.source.outer
         while outer:
             if f"{outer}.{name}" in self.names.definitions:
-                return Meaning(f"{outer}.{name}", SURE)
+                return Meaning(f"{outer}.{name}", CERTAIN)
             outer = outer.rpartition(".")[0]
         return None
 
     def _meaning_of_attribute(
-        self, node: ast.Attribute, place: Place
+        self, node: ast.Attribute, context: Context
     ) -> Meaning | None:
         """The meaning of an attribute: a method, or a name of a module or class: Circle(3).area."""
         owner = node.value
-        if isinstance(owner, ast.Name) and owner.id not in (*place.hidden, *SELF):
+        if isinstance(owner, ast.Name) and owner.id not in (
+            *context.local_names,
+            *SELF,
+        ):
             imported = self.imports.get(owner.id)
             if imported is not None:
-                return self.names.imported(f"{imported}.{node.attr}")
-        meaning = self._meaning_of_object(owner, place)
+                return self.names.meaning_of_import(f"{imported}.{node.attr}")
+        meaning = self._meaning_of_object(owner, context)
         if meaning is None:
             return None
         attribute = f"{meaning.name}.{node.attr}"
@@ -294,30 +307,30 @@ class _Reader:
             return None
         return Meaning(attribute, meaning.confidence)
 
-    def _meaning_of_object(self, node: ast.expr, place: Place) -> Meaning | None:
+    def _meaning_of_object(self, node: ast.expr, context: Context) -> Meaning | None:
         """The class of `self` or of a called class; else the meaning of an expression."""
-        if isinstance(node, ast.Name) and node.id in SELF and place.in_class:
-            return Meaning(place.in_class, SURE)
+        if isinstance(node, ast.Name) and node.id in SELF and context.in_class:
+            return Meaning(context.in_class, CERTAIN)
         if not isinstance(node, ast.Call):
-            return self._meaning(node, place)
-        meaning = self._meaning(node.func, place)
+            return self._meaning(node, context)
+        meaning = self._meaning(node.func, context)
         definition = self.names.definitions.get(meaning.name) if meaning else None
         return meaning if definition and definition.kind == "class" else None
 
-    def _guess(self, node: ast.expr, place: Place) -> Meaning | None:
+    def _guess(self, node: ast.expr, context: Context) -> Meaning | None:
         """The meaning of a call or base class by its name only; None if that is ambiguous.
 
         `np.array()` is not taken for a method `array`: what is neither local nor imported is a
         module as likely as not.
         """
         if isinstance(node, ast.Name):
-            if node.id in place.hidden or hasattr(builtins, node.id):
+            if node.id in context.local_names or hasattr(builtins, node.id):
                 return None
             return self.names.only_match(node.id, method=False)
         if not isinstance(node, ast.Attribute) or node.attr in BUILTIN:
             return None
         root = _root(node)
-        if isinstance(root, ast.Name) and root.id not in place.hidden:
+        if isinstance(root, ast.Name) and root.id not in context.local_names:
             return None
         return self.names.only_match(node.attr, method=True)
 

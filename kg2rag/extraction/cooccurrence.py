@@ -7,8 +7,8 @@ and n_xy with both,
     npmi = ln(n · n_xy / (n_x · n_y)) / ln(n / n_xy)      in [-1, 1], 0 where x and y are independent [1]
     strength = 10 · npmi · n_xy / (n_xy + 1)              in (0, 10)
 
-The discount, after [2], answers what PMI is known for: a pair that is seen once is no more than 5.
-Pairs no more frequent than chance are left out. The bounds on hubs are ours.
+The discount, after [2], counters the bias of PMI to rare pairs: a pair in one window has a strength
+of at most 5. Pairs that are no more frequent than by chance are left out. The bounds on hubs are ours.
 
 [1] Bouma, "Normalized (Pointwise) Mutual Information in Collocation Extraction", GSCL 2009.
 [2] Pantel and Lin, "Discovering Word Senses from Text", KDD 2002.
@@ -27,11 +27,11 @@ from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.text.normalisation import normalise, without_brackets
 from kg2rag.types import Corpus, Triple
 
-# The maximum of pairs per entity; a pair is kept if it is among the strongest of both ends, with ties
-# in order.
-PARTNERS = 50
-# The maximum of entities per window, the rarest: lists of names mean little, and pairs are quadratic.
-ENTITIES = 20
+# The maximum of pairs per entity. A pair must be among the strongest of both its ends.
+MAX_PARTNERS = 50
+# The maximum of entities per window. Of more, the rarest are read: the pairs of a long list of names
+# mean little, and their number is quadratic.
+MAX_ENTITIES = 20
 
 RELATION = "co-occurs with"
 Pair = tuple[str, str]
@@ -50,16 +50,16 @@ class Cooccurrence:
         return "cooccurrence"
 
     def extract(self, corpus: Corpus) -> Extraction:
-        """Triples of every pair that is kept; entities and mentions as `Mentions` finds them.
+        """The triples of the associated pairs, with the entities and mentions of `Mentions`.
 
-        `notes` counts the pairs that chance or the bounds left out.
+        `notes` counts the pairs that are left out, as no more frequent than chance or beyond bounds.
         """
         extraction = Mentions(terms=False).extract(corpus)
         notes = Counter(extraction.notes)
         windows = _windows(extraction.mentions)
         n_windows_of = Counter(chain.from_iterable(windows.values()))
-        notes[f"windows with more than {ENTITIES} entities, the rarest joined"] = sum(
-            len(entities) > ENTITIES for entities in windows.values()
+        notes[f"windows with more than {MAX_ENTITIES} entities, the rarest joined"] = (
+            sum(len(entities) > MAX_ENTITIES for entities in windows.values())
         )
         # Pair -> passage -> windows.
         passages_of: defaultdict[Pair, Counter[str]] = defaultdict(Counter)
@@ -72,7 +72,7 @@ class Cooccurrence:
         notes["pairs no more frequent than chance left out"] = len(together) - len(
             strengths
         )
-        notes[f"pairs beyond the {PARTNERS} strongest of an end left out"] = len(
+        notes[f"pairs beyond the {MAX_PARTNERS} strongest of an end left out"] = len(
             strengths
         ) - len(strongest)
         triples = [
@@ -87,7 +87,7 @@ class Cooccurrence:
 
 
 def _windows(mentions: Sequence[Mention]) -> dict[tuple[str, int], dict[str, None]]:
-    """The entities of each window, by passage and sentence, the passage's own title first."""
+    """(passage, sentence) -> the entities of this window, the title of the passage first."""
     titles = {
         mention.passage_id: mention.entity
         for mention in mentions
@@ -105,14 +105,15 @@ def _windows(mentions: Sequence[Mention]) -> dict[tuple[str, int], dict[str, Non
 
 
 def _pairs(entities: Sequence[str], n_windows_of: Mapping[str, int]) -> Iterator[Pair]:
-    """The pairs of a window; two pages that one name may mean ("Rebecca") are none."""
-    rarest = sorted(
-        range(len(entities)), key=lambda place: (n_windows_of[entities[place]], place)
-    )[:ENTITIES]
-    names_and_keys = [
-        (entities[place], normalise(without_brackets(entities[place])))
-        for place in sorted(rarest)
-    ]
+    """The pairs of the rarest entities of a window, each in alphabetical order.
+
+    Two pages that one name may mean ("Rebecca") are no pair.
+    """
+    order = sorted(
+        range(len(entities)), key=lambda index: (n_windows_of[entities[index]], index)
+    )
+    rarest = [entities[index] for index in sorted(order[:MAX_ENTITIES])]
+    names_and_keys = [(name, normalise(without_brackets(name))) for name in rarest]
     for (first, first_key), (second, second_key) in combinations(names_and_keys, 2):
         if first_key != second_key:
             yield (first, second) if first <= second else (second, first)
@@ -124,7 +125,7 @@ def _strongest_pairs(strengths: Mapping[Pair, float]) -> set[Pair]:
     strongest: set[Pair] = set()
     for pair in sorted(strengths, key=strengths.__getitem__, reverse=True):
         n_pairs_of.update(pair)
-        if all(n_pairs_of[end] <= PARTNERS for end in pair):
+        if all(n_pairs_of[end] <= MAX_PARTNERS for end in pair):
             strongest.add(pair)
     return strongest
 
@@ -132,7 +133,10 @@ def _strongest_pairs(strengths: Mapping[Pair, float]) -> set[Pair]:
 def strengths_of(
     together: Mapping[Pair, int], n_windows_of: Mapping[str, int], n_windows: int
 ) -> dict[Pair, float]:
-    """The strength of every pair more frequent than by chance, to three decimals; see above."""
+    """Pair -> strength, to three decimals, for pairs that are more frequent than by chance.
+
+    `together` has the number of windows with both ends of a pair; the module gives the formula.
+    """
     strengths: dict[Pair, float] = {}
     for (first, second), count in together.items():
         surprise = log(n_windows * count / (n_windows_of[first] * n_windows_of[second]))

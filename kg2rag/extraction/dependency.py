@@ -35,7 +35,7 @@ OBLIQUE = frozenset({"obl", "nmod", "obl:agent"})
 
 
 class Token(NamedTuple):
-    """A word of a parsed sentence; `head` is the index of its governor, its own for the root."""
+    """A word of a parsed sentence; `head` is the index of its governor, for the root its own index."""
 
     text: str
     lemma: str
@@ -47,18 +47,18 @@ class Token(NamedTuple):
 def facts(sentence: Sequence[Token]) -> list[TripleTexts]:
     """The facts that a parsed sentence states, each once, in the order of their verbs and nouns."""
     parse = _Parse(sentence)
-    stated = dict.fromkeys(
+    distinct = dict.fromkeys(
         fact for word in range(len(sentence)) for fact in parse.clause(word)
     )
     return [
         (head, relation, tail)
-        for head, relation, tail in stated
+        for head, relation, tail in distinct
         if head.lower() != tail.lower()
     ]
 
 
 class _Parse:
-    """The rules; a word is its position in the sentence throughout."""
+    """The rules over one parsed sentence; every `int` is the index of a word in it."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self.tokens = tokens
@@ -67,17 +67,17 @@ class _Parse:
             if token.head != word:
                 self.children[token.head].append(word)
 
-    def hanging(self, word: int, labels: Iterable[str]) -> list[int]:
+    def dependents(self, word: int, labels: Iterable[str]) -> list[int]:
         """The words that depend on a word with one of these labels."""
         return [
             child for child in self.children[word] if self.tokens[child].dep in labels
         ]
 
-    def joined(self, word: int) -> list[int]:
+    def coordinated(self, word: int) -> list[int]:
         """A word and its coordinated words: "A, B and C" depend on each other or on the first."""
         words = [word]
-        for child in self.hanging(word, {"conj"}):
-            words += self.joined(child)
+        for child in self.dependents(word, {"conj"}):
+            words += self.coordinated(child)
         return words
 
     def phrase(self, noun: int) -> str:
@@ -87,9 +87,10 @@ class _Parse:
         )
 
     def _phrase_words(self, noun: int) -> list[int]:
+        """The words of the noun phrase of a noun, not in order."""
         words = [noun]
         if self.tokens[noun].dep in {"poss", "nmod:poss"}:
-            words += self.hanging(noun, {"case"})  # "Kepler's"
+            words += self.dependents(noun, {"case"})  # "Kepler's"
         for child in self.children[noun]:
             label = self.tokens[child].dep
             if self.tokens[child].pos != "PRON" and (
@@ -100,35 +101,39 @@ class _Parse:
 
     def nouns(self, words: Iterable[int]) -> list[str]:
         """The phrases of the nouns among some words and their coordinated words; no pronouns."""
-        coordinated = [noun for word in words for noun in self.joined(word)]
         return [
             self.phrase(noun)
-            for noun in coordinated
+            for word in words
+            for noun in self.coordinated(word)
             if self.tokens[noun].pos in NOMINAL
         ]
 
     def subjects(self, verb: int, labels: frozenset[str]) -> list[str]:
         """The subjects of a verb, or those of the verb that it is coordinated with."""
         token = self.tokens[verb]
-        if token.dep != "conj" or self.hanging(verb, SUBJECTS | PASSIVE_SUBJECTS):
-            return self.nouns(self.hanging(verb, labels)) or self._described(
+        if token.dep != "conj" or self.dependents(verb, SUBJECTS | PASSIVE_SUBJECTS):
+            return self.nouns(self.dependents(verb, labels)) or self._modified_noun(
                 verb, labels
             )
         # A coordinated passive may share its auxiliary, but then it has an agent.
-        if bool(self.hanging(verb, {"auxpass", "aux:pass"}) or self._agents(verb)) != (
-            labels is PASSIVE_SUBJECTS
-        ):
+        if bool(
+            self.dependents(verb, {"auxpass", "aux:pass"}) or self._agents(verb)
+        ) != (labels is PASSIVE_SUBJECTS):
             return []
         return self.subjects(token.head, SUBJECTS) or self.subjects(
             token.head, PASSIVE_SUBJECTS
         )
 
-    def _described(self, verb: int, labels: frozenset[str]) -> list[str]:
-        """The noun that a clause modifies: "the engine that drives …", "a bridge built by …"."""
+    def _modified_noun(self, verb: int, labels: frozenset[str]) -> list[str]:
+        """The noun that a clause modifies, if it is the clause's subject; else an empty list.
+
+        Examples are "the engine that drives …" and "a bridge built by …".
+        """
         token = self.tokens[verb]
         if token.dep in {"relcl", "acl:relcl"}:
             pronoun = any(
-                self.tokens[child].pos == "PRON" for child in self.hanging(verb, labels)
+                self.tokens[child].pos == "PRON"
+                for child in self.dependents(verb, labels)
             )
             return self.nouns([token.head])[:1] if pronoun else []
         if token.dep == "acl" and token.pos == "VERB":
@@ -142,10 +147,10 @@ class _Parse:
     def clause(self, word: int) -> Iterator[TripleTexts]:
         """The facts of a verb, or of a noun with a copula, about its subjects and appositions."""
         # UD: the noun is the root, and "is" depends on it.
-        for copula in self.hanging(word, {"cop"})[:1]:
+        for copula in self.dependents(word, {"cop"})[:1]:
             yield from self._copula(word, self.tokens[copula].lemma)
         if self.tokens[word].pos in NOMINAL:  # "Ada Lovelace, a mathematician"
-            for tail in self.nouns(self.hanging(word, {"appos"})):
+            for tail in self.nouns(self.dependents(word, {"appos"})):
                 yield self.phrase(word), "be", tail
         if self.tokens[word].pos in {"VERB", "AUX"}:
             yield from self._active(word)
@@ -157,11 +162,13 @@ class _Parse:
         for subject in self.subjects(verb, SUBJECTS):
             yield from (
                 (subject, name, end)
-                for end in self.nouns(self.hanging(verb, OBJECTS | COMPLEMENTS))
+                for end in self.nouns(self.dependents(verb, OBJECTS | COMPLEMENTS))
             )
-            yield from self._sided(subject, name, verb)
-            for noun in self.hanging(verb, COMPLEMENTS):  # "is the capital of France"
-                yield from self._sided(
+            yield from self._adposition_facts(subject, name, verb)
+            for noun in self.dependents(
+                verb, COMPLEMENTS
+            ):  # "is the capital of France"
+                yield from self._adposition_facts(
                     subject, f"{name} {self.tokens[noun].text}", noun
                 )
 
@@ -169,9 +176,9 @@ class _Parse:
         """The facts about the passive subjects of a verb: its agents and adpositions."""
         name = self._verb(verb)
         for subject in self.subjects(verb, PASSIVE_SUBJECTS):
-            for maker in self._agents(verb):
-                yield maker, name, subject
-            yield from self._sided(
+            for agent in self._agents(verb):
+                yield agent, name, subject
+            yield from self._adposition_facts(
                 subject, f"be {self.tokens[verb].text}", verb, passive=True
             )
 
@@ -179,30 +186,32 @@ class _Parse:
         """The facts of "A is a noun of B"."""
         for subject in self.subjects(noun, SUBJECTS):
             yield from ((subject, lemma, name) for name in self.nouns([noun]))
-            yield from self._sided(subject, f"{lemma} {self.tokens[noun].text}", noun)
+            yield from self._adposition_facts(
+                subject, f"{lemma} {self.tokens[noun].text}", noun
+            )
 
     def _verb(self, verb: int) -> str:
         """The lemma with its particle and its negation: "not give up"."""
-        negations = self.hanging(verb, {"neg"}) or [
+        negations = self.dependents(verb, {"neg"}) or [
             child
-            for child in self.hanging(verb, {"advmod"})
+            for child in self.dependents(verb, {"advmod"})
             if self.tokens[child].lemma in {"not", "never"}
         ]
-        particles = self.hanging(verb, {"prt", "compound:prt"})
+        particles = self.dependents(verb, {"prt", "compound:prt"})
         words = [*("not" for _ in negations[:1]), self.tokens[verb].lemma]
         return " ".join([*words, *(self.tokens[child].text for child in particles)])
 
     def _sides(self, word: int) -> Iterator[tuple[str, int]]:
         """The adposition and the noun of everything that depends on a word by an adposition."""
-        for child in self.hanging(word, SIDE):
+        for child in self.dependents(word, SIDE):
             yield from (
                 (self.tokens[child].text.lower(), noun)
-                for noun in self.hanging(child, {"pobj", "pcomp"})
+                for noun in self.dependents(child, {"pobj", "pcomp"})
             )
-        for child in self.hanging(word, OBLIQUE):
+        for child in self.dependents(word, OBLIQUE):
             yield from (
                 (self.tokens[case].text.lower(), child)
-                for case in self.hanging(child, {"case"})[:1]
+                for case in self.dependents(child, {"case"})[:1]
             )
 
     def _agents(self, verb: int) -> list[str]:
@@ -210,7 +219,7 @@ class _Parse:
             noun for adposition, noun in self._sides(verb) if adposition == "by"
         )
 
-    def _sided(
+    def _adposition_facts(
         self, subject: str, relation: str, word: int, *, passive: bool = False
     ) -> Iterator[TripleTexts]:
         for adposition, noun in self._sides(word):

@@ -60,17 +60,17 @@ class EntityMatching:
         DataError: the passages name no entity, or only entities that are numbers.
         """
         extraction = self.source.extract(corpus)
-        spellings = _spellings(extraction)
-        placed_keys = _placed_keys(extraction)
-        unplaced = {
+        spellings = _name_by_spelling(extraction)
+        located_keys = _keys_with_passages(extraction)
+        unlocated = {
             spelling: name
             for spelling, name in spellings.items()
-            if entity_key(name) not in placed_keys
+            if entity_key(name) not in located_keys
         }
-        mentions = _find_mentions(unplaced, corpus)
+        mentions = _find_mentions(unlocated, corpus)
         linked = {mention.entity for mention in mentions}
         # ids are numbers that a text may have, too
-        if not placed_keys and all(map(str.isdecimal, linked)):
+        if not located_keys and all(map(str.isdecimal, linked)):
             entities = list(dict.fromkeys(spellings.values()))
             raise DataError(
                 f"The graph cannot be linked to the passages: none of its {len(entities)} entities, such as "
@@ -80,16 +80,16 @@ class EntityMatching:
             )
         notes = dict(extraction.notes) | {
             "entities linked by name": len(linked),
-            "entities that no passage names": len(set(unplaced.values()) - linked),
+            "entities that no passage names": len(set(unlocated.values()) - linked),
         }
         mentions = [*extraction.mentions, *mentions]
-        triples = _place_triples(extraction.triples, mentions, corpus)
+        triples = _with_passages(extraction.triples, mentions, corpus)
         return Extraction(
             triples, tuple(mentions), extraction.entities, notes, extraction.raw
         )
 
 
-def _spellings(extraction: Extraction) -> dict[str, str]:
+def _name_by_spelling(extraction: Extraction) -> dict[str, str]:
     """Spelling -> name of each entity; an alias that is the name of another entity is left out."""
     spellings = {
         name: name
@@ -103,7 +103,7 @@ def _spellings(extraction: Extraction) -> dict[str, str]:
     return spellings
 
 
-def _placed_keys(extraction: Extraction) -> set[str]:
+def _keys_with_passages(extraction: Extraction) -> set[str]:
     """The keys of the entities whose passages the source names."""
     # Names repeat by the thousand.
     names = {mention.entity for mention in extraction.mentions}
@@ -128,30 +128,30 @@ def _find_mentions(names: Mapping[str, str], corpus: Corpus) -> list[Mention]:
     return mentions
 
 
-def _place_triples(
+def _with_passages(
     triples: Sequence[Triple], mentions: Sequence[Mention], corpus: Corpus
 ) -> tuple[Triple, ...]:
     """The triples; those without a passage get the first passage that names both ends."""
-    unplaced = [index for index, triple in enumerate(triples) if not triple.passage_id]
-    if not unplaced or not mentions:
+    unlocated = [index for index, triple in enumerate(triples) if not triple.passage_id]
+    if not unlocated or not mentions:
         return tuple(triples)
     naming, code_of = _naming_matrix(mentions, corpus)
     nothing = len(code_of)  # the last row of the matrix, which names nothing
     heads = np.array(
-        [code_of.get(entity_key(triples[index].head), nothing) for index in unplaced]
+        [code_of.get(entity_key(triples[index].head), nothing) for index in unlocated]
     )
     tails = np.array(
-        [code_of.get(entity_key(triples[index].tail), nothing) for index in unplaced]
+        [code_of.get(entity_key(triples[index].tail), nothing) for index in unlocated]
     )
     both = naming[heads].multiply(naming[tails]).tocsr()
     both.sort_indices()
-    placed_triples = list(triples)
+    located_triples = list(triples)
     for position in np.flatnonzero(np.diff(both.indptr)).tolist():
         passage = corpus.ids[both.indices[both.indptr[position]]]
-        placed_triples[unplaced[position]] = replace(
-            placed_triples[unplaced[position]], passage_id=passage
+        located_triples[unlocated[position]] = replace(
+            located_triples[unlocated[position]], passage_id=passage
         )
-    return tuple(placed_triples)
+    return tuple(located_triples)
 
 
 def _naming_matrix(
@@ -179,7 +179,7 @@ def graph_of(value: object) -> Extractor | None:
     """
     if isinstance(value, str | Path):
         return _path_source(Path(value).expanduser())
-    # Which is loaded where somebody has such a graph.
+    # A caller that has such a graph has loaded networkx.
     networkx = sys.modules.get("networkx")
     if networkx is not None and isinstance(value, networkx.Graph):
         return EntityMatching(GivenExtraction(extraction_of_networkx(value)))

@@ -1,4 +1,4 @@
-"""Descriptions, types and aliases of entities, as people have them -> `Entity` records."""
+"""Descriptions, types and aliases of entities in any usual form -> `Entity` records."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ def entities_of(value: Any) -> tuple[Entity, ...]:
 
 
 def _named_record(name: object, content: object) -> dict[str, Any]:
-    """The record of one item of a mapping."""
+    """The record of an item of a mapping: a name with its description or further fields."""
     if isinstance(content, Mapping):
         return {"name": name, **content}
     return {"name": name, "description": content}
 
 
 def _entity(record: object, number: int) -> Entity:
+    """The entity of a record; `number` counts from 1. DataError: no name, or an unknown field."""
     if isinstance(record, Entity):
         return record
     if not isinstance(record, Mapping):

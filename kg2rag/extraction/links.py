@@ -3,7 +3,7 @@
 `from_folder` keeps the links of a passage in its metadata: [[words, id of the passage that it leads
 to], …], for hyperlinks, [[wiki links]], their aliases and references. Other corpora may have the
 same. Ours: a link to a passage is a fact between the titles of both, and its words are a name of
-the title where they lead to no other.
+the title if they lead to no other.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Link(NamedTuple):
 
 
 def links_of(corpus: Corpus) -> Iterator[Link]:
-    """The links of a corpus, passage by passage; none where no metadata has `links`.
+    """The links of a corpus, passage by passage; none if no metadata has `links`.
 
     DataError: a link is no pair of texts, or leads to a passage that the corpus lacks.
     """
@@ -45,11 +45,12 @@ def links_of(corpus: Corpus) -> Iterator[Link]:
     has_links = pc.fill_null(pc.match_substring(metadata, '"links"'), False)
     for row in np.flatnonzero(has_links.to_numpy(zero_copy_only=False)).tolist():
         for link in json.loads(metadata[row].as_py()).get("links") or ():
-            words, target = _checked(link, corpus, row)
+            words, target = _words_and_target(link, corpus, row)
             yield Link(row, words, corpus.row(target))
 
 
-def _checked(link: Any, corpus: Corpus, row: int) -> tuple[str, str]:
+def _words_and_target(link: Any, corpus: Corpus, row: int) -> tuple[str, str]:
+    """The words of a link in the metadata, and the id of its target; DataError if it is invalid."""
     where = f"passage {corpus.ids[row]!r}: the link {quote(link)}"
     if (
         not isinstance(link, list)
@@ -79,10 +80,10 @@ class Links:
         return "links"
 
     def extract(self, corpus: Corpus) -> Extraction:
-        """The triples of a passage's links to titles, and the mentions of both titles.
+        """A triple for each link from a title to another, and a mention of each passage's title.
 
-        A passage without a title goes by the id of its document. `notes` counts the links, those
-        within a title, which are left out, and the passages without a link. DataError: a link is
+        A passage without a title has the id of its document as title. `notes` counts the links, the
+        omitted links within a title, and the passages without a link. DataError: a link is
         malformed.
         """
         titles = [
@@ -126,7 +127,7 @@ def strengths_of(targets: Iterable[str], n_passages: int) -> dict[str, float]:
 
 
 def _entities(titles: list[str], names: dict[str, set[str]]) -> Iterator[Entity]:
-    """The titles with the words of links to them as aliases.
+    """The entity records of the titles, with the words of links to them as aliases.
 
     A number, a title, or words of links to several titles are no alias.
     """

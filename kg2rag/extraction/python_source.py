@@ -41,8 +41,8 @@ class Definition:
         return first_parameters in (["self"], ["cls"])
 
     @property
-    def hidden(self) -> frozenset[str]:
-        """Parameters of a function and what it binds, which hide what is defined elsewhere."""
+    def local_names(self) -> frozenset[str]:
+        """The parameters and assigned names of a function, which hide definitions elsewhere."""
         if isinstance(self.node, ast.ClassDef):
             return frozenset()
         parameters = {
@@ -56,7 +56,7 @@ class Definition:
         )
 
     def parts(self) -> list[ast.AST]:
-        """Decorators, body and signature, without base classes."""
+        """The decorators, the body and the signature, without base classes."""
         node = self.node
         if isinstance(node, ast.ClassDef):
             return [*node.decorator_list, *node.body, *node.keywords]
@@ -90,8 +90,8 @@ class PythonSource:
         self.outer = title if _DOTTED.fullmatch(title) else ""
         self.lines = text.splitlines() or [""]
         self.definitions = list(_definitions(self.tree, self.outer, ""))
-        self.imported = list(_imports(self.tree, self.outer))
-        self.imports = {imported.name: imported.dotted for imported in self.imported}
+        self.import_records = list(_imports(self.tree, self.outer))
+        self.imports = {record.name: record.dotted for record in self.import_records}
 
     @property
     def module(self) -> str:
@@ -110,6 +110,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _definitions(node: ast.AST, owner: str, in_class: str) -> Iterator[Definition]:
+    """Every definition below a node, outer ones first; `owner` and `in_class` are around the node."""
     for child in _statements(node):
         if not isinstance(child, Scope):
             yield from _definitions(child, owner, in_class)

@@ -32,11 +32,9 @@ class GivenExtraction:
     @cached_property
     def fingerprint(self) -> str:
         """sha256 over the extraction."""
-        written = repr((self.extraction, self.extraction.raw))
-        return (
-            "given-"
-            + hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
-        )
+        content = repr((self.extraction, self.extraction.raw))
+        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass"))
+        return f"given-{digest.hexdigest()}"
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The extraction as it is; building the graph refuses passages that the corpus lacks."""
@@ -47,9 +45,9 @@ class GivenExtraction:
 class CombinedExtractor:
     """The extractions of several sources over one corpus, one after the other.
 
-    Exact duplicates become one where the graph is built. Of an entity that several sources
-    describe, the first type and description are kept, and all aliases. At least two are needed,
-    such as `(Mentions(), HippoRAGOpenIE(path))`.
+    The graph has exact duplicates once. An entity that several sources describe has the first type
+    and description, and all aliases. At least two sources are needed, such as
+    `(Mentions(), HippoRAGOpenIE(path))`.
     """
 
     sources: tuple[Extractor, ...]
@@ -81,15 +79,15 @@ class CombinedExtractor:
                 f"{label}: {cause}": count for cause, count in extraction.notes.items()
             }
         return Extraction(
-            _joined("triples", extractions),
-            _joined("mentions", extractions),
-            _joined("entities", extractions),
+            _concatenated("triples", extractions),
+            _concatenated("mentions", extractions),
+            _concatenated("entities", extractions),
             notes,
             _raw_triples(extractions),
         )
 
     def _labels(self) -> list[str]:
-        """The kind of each source, with a number where several are of one kind."""
+        """The class name of each source, numbered from 1 if several sources have one class."""
         kinds = [type(source).__name__ for source in self.sources]
         labels = []
         for position, kind in enumerate(kinds, start=1):
@@ -98,13 +96,16 @@ class CombinedExtractor:
         return labels
 
 
-def _joined(field: str, extractions: Sequence[Extraction]) -> tuple[Any, ...]:
-    """The values of a field of all extractions, in their order."""
+def _concatenated(field: str, extractions: Sequence[Extraction]) -> tuple[Any, ...]:
+    """The members of one field of all extractions, in their order."""
     return tuple(chain.from_iterable(map(attrgetter(field), extractions)))
 
 
 def _raw_triples(extractions: Sequence[Extraction]) -> tuple[Triple, ...] | None:
-    """The raw triples of all sources; None if every source has only cleaned ones."""
+    """The raw triples of all extractions; None if none has raw triples.
+
+    An extraction without raw triples contributes its triples.
+    """
     if all(extraction.raw is None for extraction in extractions):
         return None
     raw = (
@@ -136,5 +137,5 @@ SOURCES: Registry[Extractor] = Registry(
 
 
 def takes_file(name: str) -> bool:
-    """Whether this is the name of one of our sources that read a file."""
+    """Whether a name is that of a built-in source that reads a file."""
     return f"{name}(FILE)" in SOURCES.usages()

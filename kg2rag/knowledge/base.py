@@ -175,7 +175,7 @@ class KnowledgeBase:
 
     @cached_property
     def vectors(self) -> Matrix:
-        """(n_passages, dim): the contents of every passage, encoded; read-only."""
+        """The vectors of the contents of all passages, (n_passages, dim); read-only."""
         return self._encoded(
             self.corpus.streamed_contents, {"contents": self.corpus.fingerprint}
         )
@@ -188,31 +188,31 @@ class KnowledgeBase:
     @property
     def entities(self) -> DenseIndex:
         """Exact cosine search over the names of the graph's entities."""
-        return self.cached("entities", lambda: self._over("entities", self.graph.names))
+        return self.cached(
+            "entities", lambda: self._graph_index("entities", self.graph.names)
+        )
 
     @property
     def triple_vectors(self) -> DenseIndex:
         """Exact cosine search over the triples, see `KnowledgeGraph.triple_texts`."""
         return self.cached(
             "triple vectors",
-            lambda: self._over("triples", self.graph.triple_texts()),
+            lambda: self._graph_index("triples", self.graph.triple_texts()),
         )
 
     def workload(self, name: str, texts: Sequence[str]) -> Workload:
         """The workload of encoding some texts."""
         return Workload.encoding(name, texts, self.embedder, self.store)
 
-    def _over(self, name: str, texts: Sequence[str]) -> DenseIndex:
+    def _graph_index(self, name: str, texts: Sequence[str]) -> DenseIndex:
+        """Exact cosine search over texts of the graph; `name` identifies them in the store."""
         return DenseIndex(self._encoded(texts, {name: self.graph.fingerprint}))
 
     @property
     def entity_lexicon(self) -> tuple[Lexicon, list[int]]:
-        """A lexicon of the keys of `KnowledgeGraph.code_of`, and the entity of each key.
+        """A lexicon of entity names other than function words, and the entity code of each entry."""
 
-        Function words are left out.
-        """
-
-        def built() -> tuple[Lexicon, list[int]]:
+        def build() -> tuple[Lexicon, list[int]]:
             codes = {
                 key: code
                 for key, code in self.graph.code_of.items()
@@ -220,7 +220,7 @@ class KnowledgeBase:
             }
             return Lexicon(list(codes)), list(codes.values())
 
-        return self.cached("entity lexicon", built)
+        return self.cached("entity lexicon", build)
 
     @property
     def mentions(self) -> MentionTable:
@@ -269,7 +269,9 @@ class KnowledgeBase:
         texts: Sequence[str],
         settings: LexicalSettings,
     ) -> LexicalIndex:
-        def opened() -> LexicalIndex:
+        """BM25 over texts, stored as a stage under a key of `source` and the settings."""
+
+        def open_index() -> LexicalIndex:
             rules = code_version("text", "knowledge/indexes/lexical.py")
             key = {**source, "rules": rules, **dataclasses.asdict(settings)}
             build = partial(LexicalIndex.write, contents=texts, settings=settings)
@@ -278,17 +280,16 @@ class KnowledgeBase:
                 settings,
             )
 
-        return self.cached((stage, settings), opened)
+        return self.cached((stage, settings), open_index)
 
     def cached(
         self, key: Hashable, build: Callable[[], Built], *, from_graph: bool = False
     ) -> Built:
-        """The part that was built under this key, or is built now, and kept in memory.
+        """The part with this key in memory; `build` makes it if there is none.
 
         A part that should outlive the process also goes into `store`, under a key of all its
-        inputs.
-
-        `from_graph` : the part depends on the graph's triples, even if a stored copy spares reading them.
+        inputs. `from_graph` : whether the part depends on the graph's triples although `build` may
+        find it in the store, without reading the graph.
         """
         if key not in self._memory:
             n_reads = self.counts["graph reads"]
@@ -337,23 +338,23 @@ class KnowledgeBase:
         return Counter()
 
     def encode(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
-        """(n_texts, dim) unit vectors; stored ones are reused."""
+        """The unit vectors of texts, (n_texts, dim); stored ones are reused."""
         self.counts["encodings"] += 1
         if role == "passage":
             self.counts["builds"] += 1
         return self.embedder.encode(texts, self.store, role)
 
     def _encoded(self, texts: Sequence[str], key: Mapping[str, object]) -> Matrix:
-        """The vectors of texts that depend only on `key`; many are memory-mapped."""
+        """The vectors of texts that `key` identifies; those of many texts are memory-mapped."""
         self.counts.update(("encodings", "builds"))
         return encoded(self.embedder, texts, self.store, key)
 
     def encode_queries(self, queries: Sequence[Query]) -> Matrix:
-        """(n_queries, dim); a text is encoded once for all strategies."""
+        """The unit vectors of queries, (n_queries, dim); a text is encoded once for all strategies."""
         return self.encode_once([query.text for query in queries], "query")
 
     def encode_once(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
-        """(n_texts, dim) as `encode`, for texts of single queries.
+        """The unit vectors of texts of single queries, (n_texts, dim).
 
         The last `MAX_KEPT_VECTORS` of a role stay in memory.
         """

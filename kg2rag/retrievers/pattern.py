@@ -27,7 +27,11 @@ from kg2rag.text.code_names import (
     looks_like_name,
     surfaces,
 )
-from kg2rag.text.expressions import compiled, expression_of, wildcards_and_words
+from kg2rag.text.expressions import (
+    compile_expression,
+    expression_of,
+    wildcards_and_words,
+)
 from kg2rag.text.normalisation import FUNCTION_WORDS
 from kg2rag.types import (
     Count,
@@ -283,7 +287,7 @@ class Pattern(Retriever):
         self, query: Query, pattern: str, flag: str, mask: IntArray | None, k: int
     ) -> Ranking:
         try:
-            matcher = compiled(pattern, flag)
+            matcher = compile_expression(pattern, flag)
         except ValueError as error:
             raise ValueError(
                 f"query {query.id!r}: /{pattern[:80]}/ cannot be matched in linear time: {error}. Back-references, "

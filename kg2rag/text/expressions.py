@@ -14,25 +14,26 @@ _EDGES = "\"'`()[]{},;:?!."
 _UNREADABLE = ("missing", "unexpected", "no argument", "trailing")
 
 
-def slashed(text: str) -> tuple[str, str] | None:
+def slash_expression(text: str) -> tuple[str, str] | None:
     """The expression and flag of `/…/` or `/…/i`; None for other texts, such as paths.
 
-    >>> slashed("/use[A-Z]/i"), slashed("/usr/lib(x/")
+    >>> slash_expression("/use[A-Z]/i"), slash_expression("/usr/lib(x/")
     (('use[A-Z]', 'i'), None)
     """
-    written = _REGEX.fullmatch(text)
-    if written is None:
+    match = _REGEX.fullmatch(text)
+    if match is None:
         return None
     try:
-        compiled(written[1], written[2])
+        compile_expression(match[1], match[2])
     except ValueError as error:
         if str(error).startswith(_UNREADABLE):
             return None
-    return written[1], written[2]
+    # Another fault, such as a look-ahead, is reported when the expression is used.
+    return match[1], match[2]
 
 
-def compiled(pattern: str, flag: str) -> re.Pattern[str]:
-    """The matcher of a pattern; ValueError says why RE2 has none. `flag` : "i" ignores case."""
+def compile_expression(pattern: str, flag: str) -> re.Pattern[str]:
+    """The RE2 matcher of a pattern, without case if `flag` is "i"; ValueError: RE2 refuses it."""
     import re2
 
     if len(pattern) > MAX_REGEX_CHARACTERS:
@@ -59,15 +60,15 @@ def expression_of(text: str, *, is_cut: bool) -> tuple[str, str] | None:
 
     A query that was cut is no expression, even if it ends with a slash.
     """
-    written = None if is_cut else slashed(text.strip())
-    if written is not None:
-        return written
-    described = format_by_example(text.strip())
-    return None if described is None else (described.regex, "")
+    expression = None if is_cut else slash_expression(text.strip())
+    if expression is not None:
+        return expression
+    example = format_by_example(text.strip())
+    return None if example is None else (example.regex, "")
 
 
 def wildcards_and_words(text: str) -> tuple[list[str], str]:
-    """The first `MAX_WILDCARDS` words with a `*` beside letters; the text without `*` words."""
+    """The first `MAX_WILDCARDS` words with a `*` and letters, and the text without words with a `*`."""
     words = text.split()
     wildcards = [
         word.strip(_EDGES) for word in words if "*" in word and word.strip(_EDGES + "*")

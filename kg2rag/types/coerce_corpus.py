@@ -51,14 +51,12 @@ PASSAGE: Mapping[str, tuple[str, ...]] = {
 
 
 def corpus_of(source: object, where: str = "corpus") -> Corpus:
-    """A corpus from texts, records (dicts), `Passage`s, a mapping by id, or a frame.
-
-    A mapping leads from id to text or record.
+    """The corpus of texts, records (dicts), `Passage`s, a mapping from id to text or record, or a frame.
 
     Frames are of pandas, polars, pyarrow or any library that narwhals knows, or of `datasets`;
-    documents of LangChain and LlamaIndex are records. Ids may be of any type; the default is the
-    place from 0, or the index of a pandas frame. Fields that `PASSAGE` does not name are metadata.
-    DataError names record and field: no text, a wrong type, an id twice.
+    documents of LangChain and LlamaIndex are records. The default id is the position from 0, or the
+    index of a pandas frame. Fields that `PASSAGE` does not name are metadata. DataError names record
+    and field: there is no text, a value has another type, or an id occurs twice.
     """
     if isinstance(source, Corpus):
         return source
@@ -74,12 +72,14 @@ def corpus_of(source: object, where: str = "corpus") -> Corpus:
 
 
 def _are_passages(source: object) -> TypeGuard[Iterable[Passage]]:
+    """Whether a value is a collection of `Passage` objects only."""
     if not isinstance(source, Iterable) or isinstance(source, str | bytes | Mapping):
         return False
     return all(isinstance(item, Passage) for item in source)
 
 
 def _passage(row: Mapping[str, Any], where: str, number: int) -> Passage:
+    """The passage of a record whose columns are renamed to fields; `number` counts from 1."""
     if "text" not in row:
         names = ", ".join(PASSAGE["text"])
         raise DataError(
@@ -97,7 +97,7 @@ def _passage(row: Mapping[str, Any], where: str, number: int) -> Passage:
 
 
 def _position(row: Mapping[str, Any], where: str, number: int) -> int:
-    """The position of a passage in its document; untyped tables have it as a text."""
+    """The position of a passage in its document, 0 by default; a text of digits is converted."""
     position = row.get("position", 0)
     if isinstance(position, str) and position.strip().isdecimal():
         position = int(position)
@@ -109,10 +109,10 @@ def _position(row: Mapping[str, Any], where: str, number: int) -> int:
 def records(
     source: object, where: str, names: Mapping[str, Sequence[str]]
 ) -> list[dict[str, Any]]:
-    """The rows of a table or list by field, without missing values.
+    """The records of a table or list, with columns renamed to fields and without missing values.
 
-    `names` : field -> the accepted names of its column. Rows without an `id` column are numbered
-    from 0.
+    `names` maps a field to the accepted names of its column. If there is no `id` column, the id is
+    the number of the record, from 0.
     """
     rows = [_without_missing(row) for row in _rows(source, where, names.get("id", ()))]
     field_of = fields_of_columns((column for row in rows for column in row), names)
@@ -122,13 +122,17 @@ def records(
     ]
     if "id" in field_of.values():
         return renamed
-    return [{"id": place, **row} for place, row in enumerate(renamed)]
+    return [{"id": number, **row} for number, row in enumerate(renamed)]
 
 
 def fields_of_columns(
     columns: Iterable[str], names: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
-    """Column -> field; the first accepted name counts, and exact case before other case."""
+    """Column -> field, for the columns that are fields.
+
+    Of several columns with accepted names, the first in the list of names is the field. A column
+    with the same case is preferred to one with another case.
+    """
     distinct = list(dict.fromkeys(columns))
     column_of = {column.casefold(): column for column in reversed(distinct)}
     column_of |= {column: column for column in distinct}
@@ -143,6 +147,7 @@ def fields_of_columns(
 
 
 def _without_missing(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """The values of a row by column name, without missing ones."""
     return {
         str(column): value for column, value in row.items() if not is_missing(value)
     }
@@ -225,7 +230,7 @@ def _frame_rows(
 
 
 def _index_labels(frame: Any, where: str) -> list[Any]:
-    """The index of a pandas frame, levels joined by "/"; DataError if it repeats."""
+    """The index of a pandas frame, levels joined by "/"; DataError if a label occurs twice."""
     index = frame.index
     if index.nlevels > 1:
         index = index.map(lambda levels: "/".join(map(str, levels)))
@@ -283,14 +288,17 @@ def python_value(value: Any) -> Any:
 
 
 def identifier(value: object, where: str, number: int) -> str:
-    """The text of an id of any type; a whole float counts as an integer.
+    """The text of an id: a text or a number; a whole float counts as an integer.
 
-    DataError: the id is empty or a collection.
+    DataError: the id is missing, blank, a truth value or a collection.
     """
-    text = str(python_value(value))
+    python = python_value(value)
+    text = str(python)
+    is_collection = isinstance(python, dict | list | set | tuple)
     if (
         is_missing(value)
-        or isinstance(value, bool | dict | list | set)
+        or isinstance(python, bool)
+        or is_collection
         or not text.strip()
     ):
         raise DataError(

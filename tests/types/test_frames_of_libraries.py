@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -158,3 +159,9 @@ def test_an_abstract_is_the_text_where_there_is_no_other():
         "The whole text.",
         {"abstract": "A summary."},
     )
+
+
+@pytest.mark.parametrize("id_", [("a", 1), np.array([1, 2]), np.bool_(True)])
+def test_an_id_that_is_a_collection_or_a_truth_value_is_named(id_):
+    with pytest.raises(ValueError, match="record 1: its id is"):
+        corpus_of([{"id": id_, "text": "Ada wrote."}])

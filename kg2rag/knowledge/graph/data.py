@@ -127,7 +127,10 @@ class KnowledgeGraph:
 
     @cached_property
     def code_of(self) -> dict[str, int]:
-        """Key -> entity code: keys of names, of aliases, then of both without strokes (Lodz)."""
+        """Key -> entity code, for names, aliases, and both without strokes ("Lodz" for "Łódź").
+
+        If several entities have one key, names come before aliases, and the first entity counts.
+        """
         codes = {entity_key(name): code for code, name in enumerate(self.names)}
         for code, aliases in enumerate(self.aliases):
             for alias in aliases:
@@ -159,7 +162,7 @@ class KnowledgeGraph:
         )
 
     def relations_among(self, names: Iterable[str]) -> NDArray[np.bool_]:
-        """(n_relations,) whether each relation has one of these names, in any spelling.
+        """Whether each relation has one of these names, in any spelling, (n_relations,).
 
         ValueError: the graph lacks one.
         """
@@ -224,7 +227,7 @@ class KnowledgeGraph:
 
     @cached_property
     def mention_counts(self) -> IntArray:
-        """(n_entities,) the number of mentions of each entity in the corpus."""
+        """The number of mentions of each entity in the corpus, (n_entities,)."""
         totals = np.bincount(
             self.mentions.owners,
             weights=self.mentions.counts,
@@ -234,7 +237,7 @@ class KnowledgeGraph:
 
     @cached_property
     def degrees(self) -> IntArray:
-        """(n_entities,) the number of triples of each entity."""
+        """The number of triples of each entity, (n_entities,)."""
         return np.diff(self.adjacency.indptr)
 
     @cached_property

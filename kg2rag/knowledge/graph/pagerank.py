@@ -42,7 +42,7 @@ class NodeWeights:
 
     @classmethod
     def of(cls, nodes: IntArray, weights: FloatArray) -> NodeWeights:
-        """From nodes in any order; the weights of a repeated node are added."""
+        """The weights of nodes in any order; those of a repeated node are added."""
         distinct, codes = np.unique(
             np.asarray(nodes, dtype=np.int64), return_inverse=True
         )
@@ -53,13 +53,14 @@ class NodeWeights:
 
     @classmethod
     def of_dense(cls, weights: FloatArray) -> NodeWeights:
-        """From the weights of all nodes, (n_nodes,)."""
+        """The positive weights among the weights of all nodes, (n_nodes,)."""
         nodes = np.flatnonzero(weights)
         return cls(nodes, weights[nodes])
 
     def at(self, nodes: IntArray) -> FloatArray:
-        """(n,) the weights of some nodes."""
-        return np.append(self.weights, 0.0)[_places(self.nodes, nodes)]
+        """The weights of some nodes, (n,)."""
+        # Index -1, of an absent node, takes the appended 0.
+        return np.append(self.weights, 0.0)[_indices(self.nodes, nodes)]
 
     def plus(self, more: NodeWeights) -> NodeWeights:
         """The sum of these weights and others."""
@@ -68,8 +69,8 @@ class NodeWeights:
         )
 
 
-def _places(ascending: IntArray, nodes: NDArray[np.integer]) -> IntArray:
-    """(n,) the index of each node in an ascending array; -1 for an absent node."""
+def _indices(ascending: IntArray, nodes: NDArray[np.integer]) -> IntArray:
+    """The index of each node in an ascending array, (n,); -1 for an absent node."""
     first, end = (np.searchsorted(ascending, nodes, side) for side in ("left", "right"))
     return np.where(first < end, first, -1)
 
@@ -136,7 +137,7 @@ class WalkGraph:
 
     @cached_property
     def indptr(self) -> Offsets:
-        """(n_nodes + 1,) the offset of the first incoming edge of each node."""
+        """The index of the first incoming edge of each node, (n_nodes + 1,)."""
         return offsets(self.targets, self.n_nodes)
 
     @cached_property
@@ -146,15 +147,15 @@ class WalkGraph:
 
     @cached_property
     def leaving(self) -> FloatArray:
-        """(n_nodes,) the sum of the weights of each node's outgoing edges."""
+        """The sum of the weights of each node's outgoing edges, (n_nodes,)."""
         return np.bincount(
             self.sources, weights=self.weights, minlength=self.n_nodes
         ).astype(np.float64)
 
     def flows(self, damping: float) -> coo_array:
-        """P times the damping: row i has the share of each neighbour's mass that goes to node i.
+        """The matrix P times the damping: column j has the shares in which node j passes its mass on.
 
-        In coordinate format: rows are short, and a product takes half as long as by rows.
+        Rows are short, so that a product in coordinate format takes half as long as by rows.
         """
         leaving = np.where(self.leaving > 0, self.leaving, 1.0)
         shares = self.weights / leaving[self.sources] * damping
@@ -163,27 +164,28 @@ class WalkGraph:
         )
 
     def mask(self, nodes: IntArray) -> NDArray[np.bool_]:
-        """(n_nodes,) whether a node is one of these."""
+        """Whether each node of the graph is one of some nodes, (n_nodes,)."""
         return np.bincount(nodes, minlength=self.n_nodes) > 0
 
-    def reached(
+    def breadth_first(
         self,
         starts: IntArray,
-        most: int | None = None,
-        within: NDArray[np.bool_] | None = None,
+        max_nodes: int | None = None,
+        allowed: NDArray[np.bool_] | None = None,
     ) -> tuple[IntArray, bool]:
-        """The first `most` nodes of a breadth-first search, ascending, and whether others follow.
+        """The first `max_nodes` nodes of a breadth-first search, and whether it would find more.
 
-        `starts` come first, in their order. `within` : (n_nodes,) whether a node may be entered.
+        The nodes are ascending. The search begins with `starts`, in their order, and enters only
+        `allowed` nodes, (n_nodes,).
         """
-        closed = np.zeros(self.n_nodes, dtype=np.bool_) if within is None else ~within
+        closed = np.zeros(self.n_nodes, dtype=np.bool_)
+        if allowed is not None:
+            closed = ~allowed
         starts = starts[~closed[starts]]
+        if max_nodes is None:
+            max_nodes = self.n_nodes
         nodes, is_cut = first_nodes(
-            self.indptr,
-            self.sources,
-            starts,
-            closed,
-            self.n_nodes if most is None else most,
+            self.indptr, self.sources, starts, closed, max_nodes
         )
         return np.sort(nodes), is_cut
 
@@ -220,22 +222,25 @@ class Walk:
     cut: bool = False
 
     def dense(self, n_nodes: int) -> FloatArray:
-        """(n_nodes,) the shares of the first nodes of the whole graph; 0 for unwalked ones."""
-        held = self.reached(n_nodes)
+        """The PageRank of the first `n_nodes` nodes of the graph, (n_nodes,); 0 if not walked."""
+        walked = self.nonzero(n_nodes)
         shares = np.zeros(n_nodes)
-        shares[held.nodes] = held.weights
+        shares[walked.nodes] = walked.weights
         return shares
 
-    def reached(self, n_nodes: int) -> NodeWeights:
-        """The shares of the first `n_nodes` nodes of the whole graph, without zeros."""
+    def nonzero(self, n_nodes: int) -> NodeWeights:
+        """The positive PageRanks among the first `n_nodes` nodes of the graph."""
         end = int(np.searchsorted(self.nodes, n_nodes))
-        holding = np.flatnonzero(self.shares[:end])
-        return NodeWeights(self.nodes[holding], self.shares[holding])
+        indices = np.flatnonzero(self.shares[:end])
+        return NodeWeights(self.nodes[indices], self.shares[indices])
 
-    def came_by(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
-        """(n,) each: the edge that brings the most mass to each node, and its source; -1 for none."""
+    def strongest_incoming(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
+        """The incoming edge that brings each node the most mass, and its source, (n,) each.
+
+        Both are -1 for a node that was not walked or is -1, and for one that no mass reaches.
+        """
         graph = self.graph
-        walked = np.flatnonzero(_places(self.nodes, nodes) >= 0)
+        walked = np.flatnonzero(_indices(self.nodes, nodes) >= 0)
         strongest = strongest_edges(
             graph.indptr,
             graph.sources,
@@ -245,12 +250,11 @@ class Walk:
             self.leaving,
             nodes[walked],
         )
-        reached = walked[strongest >= 0]
-        strongest = strongest[strongest >= 0]
+        has_edge = strongest >= 0
         edges = np.full(len(nodes), -1, dtype=np.int64)
         sources = edges.copy()
-        edges[reached] = graph.edges[strongest]
-        sources[reached] = graph.sources[strongest]
+        edges[walked[has_edge]] = graph.edges[strongest[has_edge]]
+        sources[walked[has_edge]] = graph.sources[strongest[has_edge]]
         return edges, sources
 
 
@@ -271,7 +275,7 @@ def walks(
     damping : probability of following an edge, in (0, 1).
     steps : the number of iterations; by default as many as `TOLERANCE` needs.
     scopes : for each query, (n_nodes,) whether its walk may enter a node; None for all nodes.
-    reach : the maximum of walked nodes, nearest first, from the start with the greatest weight.
+    reach : the maximum of walked nodes; the nodes nearest to the starts are walked, the greatest weight first.
     """
     if not 0 < damping < 1:
         raise ValueError(f"damping must be above 0 and below 1, not {damping!r}.")
@@ -321,10 +325,10 @@ def _partial_walk(
 ) -> Walk:
     """The walk of one query over the nodes within its scope and reach."""
     first = start.nodes[np.argsort(-start.weights, kind="stable")]
-    nodes, is_cut = graph.reached(first, reach, scope)
+    nodes, is_cut = graph.breadth_first(first, reach, scope)
     part = graph.induced(nodes)
     restart = np.zeros(len(nodes) + 1)  # the last, at index -1, is for starts outside
-    restart[_places(nodes, start.nodes)] = start.weights
+    restart[_indices(nodes, start.nodes)] = start.weights
     shares = pagerank(part, restart[None, :-1], damping, steps)[0]
     return Walk(graph, shares, part.leaving, nodes, is_cut)
 
@@ -332,9 +336,9 @@ def _partial_walk(
 def pagerank(
     graph: WalkGraph, restarts: FloatArray, damping: float, steps: int | None = None
 ) -> FloatArray:
-    """(n_queries, n_nodes) the PageRank of each row of `restarts`; zeros for a row of zeros.
+    """The PageRank for each row of restart weights, (n_queries, n_nodes); zeros for a row of zeros.
 
-    `steps` : iterations; None for as many as leave `TOLERANCE` of the initial error.
+    `steps` is the number of iterations; by default as many as leave `TOLERANCE` of the error.
     """
     restart = np.ascontiguousarray(restarts.T)
     flows = graph.flows(damping)

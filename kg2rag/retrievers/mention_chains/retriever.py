@@ -243,7 +243,7 @@ class MentionChains(VectorRetriever):
             if not len(dense.rows):
                 yield None
                 continue
-            shares = walks[i].reached(len(kb.corpus))
+            shares = walks[i].nonzero(len(kb.corpus))
             scores = kb.lexical(LEXICAL).scores(query.text)
             searches = Searches(
                 best_hits(shares.nodes, shares.weights, self._depth),

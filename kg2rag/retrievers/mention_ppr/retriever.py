@@ -176,7 +176,7 @@ class MentionPPR(VectorRetriever):
         rankings = []
         walks_of_queries = self.walks(seeded_restarts, self.kb.candidates(queries))
         for query, walk in zip(queries, walks_of_queries, strict=True):
-            passages = walk.reached(len(corpus))
+            passages = walk.nonzero(len(corpus))
             ranking = Ranking.from_scores(
                 query.id, passages.nodes, passages.weights, corpus.ids
             )
@@ -284,7 +284,7 @@ class MentionPPR(VectorRetriever):
         k: int,
     ) -> Ranking:
         """The ranking of a query: passages by their share of the walk, then other dense hits."""
-        passages = walk.reached(len(self.kb.corpus))
+        passages = walk.nonzero(len(self.kb.corpus))
         first = top_with_ties(passages.weights, self.depth)
         walked = passages.nodes[first]
         shares = passages.weights[first]

@@ -340,7 +340,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         (seeds,) = self.link([query])
         (vector,) = self.kb.encode_queries([query])
         (candidate_rows,) = self.kb.candidates([query])
-        linked, _ = graph.walk.reached(
+        linked, _ = graph.walk.breadth_first(
             graph.n_passages + np.array(list(seeds), dtype=np.int64)
         )
         activated = np.flatnonzero(

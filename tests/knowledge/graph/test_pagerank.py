@@ -133,7 +133,7 @@ def test_so_many_steps_reach_nodes_so_many_edges_away() -> None:
     (walk,) = walks(line, [NodeWeights(np.array([0]), np.ones(1))], 0.5, steps=2)
     # x = r, then r/2 + P·x/2 twice: (1/2, 1/2, 0, 0) and (1/2 + 1/8, 1/4, 1/8, 0), which sum to 1.
     assert walk.shares.tolist() == pytest.approx([0.625, 0.25, 0.125, 0.0])
-    assert walk.reached(4).nodes.tolist() == [0, 1, 2]
+    assert walk.nonzero(4).nodes.tolist() == [0, 1, 2]
 
 
 def test_no_start_is_no_walk() -> None:
@@ -142,8 +142,8 @@ def test_no_start_is_no_walk() -> None:
     (walk,) = walks(
         undirected([(0, 1, 1.0)], 2), [nothing], 0.5, scopes=[np.ones(2, dtype=bool)]
     )
-    assert (walk.dense(2).tolist(), len(walk.reached(2).nodes)) == ([0.0, 0.0], 0)
-    assert walk.came_by(np.array([0, 1]))[0].tolist() == [-1, -1]
+    assert (walk.dense(2).tolist(), len(walk.nonzero(2).nodes)) == ([0.0, 0.0], 0)
+    assert walk.strongest_incoming(np.array([0, 1]))[0].tolist() == [-1, -1]
 
 
 @given(problems(), st.lists(st.booleans(), min_size=12, max_size=12))
@@ -185,7 +185,7 @@ def test_the_strongest_way_to_a_node_is_the_edge_that_brought_most() -> None:
         (walk,) = walks(graph, [start], 0.5, scopes=[scope])
         shares = walk.dense(4)
         assert shares[0] * 1 / 4 < shares[1]  # what edges 0 and 1 bring to node 2
-        edge, before = walk.came_by(np.array([2, 0, 3, -1]))
+        edge, before = walk.strongest_incoming(np.array([2, 0, 3, -1]))
         assert edge.tolist() == [1, -1, 3 if scope is None else -1, -1]
         assert before.tolist() == [1, -1, 2 if scope is None else -1, -1]
 
@@ -194,14 +194,17 @@ def test_of_two_edges_that_bring_equally_much_the_first_is_the_way_to_a_node() -
     graph = directed([(0, 2, 1.0), (1, 2, 1.0)], 3)
     start = NodeWeights(np.array([0, 1]), np.ones(2))
     (walk,) = walks(graph, [start], 0.5)
-    assert [part.tolist() for part in walk.came_by(np.array([2]))] == [[0], [0]]
+    assert [part.tolist() for part in walk.strongest_incoming(np.array([2]))] == [
+        [0],
+        [0],
+    ]
 
 
 def test_no_way_to_a_node_leads_from_one_that_is_out_of_reach() -> None:
     # 0 -> 1 -> 2 with reach for two nodes, 0 and 1.
     graph = directed([(0, 1, 1.0), (1, 2, 100.0)], 3)
     (walk,) = walks(graph, [NodeWeights(np.array([0]), np.ones(1))], 0.5, reach=2)
-    assert [part.tolist() for part in walk.came_by(np.array([1, 2]))] == [
+    assert [part.tolist() for part in walk.strongest_incoming(np.array([1, 2]))] == [
         [0, -1],
         [0, -1],
     ]

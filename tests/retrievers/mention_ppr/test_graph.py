@@ -140,7 +140,7 @@ class Arrivals:
         ends = list(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True))
         self._via = {node: (ends.index(edge), edge[0]) for node, edge in via.items()}
 
-    def came_by(self, nodes: IntArray) -> IntArray:
+    def strongest_incoming(self, nodes: IntArray) -> IntArray:
         return np.array([self._via.get(node, (-1, -1)) for node in nodes.tolist()]).T
 
 

@@ -24,7 +24,7 @@ from kg2rag.text.code_names import (
     split,
     surfaces,
 )
-from kg2rag.text.expressions import slashed
+from kg2rag.text.expressions import slash_expression
 from kg2rag.text.normalisation import FUNCTION_WORDS
 
 READ = 2000  # the maximum of characters read; the beginning shows the form of a query
@@ -165,7 +165,8 @@ def _form(text: str, words: Sequence[str], content: Sequence[str]) -> Signals:
     return Signals(
         **forms,
         asks_relation=asks_relation(text),
-        as_pattern=slashed(text) is not None or any(map(_wildcard, text.split())),
+        as_pattern=slash_expression(text) is not None
+        or any(map(_wildcard, text.split())),
         coded_format=quotes_a_format or format_by_example(text) is not None,
         words=len(words),
         content_words=len(content),

@@ -179,8 +179,8 @@ class PhraseWalk(WalkOrDense[Start]):
                     [],
                 ),
             )
-        nodes, _ = graph.walked(self.passages).reached(
-            start.phrases, within=graph.scope(candidate_rows, self.passages)
+        nodes, _ = graph.walked(self.passages).breadth_first(
+            start.phrases, allowed=graph.scope(candidate_rows, self.passages)
         )
         why = "no chain of facts, synonyms and passages leads from the linked phrases to it"
         rows = graph.table.passages.of_all(nodes[nodes < graph.n_phrases])
