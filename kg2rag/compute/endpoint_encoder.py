@@ -83,9 +83,8 @@ class EndpointEncoder:
         """
         prompt = self.query_prompt if role == "query" else self.passage_prompt
         cache = VectorCache(store, self.fingerprint(store), self._dim(store), prompt)
-        readable = [well_formed(text) for text in texts]
         return cache.of(
-            readable,
+            list(map(well_formed, texts)),
             lambda shard: self._vectors([prompt + text for text in shard]),
             shard_texts=REQUEST_TEXTS,
             is_paid=True,

@@ -183,11 +183,12 @@ class KeyedFile:
         with self._open() as file:
             file.executemany(_INSERT, _sound_rows(aside))
             (n_rows,) = file.execute("SELECT count(*) FROM entries").fetchone()
-        message = (
+        warnings.warn(
             f"{self.path} is damaged ({damage}). It is renamed to {aside.name}. {n_rows:,} of its rows were read; the "
-            "others are computed again, or paid again if they were answers: stop here if you have a copy of the file."
+            "others are computed again, or paid again if they were answers: stop here if you have a copy of the file.",
+            DamagedEntryWarning,
+            stacklevel=4,
         )
-        warnings.warn(message, DamagedEntryWarning, stacklevel=4)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -208,8 +209,11 @@ class KeyedFile:
         except sqlite3.DatabaseError as error:
             if self._is_damage(error):
                 raise self._damage_error(str(error)) from error
-            message = f"The store cannot be used: {error}. Free space, or name another folder by KG2RAG_STORE"
-            raise OSError(errno.EIO, message, str(self.path)) from error
+            raise OSError(
+                errno.EIO,
+                f"The store cannot be used: {error}. Free space, or name another folder by KG2RAG_STORE",
+                str(self.path),
+            ) from error
 
     def _begin(self, file: sqlite3.Connection) -> None:
         """Set the header of an empty file; DamagedFileError if it has tables."""

@@ -167,9 +167,10 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = f"The folder for the results cannot be made ({error.strerror})"
         raise OSError(
-            error.errno, f"{reason}. Name another folder (--out)", str(folder)
+            error.errno,
+            f"The folder for the results cannot be made ({error.strerror}). Name another folder (--out)",
+            str(folder),
         ) from error
 
 

@@ -136,9 +136,9 @@ class SentenceEncoder:
         """The vectors of texts, (n_texts, dim) float32, rows of norm 1; stored ones are reused."""
         cache = self._cache(store, role)
         dtype = self.describe(store)["dtype"]
-        readable = [well_formed(text) for text in texts]
         return cache.of(
-            readable, lambda shard: [self.forward(shard, dtype, cache.prompt)]
+            list(map(well_formed, texts)),
+            lambda shard: [self.forward(shard, dtype, cache.prompt)],
         )
 
     def lacking(self, texts: Sequence[str], store: Store) -> list[str]:

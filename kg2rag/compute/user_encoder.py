@@ -146,11 +146,9 @@ class GivenEncoder:
                 role: self._vectors(PROBES, role) for role in get_args(Role)
             }
             if probes["query"].shape != probes["passage"].shape:
-                dims = " and ".join(
-                    str(probes[role].shape[1]) for role in get_args(Role)
-                )
                 raise ValueError(
-                    f"{self.name}: passages and queries have vectors of {dims} numbers; needed: equally many."
+                    f"{self.name}: passages and queries have vectors of {probes['passage'].shape[1]} and "
+                    f"{probes['query'].shape[1]} numbers; needed: equally many."
                 )
             if state_checksum(self.encoder) != state:
                 state = ""  # each call changes the state, so that it identifies nothing

@@ -69,7 +69,7 @@ class EntityMatching:
         }
         mentions = _find_mentions(unlocated, corpus)
         linked = {mention.entity for mention in mentions}
-        # ids are numbers that a text may have, too
+        # Ids are numbers, which a text may contain by chance.
         if not located_keys and all(map(str.isdecimal, linked)):
             entities = list(dict.fromkeys(spellings.values()))
             raise DataError(
@@ -105,7 +105,7 @@ def _name_by_spelling(extraction: Extraction) -> dict[str, str]:
 
 def _keys_with_passages(extraction: Extraction) -> set[str]:
     """The keys of the entities whose passages the source names."""
-    # Names repeat by the thousand.
+    # Keys are computed once for each distinct name: names repeat thousands of times.
     names = {mention.entity for mention in extraction.mentions}
     for triple in extraction.triples:
         if triple.passage_id:
@@ -136,12 +136,12 @@ def _with_passages(
     if not unlocated or not mentions:
         return tuple(triples)
     naming, code_of = _naming_matrix(mentions, corpus)
-    nothing = len(code_of)  # the last row of the matrix, which names nothing
+    empty_row = len(code_of)
     heads = np.array(
-        [code_of.get(entity_key(triples[index].head), nothing) for index in unlocated]
+        [code_of.get(entity_key(triples[index].head), empty_row) for index in unlocated]
     )
     tails = np.array(
-        [code_of.get(entity_key(triples[index].tail), nothing) for index in unlocated]
+        [code_of.get(entity_key(triples[index].tail), empty_row) for index in unlocated]
     )
     both = naming[heads].multiply(naming[tails]).tocsr()
     both.sort_indices()
@@ -157,7 +157,10 @@ def _with_passages(
 def _naming_matrix(
     mentions: Sequence[Mention], corpus: Corpus
 ) -> tuple[csr_array, dict[str, int]]:
-    """(n_keys + 1, n_passages) whether a passage names an entity, its last row empty; key -> row."""
+    """Whether each passage names each entity, (n_keys + 1, n_passages), and key of an entity -> row.
+
+    The last row is empty, for the entities that no passage names.
+    """
     import pandas as pd  # slow, and only graphs without provenance need it
 
     name_codes, names = pd.factorize(pd.Index([mention.entity for mention in mentions]))

@@ -107,9 +107,11 @@ class Links:
             Triple(titles[row], RELATION, target, corpus.ids[row], strengths[target])
             for row, target in stated
         ]
-        mentions = map(Mention, titles, corpus.ids)
         return Extraction(
-            tuple(triples), tuple(mentions), tuple(_entities(titles, names)), notes
+            tuple(triples),
+            tuple(map(Mention, titles, corpus.ids)),
+            tuple(_entities(titles, names)),
+            notes,
         )
 
 

@@ -96,10 +96,10 @@ class PythonSource:
     @property
     def module(self) -> str:
         """The dotted name of the passage, else its first definition; "" if it has neither."""
-        outermost = [
+        outermost = (
             definition.name for definition in self.definitions if not definition.owner
-        ]
-        return self.outer or next(iter(outermost), "")
+        )
+        return self.outer or next(outermost, "")
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:

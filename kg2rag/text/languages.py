@@ -86,9 +86,11 @@ def guess_languages(texts: Sequence[str], language: str = "auto") -> dict[str, s
         )
         if is_evident or is_likely:
             languages[script] = best
-    for script in SCRIPTS_OF_ONE_LANGUAGE:
-        if n_words[script] > LEAST_SHARE * n_words.total():
-            languages[script] = script
+    languages |= {
+        script: script
+        for script in SCRIPTS_OF_ONE_LANGUAGE
+        if n_words[script] > LEAST_SHARE * n_words.total()
+    }
     languages.setdefault("latin", "english")
     if language != "auto":
         languages[_script_of_language(language)] = language

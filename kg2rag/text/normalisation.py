@@ -204,8 +204,13 @@ class JoinedTexts:
                 origins[ends - 1] + 1, np.append(origins, len(self.text))[ends]
             )
         shares_character = np.append(False, starts[1:] < ends[:-1])[: len(starts)]
-        strings = WORD.findall(plain_text)
-        return Words(strings, self.text_indices(starts), starts, ends, shares_character)
+        return Words(
+            WORD.findall(plain_text),
+            self.text_indices(starts),
+            starts,
+            ends,
+            shares_character,
+        )
 
     def character_values(self, value_of: Callable[[str], int]) -> NDArray[np.intp]:
         """The value of each character of `text`, (n_characters,).

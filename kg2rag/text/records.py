@@ -108,9 +108,9 @@ def decode(data: bytes, where: object) -> str:
     try:
         return data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        byte = f"byte 0x{data[error.start]:02x} at offset {error.start}"
         raise DataError(
-            f"{where}: {byte} is not {encoding.upper()} ({error.reason}). Convert it to UTF-8."
+            f"{where}: byte 0x{data[error.start]:02x} at offset {error.start} is not "
+            f"{encoding.upper()} ({error.reason}). Convert it to UTF-8."
         ) from None
 
 

@@ -191,8 +191,7 @@ class Registry(Generic[Thing]):
 
     def names(self) -> tuple[str, ...]:
         """All names, those of installed packages included, sorted."""
-        plugins = [point.name for point in entry_points(group=self.group)]
-        return tuple(sorted({*self.entries, *plugins}))
+        return tuple(sorted({*self.entries, *entry_points(group=self.group).names}))
 
     def usages(self) -> tuple[str, ...]:
         """The usages of all names, such as "mentions" and "openie(FILE)"."""
@@ -228,8 +227,9 @@ class Registry(Generic[Thing]):
         try:
             return points[0].load()
         except Exception as error:
-            subject = f"{self._label(name)} of {owners} cannot be imported from {points[0].value}"
-            raise RuntimeError(f"{subject}: {error!r}") from error
+            raise RuntimeError(
+                f"{self._label(name)} of {owners} cannot be imported from {points[0].value}: {error!r}"
+            ) from error
 
     def parameters(self, name: str, *, modules: bool = False) -> dict[str, object]:
         """Name -> default of the parameters of a component that a user may set."""

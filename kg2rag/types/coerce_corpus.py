@@ -65,9 +65,9 @@ def corpus_of(source: object, where: str = "corpus") -> Corpus:
     with reading(where, "Give a table or a list of passages.", ValueError):
         if _are_passages(source):
             return Corpus.from_passages(source)
-        rows = enumerate(records(source, where, PASSAGE), start=1)
         return Corpus.from_passages(
-            _passage(row, where, number) for number, row in rows
+            _passage(row, where, number)
+            for number, row in enumerate(records(source, where, PASSAGE), start=1)
         )
 
 
@@ -170,9 +170,9 @@ def _rows(
             _record(item, f"{where}, record {number}")
             for number, item in enumerate(source, start=1)
         ]
-    shapes = "a list of texts or of dicts, {id: text} or a frame"
     raise TypeError(
-        f"{where}: give {shapes}, not {quote(source)}. kg2rag.from_folder(path) reads files."
+        f"{where}: give a list of texts or of dicts, {{id: text}} or a frame, not {quote(source)}. "
+        "kg2rag.from_folder(path) reads files."
     )
 
 
@@ -183,9 +183,9 @@ def _table_of_datasets(source: Any, where: str) -> Any:
         return source
     if isinstance(source, datasets.DatasetDict):
         if len(source) != 1:
-            example = f"data[{next(iter(source))!r}]"
             raise ValueError(
-                f"{where}: a DatasetDict of {', '.join(source)}. Give one split, such as {example}."
+                f"{where}: a DatasetDict of {', '.join(source)}. Give one split, such as "
+                f"data[{next(iter(source))!r}]."
             )
         source = next(iter(source.values()))
     if isinstance(source, datasets.Dataset):

@@ -123,9 +123,9 @@ class Hit:
     def passage(self) -> Passage:
         """The passage; ValueError if the ranking was read from a file, which has only ids."""
         if self.corpus is None:
-            instead = "which has only ids. Look it up: data.corpus[data.corpus.row(hit.passage_id)]"
             raise ValueError(
-                f"The hit {self.passage_id!r} is of a ranking that was read from a file, {instead}."
+                f"The hit {self.passage_id!r} is of a ranking that was read from a file, which has "
+                "only ids. Look it up: data.corpus[data.corpus.row(hit.passage_id)]."
             )
         return self.corpus[self.corpus.row(self.passage_id)]
 

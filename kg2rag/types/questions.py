@@ -102,11 +102,11 @@ class QADataset:
             )
         missing = [id_ for id_ in question.gold if id_ not in gold_ids]
         if missing:
-            share = f"{len(missing)} of {len(question.gold)} missing"
-            message = f"gold {self.unit} {missing[0]!r} is not in the corpus ({share}), whose ids are such as"
             raise self._fault(
                 question,
-                f"{message} {self._gold_ids[0]!r}. Are both from the same split?",
+                f"gold {self.unit} {missing[0]!r} is not in the corpus ({len(missing)} of "
+                f"{len(question.gold)} missing), whose ids are such as {self._gold_ids[0]!r}. "
+                "Are both from the same split?",
             )
         for id_, grade in question.gold.items():
             if grade < 1:

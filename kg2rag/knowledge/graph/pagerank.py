@@ -141,11 +141,6 @@ class WalkGraph:
         return offsets(self.targets, self.n_nodes)
 
     @cached_property
-    def nodes(self) -> IntArray:
-        """(n_nodes,) the number of each node."""
-        return np.arange(self.n_nodes)
-
-    @cached_property
     def leaving(self) -> FloatArray:
         """The sum of the weights of each node's outgoing edges, (n_nodes,)."""
         return np.bincount(
@@ -309,8 +304,9 @@ def _whole_walks(
     restarts = np.zeros((len(starts), graph.n_nodes))
     for restart, start in zip(restarts, starts, strict=True):
         restart[start.nodes] = start.weights
+    nodes = np.arange(graph.n_nodes)
     return [
-        Walk(graph, shares, graph.leaving, graph.nodes)
+        Walk(graph, shares, graph.leaving, nodes)
         for shares in pagerank(graph, restarts, damping, steps)
     ]
 

@@ -83,10 +83,9 @@ def report(graph: KnowledgeGraph, *, hubs: int = 10) -> GraphReport:
 
 def _most_frequent(table: pd.DataFrame, size: int) -> pd.DataFrame:
     """The `size` rows of a table with the most triples."""
-    ordered = table.sort_values(
+    return table.sort_values(
         "triples", ascending=False, kind="stable", ignore_index=True
-    )
-    return ordered[:size]
+    ).head(size)
 
 
 def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:

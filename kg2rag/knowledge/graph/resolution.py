@@ -300,10 +300,7 @@ def merge_entities(graph: KnowledgeGraph, target_of: IntArray) -> KnowledgeGraph
 
 def _first_text(texts: Sequence[str], codes: Sequence[int]) -> str:
     """The first non-empty text of some entities; "" if there is none."""
-    for code in codes:
-        if texts[code]:
-            return texts[code]
-    return ""
+    return next((texts[code] for code in codes if texts[code]), "")
 
 
 def _merged_aliases(graph: KnowledgeGraph, codes: Sequence[int]) -> tuple[str, ...]:

@@ -183,8 +183,7 @@ def _number_entities(names: Sequence[str]) -> tuple[Codes, list[str]]:
         )
     entity_codes, _ = factorize(np.array(keys, dtype=object))
     first = np.unique(entity_codes, return_index=True)[1].tolist()
-    names_of_entities = [spellings[position].strip() for position in first]
-    return entity_codes[spelling_codes], names_of_entities
+    return entity_codes[spelling_codes], [spellings[index].strip() for index in first]
 
 
 def _entity_columns(

@@ -53,17 +53,16 @@ class TrigramIndex:
     """
 
     def __init__(self, folder: Path) -> None:
-        def open_array(name: str) -> NDArray[Any]:
-            return mapped(folder / f"{name}.npy")
+        def open_arrays(*names: str) -> list[NDArray[Any]]:
+            return [mapped(folder / f"{name}.npy") for name in names]
 
-        self.key_ptr = open_array("key_ptr")
-        self.key_df = open_array("key_df")
-        self.posting_ptr = open_array("posting_ptr")
-        self.rows = open_array("rows")
-        self.defines = open_array("defines")
-        self._trigrams = open_array("codes")
-        self._trigram_ptr = open_array("code_ptr")
-        self._trigram_keys = open_array("code_keys")
+        self.key_ptr, self.key_df = open_arrays("key_ptr", "key_df")
+        self.posting_ptr, self.rows, self.defines = open_arrays(
+            "posting_ptr", "rows", "defines"
+        )
+        self._trigrams, self._trigram_ptr, self._trigram_keys = open_arrays(
+            "codes", "code_ptr", "code_keys"
+        )
         self.keys, self.terms = (
             feather.read_table(folder / f"{name}.arrow", memory_map=True)[
                 "text"
