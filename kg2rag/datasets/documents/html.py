@@ -1,8 +1,8 @@
-"""A page of HTML -> its blocks, by Beautiful Soup and lxml; navigation is left out and counted, text never.
+"""A page of HTML, parsed by Beautiful Soup and lxml -> its blocks without navigation.
 
-Ours: what is navigation. An element is left out by its name or role only where it holds less than
-half of the words of the page's main part and no heading of the first level; so a page within a
-form, a header or a template is read.
+Ours: the rule for navigation. An element with a name, role or class of navigation is left out only
+if it has at most half of the words of the page's main part and no heading of level 1. So a page
+within a form, a header or a template is read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _INVISIBLE = frozenset(
     ("script", "style", "meta", "link", "input", "svg", "img", "head")
 )
 _SEPARATE = frozenset(("button", "label", "option"))
-"""Elements whose text is no part of a neighbouring word."""
+"""Inline elements whose text is separated by blanks from neighbouring words."""
 _NAVIGATION_ROLES = frozenset(("navigation", "search"))
 _NAVIGATION_CLASSES = frozenset(("sphinxsidebar", "toc", "toctree-wrapper"))
 _FURNITURE_TAGS = frozenset(("footer", "noscript", "select", "textarea", "iframe"))
@@ -53,7 +53,7 @@ _KINDS_OF_NOTES = frozenset(
     """abstract attention bug caution danger error example failure hint important info note question quote seealso
     success summary tip todo warning""".split()
 ) | {"see also"}
-"""Titles of notes that say nothing."""
+"""Default titles of notes, which are left out."""
 _MENU_TAGS = frozenset(("header", "aside", "button"))
 _MENU_ROLES = frozenset(("banner", "complementary"))
 _CELLS = frozenset(("td", "th"))
@@ -61,7 +61,7 @@ _LAYOUT = frozenset(("table", "pre")) | HEADINGS.keys()
 _CONTENT = frozenset(("main", "article", "h1"))
 _TITLES = frozenset(("summary", "dt", "th")) | HEADINGS.keys()
 _MOST_OF_LINKS = 0.6
-"""Share of an element's words within links from which a header or an aside is a menu."""
+"""Share of an element's words in links above which a header or an aside is a menu."""
 _CHARSET = re.compile(
     rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?([\w-]+)""",
     re.IGNORECASE,
@@ -77,20 +77,20 @@ _LAST_TAG = re.compile(r"(?:</\w+|<br */?)>\s*\Z")
 _WORD_BREAK = re.compile(r"(?i)</?wbr\b[^<>]*>|&shy;|&#173;|&#xad;|\xad")
 _TEMPLATE = re.compile(r"(?i)<(/?)template\b")  # Beautiful Soup gives no text of it
 _STYLED_TITLE = 'p.MsoTitle, body.doc-content p.title, head:has(meta[content^="LibreOffice"]) + body p.title'
-"""The paragraph of the style Title in a page that Word, Google Docs or LibreOffice saved."""
+"""Selector of the title in a page that Word, Google Docs or LibreOffice saved."""
 _MANY_LOST = 0.05
-"""Share of a page's characters from which it is parsed again, by the slower parser of Python's library."""
+"""Share of a page's characters whose loss makes the slower parser of Python's library try again."""
 
 
 def read_html(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a page; its title is that of the head."""
+    """The document of a page with the title of its head."""
     declared = next(iter(_CHARSET.findall(data[:4000])), b"")
     decoded = decode_text(data, declared.decode("ascii"))
     return [page_document(decoded.text, decoded.remark)]
 
 
 def page_document(page: str, remark: str = "") -> FileDocument:
-    """The document of a page given as text."""
+    """The document of a page given as text; one that nests too deeply is read as plain text."""
     source = visible_text(page)
     try:
         return _best_parse(page, source, remark)
@@ -102,9 +102,10 @@ def page_document(page: str, remark: str = "") -> FileDocument:
 
 
 def _best_parse(page: str, source: str, remark: str) -> FileDocument:
+    """The document by lxml, or by the parser of Python's library if that loses fewer words."""
     document = _parse_page(page, "lxml", source, remark)
     n_characters = sum(map(_count_characters, _texts(document)))
-    # lxml stops at 256 elements within each other
+    # lxml stops at 256 nested elements.
     if n_characters < (1 - _MANY_LOST) * _count_characters(source):
         reparsed = _parse_page(page, "html.parser", source, remark)
         if _share_lost(reparsed) < _share_lost(document):
@@ -113,16 +114,20 @@ def _best_parse(page: str, source: str, remark: str) -> FileDocument:
 
 
 def is_page(text: str) -> bool:
-    """Whether a text is HTML from its first character to its last."""
+    """Whether a text begins and ends with tags of HTML."""
     return bool(_FIRST_TAG.match(text) and _LAST_TAG.search(text[-100:]))
 
 
 def visible_text(page: str) -> str:
-    """The text of a page by a reading of its characters only: tags, comments, scripts and styles taken out."""
+    """The text of a page without tags, comments, scripts and styles, by regular expressions only.
+
+    It is the second reading against which lost words are counted.
+    """
     return unescape(_TAG.sub(" ", _NOT_SHOWN.sub(" ", page)))
 
 
 def _texts(document: FileDocument) -> list[str]:
+    """All texts that were read of a page, including those left out."""
     return [
         document.title,
         document.left_out,
@@ -131,15 +136,18 @@ def _texts(document: FileDocument) -> list[str]:
 
 
 def _count_characters(text: str) -> int:
+    """The number of characters other than blanks."""
     return sum(map(len, text.split()))
 
 
 def _share_lost(document: FileDocument) -> float:
+    """The share of the words of a page that were not read, from 0 to 1."""
     source_words = words(document.source)
     return len(lost_words(source_words, _texts(document))) / max(1, len(source_words))
 
 
 def _parse_page(page: str, parser: str, source: str, remark: str) -> FileDocument:
+    """The document of a page by one of the parsers of Beautiful Soup."""
     soup = parse_tree(_TEMPLATE.sub(r"<\1div data-template", page), parser)
     title = one_line(soup.title.get_text(" ")) if soup.title else ""
     styled_title = soup.select_one(_STYLED_TITLE)
@@ -152,24 +160,24 @@ def _parse_page(page: str, parser: str, source: str, remark: str) -> FileDocumen
 
 
 def _lower_headings(soup: Any) -> None:
-    """Make each heading one of the next level, below a title that is none."""
+    """Lower each heading by a level, since the styled title becomes the one of level 1."""
     for heading in _named(soup, frozenset(HEADINGS)):
         heading.name = f"h{min(HEADINGS[heading.name] + 1, max(HEADINGS.values()))}"
 
 
 def parse_tree(page: str, parser: str = "lxml") -> Any:
-    """The tree of a page."""
+    """The tree of a page by one of the parsers of Beautiful Soup."""
     from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
 
     page = _WORD_BREAK.sub("", page)
-    with warnings.catch_warnings():  # XHTML reads well as HTML
+    with warnings.catch_warnings():  # XHTML can be parsed as HTML
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         warnings.simplefilter("ignore", MarkupResemblesLocatorWarning)
         return BeautifulSoup(page, parser)
 
 
 def tree_blocks(tree: Any) -> tuple[list[Block], str]:
-    """The blocks of a tree, which it changes, and the text that was left out."""
+    """The blocks of a tree, and the text that was left out; the tree is changed."""
     _show_formulas(tree)
     for tag in _named(tree, _INVISIBLE):
         tag.decompose()
@@ -188,7 +196,7 @@ def tree_blocks(tree: Any) -> tuple[list[Block], str]:
 
 
 def _show_formulas(tree: Any) -> None:
-    """Write a formula in MathML as its TeX source, or as its letters."""
+    """Replace each formula in MathML by its TeX source, or by its text."""
     for formula in tree("math"):
         for annotation in formula(["annotation", "annotation-xml"]):
             annotation.decompose()
@@ -198,7 +206,10 @@ def _show_formulas(tree: Any) -> None:
 
 
 def _main_part(body: Any) -> Any:
-    """`main`, or the only `article`, if it holds most of what is not navigation; else the whole body."""
+    """The main part of a page: `main` or the only `article`, or else the whole body.
+
+    The element must have at least half of the words that are not navigation.
+    """
     candidates = [
         *body("main")[:1],
         *[element for element in body(True) if element.attrs.get("role") == "main"][:1],
@@ -215,7 +226,7 @@ def _main_part(body: Any) -> Any:
 
 
 def _count_navigation(body: Any) -> int:
-    """The number of words in what may be navigation."""
+    """The number of words in elements that may be navigation, each counted once."""
     navigation = {
         id(element): element
         for element in body(True)
@@ -231,6 +242,7 @@ def _count_navigation(body: Any) -> int:
 
 
 def _text_outside(body: Any, main: Any) -> str:
+    """The visible text of the body outside its main part."""
     inside = {id(text) for text in main.find_all(string=True)}
     return " ".join(
         str(text)
@@ -240,6 +252,7 @@ def _text_outside(body: Any, main: Any) -> str:
 
 
 def _remove_navigation(main: Any, left_out: list[str]) -> None:
+    """Remove navigation and menus from the main part, and add their texts to `left_out`."""
     half = _count(main) / 2
     elements = main(True)
     menus = [element for element in filter(_may_be_menu, elements) if _is_menu(element)]
@@ -259,11 +272,12 @@ def _remove_navigation(main: Any, left_out: list[str]) -> None:
 
 
 def _named(element: Any, names: frozenset[str]) -> list[Any]:
-    """The elements of some names below one; Beautiful Soup's search makes a rule of each name each time."""
+    """The elements of these names below an element; faster than the search of Beautiful Soup."""
     return [node for node in element.descendants if node.name in names]
 
 
 def _holds(element: Any, names: frozenset[str]) -> bool:
+    """Whether an element of these names is below an element."""
     return any(node.name in names for node in element.descendants)
 
 
@@ -281,7 +295,7 @@ def _is_navigation(element: Any) -> bool:
 
 
 def _is_furniture(element: Any) -> bool:
-    """Whether an element is a footer, a form's choice, an anchor or a number of a line."""
+    """Whether an element is a footer, a choice of a form, an anchor, a line number or an icon."""
     if element.name in _FURNITURE_TAGS:
         return True
     fields = element.attrs
@@ -303,26 +317,32 @@ def _is_furniture(element: Any) -> bool:
 
 
 def _may_be_menu(element: Any) -> bool:
+    """Whether an element is a header, an aside or a button."""
     return element.name in _MENU_TAGS or element.attrs.get("role") in _MENU_ROLES
 
 
 def _is_menu(element: Any) -> bool:
-    """Whether a header or aside is a list of links, or a button has no more than two words."""
+    """Whether a header or an aside consists mostly of links, or a button is only a short label.
+
+    A button with a title in or around it, or with text beside it, unfolds a section.
+    """
     size = _count(element)
     if element.name == "button":
         if _holds(element, _TITLES) or element.find_parent(_TITLES):
             return False
-        beside = element.parent.find(string=True, recursive=False)
-        return size <= 2 and not (beside or "").strip()
+        text_beside = element.parent.find(string=True, recursive=False)
+        return size <= 2 and not (text_beside or "").strip()
     linked = sum(_count(link) for link in element("a"))
     return linked > _MOST_OF_LINKS * size or (element.name == "header" and size == 0)
 
 
 def _count(element: Any) -> int:
+    """The number of words of an element."""
     return len(element.get_text(" ").split())
 
 
 def _is_shown(node: Any) -> bool:
+    """Whether a node is text that a browser shows, and no comment, script or declaration."""
     return type(node).__name__ in (
         "NavigableString",
         "CData",
@@ -332,7 +352,7 @@ def _is_shown(node: Any) -> bool:
 
 
 def _walk(node: Any) -> Iterator[Block]:
-    """The blocks below a node: those of its block elements, and between them the text that runs on."""
+    """The blocks below a node: those of its block elements, and the inline text between them."""
     inline = list[str]()
     links = list[Link]()
     for child in node.children:
@@ -350,12 +370,14 @@ def _walk(node: Any) -> Iterator[Block]:
 
 
 def _inline_block(inline: list[str], links: list[Link]) -> Iterator[Block]:
+    """The block of inline text, if it is not blank."""
     text = one_line("".join(inline))
     if text:
         yield Block(text, links=tuple(links))
 
 
 def _element_blocks(tag: Any) -> Iterator[Block]:
+    """The blocks of a block element: a heading, a listing and a row of a table are one block."""
     level = HEADINGS.get(tag.name, 0)
     if level:
         block = Block(one_line(tag.get_text()).strip("¶# "), level, links=_links(tag))
@@ -372,7 +394,10 @@ def _element_blocks(tag: Any) -> Iterator[Block]:
 
 
 def _is_layout(row: Any) -> bool:
-    """Whether a row of a table arranges parts of a page: one cell, or headings, listings and tables in its cells."""
+    """Whether a row of a table only arranges parts of a page.
+
+    It is the only cell of the table, or has headings, listings or tables in its cells.
+    """
     cells = _cells(row)
     only_cell = (
         len(cells) == 1
@@ -387,6 +412,7 @@ def _cells(row: Any) -> list[Any]:
 
 
 def _links(tag: Any) -> tuple[Link, ...]:
+    """The hyperlinks in an element, itself included."""
     anchors = [
         element
         for element in (tag, *tag("a"))

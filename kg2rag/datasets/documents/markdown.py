@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MAX_NESTING = 100
-"""Of quotations and lists in each other; what lies deeper is not read, and counted as lost."""
+"""Deepest nesting of quotations and lists; deeper text is not read, and counted as lost."""
 _CONTAINER_OPTIONS = re.compile(r"(?m)^(:{3,}\{[^\n]*\n)(?:[ \t]*:[\w-]+:[^\n]*\n)+")
 _TAB = re.compile(r'(?m)^([ \t]*)===[!+]*[ \t]+(?=")')
 _BLOCK_MARK = re.compile(r"(?m)^[ \t]*(?:!!!|\?\?\?\+?|===[!+]*)[ \t]")
@@ -75,14 +75,14 @@ _HIDDEN = (
     re.compile(r"\[\[[^\[\]|\n]*\\?\|"),
     re.compile(r"(?m)^[ \t>]*(?:[-*+][ \t]+)?\d{1,9}[.)](?=\s)"),
 )
-"""What a page does not show: comments, scripts, images, targets of links, marks of blocks and options of directives."""
+"""Parts of the source that a page does not show: comments, images, targets of links, options."""
 _KEPT_TAGS = frozenset(
     """a abbr b blockquote br caption center cite code col colgroup dd del details dfn div dl dt em figcaption figure
     font h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark math ol p picture pre q rp rt ruby s samp small source span strike
     strong sub summary sup table tbody td tfoot th thead tr tt u ul var video wbr""".split()
 )
 _UNCLOSED_TAGS = frozenset("br col dd dt hr img li p source td th tr wbr".split())
-"""Tags that HTML lets stand without an end."""
+"""Tags that HTML allows without an end."""
 _HTML_TAGS = _KEPT_TAGS | frozenset(
     """address area article aside audio base bdi bdo big body button canvas data datalist dialog embed fieldset footer
     form head header hgroup html iframe input label legend link main map menu meta meter nav noscript object optgroup
@@ -91,7 +91,7 @@ _HTML_TAGS = _KEPT_TAGS | frozenset(
 
 
 def read_markdown(data: bytes, name: str = "") -> list[FileDocument]:
-    """The document of a page; the title of its front matter is a heading of level 1 above all others."""
+    """The document of a page; the title in its front matter is its first heading, of level 1."""
     decoded = decode_text(data)
     document = markdown_document(decoded.text, name)
     return [replace(document, remark=decoded.remark)]
@@ -119,7 +119,7 @@ def markdown_document(text: str, name: str = "") -> FileDocument:
 
 
 def _aliases(fields: Mapping[str, Any]) -> list[str]:
-    """The other names of a page in its front matter."""
+    """The other names of a page, from its front matter."""
     aliases = fields.get("aliases") or fields.get("alias")
     if isinstance(aliases, str):
         aliases = aliases.split(",")
@@ -176,7 +176,10 @@ def _render_nothing(*_: Any) -> str:
 
 
 def _container_title(info: str) -> str:
-    """The title in `tip Words`, `tip[Words]`, `{tip} Words` and `{.tip title="Words"}`."""
+    """The title of a container from its first line, "Words" in each of four forms.
+
+    These are `tip Words`, `tip[Words]`, `{tip} Words` and `{.tip title="Words"}`.
+    """
     quoted = _QUOTED_TITLE.search(info)
     return (
         quoted[1] if quoted else re.sub(r"^(?:\{[^}]*\}|[\w-]*)", "", info).strip(" []")
@@ -184,13 +187,17 @@ def _container_title(info: str) -> str:
 
 
 def visible_text(text: str) -> str:
-    """The text of a page by a reading of its characters only: without targets, tags and the marks of blocks."""
+    """The text of a page without targets of links, tags and marks, by regular expressions only.
+
+    It is the second reading against which lost words are counted.
+    """
     for pattern in _HIDDEN:
         text = pattern.sub(" ", text)
     return unescape(_TAG.sub(_hide_tag, text))
 
 
 def _hide_tag(match: re.Match[str]) -> str:
+    """A blank for a tag of HTML; any other text in <> stays."""
     return " " if match[2].lower() in _HTML_TAGS else match[0]
 
 
@@ -220,7 +227,7 @@ def _drop_heading_attributes(tokens: Sequence[Token]) -> None:
 
 
 def _clean_html(tokens: Iterable[Token]) -> None:
-    """Leave only those tags in raw HTML that hide nothing."""
+    """Remove the tags from raw HTML that could hide text."""
     raw = [token for token in tokens if token.type in ("html_block", "html_inline")]
     closed = _closed_tags(token.content for token in raw)
     for token in raw:
@@ -228,6 +235,7 @@ def _clean_html(tokens: Iterable[Token]) -> None:
 
 
 def _show_wiki_links(tokens: Iterable[Token]) -> None:
+    """Replace wiki links in text by hyperlinks."""
     for token in tokens:
         if token.type == "text" and "[[" in token.content:
             token.type = "html_inline"
@@ -236,7 +244,10 @@ def _show_wiki_links(tokens: Iterable[Token]) -> None:
 
 
 def _expand_directive(token: Token) -> list[Token]:
-    """A fence of MyST that holds prose, as the tokens of its prose; any other with its title before it."""
+    """The tokens of the prose in a directive of MyST; any other token itself.
+
+    The title of a listing is put before its first line.
+    """
     if token.type != "fence":
         return [token]
     directive = _DIRECTIVE.fullmatch(token.info.strip())
@@ -252,7 +263,7 @@ def _expand_directive(token: Token) -> list[Token]:
 
 
 def _closed_tags(pieces: Iterable[str]) -> frozenset[str]:
-    """The tags of HTML that the page closes as often as it opens them."""
+    """The tags of HTML that are closed as often as they are opened."""
     tags = list(
         chain.from_iterable(_TAG.findall(_COMMENT.sub("", piece)) for piece in pieces)
     )
@@ -267,7 +278,10 @@ def _closed_tags(pieces: Iterable[str]) -> frozenset[str]:
 
 
 def _safe_html(html: str, closed: frozenset[str]) -> str:
-    """Raw HTML in which only tags remain that hide nothing; other tags of HTML are dropped, names in <> are text."""
+    """Raw HTML without tags that could hide text; unknown names in <> are escaped.
+
+    closed : the tags that the page closes.
+    """
     html = _COMMENT.sub("", html)
     if "script" in closed or "style" in closed:
         html = re.sub(r"(?is)<(script|style)\b[^>]*>.*?</\1\s*>", "", html)
@@ -282,7 +296,7 @@ def _safe_html(html: str, closed: frozenset[str]) -> str:
 
 
 def _wiki_anchor(match: re.Match[str]) -> str:
-    """`[[Page#Part|words]]` as a link."""
+    """The hyperlink of a wiki link `[[Page#Part|words]]`."""
     target = unescape(match[1]).strip()
     words = unescape(match[2] or "").strip() or target.replace("#", " ").strip()
     return f'<a href="wiki:{escape(target)}">{escape(words)}</a>'

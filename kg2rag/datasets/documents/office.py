@@ -1,9 +1,9 @@
-"""Word, PowerPoint and OpenDocument files -> their blocks, by lxml: every paragraph of the file, once.
+"""Word, PowerPoint and OpenDocument files -> every paragraph of the file, once.
 
-Ours: one walk through the elements, which knows paragraphs, rows and cells and enters all others,
-so that text boxes, content controls, footnotes and notes to slides are read. Headings are
-paragraphs whose style is a heading, is based on one, or has an outline level. Mammoth loses
-equations, titles and derived headings, and pandoc text boxes.
+Ours: one walk through the elements, which reads paragraphs, rows and cells, and enters all others.
+So text boxes, content controls, footnotes and notes of slides are read. A heading is a paragraph
+whose style is a heading, is based on one, or has an outline level. Mammoth loses equations, titles
+and derived headings; pandoc loses text boxes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _HIDDEN = frozenset(
     "del moveFrom delText instrText rPr pPr sectPr tblPr trPr tcPr rubyPr tracked-changes".split()
 )
 _SIGNS = {**dict.fromkeys("tab br cr line-break s".split(), " "), "noBreakHyphen": "-"}
-"""Element -> the text that it stands for."""
+"""Name of an element -> the text that it represents."""
 _SLIDE_TITLES = ("title", "ctrTitle")
 _HOLDERS = frozenset("txbxContent text-box note annotation".split())
 _CELLS = frozenset("tc table-cell covered-table-cell sdt".split())
 _LEVEL_OF_NAME = {"title": 1, **{f"heading{level}": level for level in range(1, 10)}}
-_MAX_STYLES = 20  # of a chain of styles based on each other
+_MAX_STYLES = 20  # longest chain of styles based on each other
 
 _DRAWINGS = ("chart", "diagramData")
 """Kinds of relations to the charts and diagrams of a page."""
@@ -52,7 +52,7 @@ Relations = Mapping[str, tuple[str, str]]
 
 
 def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a Word file, its notes behind its text; headers, footers and comments are left out."""
+    """The document of a Word file; notes follow its text, headers and comments are left out."""
     archive = Archive(data)
     main = _main_part(archive, "word/document.xml")
     relations = archive.relations(main)
@@ -80,8 +80,12 @@ def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
 
 
 def _inserted_document(archive: Archive, relations: Relations) -> FileDocument:
-    """The pages that a Word file takes in whole (altChunk), as programs write them that save HTML as Word."""
-    documents, unread = list[FileDocument](), list[str]()
+    """The document of the files that a Word file embeds as text (altChunk).
+
+    Programs that convert HTML to Word write such files.
+    """
+    documents = list[FileDocument]()
+    unread = list[str]()
     for kind, target in sorted(relations.values()):
         reader = _READERS_OF_INSERTED.get(Path(target).suffix.lower())
         if kind == "aFChunk" and reader is not None and target in archive.names:
@@ -93,7 +97,7 @@ def _inserted_document(archive: Archive, relations: Relations) -> FileDocument:
 
 
 def _related(archive: Archive, relations: Relations, *kinds: str) -> list[Any]:
-    """The parts that a part refers to by relations of some kinds."""
+    """The root elements of the parts to which relations of these kinds lead."""
     targets = [
         target
         for kind, target in sorted(relations.values())
@@ -103,8 +107,9 @@ def _related(archive: Archive, relations: Relations, *kinds: str) -> list[Any]:
 
 
 def _document_of(roots: Sequence[Any], walker: _Walker) -> FileDocument:
-    """The document of parts one after the other; a chart has its names behind its title."""
-    blocks, source = list[Block](), list[str]()
+    """The document of several parts, in their order; the names in a chart follow its title."""
+    blocks = list[Block]()
+    source = list[str]()
     for root in roots:
         names = _chart_names(root)
         blocks += [*walker.blocks(root), *map(Block, names)]
@@ -113,7 +118,7 @@ def _document_of(roots: Sequence[Any], walker: _Walker) -> FileDocument:
 
 
 def _chart_names(root: Any) -> list[str]:
-    """The names of a chart's series, and those of its categories, which every series repeats; no numbers."""
+    """The names of a chart's series and categories, each once; its numbers are not read."""
     caches = [
         list(named(cache, "v")) for cache in named(root, "strCache", "multiLvlStrCache")
     ]
@@ -127,6 +132,7 @@ def _chart_names(root: Any) -> list[str]:
 
 
 def _main_part(archive: Archive, default: str) -> str:
+    """The name of the main part of an Office file."""
     targets = [
         target
         for kind, target in archive.relations("").values()
@@ -136,7 +142,10 @@ def _main_part(archive: Archive, default: str) -> str:
 
 
 def _word_levels(archive: Archive) -> Levels:
-    """The level of a paragraph of Word: its outline level, that of its style, or of one that the style is based on."""
+    """The function that returns the heading level of a paragraph of Word.
+
+    The level is the paragraph's outline level, or that of its style or of the style's base.
+    """
     styles = dict[str, Any]()
     if "word/styles.xml" in archive.names:
         styles = {
@@ -167,13 +176,14 @@ def _word_levels(archive: Archive) -> Levels:
 
 
 def _child_value(element: Any, name: str) -> str:
+    """The attribute `val` of the first child of that name; "" for none."""
     return next(
         (attribute(child, "val") for child in element.iterchildren(f"{{*}}{name}")), ""
     )
 
 
 def _outline_level(element: Any) -> int:
-    """The outline level below an element, from 1; 0 for none and for the tenth, which is that of text."""
+    """The outline level below an element, from 1; 0 for none, and for Word's level of body text."""
     for outline in named(element, "outlineLvl"):
         value = attribute(outline, "val")
         if value.isdigit() and int(value) < 9:
@@ -182,12 +192,12 @@ def _outline_level(element: Any) -> int:
 
 
 def _level_of_name(name: str) -> int:
-    """The level that a style's name says: "Title" is 1, "heading 2" is 2."""
+    """The level of a style by its name, 1 for "Title" and 2 for "heading 2"; 0 for other names."""
     return _LEVEL_OF_NAME.get(name.casefold().replace(" ", "").replace("_20_", ""), 0)
 
 
 def read_pptx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a presentation: a slide's title is a heading, its notes follow it; blocks know their slide."""
+    """The document of a presentation: titles are headings, notes follow their slide, slides are pages."""
     archive = Archive(data)
     main = _main_part(archive, "ppt/presentation.xml")
     relations = archive.relations(main)
@@ -204,6 +214,7 @@ def read_pptx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
 
 
 def _slide_document(archive: Archive, slide: str, number: int) -> FileDocument:
+    """The document of a slide, its notes, charts and diagrams; `number` counts slides from 1."""
     relations = archive.relations(slide)
     if slide not in archive.names:
         return FileDocument([])
@@ -225,6 +236,7 @@ def _slide_document(archive: Archive, slide: str, number: int) -> FileDocument:
 
 
 def _relation_id(element: Any) -> str:
+    """The id of the relation that an element refers to; "" for none."""
     return next(
         (
             value
@@ -236,16 +248,16 @@ def _relation_id(element: Any) -> str:
 
 
 def _slide_level(paragraph: Any, *, title_level: int) -> int:
-    """The level of a slide's title: 1 on the first slide, 2 on others; 0 for other text."""
-    for shape in paragraph.iterancestors("{*}sp"):
-        return title_level * any(
-            attribute(place, "type") in _SLIDE_TITLES for place in named(shape, "ph")
-        )
-    return 0
+    """The level of a paragraph of a slide: `title_level` in the shape of a title, else 0."""
+    shape = next(paragraph.iterancestors("{*}sp"), None)
+    if shape is None:
+        return 0
+    kinds = [attribute(placeholder, "type") for placeholder in named(shape, "ph")]
+    return 0 if set(kinds).isdisjoint(_SLIDE_TITLES) else title_level
 
 
 def read_opendocument(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a text or presentation of OpenDocument; charts and formulas are read from their own parts."""
+    """The document of a text or presentation of OpenDocument, with its charts and formulas."""
     archive = Archive(data)
     objects = [
         archive.xml(part) for part in archive.names if part.endswith("/content.xml")
@@ -254,7 +266,7 @@ def read_opendocument(data: bytes, name: str = "") -> list[FileDocument]:  # noq
 
 
 def opendocument_document(root: Any, objects: Sequence[Any] = ()) -> FileDocument:
-    """The document of an OpenDocument file's content and of the objects in it."""
+    """The document of the contents of an OpenDocument file, and of its embedded objects."""
     titles = _title_styles(root)
     walker = _Walker(lambda paragraph: _opendocument_level(paragraph, titles), {})
     bodies = list(
@@ -274,6 +286,7 @@ def opendocument_document(root: Any, objects: Sequence[Any] = ()) -> FileDocumen
 
 
 def _title_styles(root: Any) -> set[str]:
+    """The names of styles that are based on the style of a title."""
     styles = {
         attribute(style, "name"): attribute(style, "parent-style-name")
         for style in named(root, "style")
@@ -282,16 +295,22 @@ def _title_styles(root: Any) -> set[str]:
 
 
 def _body_blocks(body: Any, walker: _Walker) -> list[Block]:
+    """The blocks of a body; a formula is one block."""
     if local_name(body) == "math":
         return [Block(one_line(_itertext(body)))]
     return list(walker.blocks(body))
 
 
 def _itertext(element: Any) -> str:
+    """All text below an element, one piece per line."""
     return "\n".join(element.itertext())
 
 
 def _opendocument_level(paragraph: Any, titles: set[str]) -> int:
+    """The heading level of a paragraph of OpenDocument; 0 for none.
+
+    titles : names of the styles of titles.
+    """
     style = attribute(paragraph, "style-name")
     if local_name(paragraph) == "h":
         level = attribute(paragraph, "outline-level")
@@ -303,7 +322,10 @@ def _opendocument_level(paragraph: Any, titles: set[str]) -> int:
 
 
 def _all_text(root: Any) -> str:
-    """The text of a part by its leaves only: every `t` that is not deleted; paragraphs, tabs and breaks divide it."""
+    """The text of every `t` of a part that is shown; paragraphs, tabs and breaks separate them.
+
+    It is the second, simpler reading against which lost words are counted.
+    """
     texts = list[str]()
     for leaf in named(root, "t", "p", *_SIGNS):
         if local_name(leaf) != "t":
@@ -314,14 +336,18 @@ def _all_text(root: Any) -> str:
 
 
 class _Walker:
-    """The blocks below an element; `targets` : id of a hyperlink's relation -> its target."""
+    """Reads the blocks below an element.
+
+    level : function that returns the heading level of a paragraph.
+    targets : id of a hyperlink's relation -> its target.
+    """
 
     def __init__(self, level: Levels, targets: Mapping[str, str]) -> None:
         self.level = level
         self.targets = targets
 
     def blocks(self, element: Any) -> Iterator[Block]:
-        """The blocks of an element's children, in order."""
+        """The blocks of an element's children, in their order."""
         for child in element:
             kind = local_name(child)
             if not _is_shown(child):
@@ -334,6 +360,7 @@ class _Walker:
                 yield from self.blocks(child)
 
     def _paragraph(self, element: Any) -> Iterator[Block]:
+        """The block of a paragraph, if it has text, and the blocks of text boxes and notes in it."""
         paragraph = _Paragraph(
             self.targets,
             has_loose_text="opendocument" in (element.nsmap.get(element.prefix) or ""),
@@ -346,7 +373,10 @@ class _Walker:
             yield from self.blocks(holder)
 
     def _row(self, row: Any) -> Iterator[Block]:
-        """A row as one block of its cells; a row with tables or headings in it, or of one cell, as what it holds."""
+        """The block of a row, or the blocks of its cells if it only arranges parts of a page.
+
+        Such a row has a single cell, or tables or headings in its cells.
+        """
         cells = [list(self.blocks(cell)) for cell in row if local_name(cell) in _CELLS]
         blocks = list(chain.from_iterable(cells))
         has_headings = any(block.level for block in blocks)
@@ -366,9 +396,9 @@ def _text_of(blocks: list[Block]) -> str:
 
 
 class _Paragraph:
-    """The text of a paragraph with its links, and the elements in it that hold paragraphs: text boxes and notes.
+    """Collects the text of a paragraph, its links, and the text boxes and notes in it (`holders`).
 
-    Word keeps text in `t` elements only, OpenDocument anywhere (`has_loose_text`).
+    Word has text in `t` elements only, OpenDocument anywhere (`has_loose_text`).
     """
 
     def __init__(self, targets: Mapping[str, str], *, has_loose_text: bool) -> None:
@@ -388,6 +418,7 @@ class _Paragraph:
                 self.pieces.append(child.tail or "")
 
     def _add_child(self, child: Any) -> None:
+        """Add a child element by its kind: text, sign, holder of paragraphs, or any other."""
         kind = local_name(child)
         if kind == "t":
             self.pieces.append(child.text or "")
@@ -403,6 +434,7 @@ class _Paragraph:
                 self.links.append(Link(one_line("".join(self.pieces[start:])), target))
 
     def _target(self, child: Any, kind: str) -> str:
+        """The target of a hyperlink; "" for any other element."""
         if kind == "hyperlink":
             return self.targets.get(_relation_id(child), "") or attribute(
                 child, "anchor"
@@ -413,7 +445,10 @@ class _Paragraph:
 
 
 def _is_shown(element: Any) -> bool:
-    """Whether an element is no comment, hidden, a slide's number, or a copy of its neighbour for older programs."""
+    """Whether an element is shown.
+
+    Comments, deleted and hidden text, slide numbers, and copies for older programs are not.
+    """
     kind = local_name(element)
     if kind == "fld":
         return attribute(element, "type") != "slidenum"

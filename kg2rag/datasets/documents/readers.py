@@ -1,4 +1,4 @@
-"""Ending of a file's name -> its reader, and how large such a file may be."""
+"""Ending of a file's name -> its reader and the largest size that is read."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from kg2rag.datasets.documents.tables import TABLES
 from kg2rag.datasets.documents.xml import XML_ENDINGS, read_xml
 
 Reader = Callable[[bytes, str], list[FileDocument]]
-"""The bytes of a file and its name -> its documents."""
+"""A function of the bytes of a file and its name that returns the documents in it."""
 
 MANUAL_ENDINGS = (".man", *(f".{section}" for section in range(1, 9)))
 READERS: Mapping[str, Reader] = {
@@ -65,7 +65,7 @@ READERS: Mapping[str, Reader] = {
 }
 """Ending -> the reader of documents."""
 ARCHIVES = (".zip", *TARS, *SPREADSHEETS)
-"""Files that are read as folders: a table of a spreadsheet is one file."""
+"""Endings of files that are read as folders; a spreadsheet is a folder of tables."""
 ENDINGS = tuple(filter(None, (*READERS, *TABLES, *ARCHIVES)))
 MEDIA = frozenset(
     """.png .jpg .jpeg .gif .webp .bmp .tif .tiff .ico .svg .psd .heic .mp3 .wav .ogg .flac .m4a .aac .mp4 .m4v .mov
@@ -79,32 +79,32 @@ _ENDING_OF_START = (
     (re.compile(rb"\{\"[^\n]*\}\n"), ".jsonl"),
     (re.compile(rb"\{\s*\"|\[\s*[{\"]"), ".json"),
 )
-"""How files begin, and the ending that such files should have."""
+"""(pattern of the first bytes of a file, the ending that such a file should have)."""
 MAX_TEXT_BYTES = 32_000_000
-"""Of a document of text; five hundred books have so many, and are read in less than a minute."""
+"""Largest text document: that of some thirty books, read in less than a minute."""
 MAX_RECORDS_BYTES = 64_000_000
-"""Of a table or mailbox, which holds many documents."""
+"""Largest table or mailbox, which has many documents."""
 MAX_PACKED_BYTES = 512_000_000
-"""Of files that hold pictures beside their text."""
+"""Largest file that may contain pictures."""
 _RECORDS = (*TABLES, ".json", ".mbox", ".xml")
 _PACKED = (*".pdf .docx .docm .dotx .pptx .pptm .odt .odp .epub".split(), *ARCHIVES)
-# the address of a page as wget keeps it, "page.html?id=3"
+# wget names a file by the address of a page, "page.html?id=3".
 _QUERY = re.compile(r"[?@].*")
 
 
 def ending_of_content(data: bytes) -> str:
-    """The ending that a file should have by its first bytes; "" for source code and other plain text."""
+    """The ending that a file should have by its first bytes; "" for unknown ones, read as text."""
     start = data[:SAMPLE_BYTES].lstrip()
     return next((ending for mark, ending in _ENDING_OF_START if mark.match(start)), "")
 
 
 def ending_of(name: str) -> str:
-    """The ending of a file's name; "" for none."""
+    """The ending of a file's name in lower case, such as ".md"; "" for none."""
     return _QUERY.sub("", PurePath(name).suffix).lower()
 
 
 def limit_of(ending: str) -> int:
-    """The size of a file of this ending that is read at most."""
+    """The largest size in bytes of a file with this ending."""
     if ending in _PACKED:
         return MAX_PACKED_BYTES
     if ending in _RECORDS:

@@ -1,4 +1,4 @@
-"""One file -> its passages and what a report says of it, read once; kept in the store by the checksum of its bytes."""
+"""One file -> its `FileEntry`: passages and report. The checksum of a file is part of its key."""
 
 from __future__ import annotations
 
@@ -40,19 +40,24 @@ from kg2rag.text.records import DataError, quote
 from kg2rag.text.scripts import words
 
 VERSION = 14
-"""Of how files become passages: raise it, and all files are read again."""
+"""Version of the rules by which files become passages, a part of each key in the store."""
 TITLE_CHARACTERS = 200
+"""Longest title."""
 READ_AS_ADVICE = "Is the file whole, and of the kind that its name says?"
 _GENERIC_NAME = re.compile(r"(?i)(readme|index|main|home|default)")
-# with which every page of a manual begins
+# The headings with which every manual page begins.
 _MANUAL_HEADING = re.compile(r"(?i)(name|synopsis)( [—|-] .*)?$")
 
 
 @dataclass(frozen=True)
 class FileBytes:
-    """A file's content, read once; `reason` says why there is none.
+    """The contents of a file.
 
-    `packing` : ".gz" or the ending of an archive where the content is packed, else "".
+    Attributes
+    ----------
+    relative_path : its path from the listed folder.
+    reason : why the file is not read; "" if it is.
+    packing : ".gz" or the ending of an archive if the contents are packed, else "".
     """
 
     relative_path: str
@@ -62,18 +67,18 @@ class FileBytes:
 
     @property
     def name(self) -> str:
-        """The relative_path without the ending of a packed file, as readers see it."""
+        """The path without `.gz`, as readers see it."""
         return self.relative_path.removesuffix(".gz")
 
     @cached_property
     def ending(self) -> str:
-        """The ending by which the file is read: of its name or, if that has no reader, by its first bytes."""
+        """The ending that selects the reader: that of the name, or else by the first bytes."""
         ending = ending_of(self.name)
         return ending if ending in ENDINGS else ending_of_content(self.data)
 
     @cached_property
     def checksum(self) -> str:
-        """The checksum of the content."""
+        """The SHA-256 of the contents."""
         return hashlib.sha256(self.data).hexdigest()
 
     def key(self, folder: str, tokens: int) -> str:
@@ -83,7 +88,7 @@ class FileBytes:
 
 
 def read_bytes(file: ListedFile) -> FileBytes:
-    """The bytes of a file, and a reason in place of them where they cannot be had."""
+    """The contents of a listed file, or the reason why it is not read."""
     if file.reason:
         return FileBytes(file.relative_path, reason=file.reason)
     return file_bytes(
@@ -94,7 +99,12 @@ def read_bytes(file: ListedFile) -> FileBytes:
 def file_bytes(
     relative_path: str, read: Callable[[], bytes], size: Callable[[], int] = int
 ) -> FileBytes:
-    """The bytes that `read` gives of a file that may be text and no more than `size` allows; else the reason."""
+    """The contents of a file or part of an archive, or the reason why it is not read.
+
+    Files of `MEDIA` and files above the limit of their kind are not read.
+
+    read, size : functions that return the bytes, and their number if it is known before reading.
+    """
     suffix = PurePath(relative_path).suffix.lower()
     name = relative_path[: -len(suffix)] if suffix == ".gz" else relative_path
     ending = ending_of(name)
@@ -115,7 +125,10 @@ def file_bytes(
 
 
 def failure(error: Exception) -> str:
-    """Why a file cannot be read, by the error of its reader; a library's for a damaged file may be of any kind."""
+    """Why a file cannot be read, from the error of its reader, which may be of any kind.
+
+    ImportError is raised again: a library is missing, and no file is at fault.
+    """
     if isinstance(error, ImportError):
         raise error
     if isinstance(error, DataError):
@@ -124,18 +137,17 @@ def failure(error: Exception) -> str:
 
 
 def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
-    """The passages of a file; whatever goes wrong in a reader is the reason why there are none."""
+    """The entry of a file; if its reader raises an error, an entry without passages but a reason.
+
+    folder : the name of the listed folder, which may become a title.
+    """
     divided_before = splitter.divided
     try:
-        entry = (
-            table_entry(
-                parse_table(file.data, file.name, file.ending),
-                file.relative_path,
-                splitter,
-            )
-            if is_table(file)
-            else _document_entry(file, folder, splitter)
-        )
+        if is_table(file):
+            table = parse_table(file.data, file.name, file.ending)
+            entry = table_entry(table, file.relative_path, splitter)
+        else:
+            entry = _document_entry(file, folder, splitter)
     except Exception as error:  # noqa: BLE001
         reason = failure(error).removeprefix(f"{file.relative_path}: ")
         return FileEntry(reason=reason, failed=True)
@@ -144,7 +156,7 @@ def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
 
 
 def is_table(file: FileBytes) -> bool:
-    """Whether a file holds records: by its ending, or JSON with a list of texts."""
+    """Whether a file has records: a table, or JSON or YAML with records of texts."""
     if file.ending not in VALUES:
         return file.ending in TABLES
     try:
@@ -155,9 +167,10 @@ def is_table(file: FileBytes) -> bool:
 
 
 def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
-    """The passages of a file's documents."""
+    """The entry of a file of documents."""
     entry = FileEntry()
-    lost, remarks = list[str](), list[str]()
+    lost = list[str]()
+    remarks = list[str]()
     for document in READERS[file.ending](file.data, file.name):
         if any(block.text.strip() for block in document.blocks):
             lost += _add_document(entry, document, file.relative_path, folder, splitter)
@@ -177,7 +190,7 @@ def _add_document(
     folder: str,
     splitter: Splitter,
 ) -> list[str]:
-    """Add the passages of a document to the entry of its file; the words that no passage has."""
+    """Add the passages of a document to the entry of its file; returns the words that they lack."""
     id_ = f"{relative_path}#{document.key}" if document.key else relative_path
     heading, blocks = split_title(document.blocks)
     titles = _titles(heading or document.title, blocks, relative_path, folder)
@@ -194,35 +207,44 @@ def _add_document(
 
 
 def split_title(blocks: Sequence[Block]) -> tuple[str, list[Block]]:
-    """The heading that is a document's title, and the other blocks: the first block, or the only one of level 1.
+    """The heading that is the title of a document, "" if there is none, and the other blocks.
 
-    A first heading below level 1 beside which others stand, as in a list of releases, is no title.
+    A heading that repeats the title is left out of these.
     """
-    row = _title_row([block.level for block in blocks])
-    if row is None or len(blocks[row].text) > TITLE_CHARACTERS:
+    index = _title_index([block.level for block in blocks])
+    if index is None or len(blocks[index].text) > TITLE_CHARACTERS:
         return "", list(blocks)
-    title, following = blocks[row], blocks[row + 1 :]
-    if following and following[0].level and following[0].text == title.text:
+    title = blocks[index].text
+    following = blocks[index + 1 :]
+    if following and following[0].level and following[0].text == title:
         following = following[1:]
-    return title.text, [*blocks[:row], *following]
+    return title, [*blocks[:index], *following]
 
 
-def _title_row(levels: Sequence[int]) -> int | None:
-    if not levels:
-        return None
-    tops = [row for row, level in enumerate(levels) if level == 1]
-    is_above_all = levels[0] > 0 and all(
-        level == 0 or level > levels[0] for level in levels[1:]
-    )
-    if levels[0] == 1 or is_above_all:
-        return 0
-    return tops[0] if len(tops) == 1 else None
+def _title_index(levels: Sequence[int]) -> int | None:
+    """The index of the block that is the title; None if there is none.
+
+    It is the first block, if that is a heading of level 1 or the only one of the highest level, or
+    else the only heading of level 1. In a list of releases, many headings have the highest level.
+
+    levels : the level of each block, 0 for text.
+    """
+    headings = [level for level in levels if level]
+    if headings and levels[0] > 0:
+        highest = min(headings)
+        if levels[0] == 1 or (levels[0] == highest and headings.count(highest) == 1):
+            return 0
+    return levels.index(1) if headings.count(1) == 1 else None
 
 
 def _titles(
     title: str, blocks: Sequence[Block], relative_path: str, folder: str
 ) -> list[str]:
-    """The titles that a document may have, best first; the last one is made of the file's name."""
+    """The possible titles of a document, best first; the last one is made of the file's name.
+
+    title : the heading or title of the document, "" for none.
+    blocks : the other blocks; a heading that is the first of them may be a title, too.
+    """
     by_name = title_of_name(relative_path, folder)
     title = one_line(title)
     if not title or len(title) > TITLE_CHARACTERS or _MANUAL_HEADING.match(title):
@@ -236,11 +258,11 @@ def _titles(
 
 
 def title_of_name(relative_path: str, folder: str) -> str:
-    """A title of a file's name, or of its folder's where the name says nothing."""
+    """A title made of a file's name, or of its folder's for a name such as "index"."""
     path = Path(relative_path)
     name = path.stem
     if _GENERIC_NAME.fullmatch(name):
         name = path.parent.name or folder
-    # A page of a manual, "dot.1".
+    # The section of a manual page, "dot.1".
     name = re.sub(r"(?<=[^\W\d])\.[1-8]\w{0,4}$", "", name)
     return re.sub(r"[\s_-]+", " ", name).strip() or folder

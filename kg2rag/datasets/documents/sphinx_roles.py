@@ -1,4 +1,4 @@
-"""Roles of Sphinx and MyST -> HTML with the words that Sphinx's pages show."""
+"""Roles of Sphinx and MyST -> HTML with the words that a page of Sphinx shows."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _PROSE_ROLES = frozenset("term abbr menuselection guilabel sub sup download".spl
 
 
 def role_html(role: str, text: str) -> str:
-    """The HTML of a role whose text is escaped: "words <target>" by its words, `~a.Name` by its whole name.
+    """The HTML of a role; its text is escaped.
 
-    A label of a section leads to the document that has it, as a wiki link leads to a name.
+    "words <target>" becomes the words, and `~a.Name` the whole name, since a text may be searched
+    for it. A reference to a label becomes a wiki link, which is resolved by the names of documents.
     """
     titled = _WITH_TARGET.fullmatch(text.strip())
     words, target = (titled[1], titled[2]) if titled else (text, text)

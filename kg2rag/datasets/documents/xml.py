@@ -1,8 +1,9 @@
-"""XML -> its documents: DocBook, JATS, FictionBook, OPML and wikis by pandoc, flat OpenDocument, any other by its text.
+"""XML -> its documents; the root element tells the format.
 
-The root element tells the format. Ours: text of an unknown format. An element that holds text is a
-paragraph, or a heading by its name; others are entered. Text that holds tags, as feeds and notes
-have it, is a page of HTML.
+DocBook, JATS, FictionBook, OPML and exports of MediaWiki are read by pandoc, and flat OpenDocument
+as in `office`. Ours: the reading of any other format. An element with text outside its
+children is a paragraph, or a heading by its name; other elements are entered. Text that contains tags, as in
+feeds and notes, is a page of HTML.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w-]
 def read_xml(data: bytes, name: str = "") -> list[FileDocument]:
     """The documents of a file in XML.
 
-    DataError: it is no valid XML, or has no sentence, as settings have none.
+    DataError: it is not valid, or a file `.xml` has no sentence, such as one of settings.
     """
     root = parse_xml(data.lstrip(), name or "the file")
     kind = local_name(root)
@@ -103,6 +104,7 @@ def _is_entry(element: Any) -> bool:
 
 
 def _is_opendocument(root: Any) -> bool:
+    """Whether the root element is that of flat OpenDocument."""
     is_office = "office" in (root.prefix or "")
     return is_office and local_name(root) in ("document", "document-content")
 
@@ -117,11 +119,12 @@ def _pandoc_format(root: Any) -> str:
 
 
 def _has_sentence(document: FileDocument) -> bool:
+    """Whether a block of a document has at least `SENTENCE_WORDS` words."""
     return any(len(block.text.split()) >= SENTENCE_WORDS for block in document.blocks)
 
 
 def _pandoc_document(data: bytes, root: Any, kind: str) -> FileDocument:
-    """The document as pandoc reads it, or by its text where pandoc cannot."""
+    """The document by pandoc or, if pandoc fails, by the text of its elements."""
     declared = b"".join(_DECLARED_ENCODING.findall(data[:200]))
     decoded = decode_text(data, declared.decode("ascii"))
     try:
@@ -163,6 +166,7 @@ def _wiki_document(page: Any) -> FileDocument:
 
 
 def _child_text(element: Any, name: str) -> str:
+    """The joined text of the children of that name."""
     return "".join(child.text or "" for child in element.iterchildren(f"{{*}}{name}"))
 
 
@@ -182,13 +186,13 @@ def _text_document(root: Any) -> FileDocument:
 
 
 def _first_title(root: Any) -> str:
-    """The first element `title`, as headers have it; "" for none."""
+    """The text of the first element `title`; "" for none."""
     title = next(named(root, "title"), None)
     return "" if title is None else one_line(visible_text(_element_text(title)))
 
 
 def _blocks(element: Any, level: int) -> Iterator[Block]:
-    """The blocks of an element that lies `level` elements deep."""
+    """The blocks of an element; `level` is its depth, 0 for the root."""
     kind = local_name(element)
     if not kind or _is_packed(element):
         return
@@ -203,7 +207,7 @@ def _blocks(element: Any, level: int) -> Iterator[Block]:
 
 
 def _text_blocks(name: str, text: str, level: int) -> Iterator[Block]:
-    """The blocks of the text that an element or attribute of this name has."""
+    """The blocks of the text of an element or attribute with this name."""
     if _HEADING_NAME.fullmatch(name):
         yield Block(one_line(visible_text(text)), max(1, min(level, MAX_LEVEL)))
     elif _TAG.search(text):
@@ -213,13 +217,13 @@ def _text_blocks(name: str, text: str, level: int) -> Iterator[Block]:
 
 
 def _attribute_blocks(element: Any, level: int) -> Iterator[Block]:
-    """The texts that an empty element has in its attributes, as exports of databases have them."""
+    """The blocks of an empty element's attributes, which exports of databases use for texts."""
     for name, text in _attribute_texts(element):
         yield from _text_blocks(name, text, level + 1)
 
 
 def _attribute_texts(element: Any) -> list[tuple[str, str]]:
-    """The names and values of an empty element's attributes that are phrases."""
+    """The (name, value) of an empty element's attributes that are phrases; [] for other elements."""
     if not local_name(element) or len(element) or (element.text or "").strip():
         return []
     return [
@@ -230,18 +234,18 @@ def _attribute_texts(element: Any) -> list[tuple[str, str]]:
 
 
 def _is_packed(element: Any) -> bool:
-    """Whether an element holds a picture or another file as letters."""
+    """Whether an element contains a file in base64."""
     return local_name(element) != "" and attribute(element, "encoding") == "base64"
 
 
 def _has_loose_text(element: Any) -> bool:
-    """Whether text stands beside the elements within an element."""
+    """Whether an element has text outside its child elements."""
     pieces = [element.text, *(child.tail for child in element)]
     return any(piece and piece.strip() for piece in pieces)
 
 
 def _element_text(element: Any) -> str:
-    """The text of an element; a blank divides elements between which nothing stands, unless text runs around them."""
+    """The text of an element; blanks separate its children if it has no other text."""
     pieces = [element.text or ""]
     divider = "" if _has_loose_text(element) else " "
     for child in element:
