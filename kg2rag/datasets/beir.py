@@ -1,9 +1,9 @@
 """A set of BEIR (corpus, queries, judgements) from the hub or a folder -> QADataset.
 
-[1] Thakur et al., "BEIR", NeurIPS 2021 (datasets and benchmarks). Grades are kept; a grade below 1
-says that a document is not relevant and is left out, as are queries of other splits; both are
-counted. A folder that is wrong is refused; in the hub's copies, documents and judgements that
-nothing could find are left out and counted.
+[1] Thakur et al., "BEIR", NeurIPS 2021 (datasets and benchmarks). Grades are kept. Judgements below
+1, which mean that a document is not relevant, and queries of other splits are left out and counted.
+Empty documents and judgements of unknown queries are errors in a folder of the user; in the copies
+of the hub they are left out and counted.
 """
 
 from __future__ import annotations
@@ -44,17 +44,15 @@ PINNED = {
     "scifact": "b3b5335604bf5ee3c4447671af975ea25143d4f5+2938d17dc3b09882fdb8c12bbbe2e2dc0e75a029",
     "trec-covid": "7e16fde3016c639c7f856e803f4bab92645562c4+532ac68ee6756ac22c9346eebf65bd3c6a042e10",
 }
-"""Set -> default commits of documents and of judgements; other sets are read at the newest."""
-
-
+"""Set -> default commits "A+B" of documents and of judgements; other sets are read at the newest."""
 Judgement = tuple[str, str, str, int]
-"""Its place in a file, query, document, grade."""
+"""File and line (for errors), query id, document id, grade."""
 QRELS_COLUMNS = ("query-id", "corpus-id", "score")
 TREC_COLUMNS = ("query-id", "iteration", "corpus-id", "score")
 
 
 class Document(Record):
-    """One document; some of BEIR have only a title, some metadata such as an address."""
+    """One document; in some sets it has only a title, or metadata such as an address."""
 
     id: Identifier
     title: str = ""
@@ -85,7 +83,7 @@ def names() -> tuple[str, ...]:
 
 
 def spec_of(name: str) -> DatasetSpec:
-    """The spec of "beir/NAME"; ValueError for a set that BEIR has not on the hub."""
+    """The spec of "beir/NAME"; ValueError: BEIR has no such set on the hub."""
     short = name.removeprefix(PREFIX)
     if short not in ON_HUB:
         raise ValueError(
@@ -101,7 +99,7 @@ def spec_of(name: str) -> DatasetSpec:
 
 
 def load(options: LoadOptions) -> QADataset:
-    """Read a folder, or the two repositories of a set on the hub."""
+    """The data set in a folder, or in the two repositories of a set on the hub."""
     files = Files()
     graphs = dict[str, Path]()
     if options.path is None:
@@ -120,21 +118,21 @@ def load(options: LoadOptions) -> QADataset:
         )
         origin = {}
         graphs = find_graph_files(options.path)
-    split, qrels = _of_split(judgement_files, options.split, name)
-    documents = files.records(Document, *_named(tables, "corpus", name))
-    queries = files.records(BeirQuery, *_named(tables, "queries", name))
+    split, qrels = _judgements_of_split(judgement_files, options.split, name)
+    documents = files.records(Document, *_table_files(tables, "corpus", name))
+    queries = files.records(BeirQuery, *_table_files(tables, "queries", name))
     judgements = _judgements(files, qrels)
     corpus, questions, notes = collect(
-        name, documents, queries, judgements, ours=options.path is not None
+        name, documents, queries, judgements, is_strict=options.path is not None
     )
     source = {**origin, "files": files.checksums, "split": split, "notes": notes}
     return QADataset(title, corpus, questions, source=source, graph_files=graphs)
 
 
 def _from_hub(options: LoadOptions) -> tuple[list[Path], list[Path], dict[str, object]]:
-    """The tables of documents and queries, the judgements, and their origin.
+    """The files of documents and queries, the files of judgements, and their record in `source`.
 
-    The revision of both repositories together is "A+B", by which they can be asked for again.
+    The revision in the record is "A+B", the commits of both repositories, and can be loaded again.
     """
     assert options.spec.hub is not None
     repo = options.spec.hub.repo
@@ -154,20 +152,20 @@ def _from_hub(options: LoadOptions) -> tuple[list[Path], list[Path], dict[str, o
 
 
 def _judgements(files: Files, path: Path) -> Iterator[Judgement]:
-    """The judgements of a file."""
+    """The judgements in a file, each with its line for errors."""
     rows = [
         (f"{path.name}, line {number}", row)
         for number, row in _judgement_rows(files, path)
     ]
     scores = checked(rows, Score, path.name)
-    for (place, _), score in zip(rows, scores, strict=True):
-        yield place, score.query, score.document, score.score
+    for (location, _), score in zip(rows, scores, strict=True):
+        yield location, score.query, score.document, score.score
 
 
 def _judgement_rows(
     files: Files, path: Path
 ) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """The lines of judgements by the names in their header.
+    """The number of each line of judgements, from 1, and its cells by column.
 
     Without a header, the columns are those of BEIR, or the four of TREC.
     """
@@ -182,8 +180,11 @@ def _judgement_rows(
     return ((number - 1, row) for number, row in rows)
 
 
-def _named(files: Sequence[Path], table: str, name: str) -> list[Path]:
-    """The file of lines, packed or not, or the parts of a Parquet table."""
+def _table_files(files: Sequence[Path], table: str, name: str) -> list[Path]:
+    """The files of a table: JSON Lines, compressed or not, or else the parts in Parquet.
+
+    FileNotFoundError: there are neither. `name` is the set, for the error.
+    """
     lines = [
         path for path in files if path.name in (f"{table}.jsonl", f"{table}.jsonl.gz")
     ]
@@ -201,12 +202,12 @@ def _named(files: Sequence[Path], table: str, name: str) -> list[Path]:
     return parts
 
 
-def _of_split(
+def _judgements_of_split(
     judgement_files: Sequence[Path], split: str | None, name: str
 ) -> tuple[str, Path]:
-    """The judgements of a split; the default is "test" or the only split.
+    """The name and the file of a split; the default is the only split, or "test".
 
-    The hub calls BEIR's "dev" "validation".
+    The hub calls BEIR's "dev" "validation", so each name stands for the other.
     """
     if not judgement_files:
         raise FileNotFoundError(f"{name} holds no qrels/<split>.tsv.")
@@ -227,14 +228,15 @@ def collect(
     queries: Iterable[BeirQuery],
     judgements: Iterable[Judgement],
     *,
-    ours: bool,
+    is_strict: bool,
 ) -> tuple[Corpus, tuple[Question, ...], dict[str, int]]:
     """The corpus, the questions with a relevant document, and counts of omitted or changed records.
 
-    `ours` : whether an empty document, and a judgement of a query that is not there, are errors, as
-    in a user's files.
-    Otherwise they are left out and counted. DataError, too: a judged document that the corpus
-    lacks, one that is judged twice and differently, no question.
+    is_strict : True if empty documents and judgements of unknown queries are errors; otherwise they
+        are left out and counted.
+
+    DataError: a judged document that the corpus lacks, two different grades of one document for a
+    query, or no question.
     """
     notes = Counter[str]()
     passages = list[Passage]()
@@ -243,15 +245,17 @@ def collect(
         passage = _passage(document, notes)
         if passage is not None:
             passages.append(passage)
-        elif ours:
-            place = f"{where}, document {number} ({document.id!r})"
-            raise DataError(f"{place}: title and text are both empty. Leave it out.")
+        elif is_strict:
+            raise DataError(
+                f"{where}, document {number} ({document.id!r}): title and text are both empty. Leave it out."
+            )
         else:
             notes["documents without title and text left out"] += 1
             empty.add(document.id)
     corpus = Corpus.from_passages(passages)
     texts = {query.id: query.text for query in queries}
-    gold = _gold(judgements, _Judged(texts, frozenset(corpus.ids), empty, ours), notes)
+    known = _Known(texts, frozenset(corpus.ids), empty, is_strict)
+    gold = _gold(judgements, known, notes)
     questions = tuple(
         Question(id_, text, gold[id_]) for id_, text in texts.items() if gold.get(id_)
     )
@@ -266,7 +270,7 @@ def collect(
 
 
 def _passage(document: Document, notes: Counter[str]) -> Passage | None:
-    """A document as a passage, with the title as text if it has no text; None if it has neither."""
+    """The passage of a document, whose title is the text if it has none; None if it has neither."""
     title, text = document.title, document.text or ""
     if not (title + text).strip():
         return None
@@ -277,51 +281,57 @@ def _passage(document: Document, notes: Counter[str]) -> Passage | None:
 
 
 @dataclass(frozen=True)
-class _Judged:
-    """The queries and documents that judgements may name.
+class _Known:
+    """The ids of queries and documents that judgements may name.
 
-    `empty` : omitted documents; `ours` : as in `collect`.
+    empty : the ids of documents that were left out.
+    is_strict : as in `collect`.
     """
 
     queries: Container[str]
     documents: Container[str]
     empty: Container[str]
-    ours: bool
+    is_strict: bool
 
-    def has(self, place: str, query: str, document: str, notes: Counter[str]) -> bool:
-        """Whether query and document exist; a judgement of an omitted one is counted.
+    def has(
+        self, location: str, query: str, document: str, notes: Counter[str]
+    ) -> bool:
+        """Whether a judgement's query and document exist; one that does not is counted in `notes`.
 
-        An unknown query or document is an error.
+        DataError: the corpus never had the document, or the query is unknown and `is_strict`.
         """
         if query not in self.queries or document in self.empty:
-            if self.ours:
+            if self.is_strict:
                 raise DataError(
-                    f"{place}: {query!r} is none of the queries. Are both of the same version?"
+                    f"{location}: {query!r} is none of the queries. Are both of the same version?"
                 )
             kind = "documents" if query in self.queries else "queries"
             notes[f"judgements of {kind} without text left out"] += 1
             return False
         if document not in self.documents:
             raise DataError(
-                f"{place}: {document!r}, judged for query {query!r}, is no document of the corpus. Are judgements "
+                f"{location}: {document!r}, judged for query {query!r}, is no document of the corpus. Are judgements "
                 "and documents from the same version? kg2rag.from_frames takes what you can repair."
             )
         return True
 
 
 def _gold(
-    judgements: Iterable[Judgement], judged: _Judged, notes: Counter[str]
+    judgements: Iterable[Judgement], known: _Known, notes: Counter[str]
 ) -> dict[str, dict[str, int]]:
-    """Query -> document -> grade."""
+    """Query -> relevant document -> grade, from 1.
+
+    DataError: a document is judged twice for a query, with different grades.
+    """
     grades = dict[tuple[str, str], int]()
     gold = dict[str, dict[str, int]]()
-    for place, query, document, grade in judgements:
-        if not judged.has(place, query, document, notes):
+    for location, query, document, grade in judgements:
+        if not known.has(location, query, document, notes):
             continue
         former = grades.setdefault((query, document), grade)
         if former != grade:
             raise DataError(
-                f"{place}: {query!r} and {document!r} are judged twice, {former} and {grade}."
+                f"{location}: {query!r} and {document!r} are judged twice, {former} and {grade}."
             )
         if grade < 1:
             notes["judgements below 1 left out"] += 1

@@ -1,11 +1,11 @@
 """The small set that comes with the package (or a folder of the same schema) -> QADataset.
 
-`corpus.jsonl`     {"id", "doc_id", "title", "text"}; a passage's position is its place among those
-of its document `questions.jsonl`  {"id", "question", "answers", "type", "hops", "gold": [passage
-id], "supporting": [[passage id,
-                   sentence index]], "triples": [[head, relation, tail, passage id]]}
-`triples.jsonl`, `entities.jsonl` are offered as a graph. The set teaches; it is no benchmark.
-Questions of 2wiki-kg are read here too.
+- `corpus.jsonl`: {"id", "doc_id", "title", "text"}; the passages of a document are in order.
+- `questions.jsonl`: {"id", "question", "answers", "type", "hops", "gold": [passage id],
+  "supporting": [[passage id, sentence index]], "triples": [[head, relation, tail, passage id]]}.
+- `triples.jsonl` and `entities.jsonl` are a graph.
+
+The set is for teaching, and no benchmark. The questions of 2wiki-kg have the same schema.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class BundledPassage(Record):
 
 
 class FolderQuestion(Record):
-    """One question; `gold`, `supporting` and the last member of a triple name passages."""
+    """One question; `gold`, `supporting` and the last member of a triple are ids of passages."""
 
     id: Identifier
     question: Text
@@ -75,7 +75,7 @@ def folder() -> Path:
 
 
 def load(options: LoadOptions) -> QADataset:
-    """Read the folder."""
+    """The data set in `path`, or the bundled one."""
     files = Files()
     root = locate(options.path or folder(), ["corpus.jsonl"], "bundled corpus").parent
     rows = files.records(BundledPassage, root / "corpus.jsonl")
@@ -86,7 +86,7 @@ def load(options: LoadOptions) -> QADataset:
             Passage(row.id, row.title, row.text, row.doc_id, positions[row.doc_id])
         )
         positions[row.doc_id] += 1
-    # `supporting` counts sentences by our split, so the corpus stores that split.
+    # `supporting` counts the sentences of `split_sentences`, so the corpus stores that split.
     corpus = Corpus.from_passages(passages, [split_sentences(row.text) for row in rows])
     questions = read_questions(
         files, locate(root, ["questions.jsonl"], "bundled questions"), corpus
@@ -104,9 +104,9 @@ def load(options: LoadOptions) -> QADataset:
 def read_questions(
     files: Files, path: Path, corpus: Corpus, ids: Container[str] | None = None
 ) -> Iterator[Question]:
-    """The questions of a file, or those of some ids.
+    """The questions of a file, or those with one of `ids`.
 
-    DataError names a reference that the corpus lacks.
+    DataError: a question names a passage or sentence that the corpus lacks.
     """
     sentences = _SentenceNumbers(corpus)
     passage_ids = frozenset(corpus.ids)
@@ -131,7 +131,7 @@ def read_questions(
 def _require_passages(
     record: FolderQuestion, passage_ids: Container[str], where: str
 ) -> None:
-    """DataError: the question names a passage that the corpus lacks."""
+    """Raise DataError if a question names a passage that the corpus lacks."""
     references = {
         "gold": record.gold,
         "supporting": [id_ for id_, _ in record.supporting],
@@ -146,12 +146,12 @@ def _require_passages(
 
 
 class _SentenceNumbers:
-    """Converts sentence numbers: files count sentences by passage, questions by document."""
+    """Converts sentence indices: files count the sentences of a passage, `Question` of a document."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
         self._counts = [len(corpus.sentences(row)) for row in range(len(corpus))]
-        # The index in its document of each passage's first sentence.
+        # For each passage, the index of its first sentence in its document.
         self._first = list[int]()
         n_before = Counter[str]()
         for document, count in zip(corpus.doc_ids, self._counts, strict=True):
@@ -159,7 +159,7 @@ class _SentenceNumbers:
             n_before[document] += count
 
     def in_document(self, id_: str, index: int, where: str) -> tuple[str, int]:
-        """The document of a passage, and the index there of one of its sentences."""
+        """The document of a passage, and the index in it of sentence `index` of the passage."""
         row = self.corpus.row(id_)
         count = self._counts[row]
         if not 0 <= index < count:

@@ -36,7 +36,7 @@ class CosqaRecord(Record):
 
 
 def load(options: LoadOptions) -> QADataset:
-    """Read the map of functions and the questions."""
+    """The data set of the map of functions and one file of questions."""
     files = Files()
     path = locate(options.path or Path(), options.patterns, "CoSQA questions")
     codes = _read_functions(
@@ -63,8 +63,8 @@ def load(options: LoadOptions) -> QADataset:
 
 
 def _read_functions(files: Files, path: Path) -> dict[int, str]:
-    """Number -> code."""
-    # Pairs keep a function that occurs twice, which a dict would drop.
+    """The number of each function in the map -> its code."""
+    # A list of pairs keeps a function that occurs twice, which a dict would drop.
     pairs = parse_json(files.text(path), MAP, pairs=list)
     if not (isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs)):
         raise DataError(f"{MAP}: must hold one object, from functions to numbers.")

@@ -1,11 +1,10 @@
-"""Your DataFrames or lists, in any usual shape -> QADataset."""
+"""DataFrames, tables or lists of records of the user -> QADataset."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain
 from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
@@ -40,17 +39,15 @@ QUESTION: Mapping[str, tuple[str, ...]] = {
     "answers": ("answers", "answer", "generation_gt", "reference"),
     **{name: (name,) for name in ("type", "hops", "triples")},
 }
-"""Field -> the names that its column may have; of several, the first counts."""
-
-
+"""Field of a question -> names of its column, the most preferred first."""
 GOLD_SAMPLE = 20
-"""Values of a mapping that tell whether they are gold or questions."""
+"""Values of a mapping that are looked up to decide whether they are gold."""
 _NUMPY_GAP = re.compile(r"(?<=[^\s\[,])(['\"])\s+(['\"])(?=[^\s\],])")
-"""The blank between two texts of a list as numpy prints it: ['a' 'b']."""
+"""The gap between two texts of a list that numpy printed: ['a' 'b']."""
 
 
 class FrameQuestion(Record):
-    """One row of the questions."""
+    """One row of the questions, with its fields in their final types."""
 
     id: Text
     text: Text
@@ -99,10 +96,13 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     fields = list(map(_with_context, rows_of_fields))
     notes = _unused_columns(fields)
     completed = (
-        _completed(row, where, number, index)
+        _with_typed_fields(row, where, number, index)
         for number, row in enumerate(fields, start=1)
     )
-    rows = [_separated(row, index) for row in check(completed, FrameQuestion, where)]
+    rows = [
+        _with_gold_cells_split(row, index)
+        for row in check(completed, FrameQuestion, where)
+    ]
     unit, gold = _resolve(rows, index, where, notes)
     unjudged = tuple(Query(row.id, row.text) for row in rows if not gold[row.id])
     if unjudged:
@@ -124,7 +124,7 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
 
 
 def _with_context(row: dict[str, Any]) -> dict[str, Any]:
-    """A question of SQuAD, whose answers start in `context`, with this text as its gold; others as they are."""
+    """The row of a question; one of SQuAD has the text of its `context` as gold."""
     answers = row.get("answers")
     first = answers[0] if isinstance(answers, list) and answers else answers
     if not isinstance(first, Mapping) or "answer_start" not in first:
@@ -134,14 +134,20 @@ def _with_context(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _question(row: FrameQuestion, gold: Mapping[str, int]) -> Question:
-    answers, triples = tuple(row.answers), tuple(row.triples)
+    """The question of a row with its resolved gold."""
     return Question(
-        row.id, row.text, gold, answers, row.type, row.hops, triples=triples
+        row.id,
+        row.text,
+        gold,
+        tuple(row.answers),
+        row.type,
+        row.hops,
+        triples=tuple(row.triples),
     )
 
 
 def _unused_columns(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
-    """A note for each column that no field of a question reads, and its number of values."""
+    """A note for each column that is not used -> the number of its values."""
     columns = Counter(
         column
         for row in rows
@@ -157,10 +163,9 @@ def _unused_columns(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
 
 
 def _question_rows(questions: Any, index: GoldIndex) -> Any:
-    """Questions in other shapes: {question: gold}, or LlamaIndex's queries and relevant_docs.
+    """The questions as rows, if they are {question: gold} or LlamaIndex's queries and relevant_docs.
 
-    A mapping whose values all name something of the corpus, or are lists, has gold as its values,
-    else texts.
+    All other questions are returned as they are, also a mapping of ids to texts.
     """
     if isinstance(questions, Mapping):
         queries, relevant = questions.get("queries"), questions.get("relevant_docs")
@@ -184,7 +189,7 @@ def _question_rows(questions: Any, index: GoldIndex) -> Any:
 
 
 def _are_gold(values: Sequence[object], index: GoldIndex) -> bool:
-    """Whether the values of a mapping are gold: lists, grades, or names that the corpus has."""
+    """Whether the values of a mapping are gold: lists, grades, or names of the corpus."""
     if all(isinstance(value, str) for value in values):
         return all(index.find(str(value)) for value in values[:GOLD_SAMPLE])
     return all(
@@ -194,6 +199,7 @@ def _are_gold(values: Sequence[object], index: GoldIndex) -> bool:
 
 
 def _is_grades(value: object, index: GoldIndex) -> bool:
+    """Whether a value is a mapping from names of the corpus."""
     return (
         isinstance(value, Mapping)
         and bool(value)
@@ -201,38 +207,37 @@ def _is_grades(value: object, index: GoldIndex) -> bool:
     )
 
 
-def _completed(
+def _with_typed_fields(
     row: Mapping[str, Any], where: str, number: int, index: GoldIndex
 ) -> dict[str, Any]:
-    """A question with its id, answers and gold in the shapes of `FrameQuestion`."""
+    """The row of a question with id, answers and gold in the types of `FrameQuestion`.
+
+    number : the row's number from 1, which errors name, and which is the id of a row without one.
+    """
     fields = dict(row)
     fields["id"] = identifier(row.get("id"), where, number)
     for field in {"answers", "triples", "gold"} & fields.keys():
-        fields[field] = _parsed(fields[field])
+        fields[field] = _parse_literal(fields[field])
     if "answers" in fields:
-        fields["answers"] = _texts(fields["answers"])
+        fields["answers"] = _answer_texts(fields["answers"])
     if "gold" in fields:
         grades = fields["gold"]
         if _are_pairs(grades):
             grades = dict(grades)
         if not isinstance(grades, Mapping):
-            grades = dict.fromkeys(
-                (_passage_name(piece, index) for piece in _flat(grades)), 1
-            )
+            names = (_name_of_gold(piece, index) for piece in _flatten(grades))
+            grades = dict.fromkeys(names, 1)
         # A column of mappings in an Arrow table has every name in every row, most of them null.
-        numbers = {
-            name: python_value(grade)
+        fields["gold"] = {
+            identifier(name, where, number): python_value(grade)
             for name, grade in grades.items()
             if grade is not None
-        }
-        fields["gold"] = {
-            identifier(name, where, number): grade for name, grade in numbers.items()
         }
     return fields
 
 
 def _are_pairs(gold: object) -> bool:
-    """Whether gold is a list of (name, grade), as a column of maps in an Arrow table has it."""
+    """Whether gold is a list of (name, grade), the form of maps in an Arrow table."""
     if not isinstance(gold, list) or not gold:
         return False
     return all(
@@ -241,11 +246,8 @@ def _are_pairs(gold: object) -> bool:
     )
 
 
-def _parsed(value: object) -> object:
-    """A list or mapping that is written as text, as JSON, Python or numpy print it.
-
-    Any other value is returned as it is.
-    """
+def _parse_literal(value: object) -> object:
+    """The list or mapping in a text that JSON, Python or numpy printed; any other value itself."""
     if not isinstance(value, str) or not re.fullmatch(
         r"\s*(\[.*\]|\{.*\})\s*", value, re.DOTALL
     ):
@@ -253,46 +255,55 @@ def _parsed(value: object) -> object:
     return read_value(_NUMPY_GAP.sub(r"\1,\2", value.strip()))
 
 
-def _flat(gold: object) -> list[Any]:
-    """The pieces of gold: one, a list, or a list of lists as AutoRAG has it."""
+def _flatten(gold: object) -> list[Any]:
+    """The pieces of gold, which may be one piece, a list, or nested lists (AutoRAG)."""
     if not isinstance(gold, Collection) or isinstance(gold, str):
         return [gold]
     pieces = list[Any]()
     for piece in gold:
         if isinstance(piece, list | tuple | set):
-            pieces += _flat(piece)
+            pieces += _flatten(piece)
         else:
             pieces.append(piece)
     return pieces
 
 
-def _texts(answers: object) -> list[Any]:
-    """Answers as texts, also of SQuAD's records, and of their columns `{"text": […], "answer_start": […]}`."""
+def _answer_texts(answers: object) -> list[Any]:
+    """The texts of answers: a text, a list, or SQuAD's `{"text": […], "answer_start": […]}`."""
     if isinstance(answers, Mapping) and "text" in answers:
-        return _texts(answers["text"])
+        return _answer_texts(answers["text"])
     if isinstance(answers, list):
-        return [text for answer in answers for text in _texts(answer)]
+        return [text for answer in answers for text in _answer_texts(answer)]
     return [answers]
 
 
-def _passage_name(piece: object, index: GoldIndex) -> object:
-    """What names a passage that is gold as a record: its id, else its text or the fact in it, else its title."""
+def _name_of_gold(piece: object, index: GoldIndex) -> object:
+    """The name of a piece of gold; any piece that is no record is its own name.
+
+    The name of a record is an id that the corpus has, else its text or fact, else its title or URL,
+    else an unknown id.
+    """
     if not isinstance(piece, Mapping):
         return piece
-    ids, texts, titles = (
-        [str(piece[name]) for name in names if piece.get(name) not in (None, "")]
-        for names in (
-            (*PASSAGE["id"], *PASSAGE["doc_id"]),
-            ("fact", *PASSAGE["text"]),
-            (*PASSAGE["title"], "url"),
-        )
-    )
-    known = filter(index.has_name, ids)
-    return next(chain(known, filter(index.is_text, texts), titles, ids, [str(piece)]))
+    filled = {
+        name: str(value) for name, value in piece.items() if value not in (None, "")
+    }
+    id_columns = (*PASSAGE["id"], *PASSAGE["doc_id"])
+    ids = [filled[name] for name in id_columns if name in filled]
+    texts = [filled[name] for name in ("fact", *PASSAGE["text"]) if name in filled]
+    titles = [filled[name] for name in (*PASSAGE["title"], "url") if name in filled]
+    candidates = [
+        *filter(index.has_name, ids),
+        *filter(index.is_text, texts),
+        *titles,
+        *ids,
+        str(piece),
+    ]
+    return candidates[0]
 
 
-def _separated(row: FrameQuestion, index: GoldIndex) -> FrameQuestion:
-    """A question whose gold in one cell of a table, such as "a.md; b.md", is several names."""
+def _with_gold_cells_split(row: FrameQuestion, index: GoldIndex) -> FrameQuestion:
+    """The row of a question, with gold such as "a.md; b.md" split into its names."""
     gold = dict[str, int]()
     for name, grade in row.gold.items():
         pieces = index.separated(name) or [name]
@@ -303,12 +314,9 @@ def _separated(row: FrameQuestion, index: GoldIndex) -> FrameQuestion:
 def _resolve(
     rows: list[FrameQuestion], index: GoldIndex, where: str, notes: Counter[str]
 ) -> tuple[GoldUnit, dict[str, dict[str, int]]]:
-    """The unit of all gold, and question id -> gold id -> grade.
-
-    The unit is the document if all gold names documents, and not all of it passages.
-    """
+    """The unit of all gold, and the grades: question id -> id of a passage or document -> grade."""
     targets = _targets(rows, index, where, notes)
-    unit = _unit(list(targets.values()))
+    unit = _gold_unit(list(targets.values()))
     gold = {row.id: dict[str, int]() for row in rows}
     for row in rows:
         grades = gold[row.id]
@@ -324,9 +332,9 @@ def _resolve(
 def _targets(
     rows: list[FrameQuestion], index: GoldIndex, where: str, notes: Counter[str]
 ) -> dict[str, GoldTarget]:
-    """Gold as written -> its target.
+    """Gold as the questions have it -> its target.
 
-    Texts that no passage contains are noted; other unknown names are errors.
+    A text that no passage contains is noted; DataError: any other unknown name, or all are unknown.
     """
     every_target = index.find_all(name for row in rows for name in row.gold)
     targets = {
@@ -335,7 +343,7 @@ def _targets(
     for row in rows:
         for name in row.gold:
             if name not in targets:
-                _report_missing(row, name, index, where, notes)
+                _reject_or_note(row, name, index, where, notes)
     if every_target and not targets:
         example = quote(next(iter(every_target)))
         raise DataError(
@@ -344,7 +352,8 @@ def _targets(
     return targets
 
 
-def _unit(targets: Sequence[GoldTarget]) -> GoldUnit:
+def _gold_unit(targets: Sequence[GoldTarget]) -> GoldUnit:
+    """The document if all gold names documents and not all of them are single passages."""
     if all(target.document for target in targets) and not all(
         target.passages for target in targets
     ):
@@ -352,10 +361,10 @@ def _unit(targets: Sequence[GoldTarget]) -> GoldUnit:
     return "passage"
 
 
-def _report_missing(
+def _reject_or_note(
     row: FrameQuestion, name: str, index: GoldIndex, where: str, notes: Counter[str]
 ) -> None:
-    """Raise for an id that the corpus lacks; note a text that no passage holds."""
+    """Note a gold text that no passage contains; DataError for any other unknown name."""
     if not index.is_text(name):
         raise DataError(
             f"{where}, question {row.id!r}: gold {quote(name)} is no passage, document, title or heading of the corpus."
@@ -369,6 +378,7 @@ def _report_missing(
 def _ids(
     target: GoldTarget, unit: GoldUnit, index: GoldIndex, notes: Counter[str]
 ) -> Sequence[str]:
+    """The ids of a target in the unit; a document among passages counts as all its passages."""
     if unit == "document":
         return [target.document]
     if target.passages:
@@ -378,6 +388,7 @@ def _ids(
 
 
 def _labelling_row(row: FrameQuestion, gold: Mapping[str, int]) -> dict[str, Any]:
+    """The row of a question in the file that a page of judgements saves."""
     fields = row.model_dump(exclude={"id", "text"}, exclude_defaults=True)
     if gold:
         fields["gold"] = dict(gold)

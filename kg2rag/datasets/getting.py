@@ -1,8 +1,8 @@
-"""A reported part of a set -> its questions in a folder, from the hub, checked by checksums.
+"""The parts of public sets on which results are reported -> their files, from the hub.
 
-`subsets/` has the ids of every reported part, and checksums of its loaded questions and corpus,
-which do not depend on the format of the file. A part whose corpus is not on the hub has its ids
-here, and names its source.
+`subsets/` has the question ids of every part, and checksums of its questions and corpus, which do
+not depend on the format of the file. For a part whose corpus is not on the hub, `needs` names the
+source.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kg2rag.text.registry import unknown
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subset:
-    """A part of a set that README and docs report; its fields are explained in subsets.toml."""
+    """A part of a set on which README and docs report; `subsets.toml` explains the fields."""
 
     dataset: str
     about: str
@@ -38,11 +38,9 @@ class Subset:
     needs: str = ""
 
     def check(self, folder: Path) -> None:
-        """DataError: the folder does not hold this part; the message names the difference."""
-        # Slow to import, and `load` needs none of it.
-        from kg2rag.evaluation import (
-            provenance,
-        )
+        """Raise DataError, which names the difference, if the folder has other data than reported."""
+        # Slow to import, and `load` does not need it.
+        from kg2rag.evaluation import provenance
 
         data = load(self.dataset, path=folder, **self.options)
         missing = set(self.ids) - {question.id for question in data.questions}
@@ -62,7 +60,7 @@ class Subset:
 
 @cache
 def subsets() -> Mapping[str, Subset]:
-    """Name -> a reported part of a set."""
+    """Name -> reported part of a set."""
     folder = resources.files("kg2rag.datasets") / "subsets"
     listing = (folder / "subsets.toml").read_text(encoding="utf-8")
     parts = {}
@@ -73,31 +71,31 @@ def subsets() -> Mapping[str, Subset]:
 
 
 def get(name: str, folder: str | Path) -> Path:
-    """Download a reported part of a set into `folder / name` once; check it each time.
+    """Download a reported part of a set into `folder / name`, and return this path.
 
-    `load(..., path=...)` reads it.
+    A folder that exists is only checked. `load(..., path=...)` reads it.
 
-    ValueError: an unknown name, or a part that is not on the hub; the message says where it is
-    from. DataError: the folder, or the hub, has something else than was reported. ConnectionError:
-    the hub cannot be reached.
+    ValueError: an unknown name, or a part that is not on the hub; the message names its source.
+    DataError: the folder, or the hub, has other data than reported. ConnectionError: the hub cannot
+    be reached.
     """
     if name not in subsets():
         raise ValueError(unknown("part to get", name, subsets()))
     part = subsets()[name]
-    place = Path(folder) / name
-    if place.is_dir():
-        part.check(place)
-        return place
+    path = Path(folder) / name
+    if path.is_dir():
+        part.check(path)
+        return path
     if part.file is None:
-        raise ValueError(f"{name!r} is not on the hub: put into {place} {part.needs}.")
+        raise ValueError(f"{name!r} is not on the hub: put into {path} {part.needs}.")
     paths, _ = DATASETS[part.dataset].options(split=part.split).from_hub()
     rows = {str(row.get("id", row.get("_id"))): row for _, row in Files().rows(*paths)}
     texts = (
         json.dumps(rows[id_], ensure_ascii=False) for id_ in part.ids if id_ in rows
     )
-    with new_folder(place) as new_place:
-        (new_place / part.file).write_text(
+    with new_folder(path) as new_path:
+        (new_path / part.file).write_text(
             "[" + ",\n".join(texts) + "]\n", encoding="utf-8"
         )
-        part.check(new_place)
-    return place
+        part.check(new_path)
+    return path

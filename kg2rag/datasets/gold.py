@@ -1,4 +1,4 @@
-"""Gold as people write it -> passages or documents: ids, paths, titles, headings, pages, texts."""
+"""Gold as ids, paths, titles, headings, pages or texts -> passages or documents of a corpus."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from kg2rag.text.scripts import words
 from kg2rag.types import Corpus
 
 WINDOW_WORDS, STRIDE_WORDS = 5, 3
-"""Words of a window of a gold text, and words from one window to the next."""
+"""Length of a window of a gold text, and distance from one window to the next, in words."""
 TEXT_WORDS = 4
-"""Words from which gold that names nothing is taken for a text."""
+"""Least number of words of gold that is a text."""
 FOUND_SHARE = 0.5
-"""Least share of a text's windows in the corpus, and in a single passage that is gold."""
+"""Least share of a text's windows that the corpus contains, and that make a passage gold."""
 SIMILAR = 60
-"""Similarity, up to 100, from which an error suggests a name."""
+"""Least similarity, up to 100, of a name that an error suggests."""
 _SEPARATORS = (";", "|", "\n", ",")
 _PAGE = re.compile(r"page=(\d+)")
 _PAGE_ENDING = re.compile(
@@ -33,14 +33,17 @@ _PAGE_ENDING = re.compile(
 
 
 class GoldTarget(NamedTuple):
-    """The target of a piece of gold: a document, passages, or both if a document is one passage."""
+    """The target of a piece of gold: a document, passages, or a document that is one passage.
+
+    `document` is "" for passages only, and `passages` is empty for a document of several.
+    """
 
     document: str = ""
     passages: tuple[str, ...] = ()
 
 
 class GoldIndex:
-    """The passages and documents of a corpus by every name that gold may have for them."""
+    """An index of the passages and documents of a corpus by their ids, paths, titles and headings."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
@@ -50,21 +53,22 @@ class GoldIndex:
 
     @cached_property
     def _targets_by_id(self) -> Mapping[str, GoldTarget]:
+        """Id of a document or passage -> its target."""
         targets = {document: GoldTarget(document) for document in self._rows}
         for id_ in self.corpus.ids:
             targets[id_] = targets.get(id_, GoldTarget())._replace(passages=(id_,))
         return targets
 
     def find(self, name: str) -> GoldTarget | None:
-        """The target of a name or a text; None if the corpus has nothing of it."""
+        """The target of a name or a text; None if the corpus has none."""
         return self.find_all([name])[name]
 
     def find_all(self, names: Iterable[str]) -> dict[str, GoldTarget | None]:
-        """The targets of names and texts.
+        """Name or text -> its target in the corpus, None if there is none.
 
-        In this order: an id; a path in another spelling; a page or heading of a document
-        (`a.pdf#page=3`, `a.md#heading`); a title; a heading; a text that stands in passages for the
-        most part.
+        These are tried in order: an id; a path in another spelling; a page or heading of a document
+        (`a.pdf#page=3`, `a.md#heading`); a title; a heading; a text
+        that passages contain for at least half.
         """
         targets = {name: self._by_name(name) for name in names}
         texts = [
@@ -75,6 +79,7 @@ class GoldIndex:
         return {**targets, **self._by_text(texts)}
 
     def _by_name(self, name: str) -> GoldTarget | None:
+        """The target of a name; None for an unknown name and for a text."""
         if name in self._targets_by_id:
             return self._targets_by_id[name]
         return (
@@ -85,7 +90,7 @@ class GoldIndex:
         )
 
     def has_name(self, name: str) -> bool:
-        """Whether an id, a path, a title or a heading of the corpus is called so."""
+        """Whether a name is an id, path, title or heading of the corpus."""
         return self._by_name(name) is not None
 
     def passages_of(self, document: str) -> list[str]:
@@ -93,7 +98,10 @@ class GoldIndex:
         return [self.corpus.ids[row] for row in self._rows[document]]
 
     def separated(self, cell: str) -> list[str]:
-        """The names that `;`, `|`, `,` or line ends join in a cell; none if it joins no names."""
+        """The names in a cell, separated by `;`, `|`, `,` or line ends; [] if it is one name.
+
+        All parts of the cell must be names of the corpus.
+        """
         for separator in _SEPARATORS:
             names = [name.strip() for name in cell.split(separator) if name.strip()]
             if (
@@ -105,16 +113,17 @@ class GoldIndex:
         return []
 
     def is_text(self, name: str) -> bool:
-        """Whether unknown gold is a text: several words, or a script without word spaces."""
+        """Whether unknown gold is a text of at least `TEXT_WORDS` words."""
         return len(words(name)) >= TEXT_WORDS and _has_blanks(name)
 
     def suggestion(self, name: str) -> str:
-        """The id or title that is most like a name, as a question for an error; "" if none is."""
+        """The end of an error that suggests the most similar id or title; "" if none is similar."""
         names = [*self._rows, *dict.fromkeys(filter(None, self.corpus.titles))]
         close = process.extractOne(name, names, scorer=fuzz.ratio, score_cutoff=SIMILAR)
         return f" Did you mean {close[0]!r}?" if close else ""
 
     def _by_path(self, name: str) -> GoldTarget | None:
+        """The document or passage whose path equals a name, ends it, or ends with it."""
         key = path_key(name)
         if key in self._documents_by_path:
             return GoldTarget(self._documents_by_path[key])
@@ -131,11 +140,14 @@ class GoldIndex:
         ) or self._by_address(name)
 
     def _by_address(self, name: str) -> GoldTarget | None:
-        """The document of a path in other capitals, of a file URL, or of a page address."""
+        """The document of a path in other capitals, of a file URL, or of a page address.
+
+        A name without `/` and ending is no address.
+        """
         key = address_key(name)
-        for start in (
-            (0, *_starts(key)) if "/" in name or key != name.casefold() else ()
-        ):
+        if "/" not in name and key == name.casefold():
+            return None
+        for start in (0, *_starts(key)):
             ending = key[start:]
             if start == 0 or "/" in ending:
                 target = _only_document(self._documents_by_address.get(ending, []))
@@ -145,6 +157,7 @@ class GoldIndex:
 
     @cached_property
     def _documents_by_address(self) -> Mapping[str, list[str]]:
+        """`address_key` -> the documents that have it."""
         documents = defaultdict[str, list[str]](list)
         for document in self._rows:
             documents[address_key(document)].append(document)
@@ -152,10 +165,12 @@ class GoldIndex:
 
     @cached_property
     def _documents_by_path(self) -> Mapping[str, str]:
+        """`path_key` -> document."""
         return {path_key(document): document for document in self._rows}
 
     @cached_property
     def _documents_by_ending(self) -> Mapping[str, list[str]]:
+        """The last parts of a path -> the documents whose path ends so."""
         documents = defaultdict[str, list[str]](list)
         for key, document in self._documents_by_path.items():
             for start in _starts(key):
@@ -164,11 +179,13 @@ class GoldIndex:
 
     @cached_property
     def _passages_by_path(self) -> Mapping[str, str]:
+        """`path_key` -> id of a passage."""
         return {path_key(id_): id_ for id_ in self.corpus.ids}
 
     def _by_fragment(self, name: str) -> GoldTarget | None:
-        place, _, fragment = name.rpartition("#")
-        rows = self._rows.get(self._document_of(place), [])
+        """The passages of `document#page=3` or `document#heading`."""
+        document_name, _, fragment = name.rpartition("#")
+        rows = self._rows.get(self._document_of(document_name), [])
         page = _PAGE.fullmatch(fragment.strip())
         if page:
             return self._passages_in(
@@ -185,17 +202,20 @@ class GoldIndex:
         return target.document
 
     def _passages_in(self, rows: Sequence[int]) -> GoldTarget | None:
+        """The target of the passages in some rows; None without rows."""
         if not rows:
             return None
         return GoldTarget(passages=tuple(self.corpus.ids[row] for row in rows))
 
     def _has_page(self, row: int, page: int) -> bool:
+        """Whether a passage has text of a page, counted from 1."""
         fields = self.corpus[row].metadata
         first = fields.get("page", 0)
         return bool(first) and first <= page <= fields.get("last_page", first)
 
     @cached_property
     def _rows_by_heading(self) -> Mapping[str, list[int]]:
+        """`_heading_key` -> the rows of the passages under such headings."""
         rows = defaultdict[str, list[int]](list)
         for row, passage in enumerate(self.corpus):
             headings = passage.metadata.get("headings", ())
@@ -205,10 +225,12 @@ class GoldIndex:
         return rows
 
     def _by_title(self, name: str) -> GoldTarget | None:
+        """The only document with a title."""
         return _only_document(self._documents_by_title.get(words_key(name), []))
 
     @cached_property
     def _documents_by_title(self) -> Mapping[str, list[str]]:
+        """`words_key` of a title -> the documents that have it."""
         documents = defaultdict[str, list[str]](list)
         for document, rows in self._rows.items():
             title = words_key(self.corpus.titles[rows[0]])
@@ -217,13 +239,14 @@ class GoldIndex:
         return documents
 
     def _by_heading(self, name: str) -> GoldTarget | None:
+        """The passages under a heading that only one document has."""
         rows = self._rows_by_heading.get(_heading_key(name), [])
         if len({self.corpus.doc_ids[row] for row in rows}) > 1:
             return None
         return self._passages_in(rows)
 
     def _by_text(self, texts: Sequence[str]) -> dict[str, GoldTarget | None]:
-        """The passages that hold most of each text, or that it consists of for the most part."""
+        """Text -> the passages that contain it or parts of it, see `_best_rows`."""
         if not texts:
             return {}
         windows = {text: _windows(text) for text in texts}
@@ -236,9 +259,9 @@ class GoldIndex:
         for row, passage in enumerate(self.corpus.table["text"].to_pylist()):
             passage_words = words(passage)
             lengths.append(len(passage_words))
-            for run in _runs(passage_words):
-                if run in rows_of:
-                    rows_of[run].append(row)
+            for ngram in _word_ngrams(passage_words):
+                if ngram in rows_of:
+                    rows_of[ngram].append(row)
         return {
             text: self._best_rows([rows_of[window] for window in text_windows], lengths)
             for text, text_windows in windows.items()
@@ -247,14 +270,18 @@ class GoldIndex:
     def _best_rows(
         self, holders: Sequence[Sequence[int]], lengths: Sequence[int]
     ) -> GoldTarget | None:
-        """The passages that contain most windows of a text.
+        """The target of a text; None if the corpus contains too few of its windows.
 
-        `holders` : for each window, the rows that contain it.
+        It is the passages with the most windows, with at least `FOUND_SHARE` of the windows, or
+        with so many that at least `FOUND_SHARE` of the passage is from the text.
+
+        holders : for each window of the text, the rows that contain it.
+        lengths : the number of words of each passage.
         """
         counts = Counter(chain.from_iterable(holders))
-        n_held = sum(map(bool, holders))
+        n_in_corpus = sum(map(bool, holders))
         n_needed = FOUND_SHARE * len(holders)
-        if not counts or n_held < n_needed:
+        if not counts or n_in_corpus < n_needed:
             return None
         n_best = max(counts.values())
         rows = list[int]()
@@ -266,32 +293,32 @@ class GoldIndex:
 
 
 def _has_blanks(name: str) -> bool:
-    """Whether there are blanks between words, or words of a script that may have none."""
+    """Whether a name has blanks between words, or a script that may have none."""
     return " " in name.strip() or not name.isascii()
 
 
 def _only_document(documents: Sequence[str]) -> GoldTarget | None:
-    """The document, if no other has the name, too."""
+    """The target of the only document; None for no document or several."""
     if len(documents) != 1:
         return None
     return GoldTarget(documents[0])
 
 
 def _heading_key(heading: str) -> str:
-    """A heading by its words, which an address joins by hyphens."""
+    """The words of a heading, also of one as the fragment of an address, joined by hyphens."""
     return words_key(heading.replace("-", " "))
 
 
 def _windows(text: str) -> list[tuple[str, ...]]:
-    """Runs of words of a text; a text shorter than a window is one."""
+    """The windows of a text, every `STRIDE_WORDS` words and at the end; a short text is one."""
     text_words = words(text)
     last = max(0, len(text_words) - WINDOW_WORDS)
     starts = sorted({*range(0, last + 1, STRIDE_WORDS), last})
     return [tuple(text_words[start : start + WINDOW_WORDS]) for start in starts]
 
 
-def _runs(passage_words: Sequence[str]) -> set[tuple[str, ...]]:
-    """The runs of words of a passage that may equal a window: of its length, and the whole."""
+def _word_ngrams(passage_words: Sequence[str]) -> set[tuple[str, ...]]:
+    """The word n-grams of a passage that may equal a window: those of its length, and the whole."""
     whole = tuple(passage_words)
     if len(whole) < WINDOW_WORDS:
         return {whole}
@@ -302,7 +329,7 @@ def _runs(passage_words: Sequence[str]) -> set[tuple[str, ...]]:
 
 
 def path_key(path: str) -> str:
-    """A path in one spelling: composed letters, `/`, no `./`."""
+    """A path in one spelling: Unicode in form NFC, `/` in place of a backslash, and no `./`."""
     return posixpath.normpath(unicodedata.normalize("NFC", path).replace("\\", "/"))
 
 
@@ -316,10 +343,10 @@ def address_key(path: str) -> str:
 
 
 def _starts(path: str) -> Iterable[int]:
-    """The places at which the parts of a path begin, except the first."""
+    """The offsets at which the parts of a path begin, without the first."""
     return (match.end() for match in re.finditer("/", path))
 
 
 def words_key(text: str) -> str:
-    """A text by its words."""
+    """The words of a text, normalised and joined by blanks."""
     return " ".join(words(text))

@@ -1,8 +1,9 @@
 """HippoRAG's layout, `<name>.json` and `<name>_corpus.json`, of any set -> QADataset.
 
-[1] Gutiérrez et al., "HippoRAG", NeurIPS 2024. The questions are written as MuSiQue, HotpotQA or
-2WikiMultihopQA write theirs, or as [1] publishes Natural Questions and PopQA, which their fields
-show. Passages keep the corpus file's order, titles and texts, as [1]'s OpenIE files do.
+[1] Gutiérrez et al., "HippoRAG", NeurIPS 2024. The questions have the form of MuSiQue, HotpotQA,
+2WikiMultihopQA, or of Natural Questions and PopQA as [1] publishes them; their fields tell which.
+Passages keep the order, titles and texts of the corpus file, by which the OpenIE files of [1] are
+matched.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SCHEMAS = (
 
 
 def load(options: LoadOptions) -> QADataset:
-    """Read questions and corpus from a folder, or from one of the two files and its companion."""
+    """The data set in a folder, or of one of the two files and the other beside it."""
     path = options.path or Path()
     if path.is_file() and not path.name.endswith(CORPUS):
         questions = path

@@ -2,9 +2,9 @@
 
 [1] Yang et al., "HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question Answering", EMNLP
 2018. Every question is written over two paragraphs [1, Sec. 2], so `hops` is 2; its type is
-`bridge` or `comparison`. A paragraph's text is its sentences joined as the file has them, as [1]
-and HippoRAG do. If sentences are the passages, their texts are without the blank that most begin
-with in the file; `Corpus.joined(exact=True)` has it.
+`bridge` or `comparison`. The text of a paragraph is its joined sentences, as in [1] and HippoRAG.
+Most sentences begin with a blank in the file; a sentence as a passage is without it, and
+`Corpus.joined(exact=True)` has it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CONTEXT = tuples_of("title", "sentences|content")
 
 
 class HotpotRecord(Record):
-    """One question with its paragraphs as `[title, [sentence, …]]`."""
+    """One question; a paragraph in its context is `[title, [sentence, …]]`."""
 
     id: Identifier
     question: Text
@@ -54,15 +54,19 @@ def question_over_contexts(
     blank: str = "",
     triples: Sequence[Fact] = (),
 ) -> Question | None:
-    """A question with gold by (title, sentence index), as in HotpotQA and 2WikiMultihopQA.
+    """The question of a record whose gold is (title, sentence index): HotpotQA, 2WikiMultihopQA.
 
-    Official files name a few sentences that their paragraph does not have: those are left out of
-    `supporting` and counted, and their paragraph stays gold. If sentences are the passages, a
-    question left without gold is dropped and counted. DataError: a supporting title is not in the
-    context.
+    Official files name a few sentences that their paragraph does not have. These are counted and
+    left out of `supporting`; their paragraph stays gold. If sentences are the passages, a question
+    without gold is counted, and None is returned. DataError: the context lacks a supporting title.
+
+    where : file and record, for errors.
+    hops : number of hops, None if unknown.
+    blank : the text that joins the sentences of a paragraph.
+    triples : the gold triples.
     """
-    paragraphs, complete = _place_contexts(record, pool, blank)
-    gold, supporting = _judgements(record, pool, paragraphs, where)
+    paragraphs, is_complete = _add_context(record, pool, blank)
+    gold, supporting = _gold_and_supporting(record, pool, paragraphs, where)
     if not gold:
         pool.notes["questions left without gold"] += 1
         return None
@@ -78,31 +82,31 @@ def question_over_contexts(
         hops=hops,
         supporting=tuple(dict.fromkeys(supporting)),
         triples=tuple(triples),
-        candidates=tuple(candidates) if complete else None,
+        candidates=tuple(candidates) if is_complete else None,
     )
 
 
-def _place_contexts(
+def _add_context(
     record: HotpotRecord, pool: Pool, blank: str
 ) -> tuple[dict[str, Paragraph], bool]:
-    """Title -> paragraph in the pool, and whether the pool has every paragraph with text."""
+    """The paragraphs of a context by title, and whether the pool has every paragraph with text."""
     paragraphs = dict[str, Paragraph]()
-    complete = True
+    is_complete = True
     for title, sentences in record.context:
         pieces = [sentence.strip() for sentence in sentences] if blank else sentences
         text = blank.join(pieces).strip()
-        paragraph = pool.place(title, text, sentences)
+        paragraph = pool.find_or_add(title, text, sentences)
         if paragraph is None:
-            complete = complete and not text
+            is_complete = is_complete and not text
         elif paragraphs.setdefault(title, paragraph) is not paragraph:
             pool.notes["titles with two texts in one context, the first taken"] += 1
-    return paragraphs, complete
+    return paragraphs, is_complete
 
 
-def _judgements(
+def _gold_and_supporting(
     record: HotpotRecord, pool: Pool, paragraphs: Mapping[str, Paragraph], where: str
 ) -> tuple[dict[str, int], list[tuple[str, int]]]:
-    """The grades of passages, and the supporting sentences as (document, index)."""
+    """Gold passage -> grade, and the supporting sentences as (document, index)."""
     titles = {title for title, _ in record.context}
     gold = dict[str, int]()
     supporting = list[tuple[str, int]]()
@@ -120,7 +124,7 @@ def _judgements(
 
 
 def _grades(paragraph: Paragraph, index: int, pool: Pool) -> dict[str, int]:
-    """The passage that holds a sentence of a paragraph, with grade 1; empty if no passage does."""
+    """The passage that has a sentence of a paragraph -> grade 1; empty if no passage has it."""
     passages = paragraph.ids(pool.passages)
     if pool.passages == "paragraph":
         return dict.fromkeys(passages.values(), 1)
@@ -128,10 +132,11 @@ def _grades(paragraph: Paragraph, index: int, pool: Pool) -> dict[str, int]:
 
 
 def _missing_title(title: str, pool: Pool, in_context: bool, where: str) -> DataError:
-    place = pool.closed_by if in_context else "its context"
+    """The error for a supporting title that is not in the context, or not in the corpus file."""
+    source = pool.closed_by if in_context else "its context"
     advice = "" if pool.closed_by else f" {DISTRACTOR}"
     return DataError(
-        f"{where}: supporting_facts names {title!r}, which is not in {place}.{advice}"
+        f"{where}: supporting_facts names {title!r}, which is not in {source}.{advice}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What the viewer of Hugging Face's hub answers (`/rows`, `/first-rows`) -> the rows of the set."""
+"""A response of the dataset viewer of the Hugging Face hub (`/rows`, `/first-rows`) -> its rows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from kg2rag.text.records import DataError
 
 
 def viewer_rows(value: Any, where: str | None) -> list[Any] | None:
-    """The rows in an answer of the viewer; None for any other JSON value.
+    """The rows in a response of the viewer; None for any other JSON value.
 
-    DataError: the viewer has cut a cell; None as `where` looks for no cuts.
+    where : the file, for the DataError about a cell that the viewer has truncated; None accepts it.
     """
     if not isinstance(value, Mapping) or "features" not in value:
         return None
@@ -28,4 +28,5 @@ def viewer_rows(value: Any, where: str | None) -> list[Any] | None:
 
 
 def _is_row(row: Any) -> bool:
+    """Whether a value is a row of the viewer, an object with the record under "row"."""
     return isinstance(row, Mapping) and isinstance(row.get("row"), Mapping)

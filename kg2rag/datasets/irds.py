@@ -1,9 +1,8 @@
 """A name of ir_datasets ("irds:beir/scifact/test") -> QADataset.
 
-[1] MacAvaney et al., "Simplified Data Wrangling with ir_datasets", SIGIR 2021. The package knows
-where each collection is from, downloads it into its folder and checks it; its version says which
-files those are. Ours: a document's text is the package's `default_text` without the title that it
-begins with, which stays the title.
+[1] MacAvaney et al., "Simplified Data Wrangling with ir_datasets", SIGIR 2021. The package
+downloads each collection into its folder and checks it; the files depend on its version. Ours: the
+text of a document is `default_text` of the package without the title at its beginning.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ PREFIX = "irds:"
 
 
 def spec_of(name: str) -> DatasetSpec:
-    """The spec of "irds:NAME"; the package is asked when the set is loaded."""
+    """The spec of "irds:NAME"; the name is checked when the set is loaded."""
     if not name.removeprefix(PREFIX):
         raise ValueError(
             f"{name!r} names no set. Write irds:NAME, such as irds:beir/scifact/test."
@@ -33,11 +32,11 @@ def spec_of(name: str) -> DatasetSpec:
 
 
 def load(options: LoadOptions) -> QADataset:
-    """Read documents, queries and judgements.
+    """The data set of the documents, queries and judgements of ir_datasets.
 
-    ValueError: a name that ir_datasets has not, or without one of the three, or a `path`.
-    DataError: a wrong record, or files that the package cannot read. ImportError: it is not
-    installed. ConnectionError: it cannot download the set.
+    ValueError: an unknown name, a set without one of the three, or a `path`. DataError: a wrong
+    record, or files that the package cannot read. ImportError: the package is not installed.
+    ConnectionError: it cannot download the set.
     """
     where = options.spec.name
     name = where.removeprefix(PREFIX)
@@ -50,14 +49,17 @@ def load(options: LoadOptions) -> QADataset:
         documents = checked(_documents(dataset, where), Document, where)
         queries = checked(_queries(dataset, where), BeirQuery, where)
         corpus, questions, notes = collect(
-            where, documents, queries, _judgements(dataset, where), ours=False
+            where, documents, queries, _judgements(dataset, where), is_strict=False
         )
     source = {"irds": name, "ir_datasets": version, "notes": notes}
     return QADataset(file_name(where), corpus, questions, source=source)
 
 
 def _open(name: str, where: str) -> tuple[Any, str]:
-    """The set of ir_datasets, with documents, queries and judgements, and the package's version."""
+    """The set of ir_datasets, and the version of the package.
+
+    ValueError: an unknown name, or a set without documents, queries or judgements.
+    """
     try:
         import ir_datasets
     except ImportError as error:
@@ -73,12 +75,12 @@ def _open(name: str, where: str) -> tuple[Any, str]:
         raise ValueError(
             f"Unknown dataset {where!r}: ir_datasets {version} has no {name!r}.{suggestion} See https://ir-datasets.com."
         ) from None
-    has = {
-        "documents": dataset.has_docs,
-        "queries": dataset.has_queries,
-        "judgements (qrels)": dataset.has_qrels,
+    has_part = {
+        "documents": dataset.has_docs(),
+        "queries": dataset.has_queries(),
+        "judgements (qrels)": dataset.has_qrels(),
     }
-    missing = [part for part, is_there in has.items() if not is_there()]
+    missing = [part for part, is_present in has_part.items() if not is_present]
     if missing:
         raise ValueError(
             f"{where} has no {' and no '.join(missing)}: name a part, see https://ir-datasets.com/{name}."
@@ -87,26 +89,23 @@ def _open(name: str, where: str) -> tuple[Any, str]:
 
 
 def _queries(dataset: Any, where: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The location, for errors, and the record of each query."""
     for number, query in enumerate(dataset.queries_iter(), start=1):
-        place = f"{where}, query {number}"
-        yield (
-            place,
-            {
-                "id": query.query_id,
-                "text": _text(query, f"{place} ({query.query_id!r})"),
-            },
-        )
+        location = f"{where}, query {number}"
+        text = _text(query, f"{location} ({query.query_id!r})")
+        yield location, {"id": query.query_id, "text": text}
 
 
 def _judgements(dataset: Any, where: str) -> Iterator[Judgement]:
+    """The judgements, each with its location for errors."""
     for number, judgement in enumerate(dataset.qrels_iter(), start=1):
-        place = f"{where}, judgement {number}"
-        yield place, judgement.query_id, judgement.doc_id, int(judgement.relevance)
+        location = f"{where}, judgement {number}"
+        yield location, judgement.query_id, judgement.doc_id, int(judgement.relevance)
 
 
 @contextmanager
 def _reading(where: str) -> Iterator[None]:
-    """Turn errors of ir_datasets about files into errors that name the set."""
+    """A context that turns errors of ir_datasets into a DataError or ConnectionError of the set."""
     try:
         yield
     except DataError:
@@ -122,7 +121,7 @@ def _reading(where: str) -> Iterator[None]:
         message = (
             f"{where}: ir_datasets says {type(error).__name__}: {quote(str(error))}."
         )
-        # it raises RuntimeError for both
+        # The package raises RuntimeError for a failed download and for damaged files.
         if isinstance(error, OSError) or "download" in str(error).lower():
             advice = "Some sets must be got from their owners, see https://ir-datasets.com; 'bundled' needs no network."
             raise ConnectionError(f"{message} {advice}") from error
@@ -130,20 +129,21 @@ def _reading(where: str) -> Iterator[None]:
 
 
 def _documents(dataset: Any, where: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The location, for errors, and the record of each document."""
     for number, document in enumerate(dataset.docs_iter(), start=1):
-        place = f"{where}, document {number}"
+        location = f"{where}, document {number}"
         title = getattr(document, "title", "")
         if title is None:
             title = ""
             document = document._replace(title=title)  # `default_text` would say "None"
-        text = _text(document, f"{place} ({document.doc_id!r})")
+        text = _text(document, f"{location} ({document.doc_id!r})")
         if hasattr(document, "title"):
             text = text.removeprefix(title).lstrip()
-        yield place, {"id": document.doc_id, "title": title, "text": text}
+        yield location, {"id": document.doc_id, "title": title, "text": text}
 
 
 def _text(record: Any, where: str) -> str:
-    """The text of a record by the package's rule; DataError if it has none."""
+    """`default_text` or else `text` of a record of ir_datasets; DataError if it has neither."""
     default_text = getattr(record, "default_text", None)
     text = default_text() if callable(default_text) else getattr(record, "text", None)
     if not isinstance(text, str):

@@ -1,7 +1,7 @@
-"""A corpus -> known items: a heading or a sentence as the query for its passage.
+"""A corpus -> known items: queries that are a heading or a sentence of their gold passage.
 
-They say how well a passage is found again, and nothing of questions that need several passages.
-After Azzopardi et al., SIGIR 2007; what counts as a heading or a sentence is ours.
+They measure how well a passage is found again, and do not test questions that need several
+passages. After Azzopardi et al., SIGIR 2007; ours: which headings and sentences are queries.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from kg2rag.report import Labelling
 
 WORDS = (8, 30)
-"""The fewest and the most words of a sentence that serves as a known item."""
+"""Least and largest number of words of a sentence that is a known item."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WrittenQuestions:
-    """A test set for `data.with_questions` (`rows`) or for the command line (`save`).
+    """Questions about a corpus, for `data.with_questions` (`rows`) or the command line (`save`).
 
     Attributes
     ----------
-    rows : id, question, answers, gold (ids of passages, a chain's in its order), type, hops,
-        bridges, origin.
-    dropped : reason -> chains without a question.
-    failures : calls without a usable answer; the same call asks again if no answer came.
-    usage : calls, tokens, cost; None without a model.
+    rows : one mapping per question: id, question, answers, gold (ids of passages, those of a chain
+        in its order), type, hops, bridges, origin.
+    dropped : reason -> number of chains of passages without a question.
+    failures : calls of a language model without a usable response; the next call repeats them.
+    usage : calls, tokens and cost of the language model; None without one.
     """
 
     corpus: Corpus
@@ -45,20 +45,18 @@ class WrittenQuestions:
     usage: object = None
 
     def save(self, file: str | Path) -> Path:
-        """Write the rows as JSON Lines.
+        """Write the rows as JSON Lines, and return the path.
 
-        Raises FileExistsError: a file is in the way that kg2rag did not write.
+        FileExistsError: a file of that name exists that kg2rag did not write.
         """
         text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self.rows)
         write_output(Path(file), "questions", text.encode())
         return Path(file)
 
     def label(self) -> Labelling:
-        """The page in which somebody says of each gold passage whether the question needs it."""
-        # With pandas, which reading a set does not need.
-        from kg2rag.report import (
-            Labelling,
-        )
+        """A page on which a person judges for each gold passage whether the question needs it."""
+        # Imports pandas, which reading a set does not need.
+        from kg2rag.report import Labelling
 
         questions = [
             {name: value for name, value in row.items() if name != "gold"}
@@ -82,11 +80,14 @@ class WrittenQuestions:
 
 
 def known_items(corpus: Corpus, limit: int = 50, seed: int = 0) -> WrittenQuestions:
-    """Headings of a single passage, and sentences without the title, as queries."""
+    """Known items of up to `limit` random passages.
+
+    The query is a heading that only this passage has, or else a sentence without the title.
+    """
     n_passages = Counter(
         heading
         for headings in corpus.metadata.get("headings", ())
-        for heading in _listed(headings)
+        for heading in _as_list(headings)
     )
     rows = list[dict[str, Any]]()
     for row in np.random.default_rng(seed).permutation(len(corpus)).tolist():
@@ -111,13 +112,10 @@ def known_items(corpus: Corpus, limit: int = 50, seed: int = 0) -> WrittenQuesti
 
 def _unique_heading(passage: Passage, n_passages: Mapping[str, int]) -> str:
     """The innermost heading of over two words that no other passage has; "" for none."""
-    headings = _listed(passage.metadata.get("headings"))
-    unique = (
-        heading
-        for heading in reversed(headings)
-        if n_passages[heading] == 1 and len(heading.split()) > 2
-    )
-    return next(unique, "")
+    for heading in reversed(_as_list(passage.metadata.get("headings"))):
+        if n_passages[heading] == 1 and len(heading.split()) > 2:
+            return heading
+    return ""
 
 
 def _sentence_query(passage: Passage, sentences: Sequence[str]) -> str:
@@ -127,11 +125,12 @@ def _sentence_query(passage: Passage, sentences: Sequence[str]) -> str:
             sentence = sentence.replace(passage.title, " ")
         words = sentence.split()
         text = " ".join(words)
-        # no row of a table
+        # A sentence with "|" is a row of a table.
         if WORDS[0] <= len(words) <= WORDS[1] and text[-1] in ".!?" and "|" not in text:
             return text
     return ""
 
 
-def _listed(headings: object) -> list[str]:
+def _as_list(headings: object) -> list[str]:
+    """The headings of a passage's metadata as a list; [] if it has none."""
     return list(headings) if isinstance(headings, list | tuple | np.ndarray) else []

@@ -1,4 +1,4 @@
-"""QADataset -> what to know of it before trusting a score: counts, and findings with examples."""
+"""QADataset -> the counts of a data set, and faults that may make its scores misleading."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHORT, LONG = 5, 200
-"""Words of a passage: fewer match little; usual encoders truncate more at 256 word pieces."""
+"""Words of a passage: shorter ones match few queries; encoders truncate longer ones at 256 tokens."""
 
 
 def lint(data: QADataset) -> pd.DataFrame:
-    """Every check that found something; no row is best.
+    """One row per check that found a fault; an empty table is best.
 
-    Columns: severity ("warning": scores may mislead; "note": they must be read with it in mind),
-    check, count, examples (the first three ids).
+    Columns: severity ("warning": scores may mislead; "note": scores need this context), check,
+    count, examples (the first three ids).
     """
     import pandas as pd
 
     rows = list[tuple[str, str, int, tuple[str, ...]]]()
-    for check, severity, ids in chain(
-        _passage_checks(data), _question_checks(data), _answer_checks(data)
-    ):
-        listed = tuple(ids)
-        if listed:
-            rows.append((severity, check, len(listed), listed[:3]))
+    checks = chain(_passage_checks(data), _question_checks(data), _answer_checks(data))
+    for check, severity, faulty_ids in checks:
+        ids = tuple(faulty_ids)
+        if ids:
+            rows.append((severity, check, len(ids), ids[:3]))
     notes = data.source.get("notes")
     if isinstance(notes, Mapping):
         rows += [
@@ -46,7 +45,7 @@ def lint(data: QADataset) -> pd.DataFrame:
 
 
 def info(data: QADataset) -> dict[str, object]:
-    """The counts for a paper's table of data sets; means are over questions or passages."""
+    """The counts of a data set for the table of a paper; means are over questions or passages."""
     corpus = data.corpus
     questions = data.questions
     candidates = [
@@ -79,11 +78,12 @@ def info(data: QADataset) -> dict[str, object]:
 
 
 def _n_with(field: str, questions: Sequence[Question]) -> int:
+    """The number of questions with a non-empty field."""
     return sum(bool(getattr(question, field)) for question in questions)
 
 
 def _reference(data: QADataset) -> dict[str, object]:
-    """Licence, citation and homepage of a set that `load` knows; empty for others."""
+    """The licence, citation and homepage of a set that `load` knows; empty texts for others."""
     loader = str(data.source.get("loader", data.name))
     reference: dict[str, object] = dict.fromkeys(
         ("licence", "citation", "homepage"), ""
@@ -96,10 +96,11 @@ def _reference(data: QADataset) -> dict[str, object]:
 
 
 Check = tuple[str, str, Iterable[str]]
-"""A check, its severity, and the ids that it finds."""
+"""A check, its severity, and the faulty ids."""
 
 
 def _passage_checks(data: QADataset) -> Iterator[Check]:
+    """The checks of passages: near-duplicates, repeated titles, short and long texts."""
     corpus = data.corpus
     pairs = (
         f"{pair.passage} ~ {pair.of}" for pair in near_duplicates(corpus).itertuples()
@@ -121,6 +122,7 @@ def _passage_checks(data: QADataset) -> Iterator[Check]:
 
 
 def _question_checks(data: QADataset) -> Iterator[Check]:
+    """The checks of questions: repeated texts, and single gold for several hops."""
     texts = [normalise(question.text) for question in data.questions]
     ids = [question.id for question in data.questions]
     yield "questions that repeat an earlier one", "warning", _repeated(texts, ids)
@@ -132,43 +134,47 @@ def _question_checks(data: QADataset) -> Iterator[Check]:
 
 
 def _answer_checks(data: QADataset) -> Iterator[Check]:
+    """The checks of answers: in the question, yes or no, missing, and in no gold passage."""
     answered = [question for question in data.questions if question.answers]
     yes_no = (question.id for question in filter(_is_yes_no, answered))
     factual = list(filterfalse(_is_yes_no, answered))
-    repeating = []
-    elsewhere = []
+    self_answered = []
+    not_in_gold = []
     for question in factual:
         if _has_answer(normalise(question.text), question):
-            repeating.append(question.id)
+            self_answered.append(question.id)
         if not _has_answer(_gold_text(data, question), question):
-            elsewhere.append(question.id)
-    yield "questions that contain their answer", "note", repeating
+            not_in_gold.append(question.id)
+    yield "questions that contain their answer", "note", self_answered
     yield "questions answered yes or no", "note", yes_no
     unanswered = [question.id for question in data.questions if not question.answers]
     yield "questions without an answer", "note", unanswered
-    yield "questions whose answer stands in no gold passage", "note", elsewhere
+    yield "questions whose answer stands in no gold passage", "note", not_in_gold
 
 
 def _is_yes_no(question: Question) -> bool:
+    """Whether the first answer is yes or no."""
     return normalise(question.answers[0]) in ("yes", "no")
 
 
 def _gold_text(data: QADataset, question: Question) -> str:
-    """The normalised texts of a question's gold."""
+    """The joined normalised texts of a question's gold passages."""
     rows = chain.from_iterable(data.gold_rows(question).values())
     return " ".join(normalise(data.corpus[row].contents) for row in rows)
 
 
 def _mean(values: Sequence[int], digits: int = 1) -> float | None:
+    """The rounded mean; None without values."""
     return round(float(np.mean(values)), digits) if values else None
 
 
 def _lengths(data: QADataset) -> list[int]:
+    """The number of words of each passage, split at blanks."""
     return [len(text.split()) for text in data.corpus.table["text"].to_pylist()]
 
 
 def _has_answer(text: str, question: Question) -> bool:
-    """Whether a normalised text has one of the question's answers in it, at word boundaries."""
+    """Whether a normalised text contains an answer of the question at word boundaries."""
     return any(
         answer and f" {answer} " in f" {text} "
         for answer in map(normalise, question.answers)
@@ -176,7 +182,7 @@ def _has_answer(text: str, question: Question) -> bool:
 
 
 def _repeated(keys: Sequence[str], ids: Sequence[str]) -> Iterator[str]:
-    """The ids whose key an earlier one has too; empty keys are no duplicates."""
+    """The ids whose non-empty key an earlier id has too."""
     seen: set[str] = set()
     for key, id_ in zip(keys, ids, strict=False):
         if key and key in seen:

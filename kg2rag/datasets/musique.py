@@ -1,9 +1,9 @@
 """MuSiQue's official JSON or JSONL, or its copy on the hub -> QADataset.
 
 [1] Trivedi et al., "MuSiQue: Multihop Questions via Single-hop Question Composition", TACL 2022.
-Gold is `is_supporting`. An id starts with the shape of the question's reasoning graph ("3hop1__…",
-[1, Table 1]), which is its type, and whose first digit is the number of hops; its decomposition
-names the paragraph of each hop.
+Paragraphs with `is_supporting` are gold. The id of a question begins with the shape of its
+reasoning graph ("3hop1__…", [1, Table 1]), which is its type and tells the number of hops. Its
+decomposition names the paragraph of each hop.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHAPE = re.compile(r"((\d)hop\d*)__")
 
 
 class Paragraph(Record):
-    """One of a question's paragraphs; `idx` is the number by which a hop names it, its place if it has none."""
+    """A paragraph of a question; `idx` is the number by which a hop names it, None for its index."""
 
     idx: int | None = None
     title: str
@@ -40,7 +40,7 @@ class Paragraph(Record):
 
 
 class Hop(Record):
-    """A single-hop question; `idx` names the paragraph that answers it, None for no paragraph."""
+    """A single-hop question, and the number of the paragraph that answers it, None for none."""
 
     paragraph_support_idx: int | None = None
 
@@ -67,25 +67,25 @@ class MusiqueRecord(Record):
 
     @property
     def key(self) -> object:
-        """The id and its kind.
-
-        MuSiQue-Full pairs each question with an unanswerable one of the same id.
-        """
+        """The id, and whether the question is answerable: MuSiQue-Full has two of each id."""
         return self.id, self.answerable
 
 
 def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | None:
-    """A record as a question; None for an unanswerable one, which is counted."""
+    """The question of a record; None for an unanswerable one, which is counted.
+
+    DataError: no paragraph is gold, or a gold one is not in the corpus file.
+    """
     if not record.answerable:
         pool.notes["unanswerable questions left out"] += 1
         return None
-    passages = [_placed_id(paragraph, pool, where) for paragraph in record.paragraphs]
-    passage_of = _number_passages(record.paragraphs, passages, where)
-    complete = True
+    passages = [_passage_id(paragraph, pool, where) for paragraph in record.paragraphs]
+    passage_of = _passage_of_number(record.paragraphs, passages, where)
+    is_complete = True  # the pool has every paragraph with text
     gold = dict[str, int]()
     for paragraph, id_ in zip(record.paragraphs, passages, strict=True):
         if id_ is None:
-            complete = complete and not paragraph.paragraph_text.strip()
+            is_complete = is_complete and not paragraph.paragraph_text.strip()
         elif paragraph.is_supporting:
             gold[id_] = 1
     if not gold:
@@ -100,46 +100,46 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
         answers=tuple(dict.fromkeys([*record.answer, *record.answer_aliases])),
         type=type_,
         hops=hops,
-        candidates=tuple(dict.fromkeys(passage_of.values())) if complete else None,
+        candidates=tuple(dict.fromkeys(passage_of.values())) if is_complete else None,
         chain=_chain(record, passage_of, gold),
     )
 
 
-def _number_passages(
+def _passage_of_number(
     paragraphs: Sequence[Paragraph], ids: Sequence[str | None], where: str
 ) -> dict[int, str]:
-    """Number of each paragraph in the pool -> its passage.
+    """The number of each paragraph -> the id of its passage, without paragraphs not in the pool.
 
-    Raises DataError: two paragraphs have the same number.
+    DataError: two paragraphs have the same number.
     """
     passage_of = dict[int, str]()
-    for place, (paragraph, id_) in enumerate(zip(paragraphs, ids, strict=True)):
+    for index, (paragraph, id_) in enumerate(zip(paragraphs, ids, strict=True)):
         if id_ is not None:
-            number = place if paragraph.idx is None else paragraph.idx
+            number = index if paragraph.idx is None else paragraph.idx
             if number in passage_of:
                 raise DataError(f"{where}: two paragraphs have the idx {number}.")
             passage_of[number] = id_
     return passage_of
 
 
-def _placed_id(paragraph: Paragraph, pool: Pool, where: str) -> str | None:
-    """The passage of a paragraph; None if the pool lacks it.
+def _passage_id(paragraph: Paragraph, pool: Pool, where: str) -> str | None:
+    """The id of a paragraph's passage; None if the pool does not have it.
 
-    Raises DataError: the pool lacks a gold paragraph.
+    DataError: the pool does not have a gold paragraph.
     """
-    pooled_paragraph = pool.place(paragraph.title, paragraph.paragraph_text)
+    pooled_paragraph = pool.find_or_add(paragraph.title, paragraph.paragraph_text)
     if pooled_paragraph is not None:
         return pooled_paragraph.passage.id
     if paragraph.is_supporting:
-        place = pool.closed_by or "the pool, since it has no text"
+        source = pool.closed_by or "the pool, since it has no text"
         raise DataError(
-            f"{where}: the supporting paragraph {paragraph.title!r} is not in {place}."
+            f"{where}: the supporting paragraph {paragraph.title!r} is not in {source}."
         )
     return None
 
 
 def _type_and_hops(record: MusiqueRecord) -> tuple[str, int | None]:
-    """The shape of the reasoning graph and its number of hops, by the id or the decomposition."""
+    """The shape of the reasoning graph, "" if the id has none, and the number of hops, or None."""
     shape = _SHAPE.match(record.id)
     if shape:
         return shape[1], int(shape[2])
@@ -149,7 +149,7 @@ def _type_and_hops(record: MusiqueRecord) -> tuple[str, int | None]:
 def _chain(
     record: MusiqueRecord, passage_of: Mapping[int, str], gold: Mapping[str, int]
 ) -> tuple[str, ...]:
-    """The gold in the order of the hops; empty if hops and gold do not match."""
+    """The gold passages in the order of the hops; empty if hops and gold do not match."""
     hops = record.question_decomposition
     numbers = [
         hop.paragraph_support_idx
@@ -162,7 +162,7 @@ def _chain(
 
 SCHEMA = Schema("paragraphs", MusiqueRecord, to_question, titles_are_documents=True)
 CONTEXTS = Schema("contexts", MusiqueRecord, to_question, titles_are_documents=True)
-"""How HippoRAG writes Natural Questions and PopQA: MuSiQue's records under other names, without hops."""
+"""Natural Questions and PopQA in HippoRAG's form: MuSiQue's records with other names and no hops."""
 
 
 DATASET = DatasetSpec(

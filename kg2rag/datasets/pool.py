@@ -1,8 +1,8 @@
 """Questions with their paragraphs -> one corpus without duplicates, and its questions.
 
-Ids are titles, which is what the public sets' gold names; the second paragraph of a title becomes
-`Title##1`, and the sentences of a paragraph `Title##0`, `Title##1`, … if sentences are the
-passages. Titles and texts are kept as they are, since graph files are matched by them.
+Ids are titles, since the gold of the public sets consists of titles; the second paragraph of a
+title has the id `Title##1`. If sentences are the passages, those of a paragraph have the ids
+`Title##0`, `Title##1`, …. Titles and texts are not changed, since graph files are matched by them.
 """
 
 from __future__ import annotations
@@ -33,17 +33,20 @@ CORPUS = "_corpus.json"
 
 @dataclass(eq=False, slots=True)
 class Paragraph:
-    """A paragraph of a pool; its `sentences` as the file has them, None if they are unknown."""
+    """A paragraph of a pool, with its sentences as the file has them, None if they are unknown."""
 
     passage: Passage
     sentences: Sequence[str] | None
 
     def has(self, index: int) -> bool:
-        """Whether it has that sentence; if its sentences are unknown, any index may be right."""
+        """Whether it has a sentence of that index; True if its sentences are unknown."""
         return self.sentences is None or 0 <= index < len(self.sentences)
 
     def ids(self, passages: Granularity) -> dict[int, str]:
-        """Index -> id of each passage of the paragraph: itself as 0, or its sentences with text."""
+        """Index -> id of each passage of the paragraph.
+
+        The index is 0 for the paragraph itself, or that of each sentence with text.
+        """
         id_ = self.passage.id
         if passages == "paragraph":
             return {0: id_}
@@ -55,49 +58,59 @@ class Paragraph:
 
 
 class Pool:
-    """A growing corpus; `notes` counts merged, dropped and loosely matched paragraphs.
+    """The corpus of the paragraphs of all questions.
+
+    A corpus file closes the pool: then paragraphs are looked up, and no new one is added.
 
     Parameters
     ----------
-    passages : what becomes a passage, each paragraph or each of its sentences.
+    passages : whether paragraphs or their sentences become passages.
     titles_are_documents : True if several paragraphs of one title are parts of one article
         (MuSiQue); False if they are versions of the same paragraph, each a document (HotpotQA).
+
+    Attributes
+    ----------
+    notes : counts of merged, dropped and loosely matched paragraphs.
+    closed_by : the name of the corpus file; "" for an open pool.
     """
 
     def __init__(
         self, passages: Granularity = "paragraph", *, titles_are_documents: bool = False
     ) -> None:
-        self.passages, self.titles_are_documents = passages, titles_are_documents
+        self.passages = passages
+        self.titles_are_documents = titles_are_documents
         self.notes: Counter[str] = Counter()
-        self.closed_by = ""  # the corpus file that has all there are, once it was read
+        self.closed_by = ""
         self._by_id: dict[str, Paragraph] = {}
         self._by_contents: dict[tuple[str, str], Paragraph] = {}
         self._by_title: dict[str, list[Paragraph]] = {}
 
-    def place(
+    def find_or_add(
         self, title: str, text: str, sentences: Sequence[str] | None = None
     ) -> Paragraph | None:
-        """The paragraph of that title and text; a new one is added, unless the pool is closed.
+        """The paragraph of that title and text, which an open pool adds if it is new.
 
-        `sentences` may have blanks at their ends: the corpus stores them as `exact`. Returns None
-        for a paragraph without text and for one that a closed pool lacks; `notes` counts the
-        former.
+        None for a paragraph without text, which `notes` counts, and for one that a closed pool does
+        not have. Sentences may have blanks at their ends; the corpus stores them as `exact`.
         """
         if not text.strip():
             self.notes["paragraphs without text left out"] += 1
             return None
         paragraph = self._by_contents.get((title, text.strip()))
         if self.closed_by:
-            return self._in_closed(paragraph, title, sentences)
+            return self._find_in_corpus_file(paragraph, title, sentences)
         if paragraph is None:
             return self._add(title, text, sentences)
         self.notes["equal paragraphs merged"] += 1
         return paragraph
 
-    def _in_closed(
+    def _find_in_corpus_file(
         self, paragraph: Paragraph | None, title: str, sentences: Sequence[str] | None
     ) -> Paragraph | None:
-        """The paragraph of a corpus file: that of the same text, or the only one with the title."""
+        """The paragraph of a closed pool: that with an equal text, or the only one with the title.
+
+        paragraph : the one with an equal title and text, if there is one.
+        """
         if paragraph is not None:
             if sentences is not None:
                 paragraph.sentences = sentences
@@ -124,6 +137,7 @@ class Pool:
         )
 
     def _add(self, title: str, text: str, sentences: Sequence[str] | None) -> Paragraph:
+        """Add a paragraph under a new id."""
         same_title = self._by_title.setdefault(title, [])
         name = title if title.strip() else "untitled"
         number = len(same_title)
@@ -143,11 +157,12 @@ class Pool:
 
 
 def _numbered(name: str, number: int) -> str:
+    """The id of the paragraph `number`, from 0, with a title."""
     return f"{name}##{number}" if number else name
 
 
 def _stripped(sentences: Sequence[str] | None) -> list[str] | None:
-    """Sentences without blanks at their ends; None marks a paragraph whose source has no split."""
+    """Sentences without blanks at their ends; None for unknown sentences."""
     return None if sentences is None else [text.strip() for text in sentences]
 
 
@@ -172,15 +187,17 @@ def _sentence_corpus(paragraphs: Sequence[Paragraph]) -> Corpus:
 
 @dataclass(frozen=True)
 class Schema(Generic[R]):
-    """How one set writes its questions.
+    """The form of the questions of a set.
 
     Attributes
     ----------
-    mark : a field that its records have; of several schemas, the first whose mark is there is
-        meant.
-    to_question : places a record's paragraphs in the pool and returns its question, or None if it
-        cannot be judged (which it counts); its last argument names file and record, for errors.
-    names_corpus : True if the records have no paragraphs, only the titles of a corpus file.
+    mark : a field by which the records are recognised; the first schema with its mark is used.
+    record : the class of the records.
+    to_question : a function of record, pool, and the file and record for errors; it adds the
+        paragraphs to the pool and returns the question, or None for one that cannot be judged,
+        which it counts in the notes of the pool.
+    titles_are_documents : see `Pool`.
+    names_corpus : True if the records have no paragraphs, only titles from a corpus file.
     counted : entry of `QADataset.source` -> the field of the records whose values it counts.
     """
 
@@ -193,7 +210,7 @@ class Schema(Generic[R]):
 
 
 def pooled(*schemas: Schema[Any]) -> Callable[[LoadOptions], QADataset]:
-    """The loader of one set: a file in `path` with HippoRAG's corpus beside it, or the hub."""
+    """The function that loads a set from `path`, perhaps with HippoRAG's corpus file, or the hub."""
 
     def load(options: LoadOptions) -> QADataset:
         if options.path is None:
@@ -225,15 +242,16 @@ def read_pooled(
     corpus: Path | None,
     origin: Mapping[str, object] | None = None,
 ) -> QADataset:
-    """The set of some question files, with a corpus file if there is one.
+    """The data set of question files and, if there is one, a corpus file.
 
-    `origin` : the source record of the hub's copy.
+    schemas : the possible forms of the questions.
+    origin : the record of the hub's copy in `QADataset.source`; None for files of the user.
     """
     files = Files()
     where = ", ".join(path.name for path in paths)
     rows = list(files.rows(*paths))
-    schema = _schema_of(rows, schemas, where)
-    _check_choice(options, schema, corpus, where)
+    schema = _matching_schema(rows, schemas, where)
+    _require_servable(options, schema, corpus, where)
     pool = Pool(options.passages, titles_are_documents=schema.titles_are_documents)
     if corpus is not None:
         _read_corpus(files, corpus, pool)
@@ -263,11 +281,13 @@ def read_pooled(
     )
 
 
-def _schema_of(
+def _matching_schema(
     rows: Sequence[tuple[str, Any]], schemas: Sequence[Schema[Any]], where: str
 ) -> Schema[Any]:
-    """The schema whose mark the first record has."""
-    fields = [name for _, row in rows[:1] if isinstance(row, dict) for name in row]
+    """The first schema whose mark is a field of the first record; DataError for none."""
+    fields = list[str]()
+    if rows and isinstance(rows[0][1], dict):
+        fields = list(rows[0][1])
     for schema in schemas:
         if schema.mark in fields:
             return schema
@@ -277,10 +297,13 @@ def _schema_of(
     )
 
 
-def _check_choice(
+def _require_servable(
     options: LoadOptions, schema: Schema[Any], corpus: Path | None, where: str
 ) -> None:
-    """Raise for options that the files cannot serve, and for a corpus file that is missing."""
+    """Raise ValueError for options that do not fit the files.
+
+    FileNotFoundError: the corpus file is missing.
+    """
     if schema.names_corpus and corpus is None:
         name = f"{_set_name(options.spec, corpus)}{CORPUS}"
         raise FileNotFoundError(
@@ -297,19 +320,19 @@ def _check_choice(
 
 
 def _set_name(spec: DatasetSpec, corpus: Path | None) -> str:
-    """The name of a set; a layout of several sets takes the name of its corpus file."""
-    return (
-        spec.name if corpus is None or spec.files else corpus.name.removesuffix(CORPUS)
-    )
+    """The name of a set; HippoRAG's layout, which any set may have, is named by its corpus file."""
+    if corpus is None or spec.files:
+        return spec.name
+    return corpus.name.removesuffix(CORPUS)
 
 
 def corpus_beside(questions: Path, name: str) -> Path | None:
-    """HippoRAG's corpus file beside some questions, or None.
-
-    It is called `<questions>_corpus.json` or `<name>_corpus.json`.
-    """
-    beside = (questions.with_name(f"{stem}{CORPUS}") for stem in (questions.stem, name))
-    return next((file for file in beside if file.is_file()), None)
+    """HippoRAG's corpus file, `<questions>_corpus.json` or `<name>_corpus.json`; None for none."""
+    for stem in (questions.stem, name):
+        path = questions.with_name(f"{stem}{CORPUS}")
+        if path.is_file():
+            return path
+    return None
 
 
 class TitledText(Record):
@@ -327,10 +350,9 @@ class TitledSentences(Record):
 
 
 def _read_corpus(files: Files, path: Path, pool: Pool) -> None:
-    """Fill a pool from HippoRAG's corpus file, in its order, and close it.
+    """Add the paragraphs of HippoRAG's corpus file to a pool, in their order, and close it.
 
-    A list of `{"title", "text"}`, or, as HippoRAG publishes HotpotQA's, an object from title to
-    sentences.
+    The file is a list of `{"title", "text"}` or, for HotpotQA, an object from title to sentences.
     """
     contents = parse_json(files.text(path), path.name)
     if isinstance(contents, dict):
@@ -339,14 +361,14 @@ def _read_corpus(files: Files, path: Path, pool: Pool) -> None:
             for title, sentences in contents.items()
         ]
         for record in check(rows, TitledSentences, path.name):
-            pool.place(
+            pool.find_or_add(
                 record.title,
                 "".join(record.sentences).strip(),
                 _stripped(record.sentences),
             )
     elif isinstance(contents, list):
         for paragraph in check(contents, TitledText, path.name):
-            pool.place(paragraph.title, paragraph.text)
+            pool.find_or_add(paragraph.title, paragraph.text)
     else:
         raise DataError(
             f"{path.name}: must hold a list of passages, not {type(contents).__name__}."

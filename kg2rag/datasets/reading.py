@@ -1,7 +1,7 @@
-"""Files -> validated records: JSON, JSONL, TSV, Parquet and saved `datasets`; or a `DataError`.
+"""Files of JSON, JSON Lines, CSV, TSV, Parquet and saved `datasets` -> validated records.
 
-A record's schema is a pydantic model. `Files` remembers the checksum of everything one load has
-read.
+The schema of a record is a pydantic model; a record that does not fit is a `DataError`. `Files`
+collects the checksums of all files that one load reads.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from kg2rag.text.records import (
 )
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
-"""A string with something in it."""
+"""A string that is not blank."""
 Fact = tuple[str, str, str]
 SentenceName = tuple[Text, StrictInt]
 
 
 def _id_as_text(value: Any) -> Any:
-    """A whole number as the text that other files name it by."""
+    """The text of an id that is a whole number; any other value itself."""
     return str(value) if type(value) is int else value
 
 
@@ -54,14 +54,17 @@ Identifier = Annotated[IdText, Field(validation_alias=AliasChoices("_id", "id"))
 
 
 def from_json(value: Any) -> Any:
-    """A value, parsed if it is a JSON list or object as text."""
+    """The list or object in a text of JSON; any other value itself."""
     if isinstance(value, str) and value[:1] in ("[", "{"):
         return parse_json(value, "a column of JSON")
     return value
 
 
-def _as_records(value: Any) -> Any:
-    """`{"title": [a, b], "idx": [0, 1]}`, the columns of the hub's tables, as a list of records."""
+def _as_rows_of_columns(value: Any) -> Any:
+    """Columns of the hub's tables as a list of records; any other value itself.
+
+    `{"title": ["a", "b"], "idx": [0, 1]}` becomes `[{"title": "a", "idx": 0}, …]`.
+    """
     value = from_json(value)
     if not isinstance(value, dict) or not all(
         isinstance(column, list) for column in value.values()
@@ -75,15 +78,15 @@ def _as_records(value: Any) -> Any:
 
 
 def tuples_of(*fields: str) -> BeforeValidator:
-    """How a field is read whose official form is a list of tuples, such as `[[title, index], …]`.
+    """The validator of a field that is a list of tuples, such as `[[title, index], …]`.
 
-    The hub has these as a list of records, or as columns. `fields` : the names of the members of a
-        tuple, with "|"
-    between spellings.
+    It also reads the forms of the hub, a list of records and columns.
+
+    fields : the names of the members of a tuple; alternative names are separated by "|".
     """
 
     def as_tuples(value: Any) -> Any:
-        rows = _as_records(value)
+        rows = _as_rows_of_columns(value)
         if not isinstance(rows, list):
             return rows
         return [_members(row, fields) if isinstance(row, dict) else row for row in rows]
@@ -92,6 +95,7 @@ def tuples_of(*fields: str) -> BeforeValidator:
 
 
 def _members(row: Mapping[str, Any], fields: Sequence[str]) -> tuple[Any, ...]:
+    """The values of a record's fields as a tuple; ValueError: it lacks a field."""
     members = list[Any]()
     for field in fields:
         names = [name for name in field.split("|") if name in row]
@@ -104,20 +108,20 @@ def _members(row: Mapping[str, Any], fields: Sequence[str]) -> tuple[Any, ...]:
 
 
 def _as_list(value: Any) -> Any:
-    """The members of a list, also of one that is JSON as text; a text as the only member of one."""
+    """A list that may be given as JSON; any other text becomes its only member."""
     value = from_json(value)
     return [value] if isinstance(value, str) else value
 
 
 FROM_JSON = BeforeValidator(from_json)
 AS_LIST = BeforeValidator(_as_list)
-"""How a field is read that is a text in some sets, and a list of texts in others."""
-AS_RECORDS = BeforeValidator(_as_records)
-"""Validator of a field in every form of the hub: Parquet, JSON, and JSON as text in a column."""
+"""Validator of a field that is a text in some sets and a list of texts in others."""
+AS_RECORDS = BeforeValidator(_as_rows_of_columns)
+"""Validator of a list of records, which the hub also has as columns or as a text of JSON."""
 
 GRAPHS = {"openie": "openie_results*.json", "subkgs": "*subkgs.jsonl"}
 GRAPHS |= {"triples": "triples*.jsonl", "entities": "entities.jsonl"}
-"""Kind of graph file -> how it is named beside a set."""
+"""Kind of graph file -> pattern of its name beside a set."""
 
 
 class Record(BaseModel):
@@ -128,6 +132,7 @@ class Record(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, row: Any) -> Any:
+        """The row without optional fields that are null, so that these have their defaults."""
         if not isinstance(row, dict) or None not in row.values():
             return row
         required = {
@@ -141,7 +146,7 @@ class Record(BaseModel):
 
     @property
     def key(self) -> object:
-        """What must differ from record to record; None where anything may repeat."""
+        """The value that must be unique among the records of a file; None if none must be."""
         return getattr(self, "id", None)
 
 
@@ -149,10 +154,9 @@ R = TypeVar("R", bound=Record)
 
 
 class Files:
-    """The files that one load reads.
+    """Reads the files of one load.
 
-    `checksums` : file name -> sha256. Names are short, so that equal files give equal results on
-    any machine.
+    checksums : name of each file without its folder -> SHA-256; the same on any machine.
     """
 
     def __init__(self) -> None:
@@ -161,7 +165,7 @@ class Files:
     def text(self, path: Path) -> str:
         """The text of a file, decompressed if it ends in `.gz`.
 
-        Raises DataError: it is not UTF-8, or incomplete.
+        DataError: it is not UTF-8, or incomplete.
         """
         data = path.read_bytes()
         self.checksums[path.name] = hashlib.sha256(data).hexdigest()
@@ -175,9 +179,9 @@ class Files:
             ) from None
 
     def rows(self, *paths: Path) -> Iterator[tuple[str, Any]]:
-        """The records of files as they are, each with the place that errors name.
+        """The location, for errors, and the unvalidated record of each row of some files.
 
-        JSON lists, an object a line, `.tsv`, `.csv` and Parquet tables, and what `datasets` saves.
+        Files are JSON lists, JSON Lines, `.tsv`, `.csv`, Parquet, or saved by `datasets`.
         """
         for path in paths:
             kind = path.name.removesuffix(".gz").rpartition(".")[2]
@@ -194,12 +198,12 @@ class Files:
                 yield from _numbered(path, read_parquet(path).to_pylist())
             elif path.is_dir() or kind == "arrow":
                 self.add_checksum(path)
-                yield from _numbered(path, _saved_rows(path))
+                yield from _numbered(path, _rows_saved_by_datasets(path))
             else:
                 yield from _json_rows(path, self.text(path))
 
     def add_checksum(self, path: Path) -> None:
-        """Record the checksum of a file, or of the files of a saved dataset."""
+        """Add the checksum of a file, or of the files of a saved dataset."""
         for file in sorted(path.glob("*.arrow")) or [path]:
             self.checksums[file.name] = sha256(file)
 
@@ -208,12 +212,12 @@ class Files:
         return checked(self.rows(*paths), model, ", ".join(path.name for path in paths))
 
     def lines(self, path: Path) -> list[str]:
-        """The lines of a list of ids, stripped, empty ones left out."""
+        """The lines of a list of ids, without blanks at their ends and without empty lines."""
         return [line.strip() for line in self.text(path).splitlines() if line.strip()]
 
 
 def check(rows: Iterable[object], model: type[R], where: str) -> list[R]:
-    """Rows that are Python objects already, such as those of a DataFrame, as records."""
+    """The validated records of rows without a file, such as those of a DataFrame; see `checked`."""
     return checked(
         (
             (f"{where}, record {number}", row)
@@ -225,20 +229,22 @@ def check(rows: Iterable[object], model: type[R], where: str) -> list[R]:
 
 
 def checked(rows: Iterable[tuple[str, Any]], model: type[R], where: str) -> list[R]:
-    """Rows, each with the place that errors name, as records.
+    """The validated records of rows, each given with its location for errors.
 
-    DataError: no row at all, one that does not fit the model, or a second one of the same key.
+    DataError: there is no row, a row does not fit the model, or two have the same key.
     """
     records: dict[object, R] = {}
-    for place, row in rows:
+    for location, row in rows:
         try:
             record = model.model_validate(row)
         except ValidationError as error:
-            raise DataError(f"{_place_and_id(place, row)}: {fault(error)}") from None
+            raise DataError(
+                f"{_location_with_id(location, row)}: {fault(error)}"
+            ) from None
         key = len(records) if record.key is None else (record.key,)
         if key in records:
             raise DataError(
-                f"{_place_and_id(place, row)}: an earlier record has this id. Ids must be unique."
+                f"{_location_with_id(location, row)}: an earlier record has this id. Ids must be unique."
             )
         records[key] = record
     if not records:
@@ -246,16 +252,21 @@ def checked(rows: Iterable[tuple[str, Any]], model: type[R], where: str) -> list
     return list(records.values())
 
 
-def _place_and_id(place: str, row: Any) -> str:
+def _location_with_id(location: str, row: Any) -> str:
+    """The location of a row, with its id if it has one."""
     if isinstance(row, dict) and (row.get("_id") or row.get("id")):
-        return f"{place} ({quote(row.get('_id') or row.get('id'))})"
-    return place
+        return f"{location} ({quote(row.get('_id') or row.get('id'))})"
+    return location
 
 
 def locate(path: Path, patterns: Iterable[str], contents: str) -> Path:
-    """The one file meant by a path: itself, or the one in the folder that fits a pattern.
+    """The file at a path, or the only file in the folder at the path that matches a pattern.
 
     A folder that `datasets` saved counts as a file.
+
+    contents : what the files contain, for errors.
+
+    FileNotFoundError: there is no such file. ValueError: there are several.
     """
     if path.is_file() or is_saved(path):
         return path
@@ -280,7 +291,7 @@ def locate(path: Path, patterns: Iterable[str], contents: str) -> Path:
 
 
 def find_graph_files(path: Path) -> dict[str, Path]:
-    """The graph files beside `path`; the keys of several of one kind include the file name."""
+    """Kind -> graph file beside or in `path`; keys are "kind:name" if several files have a kind."""
     folder = path if path.is_dir() else path.parent
     graph_files: dict[str, Path] = {}
     for kind, pattern in GRAPHS.items():
@@ -291,6 +302,7 @@ def find_graph_files(path: Path) -> dict[str, Path]:
 
 
 def _numbered(path: Path, rows: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """The location, a file and a number from 1, and the record of each row."""
     return (
         (f"{path.name}, record {number}", row)
         for number, row in enumerate(rows, start=1)
@@ -298,13 +310,13 @@ def _numbered(path: Path, rows: Iterable[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _json_rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
-    """The records of a JSON list or of JSON Lines, which some tools call .json as well."""
+    """The location and the record of each row of a JSON list, or of JSON Lines in a `.json`, too."""
     is_lines = text.lstrip().startswith("{") and "\n{" in text.strip()
     if is_lines or ".jsonl" in path.name:
         for number, line in enumerate(text.split("\n"), start=1):
             if line.strip():
-                place = f"{path.name}, line {number}"
-                yield place, parse_json(line, place)
+                location = f"{path.name}, line {number}"
+                yield location, parse_json(line, location)
         return
     rows = parse_json(text, path.name)
     rows = viewer_rows(rows, path.name) or rows
@@ -321,7 +333,10 @@ def is_saved(path: Path) -> bool:
 
 
 def saved_split(path: Path, split: str | None, default: str) -> Path:
-    """The folder of a split in a saved `datasets.DatasetDict`; the path itself for others."""
+    """The folder of a split in a saved `datasets.DatasetDict`; any other path itself.
+
+    ValueError: there is no such split, or the path is one saved dataset and a split was given.
+    """
     if is_saved(path) and split:
         raise ValueError(
             f"{path} is one saved dataset: leave out split {split!r}, or give the folder of all splits."
@@ -338,7 +353,7 @@ def saved_split(path: Path, split: str | None, default: str) -> Path:
     return path / name
 
 
-def _saved_rows(path: Path) -> list[dict[str, Any]]:
+def _rows_saved_by_datasets(path: Path) -> list[dict[str, Any]]:
     """The rows of a folder of `save_to_disk`, or of an Arrow file of the cache of `datasets`."""
     import datasets
 
@@ -353,7 +368,7 @@ def _saved_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def fault(error: ValidationError) -> str:
-    """The first fault, by its field and value."""
+    """The text of the first fault in a validation error, with its field and value."""
     first = error.errors(include_url=False)[0]
     field = "".join(
         f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]

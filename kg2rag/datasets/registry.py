@@ -1,4 +1,4 @@
-"""A name -> QADataset: the table of known sets, plugins included, and the function `load`.
+"""Name -> QADataset: the table of known sets, with those of plugins, and the function `load`.
 
 To add a set: one file with a `DatasetSpec`, and its line in `DATASETS`; see docs/extending.md.
 Another package registers one under the entry-point group `kg2rag.datasets`.
@@ -45,7 +45,7 @@ FAMILIES: Mapping[str, Callable[[str], DatasetSpec]] = {
     beir.PREFIX: beir.spec_of,
     irds.PREFIX: irds.spec_of,
 }
-"""Beginning of a name -> the spec of a name that begins so: sets that other catalogues list."""
+"""Prefix of a name -> the function that returns the spec of such a name, from another catalogue."""
 GROUP = "kg2rag.datasets"
 _SIZE = re.compile(r"-\d+$")
 
@@ -62,7 +62,7 @@ def load(
     seed: int = 0,
     revision: str | None = None,
 ) -> QADataset:
-    """Load a set by name, from files, the hub or the package; or documents by their path.
+    """Load a set by its name, from files, the hub or the package; or documents by their path.
 
     Parameters
     ----------
@@ -121,6 +121,10 @@ def load(
 def _load_documents(
     name: str, questions: str | Path | None, choices: Mapping[str, str | None]
 ) -> QADataset:
+    """The documents at a path, with questions if there are any.
+
+    ValueError: a choice that only sets have, such as a split.
+    """
     for choice, value in choices.items():
         if value is not None:
             raise ValueError(
@@ -135,6 +139,7 @@ def _load_documents(
 def _load_set(
     name: str, path: str | Path | None, choices: Mapping[str, str | None]
 ) -> QADataset:
+    """The set of a name, with loader, choices and licence in its `source`."""
     spec = resolve(name)
     if path is None and name not in (spec.name, *spec.aliases):
         # Without its folder, "musique-100" would silently become all of MuSiQue.
@@ -168,12 +173,12 @@ def _load_set(
 
 @contextmanager
 def unpacked(options: LoadOptions) -> Iterator[LoadOptions]:
-    """The options with the folder in a ZIP archive, unpacked as long as it is read, in place of the archive."""
+    """A context with the options; a ZIP archive is unpacked into a temporary folder, their path."""
     if options.path is None or not zipfile.is_zipfile(options.path):
         yield options
         return
-    with TemporaryDirectory() as place, zipfile.ZipFile(options.path) as archive:
-        folder = Path(place) / options.path.stem
+    with TemporaryDirectory() as temporary, zipfile.ZipFile(options.path) as archive:
+        folder = Path(temporary) / options.path.stem
         archive.extractall(folder)
         contents = [file for file in folder.iterdir() if file.name != "__MACOSX"]
         if len(contents) == 1 and contents[0].is_dir():
@@ -182,7 +187,7 @@ def unpacked(options: LoadOptions) -> Iterator[LoadOptions]:
 
 
 def _is_path(name: str) -> bool:
-    """Whether a name means documents: a file by its suffix, or a folder without a set's name."""
+    """Whether a name is a path of documents: a file by its suffix, or a folder not named as a set."""
     if Path(name).suffix.lower() in ENDINGS:
         return True
     set_names = (*FAMILIES, *_registry().names())
@@ -190,7 +195,7 @@ def _is_path(name: str) -> bool:
 
 
 def names() -> tuple[str, ...]:
-    """The sets that `load` knows, sorted; without those of BEIR and of ir_datasets."""
+    """The names of the sets that `load` knows, sorted, without those of BEIR and ir_datasets."""
     aliases = {alias for spec in DATASETS.values() for alias in spec.aliases}
     return tuple(name for name in _registry().names() if name not in aliases)
 
@@ -198,7 +203,7 @@ def names() -> tuple[str, ...]:
 def resolve(name: str) -> DatasetSpec:
     """The spec of a name.
 
-    Raises ValueError: an unknown name; the message lists the known ones and the nearest.
+    Raises ValueError: an unknown name; the message lists the known names and the nearest one.
     RuntimeError: the set of another package cannot be imported, or is no `DatasetSpec` of that
     name.
     """
@@ -206,31 +211,32 @@ def resolve(name: str) -> DatasetSpec:
         if name.startswith(prefix):
             return spec_of(name)
     registry = _registry()
-    entry = name if name in registry else _SIZE.sub("", name)
-    if entry not in registry:
+    set_name = name if name in registry else _SIZE.sub("", name)
+    if set_name not in registry:
         problem = unknown("dataset", name, (*registry.names(), *beir.names()))
         raise ValueError(
             f"{problem} There is no folder or file of documents of that name either."
         )
-    spec: DatasetSpec = registry.entry(entry)
-    if not isinstance(spec, DatasetSpec) or entry not in (spec.name, *spec.aliases):
+    spec: DatasetSpec = registry.entry(set_name)
+    if not isinstance(spec, DatasetSpec) or set_name not in (spec.name, *spec.aliases):
         raise RuntimeError(
-            f"The entry point {entry!r} of {GROUP!r} is no DatasetSpec of that name: {spec!r}."
+            f"The entry point {set_name!r} of {GROUP!r} is no DatasetSpec of that name: {spec!r}."
         )
     return spec
 
 
 def _registry() -> Registry[DatasetSpec]:
-    ours = {
+    """The sets of this package, by name and alias, and those of other packages."""
+    specs = {
         alias: spec
         for spec in DATASETS.values()
         for alias in (spec.name, *spec.aliases)
     }
-    return Registry("dataset", ours, group=GROUP)
+    return Registry("dataset", specs, group=GROUP)
 
 
 def describe(name: str) -> Mapping[str, object]:
-    """The description of a set and the choices of its options, the default first."""
+    """The fields of a set's spec that a user reads, with the choices of options, default first."""
     spec = resolve(name)
     fields = (
         "name aliases summary settings passages splits hub licence citation homepage"

@@ -17,9 +17,10 @@ Granularity = Literal["paragraph", "sentence"]
 
 @dataclass(frozen=True, slots=True)
 class HubCopy:
-    """The repository of a set on the Hugging Face hub; `files` : split -> file pattern.
+    """The repository of a set on the Hugging Face hub.
 
-    `revision` : the default branch, tag or commit.
+    files : split -> pattern of its files.
+    revision : the branch, tag or commit that is read by default.
     """
 
     repo: str
@@ -28,7 +29,7 @@ class HubCopy:
 
 
 def file_name(name: str) -> str:
-    """The name of a set as it names files, folders and columns.
+    """The name of a set with `-` in place of characters that do not suit the name of a file.
 
     >>> file_name("irds:beir/scifact/test")
     'irds-beir-scifact-test'
@@ -38,18 +39,18 @@ def file_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetSpec:
-    """A set that `load` knows: its choices, its origin, and the function that reads it.
+    """A set that `load` knows: the function that reads it, its choices and its origin.
 
     Attributes
     ----------
-    load : reads it; the registry adds loader, options and licence to the `source` of what it
-        returns.
-    settings, passages, splits : the choices, the default first; splits are None if the files
-        decide.
+    load : the function that reads the set; the registry adds loader, options and licence to the
+        `source` of the result.
+    settings, passages, splits : the choices, the default first; splits are None if they depend on
+        the files.
     files : split -> names of its files, the official one first; "" -> names of files that belong to
         no split.
-    hub : the copy that `load` reads without a path; None if it is not read from the hub.
-    needs_path : False if the set comes with the package or from the hub.
+    hub : the copy that `load` reads without a path; None if there is none.
+    needs_path : False if the set comes with the package or from another library.
     """
 
     name: str
@@ -100,6 +101,7 @@ class DatasetSpec:
     def _offered(
         self, option: str, value: str | None, offered: tuple[str, ...]
     ) -> str | None:
+        """The value of an option, by default the first one offered; ValueError for any other."""
         if value is None or value in offered:
             return value or next(iter(offered), None)
         listed = ", ".join(offered) or "none, leave the option out"
@@ -110,7 +112,7 @@ class DatasetSpec:
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """The options of one call of `load`; `path` and `split` are None by default."""
+    """The options of one call of `load`; `path`, `split` and `revision` may be None."""
 
     spec: DatasetSpec
     path: Path | None
@@ -121,9 +123,9 @@ class LoadOptions:
 
     @property
     def patterns(self) -> list[str]:
-        """The file names to look for in `path`: those of the split, or all if no split is given.
+        """The names of the files of the split or, without one, of all splits.
 
-        ValueError: a split of a single file.
+        ValueError: a split was given, and `path` is a single file.
         """
         if self.path is not None and self.path.is_file() and self.split:
             raise ValueError(
@@ -133,7 +135,7 @@ class LoadOptions:
         return [name for split in splits for name in self.spec.files.get(split, ())]
 
     def from_hub(self) -> tuple[list[Path], Mapping[str, object]]:
-        """The files of the split, by default the first, and their record in `QADataset.source`."""
+        """The files of the split, by default the first, and their record for `QADataset.source`."""
         assert self.spec.hub is not None
         hub = self.spec.hub
         split = self.split or next(iter(hub.files))
@@ -143,20 +145,22 @@ class LoadOptions:
         return files, {"hub": hub.repo, "split": split, "revision": commit}
 
     def hub_files(self, folder: Path) -> list[Path]:
-        """The files of the split in a clone of the hub's repository, or in its folder of them; empty if it is none."""
+        """The files of the split in a clone of the hub's repository, or in its folder of tables.
+
+        Empty if `folder` is neither, or the repository has no folders.
+        """
         hub = self.spec.hub or HubCopy("")
         pattern = hub.files.get(self.split or next(iter(hub.files), ""), "")
         if "/" not in pattern:
             return []
-        return sorted(folder.glob(pattern)) or sorted(
-            folder.glob(f"{Path(pattern).name}.parquet")
-        )
+        tables = f"{Path(pattern).name}.parquet"
+        return sorted(folder.glob(pattern)) or sorted(folder.glob(tables))
 
     def fetch(self, repo: str, revision: str, *patterns: str) -> tuple[list[Path], str]:
-        """The files of a repository of the hub or its cache that match a pattern, and their commit.
+        """The files of a repository of the hub that match a pattern, and the commit of them.
 
-        ConnectionError: the hub cannot be reached, or has no such repository, revision or file; nor
-        has its cache.
+        ConnectionError: the hub cannot be reached, or has no such repository, revision or file, and
+        the local cache has none either.
         """
         from huggingface_hub import snapshot_download
 
@@ -182,16 +186,14 @@ class LoadOptions:
         return files, copy.name
 
     def _unreachable(self, repo: str, revision: str, cause: str) -> ConnectionError:
-        official = (
-            f" (--path; see {self.spec.homepage})"
-            if self.spec.homepage
-            else " (--path)"
-        )
+        """The error for a repository that cannot be read."""
+        homepage = f"; see {self.spec.homepage}" if self.spec.homepage else ""
         return ConnectionError(
             f"Dataset {self.spec.name!r}: {repo!r} (revision {revision!r}) could not be read from the hub: {cause}. "
-            f"Without a network, give the official files by `path`{official}, or load 'bundled'."
+            f"Without a network, give the official files by `path` (--path{homepage}), or load 'bundled'."
         )
 
 
 def _fits(path: Path, patterns: Iterable[str]) -> bool:
+    """Whether a relative path matches a pattern."""
     return any(fnmatch(path.as_posix(), pattern) for pattern in patterns)

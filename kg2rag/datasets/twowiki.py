@@ -1,9 +1,9 @@
 """2WikiMultihopQA (official, hub, HippoRAG's corpus, or with an LLM's graph) -> QADataset.
 
 [1] Ho et al., "Constructing A Multi-hop QA Dataset for Comprehensive Evaluation of Reasoning
-Steps", COLING 2020. `evidences` become the question's gold triples. Hops follow the question's type
-[1, Sec. 2]: four for `bridge_comparison`, two for the others. Unlike HotpotQA's, the sentences
-carry no blank between them.
+Steps", COLING 2020. `evidences` are the gold triples of a question. The number of hops depends on
+its type [1, Sec. 2]: four for `bridge_comparison`, two for the others. Unlike HotpotQA's, the
+sentences of a paragraph are joined by blanks.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TwoWikiRecord(HotpotRecord):
 
 
 class TitledRecord(Record):
-    """A question with titles of HippoRAG's corpus as gold; `gold_status` is their origin."""
+    """A question whose gold is titles of HippoRAG's corpus; `gold_status` is their origin."""
 
     id: Identifier
     question: Text
@@ -58,7 +58,7 @@ class TitledRecord(Record):
 
 
 def to_question(record: TwoWikiRecord, pool: Pool, where: str) -> Question | None:
-    """An official record as a question."""
+    """The question of an official record; see `question_over_contexts`."""
     return question_over_contexts(
         record,
         pool,
@@ -70,7 +70,7 @@ def to_question(record: TwoWikiRecord, pool: Pool, where: str) -> Question | Non
 
 
 def to_titled_question(record: TitledRecord, pool: Pool, where: str) -> Question:
-    """A record of gold titles as a question; each title must be unique in the corpus."""
+    """The question of a record of gold titles; DataError: a title is not unique in the corpus."""
     facts = record.supporting_facts or []
     passage_of = dict[str, Passage]()
     for title in (*record.gold_titles, *(title for title, _ in facts)):
@@ -139,10 +139,7 @@ class Chunk(Record):
 
 
 def _select_listed(chunks: Sequence[Chunk], ids: Sequence[str]) -> list[Chunk]:
-    """The chunks of `CHUNK_LIST` in the order of the corpus.
-
-    Raises DataError: an id without a chunk.
-    """
+    """The chunks with these ids, in the order of the corpus; DataError: an id without a chunk."""
     _require_listed(
         CHUNK_LIST, ids, "corpus.jsonl", {chunk.chunk_id for chunk in chunks}
     )
@@ -151,12 +148,12 @@ def _select_listed(chunks: Sequence[Chunk], ids: Sequence[str]) -> list[Chunk]:
 
 
 def load_with_graph(options: LoadOptions) -> QADataset:
-    """Read the folder of 2wiki-kg: corpus, questions and triples as JSONL.
+    """The data set in a folder of 2wiki-kg: corpus, questions and triples as JSON Lines.
 
-    The graph covers only the chunks of `graph_corpus_ids.txt`, so split "test", the questions of
-    `test_ids.txt` over those chunks, is the one for graph methods and the default. Split "all" has
-    every question and chunk; the triples file is not offered with it, since 79 % of the other
-    questions' gold has no triple.
+    The graph covers only the chunks of `graph_corpus_ids.txt`. The default split "test" has these
+    chunks and the questions of `test_ids.txt`, and is meant for graph methods. Split "all" has
+    every question and chunk, and no triples file, since 79 % of the gold of the other questions has
+    no triple.
     """
     files = Files()
     split = options.split or "test"
@@ -170,20 +167,21 @@ def load_with_graph(options: LoadOptions) -> QADataset:
         question_ids = files.lines(locate(folder, [QUESTION_LIST], "2wiki-kg file"))
         chunks = _select_listed(chunks, covered)
     else:
-        of_part = ("triples", "entities")
+        partial = ("triples", "entities")
         graphs = {
-            kind: file for kind, file in graphs.items() if not kind.startswith(of_part)
+            kind: file for kind, file in graphs.items() if not kind.startswith(partial)
         }
     corpus = Corpus.from_passages(map(_passage, chunks))
     questions = tuple(read_questions(files, path, corpus, question_ids))
     if question_ids is not None:
-        found_ids = {question.id for question in questions}
-        _require_listed(QUESTION_LIST, question_ids, "questions.jsonl", found_ids)
+        ids = {question.id for question in questions}
+        _require_listed(QUESTION_LIST, question_ids, "questions.jsonl", ids)
     source = {"files": files.checksums, "split": split, "notes": {}}
     return QADataset("2wiki-kg", corpus, questions, source=source, graph_files=graphs)
 
 
 def _passage(chunk: Chunk) -> Passage:
+    """The passage of a chunk; its document is the title or, without one, the chunk itself."""
     document = chunk.source_title or chunk.chunk_id
     return Passage(
         chunk.chunk_id, chunk.source_title, chunk.text, document, chunk.source_para_idx
@@ -193,7 +191,7 @@ def _passage(chunk: Chunk) -> Passage:
 def _require_listed(
     listing: str, listed_ids: Sequence[str], origin: str, ids: Container[str]
 ) -> None:
-    """DataError: a list names ids that a file lacks."""
+    """Raise DataError if `ids`, those of the file `origin`, lack an id of the file `listing`."""
     missing = [id_ for id_ in listed_ids if id_ not in ids]
     if missing:
         raise DataError(

@@ -12,7 +12,7 @@ def test_every_distinct_paragraph_has_an_id_of_its_own(
     paragraphs, titles_are_documents
 ):
     pool = Pool(titles_are_documents=titles_are_documents)
-    ids = {pair: pool.place(*pair).passage.id for pair in paragraphs}
+    ids = {pair: pool.find_or_add(*pair).passage.id for pair in paragraphs}
     assert len(set(ids.values())) == len(ids)
     if ids:
         assert pool.corpus().ids == list(ids.values())
@@ -28,7 +28,7 @@ def test_every_distinct_paragraph_has_an_id_of_its_own(
 def test_every_sentence_has_an_id_of_its_own(paragraphs):
     pool = Pool("sentence")
     for title, sentences in paragraphs:
-        pool.place(title, " ".join(sentences), sentences)
+        pool.find_or_add(title, " ".join(sentences), sentences)
     sizes = {}
     for title, sentences in paragraphs:
         # equal paragraphs are merged, whatever their split: the first one's holds
@@ -42,15 +42,15 @@ def test_every_sentence_has_an_id_of_its_own(paragraphs):
 
 def test_texts_are_left_as_they_are_and_a_closed_pool_takes_no_new_paragraph_and_does_not_guess():
     pool = Pool()
-    pool.place(" A ", " two  blanks ")
-    pool.place(" A ", "y")
-    assert (pool.place("A", " "), pool.notes) == (
+    pool.find_or_add(" A ", " two  blanks ")
+    pool.find_or_add(" A ", "y")
+    assert (pool.find_or_add("A", " "), pool.notes) == (
         None,
         {"paragraphs without text left out": 1},
     )
     pool.closed_by = "corpus.json"
-    assert pool.place("B", "y") is None
-    assert pool.place(" A ", "z") is None
+    assert pool.find_or_add("B", "y") is None
+    assert pool.find_or_add(" A ", "z") is None
     assert next((one.id, one.title, one.text) for one in pool.corpus()) == (
         " A ",
         " A ",
@@ -63,4 +63,4 @@ def test_texts_are_left_as_they_are_and_a_closed_pool_takes_no_new_paragraph_and
 )
 def test_a_sentence_index_counts_from_zero(index, there):
     pool = Pool()
-    assert pool.place("A", "x y", ["x", "y"]).has(index) is there
+    assert pool.find_or_add("A", "x y", ["x", "y"]).has(index) is there
