@@ -30,7 +30,6 @@ from kg2rag.evaluation.overlap import POOL_DEPTH, agreement
 from kg2rag.evaluation.passage_tokens import PassageTokens
 from kg2rag.evaluation.reader_answers import (
     AnswerReader,
-    Reading,
     read_answers,
     require_reader,
 )
@@ -42,10 +41,10 @@ from kg2rag.report.score_sheet import MACRO
 from kg2rag.text.registry import unknown
 from kg2rag.text.suggestions import suggest_parameters
 from kg2rag.types import (
+    Count,
     GoldUnit,
     QADataset,
-    at_least,
-    require,
+    check,
     require_dataset,
     require_k,
 )
@@ -79,17 +78,15 @@ class CompareOptions:
     unit: GoldUnit | None = None
     seed: int = 0
     counter: TokenCounter | None = None
-    batch_size: int = 100
+    batch_size: Count = 100
     progress: bool = True
     command: str | None = None
-    reader_tokens: int = 1000
+    reader_tokens: Count = 1000
     answer_rules: Rules = "squad"
     confirm: Callable[[str], bool] | None = None
 
     def __post_init__(self) -> None:
-        require("batch_size", self.batch_size, int, at_least(1))
-        require("reader_tokens", self.reader_tokens, int, at_least(1))
-        require("answer_rules", self.answer_rules, Rules)
+        check(self)
 
 
 DEFAULT_OPTIONS = CompareOptions()
@@ -249,10 +246,15 @@ def _score_all(
     rankings = {name: seeds[0].rankings for name, seeds in runs.items()}
     answers, usage = None, ""
     if reader is not None:
-        reading = Reading(
-            reader, options.reader_tokens, options.answer_rules, options.confirm
+        answers, usage = read_answers(
+            reader,
+            rankings,
+            data,
+            scoring.tokens,
+            budget=options.reader_tokens,
+            rules=options.answer_rules,
+            confirm=options.confirm,
         )
-        answers, usage = read_answers(reading, rankings, data, scoring.tokens)
     return Comparison(
         rankings=rankings,
         config=record_comparison(

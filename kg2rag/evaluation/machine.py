@@ -91,19 +91,15 @@ def commit() -> dict[str, object] | None:
     """
     if not (PACKAGE.parent / ".git").exists() or shutil.which("git") is None:
         return None
-    head = _git("rev-parse", "--verify", "--quiet", "HEAD")
-    if not head:
-        return None
-    return {"id": head, "changed": bool(_git("status", "--porcelain", "-uno"))}
-
-
-def _git(*arguments: str) -> str:
-    command = ["git", "-C", str(PACKAGE.parent), *arguments]
+    command = "describe --always --dirty --abbrev=40 --exclude=*".split()
     answer = subprocess.run(  # noqa: S603 - no shell
-        command,
+        ["git", "-C", str(PACKAGE.parent), *command],  # noqa: S607
         capture_output=True,
         text=True,
         check=False,
         timeout=GIT_TIMEOUT_SECONDS,
     )
-    return answer.stdout.strip()
+    head = answer.stdout.strip()
+    if not head:
+        return None
+    return {"id": head.removesuffix("-dirty"), "changed": head.endswith("-dirty")}

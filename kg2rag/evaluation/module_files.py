@@ -155,7 +155,8 @@ def imported_files(name: str) -> dict[str, str]:
 def imported_modules(module: str) -> list[str]:
     """The modules that a module imports directly, and its parents; some names may be no modules."""
     file = module_file(module)
-    names = _parents(module)
+    parts = module.split(".")
+    names = [".".join(parts[:count]) for count in range(1, len(parts))]
     if file is not None and file.suffix == ".py":
         names += _imports(file, module)
     return names
@@ -174,11 +175,6 @@ def is_in_rooms(name: str) -> bool:
     """Whether a module is of a room of this package that rankings depend on."""
     package, _, module = name.partition(".")
     return package == PACKAGE.name and module.partition(".")[0] in ROOMS
-
-
-def _parents(module: str) -> list[str]:
-    parts = module.split(".")
-    return [".".join(parts[:count]) for count in range(1, len(parts))]
 
 
 def _imports(file: Path, module: str) -> Iterator[str]:

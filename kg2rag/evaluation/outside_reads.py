@@ -36,8 +36,7 @@ _QUERIES: dict[str, Callable[..., Any]] = {
     "access": os.access,
 }
 """The functions by which Python asks whether a file exists, how large and how old it is."""
-_FOLDERS = ("os.listdir", "os.scandir")
-_PROCESSES = (
+_PROGRAMS = (
     "subprocess.Popen",
     "os.system",
     "os.exec",
@@ -45,7 +44,15 @@ _PROCESSES = (
     "os.spawn",
     "os.fork",
 )
-_CONNECTIONS = ("socket.connect", "socket.getaddrinfo", "urllib.Request")
+_REASONS = {
+    "os.listdir": "it lists the folder {subject}",
+    "os.scandir": "it lists the folder {subject}",
+    **dict.fromkeys(_PROGRAMS, "it starts another program ({event})"),
+    "socket.connect": "it opens a connection ({event})",
+    "socket.getaddrinfo": "it opens a connection ({event})",
+    "urllib.Request": "it opens a connection ({event})",
+}
+"""Event -> why the results of a block in which it occurs cannot be kept."""
 _thread = threading.local()
 _watches: list[Watch] = []
 """The watches of this process that are open; every event is reported to each."""
@@ -155,17 +162,11 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
             _report_path(path)
     elif event == "sqlite3.connect" and arguments[0] != ":memory:":
         _report_path(arguments[0])
-    elif event in (*_FOLDERS, *_PROCESSES, *_CONNECTIONS) and _is_by_user():
+    elif event in _REASONS and _is_by_user():
+        subject = next(iter(arguments), None) or "."
         for watch in _watches:
-            watch.unknown[_described(event, arguments)] = None
-
-
-def _described(event: str, arguments: tuple[Any, ...]) -> str:
-    if event in _FOLDERS:
-        return f"it lists the folder {arguments[0] if arguments else '.'}"
-    if event in _PROCESSES:
-        return f"it starts another program ({event})"
-    return f"it opens a connection ({event})"
+            reason = _REASONS[event].format(event=event, subject=subject)
+            watch.unknown[reason] = None
 
 
 def _report_path(path: Any) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -51,27 +51,23 @@ class AnswerReader(Protocol):
         """An answer or a failure per question; an empty context asks for an answer from memory."""
 
 
-class Reading(NamedTuple):
-    """How answers are obtained and scored.
-
-    reader : answers questions. tokens : the most of a context. rules : whose normalisation and F1,
-    see `score_answer`.
-    confirm : is given the plan before anything is sent; if it returns False, nothing is.
-    """
-
-    reader: AnswerReader
-    tokens: int
-    rules: Rules
-    confirm: Callable[[str], bool] | None
-
-
 def read_answers(
-    reading: Reading,
+    reader: AnswerReader,
     rankings: Mapping[str, Sequence[Ranking]],
     data: QADataset,
     tokens: PassageTokens,
+    *,
+    budget: int,
+    rules: Rules,
+    confirm: Callable[[str], bool] | None,
 ) -> tuple[pd.DataFrame, str]:
     """The answers for every system and bound, and what they cost in words.
+
+    budget : tokens of a context, at most.
+    rules : whose normalisation and F1, see `score_answer`.
+    confirm : is given the plan before anything is sent; if it returns False, nothing is.
+
+    Returns the answers and the usage.
 
     One row per system, or bound, and question: system, query_id, answer, failure (None for an
     answer), then the metrics of `ANSWER_METRICS`: NaN for a failed question, and for
@@ -82,19 +78,19 @@ def read_answers(
 
     Raises RuntimeError: the plan was not confirmed; no question was answered for every system.
     """
-    contexts = contexts_of(rankings, data, tokens, reading.tokens)
+    contexts = contexts_of(rankings, data, tokens, budget)
     queries = []
     texts = []
     for i, question in enumerate(data.questions):
         for name, context in contexts.items():
             queries.append(Query(_key(name, question.id), question.text))
             texts.append(context[i])
-    plan = reading.reader.plan(queries, texts)
-    if plan.calls and reading.confirm is not None and not reading.confirm(str(plan)):
+    plan = reader.plan(queries, texts)
+    if plan.calls and confirm is not None and not confirm(str(plan)):
         raise RuntimeError(f"The plan was not confirmed, so nothing was sent: {plan}")
-    answers = reading.reader.read(queries, texts)
+    answers = reader.read(queries, texts)
     frames = [
-        _scored(name, context, data, answers, reading.rules)
+        _scored(name, context, data, answers, rules)
         for name, context in contexts.items()
     ]
     table = pd.concat(frames, ignore_index=True)

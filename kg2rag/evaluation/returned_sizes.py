@@ -105,20 +105,16 @@ def token_curve(
     for name, rankings in runs.items():
         counts = tokens.count(rankings)
         all_counts += counts
-        reach_of[name] = _token_reach(counts, k)
+        # The tokens that every ranking of k hits has.
+        reach_of[name] = min(
+            (float(count.sum()) for count in counts if len(count) >= k), default=np.inf
+        )
     budgets = _budgets(all_counts, max(reach_of.values()))
     columns = {}
     for name, rankings in runs.items():
         recall = _recall_within(rankings, data, tokens, budgets.tolist(), unit)
         columns[name] = np.where(budgets <= reach_of[name], recall, np.nan)
     return pd.DataFrame(columns, index=pd.Index(budgets, name="tokens"))
-
-
-def _token_reach(counts: Sequence[IntArray], k: int) -> float:
-    """The tokens that every ranking of `k` hits has; infinite if no ranking has so many hits."""
-    return min(
-        (float(count.sum()) for count in counts if len(count) >= k), default=np.inf
-    )
 
 
 def _budgets(counts: Sequence[IntArray], reach: float) -> IntArray:

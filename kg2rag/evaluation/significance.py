@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 
 import numpy as np
@@ -88,7 +88,7 @@ def score_table(
 
 def _metrics_by_questions(
     frames: Sequence[pd.DataFrame], metrics: Sequence[str]
-) -> Iterator[list[str]]:
+) -> list[list[str]]:
     """Lists of metrics that are scored on the same questions.
 
     The first list has the metrics in which every question has a score; each further list has one of
@@ -99,11 +99,8 @@ def _metrics_by_questions(
         for metric in metrics
         if not any(frame[metric].isna().any() for frame in frames)
     ]
-    if complete:
-        yield complete
-    for metric in metrics:
-        if metric not in complete:
-            yield [metric]
+    groups = [[metric] for metric in metrics if metric not in complete]
+    return [complete, *groups] if complete else groups
 
 
 def _comparison_table(

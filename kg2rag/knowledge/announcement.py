@@ -21,13 +21,13 @@ from kg2rag.compute import (
     processor_seconds,
 )
 from kg2rag.compute.parallel import LINE_SECONDS
+from kg2rag.text.cells import duration
 
 MIN_TEXTS = 32  # fewer texts are read faster than estimated
 TIMED_TEXTS = 16  # texts that are read to estimate the total time
 SAMPLE_TEXTS = (
     256  # texts that are looked up to estimate the share without a stored output
 )
-MINUTES_FROM_SECONDS = 90
 CHARACTERS_PER_TOKEN = 4
 
 
@@ -124,11 +124,10 @@ def announce(title: str, workloads: Iterable[Workload]) -> None:
     parts = [estimate.sent for estimate in estimates if estimate.sent]
     seconds = sum(estimate.seconds for estimate in estimates)
     if seconds >= LINE_SECONDS:
-        duration = f"{seconds:.0f} seconds"
-        if seconds >= MINUTES_FROM_SECONDS:
-            duration = f"{seconds / 60:.0f} minutes"
         texts = "; ".join(estimate.read for estimate in estimates if estimate.read)
-        parts.insert(0, f"models need about {duration} on this machine for {texts}")
+        parts.insert(
+            0, f"models need about {duration(seconds)} on this machine for {texts}"
+        )
     if parts:
         print(f"{title}: {'; '.join(parts)}", file=sys.stderr)  # noqa: T201
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
 
@@ -66,12 +66,11 @@ REASONED = ReaderPrompt(**_PROMPTS["reasoned"])
 class Answers:
     """The answers of a reader: question id -> answer or failure, in the order of the questions.
 
-    `usage` : calls, tokens and cost of all answers; None if no model was called. `reader` : its `repr`.
+    `usage` : calls, tokens and cost of all answers; None if no model was called.
     """
 
     outcomes: Mapping[str, str | Failure]
     usage: Usage | None = None
-    reader: str = field(default="", repr=False)
 
     @property
     def texts(self) -> dict[str, str]:
@@ -121,7 +120,7 @@ class Reader:
             else self._answer(outcome.text)
             for question, outcome in zip(questions, outcomes, strict=True)
         }
-        return Answers(answers, self.model.usage(outcomes), repr(self))
+        return Answers(answers, self.model.usage(outcomes))
 
     def plan(self, questions: Sequence[Query], contexts: Sequence[str]) -> CallPlan:
         """The estimated requests, tokens, time and cost of `read`."""

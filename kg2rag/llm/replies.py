@@ -89,7 +89,7 @@ class CompletionError(RuntimeError):
         self.failure = failure
 
     def __reduce__(self) -> tuple[type[CompletionError], tuple[Failure]]:
-        return CompletionError, (self.failure,)
+        return type(self), (self.failure,)
 
 
 class UnansweredQueryError(CompletionError, UnansweredError):
@@ -98,9 +98,6 @@ class UnansweredQueryError(CompletionError, UnansweredError):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure)
         self.cause = f"{failure.kind}: {failure.cause}"
-
-    def __reduce__(self) -> tuple[type[UnansweredQueryError], tuple[Failure]]:
-        return UnansweredQueryError, (self.failure,)
 
 
 Outcome = Completion[Any] | Failure

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from kg2rag.llm.replies import Failure, Outcome
+from kg2rag.text.cells import duration
 
 Number = TypeVar("Number", int, float)
 # Tokens of prompts and of completions; None for unknown ones.
@@ -117,16 +118,8 @@ class CallPlan:
             if self.cost is None
             else f"about {self.cost:.2f}"
         )
+        time = "time unknown until answers are stored"
+        if self.seconds is not None:
+            time = f"about {duration(self.seconds)}"
         calls = f"{self.calls:,} call{'' if self.calls == 1 else 's'}"
-        return f"{calls}, about {tokens}, {duration(self.seconds)}, cost {cost}; {self.stored:,} answers are stored"
-
-
-def duration(seconds: float | None) -> str:
-    """A duration in words, to a minute or an hour."""
-    if seconds is None:
-        return "time unknown until answers are stored"
-    if seconds < 90:
-        return f"about {seconds:.0f} seconds"
-    if seconds < 5400:
-        return f"about {seconds / 60:.0f} minutes"
-    return f"about {seconds / 3600:.1f} hours"
+        return f"{calls}, about {tokens}, {time}, cost {cost}; {self.stored:,} answers are stored"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kg2rag.report.score_sheet import (
@@ -37,9 +37,12 @@ def _system_notes(sheet: ScoreSheet) -> Iterator[str]:
         yield f"{LARGER} {name} returns {text}."
     for name, text in config.get("remarks", {}).items():
         yield f"{name}: {text}."
-    for graphs, names in _unread_graphs(config).items():
-        yield f"{', '.join(names)}: did not read the triples of the graph {graphs}."
     unread = config.get("graph_unread", {})
+    names_of = _grouped(
+        (" and ".join(map(excerpt, graphs)), name) for name, graphs in unread.items()
+    )
+    for graphs, names in names_of.items():
+        yield f"{', '.join(names)}: did not read the triples of the graph {graphs}."
     for name, use in config.get("graph_use", {}).items():
         graph = "its own graph" if name in unread else "the graph"
         yield _graph_use_note(name, graph, use)
@@ -94,9 +97,9 @@ def _run_notes(sheet: ScoreSheet) -> Iterator[str]:
             "over the seeds; ± is the standard deviation of the mean between seeds. Intervals and "
             "tests are over questions."
         )
-    systems_of: dict[str, list[str]] = {}
-    for name, when in sheet.stored.items():
-        systems_of.setdefault(when[:16].replace("T", " "), []).append(name)
+    systems_of = _grouped(
+        (when[:16].replace("T", " "), name) for name, when in sheet.stored.items()
+    )
     runs = [
         f"{', '.join(names)} (computed {when})" for when, names in systems_of.items()
     ]
@@ -108,11 +111,11 @@ def _run_notes(sheet: ScoreSheet) -> Iterator[str]:
         yield f"Not kept in the store: {'; '.join(reasons)}."
 
 
-def _unread_graphs(config: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Graphs that were chosen and not read -> the systems that were run over them."""
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Text -> the systems that it is about, from pairs of text and system."""
     systems_of: dict[str, list[str]] = {}
-    for name, graphs in config.get("graph_unread", {}).items():
-        systems_of.setdefault(" and ".join(map(excerpt, graphs)), []).append(name)
+    for text, system in pairs:
+        systems_of.setdefault(text, []).append(system)
     return systems_of
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kg2rag.report.html import as_json
-from kg2rag.report.score_sheet import ScoreSheet
+from kg2rag.report.score_sheet import ScoreSheet, decimals
 from kg2rag.types.explanation import notes_of, stage_label, terms_of
 
 if TYPE_CHECKING:
@@ -206,7 +206,9 @@ def questions_json(
     questions = [as_json(row) for row in _question_rows(systems, per_query, sheet)]
     parts = {
         "systems": as_json(systems),
-        "metrics": as_json([[name, sheet.digits(name)] for name in sheet.metrics]),
+        "metrics": as_json(
+            [[name, decimals(sheet.scales[name])] for name in sheet.metrics]
+        ),
         "questions": f"[{','.join(questions)}]",
         "hits": f"[{','.join(hits)}]",
         "first": as_json(_first_pair(systems, sheet)),

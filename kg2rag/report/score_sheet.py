@@ -112,15 +112,12 @@ class ScoreSheet:
         """Metric -> the factor of its printed numbers."""
         return scales(self.scores, self.metric)
 
-    def digits(self, metric: str) -> int:
-        """Decimals of a printed score."""
-        return decimals(self.scales[metric])
-
     def text(self, metric: str, score: float, sign: str = "") -> str:
         """A score as it is printed, with its sign if that is "+"; "" for a blank."""
         if pd.isna(score):
             return ""
-        return f"{score * self.scales[metric]:{sign}z.{self.digits(metric)}f}"
+        scale = self.scales[metric]
+        return f"{score * scale:{sign}z.{decimals(scale)}f}"
 
 
 def _is_among(name: str, sets: list[str]) -> bool:

@@ -49,14 +49,12 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         answer = self.server.answer(body["messages"][-1]["content"])
         message = {"role": "assistant", "content": answer}
-        usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
         reply = {
             "id": "1",
             "object": "chat.completion",
             "model": body["model"],
-            "choices": [choice],
-            "usage": usage,
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
         }
         data = json.dumps(reply).encode()
         self.send_response(200)

@@ -112,3 +112,16 @@ def excerpt(text: str, characters: int = PASSAGE_CHARACTERS) -> str:
     'Fast…'
     """
     return text if len(text) <= characters else f"{text[: characters - 1]}…"
+
+
+def duration(seconds: float) -> str:
+    """A duration, to a second, a minute or a tenth of an hour.
+
+    >>> [duration(seconds) for seconds in (89, 90, 5400)]
+    ['89 seconds', '2 minutes', '1.5 hours']
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} minutes"
+    return f"{seconds / 3600:.1f} hours"

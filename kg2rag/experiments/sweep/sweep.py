@@ -135,7 +135,9 @@ class Sweep:
             for table in [tables] if isinstance(tables, Mapping) else tables:
                 for settings in _combinations(system, table):
                     points.setdefault(self._built(system, settings), (system, settings))
-            if not _required_parameters(system):
+            # The defaults are a point of a system without required parameters.
+            defaults = catalogue.parameters(system).values()
+            if inspect.Parameter.empty not in defaults:
                 points.setdefault(self._built(system, {}), (system, {}))
         return points
 
@@ -366,11 +368,3 @@ def _combinations(system: str, table: object) -> Iterator[dict[str, object]]:
     ]
     for combination in product(*values):
         yield dict(zip(table, combination, strict=True))
-
-
-def _required_parameters(system: str) -> list[str]:
-    """The parameters of a system that have no default."""
-    defaults = catalogue.parameters(system)
-    return [
-        name for name, default in defaults.items() if default is inspect.Parameter.empty
-    ]

@@ -44,8 +44,10 @@ __all__ = [
     "ExtractionRun",
     "FailedCall",
     "GraphSchema",
+    "PromptStep",
+    "PromptStyle",
+    "PromptedTriples",
 ]
-__all__ += ["PromptStep", "PromptStyle", "PromptedTriples"]
 
 VERSION = 2  # raise it if the cleaning changes, so that stored graphs are rebuilt
 MAX_DESCRIPTIONS = 8
