@@ -7,7 +7,7 @@ needs no version number that somebody must remember to raise: the part is built 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -34,10 +34,12 @@ def files_checksum(package: Path, paths: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def _files_in(path: Path) -> Iterator[Path]:
+def _files_in(path: Path) -> list[Path]:
     """The file at a path, or all files below a folder, sorted, without compiled ones."""
     if path.is_file():
-        yield path
-    for file in sorted(path.rglob("*")):
-        if file.is_file() and file.parent.name != "__pycache__":
-            yield file
+        return [path]
+    return [
+        file
+        for file in sorted(path.rglob("*"))
+        if file.is_file() and file.parent.name != "__pycache__"
+    ]

@@ -36,10 +36,9 @@ def embedder_of(encoder: object, corpus: Corpus) -> Embedder:
     if isinstance(encoder, Mapping):
         return GivenVectors.of(list(encoder), np.stack(list(encoder.values())), corpus)
     if isinstance(encoder, tuple) and len(encoder) in (2, 3):
-        ids, matrix, *others = encoder
-        return GivenVectors.of(
-            list(ids), matrix, corpus, *(embedder_of(other, corpus) for other in others)
-        )
+        ids, matrix = encoder[:2]
+        other = embedder_of(encoder[2], corpus) if len(encoder) == 3 else None
+        return GivenVectors.of(list(ids), matrix, corpus, other)
     return _embedder_of_model(encoder, corpus)
 
 

@@ -120,7 +120,7 @@ class KeyedFile:
     def damage(self) -> str | None:
         """A description of the file's damage, None if it is sound; every byte is read."""
         try:
-            with self._open() as file:
+            with self._connection() as file:
                 (message,) = file.execute("PRAGMA integrity_check(1)").fetchone()
                 rows = file.execute(_SELECT)
                 sound = [is_sound(*row) for row in rows]
@@ -168,19 +168,19 @@ class KeyedFile:
     def _with_recovery(self, use: Callable[[sqlite3.Connection], Result]) -> Result:
         """The result of `use` on the file, or on a recovered one if it is malformed."""
         try:
-            with self._open() as file:
+            with self._connection() as file:
                 return use(file)
         except DamagedFileError as error:
             with claimed(self.path.parent, self.path.name):
                 if self.damage() is not None:  # no other process has recovered it
                     self._recover(str(error.strerror))
-        with self._open() as file:
+        with self._connection() as file:
             return use(file)
 
     def _recover(self, damage: str) -> None:
         """Rename a malformed file, and copy its sound rows into a new one."""
         aside = self.set_aside()
-        with self._open() as file:
+        with self._connection() as file:
             file.executemany(_INSERT, _sound_rows(aside))
             (n_rows,) = file.execute("SELECT count(*) FROM entries").fetchone()
         warnings.warn(
@@ -191,8 +191,8 @@ class KeyedFile:
         )
 
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        """The open file; its changes are committed at the end of the block."""
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """A connection to the file; its changes are committed at the end of the block."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with (

@@ -43,10 +43,10 @@ from kg2rag.types import (
 )
 
 Built = TypeVar("Built")
-_RECOMMENDED = EntryPoint(
+_SYSTEM_BUILDER = EntryPoint(
     "recommended", "kg2rag.retrievers.systems:announce_recommended", "kg2rag.systems"
 )
-"""An entry point by name, as for plugins: a knowledge base imports no strategy."""
+"""The builder of a system, named as an entry point: a knowledge base imports no strategy."""
 # The maximum of vectors per role in memory: 30 MB with 384 dimensions.
 MAX_KEPT_VECTORS = 20_000
 
@@ -124,7 +124,7 @@ class KnowledgeBase:
         `where` : metadata that a passage must have, such as {"lang": "en"}; see `Corpus.where`.
         """
         retriever: Any = self.cached(
-            ("system", system), lambda: _RECOMMENDED.load()(self, system)
+            ("system", system), lambda: _SYSTEM_BUILDER.load()(self, system)
         )
         candidates = None if where is None else self.corpus.where(**where)
         ranking: Ranking = retriever.retrieve(Query("q", query, candidates), k)

@@ -156,7 +156,7 @@ class Explanation:
             parts.append(f' <span class="gold">{GOLD}</span>')
             row_class = ' class="is-gold"'
         parts += map(_small, self._lines_below(hit))
-        parts += map(_html_path, hit.path)
+        parts += map(_html_triple, hit.path)
         cells = f'<td class="rank">{rank}</td><td>{"".join(parts)}</td><td class="score">{short_number(hit.score)}</td>'
         return f"<tr{row_class}>{cells}</tr>"
 
@@ -172,7 +172,7 @@ class Explanation:
                 f"{rank:>2}  {hit.passage_id}  {short_number(hit.score)}  {stage}{gold}"
             )
             lines += [f"    {line}" for line in self._lines_below(hit)]
-            lines += [f"    {_path_line(triple)}" for triple in hit.path]
+            lines += [f"    {_triple_line(triple)}" for triple in hit.path]
         lines += [f"{GOLD} {id_}: {rank}" for id_, rank in self.missed().items()]
         lines += [f"{name}: {value}" for name, value in notes_of(self.ranking).items()]
         return visible("\n".join(lines))
@@ -185,7 +185,7 @@ def _with_numbers(term: list[str], parts: Mapping[str, float]) -> str:
     return "".join(pieces)
 
 
-def _html_path(triple: Triple) -> str:
+def _html_triple(triple: Triple) -> str:
     """A triple as HTML: head, arrow with relation and strength, tail, description."""
     head, tail = (
         f'<span class="node">{escape(end)}</span>' for end in (triple.head, triple.tail)
@@ -197,7 +197,7 @@ def _html_path(triple: Triple) -> str:
     return path
 
 
-def _path_line(triple: Triple) -> str:
+def _triple_line(triple: Triple) -> str:
     """A triple as one line of plain text: triple, strength, description."""
     line = f"{triple}  (strength {triple.strength:g})"
     if triple.description:

@@ -114,16 +114,20 @@ class MentionTable:
 def mention_sentences(
     table: MentionTable, corpus: Corpus
 ) -> tuple[IntArray, list[str]]:
-    """The index of each mention's sentence in a list, and the list of "title: sentence"."""
-    place = table.row.astype(np.int64) << 32 | table.sentence
+    """The sentence of each mention, (n_mentions,), and the texts of the sentences with a mention.
+
+    The first are indices of the second; a text is "title: sentence".
+    """
+    # A row and the number of a sentence in one integer.
+    sentences_by_mention = table.row.astype(np.int64) << 32 | table.sentence
+    mentioned, text_of_mention = np.unique(sentences_by_mention, return_inverse=True)
     texts: list[str] = []
     titles = corpus.titles
     for sentences, rows, numbers in numbered_sentences(corpus):
-        for index in np.flatnonzero(np.isin(rows << 32 | numbers, place)).tolist():
+        for index in np.flatnonzero(np.isin(rows << 32 | numbers, mentioned)).tolist():
             title = titles[rows[index]]
             texts.append(f"{title}: {sentences[index]}" if title else sentences[index])
-    # Mentions are sorted by passage and sentence.
-    return np.cumsum(np.diff(place, prepend=-1) > 0) - 1, texts
+    return text_of_mention, texts
 
 
 def numbered_sentences(
@@ -146,9 +150,8 @@ def numbered_sentences(
             for text, divided in pairs
         ]
         lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences))
-        numbers = np.arange(lengths.sum()) - np.repeat(
-            np.cumsum(lengths) - lengths, lengths
-        )
+        starts = np.cumsum(lengths) - lengths
+        numbers = np.arange(lengths.sum()) - np.repeat(starts, lengths)
         yield (
             list(chain.from_iterable(sentences)),
             np.repeat(np.arange(start, end), lengths),

@@ -20,27 +20,27 @@ def first_nodes(
     sources: Codes,
     starts: IntArray,
     closed: NDArray[np.bool_],
-    most: int,
+    max_nodes: int,
 ) -> tuple[IntArray, bool]:
-    """The first `most` nodes of a breadth-first search, and whether it would find more.
+    """The first `max_nodes` nodes of a breadth-first search, and whether it would find more.
 
     `closed`, (n_nodes,), is whether a node may not be entered; the search sets it for its nodes.
     """
-    nodes = np.empty(max(most, len(starts)), np.int64)
-    n = len(starts)
-    nodes[:n] = starts
+    nodes = np.empty(max(max_nodes, len(starts)), np.int64)
+    n_found = len(starts)
+    nodes[:n_found] = starts
     closed[starts] = True
-    for i in range(most):
-        if i == n:
-            return nodes[:n], False
+    for i in range(max_nodes):
+        if i == n_found:
+            return nodes[:n_found], False
         for node in sources[indptr[nodes[i]] : indptr[nodes[i] + 1]]:
             if not closed[node]:
-                if n >= most:
-                    return nodes[:most], True
+                if n_found >= max_nodes:
+                    return nodes[:max_nodes], True
                 closed[node] = True
-                nodes[n] = node
-                n += 1
-    return nodes[:most], n > most
+                nodes[n_found] = node
+                n_found += 1
+    return nodes[:max_nodes], n_found > max_nodes
 
 
 @numba.njit(cache=True, nogil=True)

@@ -153,7 +153,11 @@ def _next_layer(
     is_walked: Flags,
     limit: int | None,
 ) -> Layer:
-    """The layer of the unseen entities that walked triples join to a layer."""
+    """The layer of the unseen entities that walked triples join to a layer.
+
+    `is_unseen`, (n_entities,), and `is_walked`, (n_triples,), are masks. With a limit, each entity
+    of the layer leads to so many new ones, over its strongest triples.
+    """
     adjacency = graph.adjacency
     slots, parents = gather(adjacency.indptr, layer.entities)
     is_open = (
@@ -168,8 +172,9 @@ def _next_layer(
     strengths = graph.triples.strengths[via].astype(np.float64)
     weights = np.minimum(layer.weights[parents], strengths)
     sums = layer.sums[parents] + strengths
-    best = np.lexsort((via, -sums, -weights, entities))
-    best = best[run_starts(entities[best])]
+    # The best triple to each entity: greatest weight, then greatest sum, then lowest index.
+    order = np.lexsort((via, -sums, -weights, entities))
+    best = order[run_starts(entities[order])]
     best = best[np.lexsort((entities[best], -weights[best]))]
     return Layer(entities[best], weights[best], sums[best], parents[best], via[best])
 

@@ -340,12 +340,12 @@ def pagerank(
     flows = graph.flows(damping)
     former = restart
     mass = restart / (1 - damping)
-    for factor in _step_factors(graph, damping, steps):
+    for weight in _relaxation_weights(graph, damping, steps):
         step = flows @ mass
         step += restart
-        if factor != 1:
+        if weight != 1:  # former + weight · (step - former)
             step -= former
-            step *= factor
+            step *= weight
             step += former
         former = mass
         mass = step
@@ -355,8 +355,13 @@ def pagerank(
     return shares
 
 
-def _step_factors(graph: WalkGraph, damping: float, steps: int | None) -> list[float]:
-    """The factor of each step: 1 for plain power iteration, Chebyshev's for symmetric graphs."""
+def _relaxation_weights(
+    graph: WalkGraph, damping: float, steps: int | None
+) -> list[float]:
+    """The relaxation weight of each step: 1 for plain power iteration, else Chebyshev's.
+
+    Symmetric graphs without a fixed number of steps are iterated by Chebyshev's rule.
+    """
     if steps is not None:
         return [1.0] * steps
     if not graph.symmetric:
@@ -364,11 +369,11 @@ def _step_factors(graph: WalkGraph, damping: float, steps: int | None) -> list[f
     # Chebyshev's rule: the error, weighted by what leaves a node, falls by a constant factor at
     # each step.
     leaving = graph.leaving[graph.leaving > 0]
-    error = TOLERANCE
+    tolerance = TOLERANCE
     if len(leaving):
-        error = TOLERANCE / 2 * sqrt(leaving.min() / leaving.max())
-    n_steps = ceil(log(error) / log(damping / (1 + sqrt(1 - damping**2))))
-    factors = [1.0, 1 / (1 - damping**2 / 2)]
-    while len(factors) < n_steps:
-        factors.append(1 / (1 - damping**2 / 4 * factors[-1]))
-    return factors
+        tolerance = TOLERANCE / 2 * sqrt(leaving.min() / leaving.max())
+    n_steps = ceil(log(tolerance) / log(damping / (1 + sqrt(1 - damping**2))))
+    weights = [1.0, 1 / (1 - damping**2 / 2)]
+    while len(weights) < n_steps:
+        weights.append(1 / (1 - damping**2 / 4 * weights[-1]))
+    return weights
