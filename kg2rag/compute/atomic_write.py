@@ -162,6 +162,7 @@ def temporary_path(path: Path) -> Iterator[Path]:
 
 
 def _remove(path: Path) -> None:
+    """Delete a file or folder, if it exists."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:

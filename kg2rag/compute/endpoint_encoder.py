@@ -150,6 +150,7 @@ class EndpointEncoder:
 
     @cached_property
     def _endpoint(self) -> Endpoint:
+        """The endpoint, whose client reads the key at the first request."""
         return Endpoint(
             self.base_url, self.api_key_env, timeout=self.timeout, retries=self.retries
         )

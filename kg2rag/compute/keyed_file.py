@@ -233,6 +233,7 @@ class KeyedFile:
         return not isinstance(error, sqlite3.OperationalError) or name == "SQLITE_ERROR"
 
     def _damage_error(self, reason: str) -> DamagedFileError:
+        """The error about damage of this file."""
         return DamagedFileError(errno.EIO, reason, str(self.path))
 
     def _first_page(self) -> bytes:

@@ -264,6 +264,7 @@ class SentenceEncoder:
             return network.encode(list(texts), show_progress_bar=False, **options)
 
     def _cache(self, store: Store, role: Role) -> VectorCache:
+        """The stored vectors of this encoder for texts of a role."""
         description = self.describe(store)
         return VectorCache(
             store,
@@ -274,10 +275,12 @@ class SentenceEncoder:
 
     @cached_property
     def _offline(self) -> bool:
+        """Whether the weights are read from the offline package."""
         return models.is_carried(self.model, self.revision)
 
     @cached_property
     def _device(self) -> str:
+        """The torch device of the parameter `device`."""
         return device_of(self.device)
 
     @cached_property

@@ -195,11 +195,13 @@ class GivenEncoder:
         return are_near(self._vectors(compared, role), vectors)
 
     def _cache(self, store: Store, identity: Identity, role: Role) -> VectorCache:
+        """The stored vectors of an identity for texts of a role."""
         dim = identity.probes["passage"].shape[1]
         prompt = f"{role}\0{self._prompt(role)}"
         return VectorCache(store, identity.fingerprint, dim, prompt)
 
     def _prompt(self, role: Role) -> str:
+        """The prompt before the texts of a role."""
         return self.query_prompt if role == "query" else self.passage_prompt
 
     def _vectors(self, texts: Sequence[str], role: Role) -> Matrix:
@@ -221,6 +223,7 @@ class GivenEncoder:
         return self.encoder
 
     def _change_error(self) -> ChangedEncoderError:
+        """The error about vectors that differ from the stored ones."""
         return ChangedEncoderError(
             f"The encoder {self.name} gives other vectors than the store has of the same texts. If it was changed, "
             "build the knowledge base again; if it reads a file or asks a server, name it: GivenEncoder(encoder, "

@@ -201,8 +201,8 @@ class _Parse:
         words = [*("not" for _ in negations[:1]), self.tokens[verb].lemma]
         return " ".join([*words, *(self.tokens[child].text for child in particles)])
 
-    def _sides(self, word: int) -> Iterator[tuple[str, int]]:
-        """The adposition and the noun of everything that depends on a word by an adposition."""
+    def _adpositions(self, word: int) -> Iterator[tuple[str, int]]:
+        """The adpositions of a word in lower case, each with the noun that it joins to the word."""
         for child in self.dependents(word, SIDE):
             yield from (
                 (self.tokens[child].text.lower(), noun)
@@ -215,14 +215,19 @@ class _Parse:
             )
 
     def _agents(self, verb: int) -> list[str]:
+        """The agents of a passive verb, as in "written by Ada"."""
         return self.nouns(
-            noun for adposition, noun in self._sides(verb) if adposition == "by"
+            noun for adposition, noun in self._adpositions(verb) if adposition == "by"
         )
 
     def _adposition_facts(
         self, subject: str, relation: str, word: int, *, passive: bool = False
     ) -> Iterator[TripleTexts]:
-        for adposition, noun in self._sides(word):
+        """The facts from a subject to the nouns that adpositions join to a word.
+
+        The agent of a passive verb is left out.
+        """
+        for adposition, noun in self._adpositions(word):
             if not (passive and adposition == "by"):
                 yield from (
                     (subject, f"{relation} {adposition}", end)
@@ -232,7 +237,7 @@ class _Parse:
 
 @dataclass(frozen=True)
 class DependencyTriples:
-    """The triples of a parse: subject, verb, object; preposition; apposition; copula.
+    """The triples of dependency parses: between subjects, objects, appositions and adpositions.
 
     Each end is a noun phrase.
 
@@ -255,8 +260,8 @@ class DependencyTriples:
     def extract(self, corpus: Corpus) -> Extraction:
         """Triples of every passage, and a mention for every noun phrase that is an end of one.
 
-        ImportError where spaCy is not installed, FileNotFoundError where the model is not; both say
-        how to get it.
+        ImportError: spaCy is not installed. FileNotFoundError: the model is not installed. Both
+        messages give the command.
         """
         try:
             pipeline = _spacy().load(self.model)
@@ -284,6 +289,7 @@ class DependencyTriples:
 
 
 def _spacy() -> Any:
+    """The module `spacy`; the ImportError if it is missing names the package to install."""
     try:
         return importlib.import_module("spacy")
     except ImportError as error:
@@ -293,4 +299,5 @@ def _spacy() -> Any:
 
 
 def _missing(model: str) -> str:
+    """The message about a spaCy model that is not installed."""
     return f"spaCy model {model!r} is not installed: python -m spacy download {model}."

@@ -31,7 +31,7 @@ class GivenExtraction:
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 over the extraction."""
+        """The sha256 of the extraction, its raw triples included."""
         content = repr((self.extraction, self.extraction.raw))
         digest = hashlib.sha256(content.encode("utf-8", "surrogatepass"))
         return f"given-{digest.hexdigest()}"

@@ -118,9 +118,9 @@ class KnowledgeBase:
         system: str | None = None,
         where: Mapping[str, object] | None = None,
     ) -> Ranking:
-        """The passages for a question, best first: hits with text, title and metadata.
+        """The ranking of the passages for a question; its hits have text, title and metadata.
 
-        `system` : one of `kg2rag.systems.names()`, such as "hybrid" or "bm25(k1=1.2)"; the recommended one otherwise.
+        `system` : one of `kg2rag.systems.names()`, such as "bm25(k1=1.2)"; by default the recommended one.
         `where` : metadata that a passage must have, such as {"lang": "en"}; see `Corpus.where`.
         """
         retriever: Any = self.cached(
@@ -146,6 +146,7 @@ class KnowledgeBase:
 
     @cached_property
     def _graph(self) -> KnowledgeGraph:
+        """The graph; one that is built from an extractor is stored."""
         source = self.source
         if isinstance(source, KnowledgeGraph):
             return source
@@ -389,12 +390,13 @@ class KnowledgeBase:
 
 
 def _write_mentions(folder: Path, corpus: Corpus) -> None:
+    """Write the mention table of a corpus, with the terms of passages that need them."""
     # Slow imports, which a stored table does not need.
     from kg2rag.extraction.mentions.finding import find_mentions
     from kg2rag.extraction.mentions.terms import needs_terms, with_terms
 
     table = find_mentions(corpus)
-    joined = needs_terms(corpus)
-    if joined.any():
-        table = with_terms(table, corpus, joined)
+    need_terms = needs_terms(corpus)
+    if need_terms.any():
+        table = with_terms(table, corpus, need_terms)
     table.save(folder)

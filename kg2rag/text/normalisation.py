@@ -228,6 +228,7 @@ class JoinedTexts:
 
     @cached_property
     def _characters(self) -> frozenset[str]:
+        """The distinct characters of `text`."""
         return frozenset(self.text)
 
 
@@ -363,6 +364,7 @@ def _disjoint(first: Integers, last: Integers, texts: Integers) -> NDArray[np.bo
 
 
 def _is_capital_or_digit(char: str) -> bool:
+    """Whether a character can distinguish a name from ordinary words."""
     return char.isupper() or char.isdigit()
 
 

@@ -77,6 +77,7 @@ def _unquoted(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _unpaired(text: str) -> ParameterError:
+    """The error about a bracket or quote without its partner."""
     return ParameterError(
         f"{text!r}: a bracket or quote has no partner. Write a value that needs one in quotes."
     )

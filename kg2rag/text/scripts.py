@@ -30,6 +30,7 @@ def _character_class(is_member: Callable[[str], bool], *blocks: tuple[int, int])
 
 
 def _is_letter(char: str) -> bool:
+    """Whether a character is a letter or a number that is no digit, such as "〇"."""
     return char.isalnum() and not char.isdigit()
 
 

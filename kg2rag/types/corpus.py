@@ -233,7 +233,7 @@ class Corpus(Sequence[Passage]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 over all columns, `exact` included; equal corpora have equal fingerprints."""
+        """The sha256 of all columns, `exact` included; equal corpora have equal fingerprints."""
         digest = hashlib.sha256()
         for name in self.table.column_names:
             for part in _hashed_bytes(self.table[name]):

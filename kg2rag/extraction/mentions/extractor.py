@@ -3,8 +3,8 @@
 Three statements of another name in encyclopaedic prose are read, and joined to the table's keys:
 an acronym in brackets next to its expansion ("European Union (EU)", either way
 round), whose letters must be the initials; "also known as Y" (called, abbreviated as) in a page's
-first sentence before its verb; and the name that this sentence opens with, where it shares a word
-with the title ("Publix Super Markets, Inc., …"). An alias counts only where the whole corpus gives
+first sentence before its verb; and the name that this sentence opens with, if it shares a word
+with the title ("Publix Super Markets, Inc., …"). An alias counts only if the whole corpus gives
 it one meaning and no page has it as its title.
 """
 

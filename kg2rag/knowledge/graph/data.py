@@ -247,7 +247,7 @@ class KnowledgeGraph:
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 over everything but the notes; graphs are equal if their fingerprints are."""
+        """The sha256 of everything but the notes; graphs are equal if their fingerprints are."""
         digest = hashlib.sha256()
         for texts in (
             self.names,

@@ -294,6 +294,7 @@ class LexicalIndex:
 
     @cached_property
     def _vocabulary(self) -> Mapping[str, int]:
+        """Term of the texts -> its code."""
         vocabulary: Mapping[str, int] = (
             {} if self._index is None else self._index.vocab_dict
         )

@@ -212,7 +212,7 @@ class TrigramIndex:
 
     @cached_property
     def _lengths(self) -> IntArray:
-        """(n_keys,) the length of each key in characters."""
+        """The length of each key in characters, (n_keys,)."""
         import pyarrow.compute as pc
 
         lengths: IntArray = pc.utf8_length(self.keys).to_numpy(zero_copy_only=False)
