@@ -46,15 +46,13 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
     titles, names, page_key, page_row = _titles(corpus)
     n_titles = len(titles)
     lexicon = Lexicon(titles.to_pylist(), names)
-    texts_of_corpus = corpus.table["text"].to_pylist()
-    phrases = _Phrases({}, [], FUNCTION_WORDS | foreign_stop_words(texts_of_corpus))
-    title_mentions: list[IntArray] = []  # (3, n) each: row, sentence, code of the title
-    phrase_mentions: list[
-        IntArray
-    ] = []  # (3, n) each: row, sentence, code of the phrase
-    capitals: list[
-        tuple[int, int, str]
-    ] = []  # row, sentence and text of phrases in capitals
+    stop_words = foreign_stop_words(corpus.table["text"].to_pylist())
+    phrases = _Phrases({}, [], FUNCTION_WORDS | stop_words)
+    # Rows, sentences and codes of titles or phrases, (3, n) in each block.
+    title_mentions: list[IntArray] = []
+    phrase_mentions: list[IntArray] = []
+    # Row, sentence and text of each phrase in capitals.
+    capitals: list[tuple[int, int, str]] = []
     lower_case: Counter[str] = Counter()
     for texts, rows, numbers in numbered_sentences(corpus, size):
         joined = JoinedTexts(texts)
@@ -82,17 +80,29 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
     is_name = _is_shared(list(phrases.code_of), phrase, row, lower_case, titles)
     key = np.where(is_name, n_titles + np.cumsum(is_name) - 1, -1)[phrase]
     name_mentions = np.stack([row, sentence, key])[:, key >= 0]
-    row, sentence, key = np.concatenate([*title_mentions, name_mentions], axis=1)
-    # A page does not mention its own title.
-    pages = page_row.astype(np.int64) * n_titles + page_key
-    names_itself = np.isin(np.where(key < n_titles, row * n_titles + key, -1), pages)
-    row, sentence, key = row[~names_itself], sentence[~names_itself], key[~names_itself]
-    order = np.lexsort((key, sentence, row))
-    columns = np.stack([row, sentence, key]).astype(np.int32)[:, order]
-    row, sentence, key = columns[:, np.diff(columns, axis=1, prepend=-1).any(axis=0)]
+    mentions = np.concatenate([*title_mentions, name_mentions], axis=1)
+    row, sentence, key = _distinct_mentions(mentions, page_key, page_row, n_titles)
     keys = [*titles.to_pylist(), *compress(phrases.code_of, is_name)]
     names += compress(phrases.names, is_name)
     return MentionTable(keys, names, n_titles, page_key, page_row, key, row, sentence)
+
+
+def _distinct_mentions(
+    mentions: IntArray,
+    page_key: NDArray[np.int32],
+    page_row: NDArray[np.int32],
+    n_titles: int,
+) -> NDArray[np.int32]:
+    """The distinct mentions, (3, n), sorted by row, sentence and key.
+
+    Mentions of a page's own title in its text are left out.
+    """
+    row, _, key = mentions
+    pages = page_row.astype(np.int64) * n_titles + page_key
+    is_own_title = np.isin(np.where(key < n_titles, row * n_titles + key, -1), pages)
+    mentions = mentions[:, ~is_own_title]
+    ordered = mentions[:, np.lexsort(mentions[::-1])].astype(np.int32)
+    return ordered[:, np.diff(ordered, axis=1, prepend=-1).any(axis=0)]
 
 
 class _Phrases(NamedTuple):
