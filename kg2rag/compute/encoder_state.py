@@ -110,9 +110,8 @@ def _contents(encoder: object) -> Iterator[bytes]:
     An object that occurs again is replaced by its number.
     """
     number_of: dict[int, int] = {}
-    alive: list[
-        object
-    ] = []  # keeps the objects, since an id is unique among living ones only
+    # The objects are kept alive, since an id is unique among living objects only.
+    alive: list[object] = []
     pending: list[object] = [encoder]
     while pending:
         value = pending.pop()

@@ -25,14 +25,10 @@ from kg2rag.types import Matrix, Natural, above, component
 
 REQUEST_TEXTS, LOCAL_REQUEST_TEXTS = 128, 16
 """Texts of a request to a hosted endpoint, and to one of this machine, which is slow and near."""
-MAX_VECTOR_BYTES = (
-    512 << 10
-)  # of one vector in a reply; 8,192 numbers as text take 200 kB
-TOO_MANY_TEXTS = (
-    400,
-    413,
-    422,
-)  # HTTP statuses that refuse a request with too many texts
+# Of one vector in a reply: 8,192 numbers as text take 200 kB.
+MAX_VECTOR_BYTES = 512 << 10
+# HTTP statuses that refuse a request with too many texts.
+TOO_MANY_TEXTS = (400, 413, 422)
 TIMEOUT_DIVISOR = 8  # after a time-out, requests have this fraction of the texts
 
 

@@ -22,9 +22,8 @@ from kg2rag.types import Matrix
 if TYPE_CHECKING:
     from kg2rag.compute.embedder import Embedder
 
-SHARD_TEXTS = (
-    2048  # texts that are stored together; an interruption loses at most so many
-)
+# Texts that are stored together. An interruption loses at most so many.
+SHARD_TEXTS = 2048
 LARGE_TEXTS = 20_000  # texts from which vectors are kept in an array; fewer are looked up in a second
 BLOCK_TEXTS = 65_536  # texts that are encoded together into an array
 FILE = "vectors.npy"

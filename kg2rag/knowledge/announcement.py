@@ -25,9 +25,8 @@ from kg2rag.text.cells import duration
 
 MIN_TEXTS = 32  # fewer texts are read faster than estimated
 TIMED_TEXTS = 16  # texts that are read to estimate the total time
-SAMPLE_TEXTS = (
-    256  # texts that are looked up to estimate the share without a stored output
-)
+# Texts that are looked up to estimate the share without a stored output.
+SAMPLE_TEXTS = 256
 CHARACTERS_PER_TOKEN = 4
 
 

@@ -22,9 +22,8 @@ from kg2rag.text.normalisation import normalise
 
 # The maximum of characters of an indexed key: names are shorter, encoded blobs are longer.
 LONGEST = 100
-WHOLE = (
-    8  # the maximum of words of a name in code: a longer query is not tried as one name
-)
+# The maximum of words of a name in code: a longer query is not tried as one name.
+WHOLE = 8
 # Word characters, with single separators between them: os.path.join, ai-sdk/openai, std::vector.
 _SURFACE = re.compile(r"\w+(?:(?:::|[.\-/:])\w+)*")
 _SEPARATOR = re.compile(r"::|[.\-/:]")

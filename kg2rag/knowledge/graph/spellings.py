@@ -22,9 +22,8 @@ _ACRONYM = re.compile(r"(?:[A-Z]\.?){2,6}")
 _ROMAN = re.compile(r"[ivx]+")
 # A run of single letters, which counts as one word.
 _LETTERS = re.compile(r"(?<!\S)[^\W\d_](?: [^\W\d_])+(?!\S)")
-_SHORTEST_WORD = (
-    5  # letters; in shorter words, one edit makes another name: Jean and Joan
-)
+# Letters. In a shorter word, one edit makes another name: Jean and Joan.
+_SHORTEST_WORD = 5
 _SHORTEST_COMPOUND = 8  # "a part" is not "apart"
 # Words that distinguish two names, however similar the rest is.
 _TELLING = frozenset(
