@@ -22,7 +22,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever
 from kg2rag.text.code_names import (
-    WHOLE,
+    MAX_NAME_WORDS,
     key,
     looks_like_name,
     surfaces,
@@ -343,7 +343,7 @@ def _runs(words: Sequence[str]) -> Iterable[Sequence[str]]:
 
     Runs of function words only are left out.
     """
-    if MAX_JOINED_WORDS < len(words) <= WHOLE:
+    if MAX_JOINED_WORDS < len(words) <= MAX_NAME_WORDS:
         yield words
     for length in range(MAX_JOINED_WORDS, 1, -1):
         for start in range(len(words) - length + 1):

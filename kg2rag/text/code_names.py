@@ -21,9 +21,9 @@ from typing import NamedTuple
 from kg2rag.text.normalisation import normalise
 
 # The maximum of characters of an indexed key: names are shorter, encoded blobs are longer.
-LONGEST = 100
+MAX_KEY_CHARACTERS = 100
 # The maximum of words of a name in code: a longer query is not tried as one name.
-WHOLE = 8
+MAX_NAME_WORDS = 8
 # Word characters, with single separators between them: os.path.join, ai-sdk/openai, std::vector.
 _SURFACE = re.compile(r"\w+(?:(?:::|[.\-/:])\w+)*")
 _SEPARATOR = re.compile(r"::|[.\-/:]")

@@ -23,7 +23,13 @@ from pyarrow import feather
 
 from kg2rag.compute.atomic_write import mapped
 from kg2rag.knowledge.graph.csr import gather, incidence, offsets
-from kg2rag.text.code_names import LONGEST, definitions, key, surfaces, variants
+from kg2rag.text.code_names import (
+    MAX_KEY_CHARACTERS,
+    definitions,
+    key,
+    surfaces,
+    variants,
+)
 from kg2rag.types import FloatArray, IntArray
 
 SHARED = 3  # trigrams that similar keys share
@@ -72,7 +78,7 @@ class TrigramIndex:
 
     @staticmethod
     def write(folder: Path, contents: Sequence[str]) -> None:
-        """Index `contents`, one text per row, into `folder`; keys have 2 to `LONGEST` letters."""
+        """Index `contents`, one text per row, into `folder`; keys have 2 to `MAX_KEY_CHARACTERS` letters."""
         terms, postings = _postings(contents)
         posting_terms, rows, defines = postings.T
         order = np.lexsort((rows, posting_terms))
@@ -139,13 +145,13 @@ class TrigramIndex:
 
         The equal key comes first, then keys that contain the requested one, then keys with a
         similarity of at least `min_similarity`, by similarity. Ties are ordered by key. A key that
-        is longer than `LONGEST` has no similar ones.
+        is longer than `MAX_KEY_CHARACTERS` has no similar ones.
         """
         from rapidfuzz.distance import Levenshtein
         from rapidfuzz.process import cdist
 
         candidates = np.empty(0, np.int64)
-        if 0 < len(requested) <= LONGEST:
+        if 0 < len(requested) <= MAX_KEY_CHARACTERS:
             candidates = self._candidates(requested, min_similarity)
         names: list[str] = self.keys.take(pa.array(candidates)).to_pylist()
         if not names:
@@ -232,7 +238,7 @@ def _postings(contents: Sequence[str]) -> tuple[list[str], NDArray[np.int32]]:
             name for surface, _ in surfaces(text) for name in variants(surface)
         ]
         for term in dict.fromkeys(spellings):
-            if 1 < len(key(term)) <= LONGEST:
+            if 1 < len(key(term)) <= MAX_KEY_CHARACTERS:
                 postings.extend(
                     (code_of.setdefault(term, len(code_of)), row, term in defined)
                 )

@@ -23,7 +23,7 @@ from kg2rag.knowledge import (
     Workload,
 )
 from kg2rag.retrievers.linking.phrases import Span, distinct_phrases
-from kg2rag.text.code_names import LONGEST, key, surfaces
+from kg2rag.text.code_names import MAX_KEY_CHARACTERS, key, surfaces
 from kg2rag.text.normalisation import FUNCTION_WORDS, normalise, unstroked
 from kg2rag.types import (
     Cosine,
@@ -235,7 +235,7 @@ class FuzzyLinker(TextLinker):
                 has_content = FUNCTION_WORDS.isdisjoint(
                     (words[first].key, words[last].key)
                 )
-                if has_content and len(ngram.key) <= LONGEST:
+                if has_content and len(ngram.key) <= MAX_KEY_CHARACTERS:
                     yield ngram
 
     def _similar_entities(self, ngram: WordNGram) -> Iterator[tuple[int, float]]:
@@ -394,7 +394,7 @@ def _name_keys(kb: KnowledgeBase) -> tuple[TrigramIndex, dict[str, list[int]]]:
             variant for name_key in keys for variant in (name_key, unstroked(name_key))
         ]
         for spelling in dict.fromkeys(variants):
-            if 1 < len(spelling) <= LONGEST:
+            if 1 < len(spelling) <= MAX_KEY_CHARACTERS:
                 entities.setdefault(spelling, []).append(entity)
     rules = {"graph": graph.fingerprint, "names": 2}
     path = kb.store.entry(

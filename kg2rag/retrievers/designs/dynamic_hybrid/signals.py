@@ -15,8 +15,8 @@ from kg2rag.knowledge import TrigramIndex
 from kg2rag.knowledge.indexes.lexical import stem
 from kg2rag.retrievers.linking.phrases import phrases
 from kg2rag.text.code_names import (
-    LONGEST,
-    WHOLE,
+    MAX_KEY_CHARACTERS,
+    MAX_NAME_WORDS,
     format_by_example,
     key,
     looks_like_name,
@@ -216,7 +216,7 @@ def _words_looked_up(signals: Signals) -> int:
 def _spells_a_name(words: Sequence[str], vocabulary: TrigramIndex) -> bool:
     """Whether two or more words, joined, are a name of the corpus."""
     joined = "".join(map(key, words))
-    if not 2 <= len(words) <= WHOLE or len(joined) > LONGEST:
+    if not 2 <= len(words) <= MAX_NAME_WORDS or len(joined) > MAX_KEY_CHARACTERS:
         return False
     return vocabulary.document_frequency(joined) > 0
 
