@@ -95,16 +95,16 @@ def prompts_of(
     if card is not None and not any(prompts.values()):
         prompts = {"query": card.query, "passage": card.passage}
         source = "model card"
-    given = {
+    user_prompts = {
         role: text
         for role, text in (("query", query), ("passage", passage))
         if text is not None
     }
-    if len(given) == len(prompts):
+    if len(user_prompts) == len(prompts):
         source = "given"
-    elif given:
+    elif user_prompts:
         source = f"given, {source}"
-    return prompts | given, source
+    return prompts | user_prompts, source
 
 
 def folder_state(model: str) -> tuple[tuple[str, int, int], ...]:

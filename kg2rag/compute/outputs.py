@@ -224,11 +224,11 @@ def _replace(
         (partial / name).replace(folder / name)
     if not keep_former:
         _delete_former(folder, kind, record, names)
-    written = {
+    final_outputs = {
         name: Output(kind=kind, sha256=[checksum])
         for name, checksum in checksums.items()
     }
-    _write_record(folder, Record(outputs=record.outputs | written))
+    _write_record(folder, Record(outputs=record.outputs | final_outputs))
 
 
 def _require_replaceable(folder: Path, name: str, checksums: Collection[str]) -> None:

@@ -56,7 +56,7 @@ class Entry:
     path: Path
     stage: str
     size: int
-    used: float
+    last_access: float
 
 
 class Store:
@@ -215,7 +215,7 @@ class Store:
         limit = time.time() - older_than_days * 86_400
         count, size = 0, 0
         for entry in self.entries():
-            if entry.used <= limit and _is_ours(entry.path):
+            if entry.last_access <= limit and _is_ours(entry.path):
                 self.remove(entry.path)
                 count += 1
                 size += entry.size

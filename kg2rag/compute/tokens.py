@@ -123,14 +123,14 @@ def cut(
     cut_rankings = []
     for ranking in rankings:
         fits = np.ones(len(ranking), dtype=bool)
-        used = 0
+        n_tokens = 0
         for position, row in enumerate(ranking.rows.tolist()):
-            fits[position] = used + tokens[row] <= limit
+            fits[position] = n_tokens + tokens[row] <= limit
             if fits[position]:
-                used += tokens[row]
+                n_tokens += tokens[row]
         notes = replace(
             ranking.notes,
-            tokens=used,
+            tokens=n_tokens,
             left_out=tuple(ranking.select(~fits).passage_ids),
         )
         cut_rankings.append(replace(ranking.select(fits), notes=notes))

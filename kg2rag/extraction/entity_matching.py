@@ -143,11 +143,11 @@ def _with_passages(
     tails = np.array(
         [code_of.get(entity_key(triples[index].tail), empty_row) for index in unlocated]
     )
-    both = naming[heads].multiply(naming[tails]).tocsr()
-    both.sort_indices()
+    co_mentions = naming[heads].multiply(naming[tails]).tocsr()
+    co_mentions.sort_indices()
     located_triples = list(triples)
-    for position in np.flatnonzero(np.diff(both.indptr)).tolist():
-        passage = corpus.ids[both.indices[both.indptr[position]]]
+    for position in np.flatnonzero(np.diff(co_mentions.indptr)).tolist():
+        passage = corpus.ids[co_mentions.indices[co_mentions.indptr[position]]]
         located_triples[unlocated[position]] = replace(
             located_triples[unlocated[position]], passage_id=passage
         )

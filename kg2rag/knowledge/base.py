@@ -298,9 +298,9 @@ class KnowledgeBase:
             module = str(getattr(getattr(build, "func", build), "__module__", ""))
             self.counts.update(("builds", f"built by {module}"))
             self._builders[key] = module
-            built = build()
+            new_part = build()
             self._memory[key] = (
-                built,
+                new_part,
                 from_graph or self.counts["graph reads"] > n_reads,
             )
         part: Built

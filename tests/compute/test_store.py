@@ -211,7 +211,7 @@ def test_an_entry_in_use_is_not_pruned_however_old_it_is(
     assert Store(store.root).find("thing", KEY) == path
     assert store.prune(older_than_days=30) == (0, 0)
     (entry,) = store.entries()
-    assert round(now - entry.used) == 0
+    assert round(now - entry.last_access) == 0
 
 
 def test_a_keyed_file_is_listed_verified_and_pruned_like_an_entry(store: Store) -> None:

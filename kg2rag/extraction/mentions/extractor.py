@@ -112,8 +112,12 @@ def find_aliases(
     pages = table.page_row.astype(np.int64) * len(table.keys) + table.page_key
     row_and_key = mentions[:, 0].astype(np.int64) * len(table.keys) + mentions[:, 2]
     row, sentence, key = mentions[~np.isin(row_and_key, pages)].T
-    joined = replace(table, row=row, sentence=sentence, key=key)
-    return joined, _aliases_by_name(table.entity_names(corpus.titles), meanings), notes
+    joined_table = replace(table, row=row, sentence=sentence, key=key)
+    return (
+        joined_table,
+        _aliases_by_name(table.entity_names(corpus.titles), meanings),
+        notes,
+    )
 
 
 def _aliases_by_name(

@@ -55,9 +55,9 @@ def edges_between(
 
     Targets and sources are numbered by `number`, (n_nodes,), which is -1 for all other nodes.
     """
-    most = (indptr[nodes + 1] - indptr[nodes]).sum()
-    ends = np.empty((2, most), np.int32)
-    between = np.empty(most)
+    max_edges = (indptr[nodes + 1] - indptr[nodes]).sum()
+    ends = np.empty((2, max_edges), np.int32)
+    between = np.empty(max_edges)
     n = 0
     for node in nodes:
         for entry in range(indptr[node], indptr[node + 1]):

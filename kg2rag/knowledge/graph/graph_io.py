@@ -316,7 +316,7 @@ def write_graph(
     with new_outputs(directory, "graph", last=ABOUT) as partial:
         write_files(graph, partial)
         write_tables(extraction, partial)
-        written = sorted(file for file in partial.rglob("*") if file.is_file())
+        files = sorted(file for file in partial.rglob("*") if file.is_file())
         failed = list(failures)
         if failed:
             # Not listed in `files`, since a later build may rewrite it.
@@ -331,7 +331,7 @@ def write_graph(
             notes=dict(extraction.notes),
             failed_passages=failed_passages,
             usage=None if usage is None else dict(usage),
-            files={str(file.relative_to(partial)): sha256(file) for file in written},
+            files={str(file.relative_to(partial)): sha256(file) for file in files},
         )
         (partial / ABOUT).write_text(about.model_dump_json(indent=1), encoding="utf-8")
     return graph

@@ -267,14 +267,14 @@ def graph_score(strength: ArrayLike, hop: ArrayLike, mentions: ArrayLike) -> Flo
     strength, hop, mentions = (
         np.asarray(values, dtype=np.float64) for values in (strength, hop, mentions)
     )
-    for name, values, least, most in (
+    for name, values, minimum, maximum in (
         ("strength", strength, 0.0, 10.0),
         ("hop", hop, 1.0, np.inf),
         ("mentions", mentions, 0.0, np.inf),
     ):
-        if not ((values >= least) & (values <= most)).all():
+        if not ((values >= minimum) & (values <= maximum)).all():
             raise ParameterError(
-                f"{name} must be between {least:g} and {most:g}, not {values}."
+                f"{name} must be between {minimum:g} and {maximum:g}, not {values}."
             )
     popularity = np.minimum(np.log2(mentions + 1) / 5, 1)
     return np.asarray(strength / 10 * 2.0 ** -(hop - 1) * (0.7 + 0.3 * popularity))

@@ -57,7 +57,7 @@ class NodeWeights:
         nodes = np.flatnonzero(weights)
         return cls(nodes, weights[nodes])
 
-    def at(self, nodes: IntArray) -> FloatArray:
+    def weights_of(self, nodes: IntArray) -> FloatArray:
         """The weights of some nodes, (n,)."""
         # Index -1, of an absent node, takes the appended 0.
         return np.append(self.weights, 0.0)[_indices(self.nodes, nodes)]
@@ -120,9 +120,9 @@ class WalkGraph:
         """The graph of undirected edges; parallel edges are added, self-loops left out."""
         is_loop = sources == targets
         heads, tails = sources[~is_loop], targets[~is_loop]
-        both = np.tile(weights[~is_loop].astype(np.float64), 2)
+        weights_of_both = np.tile(weights[~is_loop].astype(np.float64), 2)
         ends = (np.append(heads, tails), np.append(tails, heads))
-        summed = csr_array((both, ends), shape=(n_nodes, n_nodes))
+        summed = csr_array((weights_of_both, ends), shape=(n_nodes, n_nodes))
         summed.sum_duplicates()
         rows, columns = summed.tocoo().coords
         edges = np.arange(len(rows))
@@ -277,12 +277,12 @@ def walks(
     scopes = scopes or [None] * len(starts)
     is_large = reach is not None and graph.n_nodes > reach
     is_partial = np.array([is_large or scope is not None for scope in scopes], bool)
-    partial = np.flatnonzero(is_partial).tolist()
-    whole = np.flatnonzero(~is_partial).tolist()
-    whole_starts = [starts[i] for i in whole]
+    partial_queries = np.flatnonzero(is_partial).tolist()
+    whole_queries = np.flatnonzero(~is_partial).tolist()
+    whole_starts = [starts[i] for i in whole_queries]
     blocks = [
         whole_starts[first : first + BLOCK_QUERIES]
-        for first in range(0, len(whole), BLOCK_QUERIES)
+        for first in range(0, len(whole_starts), BLOCK_QUERIES)
     ]
 
     def walk_part(i: int) -> Walk:
@@ -292,8 +292,10 @@ def walks(
         whole_walks = pool.map(
             lambda block: _whole_walks(graph, block, damping, steps), blocks
         )
-        walk_of = dict(zip(partial, pool.map(walk_part, partial), strict=True))
-        walk_of |= zip(whole, chain.from_iterable(whole_walks), strict=True)
+        walk_of = dict(
+            zip(partial_queries, pool.map(walk_part, partial_queries), strict=True)
+        )
+        walk_of |= zip(whole_queries, chain.from_iterable(whole_walks), strict=True)
     return [walk_of[i] for i in range(len(starts))]
 
 

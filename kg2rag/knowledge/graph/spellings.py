@@ -116,9 +116,9 @@ SHORTEST = 8
 
 
 def near_spellings(
-    strings: Sequence[str], least: float
+    strings: Sequence[str], min_similarity: float
 ) -> list[tuple[int, int, float]]:
-    """The pairs of strings with a similarity of at least `least`, as ascending (left, right, score).
+    """The pairs of similar strings, as ascending (left, right, score) with score >= min_similarity.
 
     `left` < `right` are indices. The score, their similarity, is 1 - (insertions + deletions) /
     (sum of lengths). Strings shorter than `SHORTEST` are left out.
@@ -136,7 +136,7 @@ def near_spellings(
             string,
             unpaired,
             scorer=Indel.normalized_similarity,
-            score_cutoff=least,
+            score_cutoff=min_similarity,
             limit=None,
         )
         pairs += [(left, right, score) for _, score, right in near]

@@ -346,11 +346,11 @@ class LexicalIndex:
 
 def _terms_with_prefix_of(sorted_terms: list[str], term: str) -> list[str]:
     """The terms whose common prefix with a term is `PREFIX_SHARE` of the longer one's letters."""
-    least = max(LEAST_PREFIX, ceil(PREFIX_SHARE * len(term)))
-    if len(term) < least:
+    n_letters = max(LEAST_PREFIX, ceil(PREFIX_SHARE * len(term)))
+    if len(term) < n_letters:
         return []
-    first = bisect_left(sorted_terms, term[:least])
-    last = bisect_left(sorted_terms, f"{term[:least]}{LAST_CHARACTER}")
+    first = bisect_left(sorted_terms, term[:n_letters])
+    last = bisect_left(sorted_terms, f"{term[:n_letters]}{LAST_CHARACTER}")
     return [
         other
         for other in sorted_terms[first:last]

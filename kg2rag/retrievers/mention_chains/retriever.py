@@ -255,7 +255,7 @@ class MentionChains(VectorRetriever):
             )
             scored = Candidates(
                 rows,
-                shares.at(rows),
+                shares.weights_of(rows),
                 scores[rows].astype(np.float64),
                 all_cosines(vectors[i], kb.vectors[rows]),
             )

@@ -253,7 +253,7 @@ def strongest_paths(
     edges: list[IntArray] = []
     is_open = np.ones(len(rows), dtype=bool)
     while len(edges) < MAX_PATH_EDGES and is_open.any():
-        is_open = is_open & (restart.at(visited[-1]) == 0)
+        is_open = is_open & (restart.weights_of(visited[-1]) == 0)
         edge, source = walk.strongest_incoming(np.where(is_open, visited[-1], -1))
         # The strongest edges of two nodes may form a cycle.
         is_open &= (edge >= 0) & ~np.any([source == node for node in visited], axis=0)

@@ -293,7 +293,10 @@ class MentionPPR(VectorRetriever):
         place = np.arange(1.0, len(unwalked) + 1)
 
         def parts(rows: IntArray) -> dict[str, FloatArray]:
-            return {"restart": restart.at(rows), "walk": passages.at(rows)}
+            return {
+                "restart": restart.weights_of(rows),
+                "walk": passages.weights_of(rows),
+            }
 
         groups = {
             "walk": (walked, shares, parts(walked)),

@@ -423,7 +423,7 @@ class HippoRAG2(PhraseWalk):
             zip(queries, starts, candidates, strict=True)
         ):
             shares = walked[i][n_phrases:]
-            restart = restarts[i].at(passages) / restarts[i].weights.sum()
+            restart = restarts[i].weights_of(passages) / restarts[i].weights.sum()
             rows = top_with_ties(shares, k, candidate_rows)
             parts = {"pagerank": shares, "restart": restart, "cosine": cosines[i]}
             rankings.append(
