@@ -285,7 +285,7 @@ def shown(text: str, key: str) -> str:
 
 
 def hidden(text: str, key: str) -> str:
-    """A text with "***" for each spelling of a key: plain, or as in URLs, JSON or base64."""
+    """A text with asterisks for each spelling of a key: plain, or as in URLs, JSON or base64."""
     if len(key) < MIN_SECRET_CHARACTERS:
         return text
     encoded = base64.b64encode(key.encode()).decode().rstrip("=")
