@@ -259,29 +259,31 @@ class Lexicon:
     """
 
     def __init__(self, keys: Sequence[str], names: Sequence[str] = ()) -> None:
-        split = [key.split() for key in keys]
-        self._word_ids: dict[str, int] = {}
-        words = np.array(
+        words_of_keys = [key.split() for key in keys]
+        self._id_of_word: dict[str, int] = {}
+        word_ids = np.array(
             [
-                self._word_ids.setdefault(word, len(self._word_ids))
-                for key in split
+                self._id_of_word.setdefault(word, len(self._id_of_word))
+                for key in words_of_keys
                 for word in key
             ],
             np.int64,
         )
-        lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
+        lengths = np.fromiter(map(len, words_of_keys), dtype=np.int64, count=len(keys))
         starts = np.cumsum(lengths) - lengths
-        nodes = np.zeros(len(split), dtype=np.int64)
+        # The node of each key at the current depth.
+        nodes = np.zeros(len(keys), dtype=np.int64)
         self._levels: list[tuple[Integers, Codes]] = []
         for depth in range(int(lengths.max(initial=0))):
             longer = np.flatnonzero(lengths > depth)
-            steps = nodes[longer] * len(self._word_ids) + words[starts[longer] + depth]
+            next_ids = word_ids[starts[longer] + depth]
+            steps = nodes[longer] * len(self._id_of_word) + next_ids
             edges, nodes[longer] = np.unique(steps, return_inverse=True)
             codes = np.full(len(edges), -1, dtype=np.int32)
             complete = longer[lengths[longer] == depth + 1]
             codes[nodes[complete]] = complete
             self._levels.append((edges, codes))
-        self._has_no_capital = np.zeros(len(split), dtype=bool)
+        self._has_no_capital = np.zeros(len(keys), dtype=bool)
         self._has_no_capital[: len(names)] = [
             not any(map(_is_capital_or_digit, name)) for name in names
         ]
@@ -302,7 +304,7 @@ class Lexicon:
         """
         words = joined.words()
         word_ids = np.array(
-            [self._word_ids.get(word, -1) for word in words.strings], dtype=np.int64
+            [self._id_of_word.get(word, -1) for word in words.strings], dtype=np.int64
         )
         first, last, codes = self._longest_matches(word_ids, words.texts)
         # A character may become two words (½); a match cannot use half of it.
@@ -337,7 +339,7 @@ class Lexicon:
             first = first[
                 (texts[first + depth] == texts[first]) & (word_ids[first + depth] >= 0)
             ]
-            steps = nodes[first] * len(self._word_ids) + word_ids[first + depth]
+            steps = nodes[first] * len(self._id_of_word) + word_ids[first + depth]
             children = np.searchsorted(edges, steps)
             nodes[first] = children
             first = first[edges[np.minimum(children, len(edges) - 1)] == steps]
