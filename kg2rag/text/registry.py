@@ -192,7 +192,8 @@ class Registry(Generic[Thing]):
 
     def names(self) -> tuple[str, ...]:
         """All names, those of installed packages included, sorted."""
-        return tuple(sorted({*self.entries, *entry_points(group=self.group).names}))
+        plugins = [point.name for point in entry_points(group=self.group)]
+        return tuple(sorted({*self.entries, *plugins}))
 
     def usages(self) -> tuple[str, ...]:
         """The usages of all names, such as "mentions" and "openie(FILE)"."""
