@@ -73,9 +73,10 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     questions : `text` or `question`, and if known `id`, `answers` (a string or a list), `type`,
         `hops`, `triples` (list of (head, relation, tail)), and `gold`: a passage, a list of them,
         or a mapping from passage to grade. Gold is an id, a path, a page (`a.pdf#page=3`), a title,
-        a heading (`a.md#heading`), or a text that stands in passages; ids of documents serve if all
-        gold is such. {question: gold} serves, too, and the questions of ragas, AutoRAG and
-        LlamaIndex. Questions without gold become `unjudged`; `judged`, a mapping from id to 0, says
+        a heading (`a.md#heading`), a text that stands in passages, or a record with one of these,
+        as of MIRACL, DPR and MultiHop-RAG; ids of documents serve if all gold is such. {question:
+        gold} serves, too, and the questions of ragas, AutoRAG, LlamaIndex and SQuAD, whose gold is
+        `context`. Questions without gold become `unjudged`; `judged`, a mapping from id to 0, says
         which hits were found irrelevant, and need not be judged again. Other columns are left out,
         and counted in `source["notes"]`; so are texts that no passage holds.
     name : how results call it.
@@ -92,8 +93,8 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     table = corpus_of(corpus, f"{name} corpus")
     where = f"{name} questions"
     index = GoldIndex(table)
-    rows_of_fields = records(_question_rows(questions, index), where, QUESTION)
-    fields = list(map(_with_context, rows_of_fields))
+    rows_by_field = records(_question_rows(questions, index), where, QUESTION)
+    fields = list(map(_with_context, rows_by_field))
     notes = _unused_columns(fields)
     completed = (
         _with_typed_fields(row, where, number, index)
