@@ -232,7 +232,7 @@ class Store:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a store certainly wrote all of an entry, or a keyed file."""
+    """Whether a store certainly wrote every file of an entry, or a keyed file."""
     if path.is_file():
         return KeyedFile(path).is_ours()
     try:

@@ -243,7 +243,7 @@ class _Reader:
     def _edges_within(self, node: ast.AST, context: Context) -> Iterator[Edge]:
         """The edges of the calls and uses in a part of a definition."""
         if isinstance(node, Scope | ast.Import | ast.ImportFrom):
-            return
+            return  # these have edges of their own
         if isinstance(node, ast.Call):
             yield from self._edge(context, "calls", node.func)
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(
@@ -252,7 +252,7 @@ class _Reader:
             meaning = self._meaning(node, context)
             if meaning is not None and meaning.name in self.names.definitions:
                 yield Edge(context.name, "uses", meaning, node)
-                return
+                return  # the objects within a used attribute are no further uses
         for child in _read_below(node):
             yield from self._edges_within(child, context)
 

@@ -124,9 +124,8 @@ def _count_stop_words(
     n_distinct: Counter[str] = Counter()
     for word, count in frequency.items():
         script = script_of(word)
-        is_symbol = (
-            len(word) == 1 and script in SCRIPTS_OF_ONE_LANGUAGE
-        )  # β of formulas
+        # A single letter is a symbol of a formula, as "β" is.
+        is_symbol = len(word) == 1 and script in SCRIPTS_OF_ONE_LANGUAGE
         if is_symbol or _UNSPACED.match(word):
             continue
         n_words[script] += count

@@ -274,6 +274,7 @@ def _is_shared(
     phrase_keys = pa.array(keys, pa.string())
     n_times = np.bincount(phrase, minlength=len(keys))
     n_passages = np.bincount(np.unique(phrase << 32 | row) >> 32, minlength=len(keys))
+    # The lower-case words that are keys, and their counts.
     code = pc.index_in(
         pa.array(map(normalise, lower_case), pa.string()), value_set=phrase_keys
     )
