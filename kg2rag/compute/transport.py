@@ -173,11 +173,10 @@ class _HttpClient(openai.DefaultHttpxClient):
                 reason = f"HTTP {response.status_code}: {response.text}"
                 raise _NotRepeatedError("server", reason, response.status_code)
             return
-        events = response.headers.get("content-type", "").startswith(
-            "text/event-stream"
-        )
+        content_type = response.headers.get("content-type", "")
+        is_stream = content_type.startswith("text/event-stream")
         try:
-            exchange.reply = exchange.read(bytes(body), events)
+            exchange.reply = exchange.read(bytes(body), is_stream)
         except (ValueError, LookupError, TypeError):  # a body of another form
             exchange.damage = body.decode("utf-8", "replace")
             response.status_code = _BAD_GATEWAY

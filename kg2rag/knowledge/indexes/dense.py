@@ -92,7 +92,7 @@ class DenseIndex:
             is_complete = similarities[:, -1] < similarities[:, k - 1] - ROUNDING
             for i in np.flatnonzero(is_complete):
                 query_row = unsearched[i]
-                rows_of[query_row] = self._cut(
+                rows_of[query_row] = self._nearest_of_ordered(
                     queries[query_row], rows[i], similarities[i], k
                 )
             unsearched = unsearched[~is_complete]
@@ -104,7 +104,7 @@ class DenseIndex:
             results.append(self._nearest(query, rows_to_rank, k))
         return results
 
-    def _cut(
+    def _nearest_of_ordered(
         self, query: Matrix, rows: IntArray, similarities: Matrix, k: int
     ) -> IntArray:
         """The `k` nearest of some rows, which are ordered by descending float32 similarity.
