@@ -276,12 +276,20 @@ class DependencyTriples:
             stated: list[TripleTexts] = []
             for sentence in document.sents:
                 # Heads are counted from the sentence's first word.
-                words = (
-                    (w.text, w.lemma_, w.pos_, w.dep_, w.head.i - sentence.start)
-                    for w in sentence
+                stated += facts(
+                    [
+                        Token(
+                            word.text,
+                            word.lemma_,
+                            word.pos_,
+                            word.dep_,
+                            word.head.i - sentence.start,
+                        )
+                        for word in sentence
+                    ]
                 )
-                stated += facts([Token(*word) for word in words])
-            notes["passages without a triple"] += not stated
+            if not stated:
+                notes["passages without a triple"] += 1
             for fact in stated:
                 triples[Triple(*fact, id_)] = None
                 mentions |= {Mention(fact[0], id_): None, Mention(fact[2], id_): None}

@@ -305,7 +305,7 @@ class KnowledgeBase:
             )
         part: Built
         part, reads_graph = self._memory[key]
-        self.counts["graph reads"] += reads_graph
+        self.counts["graph reads"] += int(reads_graph)
         return part
 
     @cached_property

@@ -333,6 +333,7 @@ class Lexicon:
         nodes = np.zeros(n_words, np.int64)
         last = np.zeros(n_words, np.int64)
         codes = np.full(n_words, -1, np.int32)
+        # The words at which a key may begin; those that lead to no node of a level are dropped.
         first = np.arange(n_words)
         for depth, (edges, key_codes) in enumerate(self._levels):
             first = first[first < n_words - depth]
