@@ -243,7 +243,7 @@ class _Reader:
     def _edges_within(self, node: ast.AST, context: Context) -> Iterator[Edge]:
         """The edges of the calls and uses in a part of a definition."""
         if isinstance(node, Scope | ast.Import | ast.ImportFrom):
-            return  # these have edges of their own
+            return  # their edges are read elsewhere
         if isinstance(node, ast.Call):
             yield from self._edge(context, "calls", node.func)
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(
