@@ -197,8 +197,8 @@ def read_delimited(
 def _encloses_cells(lines: Iterable[str]) -> bool:
     """Whether the quotation marks of a TSV file enclose cells, as pandas, pandoc and Excel write them.
 
-    Then every cell that has a mark is enclosed, and the marks within it are written twice; at least
-    one is, or a name of the header is enclosed: the name of an album may have marks around it, too.
+    Then every cell with a mark is enclosed in marks, and marks within it are doubled. Since a name
+    may begin and end with marks, too, a doubled mark or an enclosed column name must prove it.
     """
     has_proof = False
     for number, line in enumerate(lines):

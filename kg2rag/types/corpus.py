@@ -189,7 +189,8 @@ class Corpus(Sequence[Passage]):
     def where(self, **values: object) -> tuple[str, ...]:
         """The ids of the passages with these metadata values.
 
-        A list, tuple or set of values allows any of them. KeyError: no passage has this name.
+        A list, tuple or set of values allows any of them. KeyError: no passage has metadata of a
+        name.
         """
         metadata = self.metadata
         selected = np.ones(len(self), dtype=bool)
