@@ -186,6 +186,7 @@ def _first_slots(
 
     `entities` and `parents`, (n_slots,), are ordered by parent, and then by descending strength.
     """
+    # The first slot of each entity of a parent, and its rank among those of the parent.
     order = np.lexsort((np.arange(len(entities)), entities, parents))
     first = np.sort(order[run_starts(parents[order], entities[order])])
     rank = np.arange(len(first)) - np.searchsorted(parents[first], parents[first])
