@@ -86,10 +86,7 @@ def run(
     """
     cache, not_cached = run_cache(system, k, replaced_names())
     retrieval = _Retrieval(name, system, data, k, min(batch_size, BLOCK))
-    watch = None
-    if cache is not None and cache.walk.has_user_code:
-        watch = Watch(cache.walk.files, cache.walk.memos)
-    execution = _Execution(retrieval, watch, knowledge_bases(system))
+    execution = _Execution(retrieval, _watch_of(cache), knowledge_bases(system))
     blocks = _blocks(data)
     entries = _stored_entries(None if fresh else cache, blocks)
     missing: list[Query] = []
@@ -106,8 +103,8 @@ def run(
             rankings += block_rankings
             abouts.append(about)
             bar.update(len(block))
-    if missing and watch is not None and not execution.not_cached:
-        watch.note_memos()
+    if missing:
+        execution.finish()
     return Run(
         rankings,
         _ms_per_query(system, abouts, len(data.queries)),
@@ -116,6 +113,13 @@ def run(
         not_cached or execution.not_cached,
         len(data.queries) - len(missing),
     )
+
+
+def _watch_of(cache: RunCache | None) -> Watch | None:
+    """A watch over the user's code in a system; None if it has none, or its run is not kept."""
+    if cache is None or not cache.walk.has_user_code:
+        return None
+    return Watch(cache.walk.files, cache.walk.memos)
 
 
 def _blocks(data: QADataset) -> list[Sequence[Query]]:
@@ -317,6 +321,11 @@ class _Execution:
             **about,
             "environment": self.environment,
         }
+
+    def finish(self) -> None:
+        """Let later runs use the memos that were filled without reading from outside."""
+        if self.watch is not None and not self.not_cached:
+            self.watch.note_memos()
 
     def _n_builds(self) -> int:
         return sum(kb.counts["builds"] for kb in self.kbs)

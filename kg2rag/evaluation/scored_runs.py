@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -186,7 +185,7 @@ def score_runs(
     answers : of a reader, whose metrics follow the others.
     """
     metrics, k, baseline, unit, tokens, seed = scoring
-    depths = [*(depth for depth in DEPTHS if depth < k), k]
+    depths = _curve_depths(k)
     measured = _with_recalls(metrics, depths)
     score = partial(
         checked_scores, data=data, metrics=measured, unit=unit, tokens=tokens
@@ -214,21 +213,31 @@ def score_runs(
     per_query = per_query_table(frames, data, names, first_rankings)
     scores = score_table(per_query, names, baseline, per_seed, seed=seed)
     scores.loc[scores["metric"].isin(untested), ["p_holm", *TESTS]] = np.nan
-    rankings = {
-        name: list(chain.from_iterable(run.rankings for run in seeds))
-        for name, seeds in runs.items()
-    }
-    # Metrics of tokens read up to a number of tokens, not of hits.
-    depths_read = {metric.k or k for metric in metrics if metric.tokens is None}
+    rankings = {name: _all_rankings(seeds) for name, seeds in runs.items()}
     return {
         "per_query": per_query,
         "per_seed": per_seed,
         "curve": _recall_curve(frames, depths),
         "token_curve": token_curve(rankings, data, tokens, k, unit),
-        "sizes": returned_sizes(rankings, tokens, sorted(depths_read)),
+        "sizes": returned_sizes(rankings, tokens, _depths_read(metrics, k)),
         "scores": scores,
         "answers": answers,
     }
+
+
+def _curve_depths(k: int) -> list[int]:
+    """The depths of the recall curve: those of `DEPTHS` below k, and k."""
+    return [*(depth for depth in DEPTHS if depth < k), k]
+
+
+def _depths_read(metrics: Sequence[Metric], k: int) -> list[int]:
+    """The depths to which the metrics read, without those that read up to a number of tokens."""
+    return sorted({metric.k or k for metric in metrics if metric.tokens is None})
+
+
+def _all_rankings(runs: Sequence[Run]) -> list[Ranking]:
+    """The rankings of all runs, one run after the other."""
+    return [ranking for run in runs for ranking in run.rankings]
 
 
 def _with_recalls(metrics: Sequence[Metric], depths: Sequence[int]) -> list[Metric]:

@@ -82,6 +82,18 @@ def system_code(parameters: object, sources: Iterable[str] = ()) -> str:
     parameters : the record by `provenance.parameters`.
     sources : the modules of the graph sources that the system reads.
     """
+    modules = _modules_used(parameters, sources)
+    if not modules:
+        return ""
+    files = {file for module in modules for file in _files_of(module)}
+    lines = []
+    for file in sorted(files):
+        lines.append(f"{file.relative_to(PACKAGE).as_posix()} {code_checksum(file)}")
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _modules_used(parameters: object, sources: Iterable[str]) -> set[str]:
+    """The modules of the package's rooms that a system is made of and imports, transitively."""
     names = _words(parameters)
     modules: set[str] = set()
     waiting = [*_modules_of(parameters), *sources]
@@ -92,13 +104,7 @@ def system_code(parameters: object, sources: Iterable[str] = ()) -> str:
         modules.add(module)
         waiting += _imports(module)
         waiting += [part for name, part in _components(module) if name in names]
-    if not modules:
-        return ""
-    files = {file for module in modules for file in _files_of(module)}
-    lines = []
-    for file in sorted(files):
-        lines.append(f"{file.relative_to(PACKAGE).as_posix()} {code_checksum(file)}")
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return modules
 
 
 def _words(record: object) -> set[str]:
