@@ -256,8 +256,9 @@ def _full_key(
 
 def entry_name(key: Mapping[str, object]) -> str:
     """The name of an entry's directory: a hash of its key as canonical JSON."""
-    text = json.dumps(key, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(
+        json.dumps(key, sort_keys=True, ensure_ascii=False).encode()
+    ).hexdigest()[:32]
 
 
 class _File(BaseModel):

@@ -32,9 +32,10 @@ class GivenExtraction:
     @cached_property
     def fingerprint(self) -> str:
         """The sha256 of the extraction, its raw triples included."""
-        content = repr((self.extraction, self.extraction.raw))
-        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass"))
-        return f"given-{digest.hexdigest()}"
+        content = repr((self.extraction, self.extraction.raw)).encode(
+            "utf-8", "surrogatepass"
+        )
+        return f"given-{hashlib.sha256(content).hexdigest()}"
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The extraction as it is; building the graph refuses passages that the corpus lacks."""

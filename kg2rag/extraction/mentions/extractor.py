@@ -224,8 +224,10 @@ def _opening_statements(title: str, sentence: str) -> Iterator[Statement]:
     if not verb:
         return
     opening = sentence[: verb.start()]
-    phrases = _KNOWN_AS.finditer(opening)
-    names = [_name_at(opening, phrase.end(), _IN_LIST) for phrase in phrases]
+    names = [
+        _name_at(opening, phrase.end(), _IN_LIST)
+        for phrase in _KNOWN_AS.finditer(opening)
+    ]
     other_names = [name for name in names if name]
     quotes = len(opening) - len(opening.lstrip("\"“'`‘ "))
     name = _name_at(opening, quotes, _WHOLE)
