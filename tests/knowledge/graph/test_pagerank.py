@@ -223,5 +223,5 @@ def test_a_damping_out_of_range_is_refused(damping: float) -> None:
 def test_weights_of_a_repeated_node_are_added_and_nothing_is_left_out_of_none() -> None:
     both = NodeWeights.of(np.array([4, 2, 4, 1]), np.array([1.0, 2.0, 0.5, 0.0]))
     assert (both.nodes.tolist(), both.weights.tolist()) == ([2, 4], [2.0, 1.5])
-    assert both.at(np.array([4, 0, 2, 9])).tolist() == [1.5, 0.0, 2.0, 0.0]
+    assert both.weights_of(np.array([4, 0, 2, 9])).tolist() == [1.5, 0.0, 2.0, 0.0]
     assert both.plus(both).weights.tolist() == [4.0, 3.0]
