@@ -127,7 +127,10 @@ _MARKUP = {
     **dict.fromkeys(
         ("man", "mdoc"),
         re.compile(
-            r"(?m)^[.'][ \t]*(?:\\\"[^\n]*|\w+)|\\f(?:\[\w*\]|\(..|\w)|\\\*?\[[^\]\n]*\]|\\[(*].."
+            # requests, some with lengths and conditions behind them; fonts, letters by name, motions
+            r"(?m)^[.'][ \t]*(?:\\\"[^\n]*|(?:TH|Dd|Dt|Os|TP|HP|RS|RE|PD|sp|ne|in|ti|ll|nr|ds|de|ie|el|if)\b[^\n]*|"
+            r"\w+)|\\f(?:\[\w*\]|\(..|\w)|\\\*?\[[^\]\n]*\]|\\[(*]..|"
+            r"\\[hvsmM](?:'[^'\n]*'|\[[^\]\n]*\]|[-+]?\d+)|\\[a-zA-Z&%|^]|(?<=[ \t])\d+[mn]$"
         ),
     ),
     # Groups of settings, nested up to three deep, and control words.

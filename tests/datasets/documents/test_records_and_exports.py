@@ -304,3 +304,13 @@ def test_parts_of_a_saved_page_are_no_documents(read):
         "Pier_files/a.txt": "var x\n",
     }
     assert read(files).report["status"].tolist() == ["read", "skipped", "skipped"]
+
+
+def test_lengths_and_escapes_of_a_manual_are_no_words(read):
+    page = (
+        '.TH FERRY 1 "May 2024" "v2" "User Commands"\n.SH NAME\nferry \\- sails\n.SH OPTIONS\n'
+        ".TP 2m\n\\fB\\-n\\fR\nNine\\s-2crowns\\s+2 for all.\n.RS 4\nAt noon.\n.RE\n"
+    )
+    documents = read({"ferry.1": page})
+    assert documents.report.loc[0, "lost"] == 0
+    assert "At noon." in documents.corpus[-1].text
