@@ -26,7 +26,7 @@ class UnusableRepliesWarning(UserWarning):
 
 
 class Batch:
-    """Requests under different names.
+    """A batch of requests with different names, which are sent concurrently.
 
     Parameters
     ----------
@@ -48,8 +48,12 @@ class Batch:
         done: Callable[[], object],
         announce: Callable[[Collection[Outcome], int], object],
     ) -> None:
-        self.ask, self.names, self.concurrency = ask, names, concurrency
-        self.repeats_slow, self.done, self.announce = repeats_slow, done, announce
+        self.ask = ask
+        self.names = names
+        self.concurrency = concurrency
+        self.repeats_slow = repeats_slow
+        self.done = done
+        self.announce = announce
         self.outcomes: dict[str, Outcome] = {}
 
     def run(self) -> dict[str, Outcome]:
@@ -70,6 +74,7 @@ class Batch:
         return self.outcomes
 
     def _send(self, names: Sequence[str]) -> None:
+        """Send some requests concurrently; many equal timeouts in a row end this, for `_send_slow`."""
         arrived: list[Outcome] = []
         with ThreadPoolExecutor(
             self.concurrency, thread_name_prefix="kg2rag-llm"

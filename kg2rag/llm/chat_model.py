@@ -139,23 +139,24 @@ class ChatModel:
         first ten replies are unusable, `UnusableRepliesWarning` shows three of them before the
         others are sent.
         """
-        schemas = (
-            [schema] * len(prompts)
-            if schema is None or isinstance(schema, type)
-            else schema
-        )
+        forms: Sequence[type[BaseModel] | None] = [None] * len(prompts)
+        if isinstance(schema, type):
+            forms = [schema] * len(prompts)
+        elif schema is not None:
+            forms = schema
         requests = [
             self._request(prompt, form)
-            for prompt, form in zip(prompts, schemas, strict=True)
+            for prompt, form in zip(prompts, forms, strict=True)
         ]
         distinct = {request.key: request for request in requests}
         outcomes = self._stored(list(distinct.values()))
         with progress_bar(len(distinct), progress, "prompt") as bar:
             bar.update(len(outcomes))
 
-            def announce(first: Collection[Outcome], left: int) -> None:
+            def announce(first: Collection[Outcome], n_left: int) -> None:
                 if not bar.disable:
-                    bar.write(f"{progress}: {self._rest(first, left)}", sys.stderr)
+                    plan = self._plan_of_rest(first, n_left)
+                    bar.write(f"{progress}: {plan}", sys.stderr)
 
             batch = Batch(
                 lambda key: self._outcome(distinct[key]),
@@ -223,22 +224,22 @@ class ChatModel:
         cost = cost_of(tokens, (self.prompt_price, self.completion_price))
         return CallPlan(calls, len(stored), *tokens, seconds, cost)
 
-    def _rest(self, outcomes: Collection[Outcome], calls: int) -> CallPlan:
-        """The plan of further requests, by the outcomes of the first ones."""
+    def _plan_of_rest(self, outcomes: Collection[Outcome], calls: int) -> CallPlan:
+        """The plan of `calls` further requests, with the mean tokens and seconds of some outcomes."""
         counts = self.usage(outcomes)
-        share = calls / len(outcomes)
-        tokens = [
-            n if n is None else round(share * n)
+        ratio = calls / len(outcomes)
+        prompt_tokens, completion_tokens = (
+            n if n is None else round(ratio * n)
             for n in (counts.prompt_tokens, counts.completion_tokens)
-        ]
-        return self.call_plan(calls, outcomes, (tokens[0], tokens[1]))
+        )
+        return self.call_plan(calls, outcomes, (prompt_tokens, completion_tokens))
 
     def usage(self, outcomes: Collection[Outcome]) -> Usage:
         """Calls, tokens and cost of some outcomes, at the prices of this model."""
         return Usage.of(outcomes, (self.prompt_price, self.completion_price))
 
     def _outcome(self, request: Request) -> Outcome:
-        """The outcome of a request; it waits for an equal request of another thread or process."""
+        """The outcome of a request, stored or sent; an equal request in flight is waited for."""
         with claimed(self.store.root, f"answer {request.key}"):
             stored = self._stored([request])
             if stored:
@@ -275,6 +276,7 @@ class ChatModel:
         return {name: value for name, value in body.items() if value is not None}
 
     def _sampling(self) -> dict[str, Any]:
+        """The fields of the request body for sampling, changed for further tries, see `again`."""
         settings = {
             "temperature": self.temperature,
             "seed": self.seed,
@@ -293,12 +295,16 @@ class ChatModel:
         return {name: max(value, again[name]) for name, value in sampling.items()}
 
     def _request(self, prompt: Prompt, schema: type[BaseModel] | None) -> Request:
+        """The request of a prompt, with the keys of its stored answer."""
         body = self.request(prompt, schema)
         cut_key = request_key(body, self.again, cut_at=token_limit(body))
         return Request(body, schema, request_key(body, self.again), cut_key)
 
     def _stored(self, requests: Sequence[Request]) -> dict[str, Outcome]:
-        """Key -> outcome of a stored answer that is complete, or was cut at the same limit."""
+        """Key of a request -> its stored outcome, complete or cut at the same limit.
+
+        A complete answer counts before a cut one.
+        """
         keys = [key for request in requests for key in (request.key, request.cut_key)]
         values = self._answers.find(keys)
         outcomes: dict[str, Outcome] = {}

@@ -1,8 +1,8 @@
-"""One request body -> one `Reply` of an endpoint, within limits of requests and money.
+"""One request body -> one `Reply` of an endpoint, within limits of requests and cost.
 
-A request that an endpoint refuses for its form is changed, see `dialect`; what an endpoint was seen
-to take is remembered in this process. Replies are streamed, so that the time-out is the time
-between two bytes.
+A request that an endpoint refuses for its form is changed, see `dialect`; the dialect of an endpoint
+is remembered in this process. Replies are streamed, so that the time-out is the time between two
+bytes.
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ class AdaptedRequestWarning(UserWarning):
 
 @dataclass(eq=False)
 class Spending:
-    """What a process may spend on language models; shared by all models of it that are given it.
+    """Limits of requests and cost, shared by all models that have the same object.
+
+    `calls` and `cost` are the totals so far. A request in flight, and one without an answer, such as a
+    timeout, counts with its maximum cost. A refused one (HTTP 4xx, 5xx) is free.
 
     Parameters
     ----------
-    max_calls : requests sent, retries included; `calls` so far.
-    max_cost : in the currency of the models' prices; `cost` so far. A request on its way, and one without an answer,
-        such as one that timed out, counts at the most that it can cost. One that was refused (HTTP 4xx, 5xx) is free.
+    max_calls : the maximum of requests sent, retries included.
+    max_cost : the maximum cost, in the currency of the models' prices.
     """
 
     max_calls: Count | None = None
@@ -55,7 +57,7 @@ class Spending:
         self._lock = threading.Lock()
 
     def reserve(self, most: float) -> None:
-        """Count a request at the most that it can cost; SpendingLimitError if that could go beyond a limit."""
+        """Count a request with its maximum cost, `most`; SpendingLimitError: it could exceed a limit."""
         with self._lock:
             if self.max_calls is not None and self.calls >= self.max_calls:
                 raise SpendingLimitError(
@@ -70,15 +72,15 @@ class Spending:
             self.cost += most
 
     def settle(self, most: float, cost: float) -> None:
-        """Replace the reservation of a request, `most`, by its cost."""
+        """Replace the maximum cost of a request, `most`, by its cost."""
         with self._lock:
             self.cost += cost - most
 
 
 def most_of(body: bytes, prices: Prices) -> float:
-    """The most that a request can cost: a token has at least a byte, and the answer `max_tokens` at most.
+    """The maximum cost of a request: a prompt token for each byte, and `max_tokens` answer tokens.
 
-    ValueError if nobody can know.
+    ValueError: the request has no limit of tokens, or a price is unknown.
     """
     request = json.loads(body)
     limit = token_limit(request)
@@ -129,19 +131,24 @@ class _ChatExchange(Exchange[Answer]):
 
 
 _DIALECTS: dict[tuple[str, str], Dialect] = {}
-"""Address and model -> what was seen to work in this process."""
+"""(address, model) -> the dialect that worked in this process."""
 
 
 class Connection:
-    """A client of one model; `spending` is asked before each request, retries included."""
+    """A client of one model; each request, retries included, is counted in `spending`."""
 
     def __init__(
         self, endpoint: Endpoint, spending: Spending | None, prices: Prices
     ) -> None:
-        self.endpoint, self.spending, self.prices = endpoint, spending, prices
+        self.endpoint = endpoint
+        self.spending = spending
+        self.prices = prices
 
     def ask(self, body: Body) -> Reply:
-        """The reply to a request, with the client's retries; CompletionError if there is no usable one."""
+        """The reply to a request, in the first dialect that the endpoint accepts.
+
+        CompletionError: no reply after all retries.
+        """
         name = (self.endpoint.base_url, body["model"])
         former = dialect = _DIALECTS.get(name, Dialect())
         failure: Failure | None = None
@@ -174,6 +181,7 @@ class Connection:
         raise CompletionError(replace(failure, attempts=attempts)) from None
 
     def _reply(self, sent: Body, exchange: _ChatExchange) -> Reply:
+        """The reply of the endpoint to one request body, without keys that it repeats."""
         started = time.monotonic()
         answer = self.endpoint.send("chat/completions", sent, exchange)
         hidden = self.endpoint.client.hidden
@@ -203,6 +211,7 @@ def _remember(name: tuple[str, str], former: Dialect, dialect: Dialect) -> None:
 
 
 def _failure(error: EndpointError) -> Failure:
+    """The failure of an endpoint's error; its text names the address unless the prompt is at fault."""
     if error.kind in ("connection", "timeout", "access"):
         return Failure(error.kind, str(error))
     return Failure(error.kind, error.reason)

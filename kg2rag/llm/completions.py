@@ -10,11 +10,11 @@ from pydantic import AliasPath, BaseModel, BeforeValidator, Field, NonNegativeIn
 from kg2rag.compute.endpoint import EndpointError
 
 END_MARK = "[DONE]"
-"""Of a stream of events."""
+"""The last event of a stream."""
 
 
 def _joined_parts(content: Any) -> Any:
-    """The text of an answer that is a list of parts; what the model thought is none."""
+    """The joined texts of a content that is a list of parts; parts of reasoning have none."""
     if not isinstance(content, list):
         return content
     return "".join(part.get("text") or "" for part in content if isinstance(part, dict))
@@ -24,6 +24,7 @@ Content = Annotated[str | None, BeforeValidator(_joined_parts)]
 
 
 def _at(*path: str | int) -> Any:
+    """A field with the value at a path of the record; None without one."""
     return Field(default=None, validation_alias=AliasPath(*path))  # type: ignore[arg-type]
 
 
@@ -41,7 +42,7 @@ class Answer(BaseModel):
 
 
 class _Event(BaseModel):
-    """An event of a streamed chat completion; the last choice of a stream has the reason why it ends."""
+    """An event of a streamed chat completion; the last one with a choice has the `finish_reason`."""
 
     error: Any = None
     content: Content = _at("choices", 0, "delta", "content")
@@ -53,8 +54,7 @@ class _Event(BaseModel):
 class InterruptedStreamError(EndpointError):
     """A stream has its end mark before the answer ends.
 
-    The server of llama-cpp-python breaks off the answer that it streams where another request
-    comes.
+    The server of llama-cpp-python interrupts a streamed answer when another request arrives.
     """
 
     def __init__(self) -> None:
@@ -62,17 +62,19 @@ class InterruptedStreamError(EndpointError):
 
 
 def read_answer(content: bytes, events: bool) -> Answer:
-    """A chat completion, whole or as a stream of events; ValueError for anything else, and for a stream cut off."""
+    """The answer in a response body; `events` means that it is a stream of events.
+
+    ValueError: it is no chat completion, or a stream that was cut off.
+    """
     if not events:
         return Answer.model_validate_json(content)
     return Answer.model_validate(joined_events(content.decode("utf-8", "replace")))
 
 
 def joined_events(stream: str) -> dict[str, Any]:
-    """The chat completion that a stream of server-sent events adds up to.
+    """The chat completion of a stream of server-sent events, as the record of an unstreamed one.
 
-    ValueError for one that was cut off, InterruptedStreamError for one that the endpoint ended too
-    early.
+    ValueError: the stream was cut off. InterruptedStreamError: the endpoint ended it too early.
     """
     events, has_end_mark = _events_in(stream)
     finish_reason = _last(events, "finish_reason")
@@ -108,7 +110,7 @@ def _joined(events: list[_Event], name: str) -> str:
 
 
 def _last(events: list[_Event], name: str) -> Any:
-    """The last value that a field has in an event; None if it has none."""
+    """The last value of a field among the events; None if no event has one."""
     return next(
         (getattr(event, name) for event in reversed(events) if getattr(event, name)),
         None,

@@ -1,7 +1,7 @@
-"""A request body and the refusals of an endpoint -> the body as this endpoint takes it.
+"""A request body and the refusals of an endpoint -> a body that this endpoint accepts.
 
-A parameter is renamed or left out, the schema is requested in another way, the system message goes
-into the first message of the user.
+A parameter is renamed or left out, the schema is requested in another form, or the system message
+becomes part of the first message of the user.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FORMS = ("json_schema", "json_object with schema", "json_object", "prompt")
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 """Fields of a request that limit the tokens of its answer; an endpoint takes one of them."""
 _OPTIONAL = ("temperature", "seed", "stream_options")
-"""What is left out of a request where an endpoint refuses it by name."""
+"""Fields that are left out of a request if the endpoint refuses them by name."""
 _FORMAT_WORDS = re.compile(
     r"response_format|json_schema|json_object|json mode|grammar|guided|schema",
     re.IGNORECASE,
@@ -35,13 +35,17 @@ _SYSTEM_WORDS = re.compile(
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a request must be changed for an endpoint.
+    """The changes of a request that an endpoint needs.
 
-    `left_out` : fields that it refuses. `streams` : whether answers are streamed. `form` : how a schema is requested,
-    as an index of `FORMS`; an earlier form is never taken. `renames_limit` : `max_tokens` is called
-    `max_completion_tokens`. `merges_system` : the system message is put before the first message of the user.
-    `is_proved` : the form has led to an answer. `has_guessed` : another form was tried for an error that does not name
-    the form.
+    Attributes
+    ----------
+    left_out : the fields that it refuses.
+    streams : whether answers are streamed.
+    form : the form in which a schema is requested, as an index of `FORMS`; a plainer form of a request remains.
+    renames_limit : whether `max_tokens` is called `max_completion_tokens`.
+    merges_system : whether the system message is put before the first message of the user.
+    is_proved : whether the dialect has led to an answer.
+    has_guessed : whether another form was tried after an error that does not name the form.
     """
 
     left_out: frozenset[str] = frozenset()
@@ -84,6 +88,10 @@ class Dialect:
         return self._next_form(message, sent)
 
     def _next_form(self, message: str, sent: Body) -> Dialect | None:
+        """The dialect with the next of `FORMS`; None if another form cannot help.
+
+        An error that does not name the form leads to one guess, before the dialect is proved.
+        """
         if "response_format" not in sent:
             return None
         wanted = sent["response_format"]
@@ -97,7 +105,7 @@ class Dialect:
         return replace(self, form=current + 1, has_guessed=True)
 
     def described(self) -> str:
-        """What the endpoint refused, in words."""
+        """The changes in words, joined by commas."""
         changes = [f"{name} is left out" for name in sorted(self.left_out)]
         if not self.streams:
             changes.append(
@@ -119,12 +127,15 @@ def token_limit(body: Body) -> int | None:
 
 
 def is_about_form(message: str) -> bool:
-    """Whether an error names the format of the answer or the system message, which another request can do without."""
+    """Whether an error names the format of the answer or the system message, which a dialect can change."""
     return bool(_FORMAT_WORDS.search(message) or _SYSTEM_WORDS.search(message))
 
 
 def in_form(body: Body, form: str) -> Body:
-    """A request for a schema by one of `FORMS`; one without a schema, or in a plainer form already, as it is."""
+    """The request with its schema in one of `FORMS`.
+
+    A request without a schema, or with one in a plainer form, is returned unchanged.
+    """
     wanted = body.get("response_format")
     if not isinstance(wanted, dict) or form == "json_schema":
         return body
@@ -144,14 +155,17 @@ def in_form(body: Body, form: str) -> Body:
 def with_schema(
     messages: list[dict[str, str]], schema: dict[str, Any]
 ) -> list[dict[str, str]]:
-    """The messages with a schema at the end of the last one; two messages of the user in a row are often refused."""
+    """The messages with a schema at the end of the last one.
+
+    It is no further message, since many endpoints refuse two messages of the user in a row.
+    """
     fit = f"Answer with one JSON object and nothing else. It must fit this JSON schema: {json.dumps(schema)}"
     *earlier, last = messages
     return [*earlier, {**last, "content": f"{last['content']}\n\n{fit}"}]
 
 
 def without_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The messages with the system's text at the head of the first message of the user."""
+    """The messages without system messages; their texts begin the first message of the user."""
     system = [message["content"] for message in messages if message["role"] == "system"]
     others = [message for message in messages if message["role"] != "system"]
     if not others or others[0]["role"] != "user":

@@ -1,6 +1,6 @@
-"""The text of a reply -> the JSON in it, repaired, also of a reply that was cut off.
+"""The text of a reply, perhaps cut off -> the JSON in it.
 
-Small models wrap JSON in fences and prose, and write trailing commas, which json-repair reads.
+Small models wrap JSON in fences and prose, and write trailing commas; json-repair reads these.
 """
 
 from __future__ import annotations
@@ -13,27 +13,29 @@ from pydantic import BaseModel
 
 
 def json_in(text: str) -> Any:
-    """The last JSON object or list in a text, repaired; ValueError: it is cut off.
+    """The JSON value of a text, else the last JSON object or list in it, repaired.
+
+    ValueError: it is cut off or nested too deeply, or there is none.
 
     >>> json_in("Sure! {'answer': 'Paris', 'sure': True,} Anything else?")
     {'answer': 'Paris', 'sure': True}
     """
     try:
-        try:
-            return json.loads(text)
-        except ValueError:
-            unclosed = text.count("{") - text.count("}")
-            within = unclosed == 1 and text.rstrip("` \n,")[-1:] not in (
-                '"',
-                "'",
-                "]",
-                "}",
-            )
-            if text.count("[") > text.count("]") or unclosed > 1 or within:
-                raise ValueError("its JSON is cut off") from None
-            import json_repair
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("its JSON is nested too deeply") from None
+    except ValueError:
+        return _repaired_json(text)
 
-            value = json_repair.loads(text)
+
+def _repaired_json(text: str) -> Any:
+    """The last object or list in a text that is no JSON; ValueError as `json_in`."""
+    import json_repair
+
+    if _is_cut_off(text):
+        raise ValueError("its JSON is cut off")
+    try:
+        value = json_repair.loads(text)
     except RecursionError:
         raise ValueError("its JSON is nested too deeply") from None
     if not isinstance(value, dict | list):
@@ -41,13 +43,24 @@ def json_in(text: str) -> Any:
     return value
 
 
-def whole_items(text: str, schema: type[BaseModel]) -> Any:
-    """The JSON of a cut answer up to its last complete item; missing lists are empty.
+def _is_cut_off(text: str) -> bool:
+    """Whether a text ends before its JSON; a single missing brace after a whole value is repaired."""
+    n_unclosed = text.count("{") - text.count("}")
+    ends_after_value = text.rstrip("` \n,").endswith(('"', "'", "]", "}"))
+    return (
+        text.count("[") > text.count("]")
+        or n_unclosed > 1
+        or (n_unclosed == 1 and not ends_after_value)
+    )
 
-    ValueError if it has no whole item.
+
+def whole_items(text: str, schema: type[BaseModel]) -> Any:
+    """The JSON of a cut answer up to its last whole item; a missing list of the schema is empty.
+
+    ValueError: it has no whole item.
     """
-    begun, closing = _whole_part(text)
-    value = json_in(begun + closing) if begun else None
+    beginning, closing = _whole_part(text)
+    value = json_in(beginning + closing) if beginning else None
     if isinstance(value, dict):
         properties = schema.model_json_schema()["properties"]
         lists = {
@@ -70,9 +83,9 @@ _ITEM_LEVELS = ("]", "]}")
 
 
 def _whole_part(text: str) -> tuple[str, str]:
-    """A text from its first bracket to its last complete item, and the closing brackets.
+    """The part of a text from its first bracket to its last whole item, and the brackets that close it.
 
-    An item is a string, a list or an object.
+    An item is a string, a list or an object in a list.
     """
     start = end = min(
         (text.index(bracket) for bracket in _CLOSING if bracket in text),
@@ -95,8 +108,9 @@ def _whole_part(text: str) -> tuple[str, str]:
 
 def without_reasoning(text: str) -> str:
     """A text without a leading `<think>` block, whose opening tag may be missing."""
-    thought, end, answer = text.partition("</think>")
-    if not end or "<think>" in thought.lstrip().removeprefix("<think>"):
+    reasoning, end_tag, answer = text.partition("</think>")
+    # A later opening tag belongs to the answer.
+    if not end_tag or "<think>" in reasoning.lstrip().removeprefix("<think>"):
         return text
     return answer.lstrip()
 

@@ -63,7 +63,7 @@ class LLMLinker:
         sent = [
             query for query in queries if normalise(query.text) and graph.n_entities
         ]
-        names_of = dict(zip(sent, self._named(sent), strict=True))
+        names_of = dict(zip(sent, self._ask_for_names(sent), strict=True))
         unknown = [
             (name, query)
             for query, names in names_of.items()
@@ -83,8 +83,8 @@ class LLMLinker:
         }
         return [links.get(query.text, []) for query in queries]
 
-    def _named(self, queries: Sequence[Query]) -> list[list[str]]:
-        """The names in the answer about each query, of the given types only, if there are any."""
+    def _ask_for_names(self, queries: Sequence[Query]) -> list[list[str]]:
+        """The names in the model's answer about each query, of the allowed types."""
         types = self.kb.graph.entity_types if self.types is None else self.types
         prompts = [self._prompt(query, types) for query in queries]
         form = _schema(types, self.limit)
@@ -94,7 +94,9 @@ class LLMLinker:
         return [_names_of_types(answer.parsed.entities, types) for answer in answers]  # type: ignore[attr-defined]
 
     def _prompt(self, query: Query, types: Sequence[str]) -> str:
-        allowed, fields = "", NAME_FIELD
+        """The prompt that asks for the entities of a query, of some types; without any, of all types."""
+        allowed = ""
+        fields = NAME_FIELD
         if types:
             allowed = f"The graph knows entities of these types and no others: {', '.join(types)}."
             fields = f'{NAME_FIELD}, and "type", one of the types above'
@@ -103,7 +105,7 @@ class LLMLinker:
         )
 
     def _links(self, query: Query, names: Sequence[str]) -> list[Link]:
-        """The first links to entities of the graph."""
+        """The links of the first `limit` names that are entities of the graph."""
         links: dict[int, Link] = {}
         for name in names:
             entity = self.kb.graph.find(name)
@@ -118,6 +120,7 @@ class LLMLinker:
         return replace(self, types=types)
 
     def _span(self, text: str, name: str, entity: int) -> tuple[int, int]:
+        """The span of an entity's name or alias in a text; the whole text if it has none."""
         names = (name, self.kb.graph.names[entity], *self.kb.graph.aliases[entity])
         keys = [key for key in dict.fromkeys(map(normalise, names)) if key]
         spans = [span for _, span in Lexicon(keys).find(text, capitals=False)]
@@ -125,13 +128,14 @@ class LLMLinker:
 
 
 def _names_of_types(entities: Sequence[Any], types: Sequence[str]) -> list[str]:
-    """The distinct names in an answer, of the given types only, if there are any."""
+    """The distinct names in an answer, of some types; without any, of all types."""
     allowed = set(map(entity_key, types))
-    names = dict[str, None]()
-    for entity in entities:
-        if not allowed or entity_key(str(entity.type)) in allowed:
-            names[entity.name] = None
-    return list(names)
+    names = [
+        entity.name
+        for entity in entities
+        if not allowed or entity_key(str(entity.type)) in allowed
+    ]
+    return list(dict.fromkeys(names))
 
 
 def _schema(types: Sequence[str], limit: int) -> type[BaseModel]:

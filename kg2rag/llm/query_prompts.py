@@ -48,10 +48,10 @@ def ask_each(
     schema: type[Schema] | Sequence[type[Schema]],
     progress: str,
 ) -> list[Completion[Schema]]:
-    """The completions of some prompts, sent concurrently, for components that ask about queries.
+    """The completion of each prompt about a query; the prompts are sent concurrently.
 
-    UnansweredQueryError names (by `names`: `name_of` of each prompt's query) the first without a
-    completion.
+    UnansweredQueryError names the first query without a completion. `names` : the name of the query of
+    each prompt, see `name_of`.
     """
     completions: list[Completion[Schema]] = []
     outcomes = model.complete_many(prompts, schema, progress=progress)

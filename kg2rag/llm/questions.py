@@ -54,14 +54,14 @@ def _without_description(schema: dict[str, Any]) -> None:
 
 
 class Written(BaseModel, json_schema_extra=_without_description):
-    """A question as a model writes it; both empty where there is none."""
+    """The question and answer that a model writes; both empty if it finds none."""
 
     question: str = Field(json_schema_extra={"maxLength": MAX_QUESTION_CHARACTERS})
     answer: str = Field(json_schema_extra={"maxLength": MAX_ANSWER_CHARACTERS})
 
 
 class Answered(BaseModel, json_schema_extra=_without_description):
-    """What a model answers from passages; empty where they do not say it."""
+    """The answer of a model from passages; empty if they do not have it."""
 
     answer: str = Field(json_schema_extra={"maxLength": MAX_ANSWER_CHARACTERS})
 
@@ -110,7 +110,7 @@ class _ChainWalk:
         bridges = [entity]
         rows = [self._draw(self._passages(entity))]
         while True:
-            passages = self._not_near(self._passages(bridges[-1]), rows)
+            passages = self._distant(self._passages(bridges[-1]), rows)
             if not len(passages):
                 return None
             rows.append(self._draw(passages))
@@ -119,26 +119,28 @@ class _ChainWalk:
                     tuple(rows), tuple(self.graph.names[bridge] for bridge in bridges)
                 )
             nodes = self.graph.mentioned.of(rows[-1])[0].tolist()
-            onwards = [
+            next_bridges = [
                 node for node in nodes if self.is_bridge[node] and node not in bridges
             ]
-            if not onwards:
+            if not next_bridges:
                 return None
-            bridges.append(self._draw(onwards))
+            bridges.append(self._draw(next_bridges))
 
     def _passages(self, entity: int) -> IntArray:
+        """The rows of the passages that name an entity."""
         return np.asarray(self.graph.mentions.of(entity)[0])
 
-    def _not_near(self, passages: IntArray, rows: Sequence[int]) -> IntArray:
-        """The passages of other documents, or far from `rows` in the same document."""
+    def _distant(self, passages: IntArray, rows: Sequence[int]) -> IntArray:
+        """The passages that are near to none of `rows`: of another document, or far away in it."""
         is_same = self.document[passages, None] == self.document[rows]
         is_near = (
             abs(self.position[passages, None] - self.position[rows]) < MIN_DISTANCE
         )
-        free: IntArray = passages[~(is_same & is_near).any(axis=1)]
-        return free
+        distant: IntArray = passages[~(is_same & is_near).any(axis=1)]
+        return distant
 
     def _draw(self, values: Sequence[int] | IntArray) -> int:
+        """A random value."""
         return int(self.rng.choice(values))
 
 
@@ -251,11 +253,13 @@ def _row(
 
 
 def _passage_list(corpus: Corpus, rows: Sequence[int]) -> str:
+    """The passages in a prompt: numbered lines of title and text as JSON strings."""
     texts = [quoted(f"{corpus[row].title}: {corpus[row].text}") for row in rows]
     return "\n".join(f"[{number}] {text}" for number, text in enumerate(texts, start=1))
 
 
 def _writing_prompt(corpus: Corpus, chain: Chain) -> str:
+    """The prompt that asks for a question about a chain."""
     return WRITE.format(
         bridges=", ".join(map(quoted, chain.bridges)),
         passages=_passage_list(corpus, chain.rows),
@@ -263,7 +267,7 @@ def _writing_prompt(corpus: Corpus, chain: Chain) -> str:
 
 
 def _checking_prompts(corpus: Corpus, chain: Chain, question: str) -> list[str]:
-    """The question with all passages, then with each single one."""
+    """The prompts that ask a question with all passages of a chain, then with each single one."""
     contexts = [chain.rows, *((row,) for row in chain.rows)]
     return [
         ANSWER.format(question=quoted(question), passages=_passage_list(corpus, rows))
@@ -296,6 +300,6 @@ def _fault_of_answers(draft: Written, outcomes: Sequence[Outcome]) -> str:
 
 
 def _agree(first: str, second: str) -> bool:
-    """Whether one answer contains the other, word by word."""
+    """Whether one answer contains the words of the other in order; a blank first answer agrees with none."""
     first, second = f" {normalise(first)} ", f" {normalise(second)} "
     return bool(first.strip()) and (first in second or second in first)

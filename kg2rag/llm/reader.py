@@ -24,9 +24,11 @@ _FIELDS = {"question", "context"}
 class ReaderPrompt:
     """A prompt, and the location of the answer in its output.
 
-    template : contains `{question}` and `{context}`; other braces are doubled.
-    labelled : True if the model shall reason first: the answer follows the last "Answer:" at the start of a line, and
-    an output without one is a failure. False: the whole output is the answer, without such a label.
+    Attributes
+    ----------
+    template : the text with the fields `{question}` and `{context}`; other braces are doubled.
+    labelled : whether the answer follows the last "Answer:" at the start of a line, after reasoning; an output without
+        this label is then a failure. Otherwise the whole output is the answer, and the label may be missing.
     answer_tokens : the usual length of an output, for plans.
     """
 
@@ -111,7 +113,7 @@ class Reader:
         """
         prompts = self._prompts(questions, contexts)
         outcomes = [
-            self._checked(outcome)
+            self._require_answer(outcome)
             for outcome in self.model.complete_many(prompts, progress="reading")
         ]
         answers = {
@@ -139,10 +141,10 @@ class Reader:
         pairs = zip(questions, contexts, strict=True)
         return [self.prompt.fill(question.text, context) for question, context in pairs]
 
-    def _checked(
+    def _require_answer(
         self, outcome: Completion[None] | Failure
     ) -> Completion[None] | Failure:
-        """An outcome, or the failure of a completion without an answer."""
+        """The outcome; a failure in place of a completion without an answer."""
         if isinstance(outcome, Failure) or self._answer(outcome.text):
             return outcome
         reason = f"no answer, after the label 'Answer:' if one is required; the output ends {outcome.text[-80:]!r}"

@@ -32,12 +32,13 @@ class Completion(Generic[Parsed]):
 
     Attributes
     ----------
-    text : the answer without a leading `<think>` block. parsed : the object of the requested schema, if one was.
-    prompt_tokens, completion_tokens : as counted by the endpoint; None if it did not report them.
-    cached : True if it was in the store, or an equal prompt came earlier in the same call.
-    attempts : requests sent when it was bought, at least 1.
-    cut : True if it ends at its limit of tokens; `parsed` then has the whole items before the end.
-    seconds : from the request to the last byte; None if unknown.
+    text : the answer without a leading `<think>` block.
+    parsed : the object of the requested schema; None without a schema.
+    prompt_tokens, completion_tokens : the counts of the endpoint; None if it did not report them.
+    cached : whether it was in the store, or an equal prompt came earlier in the same call.
+    attempts : the number of requests sent for it, at least 1.
+    cut : whether it ends at its limit of tokens; `parsed` then has the whole items before the end.
+    seconds : the time from the request to the last byte; None if unknown.
     """
 
     text: str
@@ -78,7 +79,8 @@ class Failure:
         object.__setattr__(self, "cause", self.cause or self.reason.partition(";")[0])
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.reason} ({self.attempts} attempt{'s' * (self.attempts != 1)})"
+        unit = "attempt" if self.attempts == 1 else "attempts"
+        return f"{self.kind}: {self.reason} ({self.attempts} {unit})"
 
 
 class CompletionError(RuntimeError):
@@ -167,7 +169,7 @@ def read_reply(
 
 
 def _fault_of(reply: Reply, text: str) -> str:
-    """The fault of a reply apart from its text's form; "" for none."""
+    """The fault of a reply that does not depend on the requested form; "" for none."""
     if reply.finish_reason == "content_filter" or reply.refusal:
         return f"the model refused: {reply.refusal or 'content filter'}"
     if text.strip():
@@ -176,7 +178,7 @@ def _fault_of(reply: Reply, text: str) -> str:
 
 
 def cut_reason(max_tokens: int | None) -> str:
-    """The fault of a cut answer, and the remedy."""
+    """The reason of a failure whose answer was cut at `max_tokens`, with the remedy."""
     limit = "its limit" if max_tokens is None else f"its limit of {max_tokens:,} tokens"
     return (
         f"the output was cut off at {limit}; raise max_tokens, which sends only such prompts again, or ask again with "
@@ -185,7 +187,10 @@ def cut_reason(max_tokens: int | None) -> str:
 
 
 def parsed_reply(text: str, schema: type[BaseModel], *, cut: bool) -> BaseModel:
-    """The object of a schema in a text, or the complete items of a cut one; ValueError."""
+    """The object of a schema in a text; with `cut`, from the whole items before its end.
+
+    ValueError: the text has no such object.
+    """
     try:
         value = whole_items(text, schema) if cut else json_in(text)
     except ValueError as error:
@@ -198,10 +203,10 @@ def parsed_reply(text: str, schema: type[BaseModel], *, cut: bool) -> BaseModel:
         faults = error.errors(
             include_input=False, include_url=False, include_context=False
         )[:3]
-        told = "; ".join(
+        descriptions = "; ".join(
             f"{'.'.join(map(str, fault['loc'])) or 'all'}: {fault['msg']}"
             for fault in faults
         )
         raise ValueError(
-            f"the output does not fit {schema.__name__} ({told})"
+            f"the output does not fit {schema.__name__} ({descriptions})"
         ) from None

@@ -71,7 +71,10 @@ def corrected(
 
 
 def messages_of(prompt: Prompt) -> list[dict[str, str]]:
-    """The messages of a prompt; a text is one user message. ValueError: they cannot be sent."""
+    """The messages of a prompt; a text is one user message.
+
+    ValueError: a message lacks its role or content, or has a lone surrogate.
+    """
     if isinstance(prompt, str):
         messages = [{"role": "user", "content": prompt}]
     else:

@@ -60,13 +60,13 @@ def order_of(count: int) -> type[Order]:
 class LLMReranker:
     """A language model that orders a query's texts; the score of a text is 1 / its new rank.
 
-    Windows of one query follow each other, those of different queries are sent at once. A query
+    The windows of one query are sent one after another, those of different queries together. A query
     without a word is not sent and keeps its order.
 
     Parameters
     ----------
-    model : the model; answers it has given before come from its store.
-    window : texts compared in one prompt; the next window begins half of that further to the front.
+    model : the model, whose store keeps its answers.
+    window : the number of texts in one prompt; the next window begins half of that further to the front.
     """
 
     model: ChatModel
@@ -101,7 +101,11 @@ class LLMReranker:
         orders: Sequence[IntArray],
         window_of: Mapping[int, slice],
     ) -> None:
-        """Order a window of each list (by its number) by the model's answer."""
+        """Put the texts in one window of each list in the order of the model's answer.
+
+        `orders` : for each list, the rows of its texts in their new order; modified. `window_of` : number of
+        a list -> its window.
+        """
         names = [f"query {lists[number][0][0][:80]!r}" for number in window_of]
         compared = [
             [lists[number][row] for row in orders[number][window]]
@@ -114,10 +118,10 @@ class LLMReranker:
             window_of.items(), names, answers, strict=True
         ):
             try:
-                places = read_order(answer.parsed.order, window.stop - window.start)
+                order = read_order(answer.parsed.order, window.stop - window.start)
             except ValueError as error:
                 raise unusable(name, answer, str(error)) from None
-            orders[number][window] = orders[number][window][places]
+            orders[number][window] = orders[number][window][order]
 
 
 def _prompt(pairs: Pairs) -> str:
@@ -131,8 +135,8 @@ def _prompt(pairs: Pairs) -> str:
 def read_order(order: Sequence[int], n: int) -> list[int]:
     """The order of the numbers 1 to `n` in an answer, as indices from 0.
 
-    A number that follows itself counts once, and one number left out comes last. ValueError:
-    anything else is a guess.
+    A number repeated in a row counts once, and a single missing number comes last. ValueError: any other
+    deviation.
 
     >>> read_order([3, 3, 1], 3)
     [2, 0, 1]

@@ -1,4 +1,4 @@
-"""Outcomes of prompts -> what they cost; further prompts -> what they would cost."""
+"""Outcomes of prompts -> their tokens and cost; prompts -> the plan of their tokens, time and cost."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ class Usage:
 
 
 def _tokens(outcomes: Sequence[Outcome]) -> Pair:
+    """The tokens of the prompts and of the completions of some outcomes."""
     return (
         sum_known([outcome.prompt_tokens for outcome in outcomes]),
         sum_known([outcome.completion_tokens for outcome in outcomes]),
@@ -59,11 +60,12 @@ def _tokens(outcomes: Sequence[Outcome]) -> Pair:
 
 
 def _in_words(tokens: Pair) -> str:
+    """The tokens as "120 + ? tokens", with "?" for an unknown number."""
     return " + ".join("?" if n is None else f"{n:,}" for n in tokens) + " tokens"
 
 
 def sum_known(values: Sequence[Number | None]) -> Number | None:
-    """The sum of values; None if one is unknown."""
+    """The sum of values; None if one of them is None."""
     if None in values:
         return None
     return cast("Number", sum(values))
@@ -83,14 +85,15 @@ def cost_of(tokens: Pair, prices: Prices) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """The estimated cost of some prompts.
+    """The estimated tokens, time and cost of some prompts.
 
     Attributes
     ----------
-    calls : requests to send. stored : prompts whose answers are in the store.
-    prompt_tokens, completion_tokens : of the requests to send; None if the endpoint counts none.
-    seconds : of all of them, from the times of stored answers; None if there are none.
-    cost : None if a price is unknown.
+    calls : the number of requests to send.
+    stored : the number of prompts whose answers are in the store.
+    prompt_tokens, completion_tokens : the tokens of the requests to send; None if unknown.
+    seconds : the time of all requests, from the times of stored answers; None without these.
+    cost : the cost of all requests; None if a price is unknown.
     """
 
     calls: int

@@ -17,7 +17,7 @@ from llm_server import ChatServer, Fault, last_message, never, serving
 from pydantic import ValidationError
 
 from kg2rag.compute import Store
-from kg2rag.extraction import Entity, Extractor, Mention
+from kg2rag.extraction import Extractor, Mention
 from kg2rag.llm import ChatModel
 from kg2rag.llm.extraction import (
     STYLES,
@@ -26,7 +26,7 @@ from kg2rag.llm.extraction import (
     PromptStep,
     PromptStyle,
 )
-from kg2rag.llm.extraction.answers import RelationAnswer, clean_entities, clean_triples
+from kg2rag.llm.extraction.answers import RelationAnswer, clean_triples, names_in
 from kg2rag.llm.extraction.schema import Entities, Facts, GraphSchema, Stated
 from kg2rag.types import Corpus, Passage, Triple
 
@@ -470,8 +470,8 @@ def test_every_triple_is_kept_or_counted_and_what_is_kept_has_no_space_around(ra
 
 def test_names_are_kept_once_without_their_quotes():
     notes: Counter[str] = Counter()
-    given_ = map(Entity, ["“Ann”", "Ann", " ", "x" * 101])
-    assert clean_entities(given_, GraphSchema(), notes, str) == [Entity("Ann")]
+    answer = Entities(entities=["“Ann”", "Ann", " ", "x" * 101])
+    assert names_in(answer, notes) == ["Ann"]
     assert notes == {
         "dropped: entities that are blank": 1,
         "dropped: entities longer than 100 characters": 1,

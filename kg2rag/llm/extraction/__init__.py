@@ -23,7 +23,7 @@ from kg2rag.llm.extraction.answers import (
     RelationAnswer,
     Settled,
 )
-from kg2rag.llm.extraction.plan import ExtractionPlan, planned
+from kg2rag.llm.extraction.plan import ExtractionPlan, step_plans
 from kg2rag.llm.extraction.schema import (
     MAX_NAME_CHARACTERS,
     Entities,
@@ -86,6 +86,7 @@ class PromptedTriples:
     @property
     def fingerprint(self) -> str:
         """sha256 over the style's texts, the model and its sampling, and the parameters."""
+        # The model and its sampling: a request without its messages.
         request = self.model.request("") | {"messages": []}
         options = {
             "limit": self.limit,
@@ -109,7 +110,7 @@ class PromptedTriples:
             for excerpt in self._style.excerpts(corpus, self.limit)
         }
         counter = counter or EncoderTokens()
-        steps = planned(
+        steps = step_plans(
             self._style,
             excerpts.values(),
             self.model,
@@ -117,7 +118,7 @@ class PromptedTriples:
             retry_failed=retry_failed,
         )
         return ExtractionPlan(
-            self._asked(corpus), self._style.name, self.model.model, tuple(steps)
+            self._n_passages(corpus), self._style.name, self.model.model, tuple(steps)
         )
 
     def extract(self, corpus: Corpus) -> Extraction:
@@ -139,12 +140,12 @@ class PromptedTriples:
         `retry_failed`, once a run. A failed passage keeps the triples of its other calls.
         CompletionError where the endpoint refuses the key, or does not know the model.
         """
-        collected = _Collected(corpus, self._style.types or GraphSchema())
+        collection = _Collection(corpus, self._style.types or GraphSchema())
         outcomes: list[Outcome] = []
         waiting = list(self._style.excerpts(corpus, self.limit))
         for step in self._style.steps:
             prompts = [
-                step.messages(excerpt, collected.names.get(excerpt, ()))
+                step.messages(excerpt, collection.names.get(excerpt, ()))
                 for excerpt in waiting
             ]
             forms = [step.form_for(excerpt) for excerpt in waiting]
@@ -159,30 +160,43 @@ class PromptedTriples:
                 outcomes += [*call.wasted, call.outcome]
             calls = zip(waiting, settled, strict=True)
             waiting = [
-                excerpt for excerpt, call in calls if collected.add(step, excerpt, call)
+                excerpt
+                for excerpt, call in calls
+                if collection.add(step, excerpt, call)
             ]
-        collected.failures.sort(
+        collection.failures.sort(
             key=lambda failure: (failure[0].row, failure[0].sentence)
         )
-        failed_calls = tuple(call for _, call in collected.failures)
-        extraction = collected.extraction(self._asked(corpus))
+        failed_calls = tuple(call for _, call in collection.failures)
+        extraction = collection.extraction(self._n_passages(corpus))
         return ExtractionRun(extraction, failed_calls, self.model.usage(outcomes))
 
-    def _asked(self, corpus: Corpus) -> int:
+    def _n_passages(self, corpus: Corpus) -> int:
+        """The number of passages that are asked about."""
         return len(corpus) if self.limit is None else min(self.limit, len(corpus))
 
     @property
     def _style(self) -> PromptStyle:
-        # A name was looked up in __post_init__.
+        """The style, which `__post_init__` looked up if it was a name."""
         assert isinstance(self.style, PromptStyle)
         return self.style
 
 
-class _Collected:
-    """The contents of the answers: names by excerpt, relations by passage, entities by key."""
+class _Collection:
+    """The contents of the answers so far.
 
-    def __init__(self, corpus: Corpus, types: GraphSchema) -> None:
-        self.corpus, self.types = corpus, types
+    Attributes
+    ----------
+    names : excerpt -> the entities that its answer names.
+    relations : corpus row -> the relations in the answers about the passage.
+    described : key of a name -> the entities of the answers with types.
+    failures : the failed calls, with their excerpts.
+    notes : counts of what was cleaned, dropped or cut, by cause.
+    """
+
+    def __init__(self, corpus: Corpus, schema: GraphSchema) -> None:
+        self.corpus = corpus
+        self.schema = schema
         self.names: dict[Excerpt, list[str]] = {}
         self.relations: defaultdict[int, list[RelationAnswer]] = defaultdict(list)
         self.described: defaultdict[str, list[Entity]] = defaultdict(list)
@@ -190,16 +204,21 @@ class _Collected:
         self.notes: Counter[str] = Counter()
 
     def add(self, step: PromptStep, excerpt: Excerpt, settled: Settled) -> bool:
-        """Add the answer of a call; whether there is one, so that the next step can be sent."""
+        """Add the outcome of a call; returns whether it has an answer, so that the next step is sent."""
         outcome = settled.outcome
         if isinstance(outcome, Failure):
             call = step.name
             if excerpt.sentence >= 0:
                 call = f"{step.name}, sentence {excerpt.sentence}"
-            reason = outcome.kind, outcome.reason, outcome.attempts, settled.tries
-            self.failures.append(
-                (excerpt, FailedCall(self.corpus.ids[excerpt.row], call, *reason))
+            failed_call = FailedCall(
+                self.corpus.ids[excerpt.row],
+                call,
+                outcome.kind,
+                outcome.reason,
+                outcome.attempts,
+                settled.tries,
             )
+            self.failures.append((excerpt, failed_call))
             return False
         self.notes["answers from a second or later try"] += settled.tries > 1
         self.notes[
@@ -207,7 +226,7 @@ class _Collected:
         ] += outcome.cut
         answer = outcome.parsed
         if isinstance(answer, Entities):
-            self.names[excerpt] = answers.named_in(answer, self.notes)
+            self.names[excerpt] = answers.names_in(answer, self.notes)
         elif isinstance(answer, Facts):
             self.relations[excerpt.row] += map(RelationAnswer, answer.triples)
         elif isinstance(answer, Stated):
@@ -220,9 +239,7 @@ class _Collected:
             Entity(entity.name, entity.type, entity.description)
             for entity in answer.entities
         )
-        entities = answers.clean_entities(
-            stated_entities, self.types, self.notes, entity_key
-        )
+        entities = answers.clean_entities(stated_entities, self.schema, self.notes)
         self.names[excerpt] = [entity.name for entity in entities]
         for entity in entities:
             self.described[entity_key(entity.name)].append(entity)
@@ -235,8 +252,9 @@ class _Collected:
             )
 
     def extraction(self, n_asked: int) -> Extraction:
-        """The extraction of all answers about the first `n_asked` passages, also failed ones."""
-        ids, notes = self.corpus.ids, self.notes
+        """The extraction from all answers; `n_asked` first passages were asked about."""
+        ids = self.corpus.ids
+        notes = self.notes
         entities = [self._merged(described) for described in self.described.values()]
         mentions = [
             Mention(name, ids[excerpt.row])
@@ -245,7 +263,7 @@ class _Collected:
         ]
         triples: list[Triple] = []
         for row, relations in self.relations.items():
-            triples += answers.clean_triples(relations, self.types, ids[row], notes)
+            triples += answers.clean_triples(relations, self.schema, ids[row], notes)
         failed = {call.passage_id for _, call in self.failures}
         accounted = failed | {triple.passage_id for triple in triples}
         notes["passages without a triple"] = sum(
@@ -256,16 +274,17 @@ class _Collected:
         return Extraction(tuple(triples), tuple(mentions), tuple(entities), notes)
 
     def _merged(self, entities: Sequence[Entity]) -> Entity:
-        """One entity of several: the most frequent type, and all descriptions."""
-        types = Counter(entity.type for entity in entities if entity.type).most_common(
-            1
-        )
+        """One entity for several with one key: the first name, the most frequent type.
+
+        Its description joins the first `MAX_DESCRIPTIONS` different ones.
+        """
+        types = Counter(entity.type for entity in entities if entity.type)
         texts = [entity.description for entity in entities if entity.description]
         descriptions = list(dict.fromkeys(texts))
         excess = max(0, len(descriptions) - MAX_DESCRIPTIONS)
         self.notes[
             f"descriptions beyond an entity's first {MAX_DESCRIPTIONS}, left out"
         ] += excess
-        type_ = types[0][0] if types else ""
+        type_ = types.most_common(1)[0][0] if types else ""
         description = " ".join(descriptions[:MAX_DESCRIPTIONS])
         return replace(entities[0], type=type_, description=description)

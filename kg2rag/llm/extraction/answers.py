@@ -1,4 +1,4 @@
-"""Prompts -> answers over several tries -> cleaned names and facts; failures are listed.
+"""Prompts -> answers over several tries -> cleaned entities and triples; failures are listed.
 
 A try is one answer of the model. Faults of the connection are no tries: the connection retries them,
 and they are never stored. An unusable answer is stored, since it was paid for; the next try is sent
@@ -8,7 +8,7 @@ differently (`ChatModel.again`). The store records the tries.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -31,7 +31,14 @@ from kg2rag.types import Triple
 
 
 class Settled(NamedTuple):
-    """The outcome of a prompt after `tries` answers; `wasted` are the others, also paid."""
+    """The outcome of a prompt after several tries.
+
+    Attributes
+    ----------
+    outcome : the outcome that counts.
+    tries : the number of tries.
+    wasted : the outcomes of the other tries, which were paid, too.
+    """
 
     outcome: Outcome
     tries: int = 1
@@ -61,12 +68,15 @@ def settle(
     retry_failed: bool,
     progress: str,
 ) -> list[Settled]:
-    """Send unanswered prompts, with `retry_failed` also those with unusable or cut answers.
+    """Send each unanswered prompt once; returns the state of every prompt.
 
-    Each is sent once.
+    Of several tries the first whole answer counts, else the first that was cut, else the last failure.
 
-    Of several tries the first whole answer counts, else the first that was cut, else the last
-    failure.
+    Parameters
+    ----------
+    forms : the form of the answer to each prompt.
+    retry_failed : whether prompts with unusable or cut answers are sent once more.
+    progress : the label of the progress bar.
     """
     outcomes = model.complete_many(prompts, forms, progress=progress)
     calls = zip(prompts, forms, outcomes, strict=True)
@@ -117,9 +127,10 @@ class FailedCall:
 
     Attributes
     ----------
-    call : the step, and the sentence where the excerpt is one ("triples, sentence 3").
-    kind, reason, attempts : as `kg2rag.llm.chat_model.Failure` has them; attempts are requests sent for the last try.
-    tries : answers requested so far; another `retry_failed` requests the next, where `kind` is "output".
+    call : the name of the step, with the number of the sentence if the excerpt is one ("triples, sentence 3").
+    kind, reason : see `kg2rag.llm.chat_model.Failure`.
+    attempts : the number of requests sent for the last try.
+    tries : the number of tries; if `kind` is "output", `retry_failed` makes another.
     """
 
     passage_id: str
@@ -139,9 +150,9 @@ class ExtractionRun:
 
     Attributes
     ----------
-    extraction : of the usable answers; its notes count the failed passages.
+    extraction : the extraction from all usable answers; its notes count the failed passages.
     failures : the calls without a usable answer, in the order of the passages; `pd.DataFrame(failures)` is a table.
-    usage : calls, tokens and cost, those of unusable answers included.
+    usage : the calls, tokens and cost of all answers, unusable ones included.
     """
 
     extraction: Extraction = field(repr=False)
@@ -169,7 +180,7 @@ class ExtractionError(RuntimeError):
 
 
 class RelationAnswer(NamedTuple):
-    """A relation of an answer; `parts` are head, relation and tail, or () for another number."""
+    """A relation of an answer; `parts` are head, relation and tail, or () if they are not three."""
 
     parts: tuple[str, ...]
     strength: float = UNSTATED
@@ -188,27 +199,32 @@ def tidy(text: str) -> str:
     return "" if line in _QUOTES else line
 
 
-def named_in(answer: Entities, notes: Counter[str]) -> list[str]:
-    """The names of an answer, each once."""
-    entities = clean_entities(map(Entity, answer.entities), GraphSchema(), notes, str)
-    return [entity.name for entity in entities]
+def names_in(answer: Entities, notes: Counter[str]) -> list[str]:
+    """The distinct valid names in an answer; `notes` counts the dropped ones."""
+    names = []
+    for name in map(tidy, answer.entities):
+        fault = _fault_of_name(name)
+        if fault:
+            notes[f"dropped: entities {fault}"] += 1
+        else:
+            names.append(name)
+    return list(dict.fromkeys(names))
 
 
 def clean_entities(
-    entities: Iterable[Entity],
-    types: GraphSchema,
-    notes: Counter[str],
-    key: Callable[[str], str],
+    entities: Iterable[Entity], schema: GraphSchema, notes: Counter[str]
 ) -> list[Entity]:
-    """The cleaned entities, each once by the `key` of its name.
+    """The cleaned entities, each once by the `entity_key` of its name.
 
-    Blank names and names above `MAX_NAME_CHARACTERS` are dropped. Types get the schema's spelling;
-    types outside a closed schema become "".
+    Of several entities with one key, the first name, the first type and the first description count.
+    Blank names and names above `MAX_NAME_CHARACTERS` are dropped. Types get the schema's spelling; a
+    type outside a schema with entity types becomes "". `notes` counts both.
     """
-    spelling = {entity_key(name): name for name in types.entity_types}
+    spelling = {entity_key(type_): type_ for type_ in schema.entity_types}
     cleaned: dict[str, Entity] = {}
     for entity in entities:
-        name, type_ = tidy(entity.name), tidy(entity.type)
+        name = tidy(entity.name)
+        type_ = tidy(entity.type)
         fault = _fault_of_name(name)
         if fault:
             notes[f"dropped: entities {fault}"] += 1
@@ -217,10 +233,11 @@ def clean_entities(
             notes["entities of a type outside the schema, kept without one"] += 1
         if spelling:
             type_ = spelling.get(entity_key(type_), "")
-        first = cleaned.get(key(name), Entity(name))
-        description = first.description or tidy(entity.description)
-        cleaned[key(name)] = replace(
-            first, type=first.type or type_, description=description
+        merged = cleaned.get(entity_key(name), Entity(name))
+        cleaned[entity_key(name)] = replace(
+            merged,
+            type=merged.type or type_,
+            description=merged.description or tidy(entity.description),
         )
     return list(cleaned.values())
 
@@ -236,16 +253,17 @@ def _fault_of_name(name: str) -> str:
 
 def clean_triples(
     relations: Iterable[RelationAnswer],
-    types: GraphSchema,
+    schema: GraphSchema,
     passage_id: str,
     notes: Counter[str],
 ) -> list[Triple]:
-    """The relations of a passage as distinct triples, with the maximum strength and confidence.
+    """The relations of a passage as distinct triples.
 
-    Invalid relations are dropped and counted by cause; strengths are clipped to [1, 10], confidences
-    to at most 1.
+    Of equal triples, the maximum strength and confidence and the first description count. Strengths are
+    clipped to [1, 10], confidences to at most 1. Invalid relations are dropped; `notes` counts them by
+    cause.
     """
-    spelling = {entity_key(name): name for name in types.relation_types}
+    spelling = {entity_key(name): name for name in schema.relation_types}
     cleaned: dict[tuple[str, ...], Triple] = {}
     for relation in relations:
         parts = tuple(map(tidy, relation.parts))
@@ -293,7 +311,7 @@ def _fault_of(
 
 
 def _stronger(first: Triple, second: Triple) -> Triple:
-    """The first of two equal triples with the maximum weights and a description of either."""
+    """The first of two equal triples, with the maximum weights and the first description of both."""
     return replace(
         first,
         strength=max(first.strength, second.strength),

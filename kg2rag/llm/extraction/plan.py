@@ -17,7 +17,7 @@ import pandas as pd
 
 from kg2rag.compute import TokenCounter
 from kg2rag.llm import ChatModel, Completion
-from kg2rag.llm.extraction.answers import latest, named_in, should_ask_again
+from kg2rag.llm.extraction.answers import latest, names_in, should_ask_again
 from kg2rag.llm.extraction.schema import Entities
 from kg2rag.llm.extraction.style import Excerpt, PromptStep, PromptStyle
 from kg2rag.llm.replies import Outcome
@@ -26,10 +26,14 @@ from kg2rag.llm.usage import CallPlan
 
 
 class StepPlan(NamedTuple):
-    """One step: `plan` has the calls to send and the usable answers that are stored.
+    """The plan of one step.
 
-    unusable : the excerpts with an answer other than requested, or waiting for such a call; they
-    fail unless they are sent again.
+    Attributes
+    ----------
+    step : the name of the step.
+    unusable : the number of excerpts whose answer, or that of an earlier step, is unusable; they fail unless they are
+        sent again.
+    plan : the calls to send, and the number of usable answers that are stored.
     """
 
     step: str
@@ -61,7 +65,7 @@ class ExtractionPlan:
         return f"{self.passages:,} passages, style {self.style}, model {self.model}: {self.whole}.\n{table}"
 
 
-def planned(
+def step_plans(
     style: PromptStyle,
     excerpts: Iterable[Excerpt],
     model: ChatModel,
@@ -69,7 +73,7 @@ def planned(
     *,
     retry_failed: bool,
 ) -> Iterator[StepPlan]:
-    """The plan of every step."""
+    """The plan of each step, in order; later steps are estimated from the stored answers to earlier ones."""
     # Excerpts whose earlier steps are answered -> entities.
     names: dict[Excerpt, Sequence[str]] = dict.fromkeys(excerpts, ())
     # Excerpts whose earlier step is still to be sent -> tokens of its answer.
@@ -104,7 +108,7 @@ def planned(
         yield StepPlan(step.name, blocked, plan)
         if step.schema is Entities:
             names = {
-                excerpt: named_in(answer.parsed, Counter())
+                excerpt: names_in(answer.parsed, Counter())
                 for excerpt, answer in answered.items()
             }
 
@@ -112,7 +116,10 @@ def planned(
 def _sorted_by_state(
     stored: Mapping[Excerpt, Outcome | None], *, retry_failed: bool
 ) -> tuple[dict[Excerpt, Completion[Any]], list[Excerpt], list[Excerpt]]:
-    """The excerpts with usable answers, with unusable ones, and with prompts to send."""
+    """The excerpts by their stored outcomes: usable answers, excerpts of unusable ones, excerpts to send.
+
+    With `retry_failed`, excerpts of unusable answers that may be asked about again are to send.
+    """
     answered: dict[Excerpt, Completion[Any]] = {}
     unusable: list[Excerpt] = []
     unsent: list[Excerpt] = []
@@ -133,16 +140,20 @@ def _prompt_tokens(
     model: ChatModel,
     counter: TokenCounter,
 ) -> int:
-    """The tokens of the messages about some excerpts."""
+    """The estimated tokens of the prompts about some excerpts.
+
+    `names` : the entities that an earlier step named in each excerpt.
+    """
+    if not excerpts:
+        return 0
     questions = [
         step.messages(excerpt, names.get(excerpt, ()))[-1]["content"]
         for excerpt in excerpts
     ]
-    # Common to all: the other messages, and one with the schema if the endpoint has no parameter
-    # for it.
-    typical = excerpts[0] if excerpts else Excerpt(0, "", "")
-    shared_messages = step.messages(Excerpt(0, "", ""))[:-1]
-    shared = model.request(shared_messages, step.form_for(typical))["messages"]
+    # All prompts share the messages before the question, and the schema if it is part of a message.
+    # The schema limits lists by the length of a text; that of the first excerpt stands for all.
+    shared_messages = step.messages(excerpts[0])[:-1]
+    shared = model.request(shared_messages, step.form_for(excerpts[0]))["messages"]
     shared_tokens = sum(counter.count([message["content"] for message in shared]))
     shared_tokens += TEMPLATE_TOKENS * (len(shared) + 1)
     return sum(counter.count(questions)) + len(excerpts) * shared_tokens

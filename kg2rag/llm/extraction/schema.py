@@ -1,10 +1,10 @@
 """The types of a graph, and the forms of a model's answers about a text.
 
-The JSON schema that is sent is strict and bounded, since small models repeat themselves without
-end: lists by the size of the text, names and descriptions by characters. It has triples as lists of
-three, which take two thirds of the tokens of objects. Slightly more is read than was requested:
-forms that small models fall into and that have one reading. A triple that is not three parts
-becomes `()`, to be dropped and counted; what else does not fit fails the whole answer.
+The JSON schema in a request is strict and limits the length of lists, names and descriptions, since
+small models may repeat themselves without end. Triples are lists of three, which take two thirds of
+the tokens of objects. Answers in other forms that small models write are read as well if they are
+unambiguous. A triple without exactly three parts becomes `()` and is dropped and counted; any other
+deviation makes the whole answer unusable.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from math import ceil
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -32,12 +33,12 @@ FIELDS = ("entity_types", "relation_types")
 
 @dataclass(frozen=True)
 class GraphSchema:
-    """Entity types and relation types, each with what it means ("" where that is plain).
+    """Entity types and relation types, each with its meaning or "".
 
-    A kind without any type is open: the model names types as it sees fit. In a TOML file:
+    If one of both is empty, the model chooses these types freely. In a TOML file:
 
     ```toml
-    entity_types = ["person", "film"]        # or a table, which says what each means:
+    entity_types = ["person", "film"]        # or a table of types and their meanings:
 
     [relation_types]
     "directed by" = "from a film to the person who directed it"
@@ -133,7 +134,10 @@ def _written(value: object) -> object:
 
 
 def _as_relation(value: object) -> object:
-    """A list of three, or an object with synonyms of the parts, as an object; else {}."""
+    """A list of three, or an object with synonyms of the parts, as an object; {} for another list.
+
+    Any other value is returned unchanged.
+    """
     if isinstance(value, list) and len(value) == len(PARTS):
         return dict(zip(PARTS, value, strict=True))
     if isinstance(value, list):
@@ -151,6 +155,7 @@ def _as_relation(value: object) -> object:
 
 
 def _as_triple(value: object) -> object:
+    """A list or object of three parts as a tuple; () for other lists and objects."""
     relation = _as_relation(value)
     if not isinstance(relation, dict):
         return value  # neither list nor object: the answer does not fit
@@ -160,12 +165,14 @@ def _as_triple(value: object) -> object:
 
 
 def _as_name(value: object) -> object:
+    """The name of an entity that is an object; a number as text."""
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         return value["name"]
     return _written(value)
 
 
 def _strict(schema: dict[str, Any]) -> None:
+    """Make all properties of a JSON schema required, and allow no others."""
     schema.pop("description", None)  # small models copy it into their answers
     schema |= {"required": list(schema["properties"]), "additionalProperties": False}
     for part in schema["properties"].values():
@@ -173,7 +180,7 @@ def _strict(schema: dict[str, Any]) -> None:
 
 
 def _text(*choices: str, max_characters: int = MAX_NAME_CHARACTERS) -> Any:
-    """A string, one of the known if there are any."""
+    """The type and default of a string field, which is one of `choices` if there are any."""
     json_schema: dict[str, Any] = {"type": "string", "maxLength": max_characters}
     if choices:
         json_schema = {"type": "string", "enum": list(choices)}
@@ -181,6 +188,7 @@ def _text(*choices: str, max_characters: int = MAX_NAME_CHARACTERS) -> Any:
 
 
 def _number(default: float, low: float, high: float) -> Any:
+    """The type and default of a number field; the default replaces null and ""."""
     json_schema = WithJsonSchema({"type": "number", "minimum": low, "maximum": high})
     return Annotated[
         float,
@@ -190,7 +198,7 @@ def _number(default: float, low: float, high: float) -> Any:
 
 
 class _Answer(BaseModel):
-    """An object with one list; the list without the object is read, too."""
+    """An object with one list; a list without the object is read as well."""
 
     model_config = ConfigDict(
         extra="ignore", json_schema_extra={"additionalProperties": False}
@@ -261,9 +269,12 @@ def stated(schema: GraphSchema) -> type[Stated]:
 
 
 def max_items(text: str) -> int:
-    """The maximum of names or facts in a text: one per `WORDS_PER_ITEM` words, by `ITEM_STEP`."""
+    """The maximum of names or facts in an answer about a text, a multiple of `ITEM_STEP`.
+
+    It is `MIN_ITEMS` and one for every `WORDS_PER_ITEM` words, rounded up.
+    """
     items = MIN_ITEMS + len(text.split()) // WORDS_PER_ITEM
-    return -(-items // ITEM_STEP) * ITEM_STEP
+    return ceil(items / ITEM_STEP) * ITEM_STEP
 
 
 @cache

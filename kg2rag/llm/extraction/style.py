@@ -41,18 +41,18 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class PromptStep:
-    """One call per excerpt.
+    """A step of a style, with one call for each excerpt.
 
     Parameters
     ----------
-    name : as the plan and the list of failures call it.
+    name : the name in plans and lists of failures.
     instruction : the system message.
-    question : the last message, with {title}, {text} and, after a step that names entities, {entities}: the
-        JSON list of them.
-    examples : pairs of a question and its right answer, which go before the question as a conversation.
-    schema : what the answer must fit; a `GraphSchema` asks for entities and relations of its types, descriptions,
+    question : the last message, with the fields {title}, {text} and, after a step that names entities, {entities},
+        which is their JSON list.
+    examples : pairs of a question and its right answer, which precede the question as a conversation.
+    schema : the form of the answer; a `GraphSchema` asks for entities and relations of its types, with descriptions,
         strengths and confidences.
-    growth : tokens of an answer by token of the excerpt's text, for the plan.
+    growth : the tokens of an answer per token of the excerpt's text, for plans.
     """
 
     name: str
@@ -64,13 +64,13 @@ class PromptStep:
 
     @property
     def form(self) -> type[BaseModel]:
-        """The model of an answer."""
+        """The pydantic model of an answer."""
         if isinstance(self.schema, GraphSchema):
             return stated(self.schema)
         return self.schema
 
     def form_for(self, excerpt: Excerpt) -> type[BaseModel]:
-        """The form of an answer about an excerpt, whose lists are limited by the text's length."""
+        """The form of an answer about an excerpt; the length of the text limits its lists."""
         return bounded(self.form, max_items(excerpt.text))
 
     def messages(self, excerpt: Excerpt, entities: Sequence[str] = ()) -> Messages:
@@ -94,10 +94,10 @@ class PromptStyle:
 
     Parameters
     ----------
-    name : as the command line and the graph's notes call it.
-    per : what one call is about. Sentences are those of `Corpus.sentences`.
-    steps : one step for `Facts`; before it there may be one for `Entities`, which the second then uses. Or one with a
-        `GraphSchema`: see `typed`.
+    name : the name on the command line and in the graph's notes.
+    per : whether one call is about a passage or a sentence, see `Corpus.sentences`.
+    steps : one step for `Facts`; or one for `Entities`, then one for `Facts` about them; or one with a `GraphSchema`,
+        see `typed`.
     """
 
     name: str
@@ -129,9 +129,10 @@ class PromptStyle:
         return None
 
     def typed(self, types: GraphSchema) -> PromptStyle:
-        """The style under a schema, in place of the worked examples, which would teach other types.
+        """The style with the types of a schema.
 
-        ValueError where it asks for no types.
+        It has no worked examples, since these would teach other types. ValueError: the style asks for no
+        types.
         """
         if self.types is None:
             raise ValueError(
@@ -139,27 +140,18 @@ class PromptStyle:
             )
         if not types:
             return self
-        sentences = []
-        kinds = {
-            "type of an entity": types.entity_types,
-            "relation": types.relation_types,
-        }
-        for kind, listed in kinds.items():
-            if listed:
-                items = [
-                    f"{name} ({about})" if about else name
-                    for name, about in listed.items()
-                ]
-                rule = f"The {kind} is one of these, and what fits none is left out"
-                sentences.append(f"{rule}: {'; '.join(items)}.")
+        rules = (
+            _rule("type of an entity", types.entity_types),
+            _rule("relation", types.relation_types),
+        )
         (step,) = self.steps
-        instruction = f"{step.instruction}\n{' '.join(sentences)}"
+        instruction = f"{step.instruction}\n{' '.join(filter(None, rules))}"
         typed_step = replace(step, instruction=instruction, examples=(), schema=types)
         return replace(self, steps=(typed_step,))
 
     @property
     def fingerprint(self) -> str:
-        """sha256 over `per`, texts and schemas."""
+        """The sha256 of `per` and of the texts and schemas of all steps."""
         steps = [
             (
                 step.instruction,
@@ -185,7 +177,18 @@ class PromptStyle:
                     yield Excerpt(row, passage.title, sentence.strip(), number)
 
 
+def _rule(kind: str, types: Mapping[str, str]) -> str:
+    """The sentence that lists the allowed types of a kind with their meanings; "" without types."""
+    if not types:
+        return ""
+    items = [
+        f"{name} ({meaning})" if meaning else name for name, meaning in types.items()
+    ]
+    return f"The {kind} is one of these, and what fits none is left out: {'; '.join(items)}."
+
+
 def _step(examples: list[list[str]], schema: str, **fields: Any) -> PromptStep:
+    """The step of a table in `prompts.toml`."""
     schemas: dict[str, type[BaseModel] | GraphSchema] = {
         "Entities": Entities,
         "Facts": Facts,
