@@ -30,11 +30,14 @@ MAX_CONFIDENCE = 1.0
 
 @dataclass(frozen=True)
 class FileSource:
-    """A graph source that reads a file, `path`; a subclass is an extractor once it has `extract`.
+    """A graph source that reads a file, `path`; a subclass adds `extract`.
 
-    Every other field is an option, and part of the fingerprint, as is `kind`: a name of the format
-    with a version that a change of `extract` raises. `wanted` says what the file is, for the error
-    where it is missing.
+    All other fields are options.
+
+    Attributes
+    ----------
+    kind : the name of the format with a version, which a change of `extract` raises; part of the fingerprint.
+    wanted : the description of the file, for the error that it is missing.
     """
 
     kind: ClassVar[str]
@@ -46,12 +49,12 @@ class FileSource:
         object.__setattr__(self, "path", existing(self.path, self.wanted))
 
     def files(self) -> Mapping[str, Path]:
-        """The files that are read, by the names under which the fingerprint has their checksums."""
+        """Name in the fingerprint -> file, for all files that are read."""
         return {"path": self.path}
 
     @property
     def fingerprint(self) -> str:
-        """The kind, the options and the files' checksums, not their places."""
+        """The fingerprint of the kind, the options and the files' contents, not of their paths."""
         options = {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -61,9 +64,9 @@ class FileSource:
 
 
 def nearest_file(folder: Path, *names: str) -> Path | None:
-    """The file with one of these names in a folder, or up to three levels below; or None.
+    """The file with the first of these names in a folder or up to three levels below; None without one.
 
-    DataError where several folders, equally near, have one.
+    The nearest level counts. DataError: several folders of that level have such a file.
     """
     for depth in ("", "*/", "*/*/", "*/*/*/"):
         files = {
@@ -82,7 +85,7 @@ def nearest_file(folder: Path, *names: str) -> Path | None:
 
 @dataclass(frozen=True)
 class Row:
-    """A record and its place, from 1.
+    """A record and its number in the file (`place`), from 1.
 
     `value`, `string`, `unquoted` and `strings` take the names of columns: the first that the record
     has counts. `text`, `joined`, `number` and `relation` take a field of `field_names`: the first
@@ -96,7 +99,10 @@ class Row:
     def value(
         self, names: tuple[str, ...], kinds: type | tuple[type, ...], needed: str
     ) -> Any:
-        """A value of one of these types; None if it is null or missing."""
+        """The value of the first column that the record has; None if it is null or missing.
+
+        `kinds` : the allowed types. `needed` : their description, for the error.
+        """
         value = next((self.record[name] for name in names if name in self.record), None)
         if value is not None and not isinstance(value, kinds):
             wrong(self.file, self.place, names[0], value, needed)
@@ -136,9 +142,9 @@ class Row:
         )
 
     def number(self, field: str, greatest: float | None = None) -> float | None:
-        """A number, perhaps from text; None if it is missing.
+        """The number of a field, perhaps from text; None if it is missing.
 
-        With `greatest` as limit it is above 0.
+        With `greatest` it must be above 0 and at most `greatest`.
         """
         for column, value in columns_with(field, self.record).items():
             number = number_of(value)
@@ -182,7 +188,7 @@ class Row:
 
 
 class Statement(NamedTuple):
-    """A triple of the default strength, with the source's `strength` and `weight`, or None."""
+    """A triple with the default strength, and the `strength` and `weight` of the source or None."""
 
     triple: Triple
     strength: float | None

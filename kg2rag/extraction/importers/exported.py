@@ -1,9 +1,8 @@
-"""Entities and relations with chunks of another tool -> an `Extraction` over our passages.
+"""Entities and relations with chunks of another tool -> an `Extraction` over passages of the corpus.
 
-A chunk is a passage where their ids are equal, else where their texts are (with or without the
-title, whitespace apart). Any other chunk is laid on the passages with which it shares words in
-order, see `alignment`. Chunks that match nothing are counted, and an export without a match is an
-error.
+A chunk is a passage if their ids are equal, else if their texts are (with or without the title;
+whitespace is ignored). Any other chunk is aligned with the passages that share its words in order, see
+`alignment`. Chunks without a passage are counted; an export with no other chunks is an error.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from kg2rag.types import Corpus, Triple
 
 
 class Relation(NamedTuple):
-    """A relation between two entities; `weight` is as the export has it, None where it has none."""
+    """A relation between two entities; `weight` is that of the export, None without one."""
 
     head: str
     name: str
@@ -40,11 +39,11 @@ def extraction_of(
     chunks: ChunkMap,
     notes: Counter[str],
 ) -> Extraction:
-    """Entities with their chunks, and relations, as triples and mentions of passages.
+    """The extraction of entities, each with its chunks, and of relations.
 
-    A relation becomes one triple for each passage that states it; its weight is a sum over all its
-    statements, see `strengths`. `notes` counts entities without a name, which are left out with
-    their relations.
+    An entity gives a mention in each of its passages, a relation a triple in each; the weight of a
+    relation is a sum over its statements, see `strengths`. `notes` counts entities without a name, which
+    are left out with their relations, and parts without a passage.
     """
     named_entities = [
         (entity, chunk_ids) for entity, chunk_ids in entities if entity_key(entity.name)
@@ -90,7 +89,7 @@ def _triples(
 
 @dataclass(frozen=True)
 class ChunkMap:
-    """The corpus rows of the chunks of an export: id -> rows, ascending, perhaps none."""
+    """The passages of the chunks of an export; `rows` : chunk id -> corpus rows, ascending, or none."""
 
     corpus: Corpus
     rows: Mapping[str, Sequence[int]]
@@ -99,21 +98,22 @@ class ChunkMap:
     def of(
         cls, chunks: Mapping[str, str], corpus: Corpus, file: Path, notes: Counter[str]
     ) -> ChunkMap:
-        """The map of chunks, id -> text, of a file.
+        """The map of the chunks of a file.
 
-        `notes` counts how their passages were found, and the share of the chunks' words that
-        passages have. DataError where no chunk has any.
+        `chunks` : id -> text. `notes` gets the numbers of chunks by the way in which their passages were
+        found, and the percentage of the words of aligned chunks that passages have. DataError: no chunk has
+        a passage.
         """
-        rows = _equal(chunks, corpus)
+        rows = _equal_passages(chunks, corpus)
         notes["chunks that are passages"] = len(rows)
         other_chunks = {id_: text for id_, text in chunks.items() if id_ not in rows}
         if other_chunks:
-            laid, percent = _laid(other_chunks, corpus)
+            aligned, percent = _aligned_passages(other_chunks, corpus)
             notes["chunks laid on passages by the words that they share in order"] = (
-                len(laid)
+                len(aligned)
             )
             notes["percent of the words of other chunks that passages have"] = percent
-            rows |= laid
+            rows |= aligned
         if not rows:
             first = next(
                 (f" (first: {id_!r}, {text[:60]!r})" for id_, text in chunks.items()),
@@ -135,11 +135,10 @@ class ChunkMap:
         kind: str,
         notes: Counter[str],
     ) -> list[str]:
-        """The ids of the passages that these chunks are, by row; empty where none is known.
+        """The ids of the passages of some chunks, by row.
 
-        Of a chunk that holds several passages, those count that have the most of `names` in them,
-        and all of them where none contains a name. `notes` counts such cases, and chunks that the
-        export lacks, as "`kind` …".
+        Of the passages of one chunk, those with the most of `names` count; all of them if none has a name.
+        `notes` counts such chunks, and chunks that the export lacks, under a text that begins with `kind`.
         """
         rows: set[int] = set()
         for chunk in chunks:
@@ -161,40 +160,48 @@ class ChunkMap:
         return [self.corpus.ids[row] for row in sorted(rows)]
 
     def _count_names(self, row: int, names: Sequence[str]) -> int:
+        """The number of names that a passage contains, by normalised words."""
         return sum(f" {normalise(name)} " in self._folded[row] for name in names)
 
     @cached_property
     def _folded(self) -> list[str]:
+        """The normalised contents of each passage between blanks."""
         return [f" {normalise(contents)} " for contents in self.corpus.contents]
 
 
-def _equal(chunks: Mapping[str, str], corpus: Corpus) -> dict[str, list[int]]:
-    """The passages of chunks that are passages, by id or by text, with or without title."""
+def _equal_passages(chunks: Mapping[str, str], corpus: Corpus) -> dict[str, list[int]]:
+    """Chunk id -> the rows of the passages with this id, else with its text, with or without title.
+
+    A chunk without such a passage is left out. `chunks` : id -> text.
+    """
     texts = corpus.table["text"].to_pylist()
-    by_text: defaultdict[str, dict[int, None]] = defaultdict(dict)
+    # The keys of the inner dictionaries are an ordered set of rows.
+    rows_of_text: defaultdict[str, dict[int, None]] = defaultdict(dict)
     for row, (text, contents) in enumerate(zip(texts, corpus.contents, strict=True)):
-        by_text[_squeezed(text)][row] = None
-        by_text[_squeezed(contents)][row] = None
+        rows_of_text[_single_spaced(text)][row] = None
+        rows_of_text[_single_spaced(contents)][row] = None
     row_of = {id_: row for row, id_ in enumerate(corpus.ids)}
     equal: dict[str, list[int]] = {}
     for id_, text in chunks.items():
+        spaced = _single_spaced(text)
         if id_ in row_of:
             equal[id_] = [row_of[id_]]
-        elif rows := by_text.get(_squeezed(text)):
-            equal[id_] = list(rows)
+        elif spaced in rows_of_text:
+            equal[id_] = list(rows_of_text[spaced])
     return equal
 
 
-def _squeezed(text: str) -> str:
+def _single_spaced(text: str) -> str:
+    """The words of a text, joined by single spaces."""
     return " ".join(text.split())
 
 
-def _laid(
+def _aligned_passages(
     chunks: Mapping[str, str], corpus: Corpus
 ) -> tuple[dict[str, list[int]], int]:
-    """The passages that share words in order with chunks, and the percentage of the words.
+    """Chunk id -> the rows of the passages in it by `align`, and the percentage of placed words.
 
-    A chunk that shares none is left out.
+    A chunk without a passage is left out. `chunks` : id -> text.
     """
     ids = list(chunks)
     aligned = align(list(chunks.values()), corpus.table["text"].to_pylist())

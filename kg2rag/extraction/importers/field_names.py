@@ -1,7 +1,7 @@
-"""Columns and attributes as other tools call them -> the fields that are read here.
+"""Names of columns and attributes in other tools -> the fields that are read here.
 
-Case and separators do not count: "Edge Label", "edge_label" and ":EdgeLabel" are one name; nor do
-the types that Neo4j adds, as in "age:int" and ":START_ID(Person)". The synonyms are those of
+Case and separators are ignored: "Edge Label", "edge_label" and ":EdgeLabel" are one name. So are the
+types that Neo4j adds, as in "age:int" and ":START_ID(Person)". The synonyms are those of
 pandas, networkx, Gephi, yEd, Cytoscape, Pajek, Neo4j (APOC, browser and admin import), Neptune,
 KGTK, KGX, PrimeKG, Wikidata's SPARQL, Graphiti, MCP's memory, LangChain, LlamaIndex, GraphRAG and
 LightRAG. Ours: the order in which they count, from the most to the least specific.
@@ -121,7 +121,7 @@ def values_of(field: str, record: Mapping[Any, Any]) -> list[Any]:
 
 
 def relation_of(record: Mapping[Any, Any]) -> str:
-    """The relation that a record names; "" where it names none.
+    """The relation of a record; "" without one. A direction in Gephi's column "Type" is none.
 
     >>> relation_of({"Source": "a", "Type": "Directed", "Edge Label": "steers"}), relation_of({"type": "Undirected"})
     ('steers', '')
@@ -134,12 +134,14 @@ def relation_of(record: Mapping[Any, Any]) -> str:
 
 
 def joined(value: object, separator: str) -> str:
-    """A value as text; list members, also of LightRAG's "a<SEP>b", are joined by separators."""
+    """A value as text; the members of a list, or of LightRAG's "a<SEP>b", are joined by a separator."""
     members = value if isinstance(value, list | tuple) else str(value).split("<SEP>")
     return separator.join(map(str, members))
 
 
 def _is_blank(value: Any) -> bool:
+    """Whether a value is missing: an empty list, None, NaN, or a text of blanks."""
     if isinstance(value, list | tuple):
         return not value
-    return value is None or value != value or not str(value).strip()
+    is_nan = value != value
+    return value is None or is_nan or not str(value).strip()

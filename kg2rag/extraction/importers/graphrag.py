@@ -82,13 +82,13 @@ class LightRAG(FileSource):
         )
 
     def files(self) -> Mapping[str, Path]:
-        """The graph, the chunks and, in some releases, all chunk ids of entities and relations."""
-        places = [
+        """The graph, the chunks and, of some releases, all chunk ids of entities and relations."""
+        files = [
             self.path,
             *(self.path.with_name(name) for name in (CHUNKS, *ALL_CHUNKS)),
         ]
         return {
-            str(number): file for number, file in enumerate(places) if file.is_file()
+            str(number): file for number, file in enumerate(files) if file.is_file()
         }
 
     def extract(self, corpus: Corpus) -> Extraction:
@@ -140,14 +140,14 @@ class LightRAG(FileSource):
 
 
 def _all_chunks(file: Path) -> dict[str, tuple[str, ...]]:
-    """Entity, or both ends of a relation -> its chunks; empty without the file."""
+    """Entity, or both ends of a relation joined by `SEPARATOR` -> its chunk ids; {} without the file."""
     if not file.is_file():
         return {}
     return {key: row.strings("chunk_ids") for key, row in _records(file)}
 
 
 def _records(file: Path) -> Iterator[tuple[str, Row]]:
-    """The keys and records of one of its key-value files."""
+    """The keys and records of one of LightRAG's key-value files."""
     contents = read_json(file)
     if not isinstance(contents, dict):
         raise DataError(

@@ -36,12 +36,12 @@ class HippoRAGOpenIE(FileSource):
     wanted: ClassVar[str] = "HippoRAG's openie_results_*.json"
 
     def extract(self, corpus: Corpus) -> Extraction:
-        """The file's triples and entities, in the file's order.
+        """The triples and entities of the file, in its order.
 
-        Passages of equal contents all get them; of a document that holds several passages, those
-        that have the most of the names. `notes` counts what was dropped, how documents were found,
-        those that the corpus lacks and passages that the file lacks. DataError for no document that
-        the corpus has, or a malformed record.
+        A document gives them to all passages with its contents; of several passages in a document, those
+        with the most of the names get them. `notes` counts dropped triples and names, how the passages of
+        documents were found, and documents and passages without a counterpart. DataError: the corpus has
+        no document of the file, or a record is malformed.
         """
         content = read_json(self.path)
         documents = content.get("docs") if isinstance(content, dict) else None
@@ -51,7 +51,7 @@ class HippoRAGOpenIE(FileSource):
             )
         notes: Counter[str] = Counter()
         records = {
-            f"record {n}": self._checked(document, n)
+            f"record {n}": self._read_document(document, n)
             for n, document in enumerate(documents, start=1)
         }
         chunks = ChunkMap.of(
@@ -74,8 +74,8 @@ class HippoRAGOpenIE(FileSource):
                 mentions += (Mention(name, passage) for passage in passages)
         return Extraction(tuple(triples), tuple(mentions), notes=notes)
 
-    def _checked(self, document: Any, number: int) -> Mapping[str, Any]:
-        """A document with a text in `passage`; DataError: a missing or wrong field."""
+    def _read_document(self, document: Any, number: int) -> Mapping[str, Any]:
+        """The record of a document with its contents as `passage`; DataError: a missing or wrong field."""
         if not isinstance(document, dict):
             wrong(self.path, number, "document", document, "an object")
         if "title" in document and "text" in document:
@@ -91,7 +91,7 @@ class HippoRAGOpenIE(FileSource):
 
 
 def is_openie(file: Path) -> bool:
-    """Whether a JSON file is one of HippoRAG's."""
+    """Whether a file is a JSON file of HippoRAG's open information extraction."""
     if file.suffix.lower() != ".json":
         return False
     content = read_json_values(file)
@@ -102,7 +102,7 @@ def is_openie(file: Path) -> bool:
 
 
 def _names(entities: list[object], notes: Counter[str]) -> list[str]:
-    """The names of a document, each once."""
+    """The distinct names of a document; `notes` counts the others."""
     names = [
         name.strip() for name in entities if isinstance(name, str) and name.strip()
     ]
@@ -111,7 +111,7 @@ def _names(entities: list[object], notes: Counter[str]) -> list[str]:
 
 
 def _facts(triples: list[object], notes: Counter[str]) -> list[TripleTexts]:
-    """The triples of a document with three parts, each once."""
+    """The distinct triples of a document with three parts that are no blank strings; `notes` counts the others."""
     facts: dict[TripleTexts, None] = {}
     for parts in triples:
         if not isinstance(parts, list) or len(parts) != 3:

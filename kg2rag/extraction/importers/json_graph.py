@@ -44,7 +44,7 @@ class Parts(NamedTuple):
 
 
 def read_json_values(file: Path) -> Any:
-    """The value of a JSON file; of one with a value a line, which APOC calls .json as well, the list of them."""
+    """The value of a JSON file; the list of values if each line has one, as in APOC's .json."""
     text = decode(file.read_bytes(), file)
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].strip().endswith(("}", "]")):
@@ -56,7 +56,7 @@ def read_json_values(file: Path) -> Any:
 
 
 def _untyped(pairs: list[tuple[str, Any]]) -> Any:
-    """An object; of a value beside its type, as GraphSON writes each, the value only."""
+    """The object of some pairs; if it has only a type and a value, as in GraphSON, the value."""
     value = dict(pairs)
     return value["@value"] if value.keys() == {"@type", "@value"} else value
 
@@ -85,14 +85,14 @@ def graph_of_json(value: Any, file: Path) -> nx.Graph | None:
         return None
     notes = value.get("notes") if isinstance(value, Mapping) else None
     graph = nx.MultiDiGraph(**{NOTES: notes if isinstance(notes, Mapping) else {}})
-    for place, node in enumerate(nodes or _nodes_of_ends(edges)):
-        _add_node(graph, _key(node, place), node, file)
+    for index, node in enumerate(nodes or _nodes_of_ends(edges)):
+        _add_node(graph, _key(node, index), node, file)
     key_of = _keys_by_end(graph, edges)
     for number, edge in enumerate(edges, start=1):
-        head, tail = (
-            _node_at(edge, field, key_of, f"{file}, edge {number}")
-            for field in ("head", "tail")
-        )
+        where = f"{file}, edge {number}"
+        head = _node_at(edge, "head", key_of, where)
+        tail = _node_at(edge, "tail", key_of, where)
+        # add_edge would take an attribute "key" for the key of the edge.
         graph.add_edges_from([(head, tail, _attributes(edge))])
     return graph
 
@@ -100,8 +100,8 @@ def graph_of_json(value: Any, file: Path) -> nx.Graph | None:
 def _node_at(
     edge: Record, field: str, key_of: Mapping[Hashable, Hashable], where: str
 ) -> Hashable:
-    """The node at the head or tail of an edge."""
-    for end in _ends(edge, field):
+    """The key of the node at the head or tail (`field`) of an edge; DataError: there is none."""
+    for end in _endpoint_ids(edge, field):
         if end in key_of:
             return key_of[end]
     raise DataError(
@@ -110,7 +110,7 @@ def _node_at(
 
 
 def _parts(value: Any, file: Path, depth: int) -> Parts:
-    """The nodes and edges in a value, at any depth."""
+    """The nodes and edges in a value, down to a depth of `depth` lists and objects."""
     if isinstance(value, list):
         _refuse_mixture(value, file)
         return _joined_parts(_cx2_aspects(value), file, depth)
@@ -124,18 +124,18 @@ def _parts(value: Any, file: Path, depth: int) -> Parts:
     graph = value.get("graph")
     if isinstance(graph, Mapping) and not graph.keys().isdisjoint(NODES):
         value = graph  # rows of Neo4j's HTTP API repeat it in other forms
-    parts = _collections(value)
-    return (
-        parts
-        if parts.nodes or parts.edges
-        else _joined_parts(value.values(), file, depth)
-    )
+    parts = _listed_parts(value)
+    if parts.nodes or parts.edges:
+        return parts
+    return _joined_parts(value.values(), file, depth)
 
 
 def _joined_parts(values: Iterable[Any], file: Path, depth: int) -> Parts:
-    """The nodes and edges in several values, down to a depth."""
+    """The nodes and edges in several values; none if `depth` is 0."""
     joined = Parts([], [])
-    for value in values if depth else ():
+    if not depth:
+        return joined
+    for value in values:
         parts = _parts(value, file, depth - 1)
         joined.nodes.extend(parts.nodes)
         joined.edges.extend(parts.edges)
@@ -143,7 +143,7 @@ def _joined_parts(values: Iterable[Any], file: Path, depth: int) -> Parts:
 
 
 def _cx2_aspects(values: list[Any]) -> list[Any]:
-    """The nodes and edges of Cytoscape's CX2, their attributes as it declares them; other lists as they are.
+    """The nodes and edges of a list in Cytoscape's CX2, with declared attributes; any other list unchanged.
 
     A declaration may abbreviate an attribute ("a": "n") and give it a default ("v").
     """
@@ -239,39 +239,44 @@ def _has_object(value: Mapping[str, Any], *names: str) -> bool:
     return any(isinstance(value.get(name), Mapping) for name in names)
 
 
-def _collections(value: Record) -> Parts:
-    """The members of an object's collection of nodes, and of that of edges."""
+def _listed_parts(value: Record) -> Parts:
+    """The nodes and edges in the lists or objects that an object has under `NODES` and `EDGES`."""
     nodes = [_flat(node) for name in NODES for node in _members(value.get(name))]
     edges: list[Record] = []
     for name in EDGES:
         records = list(map(triple_record, _members(value.get(name))))
+        # A list with a member of another kind, such as names, has no edges.
         if None not in records:
             edges += map(_flat, records)
-    adjacency = value.get("adjacency")
-    if isinstance(adjacency, list):
-        for node, neighbours in zip(nodes, adjacency, strict=False):
-            edges += [
-                {**edge, "source": node.get("id"), "target": edge.get("id")}
-                for edge in neighbours
-            ]
+    edges += _adjacency_edges(nodes, value.get("adjacency"))
     return Parts([*nodes, *_end_objects(edges)], edges)
 
 
+def _adjacency_edges(nodes: list[Record], adjacency: Any) -> Iterator[Record]:
+    """The edges in networkx's adjacency data, which lists the neighbours of each node, in order."""
+    if isinstance(adjacency, list):
+        for node, neighbours in zip(nodes, adjacency, strict=False):
+            for edge in neighbours:
+                yield {**edge, "source": node.get("id"), "target": edge.get("id")}
+
+
 def _members(collection: Any) -> Iterator[Any]:
-    """The members of a list, or of an object by id."""
+    """The members of a list; those of an object as records with their keys as ids."""
     if isinstance(collection, list):
         yield from collection
     elif isinstance(collection, Mapping):
         for id_, member in collection.items():
-            yield (
-                {"id": id_, **member}
-                if isinstance(member, Mapping)
-                else {"id": id_, "name": member}
-            )
+            if isinstance(member, Mapping):
+                yield {"id": id_, **member}
+            else:
+                yield {"id": id_, "name": member}
 
 
 def _flat(record: Any) -> Record:
-    """A node or edge with the attributes of its inner objects beside its own, without APOC's type "node"."""
+    """The record of a node or edge with the attributes of its inner objects as its own.
+
+    A type that only says "node" or "edge" is left out. A value that is no object is an id.
+    """
     if not isinstance(record, Mapping):
         return {"id": record}
     if "@id" in record:
@@ -301,7 +306,7 @@ def _single_values(attributes: Record) -> dict[str, Any]:
 
 
 def _end_objects(edges: list[Record]) -> list[Record]:
-    """The nodes that are written as the ends of edges."""
+    """The nodes that edges have as objects at their ends."""
     objects = []
     for edge in edges:
         for field in ("head", "tail"):
@@ -317,37 +322,37 @@ def _nodes_of_ends(edges: list[Record]) -> list[Record]:
         {"id": end}
         for edge in edges
         for field in ("head", "tail")
-        for end in _ends(edge, field)[:1]
+        for end in _endpoint_ids(edge, field)[:1]
     ]
 
 
-def _ends(edge: Record, field: str) -> list[str | int | float]:
-    """What an edge has as one of its ends, the most specific first; of an object its id or name."""
-    ends: list[str | int | float] = []
+def _endpoint_ids(edge: Record, field: str) -> list[str | int | float]:
+    """The ids or names that an edge has for its head or tail (`field`), the most specific first.
+
+    The id of a node that is an object is that of `_key`.
+    """
+    ids: list[str | int | float] = []
     for column in columns_of(field, _columns(edge)):
         end = edge[column]
         key = _key(_flat(end), None) if isinstance(end, Mapping) else end
         if isinstance(key, str | int | float):
-            ends.append(key)
-    return ends
+            ids.append(key)
+    return ids
 
 
-def _key(node: Record, place: int | None) -> Hashable:
-    """The id by which edges name a node; its place where it has none."""
-    return next(
-        (
-            value
-            for value in values_of("node_key", node)
-            if isinstance(value, str | int | float)
-        ),
-        place,
-    )
+def _key(node: Record, index: int | None) -> Hashable:
+    """The id or name by which edges refer to a node; its index if it has none."""
+    for value in values_of("node_key", node):
+        if isinstance(value, str | int | float):
+            return value
+    return index
 
 
 def _keys_by_end(graph: nx.Graph, edges: list[Record]) -> dict[Hashable, Hashable]:
-    """What edges may have as an end -> the node: its id, also as text, its element id, name or caption, or its place.
+    """The value at an end of an edge -> the key of the node.
 
-    D3 and networkx 1 count places: then some number is no id.
+    The value may be the key, its text, or the element id, name or caption of the node. In the data of D3
+    and networkx 1 it is the index of the node; that is assumed if an integer is no key.
     """
     key_of: dict[Hashable, Hashable] = {key: key for key in graph}
     for field in ("element_id", "name", "caption"):
@@ -363,7 +368,7 @@ def _keys_by_end(graph: nx.Graph, edges: list[Record]) -> dict[Hashable, Hashabl
 
 
 def _add_node(graph: nx.Graph, key: Hashable, node: Record, file: Path) -> None:
-    """Add a node, or what a further record of it adds; DataError where the two have different names."""
+    """Add a node, or the further attributes of one that the graph has; DataError: other names for it."""
     attributes = {
         name: value
         for name, value in _attributes(node).items()
@@ -385,7 +390,7 @@ def _add_node(graph: nx.Graph, key: Hashable, node: Record, file: Path) -> None:
 
 
 def _attributes(record: Record) -> dict[str, Any]:
-    """The attributes of a node or edge; of a relation that is an object, as of spans of a text, its text."""
+    """The attributes of a node or edge that are no objects, and the text of a relation that is one."""
     attributes = {
         str(name): value
         for name, value in record.items()

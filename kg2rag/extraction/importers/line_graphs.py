@@ -39,9 +39,10 @@ def read_sif(file: Path) -> nx.Graph:
     import networkx as nx
 
     text = decode(file.read_bytes(), file)
+    separator = "\t" if "\t" in text else None
     graph = nx.MultiDiGraph()
     for number, line in enumerate(text.splitlines(), start=1):
-        cells = [cell.strip() for cell in line.split("\t" if "\t" in text else None)]
+        cells = [cell.strip() for cell in line.split(separator)]
         if len(cells) == 2:
             raise DataError(
                 f"{file}, line {number}: {quote(line)} has a node and a relation, but no further node."

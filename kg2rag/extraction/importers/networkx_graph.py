@@ -8,7 +8,7 @@ which of them names a node.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -77,8 +77,9 @@ def extraction_of_networkx(graph: nx.Graph) -> Extraction:
 
 
 def _statement(row: Row, head: str, tail: str, notes: Counter[str]) -> Statement:
-    """The triple of an edge; a relation of ours is as it was written, with its blanks."""
+    """The triple of an edge; `notes` counts edges without a relation."""
     relation = row.relation
+    # `to_networkx` wrote the edge: its relation is kept exactly, blanks included.
     if row.record.get("kind") == "triple":
         relation = str(row.record["relation"])
     notes[NO_RELATION] += not relation
@@ -109,7 +110,7 @@ def _mentions(
 def _further_mentions(
     mentions: list[Mention], triples: Iterable[Triple]
 ) -> tuple[Mention, ...]:
-    """The mentions without those that a graph counts by itself: the ends of triples."""
+    """The mentions without one for each end of a triple, since a graph counts these by itself."""
     ends = Counter(
         (end, triple.passage_id)
         for triple in triples
@@ -127,37 +128,26 @@ def _is_passage(data: Attributes) -> bool:
 
 @dataclass(frozen=True)
 class NameRule:
-    """Where the nodes of a graph have their names.
+    """The attributes in which the nodes of a graph have their names and types.
 
     Attributes
     ----------
-    ids_first : the nodes themselves are names ("Marek Lund"), and come before a title or a label.
-    types : the columns for titles and labels whose values repeat ("Person", "Person", "Ship"): they name types.
+    ids_first : whether the ids of nodes are names ("Marek Lund"), which then precede a title or a label.
+    types : the columns of titles and labels that name types ("Person", "Person", "Ship").
     """
 
     ids_first: bool
     types: frozenset[str]
 
     @classmethod
-    def of(cls, nodes: Iterable[tuple[Hashable, Attributes]]) -> NameRule:
-        """The rule of a graph: ids with blanks are names, repeated values are types.
-
-        At least half of the values decide.
-        """
-        is_name = []
+    def of(cls, nodes: Sequence[tuple[Hashable, Attributes]]) -> NameRule:
+        """The rule of a graph, see `_are_names` and `_are_types`."""
         captions: defaultdict[str, list[str]] = defaultdict(list)
-        for node, data in nodes:
-            is_name.append(isinstance(node, str) and " " in node.strip())
+        for _, data in nodes:
             for column, value in columns_with("caption", data).items():
                 captions[column].append(str(value))
-        types = [
-            column
-            for column, values in captions.items()
-            if 1 < len(values) >= 2 * len(set(values))
-        ]
-        return cls(
-            ids_first=2 * sum(is_name) >= max(len(is_name), 1), types=frozenset(types)
-        )
+        types = [column for column, values in captions.items() if _are_types(values)]
+        return cls(_are_names([node for node, _ in nodes]), frozenset(types))
 
     def name(self, node: Hashable, data: Attributes) -> tuple[str, str]:
         """The name of a node, "" if blank, and its attribute, "" for the node itself."""
@@ -174,7 +164,7 @@ class NameRule:
         return node, ""
 
     def _texts(self, data: Attributes) -> dict[str, str]:
-        """The text columns that may name a node, also blank ones, the most specific first."""
+        """Column -> text, for the columns that may name a node, the most specific first; "" included."""
         fields = ("name",) if self.ids_first else ("name", "caption", "id")
         columns = [
             column
@@ -201,6 +191,17 @@ class NameRule:
             else [str(types[0]).strip(":")]
         )
         return ", ".join(map(str, labels))
+
+
+def _are_names(ids: Sequence[Hashable]) -> bool:
+    """Whether at least half of the ids of nodes have a blank, as names of several words do."""
+    n_names = sum(isinstance(id_, str) and " " in id_.strip() for id_ in ids)
+    return 2 * n_names >= max(len(ids), 1)
+
+
+def _are_types(values: Sequence[str]) -> bool:
+    """Whether the values of a column name types: two or more, each twice on average."""
+    return len(values) > 1 and len(values) >= 2 * len(set(values))
 
 
 def _entities(graph: nx.Graph, notes: Counter[str]) -> dict[Hashable, Entity]:
@@ -236,6 +237,7 @@ def _entities(graph: nx.Graph, notes: Counter[str]) -> dict[Hashable, Entity]:
 
 
 def _aliases(node: Hashable, number: int, data: Attributes) -> tuple[str, ...]:
+    """The aliases of a node, from a list or its JSON; DataError: they are no strings."""
     aliases = data.get("aliases", [])
     if not isinstance(aliases, list):
         aliases = parse_json(str(aliases), f"Node {node!r}, aliases")
@@ -253,9 +255,9 @@ def _aliases(node: Hashable, number: int, data: Attributes) -> tuple[str, ...]:
 
 
 def _edges(graph: nx.Graph) -> Iterator[tuple[Hashable, Hashable, Row]]:
-    """The ends and attributes of every edge.
+    """The head, tail and attributes of every edge.
 
-    A key that is a word ("steers", not an id such as "e1") is the relation.
+    The key of an edge without a relation is its relation if it has no digit ("steers", not "e1").
     """
     if graph.is_multigraph():
         edges = graph.edges(keys=True, data=True)
@@ -266,14 +268,13 @@ def _edges(graph: nx.Graph) -> Iterator[tuple[Hashable, Hashable, Row]]:
     for number, (head, tail, key, data) in enumerate(edges, start=1):
         word = data.get("key", key)
         is_word = isinstance(word, str) and not any(map(str.isdigit, word))
-        attributes = (
-            {**data, "relation": word} if is_word and not relation_of(data) else data
-        )
-        yield head, tail, Row(f"Edge {head!r} - {tail!r}", number, attributes)
+        if is_word and not relation_of(data):
+            data = {**data, "relation": word}
+        yield head, tail, Row(f"Edge {head!r} - {tail!r}", number, data)
 
 
 def _whole_number(edge: Row, name: str) -> int:
-    """A whole number from 0, which it is where it is missing."""
+    """The whole number of an attribute, at least 0; 0 if it is missing."""
     number = edge.value((name,), int, "a whole number from 0") or 0
     if isinstance(number, bool) or not 0 <= number < MAX_COUNT:
         wrong(edge.file, edge.place, name, number, "a whole number from 0")

@@ -157,7 +157,7 @@ def _statements(file: Path) -> list[Statement]:
 
 
 def _texts(literals: dict[str, list[Any]], predicates: tuple[str, ...]) -> list[str]:
-    """The values of some predicates, each once; of each predicate, those without a language or in English first."""
+    """The distinct texts of some predicates, in the order of the predicates and of `_language_order`."""
     texts = [
         str(literal)
         for predicate in predicates
@@ -168,5 +168,6 @@ def _texts(literals: dict[str, list[Any]], predicates: tuple[str, ...]) -> list[
 
 
 def _language_order(literal: Any) -> tuple[bool, str, str]:
+    """The sort key of a literal: those without a language or in English come first."""
     language = literal.language or ""
     return not (language == "" or language.startswith("en")), language, str(literal)

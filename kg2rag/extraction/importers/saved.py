@@ -1,8 +1,8 @@
 """A folder of `kg2rag build` -> its extraction, over the corpus that it was built on.
 
-`build.json` records the corpus, the extractor and the losses of the graph; it is written last, so a
-folder without it holds no graph. `extraction/` has the triples, mentions and entities as JSON
-Lines, in the extractor's own spelling and order: the graph in the same folder is built of them.
+`build.json` records the corpus, the extractor and the losses of the graph; it is written last, so that
+a folder without it has no graph. `extraction/` has the triples, mentions and entities as JSON Lines,
+as the extractor wrote them and in its order; the graph in the folder is built from them.
 `triples(FOLDER)/extraction/triples.jsonl` reads them as well.
 """
 
@@ -38,7 +38,7 @@ TABLES: Mapping[str, type[Any]] = {
 
 
 class CorpusMark(BaseModel):
-    """Which corpus a graph was built on."""
+    """The identity of the corpus on which a graph was built."""
 
     name: str
     passages: int
@@ -53,10 +53,10 @@ class About(BaseModel):
 
     Attributes
     ----------
-    extractor, fingerprint : its `repr`, and what its output depends on.
-    notes : of the extraction; what was cleaned, dropped or failed, by cause.
-    usage : of the language model, where there was one.
-    files : checksums of the rest of the folder.
+    extractor, fingerprint : the `repr` and the fingerprint of the extractor.
+    notes : the notes of the extraction: counts of what was cleaned, dropped or failed, by cause.
+    usage : the usage of the language model; None without one.
+    files : name -> checksum, for the other files of the folder.
     """
 
     version: str
@@ -70,10 +70,10 @@ class About(BaseModel):
 
 
 def read_about(directory: Path) -> About:
-    """What a folder records about its graph.
+    """The contents of `build.json` in a folder.
 
-    FileNotFoundError where it is no folder, or holds no finished build; DataError where
-    `build.json` is not ours.
+    FileNotFoundError: it is no folder, or has no finished build. DataError: `build.json` is of another
+    program.
     """
     file = directory / ABOUT
     if not file.is_file():
@@ -118,10 +118,9 @@ class SavedGraph:
         return read_about(self.directory)
 
     def extract(self, corpus: Corpus) -> Extraction:
-        """What the folder holds, as it was extracted.
+        """The extraction in the folder.
 
-        DataError where the corpus is not the one that the graph was built on, or a file was changed
-        since.
+        DataError: the graph was built on another corpus, or a file was changed since.
         """
         built_on = self.about.corpus
         if corpus.fingerprint != built_on.fingerprint:
@@ -141,15 +140,18 @@ class SavedGraph:
                     f"{file} was changed or removed since `kg2rag build` wrote it. Build it again."
                 )
         passage_ids = frozenset(corpus.ids)
-        files = ((self.directory / name, kind) for name, kind in TABLES.items())
         triples, mentions, entities = (
-            tuple(_rows(file, kind, passage_ids)) for file, kind in files
+            tuple(_rows(self.directory / name, kind, passage_ids))
+            for name, kind in TABLES.items()
         )
         return Extraction(triples, mentions, entities, notes=self.about.notes)
 
 
 def _rows(file: Path, kind: type[Any], passage_ids: Collection[str]) -> Iterator[Any]:
-    """The records of a table; `passage_ids` are the passages of the corpus, and "" is none."""
+    """The records of a table, of type `kind`.
+
+    DataError: a record is of another form, or its passage is not in `passage_ids`.
+    """
     reader = TypeAdapter(kind)
     for number, record in read_jsonl(file):
         try:

@@ -1,7 +1,7 @@
 """Weights of other tools' relations -> strengths in (0, 10].
 
-Such weights have no upper bound: LightRAG and GraphRAG add them up over all statements, Gephi
-counts. So a strength is 10 · ln(1 + weight) / ln(1 + the greatest weight). Ours.
+Such weights have no upper bound: LightRAG and GraphRAG sum over all statements, Gephi counts. A
+strength is therefore 10 · ln(1 + weight) / ln(1 + maximum weight). Ours.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from math import isfinite, log1p
 
 DEFAULT_STRENGTH = 5.0
-LEAST_STRENGTH = 0.1  # the strength of a relation with a weight of 0 or below
+LEAST_STRENGTH = (
+    0.1  # the minimum; the strength of a relation with a weight of 0 or below
+)
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
 """Texts that stand for no number, as pandas, R and Neo4j write them."""
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,(\d{1,2}|\d{4,})")  # "1,234" may be a thousand
@@ -51,7 +53,7 @@ def filled_strengths(
     weights: Sequence[float | None],
     notes: Counter[str],
 ) -> list[float]:
-    """(n,) the strengths; a missing one is that of the weight, else the default.
+    """(n,) the strengths; a missing one is computed from the weight, without a weight it is the default.
 
     >>> filled_strengths([2.0, None], [None, 7.0], Counter()), filled_strengths([None], [None], Counter())
     ([2.0, 10.0], [5.0])
@@ -80,7 +82,7 @@ def is_missing(value: object) -> bool:
 
 
 def number_of(value: object) -> float | None:
-    """A number, or a text that is one, also with a decimal comma; None of anything else.
+    """A number, or that of a text, perhaps with a decimal comma; None for any other value.
 
     >>> number_of("3.0"), number_of("3,5"), number_of(2), number_of("1,234"), number_of(True)
     (3.0, 3.5, 2.0, None, None)

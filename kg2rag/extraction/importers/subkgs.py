@@ -57,7 +57,7 @@ _SENTENCES = TypeAdapter(dict[NonNegativeInt, list[TripleTexts]])
 Sentence = tuple[str, int, list[TripleTexts]]
 """The title, number and triples of a sentence."""
 LONGEST = 100
-"""Characters of an end that is still taken for a name."""
+"""The maximum of characters in an end; longer ends are no names."""
 
 
 def clean(
@@ -67,8 +67,9 @@ def clean(
 
     Parameters
     ----------
-    title, contents : of the passage; what a pronoun refers to, and where lost letters are looked up.
-    notes : counts what was done, by cause; added to in place.
+    title : the title of the passage, which replaces pronouns.
+    contents : the contents of the passage, in which lost letters are looked up.
+    notes : gets the counts of cleaned and dropped parts, by cause.
     """
     # Letters were lost only in sentences whose lines had no brackets.
     has_lost_letters = not any("<" in head for head, _, _ in triples)
@@ -98,13 +99,13 @@ def clean(
 
 
 def _noted(end: str, cleaned: str, cause: str, notes: Counter[str]) -> str:
-    """The end after a step of the cleaning, which is counted where it changed something."""
+    """The cleaned end; `notes` counts the cause if it differs from the end."""
     notes[f"cleaned: {cause}"] += cleaned != end
     return cleaned
 
 
 def _head(head: str, notes: Counter[str]) -> str:
-    """A head without what the model wrote before it."""
+    """A head without the text that the model wrote before it."""
     if "<" in head:
         notes[
             "cleaned: head after a '<'"
@@ -134,7 +135,10 @@ def _unmarked(end: str, notes: Counter[str]) -> str:
 
 
 def _restored(end: str, contents: str, pattern: str, notes: Counter[str]) -> str:
-    """The end with its lost letter, if the passage has the word only with it; no pronouns."""
+    """The end with its lost letter, if the passage has the end only as part of such a word.
+
+    A pronoun is returned unchanged. `pattern` : `_LOST_FIRST` or `_LOST_LAST`.
+    """
     escaped = re.escape(end)
     if (
         not end
@@ -147,14 +151,14 @@ def _restored(end: str, contents: str, pattern: str, notes: Counter[str]) -> str
 
 
 def _resolved(end: str, title: str, notes: Counter[str]) -> str:
-    """The title in place of a pronoun."""
+    """The title if the end is a pronoun, else the end."""
     if normalise(end) in _WORDS["pronouns"]:
         return _noted("", title, "pronoun read as the title", notes)
     return end
 
 
 def _fault(triple: TripleTexts, contents: str) -> str | None:
-    """The cause by which a triple is dropped; None where it has no fault."""
+    """The cause for which a triple is dropped; None for a valid triple."""
     head, relation, tail = triple
     ends = (head, tail)
     faults = {
@@ -173,6 +177,7 @@ def _fault(triple: TripleTexts, contents: str) -> str | None:
 
 
 def _has_word(text: str) -> bool:
+    """Whether a text has a letter, a digit or an underscore."""
     return re.search(r"\w", text) is not None
 
 
@@ -262,7 +267,7 @@ def _clean_triples(
 
 
 def _rows_by_place(corpus: Corpus) -> defaultdict[tuple[str, int], list[int]]:
-    """Title, or else the id of the document, and position -> the rows of the passages there."""
+    """(title or document id, position) -> the rows of the passages."""
     rows: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
     positions = corpus.table["position"].to_pylist()
     for row, (title, doc_id, position) in enumerate(

@@ -90,11 +90,11 @@ class TriplesFile:
     @property
     def fingerprint(self) -> str:
         """The kind and the checksums of the files, or of the rows."""
-        files = {
-            name: file
-            for name in ("path", "entities")
-            if (file := getattr(self, name)) is not None
-        }
+        files = {}
+        if self.path is not None:
+            files["path"] = self.path
+        if self.entities is not None:
+            files["entities"] = self.entities
         rows = hashlib.sha256(
             repr(self.rows).encode("utf-8", "surrogatepass")
         ).hexdigest()
@@ -159,7 +159,7 @@ class TriplesFile:
 
 
 def _distinct(entities: Iterable[Entity]) -> tuple[Entity, ...]:
-    """The entities, each name once: the first of the name that has a type, else the last."""
+    """The entities, each name once; of several with one name, the first with a type, else the last."""
     by_name: dict[str, Entity] = {}
     for entity in entities:
         if entity.name not in by_name or not by_name[entity.name].type:
@@ -177,7 +177,7 @@ def _is_one_line(column: str) -> bool:
 
 
 def _json_records(file: Path) -> list[Record]:
-    """The triples of a JSON file: objects, or lists of head, relation and tail, in lists at any depth."""
+    """The triples of a JSON file, in lists at any depth: objects, or lists of head, relation and tail."""
     values = read_json_values(file)
     records = list(_triples_within(values, {}, file))
     if not records and isinstance(values, list):
@@ -196,19 +196,14 @@ def _json_records(file: Path) -> list[Record]:
 
 
 def _triples_within(value: object, passage: Record, file: Path) -> Iterator[Record]:
-    """The triples in a value, with the passage of the object that they are in; `passage` is that of the value itself.
+    """The triples in a value, each with the passage id of the innermost object around it.
 
-    Stanford's CoreNLP has a list of triples in each of its sentences; others have one for each
-    document.
+    Stanford's CoreNLP has a list of triples in each sentence, other tools one for each document.
+    `passage` : the columns of the passage id around the value.
     """
     if isinstance(value, Mapping):
-        passage = {
-            **passage,
-            **{
-                name: value[name]
-                for name in columns_of("passage_id", tuple(map(str, value)))
-            },
-        }
+        columns = columns_of("passage_id", tuple(map(str, value)))
+        passage = {**passage, **{name: value[name] for name in columns}}
         value = list(value.values())
     if not isinstance(value, list):
         return
@@ -223,6 +218,7 @@ def _triples_within(value: object, passage: Record, file: Path) -> Iterator[Reco
 
 
 def _json_record(value: object, file: Path, number: int) -> Record:
+    """The record of a triple, see `triple_record`; DataError: it is of another form."""
     record = triple_record(value)
     if record is None:
         wrong(
@@ -236,10 +232,10 @@ def _json_record(value: object, file: Path, number: int) -> Record:
 
 
 def _with_ends(record: Record) -> Record:
-    """A row of two programs with the ends of its edge; others as they are.
+    """A row with columns for head, relation and tail, if it is of Cytoscape or Neo4j's browser.
 
-    Cytoscape names an edge "Ida (steers) Aurora". Neo4j's browser calls columns as the query does:
-    n.name, type(r), m.name.
+    Cytoscape names an edge "Ida (steers) Aurora". Neo4j's browser has the columns of the query: n.name,
+    type(r), m.name. Any other row is returned unchanged.
     """
     if has_ends(record):
         return record
@@ -272,7 +268,7 @@ def _require_columns(row: Row, fields: Sequence[str]) -> None:
 
 
 def _fault(row: Row, passage_ids: frozenset[str]) -> str:
-    """The reason why a record is no triple of the corpus; "" if it is one."""
+    """The reason why a record is left out, as counted in the notes; "" for a triple of the corpus."""
     names_relations = any(
         str(column).lower() in NAMED_RELATIONS for column in row.record
     )
@@ -286,7 +282,7 @@ def _fault(row: Row, passage_ids: frozenset[str]) -> str:
 
 @dataclass(frozen=True)
 class DescribedEntities:
-    """The entities of a file, by id and by normalised name; of two of one name, the first counts."""
+    """The entities of a file, by id and by normalised name; of several with one name, the first counts."""
 
     by_id: dict[str, Entity]
     by_name: dict[str, Entity]
@@ -304,7 +300,10 @@ class DescribedEntities:
         return described
 
     def of(self, row: Row, end: str) -> Entity:
-        """The entity at the head or tail of a record, by its id or else its name, with the type that the record has."""
+        """The entity at an end of a record, "head" or "tail", by its id, else by its name.
+
+        It has the type of the record if the file gives it none.
+        """
         name = row.text(end)
         entity = (
             self.by_id.get(row.text(f"{end}_id"))
