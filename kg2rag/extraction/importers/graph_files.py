@@ -127,7 +127,10 @@ def read_graph(file: Path) -> nx.Graph:
 
 
 def read_graphml(file: Path) -> nx.Graph:
-    """The graph in a GraphML file; DataError where it holds none, has a DTD, or where an edge has an unknown end."""
+    """The graph in a GraphML file.
+
+    DataError: it has none, it has a document type, or a node or edge has no valid id or end.
+    """
     import networkx as nx
 
     tree = _xml(file)
@@ -155,9 +158,9 @@ def read_graphml(file: Path) -> nx.Graph:
 
 
 def _direct(tree: ElementTree.Element, default: str, of_edge: str) -> None:
-    """Let every edge run from its source to its target: in an undirected graph networkx turns edges round.
+    """Make every edge directed, since networkx may swap the ends of undirected edges.
 
-    default, of_edge : the attributes that give the direction of the edges of a graph, and of one edge.
+    `default`, `of_edge` : the attributes with the direction of a graph's edges, and of one edge.
     """
     for graph in tree.iterfind(".//{*}graph"):
         graph.set(default, "directed")
@@ -166,7 +169,7 @@ def _direct(tree: ElementTree.Element, default: str, of_edge: str) -> None:
 
 
 def _add_edge_labels(tree: ElementTree.Element, namespace: str) -> None:
-    """Add a label that is an attribute of an edge's element, as APOC writes it, to the data of the edge."""
+    """Add the label of an edge to its data if it is an XML attribute, as APOC writes it."""
     for edge in tree.iterfind(".//{*}edge"):
         keys = {data.get("key") for data in edge.iterfind("{*}data")}
         if edge.get("label") and "label" not in keys:
@@ -176,7 +179,7 @@ def _add_edge_labels(tree: ElementTree.Element, namespace: str) -> None:
 
 
 def _declare_keys(tree: ElementTree.Element, namespace: str) -> None:
-    """Declare the keys that data uses and the file does not; an unknown type of a key is a string."""
+    """Declare the undeclared keys of data, and replace unknown types of keys by "string"."""
     for key in tree.iterfind("{*}key"):
         if key.get("yfiles.type") is None and key.get("attr.type") not in _TYPES:
             key.set("attr.type", "string")
@@ -193,7 +196,7 @@ def _declare_keys(tree: ElementTree.Element, namespace: str) -> None:
 
 
 def read_gexf(file: Path) -> nx.Graph:
-    """The graph in a GEXF file, of any version; the kind of an edge is its label where it has none."""
+    """The graph in a GEXF file of any version; an edge without a label gets its kind as label."""
     import networkx as nx
 
     tree = _xml(file)
@@ -210,7 +213,7 @@ def read_gexf(file: Path) -> nx.Graph:
 
 
 def read_gml(file: Path) -> nx.Graph:
-    """The graph in a GML file, of any characters; its edges run as the file has them, and may be parallel."""
+    """The graph in a GML file in any encoding; its edges are directed as in the file and may be parallel."""
     import networkx as nx
 
     text = decode(file.read_bytes(), file).encode("ascii", "xmlcharrefreplace").decode()
@@ -223,7 +226,7 @@ def read_gml(file: Path) -> nx.Graph:
 
 
 def _xml(file: Path) -> ElementTree.Element:
-    """The root of an XML file; DataError for no XML, or a document type, which could define entities."""
+    """The root of an XML file; DataError: it is no XML, or has a document type."""
     try:
         parser = ElementTree.XMLParser(target=_WithoutDoctype())  # noqa: S314  # no entities
         return ElementTree.parse(file, parser).getroot()  # noqa: S314
@@ -244,7 +247,7 @@ class _WithoutDoctype(ElementTree.TreeBuilder):
 
 
 def nodes_file(edges: Path) -> Path | None:
-    """The table of nodes beside one of edges, whose name differs in one word; None where there is none."""
+    """The table of nodes beside a table of edges, such as city_nodes.tsv beside city_edges.tsv, or None."""
     word = _TABLE_OF_EDGES.search(edges.stem)
     if word is None or edges.suffix.lower() not in _TABLES_OF_EDGES:
         return None
@@ -262,7 +265,7 @@ def nodes_file(edges: Path) -> Path | None:
 
 
 def read_tables(file: Path) -> nx.Graph:
-    """The graph in a table of nodes and relationships, as APOC writes it, or in a table of edges and one of nodes."""
+    """The graph in a table of edges and the table of nodes beside it, else in one table of both (APOC)."""
     beside = nodes_file(file)
     if beside is None:
         return _graph_of_tables(file, [file])

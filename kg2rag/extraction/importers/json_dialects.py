@@ -15,16 +15,16 @@ from kg2rag.extraction.importers.field_names import columns_of
 from kg2rag.text.records import DataError, Record, quote
 
 LABEL = "Label"
-"""What Wikidata's label service adds to the name of a variable for that of its label."""
+"""The ending that Wikidata's label service adds to a variable for the variable of its label."""
 CARD_TYPES = frozenset({"text", "file", "link", "group"})
-"""Of the cards of a canvas."""
+"""The types of the cards of a canvas."""
 
 
 def with_nodes_and_edges(value: Any, file: Path) -> Any:
-    """A JSON value with its nodes and edges as such; a value of any other shape as it is.
+    """The nodes and edges of a JSON value in one of `SHAPES`; a value of another shape unchanged.
 
-    DataError: a SPARQL result from which no head and tail can be told, or that has an address in
-    place of a name.
+    DataError: a SPARQL result without recognisable head and tail, or with an address in place of a
+    name.
     """
     for is_shape, graph_of in SHAPES:
         if is_shape(value):
@@ -33,12 +33,12 @@ def with_nodes_and_edges(value: Any, file: Path) -> Any:
 
 
 def _is_list_of(value: Any, is_member: Callable[[Any], bool]) -> bool:
-    """Whether a value is a list that is not empty, and all its members fit."""
+    """Whether a value is a non-empty list whose members all fulfil `is_member`."""
     return isinstance(value, list) and bool(value) and all(map(is_member, value))
 
 
 def _field(value: Any, name: str) -> Any:
-    """A field of an object; None of anything else."""
+    """A field of an object; None for a missing field or another value."""
     return value.get(name) if isinstance(value, Mapping) else None
 
 
@@ -47,7 +47,7 @@ def _is_sparql_result(value: Any) -> bool:
 
 
 def _sparql_graph(value: Mapping[str, Any], file: Path) -> Record:
-    """An edge for each row of a SPARQL result."""
+    """The graph of a SPARQL result: an edge for each row."""
     variables = _variables(value)
     head, relation, tail = _sparql_columns(variables, file)
     edges: list[Record] = []
@@ -72,9 +72,9 @@ def _variables(value: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _sparql_columns(variables: tuple[str, ...], file: Path) -> tuple[str, str, str]:
-    """The variables of head, relation and tail: by their names, else in this order; of two, the relation is "".
+    """The variables of head, relation and tail, recognised by name, else by order; "" for no relation.
 
-    DataError: more variables, and none is called as an end.
+    DataError: neither two or three variables nor names of a head and a tail.
     """
     heads, tails = (columns_of(field, variables) for field in ("head", "tail"))
     if heads and tails:
@@ -91,7 +91,7 @@ def _sparql_columns(variables: tuple[str, ...], file: Path) -> tuple[str, str, s
 
 
 def _name(row: Mapping[str, Any], variable: str, where: str) -> str:
-    """The label of a variable, else its value."""
+    """The label of a variable in a row, else its value; DataError: it is missing or an address."""
     term = row.get(variable + LABEL) or row.get(variable)
     if term is None or not str(term.get("value", "")).strip():
         raise DataError(
@@ -106,7 +106,7 @@ def _name(row: Mapping[str, Any], variable: str, where: str) -> str:
 
 
 def _relation(row: Mapping[str, Any], variable: str) -> str:
-    """The label of a relation, else the last part of its address."""
+    """The label of a relation in a row, else its value, of an address only the last part."""
     term = row.get(variable + LABEL) or row.get(variable) or {}
     name = str(term.get("value", ""))
     if term.get("type") == "uri":
@@ -119,7 +119,7 @@ def _is_store(value: Any) -> bool:
 
 
 def _store_graph(value: Mapping[str, Any], _: Path) -> Record:
-    """The edges of LlamaIndex's store: head -> pairs of relation and tail."""
+    """The graph of LlamaIndex's store, which maps a head to pairs of relation and tail."""
     edges = [
         {"head": head, "relation": relation, "tail": tail}
         for head, pairs in value["graph_dict"].items()
@@ -169,7 +169,10 @@ def _is_adjacency(value: Any) -> bool:
 
 
 def _adjacency_graph(value: Any, _: Path) -> Record:
-    """The vertices, and their outgoing edges by label; incoming edges are those of other vertices."""
+    """The graph of vertices that have their outgoing edges by label.
+
+    Incoming edges are ignored, since they are outgoing edges of other vertices.
+    """
     vertices = value if isinstance(value, list) else [value]
     edges = [
         {**edge, "outV": vertex["id"], "relation": label}
@@ -187,7 +190,7 @@ def _is_wikidata(value: Any) -> bool:
 
 
 def _wikidata_items(value: Any) -> list[Any]:
-    """The entities of a dump, or of what the site answers for one."""
+    """The entities in a dump of Wikidata, or in the site's response about one entity."""
     entities = _field(value, "entities")
     if isinstance(entities, Mapping):
         return list(entities.values())
@@ -195,7 +198,10 @@ def _wikidata_items(value: Any) -> list[Any]:
 
 
 def _wikidata_graph(value: Any, _: Path) -> Record:
-    """The entities by their labels, and a claim for each value that is an entity; one without a label has no name."""
+    """The graph of Wikidata's entities: an edge for each claim whose value is an entity.
+
+    An entity without a label has the name "".
+    """
     items = _wikidata_items(value)
     names = {item["id"]: _wikidata_text(item, "labels") for item in items}
     descriptions = {item["id"]: _wikidata_text(item, "descriptions") for item in items}
@@ -249,7 +255,7 @@ def _is_card(node: Any) -> bool:
 
 
 def _canvas_graph(value: Mapping[str, Any], _: Path) -> Record:
-    """The cards of a canvas by their text, file, address or label; groups only where an edge ends at one."""
+    """The graph of a canvas, whose nodes are its cards; a group is one only if it is an end of an edge."""
     ends = {edge.get(end) for edge in value["edges"] for end in ("fromNode", "toNode")}
     nodes = [
         {"id": card["id"], "name": _card_name(card)}
@@ -260,6 +266,7 @@ def _canvas_graph(value: Mapping[str, Any], _: Path) -> Record:
 
 
 def _card_name(card: Mapping[str, Any]) -> str:
+    """The name of a card: its file without suffix, else its text, label or address."""
     if card["type"] == "file":
         return PurePosixPath(str(card.get("file", ""))).stem
     names = (card.get(field) for field in ("text", "label", "url"))
@@ -275,4 +282,4 @@ SHAPES: tuple[tuple[Callable[[Any], bool], Callable[[Any, Path], Any]], ...] = (
     (_is_wikidata, _wikidata_graph),
     (_is_canvas, _canvas_graph),
 )
-"""Whether a value has a shape, and its graph."""
+"""(whether a value has a shape, the nodes and edges of such a value)."""

@@ -18,7 +18,7 @@ _NO_WEIGHT = re.compile(r"^(\s*\d+\s+\d+)\s+(l\s)")
 
 
 def read_pajek(file: Path) -> nx.Graph:
-    """The graph in a .net file of Pajek, whose nodes are named by their labels, and edges by theirs."""
+    """The graph in a .net file of Pajek; labels name its nodes and edges."""
     import networkx as nx
 
     lines = decode(file.read_bytes(), file).splitlines()
@@ -30,12 +30,16 @@ def read_pajek(file: Path) -> nx.Graph:
 
 
 def _with_weight(line: str) -> str:
-    """A line of Pajek; an edge without a weight, as igraph writes it, with the weight 1 that networkx needs."""
+    """A line of Pajek; an edge without a weight, as igraph writes it, gets the weight 1 for networkx."""
     return _NO_WEIGHT.sub(r"\1 1 \2", line)
 
 
 def read_sif(file: Path) -> nx.Graph:
-    """The graph in a SIF file of Cytoscape: a node, a relation and further nodes a line; apart by tabs, else blanks."""
+    """The graph in a SIF file of Cytoscape.
+
+    A line has a node, a relation and further nodes, separated by tabs if the file has any, else by
+    blanks. DataError: a line has only a node and a relation.
+    """
     import networkx as nx
 
     text = decode(file.read_bytes(), file)
@@ -55,9 +59,9 @@ def read_sif(file: Path) -> nx.Graph:
 
 
 def read_edge_list(file: Path) -> nx.Graph:
-    """The graph in an edge list: two nodes a line, then nothing, a weight, or attributes as Python writes a dict.
+    """The graph in an edge list, whose lines have two nodes and perhaps a weight or a Python dict.
 
-    DataError: a line of another form, such as one whose names have blanks.
+    DataError: a line has another form, such as names with blanks.
     """
     import networkx as nx
 
@@ -86,7 +90,7 @@ def _listed_edge(line: str, where: str) -> tuple[str, str, dict[str, object]]:
 
 
 def _edge_attributes(text: str) -> dict[str, object] | None:
-    """The attributes of an edge as networkx writes them; None for what is no dict."""
+    """The attributes of an edge in the text of a Python dict; {} for no text, None for another text."""
     if not text:
         return {}
     try:
