@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from kg2rag.llm.replies import CompletionError, Failure, Outcome
 
@@ -25,6 +25,7 @@ class UnusableRepliesWarning(UserWarning):
     """Many of a model's first replies are not of the form that was requested."""
 
 
+@dataclass(eq=False)
 class Batch:
     """A batch of requests with different names, which are sent concurrently.
 
@@ -38,23 +39,13 @@ class Batch:
     announce : called with the first outcomes and the number of remaining requests, if these are many.
     """
 
-    def __init__(
-        self,
-        ask: Callable[[str], Outcome],
-        names: Sequence[str],
-        concurrency: int,
-        *,
-        repeats_slow: bool,
-        done: Callable[[], object],
-        announce: Callable[[Collection[Outcome], int], object],
-    ) -> None:
-        self.ask = ask
-        self.names = names
-        self.concurrency = concurrency
-        self.repeats_slow = repeats_slow
-        self.done = done
-        self.announce = announce
-        self.outcomes: dict[str, Outcome] = {}
+    ask: Callable[[str], Outcome]
+    names: Sequence[str]
+    concurrency: int
+    repeats_slow: bool
+    done: Callable[[], object]
+    announce: Callable[[Collection[Outcome], int], object]
+    outcomes: dict[str, Outcome] = field(default_factory=dict, init=False)
 
     def run(self) -> dict[str, Outcome]:
         """The outcome of each request.

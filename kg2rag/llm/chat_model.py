@@ -139,11 +139,7 @@ class ChatModel:
         first ten replies are unusable, `UnusableRepliesWarning` shows three of them before the
         others are sent.
         """
-        forms: Sequence[type[BaseModel] | None] = [None] * len(prompts)
-        if isinstance(schema, type):
-            forms = [schema] * len(prompts)
-        elif schema is not None:
-            forms = schema
+        forms = schema if isinstance(schema, Sequence) else [schema] * len(prompts)
         requests = [
             self._request(prompt, form)
             for prompt, form in zip(prompts, forms, strict=True)

@@ -134,15 +134,13 @@ _DIALECTS: dict[tuple[str, str], Dialect] = {}
 """(address, model) -> the dialect that worked in this process."""
 
 
+@dataclass(eq=False)
 class Connection:
     """A client of one model; each request, retries included, is counted in `spending`."""
 
-    def __init__(
-        self, endpoint: Endpoint, spending: Spending | None, prices: Prices
-    ) -> None:
-        self.endpoint = endpoint
-        self.spending = spending
-        self.prices = prices
+    endpoint: Endpoint
+    spending: Spending | None
+    prices: Prices
 
     def ask(self, body: Body) -> Reply:
         """The reply to a request, in the first dialect that the endpoint accepts.

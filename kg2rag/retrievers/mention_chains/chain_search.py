@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,8 +42,8 @@ class ChainsNotes(Notes):
 
 
 @dataclass(frozen=True)
-class ChainPaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> the edges from the passage that it continues, else the path of the walk to it.
+class ChainPaths:
+    """The paths to passages: edges from the passage that it continues, else the walk; see `Paths`.
 
     `sources` : corpus row -> the row of the passage that it continues.
     """
@@ -51,17 +51,13 @@ class ChainPaths(Mapping[int, tuple[Triple, ...]]):
     walked: WalkedPaths
     sources: Mapping[int, int]
 
-    def __getitem__(self, row: int) -> tuple[Triple, ...]:
+    def get(self, row: int, default: tuple[Triple, ...] = ()) -> tuple[Triple, ...]:
+        """The path to the passage in a row, or the default."""
         edges: tuple[int, ...] = ()
         if row in self.sources:
             edges = self._edges_between(self.sources[row], row)
-        return tuple(map(self.walked.triple, edges)) or self.walked[row]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(dict.fromkeys([*self.sources, *self.walked]))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+        path = tuple(map(self.walked.triple, edges))
+        return path or self.walked.get(row, default)
 
     def _edges_between(self, source: int, target: int) -> tuple[int, ...]:
         """The edge between two passages, else their two edges to their rarest common name, else ()."""

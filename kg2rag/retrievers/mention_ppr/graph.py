@@ -8,7 +8,7 @@ mentions and triples that led a walk to a passage.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -192,8 +192,8 @@ def mention_graph(
 
 
 @dataclass(frozen=True)
-class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> the path of a walk to it, as triples, which are made when they are read.
+class WalkedPaths:
+    """The paths of a walk to passages, as triples that are made when they are read; see `Paths`.
 
     `names` : the names of the nodes that are no passages. `edges` : corpus row -> the edges of its path,
     in order.
@@ -204,14 +204,9 @@ class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
     names: list[str]
     edges: Mapping[int, tuple[int, ...]]
 
-    def __getitem__(self, row: int) -> tuple[Triple, ...]:
-        return tuple(self.triple(edge) for edge in self.edges[row])
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.edges)
-
-    def __len__(self) -> int:
-        return len(self.edges)
+    def get(self, row: int, default: tuple[Triple, ...] = ()) -> tuple[Triple, ...]:
+        """The path to the passage in a row, or the default."""
+        return tuple(map(self.triple, self.edges.get(row, ()))) or default
 
     def triple(self, edge: int) -> Triple:
         """The knowledge graph's triple that gave an edge, else (passage, "mentions", name)."""
