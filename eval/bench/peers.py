@@ -140,7 +140,8 @@ class ByIgraph(HippoRAG2):
         )
         nodes = np.arange(self.network.vcount())
         return [
-            np.array(search(reset=restart.at(nodes).tolist())) for restart in restarts
+            np.array(search(reset=restart.weights_of(nodes).tolist()))
+            for restart in restarts
         ]
 
 

@@ -178,7 +178,7 @@ def pagerank(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query]) -> Compa
         NodeWeights.of(hits.rows, hits.scores)
         for hits in kg2rag.Dense(kb).retrieve_batch(queries, K)
     ]
-    resets = [start.at(np.arange(graph.n_nodes)).tolist() for start in starts]
+    resets = [start.weights_of(np.arange(graph.n_nodes)).tolist() for start in starts]
     network = igraph.Graph(
         graph.n_nodes,
         np.stack([graph.sources, graph.targets], axis=1).tolist(),

@@ -151,7 +151,7 @@ def test_a_mask_shuts_the_triples_of_other_passages_and_leaves_those_of_none(
 
 def test_triples_share_a_start_between_their_ends(graph: FactGraph) -> None:
     start = graph.triple_restart(np.array([0, 2]), np.array([0.6, 0.2]))
-    assert start.at(np.arange(graph.n_nodes)).tolist() == [0, 0, 0, 0.5, 0.3, 0]
+    assert start.weights_of(np.arange(graph.n_nodes)).tolist() == [0, 0, 0, 0.5, 0.3, 0]
 
 
 def test_an_empty_knowledge_graph_adds_nothing(mentions: MentionGraph) -> None:

@@ -51,7 +51,7 @@ def test_a_path_may_have_several_steps(kb_of: Build) -> None:
 def start_of(system: MentionPPR, query: Query) -> FloatArray:
     """The weight of every node."""
     (restart,), _ = system.restarts([query], [Dense(system.kb).retrieve(query)])
-    return restart.at(np.arange(system.graph.n_nodes))
+    return restart.weights_of(np.arange(system.graph.n_nodes))
 
 
 def test_the_restart_by_hand(kb_of: Build) -> None:
