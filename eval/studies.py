@@ -18,7 +18,7 @@ from markdown import page, percent, shell, starred, table
 import kg2rag.retrievers
 from kg2rag.evaluation.significance import SHUFFLED
 from kg2rag.report.markup import pipe_table
-from kg2rag.retrievers.contract import Tuned
+from kg2rag.retrievers.contract import TuningRecord
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "eval" / "results"
@@ -217,9 +217,9 @@ def read() -> dict[str, Study]:
 
 
 @cache
-def register() -> list[Tuned]:
+def register() -> list[TuningRecord]:
     """The parameters that each strategy declares as chosen with access to questions."""
-    rows: list[Tuned] = []
+    rows: list[TuningRecord] = []
     for module in walk_packages(kg2rag.retrievers.__path__, "kg2rag.retrievers."):
         if ".adapters" not in module.name:
             rows += getattr(import_module(module.name), "TUNING", ())

@@ -146,4 +146,4 @@ def test_a_graph_of_ones_own_is_used_by_the_recommended_system():
         TEXTS, embedder=letters, graph=[("Ada", "worked with", "Charles")]
     )
     assert len(kb.retrieve("Who worked with Ada?")) == 3
-    assert kb.counts["graph reads"] > 0
+    assert kb.usage["graph reads"] > 0

@@ -29,7 +29,7 @@ from kg2rag.evaluation.module_files import PACKAGE, Origin, file_origin, module_
 from kg2rag.knowledge import KnowledgeBase
 
 BUILT_BY = "built by "
-"""Prefix of the counts of parts that a module built; see `KnowledgeBase.counts`."""
+"""Prefix of the counts of parts that a module built; see `KnowledgeBase.usage`."""
 _QUERIES: dict[str, Callable[..., Any]] = {
     "stat": os.stat,
     "lstat": os.lstat,
@@ -229,7 +229,7 @@ def _user_modules(memo: Any) -> list[str]:
     if not isinstance(memo, KnowledgeBase):
         return []
     modules = [
-        name.removeprefix(BUILT_BY) for name in memo.counts if name.startswith(BUILT_BY)
+        name.removeprefix(BUILT_BY) for name in memo.usage if name.startswith(BUILT_BY)
     ]
     return [module for module in modules if module_origin(module) == "user"]
 
@@ -237,6 +237,6 @@ def _user_modules(memo: Any) -> list[str]:
 def _computed(memo: Any, modules: Iterable[str]) -> int:
     """The number of results that a memo has computed so far."""
     if isinstance(memo, KnowledgeBase):
-        return sum(memo.counts[BUILT_BY + module] for module in modules)
+        return sum(memo.usage[BUILT_BY + module] for module in modules)
     misses: int = memo.cache_info().misses
     return misses

@@ -124,7 +124,7 @@ def of_run(
     graphs = []
     read_graph = False
     for kb, counts_before in zip(kbs, former_counts, strict=True):
-        counts = kb.counts - Counter(counts_before)
+        counts = kb.usage - Counter(counts_before)
         read_graph |= counts["graph reads"] > 0
         source = without_folders(kb.source)
         about = {

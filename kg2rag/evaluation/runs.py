@@ -253,7 +253,7 @@ class _Execution:
     environment: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.former_counts = [kb.counts.copy() for kb in self.kbs]
+        self.former_counts = [kb.usage.copy() for kb in self.kbs]
 
     @property
     def not_cached(self) -> str:
@@ -328,4 +328,4 @@ class _Execution:
             self.watch.note_memos()
 
     def _n_builds(self) -> int:
-        return sum(kb.counts["builds"] for kb in self.kbs)
+        return sum(kb.usage["builds"] for kb in self.kbs)

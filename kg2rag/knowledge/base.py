@@ -141,7 +141,7 @@ class KnowledgeBase:
     @property
     def graph(self) -> KnowledgeGraph:
         """The knowledge graph, extracted from the corpus or read from its source."""
-        self.counts["graph reads"] += 1
+        self.usage["graph reads"] += 1
         return self._graph
 
     @cached_property
@@ -151,7 +151,7 @@ class KnowledgeBase:
         if isinstance(source, KnowledgeGraph):
             return source
         corpus = self.corpus
-        self.counts["builds"] += 1
+        self.usage["builds"] += 1
         key = {
             "corpus": corpus.fingerprint,
             "source": source.fingerprint,
@@ -293,19 +293,19 @@ class KnowledgeBase:
         find it in the store, without reading the graph.
         """
         if key not in self._memory:
-            n_reads = self.counts["graph reads"]
+            n_reads = self.usage["graph reads"]
             # A partial has no module; its function has.
             module = str(getattr(getattr(build, "func", build), "__module__", ""))
-            self.counts.update(("builds", f"built by {module}"))
+            self.usage.update(("builds", f"built by {module}"))
             self._builders[key] = module
             new_part = build()
             self._memory[key] = (
                 new_part,
-                from_graph or self.counts["graph reads"] > n_reads,
+                from_graph or self.usage["graph reads"] > n_reads,
             )
         part: Built
         part, reads_graph = self._memory[key]
-        self.counts["graph reads"] += int(reads_graph)
+        self.usage["graph reads"] += int(reads_graph)
         return part
 
     @cached_property
@@ -329,7 +329,7 @@ class KnowledgeBase:
         )
 
     @cached_property
-    def counts(self) -> Counter[str]:
+    def usage(self) -> Counter[str]:
         """Usage counters, recorded with a run.
 
         "encodings" : requests for vectors. "builds" : texts other than questions encoded, or parts
@@ -340,14 +340,14 @@ class KnowledgeBase:
 
     def encode(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
         """The unit vectors of texts, (n_texts, dim); stored ones are reused."""
-        self.counts["encodings"] += 1
+        self.usage["encodings"] += 1
         if role == "passage":
-            self.counts["builds"] += 1
+            self.usage["builds"] += 1
         return self.embedder.encode(texts, self.store, role)
 
     def _encoded(self, texts: Sequence[str], key: Mapping[str, object]) -> Matrix:
         """The vectors of texts that `key` identifies; those of many texts are memory-mapped."""
-        self.counts.update(("encodings", "builds"))
+        self.usage.update(("encodings", "builds"))
         return encoded(self.embedder, texts, self.store, key)
 
     def encode_queries(self, queries: Sequence[Query]) -> Matrix:
@@ -359,7 +359,7 @@ class KnowledgeBase:
 
         The last `MAX_KEPT_VECTORS` of a role stay in memory.
         """
-        self.counts["encodings"] += 1
+        self.usage["encodings"] += 1
         if not texts:
             return self.encode([], role)
         memory: dict[str, Any] = self._memory.setdefault(("encoded", role), {})

@@ -30,7 +30,7 @@ Builder = TypeVar("Builder")
 MAX_CHARACTERS = 10_000
 
 
-class Tuned(NamedTuple):
+class TuningRecord(NamedTuple):
     """Parameters of a system that were chosen with access to questions; the entries of `TUNING`.
 
     `kind` : "fitted", by a program on gold; "chosen", by hand with gold or scores of these questions;

@@ -24,7 +24,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops, Strength
 from kg2rag.knowledge.graph.paths import triple_paths
 from kg2rag.retrievers import linking
-from kg2rag.retrievers.contract import DesignAliases, Tuned, require_queries
+from kg2rag.retrievers.contract import DesignAliases, TuningRecord, require_queries
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.fusion import RRF_CONSTANT, BoolArray, fuse_rankings
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
@@ -57,7 +57,7 @@ _TRAINING = (
 )
 _LINKING = ("musique (without musique-100)", "hotpotqa", "2wiki")
 TUNING = (
-    Tuned(
+    TuningRecord(
         "expansion_queries",
         "dense_depth, graph_weight, hub_share and no_seeds",
         "known",
@@ -65,7 +65,7 @@ TUNING = (
         _SETS,
         _TRAINING,
     ),
-    Tuned(
+    TuningRecord(
         "expansion_queries",
         "place of a hub's expansions",
         "known",
@@ -73,7 +73,7 @@ TUNING = (
         _HUB_SETS,
         ("docs", "medical", "news"),
     ),
-    Tuned(
+    TuningRecord(
         "expansion_queries",
         "min_cosine = 0.55 of its linker",
         "chosen",

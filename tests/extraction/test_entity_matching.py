@@ -163,4 +163,4 @@ def test_every_graph_strategy_uses_a_graph_of_ones_own(system, tmp_path):
         "Who did Ada Lovelace work with?", 3
     )
     assert len(hits)
-    assert with_graph.counts["graph reads"] > 0
+    assert with_graph.usage["graph reads"] > 0

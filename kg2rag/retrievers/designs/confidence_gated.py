@@ -23,7 +23,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import triple_paths
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.contract import DesignAliases, Retriever, Tuned
+from kg2rag.retrievers.contract import DesignAliases, Retriever, TuningRecord
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.retrievers.neighbour_passages import (
@@ -51,8 +51,10 @@ _GOLD = "min_score = 0.35, the largest of steps of .05 that keeps 95 % of the go
 _SETS = ("musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500")
 _TRAINING = ("musique (without musique-100)", "hotpotqa", "2wiki")
 TUNING = (
-    Tuned("confidence_gated", _GOLD, "chosen", 20, ("musique-100",)),
-    Tuned("confidence_gated", "passage_score = cosine", "known", 10, _SETS, _TRAINING),
+    TuningRecord("confidence_gated", _GOLD, "chosen", 20, ("musique-100",)),
+    TuningRecord(
+        "confidence_gated", "passage_score = cosine", "known", 10, _SETS, _TRAINING
+    ),
 )
 ALIASES = DesignAliases(
     "confidence-gated",

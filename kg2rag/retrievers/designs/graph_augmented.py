@@ -19,7 +19,7 @@ from kg2rag.knowledge.graph.csr import gather, run_starts
 from kg2rag.knowledge.graph.neighbourhood import Hops, Neighbourhood
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.contract import DesignAliases, Pipeline, Stage, Tuned
+from kg2rag.retrievers.contract import DesignAliases, Pipeline, Stage, TuningRecord
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import FusionNotes, fuse, min_max
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
@@ -51,7 +51,7 @@ COLOUR = "#009E73"  # in plots
 _SETS = ("musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500")
 _TRAINING = ("musique (without musique-100)", "hotpotqa", "2wiki")
 TUNING = (
-    Tuned(
+    TuningRecord(
         "graph_augmented",
         "depth = 10 and mentions = passage",
         "known",
@@ -59,7 +59,7 @@ TUNING = (
         _SETS,
         _TRAINING,
     ),
-    Tuned(
+    TuningRecord(
         "graph_augmented",
         "min_cosine = 0.55 of its linker",
         "chosen",

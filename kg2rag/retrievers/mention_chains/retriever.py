@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings, Workload
 from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
-from kg2rag.retrievers.contract import Tuned
+from kg2rag.retrievers.contract import TuningRecord
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.mention_chains.candidates import (
     Candidates,
@@ -83,8 +83,10 @@ TRAINING = (
     "obliqa",
 )
 TUNING = (
-    Tuned("mention_chains", "coefficients of all sums", "fitted", 1, training=TRAINING),
-    Tuned(
+    TuningRecord(
+        "mention_chains", "coefficients of all sums", "fitted", 1, training=TRAINING
+    ),
+    TuningRecord(
         "mention_chains",
         "the mixture's form and signals, by leaving out a training set at a time",
         "known",
@@ -99,21 +101,21 @@ TUNING = (
         ),
         training=TRAINING,
     ),
-    Tuned(
+    TuningRecord(
         "mention_chains",
         "three thousand passages near a question for its sub-phrases",
         "chosen",
         6,
         training=TRAINING[2:8],
     ),
-    Tuned(
+    TuningRecord(
         "mention_chains",
         "four windows of a long passage whose tokens are compared",
         "chosen",
         3,
         sets=("docs",),
     ),
-    Tuned(
+    TuningRecord(
         "mention_chains",
         "sources, beam, temperatures, depths and weights of the walk and its start",
         "known",

@@ -20,7 +20,7 @@ import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.pagerank import NodeWeights, Walk, WalkGraph, walks
-from kg2rag.retrievers.contract import Tuned
+from kg2rag.retrievers.contract import TuningRecord
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.mention_ppr.graph import (
     FactGraph,
@@ -48,7 +48,7 @@ REACH = 30_000
 """The default maximum of nodes of a walk, which limits the time of a query in large corpora."""
 COLOUR = "#0072B2"  # in plots
 TUNING = (
-    Tuned(
+    TuningRecord(
         "mention_ppr",
         "the ranges whose middle its weights are: damping, temperatures, backward, name, title and query name weight",
         "chosen",

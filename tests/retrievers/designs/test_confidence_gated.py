@@ -294,6 +294,6 @@ def test_the_least_score_keeps_the_share_of_the_gold_that_is_documented(
 
 
 def test_without_the_graph_nothing_of_it_is_read(kb: KnowledgeBase) -> None:
-    before = kb.counts["graph reads"]
+    before = kb.usage["graph reads"]
     ConfidenceGated(kb, use_graph=False).retrieve(NAMED)
-    assert kb.counts["graph reads"] == before
+    assert kb.usage["graph reads"] == before

@@ -221,9 +221,9 @@ def test_hits_that_exceed_the_token_limit_are_left_out_and_named(
 
 
 def test_without_the_graph_nothing_of_it_is_read(kb: KnowledgeBase) -> None:
-    before = kb.counts["graph reads"]
+    before = kb.usage["graph reads"]
     VectorFirst(kb, use_graph=False).retrieve(ASKED)
-    assert kb.counts["graph reads"] == before
+    assert kb.usage["graph reads"] == before
 
 
 def test_an_empty_schema_is_refused(kb: KnowledgeBase) -> None:

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.retrievers import systems
-from kg2rag.retrievers.contract import DesignAliases, Retriever, Tuned
+from kg2rag.retrievers.contract import DesignAliases, Retriever, TuningRecord
 from kg2rag.retrievers.designs.dynamic_hybrid.analysers import (
     ANALYSERS,
     SIDES,
@@ -40,14 +40,14 @@ from kg2rag.types import (
 NAME = "dynamic_hybrid"
 COLOUR = "#8C6BB1"  # in plots
 TUNING = (
-    Tuned(
+    TuningRecord(
         NAME,
         "the rules that tell kinds of query apart",
         "chosen",
         None,
         ("musique-100", "cosqa-500"),
     ),
-    Tuned(
+    TuningRecord(
         NAME,
         "all of mention_ppr, its graph side",
         "chosen",
