@@ -66,7 +66,7 @@ def page(name: str, comparisons: Sequence[studies.Study]) -> str:
         "How it works": [*explained(name, builder)],
         "Parameters": [*parameters(name, builder)],
         "Results": [*measured(name, comparisons)],
-        "TuningRecord parameters": [*chosen(name)],
+        "Tuned parameters": [*chosen(name)],
     }
     lines = [f"# {name}", ""]
     for title, block in blocks.items():
