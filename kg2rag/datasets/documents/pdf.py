@@ -1,17 +1,19 @@
 """A PDF, read by pypdfium2 -> paragraphs with their pages, and headings by its outline or fonts.
 
-Ours: which lines are running heads. A line at the top or bottom of a page is one if at least three
-pages have it there, numbers aside; if its numbers are equal on all pages or count with them; and if
-it is no sentence.
+Ours: which lines are running heads. A line at the top or bottom of a page is one if all pages or at
+least three have it there, numbers aside; if its numbers are equal on all pages or count with them;
+and if it is no sentence. A line without letters must count with the pages. Below a running head, the
+next line stands at the top.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from ctypes import create_string_buffer
 from functools import partial
+from itertools import pairwise
 from statistics import mode
 from typing import Any, NamedTuple
 
@@ -21,7 +23,7 @@ Outline = Mapping[tuple[int, str], int]
 """(page from 0, or -1 for any page; `line_key` of a line) -> its level as a heading."""
 
 RUNNING_HEAD_PAGES = 3
-"""Least number of pages that begin or end with a running head."""
+"""Number of pages with a line at their edge from which it is a running head, though others lack it."""
 _ENDS = re.compile(r"[.!?:;。！？][\"”’)]?$")
 _CONTENTS_ENTRY = re.compile(r"(?:\.[ \t]?){4,}+[ \t]*\w+$")
 _BULLET = re.compile(r"[•◦▪–*-]\s|\d+[.)]\s")
@@ -30,6 +32,7 @@ _BOLD = re.compile(r"(?i)bold|black|heavy|medi|bx\d")
 _NUMBERED = re.compile(r"(?:\d+|[A-Z](?=\.\d))((?:\.\d+)*)\.?\s+[^\W\d]")
 _WORD = re.compile(r"[^\W\d_]{3}")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_DIVIDED_WORD = re.compile(r"(?<=[^\W\d_])-\s*$")
 _SOFT_HYPHEN = re.compile(r"[\x02\ufffe\xad]\s*")
 # Control characters, which fonts without a character map give, and carriage returns.
 _UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f]")
@@ -38,10 +41,18 @@ _CONTENTS = ("contents", "tableofcontents")
 
 
 class PdfText(NamedTuple):
-    """The blocks of a PDF, and the lines left out: running heads and tables of contents."""
+    """The text of pages.
+
+    Attributes
+    ----------
+    blocks : paragraphs and headings.
+    left_out : lines that are running heads or entries of a table of contents.
+    source : all lines, with words whole that a page break divides.
+    """
 
     blocks: list[Block]
     left_out: list[str]
+    source: str
 
 
 def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
@@ -66,7 +77,7 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     return [
         FileDocument(
             pdf_text.blocks,
-            source="\n".join(texts),
+            source=pdf_text.source,
             left_out="\n".join(pdf_text.left_out),
             remark=remark,
         )
@@ -194,6 +205,7 @@ def pdf_blocks(
         be one heading, or whole headings.
     """
     running_heads = _running_heads(pages)
+    pages = _with_whole_words(pages, running_heads)
     joiner = _LineJoiner(
         by_lines=by_lines,
         counts=Counter(line_key(line) for lines in pages for line in lines),
@@ -213,7 +225,8 @@ def pdf_blocks(
                 body_lines.append((line, level))
         joiner.add_page(body_lines, number + 1)
     joiner.end_paragraph()
-    return PdfText(joiner.blocks, joiner.left_out)
+    source = "\n".join(line for lines in pages for line in lines)
+    return PdfText(joiner.blocks, joiner.left_out, source)
 
 
 class _LineJoiner:
@@ -289,32 +302,67 @@ class _LineJoiner:
 def _running_heads(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
     """The (page, line) of every running head, counted from 0; no page loses all its lines."""
     heads = set[tuple[int, int]]()
-    for positions in _edge_lines(pages).values():
-        lines = [(number, pages[number][row]) for number, row in positions]
-        if _are_running_heads(lines):
-            heads.update(positions)
-    for number, lines_of_page in enumerate(pages):
-        positions_of_page = {
-            (number, row) for row, line in enumerate(lines_of_page) if line.strip()
-        }
-        if positions_of_page <= heads:
-            heads -= positions_of_page
+    n_before = -1
+    while len(heads) > n_before:
+        n_before = len(heads)
+        for positions in _edge_lines(_body_rows(pages, heads), pages).values():
+            lines = [(number, pages[number][row]) for number, row in positions]
+            if _are_running_heads(lines, len(pages)):
+                heads.update(positions)
+    for number, rows in enumerate(_body_rows(pages, heads)):
+        if not rows:
+            heads -= {(number, row) for row in range(len(pages[number]))}
     return heads
 
 
-def _edge_lines(pages: Sequence[Sequence[str]]) -> Mapping[str, list[tuple[int, int]]]:
-    """`line_key` -> the (page, line) of each such line that is the first or last of its page."""
+def _body_rows(
+    pages: Sequence[Sequence[str]], heads: Container[tuple[int, int]]
+) -> list[list[int]]:
+    """The lines of each page, counted from 0, that are neither empty nor running heads."""
+    return [
+        [
+            row
+            for row, line in enumerate(lines)
+            if line.strip() and (number, row) not in heads
+        ]
+        for number, lines in enumerate(pages)
+    ]
+
+
+def _edge_lines(
+    body_rows: Sequence[Sequence[int]], pages: Sequence[Sequence[str]]
+) -> Mapping[str, list[tuple[int, int]]]:
+    """`line_key` -> the (page, line) of each such line that is the first or last of its body."""
     positions = defaultdict[str, list[tuple[int, int]]](list)
-    for number, lines in enumerate(pages):
-        for row in {0, len(lines) - 1}:
-            if lines and lines[row].strip():
-                positions[line_key(lines[row])].append((number, row))
+    for number, rows in enumerate(body_rows):
+        for row in {*rows[:1], *rows[-1:]}:
+            positions[line_key(pages[number][row])].append((number, row))
     return positions
 
 
-def _are_running_heads(lines: Sequence[tuple[int, str]]) -> bool:
-    """Whether lines with the same letters, each with its page, are running heads."""
-    if len({number for number, _ in lines}) < RUNNING_HEAD_PAGES:
+def _with_whole_words(
+    pages: Sequence[Sequence[str]], heads: Container[tuple[int, int]]
+) -> list[list[str]]:
+    """The pages; a word that a page break divides at a hyphen stands on the first of its pages."""
+    whole = [list(lines) for lines in pages]
+    bodies = [
+        (lines, rows)
+        for lines, rows in zip(whole, _body_rows(pages, heads), strict=True)
+        if rows
+    ]
+    for (lines, rows), (next_lines, next_rows) in pairwise(bodies):
+        start, n_hyphens = _DIVIDED_WORD.subn("", lines[rows[-1]])
+        end, _, rest = next_lines[next_rows[0]].lstrip().partition(" ")
+        if n_hyphens and end[0].islower():
+            lines[rows[-1]] = start + end
+            next_lines[next_rows[0]] = rest
+    return whole
+
+
+def _are_running_heads(lines: Sequence[tuple[int, str]], n_pages: int) -> bool:
+    """Whether lines with the same letters, each with its page, are heads of a text of `n_pages`."""
+    n_lines = len({number for number, _ in lines})
+    if n_lines < 2 or n_lines < min(RUNNING_HEAD_PAGES, n_pages):
         return False
     has_sentence = any(
         _ENDS.search(line.strip()) and len(line.split()) > 2 for _, line in lines
@@ -325,11 +373,13 @@ def _are_running_heads(lines: Sequence[tuple[int, str]]) -> bool:
 def _numbers_count_pages(lines: Sequence[tuple[int, str]]) -> bool:
     """Whether the numbers of most lines are equal, such as a chapter's, or count with the pages.
 
-    Compared are the lines with the most frequent number of numbers, column by column.
+    Compared are the lines with the most frequent number of numbers, column by column. Of lines
+    without letters, which may be cells of a table, one column must count with the pages.
     """
     numbers = [(page, _NUMBER.findall(line)) for page, line in lines]
     n_columns = mode(len(cells) for _, cells in numbers)
     rows = [(page, cells) for page, cells in numbers if len(cells) == n_columns]
+    has_page_number = False
     for column in range(n_columns):
         values = Counter(cells[column] for _, cells in rows)
         offsets = Counter(
@@ -341,7 +391,8 @@ def _numbers_count_pages(lines: Sequence[tuple[int, str]]) -> bool:
         n_counting = max(offsets.values(), default=0)
         if max(n_equal, n_counting) <= len(rows) / 2:
             return False
-    return True
+        has_page_number |= n_counting > len(rows) / 2
+    return has_page_number or bool(line_key(lines[0][1]))
 
 
 def line_key(line: str) -> str:

@@ -215,9 +215,9 @@ def _paged_document(text: str, remark: str) -> FileDocument:
     pages = [
         [line.strip() for line in page.strip().split("\n")] for page in text.split("\f")
     ]
-    blocks, left_out = pdf_blocks(pages, {})
+    blocks, left_out, source = pdf_blocks(pages, {})
     return FileDocument(
-        blocks, source=text, left_out="\n".join(left_out), remark=remark
+        blocks, source=source, left_out="\n".join(left_out), remark=remark
     )
 
 

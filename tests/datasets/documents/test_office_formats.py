@@ -388,6 +388,32 @@ def test_running_heads_are_left_out_and_counted(read):
     assert documents.report.loc[0, ["left_out", "lost"]].tolist() == [16, 0]
 
 
+@pytest.mark.parametrize("n_pages", [2, 4])
+def test_heads_of_two_lines_leave_and_a_word_across_the_page_is_whole(read, n_pages):
+    pages = [
+        [
+            "Ferry handbook, Vol. 7",
+            str(12 + page),
+            f"tions of ice hold at pier {ship},",
+            f"and {ship} waits for lower tides and wet condi-",
+        ]
+        for page, ship in enumerate(["Halina", "Lund", "Ida", "Mols"][:n_pages])
+    ]
+    documents = read({"a.pdf": pdf_of(*pages)})
+    text = text_of(documents)
+    assert text.count("and wet conditions of ice hold") == n_pages - 1
+    assert "Vol" not in text
+    assert "13" not in text
+    # of each page, four words of the head and one number; nothing of the body is lost
+    assert documents.report.loc[0, ["left_out", "lost"]].tolist() == [5 * n_pages, 0]
+
+
+def test_cells_at_the_edge_of_pages_that_do_not_count_with_them_stay(read):
+    pages = [[f"{ship} has", "decks", "4", "7"] for ship in ("Halina", "Lund", "Ida")]
+    text = text_of(read({"a.pdf": pdf_of(*pages)}))
+    assert text.count("decks 4 7") == 3
+
+
 def test_pages_without_text_are_said(read):
     assert (
         "page 2"
