@@ -105,16 +105,16 @@ def _compare_set(
     options: ComparisonOptions,
 ) -> tuple[Path, int]:
     """Compare on one set; the folder of the report, and the number of missing answers."""
-    from kg2rag.evaluation.storage import require_place
+    from kg2rag.evaluation.storage import require_free_folder
 
     folder = options.out or Path("reports") / data.file_name
-    require_place(folder)
+    require_free_folder(folder)
     dataset = data.load()
     if not dataset.questions:
         _judge(folder, dataset, systems, data)
         return folder, 0
     built = systems.build(dataset.corpus)[1]
-    require_place(folder, systems=built)
+    require_free_folder(folder, systems=built)
     announce_replacement(folder, dataset.name, list(built))
     result = _run(built, dataset, folder, data.seed, systems, workers, reading, options)
     print_rich(result)
@@ -131,13 +131,13 @@ def _compare_sets(
     options: ComparisonOptions,
 ) -> tuple[Path, int]:
     """Compare on several sets; the folder of the summary, and the number of missing answers."""
-    from kg2rag.evaluation.storage import require_place
+    from kg2rag.evaluation.storage import require_free_folder
     from kg2rag.report import TerminalTable
 
     folder = options.out or Path("reports") / "+".join(sets)
-    require_place(folder, several=True)
+    require_free_folder(folder, several=True)
     for name in sets:
-        require_place(folder / name)
+        require_free_folder(folder / name)
     loaded = {name: data.load() for name, data in sets.items()}
     for name, dataset in loaded.items():
         announce_replacement(folder / name, dataset.name)
@@ -281,13 +281,13 @@ def compare_graphs(
     """
     from kg2rag.compute import counter_of
     from kg2rag.evaluation import CompareOptions, compare
-    from kg2rag.evaluation.storage import require_place
+    from kg2rag.evaluation.storage import require_free_folder
     from kg2rag.knowledge import KnowledgeBase
     from kg2rag.report import placebo_table
     from kg2rag.retrievers.systems import build, build_all, systems_by_name
 
     folder = out or Path("reports") / f"{data.file_name}-graphs"
-    require_place(folder)
+    require_free_folder(folder)
     changes = parse_settings(settings or [])
     system_of = systems_by_name(split_names(systems))
     sources = _graph_sources(

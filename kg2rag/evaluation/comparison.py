@@ -36,7 +36,7 @@ from kg2rag.evaluation.reader_answers import (
 from kg2rag.evaluation.result import Comparison
 from kg2rag.evaluation.runs import Run, announce_work, run
 from kg2rag.evaluation.scored_runs import CompareInputs, Scoring, score_runs
-from kg2rag.evaluation.storage import require_place
+from kg2rag.evaluation.storage import require_free_folder
 from kg2rag.report.score_sheet import MACRO
 from kg2rag.text.registry import unknown
 from kg2rag.text.suggestions import suggest_parameters
@@ -50,9 +50,9 @@ from kg2rag.types import (
 )
 
 Sets = list[QADataset] | tuple[QADataset, ...] | Mapping[str, QADataset]
-"""Data sets, called by their names, or name -> data set."""
+"""Several data sets, which keep their names, or name -> data set."""
 DEFAULT_BASELINES = ("hybrid", "dense")
-"""The first of these that is compared is the baseline if the user names none."""
+"""Default baselines, the most preferred first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +221,7 @@ def compare(
     if reader is not None:
         require_reader(reader, data)
     if place is not None:
-        require_place(place, systems=list(seeded_systems))
+        require_free_folder(place, systems=list(seeded_systems))
     runs = _run_all(seeded_systems, data, k, fresh=fresh, options=options)
     tokens = PassageTokens(data.corpus, options.counter)
     scoring = Scoring(
@@ -241,7 +241,7 @@ def _score_all(
     reader: AnswerReader | None,
     options: CompareOptions,
 ) -> Comparison:
-    """The comparison of some runs, whose questions a reader answers if there is one."""
+    """The comparison of runs; a reader, if there is one, answers the questions."""
     first = {name: seeds[0] for name, seeds in seeded_systems.items()}
     rankings = {name: seeds[0].rankings for name, seeds in runs.items()}
     answers, usage = None, ""
@@ -264,7 +264,7 @@ def _score_all(
         unjudged=agreement(first, data, min(scoring.k, POOL_DEPTH))
         if data.unjudged
         else None,
-        stored=_stored(runs),
+        stored=_dates_of_stored_runs(runs),
         usage=usage,
         **score_runs(runs, data, scoring, answers),
     )
@@ -288,8 +288,8 @@ def _run_all(
         progress=options.progress,
     )
     announce_work(chain.from_iterable(seeded_systems.values()), data, k, fresh=fresh)
-    # Systems that encode tokens run first: those passes give the vectors of whole texts as well,
-    # and not conversely.
+    # Systems that encode tokens run first: their passes also give the vectors of whole texts, which
+    # other systems use.
     order = sorted(
         seeded_systems,
         key=lambda name: not getattr(seeded_systems[name][0], "encodes_tokens", False),
@@ -300,8 +300,8 @@ def _run_all(
     return {name: runs[name] for name in seeded_systems}
 
 
-def _stored(runs: Mapping[str, Sequence[Run]]) -> dict[str, str]:
-    """System -> when its run was computed, of runs with rankings that were read from the store."""
+def _dates_of_stored_runs(runs: Mapping[str, Sequence[Run]]) -> dict[str, str]:
+    """System -> date of its earliest run, for systems with rankings from the store."""
     dates = {}
     for name, seeds in runs.items():
         started = [str(run.about["started"]) for run in seeds if run.n_stored]
@@ -311,7 +311,10 @@ def _stored(runs: Mapping[str, Sequence[Run]]) -> dict[str, str]:
 
 
 def _choose_baseline(baseline: str | None, systems: Sequence[str]) -> str:
-    """The baseline named by the user, or the default. ValueError: it is not compared."""
+    """The baseline, by default the first of `DEFAULT_BASELINES` or of the systems.
+
+    ValueError: the baseline is not compared.
+    """
     if baseline is None:
         return next((name for name in DEFAULT_BASELINES if name in systems), systems[0])
     if baseline not in systems:
@@ -325,26 +328,29 @@ def _compare_on_sets(
     folder: Path | None,
     compare_on_set: Callable[..., Comparison],
 ) -> Comparisons:
-    """Compare on each data set and bring the comparisons together."""
+    """One comparison per data set; each is saved in a folder of its name as soon as it is done.
+
+    compare_on_set : `compare` with all options but the systems, the data and the folder.
+    """
     datasets = _name_sets(sets)
     if folder is not None:
-        require_place(folder, several=True)
+        require_free_folder(folder, several=True)
     results = {}
     for name, data in datasets.items():
         set_folder = None if folder is None else folder / name
         set_systems = systems_of_set(systems, name, data, list(datasets))
         results[name] = compare_on_set(set_systems, data, folder=set_folder)
-    together = Comparisons(results)
+    comparisons = Comparisons(results)
     if folder is not None:
-        together.save_summary(folder)
-    return together
+        comparisons.save_summary(folder)
+    return comparisons
 
 
 def _name_sets(sets: Sets) -> dict[str, QADataset]:
     """Name -> data set.
 
-    Raises TypeError: no data sets; ValueError: none, a name that cannot name a folder, or sets in
-    two settings.
+    TypeError: something is no data set; ValueError: there is none, a name cannot name a folder, or
+    the sets have different settings.
     """
     if isinstance(sets, Mapping):
         pairs = [(name, require_dataset(data)) for name, data in sets.items()]

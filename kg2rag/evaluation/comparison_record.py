@@ -1,4 +1,4 @@
-"""Systems, runs and a data set -> `config.json`: all that the numbers of a comparison depend on."""
+"""Systems, runs and a data set -> the contents of `config.json`, on which all numbers depend."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def record_comparison(
     comparison.
 
     systems, runs : name -> a system, and its run, for each seed.
-    reader : answers the questions; None if nothing does.
+    reader : the reader that answered the questions; None if there is none.
     options : the fields of `CompareOptions`.
     """
     config = {
@@ -67,7 +67,10 @@ def _metric_functions(metrics: Sequence[Metric]) -> dict[str, str]:
 def _record_systems(
     systems: Mapping[str, Sequence[Any]], data: QADataset
 ) -> dict[str, Any]:
-    """The parameters, tuning record and remark of each system; of several seeds, the first."""
+    """The entries systems, parameters, tuning, seeds and remarks, each a mapping from system.
+
+    A system with several seeds is represented by the first.
+    """
     record: dict[str, Any] = {
         "systems": {},
         "parameters": {},
@@ -95,9 +98,9 @@ def _record_runs(
     runs: Mapping[str, Sequence[Run]],
     questions: int,
 ) -> dict[str, Any]:
-    """The graph use, times and inputs of each system.
+    """The entries on graphs, times and inputs of the systems.
 
-    Of several seeds, the first counts, except for times.
+    A system with several seeds is represented by the first, except for times.
     """
     first_systems = {name: seeds[0] for name, seeds in systems.items()}
     graph_systems = []
@@ -122,7 +125,7 @@ def _record_runs(
 
 
 def _record_times(runs: Mapping[str, Sequence[Run]], questions: int) -> dict[str, Any]:
-    """Milliseconds per query and seconds to build of each system, and the seconds of all.
+    """The entries ms_per_query and build_seconds, by system, and seconds, the sum over all.
 
     Milliseconds are means over seeds, None if unknown; seconds to build are sums over seeds.
     """

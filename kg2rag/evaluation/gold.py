@@ -19,15 +19,19 @@ import pyarrow.compute as pc
 from kg2rag.types import GoldUnit, IntArray, QADataset, Query, Ranking, called
 
 EQUAL = 2e-6
-"""Relative rise of scores that is allowed in a ranking, which is ordered by rounded scores."""
+"""Relative rise from one score to the next that is allowed, since hits are ordered by rounded scores."""
 REMEDY = "Load the data set with its sentences, or leave the support_* metrics out."
 
 
 class Gold(NamedTuple):
-    """The gold of each question: id -> grade, and number -> grade.
+    """The gold of each question in a unit of judgement, by ids and by numbers.
 
-    `documents`, if these are judged: (n_passages,) the number of each passage's document, and the
-    documents' ids.
+    Attributes
+    ----------
+    by_id : for each question, id of a passage or document -> grade.
+    by_number : for each question, row of a passage or number of a document -> grade.
+    documents : the number of each passage's document, (n_passages,), and the ids of the documents;
+        None if passages are judged.
     """
 
     by_id: Sequence[Mapping[str, int]]
@@ -50,16 +54,19 @@ def gold_of(data: QADataset, unit: GoldUnit) -> Gold:
                 f"{data.name}: the gold names documents, so passages cannot be judged. Use unit='document'."
             )
         gold = [question.gold for question in data.questions]
-        return Gold(gold, _by_number(gold, data.corpus.row), None)
+        return Gold(gold, _grades_by_number(gold, data.corpus.row), None)
     codes, ids = pd.factorize(np.array(data.corpus.doc_ids, dtype=object))
     numbers = {doc_id: number for number, doc_id in enumerate(ids)}
     gold = [_document_grades(question.gold, data) for question in data.questions]
-    return Gold(gold, _by_number(gold, numbers.__getitem__), (codes, ids.tolist()))
+    return Gold(
+        gold, _grades_by_number(gold, numbers.__getitem__), (codes, ids.tolist())
+    )
 
 
-def _by_number(
+def _grades_by_number(
     gold: Sequence[Mapping[str, int]], number_of: Callable[[str], int]
 ) -> list[dict[int, int]]:
+    """For each question, number -> grade."""
     return [
         {number_of(gold_id): grade for gold_id, grade in grades.items()}
         for grades in gold
@@ -80,7 +87,10 @@ def _document_grades(grades: Mapping[str, int], data: QADataset) -> Mapping[str,
 def judged_hits(
     rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit
 ) -> tuple[Sequence[Ranking], Gold]:
-    """Rankings and gold in a unit; a document has the rank and score of its best passage."""
+    """The rankings and the gold in a unit of judgement.
+
+    A document has the rank and the score of its best passage.
+    """
     gold = gold_of(data, unit)
     if gold.documents is None:
         return rankings, gold
@@ -98,12 +108,12 @@ def judged_hits(
 def supporting_sentences(
     rankings: Sequence[Ranking], data: QADataset, k: int | None
 ) -> tuple[list[dict[int, int]], list[list[int]]]:
-    """The supporting sentences and the sentences of the first `k` hits, per question, as numbers.
+    """For each question, the gold sentences with grade 1, and the sentences of the first `k` hits.
 
-    Each gold sentence has grade 1; each returned sentence counts once.
+    Sentences are numbered over all questions, and returned ones are listed once. A gold sentence
+    that the corpus lacks stays in the gold, as in HotpotQA's scorer.
 
-    `k` is None for all hits. A supporting sentence that the corpus lacks stays in the gold, as in
-    HotpotQA's scorer.
+    k : None for all hits.
 
     Raises ValueError: a question without supporting sentences, or a corpus without a sentence
     split.
@@ -138,10 +148,11 @@ def supporting_sentences(
 
 
 def sentence_spans(data: QADataset) -> tuple[IntArray, IntArray]:
-    """Number of each passage's first sentence, and number of its sentences; (n_passages,) each.
+    """The index in its document of each passage's first sentence, and the number of its sentences.
 
-    If no passage has more than one sentence, passages are sentences and `position` is the index.
-    Otherwise the passages of a document, by position, number their sentences consecutively.
+    Both are (n_passages,). If no passage has more than one sentence, passages are sentences and
+    `position` is the index. Otherwise the sentences of a document are counted through its passages
+    by position.
     """
     corpus = data.corpus
     lengths = pc.list_value_length(corpus.table["sentences"])
@@ -184,11 +195,14 @@ def check_rankings(
     k: int | None = None,
     name: str = "",
 ) -> None:
-    """Refuse rankings that cannot be judged; of some `queries`, or of all questions.
+    """Raise an error for rankings that cannot be judged.
 
-    Raises TypeError: something is no `Ranking`; ValueError: a question has no ranking, or one in
-    another place; a ranking is longer than `k`, has rows or ids that the corpus lacks, a passage
-    twice, rising scores, or a hit that is not among its query's candidates.
+    TypeError: something is no `Ranking`. ValueError: a query has no ranking, or the order differs;
+    a ranking is longer than `k`, has rows or ids that the corpus lacks, a passage twice, rising
+    scores, or a hit that is not among its query's candidates.
+
+    queries : the queries of the rankings; None for all questions.
+    name : name of the run, for messages.
     """
     run = f"run {name!r}" if name else "this run"
     if queries is None:
@@ -224,7 +238,7 @@ def _require_query_ids(
 
 
 def _fault_of_rows(ranking: Ranking, data: QADataset, k: int | None) -> str:
-    """A description of wrong rows, ids or numbers of hits; "" if they are valid."""
+    """The fault in the rows, the ids or the number of hits; "" if there is none."""
     rows, ids = ranking.rows, data.corpus.ids
     if k is not None and len(rows) > k:
         return f"{len(rows)} hits where at most {k} were requested."
@@ -239,7 +253,7 @@ def _fault_of_rows(ranking: Ranking, data: QADataset, k: int | None) -> str:
 
 
 def _fault_of_hits(ranking: Ranking, query: Query) -> str:
-    """A description of a wrong order or wrong candidates of hits; "" if they are valid."""
+    """The fault in the order or the candidates of hits; "" if there is none."""
     if len(np.unique(ranking.rows)) != len(ranking.rows):
         return "a passage is ranked twice. Build rankings with Ranking.from_scores."
     rises = np.diff(ranking.scores) > EQUAL * np.abs(ranking.scores[:-1])
@@ -257,8 +271,8 @@ def _fault_of_hits(ranking: Ranking, query: Query) -> str:
 
 
 @contextmanager
-def noted(where: str) -> Iterator[None]:
-    """Add a note that says where to every exception raised inside, and raise it on."""
+def note_on_error(where: str) -> Iterator[None]:
+    """A context in which every exception gets a note, such as the name of the system and query."""
     try:
         yield
     except Exception as error:

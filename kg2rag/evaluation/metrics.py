@@ -23,7 +23,7 @@ import pandas as pd
 from kg2rag.evaluation.gold import (
     check_rankings,
     judged_hits,
-    noted,
+    note_on_error,
     supporting_sentences,
 )
 from kg2rag.evaluation.passage_tokens import PassageTokens
@@ -51,7 +51,7 @@ CUT = tuple(
 )
 """Metrics with a depth, `@k`, or a budget, `@Ntokens`; without one they read the whole ranking."""
 WHOLE = ("r-precision",)
-"""Metrics that define their depth: ranx ignores another one, so none is accepted."""
+"""Metrics whose definition has a depth; ranx ignores any other, so `@k` is an error."""
 SUPPORT = ("support_f1", "support_precision", "support_recall")
 """HotpotQA's supporting-sentence metrics, with or without `@k`, where k counts passages."""
 ANSWER_METRICS = ("answer_em", "answer_f1", "answer_in_context")
@@ -156,13 +156,13 @@ def known_metrics() -> str:
 
 
 def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:
-    """The metrics requested, in their order.
+    """The metrics of a user's list or mapping, in their order.
 
     Raises
     ------
-    ValueError : no metric, a name given twice or unknown, a function without a name that can head a
-        column, a depth beyond the `k` hits of a ranking.
-    TypeError : no list or mapping of names and functions.
+    ValueError : there is no metric, a name is repeated or unknown, a function has no name that can
+        head a column, or a metric reads deeper than `k`.
+    TypeError : `metrics` is no list or mapping of names and functions.
     """
     if isinstance(metrics, Mapping):
         named = list(metrics.items())
@@ -192,7 +192,7 @@ def _check_metrics(parsed: Sequence[Metric], k: int | None) -> None:
 
 
 def _name_of(metric: str | MetricFunction) -> str:
-    """The column of a metric of a list: its name, or that of its function."""
+    """The column of a metric in a list: its name, or the name of its function."""
     if isinstance(metric, str):
         return metric
     name = getattr(metric, "__name__", "<lambda>")
@@ -204,7 +204,7 @@ def _name_of(metric: str | MetricFunction) -> str:
 
 
 def _named_metric(name: str, metric: str | MetricFunction) -> Metric:
-    """A metric under the user's name for its column, which is not the name of another metric."""
+    """The metric of a column; ValueError: the name of the column is not allowed, or another metric's."""
     if isinstance(metric, str) and metric == name:
         return Metric.parse(metric)
     if not isinstance(metric, str) and not callable(metric):
@@ -230,6 +230,7 @@ def _named_metric(name: str, metric: str | MetricFunction) -> Metric:
 
 
 def _is_known(name: str) -> bool:
+    """Whether a metric has this name."""
     try:
         Metric.parse(name)
     except ValueError:
@@ -255,10 +256,10 @@ def evaluate(
     metrics : names and functions `(ranking, gold) -> float`.
     unit : unit of judgement. "document" lifts passages to documents, each at the rank of its best
         passage; the default is the unit of the gold. Supporting sentences always count over passages.
-    name : of the system, for messages.
-    tokens : counts for metrics `@Ntokens`; the default is the tokenizer of the default encoder.
+    name : name of the system, for messages.
+    tokens : token counts for metrics `@Ntokens`; the default is the tokenizer of the default encoder.
 
-    Returns float64 with index `query_id`.
+    Returns a frame of float64 with index `query_id`.
 
     Raises ValueError: a question without ranking, a hit that the corpus lacks, an unknown metric, a
     unit that the data cannot judge.
@@ -279,12 +280,12 @@ def checked_scores(
     """`evaluate` of rankings that have passed `check_rankings`."""
     columns: dict[str, FloatArray] = {}
     for budget in dict.fromkeys(metric.tokens for metric in metrics):
-        read = rankings
+        cut_rankings = rankings
         if budget is not None:
             tokens = tokens or PassageTokens(data.corpus)
-            read = tokens.cut(rankings, budget)
-        of_budget = [metric for metric in metrics if metric.tokens == budget]
-        columns |= _scores_of_budget(read, data, of_budget, unit)
+            cut_rankings = tokens.cut(rankings, budget)
+        budget_metrics = [metric for metric in metrics if metric.tokens == budget]
+        columns |= _scores_of_budget(cut_rankings, data, budget_metrics, unit)
     index = pd.Index(
         [question.id for question in data.questions], name="query_id", dtype=object
     )
@@ -299,7 +300,7 @@ def _scores_of_budget(
     metrics: Sequence[Metric],
     unit: GoldUnit,
 ) -> dict[str, FloatArray]:
-    """Column name -> (n_queries,) scores of rankings in which tokens are cut already."""
+    """Column -> scores (n_queries,) of rankings that are already cut to the token budget."""
     judged, gold = judged_hits(rankings, data, unit)
     hits = [ranking.rows.tolist() for ranking in judged]
     # Supporting sentences, the last hop and functions of the user have other inputs.
@@ -328,9 +329,9 @@ def _scores_of_budget(
 
 
 def last_hops(data: QADataset, unit: GoldUnit) -> list[dict[int, int]]:
-    """The row of the last passage of each question's chain, with grade 1.
+    """For each question, the row of the last passage of its chain -> grade 1.
 
-    Raises ValueError: a question without a chain.
+    ValueError: a question has no chain, or documents are judged.
     """
     problem = ""
     unchained = [question.id for question in data.questions if not question.chain]
@@ -348,15 +349,15 @@ def last_hops(data: QADataset, unit: GoldUnit) -> list[dict[int, int]]:
 def function_scores(
     metric: Metric, rankings: Sequence[Ranking], gold: Sequence[Mapping[str, int]]
 ) -> FloatArray:
-    """(n_queries,) what a metric's function returns for each ranking, empty ones included.
+    """The results of a metric's function for each ranking, (n_queries,), empty ones included.
 
-    Raises TypeError: it returned no number; ValueError: NaN or infinite.
+    TypeError: the function returned no number; ValueError: it returned NaN or infinity.
     """
     assert metric.function is not None
     scores = np.empty(len(rankings))
     for i, (ranking, grades) in enumerate(zip(rankings, gold, strict=True)):
         where = f"Metric {metric.name!r}, query {ranking.query_id!r}"
-        with noted(f"{where} failed."):
+        with note_on_error(f"{where} failed."):
             # The function gets a copy, which it may change.
             value: object = metric.function(ranking, dict(grades))
         if not isinstance(value, Real | np.bool_):

@@ -1,8 +1,8 @@
 """Comparisons on several data sets -> a table with a column per set and the macro-average.
 
-Every set has the same weight. Intervals and tests are about other questions of these sets and do
-not generalise to other sets [Demsar, "Statistical Comparisons of Classifiers over Multiple Data
-Sets", JMLR 7 (2006)].
+Every set has the same weight. Intervals and tests generalise to further questions of these sets,
+and not to other sets [Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets",
+JMLR 7 (2006)].
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from kg2rag.text.registry import unknown
 class Comparisons(report.Tabular):
     """The same systems on several data sets.
 
-    It displays one metric, the first, or another by `sheet_of`: a column for each set, as in the
-    table of that set, then the macro-average. `result["musique"]` is the comparison on that set.
+    It is displayed in the first metric: a column for each set, then the macro-average; `sheet_of`
+    returns the table of another metric. `result["musique"]` is the comparison on that set.
 
-    sets : name -> comparison. ValueError: none, or two that differ in systems, metrics, baseline or
-    setting.
+    sets : name -> comparison.
+
+    ValueError: there is no comparison, or two differ in systems, metrics, baseline or setting.
     """
 
     sets: Mapping[str, Comparison]
@@ -66,6 +67,7 @@ class Comparisons(report.Tabular):
 
     @property
     def _first(self) -> Comparison:
+        """The comparison on the first set."""
         return next(iter(self.sets.values()))
 
     @property
@@ -80,7 +82,7 @@ class Comparisons(report.Tabular):
 
     @property
     def baseline(self) -> str:
-        """The system that the others are tested against."""
+        """The system against which the others are tested."""
         return self._first.baseline
 
     @cached_property
@@ -99,7 +101,10 @@ class Comparisons(report.Tabular):
         return table
 
     def to_frame(self, metric: str | None = None) -> pd.DataFrame:
-        """Means of a metric, by default the first: a row per system, a column per set, the mean."""
+        """The means of a metric, by default the first: one row per system, one column per set.
+
+        The last column is the macro-average.
+        """
         scores = self.sheet_of(metric).scores
         frame = scores.pivot_table(
             index="system", columns="metric", values="mean", sort=False
@@ -153,7 +158,7 @@ class Comparisons(report.Tabular):
         }
 
     def _larger_sets(self) -> dict[str, str]:
-        """System -> where it returns more than the others, in words, on all sets."""
+        """System -> the sets on which it returns more than the others, in words."""
         texts: dict[str, list[str]] = {}
         for name, result in self.sets.items():
             for system, text in larger_sets(result.sizes).items():
@@ -210,5 +215,5 @@ def require_one_setting(settings: Mapping[str, str]) -> None:
 
 
 def _column(table: pd.DataFrame, metric: str, heading: str) -> pd.DataFrame:
-    """The rows of one metric under the name of a set, which heads a column of the printed table."""
+    """The rows of one metric with `heading` as metric, the heading of a column of the table."""
     return table[table["metric"] == metric].assign(metric=heading)[list(COLUMNS)]

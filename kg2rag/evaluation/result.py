@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kg2rag.types import QADataset
 
 BROWSED_MEGABYTES = 4
-"""The questions with their hits in the frame of a notebook's cell, which the notebook stores."""
+"""Default size of the questions with their hits in a notebook, which stores them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,10 +71,11 @@ class Comparison(report.Tabular, ScoredRuns):
         return views.sheet_of(self)
 
     def to_frame(self) -> pd.DataFrame:
-        """Means: one row per system, one column per metric, then `ms_per_query`.
+        """The means: one row per system, one column per metric, then `ms_per_query`.
 
-        If a metric reads hits, also `tokens_per_query` within the greatest depth, and `larger_set`:
-        whether the system returns more than the others, see `returned_sizes.larger_sets`.
+        If a metric reads hits, two further columns follow: `tokens_per_query` within the greatest
+        depth, and `larger_set`, whether the system returns more than the others, see
+        `returned_sizes.larger_sets`.
         """
         frame = self.scores.pivot_table(
             index="system", columns="metric", values="mean", sort=False
@@ -147,7 +148,7 @@ class Comparison(report.Tabular, ScoredRuns):
     def more_questions(
         self, min_gain: float = MIN_GAIN, metric: str | None = None
     ) -> pd.DataFrame:
-        """How many more questions show a difference of `min_gain` to the baseline, as a range.
+        """The ranges of further questions that detect a difference `min_gain` from the baseline.
 
         One row per other system; see `views.questions_needed_table`.
         """
@@ -180,12 +181,12 @@ class Comparison(report.Tabular, ScoredRuns):
 
     def budgets(self) -> pd.DataFrame:
         """Hits and tokens of each system, and their ratios to the median of the others."""
-        return returned_sizes.against_others(self.sizes)
+        return returned_sizes.ratios_to_others(self.sizes)
 
     def compare_by(self, column: Group) -> pd.DataFrame:
-        """Means by type, number of hops or number of gold passages.
+        """The means by type, number of hops or number of gold passages of the questions.
 
-        Index (group, system), column `n`, then the metrics.
+        The table has the index (value, system), the column `n` and the metrics.
         """
         return grouped_means(self.per_query, column, self.metrics)
 
@@ -215,9 +216,10 @@ class Comparison(report.Tabular, ScoredRuns):
             )
         reference = self.require_system(self.baseline if baseline is None else baseline)
         other_systems = [name for name in self.systems if name != reference]
-        chosen = other_systems if system is None else [self.require_system(system)]
+        if system is not None:
+            other_systems = [self.require_system(system)]
         table = differences_between(
-            self.per_query, self.require_metric(metric), chosen, reference
+            self.per_query, self.require_metric(metric), other_systems, reference
         )
         return largest_first(table, limit)
 
@@ -246,6 +248,7 @@ class Comparison(report.Tabular, ScoredRuns):
         return oracle_ladder(kbs[0], data, retriever, name=system, metrics=metrics)
 
     def _inputs_of(self, system: str) -> tuple[Any, QADataset]:
+        """A system and the data set; ValueError: the comparison was loaded, without systems."""
         self.require_system(system)
         if self.inputs is None:
             raise ValueError(
@@ -260,9 +263,10 @@ class Comparison(report.Tabular, ScoredRuns):
         The files are tables, per_query.parquet, runs/NAME.trec.gz, qrels.trec, report.html and
         config.json.
 
-        The same runs give the same bytes. What an earlier comparison left there is removed.
-        `texts=False` leaves out page, qrels, texts, notes and hits that no metric reads: the rest
-        may be published with the code.
+        The same runs give the same bytes. The files of an earlier comparison are removed.
+
+        texts : False leaves out the page, qrels, texts, notes, and hits that no metric reads, so
+            that the rest may be published with the code.
         """
         folder = Path(directory)
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -279,10 +283,9 @@ class Comparison(report.Tabular, ScoredRuns):
 
     @classmethod
     def load(cls, directory: Path | str) -> Comparison:
-        """Read what `save` wrote.
+        """The comparison that `save` wrote.
 
-        Scores come back as the csv has them, to six decimals; rankings have ids and scores, no
-        paths or stages.
+        Scores have six decimals, as in the csv; rankings have ids and scores, no paths or stages.
         """
         with reading(
             directory, "Compare again, or restore the files that `save` wrote."

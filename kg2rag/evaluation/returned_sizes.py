@@ -21,7 +21,7 @@ TOKEN_BUDGETS = (
     7,
     *(int(step * 10**n) for n in range(1, 6) for step in _STEPS),
 )
-"""Numbers of tokens at which the token curve may be measured: about evenly spaced on a log axis."""
+"""Possible points of the token curve, about evenly spaced on a logarithmic axis."""
 LARGER_RATIO = 1.10
 """Ratio of hits or tokens to the median of the other systems, above which a system is larger."""
 
@@ -29,7 +29,7 @@ LARGER_RATIO = 1.10
 def returned_sizes(
     runs: Mapping[str, Sequence[Ranking]], tokens: PassageTokens, depths: Sequence[int]
 ) -> pd.DataFrame:
-    """Mean hits and tokens within the first k hits, one row per system and depth.
+    """One row per system and depth k: the mean numbers of returned hits and of their tokens.
 
     Columns system, k, hits, tokens.
     """
@@ -43,12 +43,11 @@ def returned_sizes(
     return pd.DataFrame(rows, columns=["system", "k", "hits", "tokens"])
 
 
-def against_others(sizes: pd.DataFrame) -> pd.DataFrame:
-    """Sizes with their ratios to the median of the other systems at that depth.
+def ratios_to_others(sizes: pd.DataFrame) -> pd.DataFrame:
+    """The sizes with their ratios to the median of the other systems at the same depth.
 
-    Columns `hits_ratio`, `tokens_ratio`, and `larger`.
-
-    A ratio is NaN for a single system, and if the others return nothing.
+    Further columns: hits_ratio, tokens_ratio, and larger (whether one is above `LARGER_RATIO`). A
+    ratio is NaN for a single system, and if the others return nothing.
     """
     frame = sizes.copy()
     for column in ("hits", "tokens"):
@@ -59,15 +58,16 @@ def against_others(sizes: pd.DataFrame) -> pd.DataFrame:
 
 
 def _medians_of_others(values: pd.Series) -> pd.Series:
+    """For each value the median of the others."""
     return pd.Series(
         [values.drop(label).median() for label in values.index], values.index
     )
 
 
 def larger_sets(sizes: pd.DataFrame) -> dict[str, str]:
-    """System -> the largest ratio to the others, in words; only systems that are `larger`."""
+    """System -> its largest ratio to the others, in words, for systems above `LARGER_RATIO`."""
     ratios = ["tokens_ratio", "hits_ratio"]
-    frame = against_others(sizes).melt(["system", "k"], ratios, ignore_index=False)
+    frame = ratios_to_others(sizes).melt(["system", "k"], ratios, ignore_index=False)
     # Rounded ratios give the same words for a table that was saved with six decimals.
     larger = (
         frame[frame["value"] > LARGER_RATIO]
@@ -92,13 +92,12 @@ def token_curve(
     k: int,
     unit: GoldUnit,
 ) -> pd.DataFrame:
-    """Mean recall within growing numbers of tokens: index tokens, one column per system.
+    """The mean recall within a number of tokens (index `tokens`), one column per system.
 
-    NaN beyond the tokens of a ranking of `k` hits, because k would cut it there and not the budget.
-    A ranking of fewer hits is complete and counts at every budget.
+    It is NaN for more tokens than some ranking of `k` hits has, since k and not the budget would
+    cut that ranking. A ranking of fewer hits is complete and counts at every budget.
 
-    runs : system -> rankings of all questions, in their order; several times over for several
-    seeds.
+    runs : system -> the rankings of all questions in their order, repeated for each seed.
     """
     all_counts: list[IntArray] = []
     reach_of = {}
@@ -118,9 +117,9 @@ def token_curve(
 
 
 def _budgets(counts: Sequence[IntArray], reach: float) -> IntArray:
-    """Token budgets from the shortest hit to the longest ranking, at least one.
+    """The points of the token curve, from the shortest hit to the longest ranking; at least one.
 
-    The last budget is the reach of the system that reaches farthest.
+    reach : the largest number of tokens for which a system has a recall; it bounds the last point.
     """
     returned = [count for count in counts if len(count)]
     shortest = min((int(count.min()) for count in returned), default=1)
@@ -137,10 +136,10 @@ def _recall_within(
     budgets: Sequence[int],
     unit: GoldUnit,
 ) -> FloatArray:
-    """(n_budgets,) mean recall within each budget, all in one call of ranx."""
+    """The mean recall within each budget, (n_budgets,), by one call of ranx."""
     width = max(1, *(len(ranking) for ranking in rankings))
-    # ranx takes queries of one shape, so rankings are padded. Negative numbers are no passages
-    # and do not change recall.
+    # `score` calls ranx once per length, so rankings are padded to one length. Negative numbers are
+    # no passages and do not change recall.
     filler = list(range(-1, -width - 1, -1))
     ranked: list[list[int]] = []
     gold: list[Mapping[int, int]] = []

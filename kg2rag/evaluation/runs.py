@@ -17,7 +17,7 @@ from typing import Any
 
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import provenance
-from kg2rag.evaluation.gold import check_rankings, noted
+from kg2rag.evaluation.gold import check_rankings, note_on_error
 from kg2rag.evaluation.loaded_code import replaced_names
 from kg2rag.evaluation.machine import environment
 from kg2rag.evaluation.outside_reads import Watch
@@ -28,21 +28,22 @@ from kg2rag.retrievers.system_parts import knowledge_bases, workloads
 from kg2rag.types import Notes, QADataset, Query, Ranking, UnansweredError
 
 BLOCK = 100
-"""Questions of an entry of the store: at most so many are lost if a run is killed."""
+"""Questions in an entry of the store: a killed run loses at most so many."""
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
     """The rankings of a system for a set of questions, with times and inputs.
 
+    Attributes
+    ----------
     rankings : one per question, in their order.
-    ms_per_query : milliseconds of a warm system. NaN if its rankings were computed elsewhere
-    (`timed = False`), or if something was still built while the clock ran.
-    build_seconds : spent before that on indexes, graphs, vectors, and a batch to warm up.
-    about : what the run depends on and when it was made, as JSON values: see `provenance.of_run`.
-    not_cached : why it is not in the store; "" if it is.
-    n_stored : how many of the rankings were read from the store; `about["started"]` says when they
-    were made.
+    ms_per_query : milliseconds per query of a warm system; NaN if the rankings were computed
+        elsewhere (`timed = False`), or if an index was still built while the clock ran.
+    build_seconds : seconds spent before that on indexes, graphs, vectors, and a batch to warm up.
+    about : the inputs, date and machine of the run, as JSON values, see `provenance.of_run`.
+    not_cached : why the run is not in the store; "" if it is.
+    n_stored : number of rankings that were read from the store.
     """
 
     rankings: Sequence[Ranking]
@@ -73,10 +74,10 @@ def run(
     ----------
     system : ranks a batch, `retrieve_batch(queries, k)`; `prepare(queries)`, if it has that, is
         called first and not timed: it builds indexes, encodes queries.
-    name : of the system, for messages and the progress bar.
-    batch_size : queries given to the system at once, at most `BLOCK`; changes speed, never a
-        ranking.
-    fresh : run it anew, and keep that.
+    name : name of the system, for messages and the progress bar.
+    batch_size : queries passed to the system at once, at most `BLOCK`; it changes the speed and
+        never a ranking.
+    fresh : run the system although the store has its run, and store the new one.
 
     Raises
     ------
@@ -123,7 +124,7 @@ def _watch_of(cache: RunCache | None) -> Watch | None:
 
 
 def _blocks(data: QADataset) -> list[Sequence[Query]]:
-    """The questions of each entry of the store."""
+    """The questions of each entry of the store, `BLOCK` at a time."""
     return [
         data.queries[start : start + BLOCK]
         for start in range(0, len(data.queries), BLOCK)
@@ -133,7 +134,10 @@ def _blocks(data: QADataset) -> list[Sequence[Query]]:
 def _stored_entries(
     cache: RunCache | None, blocks: Sequence[Sequence[Query]]
 ) -> list[Path | None]:
-    """The entry of each block; None if it is not stored, or not to be read."""
+    """The stored entry of each block, None for a block that is not stored.
+
+    cache : None if stored entries are not to be read.
+    """
     if cache is None:
         return [None] * len(blocks)
     return list(map(cache.find, blocks))
@@ -146,7 +150,11 @@ def _rank_block(
     cache: RunCache | None,
     fresh: bool,
 ) -> tuple[list[Ranking], dict[str, Any]]:
-    """The rankings and record of a block, from its entry; without one the system is run."""
+    """The rankings of a block and their record, from its entry or by running the system.
+
+    entry : the stored entry; None if there is none.
+    cache : where new rankings are stored; None if they are not.
+    """
     ids = execution.retrieval.data.corpus.ids
     if entry is not None and cache is not None:
         return cache.read(entry, ids)
@@ -160,7 +168,10 @@ def _rank_block(
 def _ms_per_query(
     system: object, abouts: Sequence[Mapping[str, Any]], n_queries: int
 ) -> float:
-    """Milliseconds per query of all blocks; NaN where one was not timed."""
+    """Milliseconds per query over all blocks; NaN if a block was not timed.
+
+    abouts : the record of each block.
+    """
     seconds: list[Any] = [about["seconds"] for about in abouts]
     if None in seconds or not getattr(system, "timed", True):
         return math.nan
@@ -170,29 +181,30 @@ def _ms_per_query(
 def announce_work(
     systems: Iterable[Any], data: QADataset, k: int, *, fresh: bool = False
 ) -> None:
-    """Print on stderr the texts that the models of some systems will encode.
+    """Print on stderr how many texts the models of systems will encode; see `announcement`.
 
-    See `announcement.announce`.
-
-    `fresh` : the systems run even if the store has their runs.
+    fresh : whether the systems run although the store has their runs.
     """
     with suppress(Exception):  # raised again by the run of the system, which names it
         replaced = list(replaced_names())
         blocks = _blocks(data)
-        waiting = []
+        incomplete = []
         for system in systems:
             cache, _ = run_cache(system, k, replaced)
             if fresh or None in _stored_entries(cache, blocks):
-                waiting.append(system)
-        announce(data.name, workloads(waiting, data.queries))
+                incomplete.append(system)
+        announce(data.name, workloads(incomplete, data.queries))
 
 
 @dataclass
 class _Retrieval:
-    """The queries of a run, ranked by a system batch by batch.
+    """Ranks the queries of a run by a system, batch by batch.
 
-    n_answered : queries that have a ranking so far. unanswered : the first error of a query that a
-    component of the system could not answer; None if there is none.
+    Attributes
+    ----------
+    n_answered : number of queries that have a ranking so far.
+    unanswered : the first error of a query that a component of the system could not answer; None if
+        there is none.
     """
 
     name: str
@@ -206,8 +218,8 @@ class _Retrieval:
     def rankings(self, queries: Sequence[Query]) -> list[Ranking]:
         """The rankings of some queries.
 
-        A query that a component of the system cannot answer, such as one for which a language model
-        wrote something unusable, has an empty ranking whose notes give the cause.
+        A query that a component of the system cannot answer has an empty ranking whose notes name
+        the cause, such as an unusable response of a language model.
 
         Raises UnansweredError: no query of the run has been answered.
         """
@@ -215,7 +227,7 @@ class _Retrieval:
         for start in range(0, len(queries), self.batch_size):
             batch = queries[start : start + self.batch_size]
             first = f"{batch[0].id!r}: {batch[0].text!r}"
-            with noted(
+            with note_on_error(
                 f"System {self.name!r} failed in the batch that begins with query {first}"
             ):
                 rankings += self._batch(batch)
@@ -225,10 +237,11 @@ class _Retrieval:
         return rankings
 
     def _batch(self, batch: Sequence[Query]) -> list[Ranking]:
+        """The rankings of a batch; if a query cannot be answered, each is ranked by itself."""
         try:
             rankings = list(self.system.retrieve_batch(batch, self.k))
         except UnansweredError as error:
-            if len(batch) > 1:  # answers that came are stored: none is paid twice
+            if len(batch) > 1:  # received answers are stored, so none is paid for twice
                 return [ranking for query in batch for ranking in self._batch([query])]
             self.unanswered = self.unanswered or error
             notes = Notes(warning=f"no ranking: {error.cause}")
@@ -240,10 +253,13 @@ class _Retrieval:
 
 @dataclass
 class _Execution:
-    """The preparation of a system and its timed blocks.
+    """Prepares a system and runs it on blocks, with the time of each.
 
-    watch : over the code of the user's in the system; None if there is none, or the run is not kept.
-    build_seconds : spent on indexes and vectors since the last block.
+    Attributes
+    ----------
+    watch : the watch over the user's code in the system; None if it has none, or the run is not
+        stored.
+    build_seconds : seconds spent on indexes and vectors since the last block.
     """
 
     retrieval: _Retrieval
@@ -257,7 +273,7 @@ class _Execution:
 
     @property
     def not_cached(self) -> str:
-        """Why the rankings made so far cannot be kept; "" if they can."""
+        """Why the rankings so far cannot be stored; "" if they can."""
         if self.watch is not None and self.watch.unknown:
             return self.watch.reason
         if self.retrieval.unanswered is None:
@@ -265,17 +281,17 @@ class _Execution:
         return f"some queries have no ranking: {self.retrieval.unanswered.cause}"
 
     def _watched(self) -> AbstractContextManager[None]:
-        """A block in which the reads of the user's code are watched."""
+        """A context in which the reads of the user's code are watched."""
         return nullcontext() if self.watch is None else self.watch.block()
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Build indexes and vectors; the first batch, which compiles, is not timed either."""
+        """Build indexes and vectors, and run the first batch, in which code is compiled, untimed."""
         self.environment = environment()
         started = time.perf_counter()
         if self.watch is not None:
             self.watch.empty_memos()
         retrieval = self.retrieval
-        with noted(
+        with note_on_error(
             f"System {retrieval.name!r} failed while its indexes and vectors were built."
         ):
             if hasattr(retrieval.system, "prepare"):
@@ -288,12 +304,13 @@ class _Execution:
         self.build_seconds += time.perf_counter() - started
 
     def rank(self, queries: Sequence[Query]) -> tuple[list[Ranking], dict[str, Any]]:
-        """The rankings of a block, checked, and what it depends on.
+        """The checked rankings of a block, and their record.
 
-        If a knowledge base built anything while the clock ran, the block is run once more; if it
-        builds again, the time is unknown.
+        If a knowledge base built a part while the clock ran, the block is run once more; if it
+        builds again, the time is unknown (None).
         """
-        started, seconds = datetime.now(UTC).isoformat(timespec="seconds"), None
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        seconds = None
         retrieval = self.retrieval
         for _ in range(2):
             n_builds = self._n_builds()
@@ -328,4 +345,5 @@ class _Execution:
             self.watch.note_memos()
 
     def _n_builds(self) -> int:
+        """The number of parts that the knowledge bases have built."""
         return sum(kb.usage["builds"] for kb in self.kbs)

@@ -27,20 +27,20 @@ from kg2rag.text.registry import unknown
 from kg2rag.types import FloatArray, GoldUnit, QADataset, Ranking
 
 DEPTHS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
-"""Depths of the recall curve, besides k: about evenly spaced on a log axis."""
+"""Depths of the recall curve besides k, about evenly spaced on a logarithmic axis."""
 
 
 class CompareInputs(NamedTuple):
-    """The systems and the data of a comparison in memory; of several seeds, the first system."""
+    """The systems and the data of a comparison; of a system with several seeds, the first."""
 
     systems: Mapping[str, Any]
     data: QADataset
 
 
 class Scoring(NamedTuple):
-    """How runs are scored.
+    """The options of the scoring of runs.
 
-    `k` is the deepest point of the recall curve; `seed` is that of tests and intervals.
+    `k` is the deepest point of the recall curve; `seed` is the seed of tests and intervals.
     """
 
     metrics: Sequence[Metric]
@@ -72,11 +72,11 @@ class ScoredRuns:
         None if there are none.
     answers : the answers of the reader, see `reader_answers.read_answers`; None without a reader.
     inputs : systems and data, in memory only; None in a loaded comparison.
-    unjudged : how the systems answer the questions without gold, in memory only; None if all
+    unjudged : the agreement of the systems on questions without gold, in memory only; None if all
         questions have gold.
-    stored : system -> when its run was computed (ISO date and time), of runs read from the store;
+    stored : system -> date and time (ISO) at which its run was computed, for runs from the store;
         in memory only.
-    usage : what the reader cost, in words; in memory only.
+    usage : the cost of the reader in words; in memory only.
     """
 
     rankings: Mapping[str, Sequence[Ranking]]
@@ -105,12 +105,12 @@ class ScoredRuns:
 
     @property
     def baseline(self) -> str:
-        """The system that the others are tested against."""
+        """The system against which the others are tested."""
         return str(self.config["baseline"])
 
     @property
     def seed(self) -> int:
-        """The seed of tests and intervals that draw."""
+        """The seed of tests and intervals that draw random numbers."""
         return int(self.config.get("seed", 0))
 
     @property
@@ -126,7 +126,7 @@ class ScoredRuns:
 
     @property
     def has_placebos(self) -> bool:
-        """Whether a graph was also run shuffled, under several seeds."""
+        """Whether a system also ran over shuffled copies of its graph, under several seeds."""
         if self.per_seed is None:
             return False
         repeated = set(self.per_seed["system"])
@@ -134,19 +134,19 @@ class ScoredRuns:
 
     @property
     def missing_answers(self) -> int:
-        """The number of questions, over all systems and bounds, that the reader did not answer."""
+        """The number of failed answers of the reader, over all systems and bounds."""
         if self.answers is None:
             return 0
         return int(self.answers["failure"].notna().sum())
 
     def is_untested(self, metric: str) -> bool:
-        """Whether a metric has no test, as with a reader that does not use passages."""
+        """Whether a metric has no test, such as those of a reader that does not use passages."""
         return bool(
             self.scores.loc[self.scores["metric"] == metric, "p_holm"].isna().all()
         )
 
     def scores_of(self, metric: str) -> dict[str, FloatArray]:
-        """System -> (n_questions,) scores in a metric.
+        """System -> its scores in a metric, (n_questions,).
 
         A question without a score for some system is left out.
         """
@@ -159,7 +159,7 @@ class ScoredRuns:
         )
 
     def require_metric(self, metric: str | None) -> str:
-        """The metric, the first if None. ValueError: it was not measured."""
+        """The metric, by default the first; ValueError: it was not measured."""
         if metric is None:
             return self.metrics[0]
         if metric not in self.metrics:
@@ -167,7 +167,7 @@ class ScoredRuns:
         return metric
 
     def require_system(self, system: str) -> str:
-        """The system. ValueError: it was not compared."""
+        """The system; ValueError: it was not compared."""
         if system not in self.systems:
             raise ValueError(unknown("system", system, self.systems))
         return system
@@ -179,10 +179,10 @@ def score_runs(
     scoring: Scoring,
     answers: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
-    """The tables of `ScoredRuns`, by their names there.
+    """The tables of `ScoredRuns`, by the names of its attributes.
 
-    runs : system -> a run for each of its seeds.
-    answers : of a reader, whose metrics follow the others.
+    runs : system -> one run per seed.
+    answers : the answers of a reader, whose metrics follow the others; None without a reader.
     """
     metrics, k, baseline, unit, tokens, seed = scoring
     depths = _curve_depths(k)
@@ -241,7 +241,7 @@ def _all_rankings(runs: Sequence[Run]) -> list[Ranking]:
 
 
 def _with_recalls(metrics: Sequence[Metric], depths: Sequence[int]) -> list[Metric]:
-    """The metrics, and recall at each depth that is not among them."""
+    """The metrics, followed by the recall at each depth that is not among them."""
     names = [metric.name for metric in metrics]
     recalls = [f"recall@{depth}" for depth in depths]
     return [
@@ -251,7 +251,7 @@ def _with_recalls(metrics: Sequence[Metric], depths: Sequence[int]) -> list[Metr
 
 
 def mean_frame(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The mean of frames with the same index and columns."""
+    """The cell-wise mean of frames with the same index and columns."""
     total = frames[0]
     for frame in frames[1:]:
         total = total + frame
@@ -261,7 +261,10 @@ def mean_frame(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def _means_per_seed(
     frames: Mapping[str, Sequence[pd.DataFrame]], metrics: Sequence[str]
 ) -> pd.DataFrame | None:
-    """Means by metric of each seed of a system, numbered from 1; None without several seeds."""
+    """One row per system and seed, numbered from 1: system, run, and the mean of each metric.
+
+    Only systems with several seeds have rows; None if there is no such system.
+    """
     rows = []
     for name, seed_frames in frames.items():
         if len(seed_frames) > 1:
@@ -274,6 +277,7 @@ def _means_per_seed(
 def _recall_curve(
     frames: Mapping[str, pd.DataFrame], depths: Sequence[int]
 ) -> pd.DataFrame:
+    """The mean recall by depth (index `k`), one column per system."""
     columns = {}
     for system, frame in frames.items():
         columns[system] = [float(frame[f"recall@{depth}"].mean()) for depth in depths]

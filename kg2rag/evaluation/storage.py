@@ -25,7 +25,7 @@ from kg2rag.text.records import DataError, read_json, sha256
 from kg2rag.types import QADataset
 
 _TABLES = {"curve": "k", "token_curve": "tokens", "sizes": None, "per_seed": None}
-"""Attributes of `Comparison` with a csv each -> the name of its index; `per_seed` may be None."""
+"""Attribute of `Comparison` that is saved as csv -> the name of its index; `per_seed` may be None."""
 CONFIG = "config.json"
 COMPARED_SETS = "sets.json"
 """The file that names the sets of a summary, in the folder of their comparisons."""
@@ -45,22 +45,24 @@ FILES, CHECKSUM = "files", "sha256"
 AGAIN = "Run the comparison again."
 
 
-def require_place(
+def require_free_folder(
     directory: Path, *, several: bool = False, systems: Iterable[str] = ()
 ) -> None:
-    """Check that a folder can hold a comparison of some systems, or on `several` sets.
+    """Check that results can be saved in a folder, where earlier ones of kg2rag may be.
+
+    several : whether the results are a summary of several data sets, or a comparison of `systems`.
 
     Raises
     ------
-    DataError : the folder holds results of the other kind, or a config.json that cannot be used.
+    DataError : the folder has results of the other kind, or a config.json that cannot be used.
     FileExistsError : a file is in the way that kg2rag did not write, or that was edited since.
     """
     config = directory / CONFIG
     obstacle = config if several else directory / COMPARED_SETS
     if obstacle.exists():
-        held = "one comparison" if several else "comparisons on several sets"
+        contents = "one comparison" if several else "comparisons on several sets"
         raise DataError(
-            f"{directory} holds {held}: {obstacle.name} is in the way of the results. Name another folder."
+            f"{directory} holds {contents}: {obstacle.name} is in the way of the results. Name another folder."
         )
     names = (*_NAMES, *_TABLE_NAMES, *map(_run_name, systems))
     check_outputs(directory, _SUMMARY_NAMES if several else names)
@@ -74,7 +76,7 @@ def require_place(
 
 
 def _read_configuration(path: Path) -> dict[str, Any]:
-    """The content of config.json. DataError: it is unreadable, or no configuration."""
+    """The contents of config.json; DataError: it is unreadable, or no configuration."""
     config = read_json(path)
     if not isinstance(config, dict) or not isinstance(config.get("systems"), dict):
         raise DataError(
@@ -84,15 +86,16 @@ def _read_configuration(path: Path) -> dict[str, Any]:
 
 
 def _run_name(system: str) -> str:
+    """The name of the file with the run of a system."""
     return f"runs/{system}.trec.gz"
 
 
 def other_comparison(
     directory: Path, data: str, systems: Collection[str] | None = None
 ) -> str:
-    """A description of another comparison in a folder; "" if there is none.
+    """A description of a different comparison in a folder; "" if there is none.
 
-    Another one has other data, or systems beyond `systems`.
+    It differs if it is on other data, or has systems that are not among `systems`; None allows any.
     """
     path = directory / CONFIG
     if not path.is_file():
@@ -121,8 +124,11 @@ def save(
     """Write a comparison, its page and the qrels of `data`; equal values give equal bytes.
 
     The files of an earlier comparison in the folder are replaced.
+
+    values : the attributes of `Comparison`.
+    page, data : None to leave out the page, or the qrels.
     """
-    require_place(directory, systems=values["rankings"])
+    require_free_folder(directory, systems=values["rankings"])
     files = {}
     for name, index in {"scores": None, **_TABLES}.items():
         if values[name] is not None:
@@ -139,12 +145,12 @@ def save(
         files["qrels.trec"] = trec.dump_qrels(data.qrels).encode()
     if page is not None:
         files["report.html"] = page.encode()
-    files[CONFIG] = _config(values["config"], files)
+    files[CONFIG] = _config_bytes(values["config"], files)
     write_outputs(directory, "comparison", files, last=CONFIG)
 
 
-def _config(config: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
-    """The content of config.json: configuration and checksums of all files."""
+def _config_bytes(config: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
+    """The contents of config.json: configuration, checksums of all files, and its own checksum."""
     about = json.loads(json.dumps(dict(config), default=str))
     about[FILES] = {
         name: hashlib.sha256(content).hexdigest() for name, content in contents.items()
@@ -158,8 +164,8 @@ def _config(config: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
 def save_summary(
     directory: Path, sets: Collection[str], table: pd.DataFrame, page: str
 ) -> None:
-    """Write the summary of comparisons on several sets, which lie in folders of these names."""
-    require_place(directory, several=True)
+    """Write the summary of comparisons that are in subfolders named as their data sets."""
+    require_free_folder(directory, several=True)
     names = json.dumps({"sets": list(sets)}, ensure_ascii=False)
     files = {
         "macro.csv": csv_of(table, float_format="%.6f").encode(),
@@ -170,9 +176,9 @@ def save_summary(
 
 
 def without_texts(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A comparison without texts, and with hits only as deep as metrics read.
+    """The attributes of a comparison without texts, and with only the hits that metrics read.
 
-    Kept results beside the code have this form.
+    Results that are published with the code have this form.
     """
     depth = int(values["sizes"]["k"].max()) if len(values["sizes"]) else 1
     per_query = (
@@ -188,7 +194,10 @@ def without_texts(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load(directory: Path) -> dict[str, Any]:
-    """The attributes of a saved comparison. DataError names a file that was changed."""
+    """The attributes of a saved comparison.
+
+    FileNotFoundError: the folder has none. DataError: a file was changed since.
+    """
     if not (directory / CONFIG).is_file():
         raise FileNotFoundError(
             f"{directory} has no finished comparison: {CONFIG} is missing."
@@ -218,6 +227,7 @@ def load(directory: Path) -> dict[str, Any]:
 
 
 def _read_scores(path: Path) -> pd.DataFrame:
+    """The table `scores` of a saved comparison."""
     # Blank is the only missing value: a system may be called "NA" or "nan".
     blank = {name: [""] for name in ("p_holm", *COUNTS, *TESTS)}
     table = pd.read_csv(
@@ -230,20 +240,17 @@ def _read_scores(path: Path) -> pd.DataFrame:
 
 
 def _read_table(path: Path, index: str | None) -> pd.DataFrame | None:
-    """A table of a saved comparison; None if there was none.
-
-    A curve is blank beyond the end of a run.
-    """
+    """A table of a saved comparison; None if it was not saved."""
     if not path.is_file():
         return None
-    blank = None if index is None else [""]
+    blank = None if index is None else [""]  # a curve is blank beyond the end of a run
     return frame_of_csv(
         pd.read_csv(path, index_col=index, keep_default_na=False, na_values=blank)
     )
 
 
 def configuration(directory: Path) -> Mapping[str, Any]:
-    """The configuration of a saved comparison whose files all have their checksums."""
+    """The configuration of a saved comparison; DataError: a file differs from its checksum."""
     path = directory / CONFIG
     config = _read_configuration(path)
     checksum = config.pop(CHECKSUM, "missing")

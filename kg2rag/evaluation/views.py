@@ -26,14 +26,14 @@ from kg2rag.report.score_sheet import count_range
 from kg2rag.types import QADataset
 
 MAX_SYSTEMS_FOR_PAIRS = 10
-"""Systems up to which the page tests every pair."""
+"""Largest number of systems for which the page tests every pair."""
 
 
 def sheet_of(scored: ScoredRuns, *, with_stored: bool = True) -> report.ScoreSheet:
     """The content of the printed table.
 
-    with_stored : name the runs that were read from the store. A saved page does not, so that the
-    same command writes the same bytes.
+    with_stored : whether to name runs from the store and the cost of a reader. A saved page does
+        not, so that the same command writes the same bytes.
     """
     return report.ScoreSheet(
         scores=scored.scores,
@@ -51,9 +51,9 @@ def sheet_of(scored: ScoredRuns, *, with_stored: bool = True) -> report.ScoreShe
 
 
 def reader_notes(scored: ScoredRuns, *, with_usage: bool = True) -> list[str]:
-    """Notes on the answers of a reader, its failures and its requests; none without a reader.
+    """Notes on the answers of a reader and its failures; [] without a reader.
 
-    `with_usage` adds the requests.
+    with_usage : whether to add a note on its requests.
     """
     if scored.answers is None:
         return []
@@ -64,7 +64,7 @@ def reader_notes(scored: ScoredRuns, *, with_usage: bool = True) -> list[str]:
 
 
 def _reader_note(scored: ScoredRuns) -> str:
-    """How many questions separate the systems by their answers, and how many by recall."""
+    """The note on the numbers of questions that separate the systems, by answers and by recall."""
     assert scored.answers is not None
     metric = "recall@5" if "recall@5" in scored.metrics else scored.metrics[0]
     recall = _questions_text(
@@ -93,13 +93,15 @@ def _reader_note(scored: ScoredRuns) -> str:
     )
 
 
-def _questions_text(span: tuple[int, int] | None) -> str:
-    if span is None:
+def _questions_text(fewest_and_most: tuple[int, int] | None) -> str:
+    """A range of questions in words; None is an unknown range."""
+    if fewest_and_most is None:
         return f"an unknown number of questions (fewer than {MIN_QUESTIONS} were asked)"
-    return f"{count_range(*span)} questions"
+    return f"{count_range(*fewest_and_most)} questions"
 
 
 def _failures_note(answers: pd.DataFrame) -> str:
+    """The note on failed answers; "" if none failed."""
     failed = answers[answers["failure"].notna()]
     if failed.empty:
         return ""
@@ -143,7 +145,7 @@ def page_of(
 
 
 def _tests_of_page(scored: ScoredRuns) -> dict[str, pd.DataFrame]:
-    """The tables of tests in the first metric: pairs of not too many systems, and placebos."""
+    """The tests of a page in the first metric: "pairs" of up to ten systems, and "placebos"."""
     metric = scored.metrics[0]
     tests = {}
     if 1 < len(scored.systems) <= MAX_SYSTEMS_FOR_PAIRS:
@@ -156,11 +158,11 @@ def _tests_of_page(scored: ScoredRuns) -> dict[str, pd.DataFrame]:
 def questions_needed_table(
     scored: ScoredRuns, metric: str, min_gain: float
 ) -> pd.DataFrame:
-    """One row per other system: how many questions show a difference of `min_gain` to the baseline.
+    """The numbers of questions that detect a difference `min_gain` from the baseline, per system.
 
-    Columns system, difference, spread (standard deviation over the questions), needed_low,
-    needed_high, more_low, more_high; see `power.questions_needed`. The last four are blank if
-    there are too few questions to tell.
+    Columns system, difference, spread (standard deviation over the questions), needed_low and
+    needed_high (the range of all questions), more_low and more_high (of further questions); see
+    `power.questions_needed`. The last four are blank below `MIN_QUESTIONS` questions.
     """
     scores = scored.scores_of(metric)
     baseline = scores.pop(scored.baseline)
@@ -177,12 +179,12 @@ def questions_needed_table(
 
 
 def labelling_of(scored: ScoredRuns) -> report.Labelling:
-    """The hits of the questions without gold, to be judged.
+    """The page on which the hits of the questions without gold are judged.
 
-    Questions with gold count towards the number that is needed, by their recall at the depth of the
-    pool.
+    It estimates the number of questions to judge; the questions with gold count by their recall at
+    the depth of the pool.
 
-    Raises ValueError: all questions have gold, or the comparison was loaded.
+    ValueError: all questions have gold, or the comparison was loaded.
     """
     if scored.unjudged is None:
         raise ValueError(
