@@ -1,8 +1,8 @@
-"""An answer and its gold -> exact match and token F1 by the rules of the scorer of a data set.
+"""An answer and its gold -> exact match and token F1, by the rules of the scorer of a data set.
 
-Three scorers that differ in edge cases only: SQuAD v1.1 [1]; HotpotQA [2], where yes, no and
-noanswer are right or wrong as a whole; MuSiQue [3], where two answers that both normalise to
-nothing agree. The formulas are theirs.
+The scorers differ in edge cases only: SQuAD v1.1 [1]; HotpotQA [2], where yes, no and noanswer are
+right or wrong as a whole; MuSiQue [3], where two answers that are both empty after normalisation
+agree. The formulas are theirs.
 
 [1] Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", EMNLP 2016
 (evaluate-v1.1.py). [2] Yang et al., "HotpotQA", EMNLP 2018, Sec. 4.2 and 5.2
@@ -25,7 +25,7 @@ from kg2rag.types import QADataset, require
 Rules = Literal["squad", "hotpotqa", "musique"]
 
 ALL_OR_NOTHING = ("yes", "no", "noanswer")
-"""Answers that are right or wrong as a whole, and that no context has to contain."""
+"""Normalised answers that are right or wrong as a whole, and need not be in a context."""
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -39,7 +39,7 @@ class Answers(Protocol):
 
     @property
     def failed(self) -> Mapping[str, object]:
-        """The questions without an answer, and why."""
+        """Id of each question without an answer -> the reason."""
 
     @property
     def usage(self) -> object:
@@ -56,7 +56,7 @@ class AnswerScore(NamedTuple):
 
 
 def normalise_answer(text: str) -> str:
-    """Lower case, no ASCII punctuation, no articles, single spaces.
+    """A text in lower case, without ASCII punctuation and articles, with single spaces.
 
     >>> normalise_answer("The  U.S. Army, a history")
     'us army history'
@@ -69,10 +69,10 @@ def normalise_answer(text: str) -> str:
 def score_answer(
     prediction: str, golds: Sequence[str], rules: Rules = "squad"
 ) -> AnswerScore:
-    """The best agreement of an answer with any of the gold answers.
+    """The scores of an answer against the best gold answers.
 
-    Exact match and F1 are each the maximum over gold answers, not necessarily the same one;
-    precision and recall are those of the best F1.
+    Exact match and F1 are each the maximum over gold answers, perhaps of different ones; precision
+    and recall are those of the best F1.
     """
     require("rules", rules, Rules)
     if not golds:
@@ -103,9 +103,9 @@ def _overlap(guess: str, gold: str, rules: Rules) -> tuple[float, float, float]:
 
 
 def is_in_context(context: str, golds: Sequence[str]) -> float:
-    """1 if a context contains a gold answer word for word, otherwise 0.
+    """1 if a context contains a gold answer word by word, otherwise 0.
 
-    NaN if no gold answer can stand in a context, such as yes and no.
+    NaN if every gold answer is empty or such as yes and no.
     """
     references = [normalise_answer(gold) for gold in golds]
     references = [gold for gold in references if gold and gold not in ALL_OR_NOTHING]

@@ -1,4 +1,4 @@
-"""The code of a system -> all that it computes, as JSON values.
+"""The code of a system -> its identity: JSON values that differ if it may compute something else.
 
 Code of this package counts by name (`loaded_code` has its checksum), libraries by name and version.
 The user's code counts as it is in memory: instructions, defaults, closures and the globals that it
@@ -27,10 +27,10 @@ from typing import Any
 
 from kg2rag.evaluation.loaded_code import (
     closure,
+    current_definition,
     is_generated,
     nested_codes,
-    place_of,
-    replaced_in,
+    replaced_members,
     wrapped_functions,
 )
 from kg2rag.evaluation.module_files import (
@@ -52,12 +52,12 @@ OUTSIDE = {
         (importlib.import_module, "imports by a name that is computed"),
     )
 }
-"""Functions and values whose result no key can hold."""
+"""id of a function or value whose result cannot be part of a key -> the reason."""
 _UNSEEN_READERS = re.compile(
     r"(pyarrow|polars|duckdb|faiss|h5py|lance|tables)\.(.*\.)?(_?(read|open|scan|load|connect|dataset|memory_map).*|.*File)"
     r"|pandas\.(.*\.)?read_(parquet|feather|orc|hdf)"
 )
-"""Functions and classes of libraries whose compiled code opens files, which nobody sees."""
+"""Names of library functions and classes whose compiled code opens files without an audit event."""
 _COMPILED = (
     types.BuiltinFunctionType,
     types.MethodWrapperType,
@@ -68,7 +68,7 @@ _COMPILED = (
     types.MemberDescriptorType,
 )
 _LOOKUPS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
-"""Operations that look a global up by its name."""
+"""Operations of bytecode that look up a global by its name."""
 _MEMBERS = (staticmethod, classmethod, property, cached_property)
 _DATA = (type(None), bool, int, float, str, list, tuple, set, dict)
 _NOT_CODE = frozenset(
@@ -80,29 +80,31 @@ _NOT_CODE = frozenset(
 
 
 class NoKeyError(TypeError):
-    """Something in a system cannot be compared by content, so that its runs cannot be kept."""
+    """A part of a system cannot be compared by content, so that its runs cannot be stored."""
 
 
 @dataclass
 class CodeWalk(ABC):
-    """A walk over functions, classes and modules; `of` describes what they hold.
+    """A walk over functions, classes and modules, which returns the identity of each.
 
-    has_user_code : whether code was met that is neither of this package nor of a library.
-    memos : memoised functions of the user's, and knowledge bases: they may hold results of the
-    user's code.
+    Attributes
+    ----------
+    has_user_code : whether the walk met code that is neither of this package nor of a library.
+    memos : memoised functions of the user and knowledge bases, which may contain results of the
+        user's code.
     """
 
     has_user_code: bool = False
     memos: list[Any] = field(default_factory=list)
-    _open: list[int] = field(default_factory=list)
-    _files_of: dict[str, Any] = field(default_factory=dict)
+    _ancestors: list[int] = field(default_factory=list)
+    _identity_of_module: dict[str, Any] = field(default_factory=dict)
 
     @abstractmethod
     def of(self, value: object) -> Any:
         """The identity of any value, as JSON values."""
 
     def class_identity(self, kind: type) -> Any:
-        """The name of a class; if it is the user's, with all its members."""
+        """The name of a class, with its version for a library, with its members for the user."""
         name = full_name(kind)
         if self.is_library(kind):
             return [name, library_version(kind.__module__)]
@@ -123,31 +125,34 @@ class CodeWalk(ABC):
             for base in (*kind.__bases__, type(kind))
             if base is not object
         ]
-        return [name, digest([members, defaults, bases, self._files(kind.__module__)])]
+        return [
+            name,
+            digest([members, defaults, bases, self._file_identity(kind.__module__)]),
+        ]
 
     def is_library(self, kind: type) -> bool:
         """Whether a library defines a class.
 
-        A class that a library function has made of the user's functions counts as the user's.
+        A class that a library has generated from the user's functions counts as the user's.
         """
         if module_origin(kind.__module__) != "library":
             return False
-        if place_of(kind) is kind:
+        if current_definition(kind) is kind:
             return True
         return not any(
             isinstance(member, types.FunctionType) for member in vars(kind).values()
         )
 
     def callable_identity(self, value: Any) -> Any:
-        """The identity of a function or of a wrapper of one; None for a callable object."""
+        """The identity of a function, method or wrapper of one; None for any other value."""
         if isinstance(value, types.FunctionType):
-            return self._function(value)
+            return self._function_identity(value)
         if isinstance(value, types.MethodType):
             return [self.of(value.__func__), self.of(value.__self__)]
         if isinstance(value, _MEMBERS):
             return [type(value).__name__, *map(self.of, wrapped_functions(value))]
         if isinstance(value, _COMPILED):
-            return self._compiled(value)
+            return self._compiled_identity(value)
         if isinstance(value, functools._lru_cache_wrapper):
             code = getattr(value.__wrapped__, "__code__", None)
             if code is None or file_origin(code.co_filename) == "user":
@@ -157,7 +162,7 @@ class CodeWalk(ABC):
             return [full_name(type(value)), self.of(value.py_func)]
         return None
 
-    def _compiled(self, function: Any) -> Any:
+    def _compiled_identity(self, function: Any) -> Any:
         """The name of a compiled function, with the object that it is bound to."""
         holder = getattr(function, "__self__", None)
         if holder is None or isinstance(holder, types.ModuleType):
@@ -165,8 +170,8 @@ class CodeWalk(ABC):
             return [type(function).__name__, function.__qualname__, module]
         return [function.__qualname__, self.of(holder)]
 
-    def _function(self, function: types.FunctionType) -> Any:
-        """The name of a function; if it is the user's, with its code and all that this names."""
+    def _function_identity(self, function: types.FunctionType) -> Any:
+        """The name of a function with its version or, for the user's, its code and references."""
         code = function.__code__
         name = f"{function.__module__}.{function.__qualname__}"
         contents = [self.of(content) for content in closure(function)]
@@ -180,7 +185,7 @@ class CodeWalk(ABC):
         settings = (function.__defaults__, function.__kwdefaults__, vars(function))
         defaults = [self.of(setting) for setting in settings]
         references = self._references(function)
-        files = self._files(function.__module__)
+        files = self._file_identity(function.__module__)
         return [
             name,
             digest([_instructions(code), defaults, contents, *references, files]),
@@ -195,38 +200,40 @@ class CodeWalk(ABC):
         scope = ChainMap(function.__globals__, vars(builtins))
         looked_up = {}
         for name in _operands(code, *_LOOKUPS):
-            looked_up[name] = self._member(scope.get(name), names)
+            looked_up[name] = self._value_identity(scope.get(name), names)
         imports = {
-            name: self._imported(name, names) for name in _operands(code, "IMPORT_NAME")
+            name: self._import_identity(name, names)
+            for name in _operands(code, "IMPORT_NAME")
         }
         return looked_up, imports
 
-    def _imported(self, name: str, names: Iterable[str]) -> Any:
+    def _import_identity(self, name: str, names: Iterable[str]) -> Any:
         """The identity of a module that a function imports when it is called."""
         if name in sys.modules:
-            return self._member(sys.modules[name], names)
-        return self._files(name)
+            return self._value_identity(sys.modules[name], names)
+        return self._file_identity(name)
 
-    def _member(self, value: object, names: Iterable[str]) -> Any:
-        """The identity of the value of a name; of a module, also of its members in `names`."""
+    def _value_identity(self, value: object, names: Iterable[str]) -> Any:
+        """The identity of a value; that of a module has its members in `names`."""
         if isinstance(value, types.ModuleType):
             return self.module_identity(value, names)
         return self.of(value)
 
     def module_identity(self, module: types.ModuleType, names: Iterable[str]) -> Any:
-        """The identity of a module, and of those values in it that have one of some names."""
-        if id(module) in self._open[:-1]:
+        """The identity of a module, and of its values with one of `names`."""
+        if id(module) in self._ancestors[:-1]:
             return ["inside", module.__name__]
         attributes = {
             name: vars(module)[name] for name in sorted(names) if name in vars(module)
         }
         if module_origin(module.__name__) == "user":
-            self._open.append(id(module))
+            self._ancestors.append(id(module))
             values = {
-                name: self._member(value, names) for name, value in attributes.items()
+                name: self._value_identity(value, names)
+                for name, value in attributes.items()
             }
-            self._open.pop()
-            return [module.__name__, self._files(module.__name__), values]
+            self._ancestors.pop()
+            return [module.__name__, self._file_identity(module.__name__), values]
         for value in attributes.values():
             require_visible(value)
         changing = {
@@ -236,20 +243,21 @@ class CodeWalk(ABC):
         }
         return [module.__name__, library_version(module.__name__), changing]
 
-    def _files(self, module: str) -> Any:
-        """The files of a user's module, and the replaced members of its loaded parts."""
-        if module not in self._files_of:
+    def _file_identity(self, module: str) -> Any:
+        """The checksums of a user's module and its imports, and their replaced members."""
+        if module not in self._identity_of_module:
             checksums = imported_files(module)
-            self._files_of[module] = [checksums]
+            # A replaced member may lead back to this module, which then counts by its files only.
+            self._identity_of_module[module] = [checksums]
             values = {}
             for part in checksums:
-                # A script has no file; modules of this package that count here rank nothing.
+                # A script has no file, and the modules of this package that are met here rank nothing.
                 is_checked = part.partition(".")[0] not in ("__main__", "kg2rag")
                 if is_checked and part in sys.modules:
-                    for name, value in replaced_in(sys.modules[part]):
+                    for name, value in replaced_members(sys.modules[part]):
                         values[name] = self.of(value)
-            self._files_of[module] = [checksums, values]
-        return self._files_of[module]
+            self._identity_of_module[module] = [checksums, values]
+        return self._identity_of_module[module]
 
 
 def _code_members(kind: type) -> Iterator[tuple[str, Any]]:
@@ -261,9 +269,9 @@ def _code_members(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def _may_change(value: object) -> bool:
-    """Whether a member of a library's module is data or was replaced.
+    """Whether a member of a library's module is data, or a function that is not the library's.
 
-    Modules, classes and functions as the library defines them are neither.
+    Modules, classes and functions of the library cannot change.
     """
     if isinstance(value, types.FunctionType):
         return id(value) in OUTSIDE or file_origin(value.__code__.co_filename) == "user"
@@ -275,17 +283,14 @@ def _may_change(value: object) -> bool:
 
 
 def require_visible(value: object) -> None:
-    """Raise NoKeyError for a library function that opens files in compiled code.
-
-    No watch sees such files.
-    """
+    """Raise NoKeyError for a library function that opens files unseen by `outside_reads`."""
     name = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
     if callable(value) and _UNSEEN_READERS.fullmatch(name):
         raise NoKeyError(f"it uses {name}, which reads files that cannot be watched")
 
 
 def _operands(code: types.CodeType, *operations: str) -> list[str]:
-    """The names that some operations of a function, and of those defined in it, are about."""
+    """The sorted arguments of some operations in the bytecode of a function and of nested ones."""
     names = set()
     for part in nested_codes(code):
         for instruction in dis.get_instructions(part):
@@ -295,7 +300,7 @@ def _operands(code: types.CodeType, *operations: str) -> list[str]:
 
 
 def _instructions(code: types.CodeType) -> Any:
-    """The content of a code object, without file name and line numbers."""
+    """The contents of a code object, without file name and line numbers."""
     names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
     arguments = [
         code.co_argcount,
@@ -314,6 +319,7 @@ def _instructions(code: types.CodeType) -> Any:
 
 
 def _constant(value: object) -> Any:
+    """The identity of a constant in bytecode, independent of the order of a frozenset."""
     if isinstance(value, types.CodeType):
         return _instructions(value)
     if isinstance(value, frozenset):

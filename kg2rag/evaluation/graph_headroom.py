@@ -1,8 +1,8 @@
 """A graph and questions with gold -> an upper bound of the gold that the graph can add (ours).
 
-Does a walk of so many triples from a question's entities arrive at an entity that a gold passage
-names? In a very dense graph it always does, so each share stands beside its cost: the share of all
-passages reached, and of random pairs linked.
+Gold is reached if a walk of some triples from a question's entities arrives at an entity of a gold
+passage. In a very dense graph it always does. So each share has its cost beside it: the share of
+all passages that is reached, or of random pairs that is linked.
 """
 
 from __future__ import annotations
@@ -34,17 +34,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ALL_TYPES = "all"
-"""The type of all questions together."""
+"""The type in rows over all questions."""
 REACH_COLUMNS = ("type", "hops", "questions", "linked", "gold", "all_gold", "passages")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphCeiling:
-    """The content of a graph and its reach on some questions.
+    """The contents of a graph, and its reach on some questions.
 
-    Displays in Jupyter and in a terminal.
-
-    `graph` : sizes, hubs and relations. `reach` : see `graph_reach`. `links` : see `link_kinds`.
+    Attributes
+    ----------
+    graph : sizes, hubs and relations.
+    reach : the result of `graph_reach`.
+    links : the result of `link_kinds`.
     """
 
     graph: GraphReport
@@ -52,7 +54,7 @@ class GraphCeiling:
     links: pd.DataFrame
 
     def figure(self) -> Figure:
-        """Gold and passages reached against hops, one panel per type."""
+        """A chart of the gold and passages that are reached against hops, one panel per type."""
         return plots.graph_reach(self.reach)
 
     def __repr__(self) -> str:
@@ -82,10 +84,10 @@ def graph_report(
 
     Parameters
     ----------
-    hops : triples walked from the question's entities, at most.
-    linker : finds these entities. Default: names spelt out in the question (at most ten), otherwise
-        the nearest by vector.
-    seed : of the random pairs.
+    hops : the largest number of triples from the question's entities.
+    linker : the linker that finds these entities; by default up to ten names in the question,
+        otherwise the nearest by vector.
+    seed : seed of the random pairs.
 
     Raises ValueError: the knowledge base is over another corpus, or `hops` is negative.
     """
@@ -96,17 +98,15 @@ def graph_report(
 def graph_reach(
     kb: KnowledgeBase, data: QADataset, hops: int, linker: Linker | None = None
 ) -> pd.DataFrame:
-    """The gold and passages within `hops` triples of the questions' entities, by question type.
+    """The shares of gold and passages within `hops` triples of the questions' entities.
 
-    See `graph_report`.
+    A passage is h triples away if it mentions an entity that is. If questions have candidates, only
+    these count, and only their triples are walked. A gold document is reached if any of its
+    passages is. See `graph_report` for the parameters.
 
-    A passage is h triples away if it names an entity that is. If questions have candidates, only
-    these count and only their triples are walked. Gold that names documents is reached with any of
-    their passages.
-
-    Returns one row per type and hop: questions, linked (those with an entity), gold, all_gold and
-    passages, each a share of 0 to 1 over all questions. Questions without an entity, from which no
-    walk starts, are included.
+    Returns one row per question type and number of hops: questions (their number), linked (the
+    share with an entity), gold and passages (mean shares that are reached), all_gold (the share of
+    questions whose gold is all reached). All questions count, also those without an entity.
     """
     _require_corpus(kb, data)
     if hops < 0:
@@ -115,13 +115,13 @@ def graph_reach(
     announce(data.name, workloads(linker, data.queries))
     rows = []
     links_of_queries = linker.link_batch(data.queries)
-    masks = kb.candidates(data.queries)
-    for question, links, mask in zip(
-        data.questions, links_of_queries, masks, strict=True
+    candidates = kb.candidates(data.queries)
+    for question, links, candidate_rows in zip(
+        data.questions, links_of_queries, candidates, strict=True
     ):
         entities = [link.entity for link in links]
         is_linked = float(bool(entities))
-        shares = _reach_of_question(kb, data, question, entities, mask, hops)
+        shares = _reach_of_question(kb, data, question, entities, candidate_rows, hops)
         for hop, (gold, passages) in enumerate(shares):
             row = (
                 question.type or ALL_TYPES,
@@ -146,12 +146,19 @@ def _reach_of_question(
     data: QADataset,
     question: Question,
     entities: list[int],
-    mask: IntArray | None,
+    candidate_rows: IntArray | None,
     hops: int,
 ) -> list[tuple[float, float]]:
-    """The shares of gold and of candidates within 0, 1, … `hops` triples of some entities."""
-    candidates = np.arange(len(kb.corpus)) if mask is None else np.unique(mask)
-    allowed = None if mask is None else np.isin(np.arange(len(kb.corpus)), mask)
+    """For 0, 1, … `hops` triples from entities, the reached shares of gold and of candidates.
+
+    candidate_rows : the rows of the question's candidates; None for the whole corpus.
+    """
+    all_rows = np.arange(len(kb.corpus))
+    allowed = None
+    candidates = all_rows
+    if candidate_rows is not None:
+        allowed = np.isin(all_rows, candidate_rows)
+        candidates = np.unique(candidate_rows)
     gold = [
         np.intersect1d(rows, candidates) for rows in data.gold_rows(question).values()
     ]
@@ -169,13 +176,14 @@ def _reach_of_question(
 def link_kinds(
     kb: KnowledgeBase, data: QADataset, *, draws: int = 10_000, seed: int = 0
 ) -> pd.DataFrame:
-    """The share of pairs of gold passages that the graph links, and that of random pairs, by kind.
+    """The shares of gold pairs and of random pairs of passages that are linked, by kind of link.
 
-    Returns a row for each kind: `kind`, `gold` and `random`, shares of 0 to 1. A kind is a type of
-    the graph's entities ("title", "name", "term"; "entity" if it has no types): both passages name
-    such an entity, by a triple or without, and a passage names its own title. "neighbour": they are
-    next to each other in their document. "any": one of these. A pair may be of several kinds. Gold
-    that names documents counts as their passages. Empty if no question has two gold passages.
+    Returns one row per kind: kind, gold and random, shares of 0 to 1. A kind is a type of the
+    graph's entities ("title", "name", "term", or "entity" without types): both passages mention one
+    entity of that type; a passage mentions its own title. The kind "neighbour" links passages that
+    are next to each other in a document, and "any" those with a link of some kind. Gold pairs are
+    two gold passages of one question; a gold document counts as its passages. The table is empty if
+    no question has two gold passages.
 
     Raises ValueError: the knowledge base is over another corpus.
     """
@@ -183,21 +191,20 @@ def link_kinds(
     gold = _gold_pairs(data)
     if not len(gold):
         return pd.DataFrame(columns=["kind", "gold", "random"])
-    drawn = np.random.default_rng(seed).integers(0, len(kb.corpus), (draws, 2))
-    drawn = drawn[drawn[:, 0] != drawn[:, 1]]
-    pairs = np.concatenate([gold, drawn])
-    linked = _linked_by_entities(kb, pairs)
-    linked["neighbour"] = _are_neighbours(kb, pairs)
-    linked["any"] = np.any(list(linked.values()), axis=0)
+    random_pairs = np.random.default_rng(seed).integers(0, len(kb.corpus), (draws, 2))
+    random_pairs = random_pairs[random_pairs[:, 0] != random_pairs[:, 1]]
+    pairs = np.concatenate([gold, random_pairs])
+    is_linked = _links_by_entity_type(kb, pairs)
+    is_linked["neighbour"] = _are_neighbours(kb, pairs)
+    is_linked["any"] = np.any(list(is_linked.values()), axis=0)
     rows = []
-    for kind, is_linked in linked.items():
-        of_gold, of_random = np.split(is_linked, [len(gold)])
-        rows.append((kind, of_gold.mean(), of_random.mean()))
+    for kind, links in is_linked.items():
+        rows.append((kind, links[: len(gold)].mean(), links[len(gold) :].mean()))
     return pd.DataFrame(rows, columns=["kind", "gold", "random"])
 
 
 def _gold_pairs(data: QADataset) -> IntArray:
-    """(n_pairs, 2) rows of the corpus: every two gold passages of a question."""
+    """The rows of every two gold passages of a question, (n_pairs, 2)."""
     pairs: list[tuple[int, int]] = []
     for question in data.questions:
         rows = np.unique(np.concatenate(list(data.gold_rows(question).values())))
@@ -205,26 +212,24 @@ def _gold_pairs(data: QADataset) -> IntArray:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-def _linked_by_entities(kb: KnowledgeBase, pairs: IntArray) -> dict[str, np.ndarray]:
-    """Type of entity -> (n_pairs,) whether both passages of a pair name one of that type."""
+def _links_by_entity_type(kb: KnowledgeBase, pairs: IntArray) -> dict[str, np.ndarray]:
+    """Type of entity -> whether both passages of a pair mention one entity of that type, (n_pairs,)."""
     mentions = kb.graph.mentions
-    types = np.array([type_ or "entity" for type_ in kb.graph.types], dtype=object)[
-        mentions.owners
-    ]
-    linked = {}
-    for kind in dict.fromkeys(types.tolist()):
-        of_kind = types == kind
-        indices = mentions.others[of_kind], mentions.owners[of_kind]
-        values = np.ones(len(indices[0]), np.int32)
-        names = csr_array(
-            (values, indices), shape=(len(kb.corpus), kb.graph.n_entities)
-        )
-        linked[kind] = (names[pairs[:, 0]] * names[pairs[:, 1]]).sum(axis=1) > 0
-    return linked
+    types = np.array([type_ or "entity" for type_ in kb.graph.types], dtype=object)
+    type_of_mention = types[mentions.owners]
+    shape = (len(kb.corpus), kb.graph.n_entities)
+    is_linked = {}
+    for kind in dict.fromkeys(type_of_mention.tolist()):
+        is_kind = type_of_mention == kind
+        indices = mentions.others[is_kind], mentions.owners[is_kind]
+        mentioned = csr_array((np.ones(is_kind.sum(), np.int32), indices), shape=shape)
+        shared = mentioned[pairs[:, 0]] * mentioned[pairs[:, 1]]
+        is_linked[kind] = shared.sum(axis=1) > 0
+    return is_linked
 
 
 def _are_neighbours(kb: KnowledgeBase, pairs: IntArray) -> np.ndarray:
-    """(n_pairs,) whether the passages of a pair are next to each other in one document."""
+    """Whether the passages of a pair are next to each other in one document, (n_pairs,)."""
     document = pd.factorize(np.array(kb.corpus.doc_ids))[0]
     order = np.argsort(np.lexsort((kb.corpus.table["position"].to_numpy(), document)))
     first, second = pairs.T
@@ -233,6 +238,7 @@ def _are_neighbours(kb: KnowledgeBase, pairs: IntArray) -> np.ndarray:
 
 
 def _require_corpus(kb: KnowledgeBase, data: QADataset) -> None:
+    """Raise ValueError if a knowledge base is over another corpus than that of the data."""
     if kb.corpus.ids != data.corpus.ids:
         raise ValueError(
             f"{data.name}: the knowledge base is over another corpus. Build it over data.corpus."

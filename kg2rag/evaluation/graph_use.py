@@ -1,4 +1,4 @@
-"""Rankings -> how often a system's graph added a passage, and how often each warning occurs."""
+"""Rankings -> the share of questions for which a graph added a passage, and those of warnings."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from kg2rag.retrievers.fusion import held_by
 from kg2rag.types import Ranking, sources
 
 DEPTH = 10
-"""Hits of a ranking that are looked at."""
+"""The number of first hits among which a passage of the graph counts."""
 GRAPH = "graph"
-"""The source that a strategy records for hits of its graph."""
+"""The source that a strategy records for hits from its graph."""
 
 
 def graph_use(rankings: Mapping[str, Sequence[Ranking]]) -> dict[str, dict[str, Any]]:
-    """How often the graph added a passage, and how often a warning occurs, per system with a graph.
+    """System -> its use of the graph, for systems that read one.
 
-    Returns system -> `brought`, the share of questions with a passage among the first `DEPTH` hits
-    that only the graph found, and `warnings`, warning in the notes -> share of questions, by
-    falling share. A system whose hits all come from the graph has no `brought`: it has no text
-    search to compare them with.
+    The key "brought" has the share of questions with a hit among the first `DEPTH` that only the
+    graph returned. A system without a text search, whose hits all come from the graph, has no such
+    key. The key "warnings" maps each warning in the notes to its share of questions, the most
+    frequent first.
     """
     use: dict[str, dict[str, Any]] = {}
     for name, run in rankings.items():
-        joins = any(_joins_text_and_graph(ranking) for ranking in run)
+        has_both_sources = any(_joins_text_and_graph(ranking) for ranking in run)
         warnings = {
             warning: round(count / len(run), 6) for warning, count in _warnings(run)
         }
-        if joins:
-            brought = [_brought_passage(ranking) for ranking in run]
+        if has_both_sources:
+            n_brought = sum(_has_graph_only_hit(ranking) for ranking in run)
             use[name] = {
-                "brought": round(sum(brought) / len(run), 6),
+                "brought": round(n_brought / len(run), 6),
                 "warnings": warnings,
             }
         elif warnings and reads_graph(run):
@@ -43,21 +43,18 @@ def graph_use(rankings: Mapping[str, Sequence[Ranking]]) -> dict[str, dict[str, 
 
 
 def reads_graph(run: Sequence[Ranking]) -> bool:
-    """Whether some hits of a run come from a graph, as the sources of its stages record it."""
+    """Whether some hits of a run come from a graph, by the recorded sources of its stages."""
     return any(GRAPH in sources(ranking).values() for ranking in run)
 
 
 def _joins_text_and_graph(ranking: Ranking) -> bool:
-    """Whether the stages of a ranking have both sources, text and graph.
-
-    Neither a ranking of the graph only nor one that fell back to text joins the two.
-    """
+    """Whether the hits of a ranking come from both sources, text and graph."""
     from_graph = {source == GRAPH for source in sources(ranking).values()}
     return from_graph == {True, False}
 
 
 def _warnings(rankings: Sequence[Ranking]) -> list[tuple[str, int]]:
-    """The warnings in the notes of rankings with their counts, the most frequent first."""
+    """The (warning, number of rankings) in the notes of rankings, the most frequent first."""
     counts: Counter[str] = Counter()
     for ranking in rankings:
         if any(ranking.notes.warnings):
@@ -65,11 +62,11 @@ def _warnings(rankings: Sequence[Ranking]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item))
 
 
-def _brought_passage(ranking: Ranking) -> bool:
-    """Whether a hit among the first comes from the graph only.
+def _has_graph_only_hit(ranking: Ranking) -> bool:
+    """Whether a hit among the first `DEPTH` comes from the graph only.
 
-    A hit that a fused text search found as well does not count, nor does a passage at which the
-    walk started.
+    A hit that a fused text search returned, too, does not count, and neither does a passage at
+    which the walk started.
     """
     if not len(ranking) or ranking.stage_codes is None:
         return False

@@ -1,8 +1,8 @@
-"""A system -> all that its rankings depend on, as JSON values: the key of its runs.
+"""A system -> its identity: all on which its rankings depend, as JSON values, the key of its runs.
 
-The system is taken apart down to plain values. Files count by their content, knowledge bases by
-corpus, graph and encoder, code as `code_identity` has it. What cannot be compared by content is a
-`NoKeyError`, and the run is not kept.
+The system is described by its parts, down to plain values. Files count by their contents, knowledge
+bases by corpus, graph and encoder, code as in `code_identity`. A part that cannot be compared by
+content is a `NoKeyError`, and the run is not stored.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from kg2rag.text.registry import ParameterError, Registry, parse, read_value
 from kg2rag.types import Corpus, called
 
 MANY = 100
-"""Items of a list from which it is hashed at once, where all of them are numbers or texts."""
+"""Number of items from which a list of numbers and texts is replaced by a checksum."""
 _REGISTRIES: tuple[Registry[Any], ...] = (LINKERS, RERANKERS, SOURCES, SYSTEMS)
 _PLAIN = (type(None), bool, int, float, str)
-_WRITTEN = (
+_BY_REPR = (
     complex,
     range,
     slice,
@@ -57,13 +57,13 @@ _WRITTEN = (
     bytearray,
 )
 _HEAP_TYPE = 1 << 9
-"""The flag of classes that are written in Python; others have state that is no attribute."""
+"""The flag of classes written in Python; objects of others may have state that is no attribute."""
 
 
 def identity(value: object) -> Any:
-    """All that the rankings of a system depend on, but files of this package, as JSON values.
+    """The identity of a value as JSON values; code of this package counts by name.
 
-    NoKeyError: something that cannot be compared by content.
+    NoKeyError: a part cannot be compared by content.
 
     >>> identity((1, "a", None))
     [1, 'a', None]
@@ -73,17 +73,17 @@ def identity(value: object) -> Any:
 
 @dataclass
 class Walk(CodeWalk):
-    """One walk over a system and all that it is made of.
+    """A walk over a system and all its parts.
 
-    files : those whose content is in the key.
+    files : the files whose contents are part of the identity.
     """
 
     files: set[Path] = field(default_factory=set)
-    _described: dict[int, tuple[object, Any]] = field(default_factory=dict)
+    _identities: dict[int, tuple[object, Any]] = field(default_factory=dict)
 
     def system(self, system: object, replaced: Iterable[tuple[str, Any]]) -> Any:
-        """The identity of a system and of the `replaced` members of this package."""
-        described = self.of(system)
+        """The identity of a system, and those of the `replaced` members of this package."""
+        identity_of_system = self.of(system)
         replacements = {}
         for name, value in replaced:
             self.has_user_code = True
@@ -91,83 +91,84 @@ class Walk(CodeWalk):
                 replacements[name] = self.of(value)
             except NoKeyError as error:
                 raise NoKeyError(f"{name} was replaced: {error}") from None
-        return [described, replacements]
+        return [identity_of_system, replacements]
 
     def of(self, value: object) -> Any:
         """The identity of a value, as JSON values."""
         if id(value) in OUTSIDE:
             raise NoKeyError(f"it {OUTSIDE[id(value)]}")
         if type(value) is str or isinstance(value, Path):
-            return self._text(value)
-        if type(value) in (*_PLAIN, *_WRITTEN):
+            return self._text_identity(value)
+        if type(value) in (*_PLAIN, *_BY_REPR):
             return _scalar(value)
-        if id(value) in self._open:  # refers to itself, as a recursive function does
-            return ["inside", self._open.index(id(value))]
-        if id(value) not in self._described:
-            self._open.append(id(value))
+        if id(value) in self._ancestors:  # part of itself, such as a recursive function
+            return ["inside", self._ancestors.index(id(value))]
+        if id(value) not in self._identities:
+            self._ancestors.append(id(value))
             try:
-                described = self._composite(value)
+                parts = self._identity_of_parts(value)
             except RecursionError:
                 raise NoKeyError(
                     f"{called(value)} nests too deeply to be compared by content"
                 ) from None
             finally:
-                self._open.pop()
-            # The value is kept as well: a new object could get the id of a deleted one.
-            self._described[id(value)] = value, described
-        return self._described[id(value)][1]
+                self._ancestors.pop()
+            # The value is stored as well: a new object could get the id of a deleted one.
+            self._identities[id(value)] = value, parts
+        return self._identities[id(value)][1]
 
-    def _composite(self, value: Any) -> Any:
-        """The identity of what is no number and no text."""
+    def _identity_of_parts(self, value: Any) -> Any:
+        """The identity of a value that is no number and no text, by its kind."""
         require_visible(value)
         if isinstance(value, type):
             return self.class_identity(value)
         if isinstance(value, types.ModuleType):
             return self.module_identity(value, ())
-        described = self.callable_identity(value)
-        if described is not None:
-            return described
+        code = self.callable_identity(value)
+        if code is not None:
+            return code
         if isinstance(value, KnowledgeBase | Corpus | Store):
-            return self._knowledge(value)
+            return self._knowledge_identity(value)
         if isinstance(value, np.ndarray):
-            return self._array(value)
+            return self._array_identity(value)
         if type(value) in (dict, types.MappingProxyType):
-            return self._mapping(value)
+            return self._mapping_identity(value)
         if type(value) in (list, tuple, set, frozenset):
-            return self._items(value)
-        return self._instance(value)
+            return self._items_identity(value)
+        return self._instance_identity(value)
 
-    def _array(self, array: np.ndarray) -> Any:
+    def _array_identity(self, array: np.ndarray) -> Any:
+        """Type, shape and checksum of an array; of an array of objects, the items."""
         if array.dtype.hasobject:
             return ["object", list(array.shape), self.of(array.tolist())]
         checksum = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
         return [str(array.dtype), list(array.shape), checksum]
 
-    def _mapping(self, mapping: Mapping[Any, Any]) -> Any:
-        """The identity of a mapping, whose order counts."""
+    def _mapping_identity(self, mapping: Mapping[Any, Any]) -> Any:
+        """The identity of a mapping; the order of its keys counts."""
         if len(mapping) < MANY and all(type(key) is str for key in mapping):
             return {key: self.of(item) for key, item in mapping.items()}
         return [self.of(list(mapping.keys())), self.of(list(mapping.values()))]
 
-    def _items(self, items: Any) -> Any:
-        """The identity of a list, a tuple or a set."""
-        described = list(items)
+    def _items_identity(self, items: Any) -> Any:
+        """The identity of a list, a tuple or a set; a long one is a checksum."""
+        identities = list(items)
         if len(items) < MANY or not set(map(type, items)) <= set(_PLAIN):
-            described = [self.of(item) for item in items]
+            identities = [self.of(item) for item in items]
         if isinstance(items, set | frozenset):
-            described.sort(key=lambda item: json.dumps(item, sort_keys=True))
-        return described if len(described) < MANY else digest(described)
+            identities.sort(key=lambda item: json.dumps(item, sort_keys=True))
+        return identities if len(identities) < MANY else digest(identities)
 
-    def _text(self, value: str | Path) -> Any:
-        """The identity of a text: the text, or the content of the file or folder that it names.
+    def _text_identity(self, value: str | Path) -> Any:
+        """The identity of a text: the text, or the contents of the file or folder that it names.
 
-        A specification such as "gold(FILE)" also has the identities of its files.
+        A specification such as "gold(FILE)" has the identities of its files, too.
         """
         path = Path(value)
         if os.path.isfile(path):  # noqa: PTH113 - False for a name that no file can have
             self.files.add(path.absolute())
             return {"sha256": sha256(path)}
-        if os.sep in str(value) and os.path.isdir(path):  # noqa: PTH112 - as that of a model, too large to be read
+        if os.sep in str(value) and os.path.isdir(path):  # noqa: PTH112 - may be a model, too large to be read
             states = ((file.name, file.stat()) for file in sorted(path.iterdir()))
             return [[name, state.st_size, state.st_mtime_ns] for name, state in states]
         if isinstance(value, Path):
@@ -176,7 +177,7 @@ class Walk(CodeWalk):
         return [value, *parts] if parts else value
 
     def _components(self, text: str) -> Iterator[Any]:
-        """The identities of the files, and of the user's components, that a specification names."""
+        """The identities of the user's components and of the files in a specification."""
         if len(text) > 1000:
             return
         try:
@@ -186,49 +187,49 @@ class Walk(CodeWalk):
         for name, parameters in specifications:
             for component in _registered(name):
                 yield self.of(component)
-            for written in parameters.values():
-                parameter = read_value(written)
+            for parameter_text in parameters.values():
+                parameter = read_value(parameter_text)
                 if isinstance(parameter, str) and parameter != text:
-                    described = self._text(parameter)
-                    if described != parameter:
-                        yield described
+                    parameter_identity = self._text_identity(parameter)
+                    if parameter_identity != parameter:
+                        yield parameter_identity
 
-    def _knowledge(self, value: KnowledgeBase | Corpus | Store) -> Any:
-        """The identity of a corpus or a knowledge base; the place of a store does not count."""
+    def _knowledge_identity(self, value: KnowledgeBase | Corpus | Store) -> Any:
+        """The identity of a corpus or a knowledge base; all stores are equal."""
         if isinstance(value, Corpus):
             return value.fingerprint
         if isinstance(value, Store):
             return "store"
         self.memos.append(value)
         is_shuffled = value.mention_table is not None
-        described = [value.corpus.fingerprint, value.source.fingerprint, is_shuffled]
+        inputs = [value.corpus.fingerprint, value.source.fingerprint, is_shuffled]
         encoder = value.embedder
-        # A function has no comparable content; its vectors have.
+        # A function cannot be compared by content; its vectors can.
         if isinstance(encoder, GivenEncoder | GivenVectors):
-            return [*described, encoder.fingerprint(value.store)]
-        if dataclasses.is_dataclass(encoder):  # whose repr need not show its prompts
-            return [*described, self.of(encoder)]
+            return [*inputs, encoder.fingerprint(value.store)]
+        if dataclasses.is_dataclass(encoder):  # its repr may hide prompts
+            return [*inputs, self.of(encoder)]
         if " object at 0x" in repr(encoder):
             raise NoKeyError(f"its encoder {encoder!r} has no repr that names it")
-        return [*described, repr(encoder), self.of(type(encoder))]
+        return [*inputs, repr(encoder), self.of(type(encoder))]
 
-    def _instance(self, value: Any) -> Any:
-        """The identity of an object: its class and attributes; of a library object, its copy."""
+    def _instance_identity(self, value: Any) -> Any:
+        """The identity of an object: its class and attributes, or how a library's is copied."""
         kind = type(value)
         if self.is_library(kind):
-            return self._copied(value)
+            return self._identity_by_copy(value)
         fingerprint = getattr(value, "fingerprint", None)
         if type(fingerprint) is str and module_origin(kind.__module__) == "package":
             return [kind.__qualname__, fingerprint]
-        described = {"class": self.of(kind)}
+        attributes = {"class": self.of(kind)}
         for name, part in _attributes(value):
-            described[name] = self.of(part)
+            attributes[name] = self.of(part)
         if _has_hidden_state(kind):
-            return [described, self._copied(value)]
-        return described
+            return [attributes, self._identity_by_copy(value)]
+        return attributes
 
-    def _copied(self, value: Any) -> Any:
-        """The identity of an object: the function and arguments that `copy` and `pickle` use."""
+    def _identity_by_copy(self, value: Any) -> Any:
+        """The identity of an object by the function and arguments with which `copy` copies it."""
         kind = type(value)
         try:
             reduce: Any = copyreg.dispatch_table.get(
@@ -241,20 +242,18 @@ class Walk(CodeWalk):
             ) from error
         if isinstance(parts, str):
             return [full_name(kind), library_version(kind.__module__), parts]
-        described = [
-            list(part) if isinstance(part, Iterator) else part for part in parts
-        ]
-        if any(argument is value for argument in described[1]):
+        listed = [list(part) if isinstance(part, Iterator) else part for part in parts]
+        if any(argument is value for argument in listed[1]):
             raise NoKeyError(
                 f"it holds {called(value)}, which cannot be compared by content"
             )
-        return [full_name(kind), digest([self.of(part) for part in described])]
+        return [full_name(kind), digest([self.of(part) for part in listed])]
 
 
 def _has_hidden_state(kind: type) -> bool:
-    """Whether objects of a class have state outside their attributes.
+    """Whether objects of a class may have state outside their attributes.
 
-    A base class is compiled, or defines how its objects are copied.
+    They may if a base class is compiled, or defines how its objects are copied.
     """
     bases = kind.__mro__[:-1]  # without `object`
     is_compiled = any(not base.__flags__ & _HEAP_TYPE for base in bases)
@@ -263,10 +262,10 @@ def _has_hidden_state(kind: type) -> bool:
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
-    """The attributes of an object, without cached properties, which are computed from the others.
+    """The (name, value) of an object's attributes on which its results depend.
 
-    For a class of this package, fields with `compare=False`, such as memory for vectors, are left
-    out.
+    Left out are cached properties, which are computed from the others, and the fields of this
+    package's classes with `compare=False`, such as caches of vectors.
     """
     kind = type(value)
     slots = [name for name in _slots(kind) if hasattr(value, name)]
@@ -284,7 +283,7 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _slots(kind: type) -> list[str]:
-    """The attributes that a class and its bases keep in slots."""
+    """The names of the slots of a class and its bases."""
     names: list[str] = []
     for base in kind.__mro__:
         slots = vars(base).get("__slots__", ())
@@ -293,7 +292,7 @@ def _slots(kind: type) -> list[str]:
 
 
 def _registered(name: str) -> Iterator[Any]:
-    """The components that somebody has registered under a name, beside those of this package."""
+    """The components of users and of other packages that are registered under a name."""
     for registry in _REGISTRIES:
         entry = registry.entries.get(name)
         if entry is None:
@@ -306,6 +305,7 @@ def _registered(name: str) -> Iterator[Any]:
 
 @functools.cache
 def _entry_points(group: str) -> tuple[EntryPoint, ...]:
+    """The installed entry points of a group."""
     return tuple(entry_points(group=group))
 
 
@@ -315,6 +315,6 @@ def _scalar(value: object) -> Any:
         return [type(value).__name__, hashlib.sha256(value).hexdigest()]
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
-    if type(value) in _WRITTEN:
+    if type(value) in _BY_REPR:
         return [type(value).__name__, repr(value)]
     return value

@@ -1,7 +1,7 @@
-"""The package in memory -> a checksum of the files that rankings depend on, and what was replaced.
+"""The package in memory -> a checksum of its files, and the members that differ from them.
 
-Somebody who tries an idea replaces a method or a constant of this package, or edits a file of it
-while Python runs: the files then do not tell what a ranking was computed by.
+A user who tries an idea may replace a method or a constant of this package, or edit a file of it
+while Python runs. Then the files are not the code that computed a ranking.
 """
 
 from __future__ import annotations
@@ -27,39 +27,33 @@ _BINDINGS = ("STORE_NAME", "STORE_GLOBAL", "DELETE_NAME")
 
 @cache
 def code_version(package: Path = PACKAGE) -> str:
-    """A checksum of this package's code and data files that a ranking depends on.
-
-    These are the files of `retrievers` and of the rooms below.
-    """
+    """A checksum of the code and data files on which a ranking depends, those of `ROOMS`."""
     return files_checksum(package, ROOMS)
 
 
 def replaced_names() -> Iterator[tuple[str, Any]]:
-    """The replaced functions and constants of this package's loaded modules.
-
-    Yields the full name, and what stands there now.
-    """
+    """The full name and present value of each replaced member of this package's loaded modules."""
     for name, module in sorted(sys.modules.items()):
         if is_in_rooms(name) and isinstance(module, ModuleType):
-            yield from replaced_in(module)
+            yield from replaced_members(module)
 
 
-def replaced_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    """The members of a module and of its classes that differ from the definitions in its file.
+def replaced_members(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """The full name and present value of each member that differs from the module's file.
 
-    Yields the full name of each, and its present value.
+    Members are functions and constants of the module and of its classes.
     """
     loader = getattr(module.__spec__, "loader", None)
     if not hasattr(loader, "get_code"):
         return
     file = Path(module.__file__ or "")
-    # This package's files are read once; files of the user are read again after a change.
-    changed = None if PACKAGE in file.parents else _state(file)
-    source = _source_of(module.__name__, changed)
-    yield from _replaced(module, module.__name__, "<module>", source)
+    # Files of this package are read once; files of the user are read again after a change.
+    state = None if PACKAGE in file.parents else _modification_state(file)
+    source = _source_of(module.__name__, state)
+    yield from _replaced_members_of(module, module.__name__, "<module>", source)
     for value in list(vars(module).values()):
         if isinstance(value, type) and value.__module__ == module.__name__:
-            yield from _replaced(
+            yield from _replaced_members_of(
                 value,
                 f"{module.__name__}.{value.__qualname__}",
                 value.__qualname__,
@@ -67,27 +61,35 @@ def replaced_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
             )
 
 
-def _replaced(
+def _replaced_members_of(
     owner: ModuleType | type, owner_name: str, body: str, source: _Source
 ) -> Iterator[tuple[str, Any]]:
-    """The members of a module or a class that are not as `body`, its code, defines them."""
+    """The full name and present value of the members of a module or class that were replaced.
+
+    body : qualified name of the code that defines the members.
+    """
     constants = source.constants.get(body, {})
     for name, value in list(vars(owner).items()):
-        changed = name in constants and not _is_same_constant(value, constants[name])
-        if changed or any(not source.has(function) for function in functions_of(value)):
+        is_changed = name in constants and not _is_same_constant(value, constants[name])
+        has_foreign_function = any(
+            not source.has(function) for function in functions_of(value)
+        )
+        if is_changed or has_foreign_function:
             yield f"{owner_name}.{name}", value
 
 
 def _is_same_constant(value: object, constant: object) -> bool:
-    # A descriptor stands in place of a default in named tuples and classes with slots.
+    """Whether a member still has the value of the constant in its file."""
+    # Named tuples and classes with slots replace a default by a descriptor.
     if hasattr(value, "__get__"):
         return True
     return type(value) is type(constant) and repr(value) == repr(constant)
 
 
 def functions_of(value: object) -> Iterator[FunctionType]:
-    """The Python functions that a member calls: itself, wrapped functions, those of a property."""
-    waiting, seen = [value], set[int]()
+    """The Python functions of a member: itself, wrapped functions, closures, those of a property."""
+    waiting = [value]
+    seen = set[int]()
     while waiting:
         part = waiting.pop()
         if part is None or id(part) in seen:
@@ -112,7 +114,7 @@ def wrapped_functions(member: Any) -> list[Any]:
 
 
 def closure(function: FunctionType) -> Iterator[object]:
-    """The values of the variables of enclosing functions; "unbound" for an unbound one."""
+    """The values of a function's variables from enclosing functions; "unbound" for an unbound one."""
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
@@ -122,11 +124,13 @@ def closure(function: FunctionType) -> Iterator[object]:
 
 @dataclass(frozen=True)
 class _Source:
-    """What the file of a module defines.
+    """The definitions in the file of a module.
 
-    codes : of every function, class and module in it.
-    constants : of the module's body and of each class's, the names that are bound once, to a
-    constant.
+    Attributes
+    ----------
+    codes : the code objects of the module and of every function and class in it.
+    constants : qualified name of the module's or a class's body -> name -> constant, for names that
+        are bound once.
     """
 
     file: str
@@ -144,11 +148,11 @@ class _Source:
         is_of_package = PACKAGE in Path(code.co_filename).parents
         if not is_of_package and file_origin(self.file) != "user":
             return False
-        return place_of(function) is function
+        return current_definition(function) is function
 
 
 def is_generated(function: FunctionType) -> bool:
-    """Whether it is a special method that `dataclass` or `NamedTuple` has made of text."""
+    """Whether a function is a special method that `dataclass` or `NamedTuple` generated."""
     code = function.__code__
     if code.co_filename != "<string>":
         return False
@@ -156,16 +160,16 @@ def is_generated(function: FunctionType) -> bool:
     return is_of_tuple or code.co_qualname.startswith("__create_fn__.")
 
 
-def place_of(value: FunctionType | type) -> object:
+def current_definition(value: FunctionType | type) -> object:
     """The present value of the name under which a function or class was defined; None for none."""
-    place: object = sys.modules.get(value.__module__)
+    definition: object = sys.modules.get(value.__module__)
     for part in value.__qualname__.split("."):
-        place = getattr(place, part, None)
-    return place
+        definition = getattr(definition, part, None)
+    return definition
 
 
-def _state(file: Path) -> tuple[int, int] | None:
-    """Time and size by which a file that was changed is known."""
+def _modification_state(file: Path) -> tuple[int, int] | None:
+    """Modification time (ns) and size of a file; None if there is none."""
     try:
         state = file.stat()
     except OSError:
@@ -174,7 +178,8 @@ def _state(file: Path) -> tuple[int, int] | None:
 
 
 @cache
-def _source_of(module: str, changed: tuple[int, int] | None) -> _Source:  # noqa: ARG001 - the file is read again
+def _source_of(module: str, state: tuple[int, int] | None) -> _Source:  # noqa: ARG001 - the file is read again
+    """The definitions in the file of a loaded module; a new `state` reads the file again."""
     loader: Any = sys.modules[module].__spec__.loader  # type: ignore[union-attr]
     code: CodeType | None = loader.get_code(module)
     if code is None:  # a compiled extension, or a package without a file
@@ -182,20 +187,20 @@ def _source_of(module: str, changed: tuple[int, int] | None) -> _Source:  # noqa
     codes = frozenset(nested_codes(code))
     # Bodies of the module and its classes are the code objects that are not optimised.
     bodies = [body for body in codes if not body.co_flags & inspect.CO_OPTIMIZED]
-    constants = {body.co_qualname: dict(_constants(body)) for body in bodies}
+    constants = {body.co_qualname: dict(_constants_bound_once(body)) for body in bodies}
     return _Source(code.co_filename, codes, constants)
 
 
 def nested_codes(code: CodeType) -> Iterator[CodeType]:
-    """A code object and all that are defined in it."""
+    """A code object and all code objects that are defined in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from nested_codes(constant)
 
 
-def _constants(body: CodeType) -> Iterator[tuple[str, object]]:
-    """The names that a module or class binds once, to a constant."""
+def _constants_bound_once(body: CodeType) -> Iterator[tuple[str, object]]:
+    """The (name, constant) of names that the body of a module or class binds once."""
     instructions = list(dis.get_instructions(body))
     n_bindings: Counter[str] = Counter()
     for instruction in instructions:

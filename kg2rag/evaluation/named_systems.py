@@ -14,42 +14,46 @@ from kg2rag.retrievers.systems import build, build_all, label, systems_by_name
 from kg2rag.types import QADataset, called
 
 Graphs = Mapping[str, KnowledgeBase | Sequence[KnowledgeBase]]
-"""Name -> knowledge base, or several of them for a placebo under several seeds."""
+"""Name -> knowledge base, or a list of them, the placebos of a graph under several seeds."""
 Systems = Mapping[str, Any] | Sequence[Any] | str
 """Name -> system, or a list of systems; see `compare`."""
 SystemsOfSets = Callable[[QADataset], Systems] | Mapping[str, Systems] | Sequence[str]
-"""A function of a data set, set -> its systems, or names of systems that are built over each."""
+"""A function data set -> systems, a mapping set -> systems, or names of systems for all sets."""
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
 def name_systems(
     systems: Any, graphs: Graphs | None, data: QADataset
 ) -> dict[str, list[Any]]:
-    """Name -> the systems of that name: one, or one per seed.
+    """Name -> a list of one system, or of one per seed.
 
-    A name of the catalogue is built over the knowledge base of another system, or over
+    A system of the catalogue is built over the knowledge base of another system, or over
     `KnowledgeBase.build(data.corpus)`. With `graphs`, a strategy or a name of the catalogue becomes
-    a system over each, called "strategy.graph".
+    one system per graph, called "strategy.graph".
 
     Raises
     ------
-    TypeError : something is neither a system nor a graph.
-    ValueError : no system, one twice, an unknown name, or a name that cannot name a file.
+    TypeError : a value is neither a system nor a graph.
+    ValueError : there is no system, one is repeated, a name is unknown or cannot name a file.
     """
-    pairs = _name_each(systems)
+    pairs = _named_pairs(systems)
     if not pairs:
         raise ValueError(
             "No system to compare. Pass at least one, such as {'bm25': BM25(kb)}."
         )
-    pairs = _over_corpus(pairs, data) if graphs is None else _over_graphs(pairs, graphs)
+    pairs = (
+        _build_over_corpus(pairs, data)
+        if graphs is None
+        else _build_over_graphs(pairs, graphs)
+    )
     require_names("System", [name for name, _ in pairs])
-    return {name: _seeds(name, system) for name, system in pairs}
+    return {name: _systems_per_seed(name, system) for name, system in pairs}
 
 
 def systems_of_set(
     systems: Any, name: str, data: QADataset, sets: Sequence[str]
 ) -> Any:
-    """The systems of one set out of those passed for several.
+    """The systems of the set `name`, selected or made from those passed for several sets.
 
     Raises TypeError: they are built over one corpus; ValueError: they are for other sets.
     """
@@ -96,11 +100,12 @@ def require_names(kind: str, names: Sequence[object]) -> None:
 
 
 def _is_system(value: object) -> bool:
+    """Whether a value is a system that is built, and not a class."""
     return hasattr(value, "retrieve_batch") and not isinstance(value, type)
 
 
-def _name_each(systems: Any) -> list[tuple[str, Any]]:
-    """Pairs of name and system, in the order given; a system in a list is called by its label."""
+def _named_pairs(systems: Any) -> list[tuple[str, Any]]:
+    """The (name, system) of each system, in their order; the name in a list is the label."""
     if isinstance(systems, Mapping):
         return list(systems.items())
     if isinstance(systems, str) or _is_system(systems):
@@ -119,6 +124,7 @@ def _name_each(systems: Any) -> list[tuple[str, Any]]:
 
 
 def _label(system: Any) -> str:
+    """The name of a system, function or frame that the user did not name; TypeError for none."""
     if _is_system(system):
         return label(system)
     name = getattr(system, "__name__", None) or getattr(system, "name", None)
@@ -129,10 +135,10 @@ def _label(system: Any) -> str:
     return name
 
 
-def _over_corpus(
+def _build_over_corpus(
     pairs: Sequence[tuple[str, Any]], data: QADataset
 ) -> list[tuple[str, Any]]:
-    """Names of the catalogue built over one knowledge base, and everything else as a system."""
+    """The pairs with systems of the catalogue built over one knowledge base, others adapted."""
     kb = _shared_base([system for _, system in pairs], data)
     systems = []
     for name, system in pairs:
@@ -146,17 +152,20 @@ def _over_corpus(
 
 
 def _shared_base(systems: Sequence[Any], data: QADataset) -> KnowledgeBase | None:
-    """The first knowledge base over the corpus of `data` that a system searches, or None."""
+    """The first knowledge base of a system over the corpus of `data`; None if there is none."""
     for kb in knowledge_bases(list(systems)):
         if kb.corpus.fingerprint == data.corpus.fingerprint:
             return kb
     return None
 
 
-def _over_graphs(
+def _build_over_graphs(
     pairs: Sequence[tuple[str, Any]], graphs: Graphs
 ) -> list[tuple[str, Any]]:
-    """Each strategy over each graph; a list of systems if the graph has several knowledge bases."""
+    """The pairs with one list of systems per strategy and graph, called "strategy.graph".
+
+    The list has one system per knowledge base of the graph; built systems stay as they are.
+    """
     if not graphs:
         raise ValueError(
             "No graph to compare. Pass {'mentions': KnowledgeBase.build(corpus)}, for example."
@@ -180,7 +189,7 @@ def _over_graphs(
 
 
 def _knowledge_bases(graph: str, bases: Any) -> Sequence[KnowledgeBase]:
-    """The knowledge bases of a graph: one, or a placebo's under several seeds."""
+    """The knowledge bases of a graph as a list; TypeError: something is no knowledge base."""
     kbs = [bases] if isinstance(bases, KnowledgeBase) else bases
     if not isinstance(kbs, list | tuple) or not all(
         isinstance(kb, KnowledgeBase) for kb in kbs
@@ -203,8 +212,8 @@ def _strategy(name: str, system: Any) -> Callable[[KnowledgeBase], Any]:
     return strategy
 
 
-def _seeds(name: str, value: Any) -> list[Any]:
-    """A system, or the same one under several seeds, as a list of systems that differ."""
+def _systems_per_seed(name: str, value: Any) -> list[Any]:
+    """A system or a list of systems, as a list; ValueError: it is empty or has two equal systems."""
     systems = list(value) if isinstance(value, list | tuple) else [value]
     if not systems:
         raise ValueError(
@@ -220,6 +229,7 @@ def _seeds(name: str, value: Any) -> list[Any]:
 
 
 def _require_system(name: str, system: Any) -> None:
+    """Raise TypeError if a value is no built system."""
     if _is_system(system):
         return
     if hasattr(system, "retrieve_batch"):

@@ -1,13 +1,11 @@
-"""A system and gold -> its scores with each stage made perfect in turn. The definitions are ours.
+"""A system and gold -> its scores if one stage were perfect. The definitions are ours.
 
-Each rung reads the gold, so it is no system. A rung that does not apply to a system, or needs gold
-that the questions lack, is blank and says why.
+Each rung of the ladder reads the gold, so it is no system. A rung that does not apply to a system,
+or needs gold that the questions lack, is blank, and a note has the reason.
 
-- gold seeds: a search from seeds, started at gold passages.
-- gold entities: a walk over the triple graph that starts at the entities the question needs:
-  perfect linking.
-- gold rerank: gold first among a system's first hits: the best that any reranker of that depth
-  could reach.
+- gold seeds: a search from seeds that starts at gold passages.
+- gold entities: perfect linking, a walk over the triple graph from the entities of the gold triples.
+- gold rerank: the gold first among the first hits, the best ranking of any reranker of that depth.
 """
 
 from __future__ import annotations
@@ -46,11 +44,11 @@ if TYPE_CHECKING:
 DAMPING = 0.5
 """Damping of the walk from gold entities."""
 FromSeeds = Callable[[Sequence[Query], Sequence[IntArray]], list[Ranking]]
-"""A search that also starts at given passages, rows of the corpus for each query."""
+"""A function (queries, rows of seed passages for each) -> rankings of a search from these seeds."""
 
 
 class Rung(NamedTuple):
-    """The rankings of a rung and a note; None for an unmeasured rung, with the reason as note."""
+    """The rankings of a rung, and a note; for a blank rung None, and the reason."""
 
     rankings: list[Ranking] | None
     note: str
@@ -60,8 +58,8 @@ class Rung(NamedTuple):
 class OracleLadder(HtmlPage):
     """The headroom of each stage of a system.
 
-    `frame` : one row per rung: rung, one column per metric (NaN if it was not measured), questions
-    judged, note.
+    frame : one row per rung: rung, one column per metric (NaN for a blank rung), questions (number
+        of judged ones), note.
     """
 
     system: str
@@ -69,7 +67,7 @@ class OracleLadder(HtmlPage):
     data: str = ""
 
     def figure(self) -> Figure:
-        """One bar per rung, by the first metric."""
+        """A chart of one bar per rung, by the first metric."""
         metric = str(self.frame.columns[1])
         title = f"{self.system}: {metric} with perfect stages, per cent"
         return plots.oracle_ladder(self.frame, metric, title)
@@ -114,14 +112,13 @@ def oracle_ladder(
 ) -> OracleLadder:
     """Run a system over `kb` as it is, then with gold seeds, gold entities and a gold reranking.
 
-    Gold entities are the ends of the questions' gold triples, without the answer. They start a
-    PageRank over the graph for every system. This rung may lie below the first, because its walk is
-    not the system's.
+    Gold entities are the heads and tails of a question's gold triples, without the answer. The walk
+    from them is PageRank for every system. It may score below the system, whose walk differs.
 
     Parameters
     ----------
     depth : hits that the gold reranker reads; no metric may read deeper.
-    name : of the system, for the table; the default is its class.
+    name : name of the system in the table; the default is its class.
 
     Raises ValueError: gold names documents, not passages; an unknown metric; a metric deeper than
     `depth`.
@@ -157,7 +154,7 @@ def oracle_ladder(
 
 
 def gold_first(ranking: Ranking, gold: IntArray) -> Ranking:
-    """The hits of a ranking with the gold first, otherwise in their order; scored 1 / rank."""
+    """The hits of a ranking with the gold first, otherwise in their order; the score is 1 / rank."""
     rows = ranking.rows[np.argsort(~np.isin(ranking.rows, gold), kind="stable")]
     return Ranking.from_scores(
         ranking.query_id, rows, 1 / np.arange(1, len(rows) + 1), ranking.ids
@@ -171,6 +168,7 @@ def _gold_seeds_rung(
     golds: Sequence[IntArray],
     depth: int,
 ) -> Rung:
+    """The rung of a search from gold passages; blank for a system without seeds."""
     search: FromSeeds | None = getattr(system, "from_seeds", None)
     if isinstance(system, Pipeline):
         search = partial(_expand_seeds, system) if system.stages[0].expands else None
@@ -182,6 +180,7 @@ def _gold_seeds_rung(
 
 
 def _gold_entities_rung(kb: KnowledgeBase, data: QADataset, depth: int) -> Rung:
+    """The rung of a walk from gold entities; blank if a question has no gold triples."""
     n_missing = sum(not question.triples for question in data.questions)
     if n_missing:
         return Rung(None, f"{n_missing} of {len(data)} questions have no gold triples")
@@ -194,7 +193,7 @@ def _gold_entities_rung(kb: KnowledgeBase, data: QADataset, depth: int) -> Rung:
 
 
 def _gold_entities(question: Question) -> list[str]:
-    """The ends of the gold triples of a question, each once, without its answers."""
+    """The distinct heads and tails of a question's gold triples, without its answers."""
     answers = {normalise(answer) for answer in question.answers}
     ends = dict.fromkeys(
         end for head, _, tail in question.triples for end in (head, tail)
@@ -208,10 +207,10 @@ def from_gold_entities(
     entities: Sequence[Sequence[str]],
     k: int,
 ) -> list[Ranking]:
-    """PageRank over entities and passages, started at each query's gold entities in equal parts.
+    """Rankings by PageRank over entities and passages, restarted equally at each query's entities.
 
-    The graph has an edge for each triple between two entities and one for each mention. If it has
-    none of the entities of a query, the ranking is the dense one, as its notes say.
+    The graph has an edge for each triple between two entities, and one for each mention. A query
+    whose entities are not in the graph has its dense ranking, which its notes state.
     """
     graph = kb.graph
     starts = []
@@ -220,11 +219,15 @@ def from_gold_entities(
         nodes = np.unique(np.array(present, dtype=np.int64))
         starts.append(NodeWeights(nodes, np.ones(len(nodes))))
     rankings = []
-    walked = walks(_entity_passage_graph(kb), starts, DAMPING)
-    for query, walk, mask in zip(queries, walked, kb.candidates(queries), strict=True):
+    results = walks(_entity_passage_graph(kb), starts, DAMPING)
+    for query, walk, candidate_rows in zip(
+        queries, results, kb.candidates(queries), strict=True
+    ):
         shares = walk.shares[graph.n_entities :]
         if walk.shares.any():
-            rows = np.flatnonzero(shares) if mask is None else mask[shares[mask] > 0]
+            rows = np.flatnonzero(shares)
+            if candidate_rows is not None:
+                rows = candidate_rows[shares[candidate_rows] > 0]
             rankings.append(
                 Ranking.from_scores(query.id, rows, shares[rows], kb.corpus.ids).top(k)
             )
@@ -234,7 +237,7 @@ def from_gold_entities(
 
 
 def _entity_passage_graph(kb: KnowledgeBase) -> WalkGraph:
-    """Nodes are entities, then passages; edges are triples and mentions, each of weight 1."""
+    """The graph of entities and then passages; its edges are triples and mentions, of weight 1."""
     graph = kb.graph
     triples, mentions = graph.triples, graph.mentions
     sources = np.concatenate([triples.heads, mentions.owners]).astype(np.int64)
@@ -250,7 +253,10 @@ def _entity_passage_graph(kb: KnowledgeBase) -> WalkGraph:
 def _expand_seeds(
     system: Pipeline, queries: Sequence[Query], seeds: Sequence[IntArray]
 ) -> list[Ranking]:
-    """The stages of a pipeline on the seeds, followed by the retriever's hits; scored 1 / rank."""
+    """The rankings of a pipeline's stages on seeds followed by the other hits of its retriever.
+
+    The score of an input is 1 / rank.
+    """
     depth = system.stages[0].depth
     rankings: list[Ranking] = []
     for seed_rows, hits in zip(
@@ -274,11 +280,12 @@ def from_gold_seeds(
     queries: Sequence[Query],
     golds: Sequence[IntArray],
 ) -> list[Ranking]:
-    """A search for each gold passage, started at the *other* gold passages and its own seeds.
+    """The rankings of searches from gold passages, in which no passage is a seed for itself.
 
-    A search that starts at all of the gold would return it. So a gold passage is scored by the run
-    without it as a seed (the system's own seeds may include it), every other passage by the mean of
-    the runs. A query with a single gold passage keeps the `plain` ranking.
+    A search that starts at a gold passage would return it. So each query runs once per gold
+    passage, from the *other* gold passages. A gold passage has its score in the run without it as a
+    seed; any other passage has the mean over the runs. A query with a single gold passage has its
+    `plain` ranking.
     """
     seed_queries: list[Query] = []
     seeds: list[IntArray] = []
@@ -291,14 +298,16 @@ def from_gold_seeds(
     start = 0
     for ranking, gold in zip(plain, golds, strict=True):
         if len(gold) > 1:
-            ranking = _join_runs(ranking, gold, runs[start : start + len(gold)])
+            ranking = _held_out_ranking(ranking, gold, runs[start : start + len(gold)])
             start += len(gold)
         rankings.append(ranking)
     return rankings
 
 
-def _join_runs(plain: Ranking, gold: IntArray, runs: Sequence[Ranking]) -> Ranking:
-    """Score gold passages by the run without them as seeds, others by the mean of the runs."""
+def _held_out_ranking(
+    plain: Ranking, gold: IntArray, runs: Sequence[Ranking]
+) -> Ranking:
+    """The ranking of a query from its runs, one per gold passage; see `from_gold_seeds`."""
     scores: FloatArray = np.zeros((len(gold), len(plain.ids)))
     for run_scores, run in zip(scores, runs, strict=True):
         run_scores[run.rows] = run.scores

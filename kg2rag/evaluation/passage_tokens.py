@@ -1,4 +1,4 @@
-"""Passages and rankings -> tokens: how many each passage has, and the hits that fit in a budget."""
+"""Passages and rankings -> the numbers of tokens of passages, and the hits that fit in a budget."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kg2rag.types import Corpus, IntArray, Ranking
 
 
 class PassageTokens:
-    """The tokens of each passage of a corpus, title and text, counted once when first needed.
+    """The numbers of tokens of the passages of a corpus, title and text, counted when first needed.
 
-    `counter` : counts the tokens of texts; the default is the tokenizer of the default encoder.
+    counter : counts the tokens of texts; the default is the tokenizer of the default encoder.
     """
 
     def __init__(self, corpus: Corpus, counter: TokenCounter | None = None) -> None:
@@ -22,7 +22,7 @@ class PassageTokens:
         self._counts = np.full(len(corpus), -1, dtype=np.int64)
 
     def count(self, rankings: Sequence[Ranking]) -> list[IntArray]:
-        """The tokens of each hit, (n_hits,) per ranking, by one call of the tokenizer."""
+        """The number of tokens of each hit, an array (n_hits,) per ranking."""
         is_needed = np.zeros(len(self.corpus), dtype=bool)
         for ranking in rankings:
             is_needed[ranking.rows] = True
@@ -35,12 +35,10 @@ class PassageTokens:
         return [self._counts[ranking.rows] for ranking in rankings]
 
     def cut(self, rankings: Sequence[Ranking], budget: int) -> list[Ranking]:
-        """As many whole hits, best first, as fit in `budget` tokens.
+        """The rankings cut before the first hit that exceeds `budget` tokens in all.
 
-        The rankings have ids and scores, no paths.
-
-        It stops at the first hit that does not fit, so a larger budget never loses what a smaller
-        one had. (A reader's context, `tokens.cut`, skips it and tries the next.)
+        Later hits that would fit do not count, so that a larger budget includes all hits of a
+        smaller one. The rankings have ids and scores, no paths.
         """
         cut_rankings = []
         for ranking, counts in zip(rankings, self.count(rankings), strict=True):

@@ -1,6 +1,6 @@
-"""Runs and data -> the record beside numbers: inputs, systems, machine and date.
+"""Runs and data -> the record that is saved with results: inputs, systems, machine and date.
 
-None of it is part of a key; see `identity` for that.
+It is not part of a key; see `identity`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ _MACHINE = ("python", "platform", "processor", "versions", "threads", "blas", "c
 
 
 def without_folders(value: object) -> str:
-    """The `repr` of a source or encoder with the last names of files: equal on all machines."""
+    """The `repr` of a source or encoder with names of files in place of paths.
+
+    It is equal on all machines.
+    """
     if isinstance(value, Path) or (
         isinstance(value, str) and Path(value).is_absolute()
     ):
@@ -60,10 +63,10 @@ def source_label(source: object) -> str:
 
 
 def parameters(value: object) -> Any:
-    """The parameters of a system to be read by people, as JSON values.
+    """The parameters of a system for readers, as JSON values.
 
-    Files stand beside their checksums; of what a `repr` hides there is a checksum; what is no JSON
-    value is its `repr`; knowledge bases are left out.
+    A file has its checksum beside its name. A parameter that `repr` hides is a checksum, and one
+    that is no JSON value is its `repr`. Knowledge bases are left out.
     """
     if isinstance(value, bool | int | float | None):
         return value
@@ -81,7 +84,7 @@ def parameters(value: object) -> Any:
 
 
 def _component_parameters(component: Any) -> Iterator[tuple[str, Any]]:
-    """The class of a component, then the name and the record of each parameter."""
+    """The items of a component's record: its class, then each parameter."""
     yield "class", f"{type(component).__module__}.{type(component).__qualname__}"
     for field in fields(component):
         part = getattr(component, field.name)
@@ -94,7 +97,7 @@ def _component_parameters(component: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _text(value: str | Path) -> Any:
-    """The record of a text, with the checksums of the files that it names."""
+    """The record of a text or path, with the checksums of the files that it names."""
     content = identity(value)
     if isinstance(content, dict):
         return {"file": str(value), **content}
@@ -107,6 +110,7 @@ def _text(value: str | Path) -> Any:
 
 
 def _checksum(value: np.ndarray | str | Mapping[Any, Any]) -> str:
+    """The SHA-256 of an array's bytes, or of the `repr` of another value."""
     content = repr(value).encode("utf-8", "surrogatepass")
     if isinstance(value, np.ndarray):
         content = value.tobytes()
@@ -116,9 +120,9 @@ def _checksum(value: np.ndarray | str | Mapping[Any, Any]) -> str:
 def of_run(
     kbs: Sequence[KnowledgeBase], former_counts: Sequence[Mapping[str, int]]
 ) -> dict[str, Any]:
-    """The inputs of a block of a run: knowledge bases, the encoders that were called, and graphs.
+    """The record of a block of a run: its knowledge bases with their encoders, and its graphs.
 
-    `former_counts` : the counts of the knowledge bases before the run.
+    former_counts : the counts of each knowledge base before the run.
     """
     knowledge = []
     graphs = []
@@ -146,7 +150,7 @@ def of_run(
 
 
 def _encoder_record(kb: KnowledgeBase, *, has_encoded: bool) -> dict[str, Any]:
-    """The encoder of a knowledge base; described further once its model is loaded."""
+    """The record of a knowledge base's encoder, with its fingerprint if it was called."""
     record: dict[str, Any] = {"encoder": without_folders(kb.embedder)}
     if has_encoded:
         record["fingerprint"] = kb.embedder.fingerprint(kb.store)
@@ -155,9 +159,9 @@ def _encoder_record(kb: KnowledgeBase, *, has_encoded: bool) -> dict[str, Any]:
 
 
 def of_blocks(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The inputs, start and machine of a whole run, from its blocks."""
+    """The record of a whole run from those of its blocks: inputs, start and machine."""
     first = min(blocks, key=lambda block: str(block["started"]))
-    # The longest record is that of a block that called the encoder.
+    # A block that called the encoder has the longest record.
     fullest = max(blocks, key=lambda block: len(str(block["knowledge"])))
     return {
         **first["environment"],
@@ -172,9 +176,11 @@ def of_blocks(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def of_runs(
     runs: Mapping[str, Mapping[str, Any]], systems: Mapping[str, object]
 ) -> dict[str, Any]:
-    """The part of a configuration about inputs, machine and date; `runs` are `Run.about`.
+    """The entries of a configuration on inputs, machine and date.
 
-    Machine and versions are those of the first run; `runs` has what others were made by.
+    Machine and versions are those of the first run; the entry "runs" has the differences of others.
+
+    runs : system -> `Run.about`.
     """
     first = next(iter(runs.values()))
     unread = {
@@ -189,18 +195,26 @@ def of_runs(
         "graph_unread": {name: graphs for name, graphs in unread.items() if graphs},
         **{key: first[key] for key in _MACHINE},
         "started": min(about["started"] for about in runs.values()),
-        "runs": {name: _differing(about, first) for name, about in runs.items()},
+        "runs": {
+            name: _date_and_machine_differences(about, first)
+            for name, about in runs.items()
+        },
     }
 
 
-def _differing(about: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, Any]:
-    """When a run was made, and how its machine differs from that of the first."""
+def _date_and_machine_differences(
+    about: Mapping[str, Any], first: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The date of a run, and the facts about its machine that differ from those of the first run."""
     machine = [key for key in _MACHINE if about[key] != first[key]]
     return {key: about[key] for key in ("started", "load_average", *machine)}
 
 
 def _unread_graphs(about: Mapping[str, Any], system: object) -> list[str]:
-    """The graphs chosen for a system that it did not read; the default graph is not chosen."""
+    """The labels of graphs that the user chose for a system and that its run did not read.
+
+    The default graph is not chosen by the user.
+    """
     if about["read_graph"]:
         return []
     default = Mentions().fingerprint
@@ -211,9 +225,9 @@ def _unread_graphs(about: Mapping[str, Any], system: object) -> list[str]:
 
 
 def _knowledge_of(runs: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The knowledge bases of some runs, each once, with the systems that read it.
+    """The distinct knowledge bases of runs, each with its systems.
 
-    Its encoder is described as by the run that opened it.
+    The record of its encoder is the longest, that of a run which called it.
     """
     knowledge: dict[str, dict[str, Any]] = {}
     for name, about in runs.items():
@@ -228,9 +242,9 @@ def _knowledge_of(runs: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]
 
 
 def data(dataset: QADataset, unit: GoldUnit | None = None) -> dict[str, Any]:
-    """Name, source and checksums of a data set.
+    """The record of a data set: name, source, sizes and checksums.
 
-    `gold_out_of_reach` bounds the recall of every system.
+    `gold_out_of_reach` is the number of questions whose gold no system may return completely.
     """
     about = {
         "name": dataset.name,
@@ -275,7 +289,7 @@ def questions(data: QADataset) -> str:
 
 
 def fingerprint(config: Mapping[str, Any]) -> str:
-    """A checksum of the entries that determine the numbers; time, load and speed do not count."""
+    """A checksum of the entries that determine the numbers, without those on time and speed."""
     compared = {
         name: value for name, value in config.items() if name not in _NO_DIFFERENCE
     }

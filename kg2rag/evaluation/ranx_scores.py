@@ -27,10 +27,10 @@ def score(
     ranked: Sequence[Sequence[int]],
     metrics: Iterable[str],
 ) -> dict[str, FloatArray]:
-    """Scores of ranked numbers: metric -> (n_queries,), in the order given.
+    """Metric -> scores (n_queries,), in the order of the queries.
 
-    gold : per query, relevant number -> grade of 1 or more; at least one each.
-    ranked : per query, numbers from 0, best first, each once.
+    gold : for each query, number of a relevant unit -> grade of 1 or more; at least one.
+    ranked : for each query, the distinct numbers of returned units, best first.
     """
     from numba import get_num_threads, set_num_threads
 
@@ -57,9 +57,9 @@ def score(
 
 
 def run_of(rankings: Iterable[Ranking], name: str) -> Any:
-    """Rankings as a `ranx.Run`; a hit's score is 1/rank, since ranx reorders hits of equal score.
+    """Rankings as a `ranx.Run`; the score of a hit is 1/rank, since ranx reorders equal scores.
 
-    Queries without hits are left out, as ranx cannot hold them.
+    Queries without hits, which ranx does not accept, are left out.
     """
     hits = {}
     for ranking in rankings:
@@ -72,9 +72,9 @@ def run_of(rankings: Iterable[Ranking], name: str) -> Any:
 
 
 def _ranx() -> Any:
-    """The package ranx, imported without its choice of numba's threading layer.
+    """The package ranx; the threading layer of numba, which its import sets, is restored.
 
-    That layer is not safe between threads.
+    The layer of ranx is not thread-safe.
     """
     from numba import config
 
@@ -89,13 +89,12 @@ def _ranx() -> Any:
 def _groups_of_one_shape(
     gold: Sequence[Mapping[int, int]], ranked: Sequence[Sequence[int]]
 ) -> Iterator[tuple[list[int], FloatArray, FloatArray]]:
-    """Groups of queries with equal numbers of gold and of hits: indices, qrels and run.
+    """For each group of queries with equal numbers of gold and of hits: indices, qrels and run.
 
-    Qrels and run are (n_queries, length, 2).
-
-    ranx compiles `Qrels` and `Run` for twelve seconds for every new width of id; numbers need no
-    hashing. Gold is ordered by falling grade, as ranx wants it. Queries without hits are left out:
-    they score 0.
+    Qrels and run are arrays (n_queries, length, 2) of (number, grade) and (number, score). Arrays
+    avoid the classes `Qrels` and `Run`, which ranx compiles for twelve seconds for every new width
+    of ids. Gold is ordered by falling grade, as ranx requires. Queries without hits, whose score is
+    0, are left out.
     """
     groups: dict[tuple[int, int], list[int]] = {}
     for query, (relevant, hits) in enumerate(zip(gold, ranked, strict=True)):

@@ -27,9 +27,9 @@ from kg2rag.types import Notes, Query, Ranking, Triple
 
 STAGE, RANKINGS, ABOUT = "runs", "rankings.parquet", "about.json"
 LIBRARIES = ("bm25s", "faiss-cpu", "numpy", "scipy")
-"""Libraries that compute scores; those of an encoder are part of its fingerprint."""
+"""Libraries that compute scores; the fingerprint of an encoder has those of the encoder."""
 WITH_PATHS = 20
-"""Hits of a ranking whose paths are kept: a path is often computed only when it is displayed."""
+"""Hits of a ranking whose paths are stored: paths are computed lazily, and most are never shown."""
 _TRIPLE = pa.struct(
     [
         ("head", pa.string()),
@@ -62,9 +62,9 @@ SCHEMA = pa.schema(
 def run_cache(
     system: object, k: int, replaced: Iterable[tuple[str, Any]]
 ) -> tuple[RunCache | None, str]:
-    """The cache of a system's run; or None and the reason why the run is not kept.
+    """The cache of a system's run and ""; or None and the reason why the run cannot be stored.
 
-    `replaced` : members of this package, as by `replaced_names`.
+    replaced : the result of `replaced_names`.
     """
     kbs = knowledge_bases(system)
     if not getattr(system, "timed", True):
@@ -81,7 +81,14 @@ def run_cache(
 
 @dataclass(frozen=True)
 class RunCache:
-    """The entries of one system's run; `walk` : what was met when the key was made."""
+    """The stored blocks of a system's run.
+
+    Attributes
+    ----------
+    key : the parts of the key that all blocks share.
+    kbs : the knowledge bases of the system.
+    walk : the walk over the system that made the key.
+    """
 
     store: Store
     key: Mapping[str, object]
@@ -89,7 +96,10 @@ class RunCache:
     walk: Walk
 
     def find(self, queries: Sequence[Query]) -> Path | None:
-        """The entry of a block, if the encoders that it asked for vectors are still the same."""
+        """The entry of a block; None if there is none, or it was made with another encoder.
+
+        Such an entry is removed.
+        """
         entry = self.store.find(STAGE, self._key(queries), libraries=LIBRARIES)
         if entry is None:
             return None
@@ -112,7 +122,7 @@ class RunCache:
         *,
         fresh: bool,
     ) -> Path:
-        """Write the entry of a block; `fresh`: in place of one that is there."""
+        """Write the entry of a block, and return its path; `fresh` replaces an existing entry."""
         key = self._key(queries)
         if fresh:
             self.store.remove(self.store.entry_path(STAGE, key, libraries=LIBRARIES))
@@ -131,18 +141,19 @@ class RunCache:
     def read(
         self, entry: Path, ids: Sequence[str]
     ) -> tuple[list[Ranking], dict[str, Any]]:
-        """The rankings and the record of an entry; `ids` are those of the corpus."""
+        """The rankings and the record of an entry; `ids` are the passage ids of the corpus."""
         rows = read_parquet(entry / RANKINGS).to_pylist()
         return [_ranking(row, ids) for row in rows], read_json(entry / ABOUT)
 
     def _key(self, queries: Sequence[Query]) -> dict[str, object]:
+        """The key of a block."""
         texts = repr([(query.id, query.text, query.candidates) for query in queries])
         checksum = hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()
         return {**self.key, "questions": checksum}
 
 
 def _row(ranking: Ranking) -> dict[str, Any]:
-    """The row of a ranking, as `SCHEMA` has it."""
+    """A ranking as a row of `SCHEMA`."""
     paths = []
     for row in ranking.rows[:WITH_PATHS].tolist():
         path = ranking.paths.get(row, ())
@@ -167,7 +178,7 @@ def _row(ranking: Ranking) -> dict[str, Any]:
 
 
 def _ranking(row: Mapping[str, Any], ids: Sequence[str]) -> Ranking:
-    """The ranking of a row; `ids` are those of the corpus whose rows it counts."""
+    """The ranking in a row of `SCHEMA`; `ids` are the passage ids of the corpus."""
     codes = row["stage_codes"]
     score_parts = {}
     for part in row["parts"]:

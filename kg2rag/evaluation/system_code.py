@@ -1,9 +1,9 @@
-"""The systems of a comparison -> checksums of their code, by which an outdated result is recognised.
+"""The systems of a comparison -> checksums of their code, which show that a result is outdated.
 
-The run cache is keyed by every byte of the rooms that rankings depend on, so that results kept
-beside the code would be older than it after every change of a comment. Here only the modules count
-that a system imports, without docstrings, comments and layout, and the data files beside them. Of
-linkers, rerankers and graph sources only those count that the system uses.
+The key of the run cache covers every byte of the rooms on which rankings depend, so that every
+changed comment would make published results outdated. These checksums cover only the modules that a
+system imports, without docstrings, comments and layout, and the data files beside them. Only the
+linkers, rerankers and graph sources that the system uses count.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ CATALOGUES = (
     "kg2rag.extraction.entity_matching",
     "kg2rag.knowledge.announcement",
 )
-"""Modules that name every system or every source of graphs, whichever is used."""
+"""Modules with tables of all systems or all graph sources, which are not followed as imports."""
 IMPORTERS = "kg2rag.extraction.importers"
-"""Readers of graph files: they count for the systems whose graph they have read."""
+"""Readers of graph files, which count only for systems whose graph they have read."""
 _TABLE_ENTRY = re.compile(r'"(\w+)[^"]*": "(kg2rag[.\w]+):\w+"')
-"""A line of a table of components: the name of one and its module."""
+"""A line of a table of components: name and module of one."""
 CODE = "code"
 """Key of a configuration: system -> checksum of its code."""
 
@@ -43,7 +43,7 @@ CODE = "code"
 def outdated_systems(config: Mapping[str, Any]) -> list[str]:
     """The systems of a saved comparison whose code has changed or was not recorded.
 
-    `config` is its config.json.
+    config : the contents of its config.json.
     """
     recorded = config.get(CODE, {})
     current = system_codes(config)
@@ -51,7 +51,7 @@ def outdated_systems(config: Mapping[str, Any]) -> list[str]:
 
 
 def system_codes(config: Mapping[str, Any]) -> dict[str, str]:
-    """System -> a checksum of its code, by the configuration of a comparison."""
+    """System -> checksum of its code, by the configuration of a comparison."""
     codes = {}
     for name, parameters in config["parameters"].items():
         codes[name] = system_code(parameters, _graph_sources(config, name))
@@ -59,7 +59,7 @@ def system_codes(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _graph_sources(config: Mapping[str, Any], system: str) -> list[str]:
-    """The modules of the graph sources that a system reads; none for a graph in memory."""
+    """The modules of the graph sources that a system reads; [] for a graph in memory."""
     if system not in config["graph_systems"]:
         return []
     texts = [
@@ -108,7 +108,7 @@ def _modules_used(parameters: object, sources: Iterable[str]) -> set[str]:
 
 
 def _words(record: object) -> set[str]:
-    """The words of a record, among them the names of the components that it names."""
+    """All words in the JSON of a record; they include the names of its components."""
     return set(re.findall(r"\w+", json.dumps(record)))
 
 
@@ -126,7 +126,7 @@ def _modules_of(parameters: object) -> Iterator[str]:
 
 @cache
 def _imports(module: str) -> list[str]:
-    """The modules that a module imports, without the readers of graph files outside of these."""
+    """The modules that a module imports; only readers of graph files may import `IMPORTERS`."""
     modules = imported_modules(module)
     if module.startswith(IMPORTERS):
         return modules
@@ -145,7 +145,7 @@ def _components(module: str) -> list[tuple[str, str]]:
 
 @cache
 def _files_of(module: str) -> tuple[Path, ...]:
-    """The file of a module and the data files beside it; none for a name that is no module."""
+    """The file of a module and the data files beside it; empty for a name that is no module."""
     file = module_file(module)
     if file is None:
         return ()
