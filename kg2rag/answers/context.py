@@ -1,4 +1,4 @@
-"""Rankings and entities -> the context of a reader: graph block and passages in one budget."""
+"""Rankings and entities -> the context of a reader: a graph block and passages in a token budget."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from kg2rag.answers.graph_block import Dropped, graph_block
-from kg2rag.answers.graph_context import GraphContext, graph_context, one_line, reached
+from kg2rag.answers.graph_context import GraphContext, graph_context, one_line, path_end
 from kg2rag.compute import TokenCounter, counter_of
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.announcement import announce
@@ -34,16 +34,22 @@ PASSAGE_SEPARATOR = "\n\n---\n\n"
 BLOCK_SEPARATOR = "\n\n"
 RELATED_HEADING = "## Related Entities"
 MAX_TOKENS = 4500
-"""The designs' budgets of both parts, 500 and 4000."""
+"""The sum of the budgets of both parts in the designs, 500 and 4000."""
 GRAPH_BLOCK_DIVISOR = 9
-"""The graph block may take a ninth of the tokens."""
+"""The default budget of the graph block is a ninth of all tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """The passage of a key such as [1]; `source` is its stage, `path` the triples that led to it.
+    """A passage of a context.
 
-    `entity` is at the end of the path, `hops` triples from the query's; "" and 0 for a text match.
+    Attributes
+    ----------
+    key : its number in the text, such as [1].
+    source : the stage of its hit.
+    path : the triples that led to it; empty for a text match.
+    entity : the entity at the end of the path; "" for a text match.
+    hops : the number of triples in the path.
     """
 
     key: str
@@ -58,14 +64,14 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class FormattedContext:
-    """Text for a language model, and the same as data.
+    """A text for a language model, and its contents as data.
 
     Attributes
     ----------
-    tokens : of the whole text, at most the budget.
-    citations : the passages in it, in order.
-    dropped : everything that was left out, and why.
-    graph_context : the whole content of the graph block, without the budget.
+    tokens : the number of tokens of the text, at most the budget.
+    citations : the passages in the text, in their order.
+    dropped : all omitted pieces, with the reasons.
+    graph_context : the contents of the graph block before the budget was applied.
     """
 
     text: str
@@ -75,19 +81,19 @@ class FormattedContext:
     graph_context: GraphContext = field(default_factory=GraphContext)
 
     def to_json(self) -> Any:
-        """All of it as plain values: what `json.dumps` takes."""
+        """All attributes as JSON values."""
         return json_value(self)
 
 
 @dataclass
 class _Pieces:
-    """A context to which pieces are added as long as they stay within the budget.
+    """A context to which pieces are added while they fit into the budget.
 
-    A piece costs the tokens of the separator before it and of its text, counted by themselves. For
-    WordPiece, which never joins across white space, that is exact; if the whole costs more than its
-    pieces, the last ones are dropped.
+    The cost of a piece is the number of tokens of its separator and text, counted without the text
+    before it. This is exact for WordPiece, which never joins tokens across white space. For other
+    tokenizers the last pieces are dropped if the whole text exceeds the budget.
 
-    former : the name of each piece, and the context before it.
+    former : for each added piece its name, and the context before it.
     """
 
     context: FormattedContext
@@ -98,9 +104,9 @@ class _Pieces:
     def add(
         self, piece: str, name: str, separator: str, citation: Citation | None = None
     ) -> bool:
-        """Add a piece after a separator; drop it by its name if it does not fit.
+        """Add a piece after a separator, or record its name as dropped; whether it was added.
 
-        The first text has no separator.
+        The first piece has no separator.
         """
         text = separator.join(filter(None, (self.context.text, piece)))
         tokens = (
@@ -118,13 +124,13 @@ class _Pieces:
         return True
 
     def drop(self, name: str, why: str) -> None:
-        """Record a piece that is left out."""
+        """Record the name of an omitted piece, and the reason."""
         self.context = replace(
             self.context, dropped=(*self.context.dropped, Dropped(name, why))
         )
 
-    def fitted(self) -> FormattedContext:
-        """The context, whose whole text is within the budget."""
+    def within_budget(self) -> FormattedContext:
+        """The context, without last pieces by which the whole text exceeds the budget."""
         while self.counter.count([self.context.text])[0] > self.budget:
             name, former = self.former.pop()
             self.context = replace(
@@ -134,7 +140,7 @@ class _Pieces:
 
 
 def _passage_head(key: str, hit: Hit) -> str:
-    """The line above a passage: its key, score, stage and, on a second line, its path."""
+    """The lines above a passage: its key, score and stage, and on a second line its path."""
     head = f"{key} [Score: {hit.score:.2f}]"
     if hit.stage:
         head += f" [Source: {hit.stage}]"
@@ -149,13 +155,14 @@ class ContextFormatter:
 
     Parameters
     ----------
-    graph_tokens : budget of the graph block; about 500 in the design.
-    passage_tokens : budget of passages and their sources; 4000 in the design.
-    max_related : relations of each entity, and related entities, chains and facts in all, at most.
-    hops : from 2 on, the block has the chains that lead so far from the entities, such as
-        "OAuth Provider -> Auth Service (depended_on_by) -> Login Flow (part_of)"; at most 3.
-    counter : counts tokens, best with the tokenizer of the model that reads; default: that of the
-        embedder.
+    graph_tokens : token budget of the graph block; about 500 in the design.
+    passage_tokens : token budget of the passages and their heads; 4000 in the design.
+    max_related : largest number of relations of each entity, and of all related entities, chains
+        and facts.
+    hops : the longest chains in the graph block, up to 3 triples, such as "OAuth Provider -> Auth
+        Service (depended_on_by) -> Login Flow (part_of)"; 1 has none.
+    counter : counts tokens, best with the tokenizer of the reader; the default is the tokenizer of
+        the embedder.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -166,15 +173,15 @@ class ContextFormatter:
     counter: TokenCounter | None = None
 
     def graph(self, entities: Sequence[str | int]) -> FormattedContext:
-        """The structured block: entities with types and relations, chains, facts of sentences.
+        """The graph block of entities: their types and relations, chains, and facts with sentences.
 
-        If the budget is too small for all, every entity, the chains and the facts have equal shares
-        of it; what one does not need goes to the others. Relations and facts are written one by
-        one, strongest first: none if a stronger one of its section was left out.
+        If the budget is too small, the entities, the chains and the facts share it by turns, see
+        `graph_block.shared`; the strongest relations and facts come first.
 
-        `entities` : names (or aliases) or codes, the most important first; no entity gives an empty
-        context.
-        Raises KeyError: a name that the graph lacks.
+        entities : names (or aliases) or codes, the most important first; without entities the
+            context is empty.
+
+        Raises KeyError: the graph has no entity of a name.
         """
         codes = self._codes(entities)
         if not codes:
@@ -201,11 +208,11 @@ class ContextFormatter:
     ) -> FormattedContext:
         """The passages of a ranking, best first, with key, score, source and path.
 
-        A passage that does not fit is dropped and the next one tried; one whose contents repeat an
-        earlier one's (case and punctuation aside) is dropped as well. Keys number the passages in
-        the text.
+        A passage that does not fit is dropped, and the next one is tried. A passage with the
+        contents of an earlier one, apart from case and punctuation, is dropped, too. Keys number
+        the passages in the text.
 
-        `entities` : described above the passages.
+        entities : names or codes of entities that are described above the passages.
         """
         pieces = _Pieces(FormattedContext("", 0), self.passage_tokens, self._counter)
         heading = f"{RELATED_HEADING}{BLOCK_SEPARATOR}"
@@ -234,9 +241,9 @@ class ContextFormatter:
     def _add_passages(
         self, pieces: _Pieces, ranking: Ranking, separator: str
     ) -> FormattedContext:
-        """The context of some pieces and the passages of a ranking.
+        """The context of pieces to which the passages of a ranking are added.
 
-        The first passage follows `separator`.
+        separator : the text before the first passage.
         """
         query_entities = _linked_names(ranking)
         key_of: dict[str, str] = {}
@@ -250,18 +257,20 @@ class ContextFormatter:
             text = f"{_passage_head(key, hit)}\n{passage.contents.strip()}"
             about = (key, hit.passage_id, passage.title, hit.score, hit.stage, hit.path)
             citation = Citation(
-                *about, reached(hit.path, query_entities), len(hit.path)
+                *about, path_end(hit.path, query_entities), len(hit.path)
             )
             if pieces.add(text, hit.passage_id, separator, citation):
                 key_of[words] = key
                 separator = PASSAGE_SEPARATOR
-        return pieces.fitted()
+        return pieces.within_budget()
 
     @cached_property
     def _counter(self) -> TokenCounter:
+        """The counter of tokens, by default that of the embedder."""
         return self.counter or counter_of(self.kb.embedder)
 
     def _codes(self, entities: Sequence[str | int]) -> list[int]:
+        """The distinct codes of entities given by names or codes."""
         find = self.kb.graph.entity
         codes = [
             find(name) if isinstance(name, str) else int(name) for name in entities
@@ -281,15 +290,18 @@ def assemble(
 ) -> list[FormattedContext]:
     """One context per query, with its citations and the omitted pieces.
 
-    Entities of queries whose rankings name none are found by the designs' chain of linkers.
+    The entities of a query are those in the notes of its ranking, or else those of the designs'
+    chain of linkers.
 
-    tokens : maximum of the whole text. `graph_tokens` : of the graph block, by default a ninth of
-    them; 0: no block.
-    hops : how far the chains of the graph block lead, see `ContextFormatter`.
-    counter : counts tokens, best with the tokenizer of the model that reads; default: that of the
-    embedder.
+    tokens : largest number of tokens of the whole text.
+    graph_tokens : largest number of tokens of the graph block, by default a ninth of `tokens`; 0
+        for no block.
+    hops : the longest chains in the graph block, see `ContextFormatter`.
+    counter : counts tokens, best with the tokenizer of the reader; the default is the tokenizer of
+        the embedder.
 
-    Raises ValueError: as many rankings as queries are needed, and a block within the budget.
+    Raises ValueError: the numbers of rankings and queries differ, or `graph_tokens` exceeds
+    `tokens`.
     """
     require("tokens", tokens, int, at_least(1))
     if graph_tokens is None:
@@ -318,7 +330,7 @@ def assemble(
 def _named_entities(
     kb: KnowledgeBase, queries: Sequence[Query], rankings: Sequence[Ranking]
 ) -> list[Sequence[str | int]]:
-    """The entities of each query, from its ranking or by the linkers of the designs."""
+    """The names or codes of each query's entities, from its ranking or by the designs' linkers."""
     entities: list[Sequence[str | int]] = list(map(_linked_names, rankings))
     unlinked = [i for i, ranking in enumerate(rankings) if ranking.notes.linked is None]
     if unlinked and kb.graph.n_entities:
@@ -333,7 +345,7 @@ def _named_entities(
 
 
 def _linked_names(ranking: Ranking) -> list[str]:
-    """The query entities that the system recorded; none without a record."""
+    """The names of the query entities in the notes of a ranking; [] without a record."""
     return [entity.name for entity in ranking.notes.linked or ()]
 
 
@@ -347,10 +359,10 @@ def context(
     hops: int = 1,
     kb: KnowledgeBase | None = None,
 ) -> FormattedContext:
-    """The context of one question: the passages among `k` hits of a system that fit.
+    """The context of one question from the first `k` hits of a system; see `assemble`.
 
-    `kb` : has the graph and the passages; needed if a system has no knowledge base, or more than
-    one. See `assemble`.
+    kb : the knowledge base with the graph and the passages; needed for a system with no knowledge
+        base or several.
     """
     if isinstance(query, str):
         query = Query("q", query)

@@ -1,11 +1,11 @@
-"""The graph around a query's entities -> short lines, strongest first, in a budget of tokens.
+"""The graph around a query's entities -> a text of short lines, strongest first, in a token budget.
 
-The structured block of the graph-augmented design. Inferred from its example: an inverse relation
-has no weight where the other section gives it; a weight is written if the source states one (5
-means none); "Relevant Relationships" are the facts that the graph describes, or for which the
-corpus has a sentence that names both ends, shown because the line would otherwise repeat "Related".
-Ours: how a small budget is shared (`shared`); entities beyond the query's, if they are described;
-and chains, so that a reader can trace what a change reaches.
+The structured block of the graph-augmented design. Inferred from its example: a weight is written
+if the source states one (5 means none), and for an inverse relation only if the section of the
+other entity does not have it; "Relevant Relationships" are the facts with a description in the
+graph, or with a sentence of the corpus that names both ends, since other facts are in "Related".
+Ours: the shares of a small budget (`shared`); entities other than the query's that have a
+description; and chains, which show a reader what a change affects.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Dropped:
 
 
 class Line(NamedTuple):
-    """A label and its items, strongest first; after an item that does not fit, none is written.
+    """A line of a block: a label and its items, strongest first.
 
-    `section` : its number and heading, which is written with the first item of its lines.
+    section : the number and the heading of its section.
     """
 
     section: tuple[int, str]
@@ -45,10 +45,12 @@ class Line(NamedTuple):
 def shared(
     top: str, lines: Sequence[Line], budget: int, counter: TokenCounter
 ) -> tuple[str, int, list[Dropped]]:
-    """The text that fits, its tokens, and the omitted items; no text if `top` does not fit.
+    """The text within the budget, its number of tokens, and the omitted items.
 
-    The lines take turns: their first items, then the second of each that has one, and so on. The
-    whole text is counted with every item: the budget holds for any tokenizer.
+    The lines share the budget by turns: all first items are added, then all second items, and so
+    on. After an item that does not fit, no weaker item of its line is added. The whole text is
+    counted with every item, so the budget holds for any tokenizer. The text is "" if `top`, its
+    first lines, does not fit.
     """
     if counter.count([top])[0] > budget:
         return "", 0, [Dropped(top, "budget")]
@@ -76,7 +78,7 @@ def shared(
 
 
 def _text(top: str, lines: Sequence[Line], n_written: Sequence[int]) -> str:
-    """The first items of each line under the headings of their sections."""
+    """The text with the first `n_written` items of each line, under the headings of sections."""
     sections: dict[tuple[int, str], list[str]] = {}
     for line, n_items in zip(lines, n_written, strict=True):
         if n_items:
@@ -90,10 +92,11 @@ def _text(top: str, lines: Sequence[Line], n_written: Sequence[int]) -> str:
 def graph_block(
     data: GraphContext, limit: int, budget: int, counter: TokenCounter
 ) -> tuple[str, int, list[Dropped]]:
-    """The block of a graph context: its text, its tokens, and the omitted pieces.
+    """The text of a graph context, its number of tokens, and the omitted pieces.
 
-    `limit` : of the relations of each entity, of the entities beside the query's, of the chains and
-    of the facts.
+    limit : the largest number of relations of each entity, of related entities, of chains and of
+        facts.
+    budget : the largest number of tokens.
     """
     query_entities = [entity for entity in data.entities if not entity.hops]
     lines: list[Line] = []
@@ -117,7 +120,10 @@ def graph_block(
 def _entity_lines(
     data: GraphContext, entity: ContextEntity, section: tuple[int, str], limit: int
 ) -> list[Line]:
-    """The relations and description of a query entity; a line without text if it has neither."""
+    """The lines of a query entity, its relations and its description; an empty line without both.
+
+    The empty line keeps the heading of the section.
+    """
     lines = []
     related = _related(data, entity)[:limit]
     if related:
@@ -128,7 +134,7 @@ def _entity_lines(
 
 
 def _related(data: GraphContext, entity: ContextEntity) -> list[str]:
-    """The neighbours of a query entity with relations, such as "Login (part_of, weight: 7)"."""
+    """The neighbours of a query entity with their relations, "Login (part_of, weight: 7)"."""
     names = {entity.name for entity in data.entities if not entity.hops}
     texts = []
     for fact in data.relationships:
@@ -142,7 +148,7 @@ def _related(data: GraphContext, entity: ContextEntity) -> list[str]:
 
 
 def _lists(data: GraphContext) -> dict[str, list[str]]:
-    """Heading -> the items below the query's entities."""
+    """Heading -> items, of the sections that follow those of the query's entities."""
     related = []
     for entity in data.entities:
         description = one_line(entity.description)

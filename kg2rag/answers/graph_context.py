@@ -1,9 +1,8 @@
 """Entities of a graph -> their context as data: entities, relationships and chains.
 
 The `graphContext` of the confidence-gated and vector-first designs. Ours: the names of relations
-that are read from tail to head (the graph-augmented design has one example, depends_on ->
-depended_on_by), and how many relationships are taken: of each entity the strongest, and the chains
-to what lies beyond its neighbours.
+read from tail to head (the graph-augmented design has one example, depends_on -> depended_on_by),
+and the selection: the strongest relationships of each entity, and chains of several hops.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from kg2rag.types import Triple
 
 @dataclass(frozen=True, slots=True)
 class ContextEntity:
-    """An entity of a context; `hops` from the query's entities, which have 0."""
+    """An entity of a context; `hops` is its distance in triples from the query's entities."""
 
     name: str
     type: str = ""
@@ -31,17 +30,21 @@ class ContextEntity:
 
     @property
     def titled(self) -> str:
-        """Its name and, in brackets, its type if it has one."""
+        """The name and, in brackets, the type if there is one."""
         return one_line(f"{self.name} ({self.type})" if self.type else self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """A fact of a context, as the graph states it.
+    """A triple of the graph in a context.
 
-    `description` is the graph's, else the first sentence of the stating passage that names both
-    ends, else empty; `strength` is in (0, 10]; `direction` is "out" if the end that is nearer to
-    the query is the source, else "in".
+    Attributes
+    ----------
+    source, target, type : head, tail and relation of the triple.
+    description : the description in the graph, or the first sentence of the triple's passage that
+        names both ends; "" for neither.
+    strength : a number in (0, 10].
+    direction : "out" if the source is the end nearer to the query, "in" if the target is.
     """
 
     source: str
@@ -61,7 +64,7 @@ class Relationship:
         return f'- {ends}: "{one_line(self.type)}" -- {self.sentence} (strength: {self.strength:g})'
 
     def read_from(self, end: str) -> tuple[str, str]:
-        """The other end, and the relation's name as it is read from this one."""
+        """The end opposite to `end`, and the name of the relation read from `end`."""
         if end == self.source:
             return one_line(self.target), one_line(self.type)
         return one_line(self.source), inverse(one_line(self.type))
@@ -69,10 +72,10 @@ class Relationship:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Entities, each related to the one before by the relation of its place, read along the chain.
+    """A path of the graph: `relations[i]` leads from `entities[i]` to `entities[i + 1]`.
 
-    `strength` is that of the weakest. Its text: "OAuth Provider -> Auth Service (depended_on_by) ->
-    Login (part_of)".
+    `strength` is that of its weakest triple. Its text is such as "OAuth Provider -> Auth Service
+    (depended_on_by) -> Login (part_of)".
     """
 
     entities: tuple[str, ...]
@@ -88,7 +91,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class GraphContext:
-    """The part of a graph around some entities; relationships and chains are strongest first."""
+    """The part of a graph around a query's entities, relationships and chains strongest first."""
 
     entities: tuple[ContextEntity, ...] = ()
     relationships: tuple[Relationship, ...] = ()
@@ -98,15 +101,16 @@ class GraphContext:
 def graph_context(
     kb: KnowledgeBase, entities: Sequence[int], hops: int = 1, limit: int = 10
 ) -> GraphContext:
-    """The graph around some entities, given by their codes.
+    """The graph around a query's entities.
 
-    `limit` : of the relationships of each entity, strongest first, and of the chains of more than
-    one hop in all.
+    entities : codes of the graph, the most important first.
+    hops : the longest chains, in triples.
+    limit : the largest number of relationships of each entity, and of all chains.
     """
     graph = kb.graph
     start_of: dict[int, int] = {}  # triple -> the end that is nearer to the query
     for entity in entities:
-        for index in _strongest(graph, entity, limit):
+        for index in _strongest_triples(graph, entity, limit):
             start_of.setdefault(index, entity)
     chains = []
     if hops > 1:
@@ -117,7 +121,7 @@ def graph_context(
     for index, start in start_of.items():
         fact = _relationship(kb, index, start)
         facts.setdefault((fact.source, fact.type, fact.target), fact)
-        distance.setdefault(_other(graph, index, start), distance.get(start, 0) + 1)
+        distance.setdefault(_other_end(graph, index, start), distance.get(start, 0) + 1)
     context_entities = []
     for entity, entity_hops in distance.items():
         texts = (graph.names[entity], graph.types[entity], graph.descriptions[entity])
@@ -126,8 +130,8 @@ def graph_context(
     return GraphContext(tuple(context_entities), tuple(relationships), tuple(chains))
 
 
-def reached(path: Sequence[Triple], query_entities: Collection[str]) -> str:
-    """The entity at the end of a path that begins at one of the query's; "" for an empty path."""
+def path_end(path: Sequence[Triple], query_entities: Collection[str]) -> str:
+    """The entity at the end of a path from a query entity; "" for an empty path."""
     if not path:
         return ""
     entity = path[0].tail if _begins_at_tail(path, query_entities) else path[0].head
@@ -137,9 +141,10 @@ def reached(path: Sequence[Triple], query_entities: Collection[str]) -> str:
 
 
 def _begins_at_tail(path: Sequence[Triple], query_entities: Collection[str]) -> bool:
-    """Whether a path starts at the tail of its first triple.
+    """Whether a path begins at the tail of its first triple.
 
-    The second triple decides, or else the query's entities.
+    It does if the second triple continues from the head; for a single triple, if only the tail is a
+    query entity.
     """
     first = path[0]
     if len(path) == 1:
@@ -147,8 +152,8 @@ def _begins_at_tail(path: Sequence[Triple], query_entities: Collection[str]) -> 
     return first.head != first.tail and first.head in (path[1].head, path[1].tail)
 
 
-def _strongest(graph: KnowledgeGraph, entity: int, limit: int) -> Iterator[int]:
-    """The first triples of an entity that state different things, strongest first."""
+def _strongest_triples(graph: KnowledgeGraph, entity: int, limit: int) -> Iterator[int]:
+    """The indices of an entity's strongest triples, one per neighbour, relation and direction."""
     adjacency = graph.adjacency
     statements: set[tuple[int, int, bool]] = set()
     for slot in range(int(adjacency.indptr[entity]), int(adjacency.indptr[entity + 1])):
@@ -169,7 +174,7 @@ def _strongest(graph: KnowledgeGraph, entity: int, limit: int) -> Iterator[int]:
 def _longest_walks(
     graph: KnowledgeGraph, entities: Sequence[int], hops: int, limit: int
 ) -> list[Neighbour]:
-    """The walks of two hops and more that no other continues, strongest first."""
+    """The strongest walks of at least two hops that are no beginning of another walk."""
     neighbourhood = graph.neighbourhood(entities, hops=hops, limit=limit)
     walks = []
     for number, n_hops in enumerate(neighbourhood.hops):
@@ -181,24 +186,25 @@ def _longest_walks(
 
 
 def _chain(kb: KnowledgeBase, walk: Neighbour, start_of: dict[int, int]) -> Chain:
-    """A walk with names; its triples are added to `start_of`."""
+    """The chain of a walk; its triples are added to `start_of`, with their nearer ends."""
     entity = walk.seed
     names, relations = [kb.graph.names[entity]], []
     for index in walk.path:
         start_of.setdefault(index, entity)
         relations.append(_relationship(kb, index, entity).read_from(names[-1])[1])
-        entity = _other(kb.graph, index, entity)
+        entity = _other_end(kb.graph, index, entity)
         names.append(kb.graph.names[entity])
     return Chain(tuple(names), tuple(relations), walk.weight)
 
 
-def _other(graph: KnowledgeGraph, index: int, end: int) -> int:
-    """The other end of a triple."""
+def _other_end(graph: KnowledgeGraph, index: int, end: int) -> int:
+    """The end of a triple opposite to `end`."""
     head, tail = int(graph.triples.heads[index]), int(graph.triples.tails[index])
     return tail if end == head else head
 
 
 def _relationship(kb: KnowledgeBase, index: int, start: int) -> Relationship:
+    """The relationship of a triple; `start` is its end nearer to the query."""
     triple = kb.graph.triple(index)
     description = one_line(triple.description)
     row = int(kb.graph.triples.passages[index])
@@ -240,7 +246,7 @@ _PARTICIPLES = (
 
 
 def _inverse_table() -> dict[str, str]:
-    """Relation -> its inverse, both ways; the first of several."""
+    """Relation -> its inverse, in both directions; the first entry counts if there are several."""
     inverses = {relation: relation for relation in _TABLES["symmetric"]}
     for first, second in _TABLES["pairs"]:
         inverses.setdefault(first, second)
@@ -252,10 +258,10 @@ _INVERSES = _inverse_table()
 
 
 def inverse(relation: str) -> str:
-    """The relation's name from the other end, in the same spelling (case, underscores or spaces).
+    """The name of a relation read from tail to head, with the same case and separator.
 
-    By a table of irregular ones (`inverses.toml`), a rule for third-person verbs, and "inverse of
-    …" for the rest.
+    It is from a table (`inverses.toml`), the passive of a verb in the third person, or otherwise
+    "inverse of …".
 
     >>> [inverse(name) for name in ("depends_on", "HOSTS", "is located in")]
     ['depended_on_by', 'HOSTED_BY', 'inverse of is located in']
@@ -272,7 +278,7 @@ def inverse(relation: str) -> str:
 
 
 def _passive(words: Sequence[str]) -> str:
-    """The passive of a verb and at most one preposition, joined by underscores; otherwise ""."""
+    """The passive of a verb with at most one preposition, joined by underscores; otherwise ""."""
     verb, *prepositions = words
     is_verb = (
         verb.isalpha()
@@ -296,5 +302,5 @@ def _participle(verb: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text with every run of white space, line breaks included, as one space."""
+    """A text with one space in place of each run of white space and line breaks."""
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""A retriever or its builder -> nothing, or a `ContractError` that lists the broken promises.
+"""A retriever or its builder -> a `ContractError` if it breaks promises of the contract.
 
 The promises of rankings and of calls are in `promises`, those of parameters in `parameters`.
 """
@@ -10,8 +10,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.testing import parameters
 from kg2rag.testing.parameters import Parameter
-from kg2rag.testing.promises import IN_EVERY_WORLD, IN_THE_FIRST, OF_RANKINGS, broken
-from kg2rag.testing.trial import Trial, differing
+from kg2rag.testing.promises import (
+    IN_EVERY_WORLD,
+    IN_THE_FIRST,
+    OF_RANKINGS,
+    broken_promises,
+)
+from kg2rag.testing.trial import Trial, processes_differ
 from kg2rag.testing.worlds import knowledge_bases, queries_for
 from kg2rag.text.registry import unknown
 from kg2rag.types import Query
@@ -23,12 +28,12 @@ PROMISES = (*OF_RANKINGS, *IN_EVERY_WORLD, *IN_THE_FIRST, HASH_SEED)
 
 
 class ContractError(AssertionError):
-    """A retriever broke promises; `broken` maps the name of each to its first violation."""
+    """A retriever breaks promises; `broken` maps the name of each to its first violation."""
 
     def __init__(self, name: str, broken: Mapping[str, str]) -> None:
         self.broken = dict(broken)
         listed = "".join(
-            f"\n- {promise}: {sentence}." for promise, sentence in broken.items()
+            f"\n- {promise}: {violation}." for promise, violation in broken.items()
         )
         super().__init__(
             f"{name} breaks {len(broken)} of the contract's promises:{listed}"
@@ -72,32 +77,32 @@ def check_retriever(
         if promise not in PROMISES and not promise.startswith("parameter "):
             raise ValueError(unknown("promise", promise, PROMISES))
     violations = dict[str, str]()
-    trials = _trials(system, queries, k)
-    for promise, sentence in _violations(system, trials, excuses, other_process):
-        violations.setdefault(promise, sentence)
-    faults = _faults(violations, excuses)
+    trials = _trials_of(system, queries, k)
+    for promise, violation in _violations(system, trials, excuses, other_process):
+        violations.setdefault(promise, violation)
+    faults = _unexcused(violations, excuses)
     if faults:
         raise ContractError(getattr(system, "__name__", type(system).__name__), faults)
 
 
-def _faults(
+def _unexcused(
     violations: Mapping[str, str], excuses: Mapping[str, str]
 ) -> dict[str, str]:
-    """The violations without an excuse, and the excuses without a violation."""
+    """Promise -> violation without an excuse, or a note on an excuse without a violation."""
     faults = {}
-    for promise, sentence in violations.items():
+    for promise, violation in violations.items():
         if promise not in excuses:
-            faults[promise] = sentence
+            faults[promise] = violation
     for promise, reason in excuses.items():
         if promise not in violations:
             faults[promise] = f"it is excused ({reason}) but holds"
     return faults
 
 
-def _trials(
+def _trials_of(
     system: Retriever | Builder, queries: Sequence[Query] | None, k: int
 ) -> list[Trial]:
-    """The system with the queries of the user, or built in every world."""
+    """The trials of a system: one with the user's queries, or one per world for a builder."""
     if not isinstance(system, Retriever):
         trials = []
         for world, kb in knowledge_bases().items():
@@ -118,32 +123,37 @@ def _violations(
     excused: Collection[str],
     other_process: bool,
 ) -> Iterator[tuple[str, str]]:
-    """The promises that are broken, each with a violation, in the order in which they are tried."""
+    """The (promise, violation) of each broken promise, in the order of the checks.
+
+    The checks end after the first world with a violation that is not excused.
+    """
     first = trials[0]
     for trial in trials:
         promises = (
             {**IN_EVERY_WORLD, **IN_THE_FIRST} if trial is first else IN_EVERY_WORLD
         )
-        violations = dict(broken(trial, promises))
-        for promise, sentence in violations.items():
-            yield promise, f"on {trial.world}, {sentence}" if trial.world else sentence
+        violations = dict(broken_promises(trial, promises))
+        for promise, violation in violations.items():
+            prefix = f"on {trial.world}, " if trial.world else ""
+            yield promise, f"{prefix}{violation}"
         if not set(violations) <= set(excused):
             return  # the other worlds would mostly repeat it
     yield from _parameter_violations(system, first)
     if other_process:
         systems = {"": first.system}
-        for _, sentence in differing(
+        for _, violation in processes_differ(
             systems, {"": first.rankings}, first.queries, first.k
         ):
-            yield HASH_SEED, sentence
+            yield HASH_SEED, violation
 
 
 def _parameter_violations(
     system: Retriever | Builder, trial: Trial
 ) -> Iterator[tuple[str, str]]:
+    """The (promise, violation) of the parameters of a builder or, without any, of its system."""
     tested: list[Parameter] = []
     if not isinstance(system, Retriever):
         tested = parameters.parameters_of_builder(system, trial.kb)
     for parameter in tested or parameters.parameters_of_system(trial.system):
-        for sentence in parameters.faults(parameter, trial):
-            yield f"parameter {parameter.name}", sentence
+        for fault in parameters.faults_of(parameter, trial):
+            yield f"parameter {parameter.name}", fault

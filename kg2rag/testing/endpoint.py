@@ -16,7 +16,8 @@ class ChatEndpoint(ThreadingHTTPServer):
 
     Parameters
     ----------
-    answer : the last message of a request -> the reply; called from several threads at once.
+    answer : function of the last message of a request that returns the reply; it is called from
+        several threads at once.
 
     >>> with ChatEndpoint(str.upper) as endpoint:
     ...     endpoint.url.startswith("http://127.0.0.1:")
@@ -34,7 +35,7 @@ class ChatEndpoint(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/v1"
 
     def close(self) -> None:
-        """Stop listening, after the requests under way."""
+        """Stop the server after the open requests."""
         self.shutdown()
         self.server_close()
 
@@ -46,6 +47,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: ChatEndpoint
 
     def do_POST(self) -> None:
+        """Answer a request for a chat completion."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         answer = self.server.answer(body["messages"][-1]["content"])
         message = {"role": "assistant", "content": answer}
@@ -64,11 +66,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Print no log."""
 
 
 def first_title(prompt: str) -> str:
-    r"""The title of the first passage of a context, which a poor reader would take for the answer.
+    r"""The title of the first passage in a prompt, as the answer of a poor reader.
 
     >>> first_title("[1] [Score: 0.82] [Source: hybrid]\nFastAPI\nA web framework.")
     'FastAPI'

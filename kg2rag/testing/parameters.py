@@ -21,12 +21,15 @@ from kg2rag.types import annotations_of, fits
 _KNOWN_NAMES = re.compile(r"(?:one of|Known:) ([^:]+?)(?:, not .*|\.)")
 _UNKNOWN_NAME = "no such value"
 ORDINARY_STEP = 3
-"""Every third ordinary query is asked with an extreme value, and every awkward one."""
+"""With an extreme value, every third ordinary query and every awkward one are asked."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter, its value and type; `make(value)` builds the system with another value."""
+    """A parameter of a system, its value and its type.
+
+    make : builds the system with another value of the parameter.
+    """
 
     name: str
     value: Any
@@ -50,9 +53,9 @@ class Parameter:
         return choices
 
 
-def faults(parameter: Parameter, trial: Trial) -> Iterator[str]:
-    """Everything that is wrong with a parameter."""
-    for check in (unused, unchecked, shallow):
+def faults_of(parameter: Parameter, trial: Trial) -> Iterator[str]:
+    """All faults of a parameter."""
+    for check in (unused_faults, unchecked_faults, shallow_faults):
         yield from check(parameter, trial)
 
 
@@ -73,13 +76,17 @@ def parameters_of_builder(
 
 
 def _with_parameter(build: Callable[..., Any], name: str, value: object) -> Any:
+    """The system of a builder with one parameter."""
     return build(**{name: value})
 
 
 def parameters_of_system(
     part: Any, put: Callable[[Any], Any] = lambda system: system
 ) -> Iterator[Parameter]:
-    """The fields of a system and of its components; `put` rebuilds it with a changed part."""
+    """The parameters of a system and of its components.
+
+    put : the function that returns the whole system for a changed `part`.
+    """
     part_type: Any = type(part)
     annotations = annotations_of(part_type)
     for field in dataclasses.fields(part):
@@ -94,7 +101,7 @@ def parameters_of_system(
 
 
 def _components(value: object) -> Iterator[tuple[int, Retriever | Stage]]:
-    """The components in the value of a field, with their positions."""
+    """The (position, component) of the components in the value of a field."""
     members = value if isinstance(value, tuple) else (value,)
     for position, member in enumerate(members):
         if isinstance(member, Retriever | Stage):
@@ -115,27 +122,28 @@ def _put_member(
     return put_value(new)
 
 
-def unused(parameter: Parameter, trial: Trial) -> Iterator[str]:
-    """Another value must change at least one ranking, and the repr."""
-    ignored = list[object]()
+def unused_faults(parameter: Parameter, trial: Trial) -> Iterator[str]:
+    """The fault that no other value changes a ranking, and values that do not show in the repr."""
+    values_without_effect = list[object]()
     for value in _other_values(parameter):
-        _, system = _make(parameter, value)
+        _, system = _try_value(parameter, value)
         if system is None or value == parameter.value:
             continue
         if repr(system) == repr(trial.system):
             yield f"{parameter.name} = {value!r} is accepted and does not show in the repr"
-        ignored.append(value)
+        values_without_effect.append(value)
         for block, facts_before in trial.blocks:
             if trial.facts_of(system, block) != facts_before:
                 return
-    if ignored:
-        values = f"{', '.join(map(repr, ignored))} in place of {parameter.value!r}"
+    if values_without_effect:
+        listed = ", ".join(map(repr, values_without_effect))
+        values = f"{listed} in place of {parameter.value!r}"
         effect = f"no ranking of {len(trial.queries)} queries changes"
         yield f"{parameter.name} is ignored: with {values}, {effect}"
 
 
 def _other_values(parameter: Parameter) -> Sequence[object]:
-    """Values of the type of a parameter; empty if none is known."""
+    """Values to try for a parameter, by its type; [] for other types."""
     value = parameter.value
     if parameter.choices:
         return parameter.choices
@@ -157,7 +165,7 @@ def _other_values(parameter: Parameter) -> Sequence[object]:
 
 
 def _other_names(parameter: Parameter) -> list[str]:
-    """The names that the refusal of an unknown name lists."""
+    """The names in the error for an unknown name; the unknown name if it is accepted."""
     try:
         parameter.make(_UNKNOWN_NAME)
     except (ValueError, TypeError) as error:
@@ -166,9 +174,10 @@ def _other_names(parameter: Parameter) -> list[str]:
     return [_UNKNOWN_NAME]
 
 
-def shallow(parameter: Parameter, trial: Trial) -> Iterator[str]:
-    """A `depth` counts the hits that are read: doubling it must change the full rankings."""
-    value, n_passages = parameter.value, len(trial.ids)
+def shallow_faults(parameter: Parameter, trial: Trial) -> Iterator[str]:
+    """The fault of a parameter `depth`, a number of hits to read, whose doubling changes nothing."""
+    value = parameter.value
+    n_passages = len(trial.ids)
     if (
         parameter.name != "depth"
         or not isinstance(value, int)
@@ -184,18 +193,20 @@ def shallow(parameter: Parameter, trial: Trial) -> Iterator[str]:
         )
 
 
-def unchecked(parameter: Parameter, trial: Trial) -> Iterator[str]:
-    """An error must refuse wrong types and NaN by name; accepted values must work."""
+def unchecked_faults(parameter: Parameter, trial: Trial) -> Iterator[str]:
+    """The faults of values at the limits of a parameter.
+
+    A wrong type or NaN must be refused by an error that names it; an accepted value must work.
+    """
     for value in _wrong_values(parameter):
-        fault, system = _make(parameter, value)
+        fault, system = _try_value(parameter, value)
         if system is not None:
-            fault = (
-                "is accepted; call `check` (kg2rag.types.parameters) when it is made"
-            )
+            remedy = "call `check` (kg2rag.types.parameters) when it is made"
+            fault = f"is accepted; {remedy}"
         if fault:
             yield f"{parameter.name} = {value!r} {fault}"
     for value in _extreme_values(parameter):
-        fault, system = _make(parameter, value)
+        fault, system = _try_value(parameter, value)
         if system is not None:
             fault = _failure(system, trial)
         if fault:
@@ -203,6 +214,7 @@ def unchecked(parameter: Parameter, trial: Trial) -> Iterator[str]:
 
 
 def _wrong_values(parameter: Parameter) -> list[object]:
+    """Values that do not fit the type of a parameter; [] for a type that is not plain."""
     if not parameter.types & {int, float, bool, str}:
         return []
     values = (None, "no number", True, 1.5, math.nan, math.inf, 7)
@@ -210,6 +222,7 @@ def _wrong_values(parameter: Parameter) -> list[object]:
 
 
 def _extreme_values(parameter: Parameter) -> list[object]:
+    """Numbers of the type of a parameter at or beyond usual limits; [] for other types."""
     values = list[object]()
     if int in parameter.types:
         values += [-1, 0]
@@ -218,8 +231,12 @@ def _extreme_values(parameter: Parameter) -> list[object]:
     return values
 
 
-def _make(parameter: Parameter, value: object) -> tuple[str, Retriever | None]:
-    """The system with a value, or None if it is refused; and the fault of the refusal, or ""."""
+def _try_value(parameter: Parameter, value: object) -> tuple[str, Retriever | None]:
+    """The fault of building the system with a value, and the system.
+
+    The fault is "" if the value was accepted, or refused by a proper error; otherwise it describes
+    a wrong error or a crash. The system is None if it was not built.
+    """
     try:
         return "", parameter.make(value)
     except (ValueError, TypeError) as error:
@@ -227,14 +244,12 @@ def _make(parameter: Parameter, value: object) -> tuple[str, Retriever | None]:
             return "", None
         return f"is refused by an error that names neither: {error}", None
     except Exception as error:  # noqa: BLE001
-        return (
-            f"raises {type(error).__name__} ({error}); refuse it with a ValueError",
-            None,
-        )
+        raised = f"{type(error).__name__} ({error})"
+        return f"raises {raised}; refuse it with a ValueError", None
 
 
 def _failure(system: Retriever, trial: Trial) -> str:
-    """A description of a system's failure with an accepted value; "" if it works."""
+    """The fault of a system with an accepted value: an exception, or no hits; "" if it works."""
     ordinary = list(filter(is_ordinary, trial.queries))[::ORDINARY_STEP]
     awkward = [query for query in trial.queries if not is_ordinary(query)]
     try:

@@ -1,11 +1,10 @@
-"""A trial -> the broken promises of a retriever: in its rankings, and from call to call."""
+"""A trial -> the promises that a retriever breaks in its rankings, and from call to call."""
 
 from __future__ import annotations
 
 import dataclasses
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import zip_longest
 from typing import Any
 
@@ -34,13 +33,13 @@ OF_RANKINGS = (
     "formula",
 )
 """If one of the first two is broken, the others of that world are not checked."""
-SHALLOW = 7
+SHALLOW = 7  # a depth below the usual k
 
 
-def of_ranking(
+def ranking_violations(
     trial: Trial, query: Query, ranking: Ranking
 ) -> Iterator[tuple[str, str]]:
-    """The promises that a ranking breaks by itself, each with a violation."""
+    """The (promise, violation) of each promise that a single ranking breaks."""
     ids = ranking.ids if trial.kb is None else trial.kb.corpus.ids
     outside = [row for row in ranking.rows.tolist() if not 0 <= row < len(ids)]
     if outside:
@@ -49,19 +48,20 @@ def of_ranking(
             f"a hit at row {outside[0]}, but the corpus has {len(ids)} passages",
         )
         return
-    yield from _of_rows(ranking, ids)
+    yield from _row_violations(ranking, ids)
     if len(ranking) > trial.k:
         yield "at most k hits", f"{len(ranking)} hits at k = {trial.k}"
     if is_ordinary(query) and not len(ranking):
         yield "finds something", "it is made of the corpus's words and has no hit"
-    yield from _order(ranking)
+    yield from _order_violations(ranking)
     for hit in ranking:
-        yield from _of_hit(trial, query, hit)
+        yield from _hit_violations(trial, query, hit)
     if ranking.notes.formula:
-        yield from _formula(ranking)
+        yield from _formula_violations(ranking)
 
 
-def _of_rows(ranking: Ranking, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _row_violations(ranking: Ranking, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Hits with other ids than the corpus, and repeated hits."""
     rows = ranking.rows.tolist()
     if ranking.passage_ids != [ids[row] for row in rows]:
         remedy = "pass `kb.corpus.ids` to `Ranking.from_scores`"
@@ -73,19 +73,20 @@ def _of_rows(ranking: Ranking, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield "known passages", f"a passage is a hit twice, of {ranking.passage_ids}"
 
 
-def _order(ranking: Ranking) -> Iterator[tuple[str, str]]:
-    """Scores that are no numbers, and hits out of the canonical order."""
+def _order_violations(ranking: Ranking) -> Iterator[tuple[str, str]]:
+    """Scores that are not finite, and hits that are not in canonical order."""
     ids, scores = ranking.passage_ids, ranking.scores
     for i in np.flatnonzero(~np.isfinite(scores)).tolist():
         yield "finite scores", f"the score of {ids[i]!r} is {scores[i]}"
     order = canonical_order(ranking.rows, scores)
     for i in np.flatnonzero(order != np.arange(len(ids))).tolist():
-        place = f"hit {i + 1} in place of {ids[order[i]]} ({float(scores[order[i]])!r})"
-        sentence = f"{ids[i]} ({float(scores[i])!r}) is {place}; order hits with `Ranking.from_scores`"
-        yield "canonical order", sentence
+        expected = f"{ids[order[i]]} ({float(scores[order[i]])!r})"
+        hit = f"{ids[i]} ({float(scores[i])!r}) is hit {i + 1} in place of {expected}"
+        yield "canonical order", f"{hit}; order hits with `Ranking.from_scores`"
 
 
-def _of_hit(trial: Trial, query: Query, hit: Hit) -> Iterator[tuple[str, str]]:
+def _hit_violations(trial: Trial, query: Query, hit: Hit) -> Iterator[tuple[str, str]]:
+    """A hit that is no candidate, has no stage, or has a path over unknown passages."""
     if query.candidates is not None and hit.passage_id not in query.candidates:
         yield (
             "candidates",
@@ -105,10 +106,10 @@ def _of_hit(trial: Trial, query: Query, hit: Hit) -> Iterator[tuple[str, str]]:
         )
 
 
-def _formula(ranking: Ranking) -> Iterator[tuple[str, str]]:
-    """The formula of the notes must give the score of each hit."""
+def _formula_violations(ranking: Ranking) -> Iterator[tuple[str, str]]:
+    """Hits whose score is not the result of the formula in the notes."""
     try:
-        scores = worked_out(ranking)
+        scores = scores_by_formula(ranking)
     except Exception as error:  # noqa: BLE001
         yield "formula", f"{ranking.notes.formula!r} cannot be worked out: {error}"
         return
@@ -121,10 +122,10 @@ def _formula(ranking: Ranking) -> Iterator[tuple[str, str]]:
         yield "formula", f"{formula} gives {scores[i]}, but {score}"
 
 
-def worked_out(ranking: Ranking) -> FloatArray:
-    """(n_hits,) scores by the formula of each hit's stage; NaN for a hit without its parts.
+def scores_by_formula(ranking: Ranking) -> FloatArray:
+    """The scores of hits by the formula of their stage, (n_hits,).
 
-    Terms whose parts a hit lacks are left out of its sum.
+    A term whose parts a hit lacks is left out of its sum; the score is NaN if it lacks all.
     """
     import pandas as pd
 
@@ -150,8 +151,8 @@ def worked_out(ranking: Ranking) -> FloatArray:
     return scores
 
 
-def answers(trial: Trial) -> Iterator[str]:
-    """Every query must get a ranking under its id, in order; no queries give an empty list."""
+def missing_answers(trial: Trial) -> Iterator[str]:
+    """Queries without a ranking under their id in their order; or a result for no queries."""
     ids = [ranking.query_id for ranking in trial.rankings]
     counts = f"{len(ids)} rankings for {len(trial.queries)} queries"
     for query, query_id in zip_longest(trial.queries, ids):
@@ -164,8 +165,8 @@ def answers(trial: Trial) -> Iterator[str]:
         yield f"no queries: expected [], got {empty!r}"
 
 
-def prefixes(trial: Trial) -> Iterator[str]:
-    """The hits at a smaller `k` must be a prefix of those at a larger one."""
+def prefix_violations(trial: Trial) -> Iterator[str]:
+    """Queries whose hits at a smaller `k` are no prefix of those at a larger one."""
     for k in (1, SHALLOW, 10 * max(trial.k, 1000)):
         small, large = sorted((k, trial.k))
         rankings = trial.system.retrieve_batch(trial.queries, k)
@@ -177,8 +178,8 @@ def prefixes(trial: Trial) -> Iterator[str]:
                 yield f"{describe_query(query)}, at k = {small} and k = {large}: {fault}"
 
 
-def no_silent_fallback(trial: Trial) -> Iterator[str]:
-    """A ranking that equals another strategy's for some queries must report it in its notes."""
+def silent_fallbacks(trial: Trial) -> Iterator[str]:
+    """Rankings that equal those of `Dense` or `BM25` without a report in their notes."""
     if trial.kb is None:
         return
     for fallback in (Dense(trial.kb), BM25(trial.kb)):
@@ -189,40 +190,43 @@ def no_silent_fallback(trial: Trial) -> Iterator[str]:
 
 
 def _copies(trial: Trial, fallback: Retriever) -> list[tuple[Query, Ranking]]:
-    """The rankings that equal those of another strategy.
+    """The queries whose rankings equal those of another strategy, with these rankings.
 
-    None if all do, because the system then is that strategy.
+    [] if all rankings do, because the system then is that strategy. Rankings of fewer than two hits
+    and of queries with candidates, which agree by chance, do not count.
     """
-    judged = []
+    compared = []
     fallback_rankings = fallback.retrieve_batch(trial.queries, trial.k)
     for query, ranking, fallback_ranking in zip(
         trial.queries, trial.rankings, fallback_rankings, strict=True
     ):
         if query.candidates is None and len(ranking) > 1:
-            judged.append((query, ranking, _is_copy(ranking, fallback_ranking)))
-    copies = [(query, ranking) for query, ranking, is_copy in judged if is_copy]
-    return copies if len(copies) < len(judged) else []
+            compared.append((query, ranking, _is_copy(ranking, fallback_ranking)))
+    copies = [(query, ranking) for query, ranking, is_copy in compared if is_copy]
+    return copies if len(copies) < len(compared) else []
 
 
-def _is_copy(ranking: Ranking, model: Ranking) -> bool:
-    """Whether a ranking has the hits and scores of another one, and no other part of a score."""
-    if ranking.passage_ids != model.passage_ids:
+def _is_copy(ranking: Ranking, other: Ranking) -> bool:
+    """Whether a ranking has the hits and scores of another one, and no further parts of a score."""
+    if ranking.passage_ids != other.passage_ids:
         return False
-    if ranking.scores.tolist() != model.scores.tolist():
+    if ranking.scores.tolist() != other.scores.tolist():
         return False
-    return set(ranking.score_parts) <= set(model.score_parts)
+    return set(ranking.score_parts) <= set(other.score_parts)
 
 
-def bounds_of_k(trial: Trial) -> Iterator[str]:
-    """A `k` below 1 is refused with a ValueError."""
+def faults_of_invalid_k(trial: Trial) -> Iterator[str]:
+    """The values of `k` below 1 that are not refused with a ValueError."""
     for k in (0, -1):
-        with suppress(ValueError):
+        try:
             trial.system.retrieve_batch(trial.queries[:1], k)
-            yield f"k = {k} is accepted"
+        except ValueError:
+            continue
+        yield f"k = {k} is accepted"
 
 
-def configuration(trial: Trial) -> Iterator[str]:
-    """Components must be dataclasses that equal their copies and show each parameter in `repr`."""
+def configuration_faults(trial: Trial) -> Iterator[str]:
+    """Components that are no frozen dataclasses, do not equal their copies, or hide parameters."""
     system = trial.system
     for part in parts(system):
         if is_component(part) and not isinstance(part, KnowledgeBase):
@@ -238,6 +242,7 @@ def configuration(trial: Trial) -> Iterator[str]:
 
 
 def _component_faults(component: Any) -> Iterator[str]:
+    """A component that is not frozen, and its parameters that `repr` does not show."""
     name = type(component).__name__
     if type(component).__dataclass_params__.frozen is False:
         yield f"{name} can be changed: declare it @dataclass(frozen=True)"
@@ -249,84 +254,97 @@ def _component_faults(component: Any) -> Iterator[str]:
             yield f"{name}.{field.name} is not in the repr, which is part of the cache key"
 
 
-def equal_to(*ways: tuple[str, Callable[[Trial], Sequence[Ranking]]]) -> Promise:
-    """The promise that other ways to retrieve give the same rankings."""
+def equality_promise(
+    *ways: tuple[str, Callable[[Trial], Sequence[Ranking]]],
+) -> Promise:
+    """The promise that other ways to retrieve return the same rankings.
+
+    ways : description -> function that returns the rankings of a trial in another way.
+    """
 
     def promise(trial: Trial) -> Iterator[str]:
         for description, retrieve in ways:
-            for query, *pair in zip(
+            for query, ranking, other in zip(
                 trial.queries, trial.rankings, retrieve(trial), strict=True
             ):
-                fault = difference(*pair)
+                fault = difference(ranking, other)
                 if fault:
                     yield f"{describe_query(query)}, {description}: {fault}"
 
     return promise
 
 
-def _one_by_one(trial: Trial) -> list[Ranking]:
+def _retrieve_one_by_one(trial: Trial) -> list[Ranking]:
     return [trial.system.retrieve_batch([query], trial.k)[0] for query in trial.queries]
 
 
-def _reversed(trial: Trial) -> list[Ranking]:
+def _retrieve_in_reverse(trial: Trial) -> list[Ranking]:
     return trial.system.retrieve_batch(trial.queries[::-1], trial.k)[::-1]
 
 
-def _traced(trial: Trial) -> list[Ranking]:
+def _retrieve_by_trace(trial: Trial) -> list[Ranking]:
     return [trace.ranking for trace in trial.system.trace_batch(trial.queries, trial.k)]
 
 
-def _prepared(trial: Trial) -> list[Ranking]:
+def _retrieve_after_prepare(trial: Trial) -> list[Ranking]:
     trial.system.prepare([])
     trial.system.prepare(trial.queries)
     return trial.system.retrieve_batch(trial.queries, trial.k)
 
 
-def _pickled(trial: Trial) -> list[Ranking]:
+def _retrieve_after_pickling(trial: Trial) -> list[Ranking]:
     system: Retriever = pickle.loads(pickle.dumps(trial.system))  # noqa: S301 (made here)
     return system.retrieve_batch(trial.queries, trial.k)
 
 
 IN_EVERY_WORLD: Mapping[str, Promise] = {
-    "a batch equals its queries": equal_to(
-        ("in a batch and by itself", _one_by_one), ("in another order", _reversed)
+    "a batch equals its queries": equality_promise(
+        ("in a batch and by itself", _retrieve_one_by_one),
+        ("in another order", _retrieve_in_reverse),
     ),
-    "a smaller k is a prefix": prefixes,
-    "a trace is a retrieval": equal_to(
-        ("in `retrieve_batch` and in `trace_batch`", _traced)
+    "a smaller k is a prefix": prefix_violations,
+    "a trace is a retrieval": equality_promise(
+        ("in `retrieve_batch` and in `trace_batch`", _retrieve_by_trace)
     ),
-    "no silent fall-back": no_silent_fallback,
+    "no silent fall-back": silent_fallbacks,
 }
 IN_THE_FIRST: Mapping[str, Promise] = {
-    "k is checked": bounds_of_k,
-    "preparing changes nothing": equal_to(("before and after `prepare`", _prepared)),
-    "pickling": equal_to(("before and after pickling", _pickled)),
-    "configuration": configuration,
+    "k is checked": faults_of_invalid_k,
+    "preparing changes nothing": equality_promise(
+        ("before and after `prepare`", _retrieve_after_prepare)
+    ),
+    "pickling": equality_promise(
+        ("before and after pickling", _retrieve_after_pickling)
+    ),
+    "configuration": configuration_faults,
 }
 """Promises of the class, which are checked in one world."""
 
 
-def broken(trial: Trial, promises: Mapping[str, Promise]) -> Iterator[tuple[str, str]]:
-    """The promises that a system breaks in a world, each with the first violation."""
-    fault = _first(answers, trial)
+def broken_promises(
+    trial: Trial, promises: Mapping[str, Promise]
+) -> Iterator[tuple[str, str]]:
+    """The (promise, first violation) of each promise that a system breaks in a world."""
+    fault = _first_violation(missing_answers, trial)
     if fault:
         yield "answers every query", fault
         return
-    violations = _ranking_violations(trial)
+    violations = _violations_of_rankings(trial)
     yield from violations.items()
     if "known passages" in violations:
         return
     for promise, check in promises.items():
-        fault = _first(check, trial)
+        fault = _first_violation(check, trial)
         if fault:
             yield promise, fault
 
 
-def _ranking_violations(trial: Trial) -> dict[str, str]:
+def _violations_of_rankings(trial: Trial) -> dict[str, str]:
+    """Promise -> its first violation by a ranking of the trial."""
     violations = dict[str, str]()
     for query, ranking in zip(trial.queries, trial.rankings, strict=True):
         try:
-            for promise, sentence in of_ranking(trial, query, ranking):
+            for promise, sentence in ranking_violations(trial, query, ranking):
                 violations.setdefault(promise, f"{describe_query(query)}: {sentence}")
         except Exception as error:  # noqa: BLE001 (a ranking may hold anything)
             sentence = f"{describe_query(query)}: {type(error).__name__}: {error}"
@@ -334,8 +352,8 @@ def _ranking_violations(trial: Trial) -> dict[str, str]:
     return violations
 
 
-def _first(check: Promise, trial: Trial) -> str:
-    """The first violation, "" if there is none; an exception of a user's class is one."""
+def _first_violation(check: Promise, trial: Trial) -> str:
+    """The first violation that a check finds, or the exception that it raises; "" for none."""
     try:
         return next(check(trial), "")
     except Exception as error:  # noqa: BLE001

@@ -1,4 +1,4 @@
-"""A system, a world and its queries -> the rankings that the promises are checked on."""
+"""A system, a world and its queries -> the rankings on which the promises are checked."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ BLOCK_QUERIES = 10
 
 @dataclass(frozen=True)
 class Trial:
-    """A system on the queries of a world.
+    """A system and the queries of a world.
 
-    `kb` is None for a system that was built elsewhere, with queries of its user.
+    kb : the knowledge base of the world; None for a built system with queries of its user.
     """
 
     system: Retriever
@@ -41,9 +41,9 @@ class Trial:
 
     @cached_property
     def blocks(self) -> list[tuple[Sequence[Query], list[list[object]]]]:
-        """Blocks of `BLOCK_QUERIES` queries with the facts of their rankings.
+        """The (queries, facts of their rankings) of each `BLOCK_QUERIES` queries.
 
-        The first block often shows a difference.
+        Blocks save time: mostly the first shows whether another system ranks differently.
         """
         starts = range(0, len(self.queries), BLOCK_QUERIES)
         blocks = [self.queries[start : start + BLOCK_QUERIES] for start in starts]
@@ -57,7 +57,7 @@ class Trial:
 
     @cached_property
     def ids(self) -> frozenset[str]:
-        """The passages of the corpus; empty if it is unknown."""
+        """The ids of the passages of the corpus; empty if it is unknown."""
         return frozenset(() if self.kb is None else self.kb.corpus.ids)
 
 
@@ -68,11 +68,12 @@ def describe_query(query: Query) -> str:
 
 @lru_cache(maxsize=512)  # a trial's own rankings are compared with several others
 def facts(ranking: Ranking) -> list[object]:
-    """All that a ranking holds, as JSON; scores to the last bit."""
+    """The contents of a ranking as JSON values, with scores to the last bit."""
     return [ranking.query_id, repr(ranking.notes), *map(_hit_facts, ranking)]
 
 
 def _hit_facts(hit: Hit) -> list[object]:
+    """The contents of a hit as JSON values."""
     path = list(map(str, hit.path))
     parts = sorted(hit.score_parts.items())
     return [hit.passage_id, hit.score.hex(), hit.stage, path, parts]
@@ -81,9 +82,9 @@ def _hit_facts(hit: Hit) -> list[object]:
 def difference(ranking: Ranking, other: Ranking, *, notes: bool = True) -> str:
     """A description of the first difference of two rankings; "" if they are equal up to ties.
 
-    Scores within `TIE` of each other tie: the last bits of a product depend on the batch that it
-    was computed in. Without `notes` only the hits are compared: notes may depend on the hits
-    returned.
+    Scores within `TIE` of each other tie, since the last bits of a product depend on its batch.
+
+    notes : False compares only the hits, since notes may depend on the number of hits.
     """
     if len(ranking) != len(other):
         return f"there are {len(ranking)} and {len(other)} hits"
@@ -102,16 +103,17 @@ def difference(ranking: Ranking, other: Ranking, *, notes: bool = True) -> str:
 def _hit_difference(
     hit: Hit, opposite: Hit, match: Hit | None, last_score: float
 ) -> str:
-    """A description of how a hit differs from its match in another ranking.
+    """A description of the difference between a hit and its match in another ranking; "" for none.
 
-    `opposite` is the hit of the same rank there, `last_score` the score of the last one, with which
-    a passage may tie that did not fit in.
+    opposite : the hit of the same rank in the other ranking.
+    match : the hit of the same passage there; None if there is none.
+    last_score : the score of the last hit there. A passage that ties with it may have been cut.
     """
-    if not _tied(hit.score, opposite.score):
+    if not _is_tie(hit.score, opposite.score):
         return f"the other has {opposite.passage_id} ({opposite.score!r})"
     if match is None:
-        return "" if _tied(hit.score, last_score) else "it is only in one of them"
-    if not _tied(hit.score, match.score):
+        return "" if _is_tie(hit.score, last_score) else "it is only in one of them"
+    if not _is_tie(hit.score, match.score):
         return f"its score in the other is {match.score!r}"
     if (hit.stage, hit.path) != (match.stage, match.path):
         return "its stage or its path differs"
@@ -120,27 +122,29 @@ def _hit_difference(
     return ""
 
 
-def _tied(score: float, other: float) -> bool:
+def _is_tie(score: float, other: float) -> bool:
+    """Whether two scores are equal up to `TIE`."""
     return abs(score - other) <= TIE * max(1.0, abs(score))
 
 
 def _have_equal_parts(
     parts: Mapping[str, float], match_parts: Mapping[str, float]
 ) -> bool:
+    """Whether two hits have the same parts of a score, equal up to `TIE`."""
     if parts.keys() != match_parts.keys():
         return False
-    return all(_tied(value, match_parts[name]) for name, value in parts.items())
+    return all(_is_tie(value, match_parts[name]) for name, value in parts.items())
 
 
-def differing(
+def processes_differ(
     systems: Mapping[str, Retriever],
     rankings: Mapping[str, Sequence[Ranking]],
     queries: Sequence[Query],
     k: int,
 ) -> Iterator[tuple[str, str]]:
-    """The systems that rank otherwise in another process, with the first such query.
+    """The (name, fault) of each system that ranks differently in a process of another hash seed.
 
-    Yields nothing if a class cannot be imported there, as one that a notebook defines.
+    A system whose class cannot be imported there, such as one of a notebook, is not compared.
     """
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     path = os.pathsep.join(filter(None, sys.path))
@@ -168,12 +172,12 @@ def differing(
 
 
 def main() -> None:
-    """Rank by the pickled systems of stdin and print the rankings as JSON.
+    """Rank by the pickled systems of stdin, and print the rankings as JSON.
 
-    Nothing is ranked if a class cannot be imported here.
+    No system is run if a class cannot be imported here.
     """
     try:
-        systems, queries, k = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 (our parent's, of a moment ago)
+        systems, queries, k = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 (from the parent process)
     except (ImportError, AttributeError):
         systems, queries, k = {}, [], 1
     facts_of = {}

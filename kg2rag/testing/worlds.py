@@ -1,4 +1,4 @@
-"""A seed -> a random knowledge base and queries that are awkward in every way we know of."""
+"""A seed -> random knowledge bases, the worlds of the contract, with ordinary and awkward queries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMES = tuple(
 
 
 def corpus(seed: int = 0) -> Corpus:
-    """Passages of random words with each other's titles; five have equal texts, so scores tie."""
+    """A corpus of random sentences, each with a name; five passages are equal, so that scores tie."""
     random = np.random.default_rng(seed)
     passages = list[Passage]()
     for i in range(N_PASSAGES):
@@ -44,6 +44,7 @@ def corpus(seed: int = 0) -> Corpus:
 
 
 def _sentence(random: np.random.Generator) -> str:
+    """A sentence of random words and one name."""
     words = random.choice(WORDS, size=int(random.integers(4, 10))).tolist()
     words.insert(int(random.integers(len(words))), str(random.choice(NAMES)))
     text = " ".join(words)
@@ -51,7 +52,7 @@ def _sentence(random: np.random.Generator) -> str:
 
 
 def graph(passages: Corpus, seed: int = 1) -> KnowledgeGraph:
-    """Four hundred random facts between the names, most of them stated by a passage."""
+    """A graph of four hundred random triples between names, most of them with a passage."""
     random = np.random.default_rng(seed)
     triples = []
     for _ in range(400):
@@ -81,9 +82,9 @@ AWKWARD = (
 
 
 def queries() -> list[Query]:
-    """Forty ordinary questions, some with candidates, and the awkward ones.
+    """Forty ordinary queries, some with candidates, and the awkward ones.
 
-    Every second ordinary one names an entity.
+    Every second ordinary query names an entity.
     """
     random = np.random.default_rng(2)
     ordinary = list[Query]()
@@ -101,9 +102,9 @@ def queries() -> list[Query]:
 
 
 def queries_for(kb: KnowledgeBase, world: str) -> Sequence[Query]:
-    """All queries in the first world; every third ordinary one in the others.
+    """The queries of a world: all in the first, every third ordinary one in the others.
 
-    None of the ordinary ones if their candidates are not in the corpus.
+    A corpus that is too small for the candidates of ordinary queries has only the awkward ones.
     """
     if world == FIRST:
         return queries()
@@ -113,7 +114,7 @@ def queries_for(kb: KnowledgeBase, world: str) -> Sequence[Query]:
 
 
 def is_ordinary(query: Query) -> bool:
-    """Whether a query asks, in words of the corpus, for any of its passages."""
+    """Whether a query has words of the corpus and no candidates, so that it must have a hit."""
     return query.id[1:].isdigit() and query.candidates is None
 
 
@@ -122,16 +123,16 @@ DIM = 256
 
 @dataclass(frozen=True)
 class HashedWords:
-    """An embedder without a model: a text is the sum of its words, each a hashed axis."""
+    """An embedder without a model: each word of a text adds 1 to the axis of its hash."""
 
     def fingerprint(self, store: Store) -> str:
-        """The rules and the number of axes."""
+        """The rules of the embedder and its number of axes."""
         return f"hashing vectorizer, {DIM}"
 
     def encode(
         self, texts: Sequence[str], store: Store, role: Role = "passage"
     ) -> Matrix:
-        """(n_texts, DIM) rows of norm 1; 0 for a text without a word."""
+        """The vectors of texts, (n_texts, DIM), with norm 1, or 0 for a text without a word."""
         from sklearn.feature_extraction.text import HashingVectorizer
 
         words = {"preprocessor": normalise, "token_pattern": r"\S+"}

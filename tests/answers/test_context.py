@@ -16,7 +16,7 @@ import kg2rag
 from kg2rag import Recorded, systems
 from kg2rag.answers.context import Citation, ContextFormatter, FormattedContext
 from kg2rag.answers.graph_block import Dropped
-from kg2rag.answers.graph_context import Relationship, inverse, reached
+from kg2rag.answers.graph_context import Relationship, inverse, path_end
 from kg2rag.compute import EncoderTokens, Store, TokenCounter
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.knowledge import KnowledgeBase
@@ -268,7 +268,7 @@ A_B, B_C, C_D = (Triple(head, "r", tail, "") for head, tail in ("AB", "BC", "CD"
 def test_a_path_reaches_the_end_that_is_farthest_from_the_query(
     path: tuple[Triple, ...], named: str, entity: str
 ):
-    assert reached(path, named) == entity
+    assert path_end(path, named) == entity
 
 
 def test_one_call_gives_the_context_of_a_question_as_text_and_as_json(
