@@ -11,7 +11,7 @@ from kg2rag import systems
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.testing import check_retriever
-from kg2rag.testing.trial import differing
+from kg2rag.testing.trial import processes_differ
 from kg2rag.testing.worlds import FIRST, knowledge_bases, queries
 
 K = 20
@@ -59,4 +59,4 @@ def test_another_process_with_another_hash_seed_ranks_alike() -> None:
     found = {
         name: system.retrieve_batch(queries(), K) for name, system in built.items()
     }
-    assert list(differing(built, found, queries(), K)) == []
+    assert list(processes_differ(built, found, queries(), K)) == []

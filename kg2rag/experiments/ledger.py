@@ -1,8 +1,8 @@
-"""A TOML file -> a `Ledger`: published numbers, each with our comparable runs.
+"""A TOML file -> a `Ledger`: published numbers, each with comparable runs of this package.
 
-Its tables are the classes below, as eval/ledger shows them: `[sets.NAME]`, `[[published]]` with a
-row's `values.NAME` (metric -> number, per cent unless `metric` says otherwise),
-`[[published.ours]]`, `[[missing]]`. `reproduction` runs a ledger.
+Its tables are the classes below: `[sets.NAME]`, `[[published]]` with `values.NAME` (metric ->
+number, in per cent unless `metric` states another unit), `[[published.ours]]` and `[[missing]]`.
+The folder eval/ledger has examples, and `reproduction` runs a ledger.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ Sample = Literal["subset", "other"]
 
 
 class _Strict(BaseModel):
+    """A table whose keys must all be known."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class PublishedSet(_Strict):
-    """A question set as the paper used it; None if the paper gives no number."""
+    """A question set as the paper used it; a number is None if the paper does not state it."""
 
     name: str
     questions: int | None = Field(default=None, ge=1)
@@ -33,22 +35,26 @@ class PublishedSet(_Strict):
     note: str = ""
 
 
-class Ours(_Strict):
-    """A run of ours to compare with a published system.
+class OurRun(_Strict):
+    """A run of this package that is compared with a published system.
 
-    set : the ledger's set with whose numbers it is compared.
-    data, folder, setting, passages : the options of `kg2rag.load`; `titles` : False searches texts
-    only.
+    Attributes
+    ----------
+    set : the set of the ledger with whose numbers the run is compared.
+    data, folder, setting, passages : the options of `kg2rag.load`.
+    titles : False searches only the texts of passages.
     graph : the graph source; FILE in it is a name in the folder.
-    system, parameters : of the catalogue. k : hits per query. dtype : of the encoder, see
-    `SentenceEncoder`.
-    metrics : the paper's name of each metric that is measured -> ours; "passages" counts hits. If
-    empty, all metrics of the row, which then have the same names here.
-    primary : this run is judged. It was fixed before the numbers were seen, so it is the
-    catalogue's default; of other settings, `as_published` names the place in the paper that
-    they follow.
-    sample : how our questions relate to the published ones, see `reproduction`; a verdict needs it.
-    note : what differs; needed where `comparable` is false, which forbids a verdict.
+    system, parameters : a system of the catalogue, and the parameters that are not its defaults.
+    k : hits per query.
+    dtype : the format of the encoder, see `SentenceEncoder`.
+    metrics : name of each measured metric in the paper -> name of this package; "passages" counts
+        hits. Empty for all metrics of the row, with the names of the paper.
+    primary : whether this run has the verdict. It was fixed before its numbers were seen, so it has
+        the catalogue's defaults, or the settings of the section of the paper in `as_published`.
+    sample : the relation of the questions to the published ones, see `reproduction`; needed for a
+        verdict.
+    note : the differences from the paper; needed if `comparable` is false.
+    comparable : False for a run that can have no verdict.
     """
 
     set: str
@@ -76,10 +82,11 @@ class Ours(_Strict):
         return self.label or self.system
 
     @model_validator(mode="after")
-    def _says_why(self) -> Ours:
+    def _has_reasons(self) -> OurRun:
+        """ValueError: a run lacks the note or the reference that its settings need."""
         if not self.comparable and not self.note:
             raise ValueError(
-                "comparable is false, so note must say what forbids a verdict"
+                "comparable is false, so note must name the reason that forbids a verdict"
             )
         if (
             self.primary
@@ -93,11 +100,13 @@ class Ours(_Strict):
 
 
 class Published(_Strict):
-    """One system of the paper; `values` : set -> metric -> value.
+    """One system of the paper.
 
-    A value that the paper does not print is absent, never zero.
-
-    `needs` : what running it takes, if no run of ours measures it.
+    Attributes
+    ----------
+    values : set -> metric -> value; a value that the paper does not print is absent.
+    needs : the requirements of a run, if no run measures the system.
+    runs : the runs of this package, `[[published.ours]]` in the file.
     """
 
     system: str
@@ -107,35 +116,36 @@ class Published(_Strict):
     graph: str = ""
     reader: str = ""
     needs: str = ""
-    ours: tuple[Ours, ...] = ()
+    runs: tuple[OurRun, ...] = Field(default=(), alias="ours")
 
-    def runs(self, name: str) -> list[Ours]:
-        """Our runs on one set; `metrics` maps each measured metric of the paper to our name."""
+    def runs_on(self, name: str) -> list[OurRun]:
+        """The runs on one set, with `metrics` filled in."""
         equal_names: Mapping[str, str] = {
             metric: metric for metric in self.values[name]
         }
         runs = []
-        for ours in self.ours:
-            if ours.set == name:
-                metrics = ours.metrics or equal_names
-                runs.append(ours.model_copy(update={"metrics": metrics}))
+        for run in self.runs:
+            if run.set == name:
+                metrics = run.metrics or equal_names
+                runs.append(run.model_copy(update={"metrics": metrics}))
         return runs
 
     @model_validator(mode="after")
-    def _one_run_is_judged(self) -> Published:
-        for name in dict.fromkeys(ours.set for ours in self.ours):
-            runs = [ours for ours in self.ours if ours.set == name]
-            judged = [ours.name for ours in runs if ours.primary]
-            if len(judged) != 1:
+    def _has_one_primary_run(self) -> Published:
+        """ValueError: the runs on a set have no primary one, or several."""
+        for name in dict.fromkeys(run.set for run in self.runs):
+            runs = [run for run in self.runs if run.set == name]
+            primary = [run.name for run in runs if run.primary]
+            if len(primary) != 1:
                 raise ValueError(
-                    f"{self.system!r} on {name!r} has {len(judged)} primary runs of {len(runs)} ({', '.join(judged)}): "
-                    f"exactly one is judged, chosen before its numbers are seen"
+                    f"{self.system!r} on {name!r} has {len(primary)} primary runs of {len(runs)} "
+                    f"({', '.join(primary)}): exactly one is primary, chosen before its numbers are seen"
                 )
         return self
 
 
 class Missing(_Strict):
-    """Numbers of the paper that the ledger does not hold, and why."""
+    """Numbers of the paper that the ledger does not have, and the reason."""
 
     table: str
     rows: str
@@ -143,17 +153,18 @@ class Missing(_Strict):
 
 
 class Ledger(_Strict):
-    """One paper's numbers, or those of one program as its authors released it.
+    """The numbers of one paper, or of the code that its authors released.
 
     Attributes
     ----------
-    cite : whom to cite. metric : what the numbers measure, and their unit. scale : ours are
-        multiplied by it.
-    against : "published", or "released": our own run of released code, judged otherwise and counted
-        apart.
-    decimals : the fewest that a value is printed with.
-    baseline : the row over which improvements are compared, if the paper's table has one.
-    needs : metric -> its requirements, for every system.
+    cite : the reference of the paper.
+    metric : the quantity that the numbers measure, and their unit.
+    scale : the factor by which scores of this package are multiplied.
+    against : "published"; or "released" for numbers of our run of released code, which have other
+        verdicts and are counted separately.
+    decimals : the least number of decimals of a printed value.
+    baseline : the row over which improvements are compared; "" if the paper has none.
+    needs : metric -> the requirements of its measurement, for every system.
     """
 
     name: str
@@ -169,7 +180,8 @@ class Ledger(_Strict):
     missing: tuple[Missing, ...] = ()
 
     @model_validator(mode="after")
-    def _names_are_known(self) -> Ledger:
+    def _has_known_names(self) -> Ledger:
+        """ValueError: a system is repeated, or the baseline, a set or a metric is unknown."""
         systems = Counter(row.system for row in self.published)
         repeated = [name for name, count in systems.items() if count > 1]
         if repeated:
@@ -185,33 +197,34 @@ class Ledger(_Strict):
         return self
 
     def _check_row(self, row: Published) -> None:
-        """ValueError: a row names an unknown set, or a run of ours does not fit it."""
-        for name in [*row.values, *(ours.set for ours in row.ours)]:
+        """Raise ValueError if a row names an unknown set, or one of its runs does not fit it."""
+        for name in [*row.values, *(run.set for run in row.runs)]:
             if name not in self.sets:
                 raise ValueError(
                     f"{row.system!r} names the set {name!r}; known: {', '.join(self.sets)}"
                 )
-        for ours in row.ours:
-            self._check_ours(row, ours)
+        for run in row.runs:
+            self._check_run(row, run)
 
-    def _check_ours(self, row: Published, ours: Ours) -> None:
-        """Raise ValueError if a run measures a metric that the row lacks, or cannot be judged."""
-        values = row.values.get(ours.set)
+    def _check_run(self, row: Published, run: OurRun) -> None:
+        """Raise ValueError if a run measures a metric that the row lacks, or lacks its sample."""
+        values = row.values.get(run.set)
         if values is None:
-            raise ValueError(f"{row.system!r} prints no value on {ours.set!r}")
-        for metric in ours.metrics:
+            raise ValueError(f"{row.system!r} prints no value on {run.set!r}")
+        for metric in run.metrics:
             if metric not in values:
-                raise ValueError(f"{row.system!r} prints no {metric!r} on {ours.set!r}")
-        is_judged = ours.primary and ours.comparable and self.against == "published"
-        if is_judged and (ours.sample is None or self.sets[ours.set].questions is None):
+                raise ValueError(f"{row.system!r} prints no {metric!r} on {run.set!r}")
+        has_verdict = run.primary and run.comparable and self.against == "published"
+        n_questions = self.sets[run.set].questions
+        if has_verdict and (run.sample is None or n_questions is None):
             raise ValueError(
-                f"{ours.name!r} is judged against {row.system!r}, so sample ('subset' or 'other') and the number of "
-                f"questions of the set {ours.set!r} must be given"
+                f"{run.name!r} is judged against {row.system!r}, so sample ('subset' or 'other') and the number of "
+                f"questions of the set {run.set!r} must be given"
             )
 
     @classmethod
     def read(cls, path: Path | str) -> Ledger:
-        """Read a file; DataError names file, field and reason. FileNotFoundError: no such file."""
+        """The ledger of a file; DataError names the file, the field and the fault."""
         path = Path(path)
         content = read_toml(path)
         try:

@@ -1,10 +1,10 @@
-"""Ledgers and data sets -> ours, theirs, difference and verdict per published number and run.
+"""Ledgers and data sets -> published and own number, difference and verdict, per run and metric.
 
-The tolerance of a published mean and its verdict are defined in `NOTE`; a subset is taken to be
-drawn at random, our deviation for theirs, whose scores are not known. Verdicts are of two kinds
-that are never counted together: against what somebody else published, and against our own run of
-released code, where no chance is left. Runs over the same data share one knowledge base. What
-cannot be run here is blank, never zero.
+`NOTE` defines the tolerance of a published mean and the verdicts. It assumes that a subset is drawn
+at random, and that the published scores, which are not known, have the standard deviation of ours.
+Verdicts against published numbers and against runs of released code, which leave nothing to chance,
+are counted separately. Runs over the same data share one knowledge base. A number that cannot be
+measured here is blank, never zero.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from kg2rag.compute.parallel import progress_bar
 from kg2rag.datasets import load
 from kg2rag.evaluation import evaluate
 from kg2rag.evaluation.runs import announce_work, run
-from kg2rag.experiments.ledger import Ledger, Ours, Published, Sample
+from kg2rag.experiments.ledger import Ledger, OurRun, Published, Sample
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.report import text_table
 from kg2rag.report.markup import pipe_table
+from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.systems import build
 from kg2rag.types import Corpus, QADataset
 
@@ -67,9 +68,9 @@ NOTE = (
 
 
 def half_unit(value: float, decimals: int) -> float:
-    """Half a unit of the last printed digit.
+    """Half a unit of the last printed digit of a value.
 
-    A file has 53.2 where 53.20 was printed, so `decimals` is the least number of decimals.
+    decimals : the least number of decimals, since a TOML file may have 53.2 for a printed 53.20.
     """
     exponent = Decimal(repr(value)).normalize().as_tuple().exponent
     return 0.5 * 10.0 ** -max(decimals, -int(exponent))
@@ -80,10 +81,12 @@ def tolerance(
 ) -> float:
     """The difference of means that chance and rounding explain, see `NOTE`.
 
-    `rounding` is half a unit of the last digit.
+    sd : standard deviation of our scores between questions.
+    ours, theirs : our and their number of questions.
+    rounding : half a unit of the last printed digit.
 
-    ValueError : one question, which has no standard deviation; a subset of more questions than
-    there are.
+    ValueError: there is one question, which has no standard deviation, or the subset is larger than
+    the whole.
     """
     if ours < 2:
         raise ValueError(
@@ -100,26 +103,26 @@ def tolerance(
 
 
 def verdict(difference: float, allowed: float, words: Sequence[str] = PUBLISHED) -> str:
-    """The first word for an allowed difference, the second up to twice as much, then the third."""
-    # Rounding makes a difference of 0.4 equal to a tolerance of 0.4 in binary fractions.
-    excess = math.ceil(round(abs(difference) / allowed, 9))
-    return words[min(max(excess, 1), len(words)) - 1]
+    """The verdict on a difference: word n for one of up to n times `allowed`, else the last."""
+    # A difference of 0.4 and a tolerance of 0.4 may differ in their last binary digits.
+    ratio = math.ceil(round(abs(difference) / allowed, 9))
+    return words[min(max(ratio, 1), len(words)) - 1]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reproduction:
-    """One row per published number and run of ours, columns `COLUMNS`.
+    """One row per published number and run, with the columns `COLUMNS`.
 
-    `verdict` is one of `PUBLISHED` or `RELEASED`, or "sensitivity" (a run beside the one that is
-    judged), "not comparable" or "not run" (`why` says why). `sd` : of our score between our
-    `questions`.
+    `verdict` is one of `PUBLISHED` or `RELEASED`, or "sensitivity" (a run that is not primary),
+    "not comparable" or "not run", with the reason in `why`. `sd` is the standard deviation of our
+    scores between `questions` questions.
     """
 
     frame: pd.DataFrame
 
     @classmethod
     def load(cls, path: Path | str) -> Reproduction:
-        """Read a file that `kg2rag reproduce --out FILE.csv` wrote."""
+        """The reproduction in a file of `kg2rag reproduce --out FILE.csv`."""
         frame = pd.read_csv(path, dtype={"questions": "Int64"})
         return cls(frame.assign(**frame[list(TEXTS)].astype(object).fillna("")))
 
@@ -137,11 +140,11 @@ class Reproduction:
         return counts
 
     def gains(self) -> pd.DataFrame:
-        """Improvements over each paper's baseline, theirs and ours, of the runs that are `primary`.
+        """One row per improvement over a paper's baseline, theirs and ours, by primary runs.
 
-        The effect ratio is our improvement as a multiple of theirs, blank if one of the two runs is
-        not comparable, as `why` says; tau is Kendall's tau-b between the two orders of the
-        comparable systems, blank below three (both: Breuer et al., SIGIR 2020).
+        The effect ratio is our improvement as a multiple of theirs; it is blank if one of the two
+        runs is not comparable, with the reason in `why`. tau is Kendall's tau-b between the two
+        orders of the comparable systems, blank below three (both: Breuer et al., SIGIR 2020).
         """
         keys = ["ledger", "set", "metric"]
         runs = self.frame[self.frame["primary"] & self.frame["ours"].notna()]
@@ -168,7 +171,10 @@ class Reproduction:
         return gains.assign(why=why).reset_index(drop=True)
 
     def needs(self) -> pd.DataFrame:
-        """The rows that were not run, by their first requirement, the most frequent first."""
+        """The numbers that were not measured, by their first requirement, the most frequent first.
+
+        Columns needs, numbers (how many) and ledgers.
+        """
         first = self.frame["why"].str.removeprefix("needs ").str.partition(";")[0]
         rows = []
         for need, part in self.of("not run").groupby(first, sort=False):
@@ -177,7 +183,7 @@ class Reproduction:
         return pd.DataFrame(rows, columns=["needs", "numbers", "ledgers"])
 
     def sections(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Title and texts of each table that is not empty."""
+        """The title and the texts of each table of the report that is not empty."""
         counts = {}
         for kind, n_rows in self.summary().items():
             counts[kind] = ", ".join(f"{name} {n}" for name, n in n_rows.items())
@@ -203,7 +209,7 @@ class Reproduction:
                 )
 
     def to_markdown(self) -> str:
-        """The tables of `sections`, each under its title."""
+        """The tables of `sections` as Markdown, each under its title, and `NOTE`."""
         lines: list[str] = []
         for title, table in self.sections():
             rows = pipe_table(list(table.columns), table.to_numpy().tolist(), NUMBERS)
@@ -221,7 +227,7 @@ class Reproduction:
 
 
 def _rank_correlation(rows: pd.DataFrame) -> float:
-    """Kendall's tau-b between their order of the systems and ours; NaN for fewer than three."""
+    """Kendall's tau-b between their scores of systems and ours; NaN for fewer than three systems."""
     from scipy.stats import kendalltau
 
     if len(rows) < 3:
@@ -230,9 +236,9 @@ def _rank_correlation(rows: pd.DataFrame) -> float:
 
 
 def texts(column: pd.Series, decimals: int) -> list[str]:
-    """A column's texts: points with `decimals`, a tolerance with one more, ratios with two.
+    """The texts of a column: points with `decimals`, a tolerance with one more, ratios with two.
 
-    A missing value is blank, but for an effect ratio a dash, whose reason stands beside it.
+    A missing value is blank; a missing effect ratio, whose reason is in the same row, is a dash.
     """
     if not pd.api.types.is_float_dtype(column):
         return [str(value) for value in column]
@@ -256,25 +262,25 @@ def reproduce(
     hosts: Collection[str] = (),
     progress: bool = True,
 ) -> Reproduction:
-    """Run what can be run of some ledgers.
+    """Run the runs of ledgers whose data are there, and compare them with the published numbers.
 
-    data : the folder below which the runs' folders lie.
-    only : rows whose "ledger/system/set" contains this, whatever the case; by default all.
-    hosts : the hosts of endpoints that the ledgers may name; passages and questions would be sent
-    to them.
+    data : the folder with the folders of the runs.
+    only : selects rows whose "ledger/system/set" contains this text, in any case; "" for all.
+    hosts : the hosts of endpoints that the ledgers may name; passages and questions are sent to
+        them.
 
-    ValueError: no row fits `only`, or a run that the catalogue or a data set refuses.
+    ValueError: `only` selects no row, or the catalogue or a data set refuses a run.
     """
     root = Path(data)
     published = _rows_to_run(ledgers, only)
-    runs: list[Ours] = []
+    runs: list[OurRun] = []
     for _, row, name in published:
-        runs += [ours for ours in row.runs(name) if (root / ours.folder).is_dir()]
+        runs += [our for our in row.runs_on(name) if (root / our.folder).is_dir()]
     with allowed_hosts(hosts):
         scores = _scores(runs, root, progress=progress)
     rows: list[dict[str, object]] = []
     for ledger, row, name in published:
-        rows += _rows(ledger, row, name, scores)
+        rows += _rows_of_published(ledger, row, name, scores)
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"questions": "Int64"})
     texts_of_rows = frame[list(TEXTS)].astype(object).fillna("")
     return Reproduction(
@@ -285,15 +291,15 @@ def reproduce(
 def _rows_to_run(
     ledgers: Sequence[Ledger], only: str
 ) -> list[tuple[Ledger, Published, str]]:
-    """The pairs of published row and set whose "ledger/system/set" contains `only`."""
+    """The (ledger, row, set) whose "ledger/system/set" contains `only`; ValueError: there is none."""
     selected = []
     known = set()
     for ledger in ledgers:
         for row in ledger.published:
-            place = f"{ledger.name}/{row.system}"
-            known.add(place)
+            label = f"{ledger.name}/{row.system}"
+            known.add(label)
             for name in row.values:
-                if only.lower() in f"{place}/{name}".lower():
+                if only.lower() in f"{label}/{name}".lower():
                     selected.append((ledger, row, name))
     if not selected:
         raise ValueError(
@@ -302,14 +308,14 @@ def _rows_to_run(
     return selected
 
 
-def _rows(
+def _rows_of_published(
     ledger: Ledger, row: Published, name: str, scores: Mapping[str, pd.DataFrame]
 ) -> Iterator[dict[str, object]]:
-    """The lines of a published row on one set: one per metric and run.
+    """The rows of `Reproduction` for a published row on one set, one per metric and run.
 
-    A metric without a run has one line.
+    A metric without a run has one row.
     """
-    runs = row.runs(name)
+    runs = row.runs_on(name)
     only = f"{ledger.name}/{row.system}/{name}"
     command = (
         f'kg2rag reproduce eval/ledger/{ledger.name}.toml --only "{only}" --data DATA'
@@ -326,7 +332,7 @@ def _rows(
     }
     for metric, theirs in row.values[name].items():
         line = {**about, "metric": metric, "theirs": theirs}
-        measuring = [ours for ours in runs if metric in ours.metrics]
+        measuring = [run for run in runs if metric in run.metrics]
         if not measuring:
             needed = [ledger.needs.get(metric, ""), "" if runs else row.needs]
             yield {
@@ -334,30 +340,31 @@ def _rows(
                 "verdict": "not run",
                 "why": f"needs {'; '.join(filter(None, needed))}",
             }
-        for ours in measuring:
-            ran = {
+        for our_run in measuring:
+            run_line = {
                 **line,
-                "system": ours.name,
-                "primary": ours.primary,
+                "system": our_run.name,
+                "primary": our_run.primary,
                 "command": command,
             }
-            run_scores = scores.get(_key(ours))
+            run_scores = scores.get(_key(our_run))
             if run_scores is None:
-                yield {
-                    **ran,
-                    "verdict": "not run",
-                    "why": f"needs the folder {ours.folder}",
-                }
+                why = f"needs the folder {our_run.folder}"
+                yield {**run_line, "verdict": "not run", "why": why}
             else:
-                yield {**ran, **_compared(ledger, ours, metric, theirs, run_scores)}
+                result = _compare(ledger, our_run, metric, theirs, run_scores)
+                yield {**run_line, **result}
 
 
-def _compared(
-    ledger: Ledger, ours: Ours, metric: str, theirs: float, scores: pd.DataFrame
+def _compare(
+    ledger: Ledger, our_run: OurRun, metric: str, theirs: float, scores: pd.DataFrame
 ) -> dict[str, object]:
-    """Our number, its difference and the verdict, with what the verdict rests on."""
-    per_question = scores[ours.metrics[metric]]
-    if ours.metrics[metric] != SIZE:
+    """The columns of a run on one metric: ours, difference, sd, questions, tolerance, verdict, why.
+
+    scores : one row per question, one column per metric.
+    """
+    per_question = scores[our_run.metrics[metric]]
+    if our_run.metrics[metric] != SIZE:
         per_question = per_question * ledger.scale
     value = float(per_question.mean())
     sd = float(per_question.std())
@@ -367,77 +374,82 @@ def _compared(
         "difference": value - theirs,
         "sd": sd,
         "questions": n,
-        "why": ours.note,
+        "why": our_run.note,
     }
-    if not ours.primary:
+    if not our_run.primary:
         return {**line, "verdict": "sensitivity"}
-    if not ours.comparable:
+    if not our_run.comparable:
         return {**line, "verdict": "not comparable"}
-    published = ledger.sets[ours.set].questions
+    published = ledger.sets[our_run.set].questions
     allowed = half_unit(theirs, ledger.decimals)
     if ledger.against == "released":
         if published not in (None, n):
             raise ValueError(
-                f"{ledger.name}: {ours.name!r} ran {n} questions, the released code {published}."
+                f"{ledger.name}: {our_run.name!r} ran {n} questions, the released code {published}."
             )
         return {
             **line,
             "tolerance": allowed,
             "verdict": verdict(value - theirs, allowed, RELEASED),
         }
-    assert published is not None and ours.sample is not None  # noqa: PT018 (the ledger has checked both)
-    allowed = tolerance(sd, n, published, ours.sample, allowed)
+    assert published is not None and our_run.sample is not None  # noqa: PT018 (the ledger has checked both)
+    allowed = tolerance(sd, n, published, our_run.sample, allowed)
     return {**line, "tolerance": allowed, "verdict": verdict(value - theirs, allowed)}
 
 
 def _scores(
-    runs: Sequence[Ours], root: Path, *, progress: bool
+    runs: Sequence[OurRun], root: Path, *, progress: bool
 ) -> dict[str, pd.DataFrame]:
     """Key of each distinct run -> its scores, one row per question and one column per metric."""
     scores_of: dict[str, pd.DataFrame] = {}
     with progress_bar(len(runs), "reproducing", "run", shown=progress) as bar:
         for _, group in groupby(sorted(runs, key=_base), key=_base):
             runs_of_base = list(group)
-            data, kb = _open(runs_of_base[0], root)
+            data, kb = _open_inputs(runs_of_base[0], root)
             systems = [
-                build(ours.system, kb, **ours.parameters) for ours in runs_of_base
+                build(our_run.system, kb, **our_run.parameters)
+                for our_run in runs_of_base
             ]
-            announce_work(systems, data, max(ours.k for ours in runs_of_base))
-            for ours, system in zip(runs_of_base, systems, strict=True):
-                if _key(ours) not in scores_of:
-                    rankings = run(
-                        system, data, ours.k, name=ours.name, progress=False
-                    ).rankings
-                    metrics = sorted(set(ours.metrics.values()) - {SIZE})
-                    scores = evaluate(rankings, data, metrics, name=ours.name)
-                    scores[SIZE] = [len(ranking) for ranking in rankings]
-                    scores_of[_key(ours)] = scores
+            announce_work(systems, data, max(our_run.k for our_run in runs_of_base))
+            for our_run, system in zip(runs_of_base, systems, strict=True):
+                if _key(our_run) not in scores_of:
+                    scores_of[_key(our_run)] = _scores_of_run(our_run, system, data)
                 bar.update()
     return scores_of
 
 
-def _open(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
-    """The questions and the knowledge base of a run."""
-    folder = root / ours.folder
-    data = load(ours.data, path=folder, setting=ours.setting, passages=ours.passages)
-    if not ours.titles:
+def _scores_of_run(our_run: OurRun, system: Retriever, data: QADataset) -> pd.DataFrame:
+    """The scores of a run, one row per question, and its numbers of hits."""
+    name = our_run.name
+    rankings = run(system, data, our_run.k, name=name, progress=False).rankings
+    metrics = sorted(set(our_run.metrics.values()) - {SIZE})
+    scores = evaluate(rankings, data, metrics, name=name)
+    return scores.assign(**{SIZE: [len(ranking) for ranking in rankings]})
+
+
+def _open_inputs(our_run: OurRun, root: Path) -> tuple[QADataset, KnowledgeBase]:
+    """The data set and the knowledge base of a run."""
+    folder = root / our_run.folder
+    data = load(
+        our_run.data, path=folder, setting=our_run.setting, passages=our_run.passages
+    )
+    if not our_run.titles:
         untitled = [replace(passage, title="") for passage in data.corpus]
         data = replace(data, corpus=Corpus.from_passages(untitled))
-    kind, bracket, file = ours.graph.removesuffix(")").partition("(")
+    kind, bracket, file = our_run.graph.removesuffix(")").partition("(")
     graph = f"{kind}({json.dumps(str(folder / file))})" if bracket else kind
-    return data, KnowledgeBase.build(
-        data.corpus, graph, embedder=SentenceEncoder(dtype=ours.dtype)
-    )
+    encoder = SentenceEncoder(dtype=our_run.dtype)
+    return data, KnowledgeBase.build(data.corpus, graph, embedder=encoder)
 
 
-def _base(ours: Ours) -> str:
+def _base(our_run: OurRun) -> str:
     """The key of a run's knowledge base."""
     names = ("data", "folder", "setting", "passages", "titles", "graph", "dtype")
-    return repr([getattr(ours, name) for name in names])
+    return repr([getattr(our_run, name) for name in names])
 
 
-def _key(ours: Ours) -> str:
-    """The key of a run's numbers."""
-    parameters = sorted(ours.parameters.items())
-    metrics = sorted(ours.metrics.items())
-    return repr((_base(ours), ours.system, parameters, ours.k, metrics))
+def _key(our_run: OurRun) -> str:
+    """The key of a run's scores."""
+    parameters = sorted(our_run.parameters.items())
+    metrics = sorted(our_run.metrics.items())
+    return repr((_base(our_run), our_run.system, parameters, our_run.k, metrics))

@@ -10,8 +10,8 @@ import pytest
 from kg2rag.evaluation import CompareOptions, compare, evaluate
 from kg2rag.evaluation.passage_tokens import PassageTokens
 from kg2rag.evaluation.returned_sizes import (
-    against_others,
     larger_sets,
+    ratios_to_others,
     returned_sizes,
     token_curve,
 )
@@ -123,7 +123,7 @@ def test_who_returns_more_than_the_others_is_flagged(data, returned, expected):
     sizes = returned_sizes(runs, PassageTokens(data.corpus, Words()), [3])
     end = " of the others (median) within the first 3"
     assert larger_sets(sizes) == {name: words + end for name, words in expected.items()}
-    assert against_others(sizes)["tokens_ratio"].isna().all() == (len(returned) == 1)
+    assert ratios_to_others(sizes)["tokens_ratio"].isna().all() == (len(returned) == 1)
 
 
 def test_the_token_curve_by_hand(data):

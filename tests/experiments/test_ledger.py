@@ -58,7 +58,7 @@ def test_a_sound_file_is_read_with_one_run_that_is_judged_and_others_beside_it(
     ledger = read(tmp_path, SOUND + SECOND)
     assert ledger.name == "paper"
     assert ledger.published[0].values == {"a": {"recall@5": 61.9}}
-    assert [ours.primary for ours in ledger.published[0].ours] == [True, False]
+    assert [run.primary for run in ledger.published[0].runs] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_verdict_goes_to_the_row_of_the_same_system_alone_as_the_catalogue_has
         (row.system, ours)
         for ledger in published
         for row in ledger.published
-        for ours in row.ours
+        for ours in row.runs
     ]
     judged = [
         (system, ours) for system, ours in runs if ours.primary and ours.comparable

@@ -11,7 +11,7 @@ import pytest
 
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
-from kg2rag.testing.trial import differing
+from kg2rag.testing.trial import processes_differ
 from kg2rag.testing.worlds import FIRST, knowledge_bases
 from kg2rag.types import Query, Ranking
 
@@ -40,7 +40,7 @@ def test_a_retriever_that_iterates_a_set_ranks_otherwise_there(
     system = importlib.import_module("ranks_by_chance").ByChance(kb)
     systems = {"sound": Dense(kb), "by chance": system}
     rankings = {name: each.retrieve_batch(ASKED, 5) for name, each in systems.items()}
-    [(name, sentence)] = differing(systems, rankings, ASKED, 5)
+    [(name, sentence)] = processes_differ(systems, rankings, ASKED, 5)
     assert name == "by chance"
     assert sentence.startswith(
         "query '1' ('Which bridge did Anna Abbott know?'): another PYTHONHASHSEED gives"
@@ -62,4 +62,4 @@ def test_a_class_that_only_this_process_knows_is_not_compared(
     import __main__
 
     monkeypatch.setattr(__main__, "OfANotebook", OfANotebook, raising=False)
-    assert list(differing({"": OfANotebook()}, {"": []}, ASKED, 5)) == []
+    assert list(processes_differ({"": OfANotebook()}, {"": []}, ASKED, 5)) == []

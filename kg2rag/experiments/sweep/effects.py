@@ -1,4 +1,4 @@
-"""Dev scores of a sweep's configurations -> the effect of each parameter, as table and figure."""
+"""Dev scores of configurations -> the effect of each parameter of a system, as table and figure."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 PANELS_IN_A_ROW, PANEL_INCHES = 3, 2.7
 SLANTED_CHARACTERS = 30
-"""Characters of all values of a panel from which their labels are slanted."""
+"""Characters in all labels of a panel above which the labels are slanted."""
 
 
 def effects(
     configurations: pd.DataFrame, scores: FloatArray, objective: str
 ) -> pd.DataFrame:
-    """The scores of each value of each parameter, over all values of the others.
+    """The mean scores of each value of each parameter, over all values of the other parameters.
 
     configurations : one row per configuration, one column per parameter.
-    scores : (n_configurations, n_questions) in the `objective`.
+    scores : scores in the `objective`, (n_configurations, n_questions).
 
     Returns one row per parameter and value, the parameter with the largest spread first: parameter,
-    value, n configurations, mean with its 95 % interval over questions (low, high), p_holm of the
-    parameter's best against its worst value (paired randomisation test, corrected over the
-    parameters), and `says`: "no difference" if that is .05 or more. A parameter with a single value
-    is left out.
+    value, n (number of configurations), mean, low and high (95 % interval over questions), p_holm
+    (paired randomisation test of the parameter's best against its worst value, corrected over the
+    parameters) and says ("no difference" if p_holm is .05 or more, else ""). A parameter with a
+    single value is left out.
     """
     values = {}
     for name in configurations:
@@ -60,38 +60,42 @@ def effects(
 
 
 def _scores_by_value(values: pd.Series, scores: FloatArray) -> dict[str, FloatArray]:
-    """Value as text -> (n_questions,) mean scores of the configurations with it."""
+    """Text of each value -> mean scores of the configurations with that value, (n_questions,)."""
     texts = values.map(value_text).to_numpy()
-    return {text: scores[texts == text].mean(axis=0) for text in _ordered(values)}
+    return {text: scores[texts == text].mean(axis=0) for text in _ordered_texts(values)}
 
 
 def _p_of_best_against_worst(
     values: Mapping[str, Mapping[str, FloatArray]],
 ) -> dict[str, float]:
-    """Parameter -> p of its best against its worst value, corrected over the parameters."""
+    """Parameter -> p-value of its best against its worst value, corrected over the parameters.
+
+    values : parameter -> text of a value -> scores, (n_questions,).
+    """
     if not values:
         return {}
     tests = []
     for scores in values.values():
-        by_mean = sorted(scores.values(), key=lambda questions: float(questions.mean()))
+        by_mean = sorted(scores.values(), key=lambda part: float(part.mean()))
         tests.append(float(p_values(by_mean[-1] - by_mean[0])))
     return dict(zip(values, map(float, holm(tests)), strict=True))
 
 
 def _spread(scores: Mapping[str, FloatArray]) -> float:
+    """The difference of the largest and the smallest mean."""
     means = [float(questions.mean()) for questions in scores.values()]
     return max(means) - min(means)
 
 
 def value_text(value: Any) -> str:
-    """The value of a parameter as a table shows it; "default" for a missing one."""
+    """The text of a parameter's value in a table; "default" for a missing value (NaN)."""
     if not isinstance(value, float):
         return str(value)
     return "default" if np.isnan(value) else f"{value:g}"
 
 
-def _ordered(values: pd.Series) -> list[str]:
-    """The texts of the distinct values: numbers by size, then others by spelling."""
+def _ordered_texts(values: pd.Series) -> list[str]:
+    """The distinct texts of values: numbers by size, then other texts in alphabetical order."""
     numbers: dict[str, float] = {}
     other_texts = set()
     for value in values:
@@ -104,20 +108,21 @@ def _ordered(values: pd.Series) -> list[str]:
 
 
 def is_number(text: str) -> bool:
-    """Whether the text of a value is a number."""
+    """Whether a text is a number."""
     return _NUMBER.fullmatch(text) is not None
 
 
 def main_effects(table: pd.DataFrame, objective: str) -> Figure:
-    """One panel per parameter: the mean dev score of each value with its 95 % interval.
+    """A figure of one panel per parameter: the mean dev score of each value, with its interval.
 
-    The title says "no difference" if the test finds none. Numbers are joined by a line; other
-    values have a bar each.
+    Values that are numbers are joined by a line; other values have a bar each. The title states "no
+    difference" if the test finds none.
 
-    table : as `effects` returns it.
+    table : the result of `effects`.
     """
     names = list(dict.fromkeys(table["parameter"]))
-    figure, axes = panels(names, min(PANELS_IN_A_ROW, len(names)), PANEL_INCHES)
+    n_columns = min(PANELS_IN_A_ROW, len(names))
+    figure, axes = panels(len(names), n_columns, PANEL_INCHES)
     for axis, name in zip(axes, names, strict=True):
         _draw_parameter(axis, name, table[table["parameter"] == name])
     axes[0].set_ylabel(f"dev {objective}, per cent", fontsize=9, color=INK)
@@ -125,24 +130,26 @@ def main_effects(table: pd.DataFrame, objective: str) -> Figure:
 
 
 def _draw_parameter(axis: Axes, name: str, rows: pd.DataFrame) -> None:
-    """Draw the panel of one parameter."""
-    places = np.arange(len(rows))
+    """Draw the panel of one parameter; `rows` has its values."""
+    positions = np.arange(len(rows))
     low = 100 * rows["low"].to_numpy(dtype=float)
     high = 100 * rows["high"].to_numpy(dtype=float)
     mean = 100 * rows["mean"].to_numpy(dtype=float)
     if all(map(is_number, rows["value"])):
-        axis.fill_between(places, low, high, color=PALETTE[0], alpha=0.12, linewidth=0)
+        axis.fill_between(
+            positions, low, high, color=PALETTE[0], alpha=0.12, linewidth=0
+        )
         axis.plot(
-            places, mean, color=PALETTE[0], marker="o", markersize=4.5, linewidth=1.6
+            positions, mean, color=PALETTE[0], marker="o", markersize=4.5, linewidth=1.6
         )
     else:
-        axis.vlines(places, low, high, color=PALETTE[0], alpha=0.25, linewidth=7)
-        axis.scatter(places, mean, color=PALETTE[0], s=24, zorder=3)
+        axis.vlines(positions, low, high, color=PALETTE[0], alpha=0.25, linewidth=7)
+        axis.scatter(positions, mean, color=PALETTE[0], s=24, zorder=3)
     axis.set_xlim(-0.5, len(rows) - 0.5)
     slant: dict[str, Any] = {}
     if sum(len(value) + 2 for value in rows["value"]) > SLANTED_CHARACTERS:
         slant = {"rotation": 30, "ha": "right"}
-    axis.set_xticks(places, list(rows["value"]), parse_math=False, **slant)
+    axis.set_xticks(positions, list(rows["value"]), parse_math=False, **slant)
     says = rows["says"].iloc[0]
     title = f"{name}: {says}" if says else name
     axis.set_title(

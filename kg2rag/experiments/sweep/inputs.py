@@ -1,4 +1,4 @@
-"""The shared inputs of a sweep's configurations -> questions, graphs and encoder."""
+"""The options of a sweep -> the questions, graphs and encoder that all configurations share."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ GraphSources = GraphSource | Sequence[str] | Mapping[str, GraphSource]
 
 
 class Split(BaseModel):
-    """The division of questions into dev, which selects configurations, and test, which judges.
+    """The division of questions into dev, for the selection of configurations, and test.
 
-    dev : the share of questions to choose by, the same of each type of question (or number of hops,
-    if types are not known).
-    seed : of the draw.
+    dev : the share of dev questions, equal for each type of question or, if types are unknown, for
+        each number of hops.
+    seed : seed of the random division.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -38,17 +38,17 @@ class Split(BaseModel):
     seed: int = Field(default=0, ge=0)
 
     def labels(self, data: QADataset) -> list[str]:
-        """For each question "dev" or "test". ValueError: one of the two would be empty."""
+        """The part of each question, "dev" or "test"; ValueError: one of the two would be empty."""
         names = [
             question.type or str(question.hops or "") for question in data.questions
         ]
         kinds = pd.Series(names, dtype=object)
         random = np.random.default_rng(self.seed)
-        # The order groups questions of one kind, each group in random order.
+        # Questions of one kind are neighbours, in random order within their kind.
         order = np.concatenate(
             [random.permutation(rows.index) for _, rows in kinds.groupby(kinds)]
         )
-        # Question n belongs to dev if n · dev passes a whole number, so each kind gives its share.
+        # Question n is in dev if (n + 1) · dev passes a whole number, so that each kind has its share.
         is_dev = np.diff(np.floor(np.arange(len(data) + 1) * self.dev)) > 0
         labels = np.empty(len(data), dtype=object)
         labels[order] = np.where(is_dev, "dev", "test")
@@ -62,7 +62,7 @@ class Split(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class SweepInputs:
-    """The inputs that all configurations of a `Sweep` share, each opened once."""
+    """The inputs that all configurations of a `Sweep` share; each is opened once, when needed."""
 
     data: str | QADataset
     path: str | Path | None
@@ -104,9 +104,9 @@ class SweepInputs:
 
     @cached_property
     def sources(self) -> Mapping[str, Extractor | KnowledgeGraph]:
-        """Label -> source of each graph; a kind without a file has become the file of that kind."""
+        """Label -> source of each graph; a kind without a file has the file beside the questions."""
         sources: dict[str, Extractor | KnowledgeGraph] = {}
-        for label, graph in _labelled(self.graphs).items():
+        for label, graph in _graph_of_label(self.graphs).items():
             kind = label.partition("(")[0]
             if takes_file(kind):
                 label = kind
@@ -133,14 +133,14 @@ class SweepInputs:
 
     @cached_property
     def embedder(self) -> tuple[str, Embedder]:
-        """The label of the encoder, which is the last part of a model's name, and the encoder."""
+        """The label of the encoder, such as the last part of a model's name; and the encoder."""
         if isinstance(self.encoder, str):
             return self.encoder.split("/")[-1], embedder_named(self.encoder)
         return "encoder", self.encoder
 
 
-def _labelled(graphs: GraphSources) -> Mapping[str, GraphSource]:
-    """Label -> graph, of one graph, a list of names or a mapping."""
+def _graph_of_label(graphs: GraphSources) -> Mapping[str, GraphSource]:
+    """Label -> graph, from one graph, a list of names or a mapping."""
     if isinstance(graphs, Mapping):
         return graphs
     if isinstance(graphs, str):

@@ -1,8 +1,8 @@
-"""The scores of a sweep as tables: all configurations, and the best of each group on dev.
+"""The scores of a sweep -> tables of all configurations and of the best on dev, files, and a report.
 
-A sweep's folder holds `results.parquet`, one row per configuration and question; `sweep.json`, what
-all of them share; and the report as Markdown and as a page. The same sweep gives the same
-`results.parquet` however it was interrupted.
+The folder of a sweep has `results.parquet`, with one row per configuration and question;
+`sweep.json`, with their shared inputs; and the report as Markdown and as a page. An interrupted
+sweep that was continued has the same `results.parquet` as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ LISTED = 20  # configurations that a report lists
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SweepResult(SweepScores):
-    """The scores of a sweep, and what follows from them: selection, effects, report."""
+    """The scores of a sweep, with selection, effects of parameters, and report."""
 
     @classmethod
     def load(cls, out: str | Path) -> SweepResult:
-        """Read what `Sweep.run` saved. DataError: it is not as it was written, or no sweep."""
+        """The result in a folder of `Sweep.run`; DataError: its files were changed, or are no sweep."""
         out = Path(out)
         if not (out / RESULTS).is_file():
             raise FileNotFoundError(
@@ -78,9 +78,9 @@ class SweepResult(SweepScores):
         return result
 
     def save(self, out: str | Path) -> Path:
-        """Write the results and the report into a folder; the path of its page.
+        """Write the results and the report into a folder, and return the path of the page.
 
-        The files of an earlier sweep there are replaced. FileExistsError: a file is in the way that
+        The files of an earlier sweep are replaced. FileExistsError: a file is in the way that
         kg2rag did not write, or that was edited since.
         """
         columns = self.per_question[[*COLUMNS, *self.metrics]]
@@ -120,9 +120,9 @@ class SweepResult(SweepScores):
                 "number": number,
                 "tried": len(part),
             }
-            row["parameters"] = self.written(number)
+            row["parameters"] = self.parameters_text(number)
             row |= self._scores_of(number)
-            row |= self._against_default(number, self.default(part))
+            row |= self._comparison_with_default(number, self.default(part))
             rows.append(row)
         table = pd.DataFrame(rows).sort_values("dev", ascending=False, kind="stable")
         table = table.reset_index(drop=True)
@@ -140,7 +140,10 @@ class SweepResult(SweepScores):
         }
 
     def _scores_of(self, number: int) -> dict[str, float]:
-        """The means of one configuration on dev and test and their gap, each with its interval."""
+        """The means of a configuration on dev and test, and their gap, each with its interval.
+
+        Keys are dev, test and gap, each also with `_low` and `_high`.
+        """
         scores = self._objective_of(number)
         limits = bounds(self.objective)
         means = np.array([scores[split].mean() for split in PARTS])
@@ -154,7 +157,9 @@ class SweepResult(SweepScores):
             row |= {split: means[i], f"{split}_low": low[i], f"{split}_high": high[i]}
         return {name: float(value) for name, value in row.items()}
 
-    def _against_default(self, number: int, default: int | None) -> dict[str, float]:
+    def _comparison_with_default(
+        self, number: int, default: int | None
+    ) -> dict[str, float]:
         """The means of the system's defaults, and p of the configuration against them on test."""
         if default is None:
             return dict.fromkeys(("default_dev", "default_test", "p"), np.nan)
@@ -165,16 +170,18 @@ class SweepResult(SweepScores):
         return {"default_dev": dev, "default_test": test, "p": p}
 
     def against(self, number: int, metric: str | None = None) -> pd.DataFrame:
-        """Every configuration against a reference configuration, on all questions.
+        """The difference of every configuration from a reference, on all questions.
 
-        Dev and test questions count alike, for nothing is chosen here; who then chooses by it needs
-        other questions.
+        Dev and test questions count equally. A choice by this table needs further questions for its
+        judgement.
+
+        number : the reference configuration.
 
         Returns one row per configuration, in the order of the sweep: number, system, changed (the
-        parameters that differ), mean, difference (its mean minus the other's), low, high (95 %,
-        paired bootstrap over questions) and p_holm (paired randomisation tests, corrected over all
-        rows; blank for the one itself). ValueError: no finished configuration has the number, or
-        there is no such metric.
+        parameters that differ), mean, difference (from the mean of the reference), low and high
+        (95 %, paired bootstrap over questions) and p_holm (paired randomisation tests, corrected
+        over all rows; blank for the reference). ValueError: no finished configuration has the
+        number, or there is no such metric.
         """
         metric = metric or self.objective
         if metric not in self.metrics:
@@ -209,7 +216,7 @@ class SweepResult(SweepScores):
         changed = [name for name in names if settings.get(name) != reference.get(name)]
         return ", ".join(f"{name}={settings.get(name, 'default')}" for name in changed)
 
-    def written(self, number: int) -> str:
+    def parameters_text(self, number: int) -> str:
         """The parameters of a configuration as a text."""
         parameters = [
             f"{name}={value}" for name, value in self.settings[number].items()
@@ -217,7 +224,10 @@ class SweepResult(SweepScores):
         return ", ".join(parameters) or "defaults"
 
     def default(self, group: pd.DataFrame) -> int | None:
-        """The configuration of a group that has only the catalogue's defaults, or None."""
+        """The number of the configuration in a group with the catalogue's defaults; None without.
+
+        group : rows of `to_frame`.
+        """
         for number, system in zip(
             group.index.tolist(), group["system"].tolist(), strict=True
         ):
@@ -255,10 +265,11 @@ class SweepResult(SweepScores):
         return main_effects(self.effects(system), self.objective)
 
     def chosen(self) -> list[tuple[str, ...]]:
-        """The table of chosen configurations as texts, in the order of `HEADER`."""
+        """The texts of the table of selected configurations, in the order of `HEADER`."""
         return [self._chosen_row(row) for row in self.best().to_dict("records")]
 
     def _chosen_row(self, row: dict[Any, Any]) -> tuple[str, ...]:
+        """The texts of a row of `best`, in the order of `HEADER`."""
         intervals = []
         for name in (*PARTS, "gap"):
             mean, low, high = (
@@ -275,7 +286,7 @@ class SweepResult(SweepScores):
         return row["system"], number, *intervals, defaults, p, row["parameters"]
 
     def note(self) -> str:
-        """How to read the table of chosen configurations."""
+        """The note below the table of selected configurations."""
         counts = {split: scores.shape[1] for split, scores in self.questions.items()}
         return (
             f"{self.objective} in per cent with 95 % intervals over {counts['dev']} dev and "
@@ -287,14 +298,17 @@ class SweepResult(SweepScores):
         )
 
     def top(self) -> pd.DataFrame:
-        """The best configurations on dev: parameters, dev scores, milliseconds; no test scores."""
+        """The `LISTED` best configurations on dev: parameters, dev scores and milliseconds.
+
+        Their test scores are not shown, so that none is selected by them.
+        """
         frame = self.to_frame()
         frame = frame.sort_values(
             f"dev {self.objective}", ascending=False, kind="stable"
         )
         frame = frame.head(LISTED)
         table = frame[list(WHAT)].assign(
-            parameters=list(map(self.written, frame.index.tolist()))
+            parameters=list(map(self.parameters_text, frame.index.tolist()))
         )
         for metric in self.metrics:
             table[f"dev {metric}"] = (100 * frame[f"dev {metric}"]).map(

@@ -1,4 +1,4 @@
-"""The scores of a sweep's configurations -> frames and arrays of them."""
+"""The scores of a sweep's configurations as frames and arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pandas as pd
 from kg2rag.types import FloatArray
 
 LABELS = ("setting", "graph", "encoder")
-"""Columns beside the parameters in which configurations may differ."""
+"""Columns other than parameters in which configurations may differ."""
 WHAT = ("system", *LABELS)
 KEY = ("number", *WHAT, "parameters")
 COLUMNS = (*KEY, "error", "ms_per_query", "query_id", "type", "hops", "split")
@@ -30,7 +30,7 @@ class SweepScores:
     per_question : one row per configuration and question: `COLUMNS` (parameters as JSON), then the
         metrics. A failed configuration has one row with its error.
     objective : the metric of the selection, on the questions of the dev split only.
-    config : what all scores share, and the machine they were computed on.
+    config : the inputs that all scores share, and the machine on which they were computed.
     """
 
     per_question: pd.DataFrame
@@ -49,7 +49,7 @@ class SweepScores:
 
     @property
     def failed(self) -> pd.DataFrame:
-        """The configurations that failed: `KEY` and error."""
+        """One row per failed configuration: the columns `KEY` and the error."""
         failed = self.per_question[self.per_question["error"].notna()]
         return failed[[*KEY, "error"]].reset_index(drop=True)
 
@@ -65,9 +65,9 @@ class SweepScores:
 
     @cached_property
     def settings(self) -> dict[int, dict[str, Any]]:
-        """Number of configuration -> the parameters that the sweep sets, in order of appearance."""
-        written = self.scored.drop_duplicates("number")["parameters"]
-        parsed = [json.loads(text) for text in written]
+        """Number of each configuration -> the parameters that the sweep sets, by name."""
+        texts = self.scored.drop_duplicates("number")["parameters"]
+        parsed = [json.loads(text) for text in texts]
         names = dict.fromkeys(name for values in parsed for name in values)
         settings = {}
         for number, values in zip(self.numbers, parsed, strict=True):
@@ -77,7 +77,8 @@ class SweepScores:
     def to_frame(self) -> pd.DataFrame:
         """One row per configuration: labels, parameters, mean dev and test scores, milliseconds.
 
-        Index `number`, in the order of the sweep. A parameter that the sweep does not set is blank.
+        The index `number` is in the order of the sweep. A parameter that the sweep does not set is
+        blank.
         """
         about = self.scored.drop_duplicates("number").set_index("number")
         means = self.scored.groupby(["split", "number"])[self.metrics].mean()
@@ -92,7 +93,7 @@ class SweepScores:
 
     @cached_property
     def questions(self) -> dict[str, FloatArray]:
-        """Split -> (n_configurations, n_questions) objective scores; rows as in `numbers`."""
+        """Split -> scores in the objective, (n_configurations, n_questions), ordered as `numbers`."""
         frame = self.scored
         return {
             split: self._wide(frame[frame["split"] == split], self.objective)
@@ -100,6 +101,7 @@ class SweepScores:
         }
 
     def _wide(self, part: pd.DataFrame, metric: str) -> FloatArray:
+        """The scores in a metric, (n_configurations, n_questions), of some rows of `scored`."""
         wide = part.pivot_table(
             index="number", columns="query_id", values=metric, sort=False
         )
@@ -107,6 +109,6 @@ class SweepScores:
 
     @property
     def headline(self) -> str:
-        """How many configurations there are, and how many failed."""
+        """The numbers of finished and of failed configurations, in words."""
         failed = f", {len(self.failed)} more failed" if len(self.failed) else ""
         return f"{len(self.numbers):,} configurations{failed}."

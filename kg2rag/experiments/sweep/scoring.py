@@ -1,4 +1,4 @@
-"""One configuration and its questions -> scores: the work of a process of a sweep."""
+"""Configurations of a sweep -> their scores on all questions, in one process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kg2rag.retrievers.contract import Retriever
 
 @dataclass(frozen=True)
 class Configuration:
-    """A system with the parameters that the sweep sets, and the label of its graph."""
+    """A system, the parameters that the sweep sets, and the label of its graph."""
 
     number: int
     system: str
@@ -30,16 +30,17 @@ class Configuration:
 
 @dataclass
 class Scorer:
-    """Runs and scores configurations in one process; keeps one knowledge base open."""
+    """Runs and scores configurations in one process, with one knowledge base open at a time."""
 
     inputs: SweepInputs
     opened: dict[str, KnowledgeBase] = field(default_factory=dict)
 
     def __call__(self, group: Sequence[Configuration]) -> pd.DataFrame:
-        """One row per configuration and question, or a single row with the error."""
-        return pd.concat(list(map(self._scored, group)), ignore_index=True)
+        """One row per configuration and question; a failed configuration has one, with its error."""
+        return pd.concat(list(map(self._score, group)), ignore_index=True)
 
-    def _scored(self, configuration: Configuration) -> pd.DataFrame:
+    def _score(self, configuration: Configuration) -> pd.DataFrame:
+        """The rows of one configuration."""
         inputs = self.inputs
         data = inputs.dataset
         about = dict(vars(configuration))
@@ -77,7 +78,7 @@ class Scorer:
         return catalogue.build(configuration.system, kb, **configuration.parameters)
 
     def _knowledge_base(self, graph: str) -> KnowledgeBase:
-        """The knowledge base of a graph, which stays open until another one is needed."""
+        """The knowledge base of a graph; that of another graph is closed."""
         if graph not in self.opened:
             inputs = self.inputs
             kb = KnowledgeBase.build(

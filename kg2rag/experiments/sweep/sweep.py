@@ -1,8 +1,7 @@
-"""Systems with values of their parameters, on a data set -> scored configurations: `Sweep`.
+"""Systems with values of their parameters, and a data set -> scored configurations: `Sweep`.
 
-The run of a configuration is read from the store if it is there; otherwise the system runs. So an
-interrupted sweep continues, and a larger one runs only its new configurations.
-`read_sweep` reads a sweep from a TOML file.
+Runs are read from the store or computed and stored. So an interrupted sweep continues, and a larger
+sweep runs only its new configurations. `read_sweep` reads a sweep from a TOML file.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ from kg2rag.retrievers.system_parts import tuning
 from kg2rag.text.records import DataError, read_toml
 from kg2rag.types import Corpus, Passage, QADataset, at_least, require
 
-LARGEST = 8  # configurations that a worker is sent at once
-PIECES_PER_WORKER = 4  # at least, so that workers end together
+LARGEST = 8  # most configurations that are sent to a worker at once
+PIECES_PER_WORKER = 4  # at least so many, so that workers end at about the same time
 KEYS = (
     "data",
     "encoder",
@@ -62,7 +61,7 @@ DATA_KEYS = ("limit", "name", "setting")
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Configurations of systems on one data set; `run` runs them, `read_sweep` reads a file.
+    """Configurations of systems on one data set.
 
     Parameters
     ----------
@@ -77,11 +76,11 @@ class Sweep:
     metrics : names and functions, as `kg2rag.compare` takes them; `objective`, by default the
         first, decides the selection.
     k : hits per query.
-    split : how questions are divided into dev and test, see `Split`, or its fields.
-    store : where knowledge bases and runs are kept.
+    split : the division of questions into dev and test, a `Split` or its fields.
+    store : the store of knowledge bases and runs.
 
-    Raises ValueError: anything unknown or impossible; the message names the key, the value and what
-    is allowed.
+    Raises ValueError: an unknown or impossible value; the message names the key, the value and the
+    allowed values.
     """
 
     data: str | QADataset
@@ -116,15 +115,15 @@ class Sweep:
 
     @cached_property
     def scored(self) -> Sequence[Metric]:
-        """The metrics; the first decides by default."""
+        """The metrics; the first is the default objective."""
         return parse_metrics(self.metrics, self.k)
 
     @cached_property
     def points(self) -> Mapping[str, tuple[str, Mapping[str, object]]]:
-        """`repr` of each system that is run -> its name and the parameters that are given.
+        """Text of each distinct system -> its name and the parameters that the sweep sets.
 
-        The defaults of each system are among them, for the chosen configuration is compared with
-        these.
+        Each system with its defaults is included, since the selected configuration is compared with
+        it.
         """
         if not isinstance(self.systems, Mapping) or not self.systems:
             raise ValueError(
@@ -134,23 +133,23 @@ class Sweep:
         for system, tables in self.systems.items():
             for table in [tables] if isinstance(tables, Mapping) else tables:
                 for settings in _combinations(system, table):
-                    points.setdefault(self._built(system, settings), (system, settings))
+                    points.setdefault(self._system_text(system, settings), (system, settings))
             # The defaults are a point of a system without required parameters.
             defaults = catalogue.parameters(system).values()
             if inspect.Parameter.empty not in defaults:
-                points.setdefault(self._built(system, {}), (system, {}))
+                points.setdefault(self._system_text(system, {}), (system, {}))
         return points
 
-    def _built(self, system: str, settings: Mapping[str, object]) -> str:
-        """Name and `repr` of a system with some parameters; ValueError names refused ones."""
+    def _system_text(self, system: str, settings: Mapping[str, object]) -> str:
+        """Name and `repr` of a system with some parameters; ValueError: they are refused."""
         try:
-            return f"{system}: {catalogue.build(system, self._smallest, **settings)!r}"
+            return f"{system}: {catalogue.build(system, self._one_passage_base, **settings)!r}"
         except ValueError as error:
             raise ValueError(f"systems.{system}, {dict(settings)}: {error}") from error
 
     @cached_property
-    def _smallest(self) -> KnowledgeBase:
-        """A knowledge base to build systems over that are looked at and never run."""
+    def _one_passage_base(self) -> KnowledgeBase:
+        """A knowledge base of one passage, over which systems are built for their `repr`."""
         return KnowledgeBase.build(
             Corpus.from_passages([Passage("p", "", "p", "p", 0)])
         )
@@ -169,14 +168,14 @@ class Sweep:
 
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
-        """All that are run; those on one graph are neighbours."""
+        """All configurations; those on one graph are neighbours."""
         pairs = enumerate(product(self.inputs.sources, self.points.values()), start=1)
         return tuple(
             Configuration(number, *point, graph) for number, (graph, point) in pairs
         )
 
     def plan(self) -> str:
-        """A description of the work of `run`; nothing is run or written."""
+        """A text on the work of `run`, which runs and writes nothing."""
         counts = Counter(configuration.system for configuration in self.configurations)
         parts = self.split.labels(self.dataset)
         listed = ", ".join(f"{count} {system}" for system, count in counts.items())
@@ -197,16 +196,15 @@ class Sweep:
         cluster: str | None = None,
         progress: bool = True,
     ) -> SweepResult:
-        """Run what the store does not have, save all results into a folder and return them.
+        """Run the configurations that are not stored, and save all results in a folder.
 
-        `jobs`, `backend`, `cluster` : who runs configurations, as `kg2rag.compute.workers` takes
-        them.
+        jobs, backend, cluster : the arguments of `kg2rag.compute.workers`.
 
         Raises
         ------
         ValueError : an error in the sweep, or in jobs and backend.
-        FileExistsError : a file is in the way of the results that kg2rag did not write; before any
-            work.
+        FileExistsError : before any work, a file is in the way of the results that kg2rag did not
+            write.
         RuntimeError : every configuration failed; the message has each error.
         """
         check_outputs(Path(out), NAMES)
@@ -224,14 +222,14 @@ class Sweep:
                     scorer([configuration])
                 size = math.ceil(len(self.configurations) / (PIECES_PER_WORKER * slots))
                 pieces = self._pieces(size)
-                # Without the inputs loaded in this process.
+                # A copy without loaded inputs, which each worker loads itself.
                 scorer = Scorer(replace(self.inputs))
             title = self.name if progress else ""
             tables = list(map_pieces(scorer, pieces, progress=title, total=len(pieces)))
         frame = pd.concat(tables, ignore_index=True)
         result = SweepResult(frame, self.objective or self.scored[0].name, self.about())
         if not result.numbers:
-            raise RuntimeError(self._failures(result.failed))
+            raise RuntimeError(self._failures_text(result.failed))
         result.save(out)
         return result
 
@@ -249,8 +247,8 @@ class Sweep:
             ]
         return pieces
 
-    def _failures(self, failed: pd.DataFrame) -> str:
-        """Why no configuration has scores: each error with the first configuration it stopped."""
+    def _failures_text(self, failed: pd.DataFrame) -> str:
+        """The message if all configurations failed: each error, with its first configuration."""
         lines = [
             f"All {len(failed)} configurations of {self.name} failed; nothing was saved."
         ]
@@ -265,11 +263,12 @@ class Sweep:
         """The record of data, graphs, encoder and machine that all scores share, as JSON values."""
         graphs = {}
         for label, source in self.inputs.sources.items():
-            written = provenance.without_folders(source)
-            graphs[label] = {"source": written, "fingerprint": source.fingerprint}
+            text = provenance.without_folders(source)
+            graphs[label] = {"source": text, "fingerprint": source.fingerprint}
         tuned = {}
         for name, settings in self.points.values():
-            tuned[name] = tuning(catalogue.build(name, self._smallest, **settings))
+            system = catalogue.build(name, self._one_passage_base, **settings)
+            tuned[name] = tuning(system)
         encoder, embedder = self.inputs.embedder
         return {
             "name": self.name,
@@ -291,20 +290,19 @@ def read_sweep(
     store: Store | None = None,
     hosts: Collection[str] = (),
 ) -> Sweep:
-    """The sweep of a TOML file; errors name the file, the key, the value and what is allowed.
+    """The sweep of a TOML file; errors name the file, the key, the value and the allowed values.
 
-    `path` : file or folder of the data; no sweep file contains it, because those are shared and
-    data are not.
-    `questions` : a file of questions about the user's documents.
-    `hosts` : the hosts of endpoints that the file may name; passages and questions would be sent to
-    them.
+    path : file or folder of the data, which differs from machine to machine, so that no sweep file
+        has it.
+    questions : a file of questions about the user's documents.
+    hosts : the hosts of endpoints that the file may name; passages and questions are sent to them.
     """
     file = Path(file)
     if not file.is_file():
         raise FileNotFoundError(f"{file} does not exist or is no file.")
     content = read_toml(file)
     try:
-        about = _checked_data(content)
+        about = _data_options(content)
         _check_names(content)
         names = {"name": str(content.get("name", file.stem)), "data": about["name"]}
         options = {**content, **about, **names}
@@ -316,8 +314,8 @@ def read_sweep(
         raise DataError(f"{file}: {error}") from error
 
 
-def _checked_data(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The table `data` of a sweep file; ValueError: it or a key is not as a sweep file has it."""
+def _data_options(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The table `data` of a sweep file; ValueError: it is missing, or a key is unknown."""
     about = content.get("data")
     if isinstance(about, str):
         about = {"name": about}
@@ -337,7 +335,7 @@ def _checked_data(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _check_names(content: Mapping[str, Any]) -> None:
-    """ValueError: metrics, graphs or encoder are not names."""
+    """Raise ValueError if metrics, graphs or encoder are not names."""
     for key, kinds in (
         ("metrics", list),
         ("graphs", str | list | dict),
@@ -354,9 +352,9 @@ def _check_names(content: Mapping[str, Any]) -> None:
 
 
 def _combinations(system: str, table: object) -> Iterator[dict[str, object]]:
-    """All combinations of a table's values.
+    """All combinations of the values of parameters, each as parameter -> value.
 
-    Raises ValueError: no table, or a parameter without a value.
+    ValueError: `table` is no mapping, or a parameter has no value.
     """
     if not isinstance(table, Mapping) or [] in table.values():
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The name of a data set -> a sweep file that runs, with all other systems as comments."""
+"""The name of a data set -> a sweep file for BM25, with all other systems as comments."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def template(data: str) -> str:
 
 
 def _toml(value: object) -> str:
-    """A default as a list of one value for a TOML file; a value that TOML lacks is named."""
+    """A default value as a TOML list of one value; a value that TOML lacks is in a comment."""
     if _is_plain(value):
         return json.dumps([value], ensure_ascii=False)
     if isinstance(value, tuple | list) and all(map(_is_plain, value)):
@@ -64,5 +64,5 @@ def _toml(value: object) -> str:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether TOML and JSON write a value alike."""
+    """Whether TOML and JSON have the same text for a value."""
     return isinstance(value, bool | int | float | str)

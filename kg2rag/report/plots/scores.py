@@ -50,8 +50,8 @@ def bar_chart(scores: pd.DataFrame, baseline: str, shown: str = "") -> Figure:
     """
     metrics = list(dict.fromkeys(scores["metric"]))
     systems = list(dict.fromkeys(scores["system"]))
-    across = 2 if len(metrics) == 4 else min(3, len(metrics))  # four make a square
-    drawing, axes = panels(metrics, across, 0.62 + 0.27 * len(systems))
+    n_columns = 2 if len(metrics) == 4 else min(3, len(metrics))  # four make a square
+    drawing, axes = panels(len(metrics), n_columns, 0.62 + 0.27 * len(systems))
     drawing.get_layout_engine().set(hspace=0.07)  # type: ignore[union-attr, call-arg]
     factors = scales(scores, shown)
     for axis, metric in zip(axes, metrics, strict=True):
@@ -115,7 +115,7 @@ def difference_plot(table: pd.DataFrame) -> Figure:
     """
     groups = list(dict.fromkeys(table["group"]))
     names = list(dict.fromkeys(table["name"]))
-    drawing, axes = panels(groups, min(3, len(groups)), 0.62 + 0.24 * len(names))
+    drawing, axes = panels(len(groups), min(3, len(groups)), 0.62 + 0.24 * len(names))
     lowest = 100 * min(0, table["low"].min())
     highest = 100 * max(0, table["high"].max())
     margin = 0.05 * (highest - lowest)
@@ -218,7 +218,7 @@ def graph_reach(reach: pd.DataFrame) -> Figure:
     `reach` : columns type, hops, questions, gold, all_gold and passages; shares of 0 to 1.
     """
     types = list(dict.fromkeys(reach["type"]))
-    drawing, axes = panels(types, min(3, len(types)), 2.3, above=0.5)
+    drawing, axes = panels(len(types), min(3, len(types)), 2.3, extra_height=0.5)
     for axis, type_ in zip(axes, types, strict=True):
         part = reach[reach["type"] == type_]
         for column, (_, colour, style) in _LINES.items():

@@ -1,7 +1,7 @@
 """Shared parts of all figures: bare axes, sizes, SVG, and the marks of systems.
 
-A hue for each kind of retrieval, dashes and dots within a kind. Hues are Okabe & Ito's and three
-more, which colour-blind readers can distinguish.
+Each kind of retrieval has a hue; the systems of a kind differ in dashes and dots. The hues, those of
+Okabe & Ito and three more, can be distinguished by colour-blind readers.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -43,7 +43,11 @@ WIDTH = 9.4
 
 
 def bare(axis: Axes, *, edge: bool = True, grid: Literal["x", "y", ""] = "") -> None:
-    """Leave the axis its data, with `edge` its lower edge with ticks, and the lines of a `grid`."""
+    """Hide all parts of an axis but its data, its lower edge and the lines of a grid.
+
+    edge : whether the lower edge and its ticks are shown.
+    grid : the direction whose grid lines are drawn; "" for none.
+    """
     axis.spines[["top", "right", "left"]].set_visible(False)
     axis.spines["bottom"].set_color(GREY)
     axis.tick_params(length=0, labelsize=9, labelcolor=INK, color=GREY)
@@ -55,8 +59,11 @@ def bare(axis: Axes, *, edge: bool = True, grid: Literal["x", "y", ""] = "") -> 
     axis.patch.set_alpha(0)
 
 
-def figure(height: float, width: float = WIDTH, **given: Any) -> Figure:
-    """An empty figure, in inches; its texts are never read as formulas."""
+def figure(height: float, width: float = WIDTH, **options: Any) -> Figure:
+    """An empty figure, its size in inches, whose texts are never read as formulas.
+
+    options : arguments of matplotlib's `Figure`.
+    """
     from matplotlib.figure import Figure
 
     class PlainFigure(Figure):
@@ -64,42 +71,44 @@ def figure(height: float, width: float = WIDTH, **given: Any) -> Figure:
             with _without_formulas(self):
                 super().draw(renderer)
 
-    return PlainFigure(figsize=(width, height), **{"layout": "constrained", **given})
+    return PlainFigure(figsize=(width, height), **{"layout": "constrained", **options})
 
 
 @contextmanager
 def _without_formulas(figure: Figure) -> Iterator[None]:
-    """A block in which no text of a figure is read as TeX or control characters."""
+    """A context in which no text of a figure is read as TeX or as control characters."""
     from matplotlib import rc_context
     from matplotlib.text import Text
 
     for text in figure.findobj(Text):
         text.set_parse_math(False)
         text.set_text(visible(text.get_text()))
-    # Ticks are drawing while they are drawn.
+    # Texts of ticks are made only when they are drawn.
     with rc_context({"text.parse_math": False}):
         yield
 
 
 def panels(
-    names: Sequence[str], across: int, row: float, above: float = 0
+    n_panels: int, n_columns: int, row_height: float, extra_height: float = 0
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with one panel per name, `across` in each row, with a shared vertical axis."""
-    down = math.ceil(len(names) / across)
-    drawing = figure(above + down * row)
-    axes = list(drawing.subplots(down, across, squeeze=False, sharey=True).flat)
-    for axis in axes[len(names) :]:
+    """A figure of panels that share the vertical axis, and the axes of the panels, row by row.
+
+    row_height, extra_height : height of each row, and of the figure beyond its rows, in inches.
+    """
+    n_rows = math.ceil(n_panels / n_columns)
+    drawing = figure(extra_height + n_rows * row_height)
+    axes = list(drawing.subplots(n_rows, n_columns, squeeze=False, sharey=True).flat)
+    for axis in axes[n_panels:]:
         axis.set_visible(False)
-    return drawing, axes[: len(names)]
+    return drawing, axes[:n_panels]
 
 
 def to_svg(figure: Figure, name: str) -> Markup:
-    """The figure as an SVG element that scales with its column and has the page's colours.
+    """A figure as an SVG element that scales with its column and has the colours of the page.
 
-    Templates insert it as it is: matplotlib has escaped its texts.
+    Its texts are escaped by matplotlib. The same figure and name give the same bytes.
 
-    `name` : unique on its page: it prefixes the ids inside. The same figure and name give the same
-    bytes.
+    name : prefix of the ids in the element, which must be unique on a page.
     """
     from markupsafe import Markup
     from matplotlib import rc_context
@@ -134,7 +143,7 @@ def to_svg(figure: Figure, name: str) -> Markup:
 
 
 def _attributes(style: re.Match[str]) -> str:
-    """The declarations of a style as attributes: the policy of a page forbids inline styles."""
+    """The declarations of an inline style, which the policy of a page forbids, as attributes."""
     pairs = (
         declaration.split(":", 1)
         for declaration in style[1].split(";")
@@ -155,11 +164,11 @@ _BASELINE = Mark(GREY, (0, (5, 2)), "")
 
 
 def marks(systems: Iterable[str], baseline: str) -> dict[str, Mark]:
-    """A mark per system, no two alike among the first 288; the baseline is grey and dashed.
+    """System -> its mark; the marks of up to 288 systems differ, and the baseline is dashed grey.
 
-    A system of the catalogue has its own hue in every figure, and so has a variant such as
-    "kg2rag.llm"; any other name has the hue that the figure uses least. Systems of one hue get
-    their dashes in the order given.
+    A system of the catalogue has the same hue in every figure, and so has a variant such as
+    "kg2rag.llm". Any other system has the hue that the figure uses least. The dashes of systems of
+    one hue follow their order.
     """
     colour_of = {name: catalogue.colour(_STEM.sub("", name)) for name in systems}
     used = [
