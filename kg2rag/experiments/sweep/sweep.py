@@ -133,7 +133,9 @@ class Sweep:
         for system, tables in self.systems.items():
             for table in [tables] if isinstance(tables, Mapping) else tables:
                 for settings in _combinations(system, table):
-                    points.setdefault(self._system_text(system, settings), (system, settings))
+                    points.setdefault(
+                        self._system_text(system, settings), (system, settings)
+                    )
             # The defaults are a point of a system without required parameters.
             defaults = catalogue.parameters(system).values()
             if inspect.Parameter.empty not in defaults:
