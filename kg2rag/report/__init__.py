@@ -1,9 +1,9 @@
-"""Score tables -> HTML, Markdown, LaTeX and terminal tables; nothing is computed here.
+"""Score tables -> tables in HTML, Markdown, LaTeX and the terminal, pages and figures.
 
-The same conventions everywhere: means in per cent (counts and gains as they are); stars if a system
-differs from the baseline by Holm-corrected p < .05, .01, .001; the best mean bold only if it is
-significantly above every other system; † if a parameter of a system was chosen with access to the
-set; ‡ if a system returns more than the others.
+All tables have the same conventions: means are in per cent, counts are not; stars mark a difference
+from the baseline with Holm-corrected p < .05, .01 or .001; the best mean is bold only if it is
+significantly above every other system; † marks a system with a parameter that was chosen with
+access to the set; ‡ marks a system that returns more than the others.
 """
 
 from kg2rag.report.html import Frame, HtmlPage

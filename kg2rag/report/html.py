@@ -1,7 +1,7 @@
-"""Templates and content -> HTML: self-contained pages, and fragments for notebooks.
+"""Templates and contents -> HTML: self-contained pages, and fragments for notebooks.
 
-Jinja escapes every text. A page allows only its style and its script, by their hashes, so that no
-text of a data set can become either.
+Jinja escapes every text. The security policy of a page allows only the hashes of its style and its
+scripts, so that no text of a data set can be run as one.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
 def render(template: str, **content: object) -> Markup:
-    """The rendered template; jinja2's UndefinedError if the content lacks a name."""
+    """The rendered template; jinja2.UndefinedError: the content lacks a name."""
     from markupsafe import Markup
 
     return Markup(_environment().get_template(template).render(**content))  # noqa: S704
 
 
 def document(title: str, body: Markup, data: Mapping[str, str] | None = None) -> str:
-    """A whole page around a body that a template made.
+    """A whole page with a rendered body.
 
-    `data` : script -> the JSON that it reads, in the element "kg2rag-NAME" before it, where no HTML
-    can begin or end.
+    data : name of a script -> the JSON that it reads, from the element "kg2rag-NAME" before it. The
+        JSON is escaped, so that it cannot end the element.
     """
     style = source("fragment.css") + EXPLANATION + source("page.css")
     scripts = []
@@ -68,12 +68,12 @@ def as_json(value: object) -> str:
 
 
 def fragment(body: Markup) -> str:
-    """A body with its style for a notebook cell, in which dollar signs make no formula."""
+    """A body with its style for a cell of a notebook, which reads no dollar sign as a formula."""
     return f'<style>{source("fragment.css")}{EXPLANATION}</style>\n<div class="kg2rag mathjax_ignore">{body}</div>'
 
 
 class HtmlPage(ABC):
-    """A result that has a page; Jupyter shows it in a cell."""
+    """A result with a page, which Jupyter shows in a cell."""
 
     @property
     @abstractmethod
@@ -82,10 +82,10 @@ class HtmlPage(ABC):
 
     @abstractmethod
     def body(self) -> Markup:
-        """The content, rendered by a template of this room; the page adds the styles."""
+        """The rendered contents of the page, without its style."""
 
     def to_html(self) -> str:
-        """A self-contained page; every text is escaped."""
+        """A self-contained page."""
         return document(self.title, self.body())
 
     def _repr_html_(self) -> str:
@@ -94,7 +94,7 @@ class HtmlPage(ABC):
 
 @dataclass(frozen=True)
 class Frame:
-    """A whole page in an inline frame of a notebook cell, where its script is isolated."""
+    """A whole page in a frame of a notebook's cell, which isolates its script."""
 
     page: str = field(repr=False)
     height: int = 900
@@ -105,7 +105,7 @@ class Frame:
 
 @cache
 def source(name: str) -> str:
-    """The text of a style sheet or script of this room."""
+    """The text of a style sheet or script in `templates`."""
     from importlib.resources import files
 
     return (
@@ -114,11 +114,13 @@ def source(name: str) -> str:
 
 
 def _hash(text: str) -> str:
+    """The hash of a style or script in the form of a content security policy."""
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 @cache
 def _environment() -> Environment:
+    """The environment of Jinja, with the templates of this package."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -133,5 +135,5 @@ def _environment() -> Environment:
 
 
 def _unbroken(text: str) -> str:
-    """A text in which no line breaks between a number and its per-cent sign."""
+    """A text with no-break spaces between numbers and per-cent signs."""
     return _PER_CENT.sub("\N{NO-BREAK SPACE}%", text)

@@ -1,8 +1,8 @@
-"""Questions and hits -> a page to judge hits by the keys 1 and 0, saved as questions with gold.
+"""Questions and hits -> a page to judge hits by the keys 1 and 0, which saves questions with gold.
 
-The judge sees no system. Below the hits stands how many more questions a difference takes, by the
-spread of the differences so far, as `kg2rag.evaluation.power.questions_needed` computes it; of
-several systems, for the one that differs most from the baseline.
+The page does not show which system returned a hit. It estimates the number of further questions
+from the spread of the differences so far, as `kg2rag.evaluation.power.questions_needed` does; for
+several systems, that of the one which differs most from the baseline.
 
 Reference: Webber, Moffat & Zobel, "Statistical Power in Retrieval Experimentation", CIKM 2008.
 """
@@ -26,34 +26,29 @@ if TYPE_CHECKING:
     from kg2rag.types import Corpus
 
 MAX_CHARACTERS = 2_000
-"""The part of a passage that is shown to be judged."""
+"""Longest part of a passage that the page shows."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Labelling(HtmlPage):
-    """Hits to be judged; in Jupyter a page in a frame.
+    """Hits to be judged on a page, which Jupyter shows in a frame.
 
-    Judgements are kept as they are made: in the file that the judge names, if the browser can write
-    one (Chromium and its relatives, from a page on the disk); otherwise in the browser's storage
-    under a key of the page's content, and, as in a notebook's frame, for as long as the page is
-    open. The button "save" downloads them. A question whose hits are all irrelevant is kept,
-    without gold, and one that was not judged stays as it was, so that the next page goes on where
-    this one ended.
+    Each judgement is stored at once: in a file of the judge's choice, if the browser can write one
+    (Chromium-based browsers, for a page on the disk); otherwise in the storage of the browser or,
+    in the frame of a notebook, as long as the page is open. The button "save" downloads them. The
+    file has all questions: one whose hits are all irrelevant has no gold, and one that was not
+    judged is unchanged, so that the next page continues where this one ended.
 
     Attributes
     ----------
-    questions : rows of the file to be, each with `id` and `question`, and other fields that stay in
-        it, such as `answers`.
-    pool : question -> its hits, in the order in which they are shown.
-    corpus : has their texts; None if they are unknown.
-    runs : question -> the first hits of each system; needed to count the questions that are
-        missing.
-    scores : recall of questions judged before, (n_questions, n_systems), the systems in the order
-        of the runs.
-    other_rows : rows with nothing to judge, which the file has as well.
-    baseline : the place of the system in the runs that the others are compared with.
-    planning : constants of `power.questions_needed`, as `power.planning_constants` gives
-        them; empty if the page does not count.
+    questions : rows of the file, each with `id`, `question`, and other fields such as `answers`.
+    pool : question id -> its hits, in the order of the page.
+    corpus : the corpus of the hits; None if their texts are unknown.
+    runs : question id -> the first hits of each system; needed for the number of further questions.
+    scores : recall of questions judged before, (n_questions, n_systems), in the order of the runs.
+    other_rows : rows of the file without hits to judge.
+    baseline : the index in the runs of the system with which the others are compared.
+    planning : the result of `power.planning_constants`; empty for a page without the estimate.
     """
 
     questions: Sequence[Mapping[str, Any]]
@@ -71,17 +66,17 @@ class Labelling(HtmlPage):
         return f"Hits to judge: {questions_text(len(self.questions))}"
 
     def body(self) -> Markup:
-        """The place of the script."""
+        """The element that the script of the page fills."""
         return render("label.html.j2", title=self.title, is_page=True)
 
     @property
     def key(self) -> str:
-        """A checksum of everything that is asked and shown, the texts of the passages included."""
+        """A checksum of the questions, the hits and their texts."""
         content = as_json([[*map(dict, self.questions)], self.pool, self._passages()])
         return hashlib.sha256(content.encode()).hexdigest()[:8]
 
     def _passages(self) -> dict[str, tuple[str, str]]:
-        """Passage id -> title and the beginning of the text, both "" if they are unknown."""
+        """Passage id -> title and first part of the text, both "" without a corpus."""
         ids = list(chain.from_iterable(self.pool.values()))
         if self.corpus is None:
             return dict.fromkeys(ids, ("", ""))
@@ -122,27 +117,25 @@ class Labelling(HtmlPage):
         return Frame(self.to_html(), 640)._repr_html_()
 
     def save(self, file: str | Path) -> Path:
-        """Write the page; FileExistsError if the file is not one of kg2rag's."""
+        """Write the page, and return its path; FileExistsError: kg2rag did not write the file."""
         write_output(Path(file), "page", self.to_html().encode())
         return Path(file)
 
     def saved(self, *folders: str | Path) -> Path:
-        """The newest file that this page has saved, for `with_questions`.
+        """The path of the newest file that this page has saved, for `with_questions`.
 
-        folders : searched for it; the working folder and ~/Downloads by default. FileNotFoundError:
-        it is in none.
+        folders : folders to search; by default the working folder and ~/Downloads.
+
+        FileNotFoundError: no folder has the file.
         """
-        places = [Path(folder) for folder in folders] or [
-            Path(),
-            Path.home() / "Downloads",
-        ]
+        paths = list(map(Path, folders)) or [Path(), Path.home() / "Downloads"]
         files = [
             file
-            for place in places
-            for file in place.glob(f"questions-{self.key}*.jsonl")
+            for folder in paths
+            for file in folder.glob(f"questions-{self.key}*.jsonl")
         ]
         if not files:
-            searched = " or ".join(map(str, places))
+            searched = " or ".join(map(str, paths))
             raise FileNotFoundError(
                 f"No questions-{self.key}.jsonl in {searched}. Press save in the page, or move it."
             )

@@ -1,4 +1,4 @@
-"""A score sheet -> Markdown for a README, LaTeX for a paper; rows -> a Markdown table."""
+"""A score sheet -> a table in Markdown or LaTeX; rows of texts -> a Markdown table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LATEX = str.maketrans(
 
 
 def markdown(sheet: ScoreSheet) -> str:
-    """A pipe table and its notes; what Markdown would read as markup is escaped."""
+    """A pipe table and its notes; characters with a meaning in Markdown are escaped."""
     header = ["system", *sheet.metrics, "ms/query"]
     lines = [
         f"| {' | '.join(map(plain, header))} |",
@@ -48,6 +48,7 @@ def markdown(sheet: ScoreSheet) -> str:
 
 
 def _markdown_cell(cell: Cell) -> str:
+    """A cell as mean with stars, spread and interval."""
     if not cell.mean:
         return ""
     mean = f"**{cell.mean}**" if cell.bold else cell.mean
@@ -78,6 +79,7 @@ def latex(sheet: ScoreSheet) -> str:
 
 
 def _latex_cell(cell: Cell) -> str:
+    """A cell as mean with stars, spread and interval."""
     if not cell.mean:
         return ""
     mean = rf"\textbf{{{cell.mean}}}" if cell.bold else cell.mean
@@ -88,16 +90,16 @@ def _latex_cell(cell: Cell) -> str:
 
 
 def escape_latex(text: str) -> str:
-    """A text on one line that LaTeX prints as it is."""
+    """A text on one line with the special characters of LaTeX escaped."""
     return _one_line(text).translate(_LATEX)
 
 
 def pipe_table(
     header: Sequence[str], rows: Iterable[Iterable[object]], right: Collection[str] = ()
 ) -> list[str]:
-    """The lines of a pipe table.
+    """The lines of a pipe table, whose cells may contain Markdown, but no HTML.
 
-    Cells may contain Markdown, but no HTML. `right` names columns aligned to the right.
+    right : the columns that are aligned to the right.
     """
 
     def line(cells: Iterable[object]) -> str:
@@ -108,7 +110,7 @@ def pipe_table(
 
 
 def plain(text: str) -> str:
-    """A text on one line, in which Markdown reads no markup."""
+    """A text on one line with the special characters of Markdown escaped."""
     return "".join(
         f"\\{char}" if char in "\\`*_|<>[]" else char for char in _one_line(text)
     )

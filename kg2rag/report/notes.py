@@ -1,4 +1,4 @@
-"""A score sheet -> the notes below it: signs, detectable differences, remarks on systems."""
+"""A score sheet -> the notes below it: meaning of signs, detectable differences, remarks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kg2rag.text.cells import excerpt
 
 
 def notes(sheet: ScoreSheet) -> list[str]:
-    """How to read the table, which differences it could not detect, and remarks on its systems."""
+    """The notes below a table: how to read it, its detectable differences, remarks on systems."""
     how_to_read = " ".join(["Means in per cent with 95 % intervals.", *_signs(sheet)])
     about_data = [*_data_notes(sheet.config), _detectable_note(sheet)]
     about_runs = [*sheet.reader_notes, *_run_notes(sheet)]
@@ -63,14 +63,14 @@ def _data_notes(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _vectors_note(config: Mapping[str, Any]) -> str:
-    """The encoders that were used; with the systems of each if there are several."""
+    """The note on the encoders that were called, with the systems of each if there are several."""
     systems_of: dict[str, list[str]] = {}
     for kb in config.get("knowledge", []):
         encoder = kb["encoder"]
         if "dtype" in encoder:
             text = f"{encoder['model'].split('/')[-1]}, {encoder['dtype']} on {encoder['device']}"
         elif "fingerprint" in encoder:
-            # It was asked for vectors, and does not describe itself.
+            # An encoder of the user that was called has only its `repr`.
             text = excerpt(str(encoder["encoder"]))
         else:
             continue
@@ -120,7 +120,7 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def _graph_use_note(name: str, graph: str, use: Mapping[str, Any]) -> str:
-    """How often the graph of a system added a passage, and its warnings."""
+    """The note on the share of questions for which a graph added a passage, and on warnings."""
     facts = []
     if "brought" in use:
         share = f"{100 * use['brought']:.1f} % of the questions"
@@ -152,7 +152,7 @@ def _signs(sheet: ScoreSheet) -> Iterator[str]:
 
 
 def _detectable_note(sheet: ScoreSheet) -> str:
-    """The minimum detectable differences by metric, each the median over the systems."""
+    """The note on the minimum detectable difference of each metric, the median over systems."""
     tested = sheet.scores.dropna(subset=["p_holm"])
     least = tested.groupby("metric", sort=False)["detectable"].median()
     # Of several sets it is known for each of them only.

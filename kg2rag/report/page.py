@@ -1,4 +1,4 @@
-"""A sheet, curves, breakdowns and questions -> the self-contained page of a comparison."""
+"""A score sheet, curves, means by group and questions -> the self-contained page of a comparison."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kg2rag.report.terminal import TerminalTable
 
 
 class Tabular(ABC):
-    """A result with a `sheet`, which Jupyter, the terminal, Markdown and LaTeX show."""
+    """A result with a score sheet, shown by Jupyter, the terminal, Markdown and LaTeX."""
 
     @property
     @abstractmethod
@@ -39,7 +39,7 @@ class Tabular(ABC):
         return TerminalTable(self.sheet)
 
     def to_markdown(self) -> str:
-        """A table for a README: means in per cent, intervals, stars by Holm."""
+        """A Markdown table: means in per cent, intervals, and stars by Holm-corrected p-values."""
         return markdown(self.sheet)
 
     def to_latex(self) -> str:
@@ -58,19 +58,19 @@ def page(
     verdict: HtmlPage | None = None,
     further: Sequence[HtmlPage] = (),
 ) -> str:
-    """The whole report, for screen (light or dark) and paper, without the parts that are None.
+    """The page of a comparison for screen (light or dark) and paper; parts that are None are absent.
 
     Parameters
     ----------
-    data : "page.js" -> the questions, as `questions_json` makes them, to be filtered and looked
-        into; "label.js" -> the data of a `Labelling`, hits of questions without gold.
-    curves : "k" and "tokens" -> mean recall: index k or tokens, one column per system.
-    groups : "type", "hops" or "gold" -> index (group, system), column n, then means by metric.
-    tests : in the first metric, "pairs" -> every pair of systems, as `Comparison.pairs` has them,
-        and "placebos" -> graphs against their shufflings, as `Comparison.against_placebo` has them.
-    second : the macro-averages in every metric, of comparisons on several sets.
-    verdict : whether a graph helps, above all else.
-    further : views that are shown below, such as waterfalls.
+    data : name of a script -> the JSON that it reads: "page.js" -> the result of `questions_json`,
+        "label.js" -> that of `Labelling.data`.
+    curves : "k" and "tokens" -> mean recall, with index k or tokens and one column per system.
+    groups : "type", "hops" or "gold" -> means by metric, with index (group, system) and column n.
+    tests : tests in the first metric: "pairs" -> the result of `Comparison.pairs`, "placebos" ->
+        that of `Comparison.against_placebo`.
+    second : the sheet of macro-averages in every metric, for comparisons on several sets.
+    verdict : the verdict on the graph, at the top of the page.
+    further : views at the end of the page, such as waterfalls.
     """
     config = sheet.config
     scripts = data or {}
@@ -96,7 +96,7 @@ def page(
 def _tests(
     sheet: ScoreSheet, tests: Mapping[str, pd.DataFrame]
 ) -> dict[str, list[tuple[str, ...]]]:
-    """The rows of pairs and of placebos in the first metric; none for a table that is missing."""
+    """Names "pairs" and "placebos" -> the printed rows of that table of tests; [] for none."""
     rows_of = {"pairs": pair_rows, "placebos": placebo_rows}
     printed: dict[str, list[tuple[str, ...]]] = {"pairs": [], "placebos": []}
     for name, table in tests.items():
@@ -105,7 +105,7 @@ def _tests(
 
 
 def _figures(sheet: ScoreSheet, curves: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
-    """The bars, and the curves that have points, as SVG."""
+    """Name -> SVG figure: the bars, and each curve that has points."""
     figures = {"bars": plots.bar_chart(sheet.scores, sheet.baseline, sheet.metric)}
     for name, curve in curves.items():
         if len(curve):
@@ -114,7 +114,7 @@ def _figures(sheet: ScoreSheet, curves: Mapping[str, pd.DataFrame]) -> dict[str,
 
 
 def _table(sheet: ScoreSheet, caption: str = "") -> dict[str, Any]:
-    """The content of `table.html.j2`."""
+    """The contents of the template `table.html.j2`."""
     return {
         "rows": rows(sheet),
         "metrics": sheet.metrics,
@@ -126,7 +126,7 @@ def _table(sheet: ScoreSheet, caption: str = "") -> dict[str, Any]:
 
 
 def _breakdown(sheet: ScoreSheet, frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Means by group and system as printed."""
+    """The printed means by group: for each group its name, its n, and (system, texts) pairs."""
     groups = []
     for group, part in frame.groupby(level=0, sort=False):
         means: Any = part.drop(columns="n").droplevel(0).iterrows()

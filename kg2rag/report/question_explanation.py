@@ -1,4 +1,4 @@
-"""A question and systems -> their hits side by side with reasons, gold marked and ranked."""
+"""A question and systems -> the explained hits of each system, with marked gold."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class QuestionExplanation(HtmlPage):
-    """A question, its gold and answers, and one explanation per system; made by `explain`.
+    """A question with one explanation of hits per system, the result of `explain`.
 
-    `gold`, `answers` : empty for a question that is not in the data set.
+    gold, answers, id : empty for a question that is not in the data set.
     """
 
     question: str
@@ -32,7 +32,7 @@ class QuestionExplanation(HtmlPage):
     id: str = ""
 
     def facts(self) -> dict[str, str]:
-        """The known facts of the question: id, answer and gold."""
+        """Names "id", "answer" and "gold" -> text, as far as they are known."""
         if not self.id:
             return {"gold": "unknown: the question is new to the set"}
         facts = {
@@ -48,7 +48,7 @@ class QuestionExplanation(HtmlPage):
         return self.question
 
     def body(self) -> Markup:
-        """The systems' hits side by side."""
+        """The hits of the systems side by side."""
         from markupsafe import Markup
 
         columns = []
@@ -69,25 +69,25 @@ class QuestionExplanation(HtmlPage):
 def explain(
     systems: Mapping[str, Retriever], data: QADataset, question: str, *, k: int = 5
 ) -> QuestionExplanation:
-    """The hits of some systems for a question, and why each was retrieved.
+    """The hits of systems for a question, with the reasons for each hit.
 
     Parameters
     ----------
     question : the id or the text of a question of the set, or any other question, whose gold is
         unknown.
-    k : hits shown. Gold beyond them is named with its rank, if it has one.
+    k : number of hits. Gold below them is listed with its rank, if it has one.
 
-    Raises ValueError: no system, or a word that is no id: see `find_question`.
+    Raises ValueError: there is no system, or the question is a word and no id, see `find_question`.
     """
     if not systems:
         raise ValueError("No system to explain. Name at least one.")
     require_k(k)
-    in_data, query = find_question(data, question)
+    known_question, query = find_question(data, question)
     announce(data.name, workloads(systems, [query]))
-    asked = in_data or Question("", query.text, gold={})
+    described = known_question or Question("", query.text, gold={})
     ids = data.corpus.ids
     gold = {}
-    for gold_id, rows in data.gold_rows(asked).items():
+    for gold_id, rows in data.gold_rows(described).items():
         gold[gold_id] = tuple(ids[row] for row in rows)
     explanations = {}
     for name, system in systems.items():
@@ -96,12 +96,16 @@ def explain(
         texts = {passage_id: _shown_text(data, passage_id) for passage_id in shown}
         explanations[name] = Explanation(ranking, k, texts, "", gold)
     return QuestionExplanation(
-        asked.text, explanations, tuple(asked.gold), asked.answers, asked.id
+        described.text,
+        explanations,
+        tuple(described.gold),
+        described.answers,
+        described.id,
     )
 
 
 def _shown_text(data: QADataset, passage_id: str) -> str:
-    """Title, unless it is the id, and the beginning of the text."""
+    """The title of a passage, unless it is the id, and the first part of its text."""
     # Rows of a loaded ranking are positions in its ids, not rows of the corpus.
     passage = data.corpus[data.corpus.row(passage_id)]
     if passage.title in ("", passage_id):
@@ -110,9 +114,9 @@ def _shown_text(data: QADataset, passage_id: str) -> str:
 
 
 def find_question(data: QADataset, given: str) -> tuple[Question | None, Query]:
-    """A question of the set by id or text, with its query; None and a new query for other texts.
+    """The question of the set with an id or text, and its query; None and a new query for others.
 
-    ValueError: a word that is spelt nearly like an id of the set and is none, or no word.
+    ValueError: `given` is blank, or a single word similar to an id.
     """
     text = given.strip()
     for question, query in zip(data.questions, data.queries, strict=True):

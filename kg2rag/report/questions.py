@@ -1,7 +1,7 @@
-"""Rankings and scores -> the questions of a page: scores, hits, gold, explanations.
+"""Rankings and scores -> the questions of a page as JSON: scores, hits, gold, explanations.
 
-One JSON text, which the page's script reads. Texts, triples, formulas and labels are stored once
-and referred to by their numbers.
+The script of the page reads it. Texts, triples, formulas and labels are stored once and referred to
+by numbers.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 SHARED_KINDS = ("passages", "triples", "labels", "formulas", "parts")
 MAX_HITS, MAX_PASSAGE_CHARACTERS, MAX_NOTE_CHARACTERS = 10, 600, 300
-"""The parts of a ranking, a passage and a note that the page shows."""
+"""Largest parts of a ranking, a passage and a note that the page shows."""
 MEGABYTES = 16
-"""Size of the questions with hits in a page; of further questions it lists only the scores."""
+"""Default size of the questions with their hits in a page; further questions have only scores."""
 NO_FORMULA = -1
 
 
 @dataclass
 class SharedValues:
-    """Values of many rankings as JSON, stored once and referred to by number.
+    """Values that many rankings share, as JSON, numbered from 0 for each kind.
 
-    `size` counts their characters.
+    `size` is the number of their characters.
     """
 
     size: int = 0
@@ -42,7 +42,7 @@ class SharedValues:
     )
 
     def number(self, kind: str, key: str, make_value: Callable[[], Any]) -> int:
-        """The number of a value, which is made and stored if its key is new."""
+        """The number of the value with a key; a new value is made and stored."""
         values = self._values[kind]
         if key not in values:
             values[key] = len(values), as_json(make_value())
@@ -63,9 +63,9 @@ class SharedValues:
 
 @dataclass
 class QuestionWriter:
-    """The rankings of a question -> JSON values that refer to shared values by number.
+    """Converts the rankings of a question to JSON values that refer to shared values by number.
 
-    data : has texts and gold; without it only ids are shown.
+    data : the data set, with texts and gold; None shows only ids.
     """
 
     data: QADataset | None
@@ -89,6 +89,7 @@ class QuestionWriter:
     def _ranking(
         self, ranking: Ranking, gold: Mapping[str, Sequence[str]]
     ) -> dict[str, Any]:
+        """The first hits of a ranking, with one list per property, the gold ranks, and the notes."""
         top = ranking.top(MAX_HITS)
         notes = [
             (name, text[:MAX_NOTE_CHARACTERS])
@@ -106,7 +107,7 @@ class QuestionWriter:
         }
 
     def _stages(self, top: Ranking) -> dict[str, Any]:
-        """The numbers of the label and of the formula of each hit's stage."""
+        """Lists "stages" and "formulas" with the numbers of the label and the formula of each hit."""
         codes = np.zeros(len(top), int) if top.stage_codes is None else top.stage_codes
         labels = [
             self.shared.number_of("labels", stage_label(top, stage))
@@ -119,7 +120,7 @@ class QuestionWriter:
         }
 
     def _score_parts(self, top: Ranking) -> dict[str, Any]:
-        """The number of the names of the score's parts, and their values for each hit."""
+        """Number "parts" of the names of the parts of scores, and list "values" of those of each hit."""
         names = [
             name
             for name, column in top.score_parts.items()
@@ -131,6 +132,7 @@ class QuestionWriter:
         return {"parts": self.shared.number_of("parts", names), "values": values}
 
     def _formula(self, ranking: Ranking, stage: str) -> int:
+        """The number of the formula of a stage; `NO_FORMULA` for none."""
         terms = terms_of(ranking, stage)
         if terms is None:
             return NO_FORMULA
@@ -152,6 +154,7 @@ class QuestionWriter:
         return numbers
 
     def _passage(self, passage_id: str) -> int:
+        """The number of a passage."""
         return self.shared.number(
             "passages", passage_id, lambda: self._passage_texts(passage_id)
         )
@@ -179,16 +182,16 @@ def questions_json(
     data: QADataset | None = None,
     megabytes: float = MEGABYTES,
 ) -> str:
-    """Everything that the page shows of the questions.
+    """The questions of a page as JSON.
 
     Parameters
     ----------
     rankings : system -> its rankings, in the order of the questions.
     per_query : one row per system and question: query_id, system, type, hops, question and one
         column per metric.
-    data : has texts, gold and answers; without it the page shows ids. ValueError: data with other
+    data : the data set, with texts, gold and answers; None shows only ids. ValueError: it has other
         questions.
-    megabytes : approximate size of the questions with their hits; those beyond have only scores.
+    megabytes : approximate size of the questions with their hits; further ones have only scores.
     """
     if data is not None:
         _require_questions(rankings, data)
@@ -230,7 +233,7 @@ def _require_questions(
 
 
 def _gold(data: QADataset, question: Question) -> dict[str, list[str]]:
-    """Gold id -> the ids of its passages; of a gold document, the first ten."""
+    """Gold id -> the ids of its passages; for a gold document, of the first ten."""
     ids = data.corpus.ids
     return {
         gold_id: [ids[row] for row in rows[:MAX_HITS]]
@@ -263,7 +266,7 @@ def _question_rows(
 
 
 def _first_pair(systems: Sequence[str], sheet: ScoreSheet) -> tuple[int, int]:
-    """The two systems that the page opens with: the baseline, and the best other one."""
+    """The indices of the two systems that the page shows first: the baseline, and the best other."""
     means = sheet.scores[sheet.scores["metric"] == sheet.metrics[0]].set_index(
         "system"
     )["mean"]
@@ -275,7 +278,7 @@ def _first_pair(systems: Sequence[str], sheet: ScoreSheet) -> tuple[int, int]:
 
 
 def _gold_ranks(ranking: Ranking, gold: Mapping[str, Sequence[str]]) -> list[int]:
-    """The rank of the best passage of each gold unit, from 1; 0 if none is in the ranking."""
+    """The rank of the best passage of each gold unit, from 1; 0 if the ranking has none."""
     if not gold:
         return []
     rank_of = {

@@ -1,4 +1,4 @@
-"""A score table -> the texts of its cells, shared by HTML, Markdown, LaTeX and terminal."""
+"""A score table -> the texts of its cells, for HTML, Markdown, LaTeX and the terminal."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, cast
 import pandas as pd
 
 TUNED, LARGER = "†", "‡"
-"""Marks of a system that was tuned with access to the set, and of one with larger results."""
+"""Marks of a system tuned with access to the set, and of one that returns more than the others."""
 PRIVATE_LOADERS = ("from_folder", "from_texts", "from_frames")
 """Loaders of the user's documents, on which no parameter was chosen."""
 MACRO = "macro-average"
-"""Heads the mean over several data sets."""
+"""Heading of the mean over several data sets."""
 UNBOUNDED = ("dcg", "dcg_burges", "hits")
-"""Named metrics that may exceed 1; functions of the user are per cent if in [0, 1]."""
+"""Named metrics that may exceed 1."""
 ROUNDING = 1e-9
 """Tolerance for scores that rounding moves out of [0, 1]."""
 LEVEL = 0.05
@@ -27,8 +27,8 @@ LEVEL = 0.05
 def scales(scores: pd.DataFrame, shown_metric: str = "") -> dict[str, float]:
     """Metric -> the factor of its printed numbers: 100 for metrics in [0, 1], 1 for others.
 
-    shown_metric : the one metric of all rows, if the column "metric" names data sets; they then
-    share one scale.
+    shown_metric : the metric of all rows, if the column "metric" has data sets, which then share
+        one scale; "" otherwise.
     """
     numbers = scores[["mean", "ci_low", "ci_high"]]
     numbers = numbers.T.fillna(numbers["mean"]).T  # an unknown end of an interval
@@ -44,13 +44,13 @@ def scales(scores: pd.DataFrame, shown_metric: str = "") -> dict[str, float]:
 
 
 def decimals(scale: float) -> int:
-    """Decimals of a printed score: one in per cent, otherwise two."""
+    """The number of decimals of a printed score: one in per cent, otherwise two."""
     return 1 if scale == 100 else 2
 
 
 @dataclass(frozen=True)
 class ScoreSheet:
-    """The content of a printed table.
+    """The contents of a printed table.
 
     Attributes
     ----------
@@ -59,15 +59,14 @@ class ScoreSheet:
         its own row.
     ms_per_query : system -> milliseconds.
     config : `data` names the data set, its setting and sizes; may be empty.
-    larger : system -> how much more it returns than the others, in words; only systems that do.
-    metric : the metric of every column, if the columns are data sets; empty if they are metrics.
-    build_seconds : system -> seconds that its indexes and graphs took, NaN if unknown; may be
-        empty.
-    stored : system -> when its run was computed (ISO date and time), of runs that were read from
-        the store.
-    bounds : rows that are shown below the systems and are not tested, such as the answers of a
-        reader without passages: system, metric, mean, ci_low, ci_high; None for none.
-    reader_notes : sentences about the answers of a reader.
+    larger : system -> the ratio of its results to those of the others, in words, for systems that
+        return more.
+    metric : the metric of every column, if the columns are data sets; "" if they are metrics.
+    build_seconds : system -> seconds to build its indexes and graphs, NaN if unknown; may be empty.
+    stored : system -> date and time (ISO) at which its run was computed, for runs from the store.
+    bounds : untested rows below the systems, such as the answers of a reader without passages:
+        system, metric, mean, ci_low, ci_high; None for none.
+    reader_notes : notes on the answers of a reader.
     """
 
     scores: pd.DataFrame
@@ -113,7 +112,7 @@ class ScoreSheet:
         return scales(self.scores, self.metric)
 
     def text(self, metric: str, score: float, sign: str = "") -> str:
-        """A score as it is printed, with its sign if that is "+"; "" for a blank."""
+        """The printed text of a score; "" for NaN. `sign` "+" also prints a positive sign."""
         if pd.isna(score):
             return ""
         scale = self.scales[metric]
@@ -121,13 +120,17 @@ class ScoreSheet:
 
 
 def _is_among(name: str, sets: list[str]) -> bool:
-    """Whether a data set is one of some sets or a part of one, as "musique-100" of "musique"."""
+    """Whether a data set is one of `sets` or a part of one, such as "musique-100" of "musique"."""
     words = name.split("-")
     return any(word.startswith(known.split("-")[0]) for known in sets for word in words)
 
 
 class Cell(NamedTuple):
-    """A system's printed score in a metric; `spread` is the standard deviation between seeds."""
+    """The texts of a system's score in a metric.
+
+    `low` and `high` are the ends of the interval, `counts` is wins/ties/losses, `p` the corrected
+    p-value, `spread` the standard deviation between seeds; a text is "" if there is no value.
+    """
 
     mean: str
     low: str
@@ -143,7 +146,10 @@ BLANK = Cell("", "", "", "", "", "", "", bold=False)
 
 
 class Row(NamedTuple):
-    """A system in the table: `name` with its marks, `larger` the excess of its results."""
+    """A row of the table.
+
+    `name` is the system with its marks, `ms` and `build` are times, `larger` is as in `ScoreSheet`.
+    """
 
     system: str
     name: str
@@ -155,14 +161,14 @@ class Row(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The name, marked if it is that of the baseline."""
+        """The name, followed by "(baseline)" for the baseline."""
         if self.is_baseline:
             return f"{self.name} (baseline)"
         return self.name
 
 
 def stars(p: float) -> str:
-    """`*` below .05, `**` below .01, `***` below .001; "" for a blank."""
+    """The stars of a p-value: `*` below .05, `**` below .01, `***` below .001, otherwise ""."""
     if p < 0.001:
         return "***"
     if p < 0.01:
@@ -173,7 +179,7 @@ def stars(p: float) -> str:
 
 
 def p_text(p: float) -> str:
-    """A p-value to three digits, as journals print it; "" for a blank."""
+    """The text of a p-value with three decimals, such as ".012" or "< .001"; "" for NaN."""
     if pd.isna(p):
         return ""
     if p < 0.001:
@@ -182,19 +188,19 @@ def p_text(p: float) -> str:
 
 
 def count_range(low: int, high: int) -> str:
-    """A range of counts, "73" or "1,210 to 1,950"."""
+    """The text of a range of counts, such as "73" or "1,210 to 1,950"."""
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def questions_text(count: int) -> str:
-    """A number of questions, "1 question" or "1,210 questions"."""
+    """The text of a number of questions, such as "1 question" or "1,210 questions"."""
     return "1 question" if count == 1 else f"{count:,} questions"
 
 
 def rows(sheet: ScoreSheet) -> list[Row]:
-    """The rows of the printed table.
+    """The rows of the printed table, those of the bounds last.
 
-    A bound has no tests and no times, and blank cells where it has no mean.
+    A bound has no tests and no times, and a blank cell for a metric without a mean.
     """
     marked = {TUNED: sheet.tuned, LARGER: sheet.larger}
     scores = pd.concat([sheet.scores, sheet.bounds])
@@ -217,7 +223,7 @@ def rows(sheet: ScoreSheet) -> list[Row]:
 
 
 def _time_text(time: float) -> str:
-    """A time to about three digits; "" for NaN, which a run computed elsewhere has."""
+    """The text of a time with about three digits; "" for NaN, the time of an imported run."""
     if pd.isna(time):
         return ""
     if time >= 100:
@@ -228,6 +234,7 @@ def _time_text(time: float) -> str:
 
 
 def _cell(sheet: ScoreSheet, record: Any) -> Cell:
+    """The cell of a row of `scores`."""
     spread = sheet.text(record.metric, record.seed_sd)
     return Cell(
         mean=sheet.text(record.metric, record.mean),
@@ -246,7 +253,7 @@ def _cell(sheet: ScoreSheet, record: Any) -> Cell:
 def pair_rows(
     sheet: ScoreSheet, pairs: pd.DataFrame, metric: str
 ) -> Iterator[tuple[str, ...]]:
-    """Pairs as printed: a, b, difference and stars, corrected p, effect size, wins/ties/losses."""
+    """The texts of each pair: a, b, difference with stars, p, effect size, wins/ties/losses."""
     for record in cast(Any, pairs.itertuples(index=False)):
         difference = (
             f"{sheet.text(metric, record.difference, '+')}{stars(record.p_holm):<3}"
@@ -259,7 +266,7 @@ def pair_rows(
 def placebo_rows(
     sheet: ScoreSheet, placebos: pd.DataFrame, metric: str
 ) -> Iterator[tuple[str, ...]]:
-    """Printed placebo rows: strategy, graph, mean, placebo, gain with stars, interval, p."""
+    """The texts of each placebo: strategy, graph, mean, placebo, gain with stars, interval, p."""
     for record in cast(Any, placebos.itertuples(index=False)):
         means = (sheet.text(metric, record.mean), sheet.text(metric, record.placebo))
         gain = sheet.text(metric, record.gain, "+")
@@ -274,11 +281,12 @@ def placebo_rows(
 
 
 def _with_minus(text: str) -> str:
+    """A text with minus signs in place of hyphens."""
     return text.replace("-", "−")
 
 
 def headline(config: Mapping[str, Any]) -> str:
-    """One line about the data: name, setting, sizes."""
+    """One line on the data: name, setting, sizes, unit of judgement."""
     data = config.get("data", {})
     if not data:
         return "an unnamed data set"
@@ -288,18 +296,18 @@ def headline(config: Mapping[str, Any]) -> str:
 
 
 def left_out(data: Mapping[str, Any]) -> str:
-    """The questions without gold, which no score includes; "" if there are none."""
+    """A text on the questions without gold, which no score includes; "" if there are none."""
     counts = data.get("without_gold", {"questions": 0, "judged": 0})
     judged = counts["judged"]
     unmatched = counts.get("unmatched", 0)
-    open_ = counts["questions"] - judged - unmatched
+    n_open = counts["questions"] - judged - unmatched
     parts = []
     if unmatched:
         parts.append(f"{unmatched:,} with gold that no passage holds")
     if judged:
         parts.append(f"{judged:,} judged without a relevant hit")
-    if open_:
-        parts.append(f"{open_:,} not judged yet")
+    if n_open:
+        parts.append(f"{n_open:,} not judged yet")
     if not parts:
         return ""
     return f"questions without gold, not scored: {', '.join(parts)}"

@@ -1,8 +1,8 @@
-"""A score sheet -> a table for the terminal, within its width.
+"""A score sheet -> a table for the terminal that fits its width.
 
-Names are never wrapped or cut: if space is short, intervals and counts are left out, then the
-metrics are divided into several tables, one below the other. Control characters of names and texts
-do not reach the terminal.
+Names are never wrapped or cut. In a narrow terminal intervals and counts are left out, and the
+metrics are divided among several tables, one below the other. Control characters in names and texts
+are replaced.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ UNBOUNDED_WIDTH = 10_000
 
 @dataclass(frozen=True)
 class TerminalTable:
-    """A sheet for `rich` to print: mean and stars, then interval, then wins/ties/losses."""
+    """A sheet that `rich` prints: per cell mean and stars, interval, and wins/ties/losses."""
 
     sheet: ScoreSheet
 
@@ -59,7 +59,7 @@ class TerminalTable:
             yield _text(note, style="dim")
 
     def _blocks(self, fits: Callable[[Table], bool]) -> list[Table]:
-        """Tables without intervals and counts, each with as many metrics as fit in a row."""
+        """Tables without intervals and counts, each with as many metrics as fit into the width."""
         blocks: list[list[int]] = [[]]
         for column in range(len(self.sheet.metrics)):
             if blocks[-1] and not fits(
@@ -71,12 +71,12 @@ class TerminalTable:
 
 
 def _text(text: str, style: str = "") -> Text:
-    """A text that rich prints as it is, with replacement characters for control characters."""
+    """A text that rich prints without markup, its control characters replaced."""
     return Text(visible(text), style=style)
 
 
 def _table(sheet: ScoreSheet, columns: Sequence[int], *, full: bool) -> Table:
-    """The table of some metrics; `full` adds intervals and counts."""
+    """The table of the metrics with these indices; `full` adds intervals and counts."""
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False
     )
@@ -94,6 +94,7 @@ def _table(sheet: ScoreSheet, columns: Sequence[int], *, full: bool) -> Table:
 
 
 def _name_text(row: Row, *, full: bool) -> Text:
+    """The cell with the name of a system; `full` marks the baseline."""
     text = _text(row.name)
     if row.is_baseline and full:
         text.append("\nbaseline", style="dim")
@@ -101,6 +102,7 @@ def _name_text(row: Row, *, full: bool) -> Text:
 
 
 def _cell_text(cell: Cell, *, full: bool) -> Text:
+    """The cell of a score; `full` adds interval and counts."""
     if not cell.mean:
         return Text()
     text = Text(cell.mean, style="bold" if cell.bold else "")
@@ -116,7 +118,7 @@ def _cell_text(cell: Cell, *, full: bool) -> Text:
 
 
 def placebo_table(sheet: ScoreSheet, placebos: pd.DataFrame, metric: str) -> Table:
-    """Graphs against their shufflings, from the columns of `Comparison.against_placebo`."""
+    """The table of graphs and their shuffled copies, from `Comparison.against_placebo`."""
     lines = []
     for strategy, graph, mean, placebo, gain, interval, p in placebo_rows(
         sheet, placebos, metric
@@ -132,7 +134,7 @@ def text_table(
     rows: Iterable[Iterable[str]],
     left: Collection[str] = (),
 ) -> Table:
-    """A table of plain texts; the first column and those of `left` are aligned to the left."""
+    """A table of plain texts; the first column and those in `left` are aligned to the left."""
     table = Table(
         title=_text(title), box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left"
     )

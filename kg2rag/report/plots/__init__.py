@@ -1,7 +1,7 @@
-"""Score tables -> matplotlib figures, one family per file, and figures -> inline SVG.
+"""Score tables -> matplotlib figures, and figures -> inline SVG.
 
-Figures are made without pyplot: nothing is displayed or kept by the library. The baseline is always
-grey, and a named system is drawn alike in all of them.
+Figures are made without pyplot, so that matplotlib neither displays nor stores them. The baseline
+is always grey, and a system of the catalogue has the same colour in all figures.
 """
 
 from kg2rag.report.plots.diagnosis import network, oracle_ladder, waterfall

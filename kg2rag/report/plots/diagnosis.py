@@ -29,8 +29,8 @@ _HUES = (
     FOUND,
 )
 COLOURS: dict[str, str] = dict(zip(LOST_AT, _HUES, strict=True))
-_NARROWEST = 0.035  # of the axis: counts of narrower segments are only in the table
-_LONGEST = 26  # letters of a name before it is cut
+_NARROWEST = 0.035  # share of the axis from which a segment shows its count
+_LONGEST = 26  # letters of the longest name that is not cut
 _LINE = "#B4B9C1"
 _HALO: dict[str, Any] = {
     "boxstyle": "round,pad=0.12",
@@ -41,21 +41,21 @@ _HALO: dict[str, Any] = {
 
 
 class _NodeStyle(NamedTuple):
-    size: int  # of the dot, in square points
+    """The size of a node's dot in square points, its colour, and the font weight of its name."""
+
+    size: int
     colour: str
-    weight: str  # of the name
+    weight: str
 
 
-_PLAIN, _HIGHLIGHTED = (
-    _NodeStyle(40, PALETTE[0], "normal"),
-    _NodeStyle(90, PALETTE[1], "bold"),
-)
+_PLAIN = _NodeStyle(40, PALETTE[0], "normal")
+_HIGHLIGHTED = _NodeStyle(90, PALETTE[1], "bold")
 
 
 def waterfall(totals: pd.DataFrame, title: str) -> Figure:
-    """Gold passages from all to found, loss by loss; below, shares by question type.
+    """A figure of all gold less the losses of each stage; below it, the shares by question type.
 
-    `totals` : index type, "all" last; a column for each of `LOST_AT`, and "gold".
+    totals : index type, "all" last; one column for each of `LOST_AT`, and "gold".
     """
     losses = [loss for loss in LOST_AT[:-1] if totals[loss].iloc[-1]]
     heights = [0.36 * (len(losses) + 2) + 0.2]
@@ -79,29 +79,36 @@ def waterfall(totals: pd.DataFrame, title: str) -> Figure:
 
 
 def _fall(axis: Axes, whole: pd.Series, losses: Sequence[str]) -> None:
-    """Bars of all gold, of each loss from the end of the bar before, and of the found gold."""
+    """Draw bars of all gold, of each loss, which ends where the previous bar begins, and of found gold.
+
+    whole : the row "all" of the totals.
+    """
     names = ["all gold", *losses, "found"]
     counts = [int(whole[name]) for name in ("gold", *losses, "found")]
     gold = counts[0]
     remaining = [gold, *(gold - np.cumsum(counts[1:-1])).tolist()]
     colours = [GREY, *(COLOURS[name] for name in names[1:])]
     bars = zip([0, *remaining[1:], 0], counts, colours, strict=True)
-    for place, (start, count, colour) in enumerate(bars):
-        axis.barh(place, count, left=start, height=0.66, color=colour, alpha=0.9)
-        _count(axis, place, (start, start + count), count, gold)
+    for y, (start, count, colour) in enumerate(bars):
+        axis.barh(y, count, left=start, height=0.66, color=colour, alpha=0.9)
+        _write_count(axis, y, (start, start + count), count, gold)
     dotted: Any = {"color": GREY, "linewidth": 0.8, "linestyle": (0, (2, 3))}
-    for place, level in enumerate(remaining):
-        axis.plot([level, level], [place - 0.33, place + 1.33], **dotted)
+    for y, level in enumerate(remaining):
+        axis.plot([level, level], [y - 0.33, y + 1.33], **dotted)
     axis.set_yticks(range(len(names)), list(map(visible, names)))
     axis.set_ylim(len(names) - 0.4, -0.6)
     axis.set_xlim(0, gold)
     bare(axis, edge=False)
 
 
-def _count(
-    axis: Axes, place: int, ends: tuple[int, int], count: int, gold: int
+def _write_count(
+    axis: Axes, y: int, ends: tuple[int, int], count: int, gold: int
 ) -> None:
-    """Write a bar's count right of it; at the end of the axis, inside it or left of it."""
+    """Write the count of a bar right of it or, near the end of the axis, inside or left of it.
+
+    ends : the start and the end of the bar.
+    gold : the number of all gold passages, the length of the axis.
+    """
     text = f"{count}  ({100 * count / gold:.1f} %)" if count < gold else str(count)
     start, end = ends
     if end <= 0.85 * gold:
@@ -111,20 +118,20 @@ def _count(
     else:
         x, shift, side, colour = start, -4, "right", INK
     style: Any = {"ha": side, "va": "center", "color": colour, "fontsize": 9}
-    axis.annotate(text, (x, place), (shift, 0), textcoords="offset points", **style)
+    axis.annotate(text, (x, y), (shift, 0), textcoords="offset points", **style)
 
 
 def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
-    """Stacked bars: found gold first, then the losses from the last stage to the first."""
+    """Draw a stacked bar per question type: found gold, then losses from the last stage to the first."""
     ends = np.zeros(len(totals))
-    places = list(range(len(totals)))
+    positions = list(range(len(totals)))
     gold = totals["gold"].to_numpy(dtype=float)
     style: Any = {"ha": "center", "va": "center", "fontsize": 8.5, "color": PAPER}
     for loss in (loss for loss in reversed(LOST_AT) if totals[loss].any()):
         counts = totals[loss].to_numpy(dtype=float)
         widths = counts / gold
         axis.barh(
-            places,
+            positions,
             widths,
             left=ends,
             height=0.66,
@@ -132,14 +139,14 @@ def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
             alpha=0.9,
             label=loss,
         )
-        for place, width, end, count in zip(places, widths, ends, counts, strict=True):
+        for y, width, end, count in zip(positions, widths, ends, counts, strict=True):
             if width >= _NARROWEST:
-                axis.text(end + width / 2, place, f"{count:.0f}", **style)
+                axis.text(end + width / 2, y, f"{count:.0f}", **style)
         ends += widths
     labels = [
         f"{name}  ({count:.0f})" for name, count in zip(totals.index, gold, strict=True)
     ]
-    axis.set_yticks(places, list(map(visible, labels)), parse_math=False)
+    axis.set_yticks(positions, list(map(visible, labels)), parse_math=False)
     axis.set_ylim(len(totals) - 0.4, -0.6)
     axis.set_xlim(0, 1)
     axis.legend(
@@ -158,14 +165,14 @@ def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
 
 
 def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
-    """One bar per rung, the system's own in grey; rungs that were not measured give their note.
+    """A figure of one bar per rung, the first, the system itself, in grey; a blank rung has its note.
 
-    `table` : columns rung, note and the metric, in [0, 1] or NaN.
+    table : columns rung, note and the metric, in [0, 1] or NaN.
     """
     drawing = figure(0.42 * len(table) + 0.7)
     axis = drawing.subplots()
     values = table[metric].to_numpy(dtype=float)
-    for place, (value, note) in enumerate(zip(values, table["note"], strict=True)):
+    for y, (value, note) in enumerate(zip(values, table["note"], strict=True)):
         if np.isnan(value):
             style: Any = {
                 "va": "center",
@@ -173,15 +180,15 @@ def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
                 "color": GREY,
                 "parse_math": False,
             }
-            axis.text(0.01, place, f"not measured: {note}", **style)
+            axis.text(0.01, y, f"not measured: {note}", **style)
             continue
         text = f"{100 * value:.1f}"
         colour = GREY
-        if place > 0:
+        if y > 0:
             text += f"  ({100 * (value - values[0]):+z.1f})"
             colour = PALETTE[0]
-        axis.barh(place, value, height=0.62, color=colour, alpha=0.9)
-        axis.text(value + 0.01, place, text, va="center", fontsize=9, color=INK)
+        axis.barh(y, value, height=0.62, color=colour, alpha=0.9)
+        axis.text(value + 0.01, y, text, va="center", fontsize=9, color=INK)
     axis.set_yticks(range(len(table)), list(table["rung"]), parse_math=False)
     axis.set_ylim(len(table) - 0.5, -0.5)
     axis.set_xlim(0, 1.15)
@@ -199,16 +206,17 @@ def network(
     relations: bool = True,
     size: tuple[float, float] = (9.4, 6.0),
 ) -> Figure:
-    """Entities as labelled dots, triples as arrows with relations; parallel triples share an arrow.
+    """A figure of a small graph: entities are labelled dots, triples are arrows with relations.
 
-    graph : as `KnowledgeGraph.to_networkx` gives it; edges with a `relation`, and a `strength` for
-    their width.
-    highlight : nodes drawn larger, with bold labels.
+    Triples with the same head and tail share an arrow.
+
+    graph : the result of `KnowledgeGraph.to_networkx`; edges have a `relation`, and a `strength`
+        for the width.
+    highlight : nodes that are larger, with bold labels.
     relations : whether arrows are labelled.
     size : width and height in inches.
 
-    ValueError : a graph of more than 80 nodes, whose picture cannot be read; draw a neighbourhood
-    of it.
+    ValueError: the graph has more than 80 nodes, whose picture cannot be read.
     """
     import networkx as nx
 
@@ -222,22 +230,27 @@ def network(
     if not len(graph):
         axis.text(0.5, 0.5, "an empty graph", ha="center", va="center", color=GREY)
         return picture
-    places = nx.spring_layout(
+    position_of = nx.spring_layout(
         nx.Graph(graph), seed=0, k=1.6 / len(graph) ** 0.5, iterations=200
     )
-    _draw_triples(axis, graph, places, relations=relations)
-    for node, place in places.items():
+    _draw_triples(axis, graph, position_of, relations=relations)
+    for node, (x, y) in position_of.items():
         style = _HIGHLIGHTED if node in highlight else _PLAIN
-        axis.scatter(place[0], place[1], s=style.size, color=style.colour, zorder=3)
+        axis.scatter(x, y, s=style.size, color=style.colour, zorder=3)
         neighbours = set(nx.all_neighbors(graph, node)) - {node}
-        directions = [places[neighbour] - place for neighbour in neighbours]
-        _label(axis, place, str(node), directions, style.weight)
+        directions = [position_of[other] - position_of[node] for other in neighbours]
+        _write_name(axis, (x, y), str(node), directions, style.weight)
     axis.margins(0.16, 0.08)
     return picture
 
 
-def _draw_triples(axis: Axes, graph: nx.Graph, places: Any, *, relations: bool) -> None:
-    """One arrow per head and tail, labelled with the relations, as wide as the strongest triple."""
+def _draw_triples(
+    axis: Axes, graph: nx.Graph, position_of: Any, *, relations: bool
+) -> None:
+    """Draw an arrow per head and tail, with their relations, as wide as their strongest triple.
+
+    position_of : node -> array (x, y).
+    """
     arrows: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
     for head, tail, attributes in graph.edges(data=True):
         arrows.setdefault((head, tail), []).append(attributes)
@@ -247,11 +260,12 @@ def _draw_triples(axis: Axes, graph: nx.Graph, places: Any, *, relations: bool) 
         ]
         text = "\n".join(dict.fromkeys(names)) if relations else ""
         strength = max(float(triple.get("strength", 5.0)) for triple in triples)
-        _arrow(axis, places[head], places[tail], text, width=0.5 + strength / 8)
+        ends = position_of[head], position_of[tail]
+        _draw_arrow(axis, *ends, text, width=0.5 + strength / 8)
 
 
-def _arrow(axis: Axes, start: Any, end: Any, text: str, width: float) -> None:
-    """A line with its label, and a head above both, so that none is covered."""
+def _draw_arrow(axis: Axes, start: Any, end: Any, text: str, width: float) -> None:
+    """Draw a line, a label on it, and a head, which the label does not cover."""
     style: Any = {"color": _LINE, "lw": width, "shrinkA": 6, "shrinkB": 7}
     axis.annotate(
         "",
@@ -270,12 +284,18 @@ def _arrow(axis: Axes, start: Any, end: Any, text: str, width: float) -> None:
         axis.text(x, y, text, zorder=2, bbox=_HALO, **label)
 
 
-def _label(
-    axis: Axes, place: Any, text: str, directions: Sequence[Any], weight: str
+def _write_name(
+    axis: Axes,
+    position: tuple[float, float],
+    text: str,
+    directions: Sequence[Any],
+    weight: str,
 ) -> None:
-    """A node's name above or below it, on the side with fewer arrows.
+    """Write the name of a node above or below it, on the side with fewer arrows.
 
-    It stands farther away if both sides have arrows.
+    It is farther away if both sides have arrows.
+
+    directions : the vectors (x, y) to the neighbours of the node.
     """
     short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     n_above = sum(abs(x) < 2 * y for x, y in directions)
@@ -292,4 +312,4 @@ def _label(
         "weight": weight,
     }
     style |= {"xytext": (0, side * distance), "textcoords": "offset points"}
-    axis.annotate(short, tuple(place), zorder=4, bbox=_HALO, **style)
+    axis.annotate(short, position, zorder=4, bbox=_HALO, **style)

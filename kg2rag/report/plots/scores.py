@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LINE = 0.2  # inches, of a line of text
-KEY = 0.055  # of the axes' width, of the piece of line beside a name
+LINE = 0.2  # height of a line of text in inches
+KEY = 0.055  # length of the line sample beside a name, as a share of the width of the axes
 _LINES: dict[str, tuple[str, str, Any]] = {
     "gold": ("gold passages", PALETTE[0], "-"),
     "all_gold": ("questions with all gold", PALETTE[1], "-"),
@@ -42,11 +42,12 @@ _CURVE_LABELS = {
 
 
 def bar_chart(scores: pd.DataFrame, baseline: str, shown: str = "") -> Figure:
-    """One panel per metric: means as bars with their 95 % intervals, systems from top to bottom.
+    """A figure of one panel per metric: a bar for the mean of each system, with its 95 % interval.
 
-    Metrics in [0, 1] are shown in per cent, as in the tables. `scores` : columns system, metric,
-    mean, ci_low, ci_high.
-    `shown` : the one metric of all panels, if "metric" names data sets.
+    Metrics in [0, 1] are in per cent, as in the tables.
+
+    scores : columns system, metric, mean, ci_low, ci_high.
+    shown : the metric of all panels, if the column "metric" has data sets; "" otherwise.
     """
     metrics = list(dict.fromkeys(scores["metric"]))
     systems = list(dict.fromkeys(scores["system"]))
@@ -63,17 +64,22 @@ def bar_chart(scores: pd.DataFrame, baseline: str, shown: str = "") -> Figure:
 def _bar_panel(
     axis: Axes, part: pd.DataFrame, metric: str, factor: float, baseline: str
 ) -> None:
+    """Draw the panel of one metric.
+
+    part : index system, columns mean, ci_low and ci_high.
+    factor : the factor of printed numbers.
+    """
     systems = list(part.index)
     mean = part["mean"].to_numpy(dtype=float) * factor
     low = part["ci_low"].to_numpy(dtype=float) * factor
     high = part["ci_high"].to_numpy(dtype=float) * factor
-    places = np.arange(len(systems))
+    positions = np.arange(len(systems))
     hues = [mark.colour for mark in marks(systems, baseline).values()]
-    axis.barh(places, mean, height=0.62, color=hues, alpha=0.85)
+    axis.barh(positions, mean, height=0.62, color=hues, alpha=0.85)
     error = np.maximum(np.vstack([mean - low, high - mean]), 0)
     axis.errorbar(
         mean,
-        places,
+        positions,
         xerr=error,
         fmt="none",
         ecolor=INK,
@@ -84,20 +90,20 @@ def _bar_panel(
     # Equal scores in an unbounded metric have no interval.
     ends = np.where(np.isnan(high), mean, high)
     widest = max(float(ends.max()), 1e-9)
-    for place, value, end in zip(places, mean, ends, strict=True):
+    for y, value, end in zip(positions, mean, ends, strict=True):
         number = f"{value:.{decimals(factor)}f}"
         text = axis.text(
             end + 0.025 * widest,
-            float(place),
+            float(y),
             number,
             va="center",
             fontsize=8.5,
             color=INK,
         )
-        # The box covers the line of the baseline.
+        # The box hides the line of the baseline behind the number.
         text.set_bbox({"facecolor": PAPER, "edgecolor": "none", "pad": 0.8})
     axis.set_title(metric, loc="left", fontsize=10, color=INK, fontweight="bold", pad=6)
-    axis.set_yticks(places, systems, parse_math=False)
+    axis.set_yticks(positions, systems, parse_math=False)
     axis.set_ylim(len(systems) - 0.5, -0.5)
     axis.set_xlim(0, widest * 1.2)
     bare(axis, edge=False)
@@ -106,12 +112,12 @@ def _bar_panel(
 
 
 def difference_plot(table: pd.DataFrame) -> Figure:
-    """One panel per group: differences as points with intervals, on shared rows and scale.
+    """A figure of one panel per group: a point per name for the difference, with its interval.
 
-    A point is filled if the interval leaves out 0.
+    All panels have the same rows and the same scale. A point is filled if the interval excludes 0.
 
-    `table` : columns group, name, difference, low, high in [-1, 1], shown in points; a name that a
-    group lacks has an empty row there.
+    table : columns group, name, difference, low and high, the latter three in [-1, 1]. A name that
+        a group lacks has an empty row in its panel.
     """
     groups = list(dict.fromkeys(table["group"]))
     names = list(dict.fromkeys(table["name"]))
@@ -122,16 +128,16 @@ def difference_plot(table: pd.DataFrame) -> Figure:
     for axis, group in zip(axes, groups, strict=True):
         axis.set_xlim(lowest - margin, highest + margin)
         part = table[table["group"] == group]
-        places = np.array([names.index(name) for name in part["name"]])
+        positions = np.array([names.index(name) for name in part["name"]])
         middle = 100 * part["difference"].to_numpy(dtype=float)
         low = 100 * part["low"].to_numpy(dtype=float)
         high = 100 * part["high"].to_numpy(dtype=float)
         axis.axvline(0, color=GREY, linewidth=0.8, zorder=0)
-        axis.hlines(places, low, high, color=PALETTE[0], linewidth=1.6)
+        axis.hlines(positions, low, high, color=PALETTE[0], linewidth=1.6)
         filled = np.where((low > 0) | (high < 0), PALETTE[0], PAPER)
         axis.scatter(
             middle,
-            places,
+            positions,
             s=26,
             c=filled,
             edgecolors=PALETTE[0],
@@ -154,13 +160,14 @@ def difference_plot(table: pd.DataFrame) -> Figure:
 
 
 def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
-    """Means in per cent, one row per system (best on top) and one column per group.
+    """A figure of means in per cent, one row per system (best on top) and one column per group.
 
-    The colour is the difference from the baseline in that group, orange above and purple below; the
-    best mean of a group is framed, or several if they tie. No significance is marked.
+    The colour is the difference from the baseline in that group, orange above and purple below. The
+    best means of a group are framed. Significance is not marked.
 
-    `means` : index group, one column per system, values in [0, 1];
-    `compare_by(…)[metric].unstack("system")`.
+    means : index group, one column per system, values in [0, 1]; the result of
+        `compare_by(…)[metric].unstack("system")`.
+
     Raises ValueError: the baseline is none of the systems.
     """
     from matplotlib.patches import Rectangle
@@ -179,7 +186,7 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
         differences, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto", alpha=0.75
     )
     for (row, column), value in np.ndenumerate(values):
-        # On the darkest cells.
+        # Light numbers on dark cells.
         ink = PAPER if abs(differences[row, column]) > 0.7 * limit else INK
         axis.text(
             column, row, f"{value:.0f}", ha="center", va="center", fontsize=9, color=ink
@@ -213,9 +220,9 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
 
 
 def graph_reach(reach: pd.DataFrame) -> Figure:
-    """One panel per question type: shares of gold and passages within reach, by hops.
+    """A figure of one panel per question type: the shares of gold and passages in reach, by hops.
 
-    `reach` : columns type, hops, questions, gold, all_gold and passages; shares of 0 to 1.
+    reach : columns type, hops, questions, gold, all_gold and passages; shares of 0 to 1.
     """
     types = list(dict.fromkeys(reach["type"]))
     drawing, axes = panels(len(types), min(3, len(types)), 2.3, extra_height=0.5)
@@ -254,10 +261,12 @@ def graph_reach(reach: pd.DataFrame) -> Figure:
 
 
 def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
-    """Mean recall against depth or tokens returned, on a log axis; each line is named at its end.
+    """A figure of mean recall against depth or tokens, on a logarithmic axis.
 
-    `curve` : index "k" or "tokens" from 1, one column per system, values in [0, 1]; a line ends
-    where they are NaN.
+    The name of each system is at the end of its line.
+
+    curve : index "k" or "tokens" from 1, one column per system, values in [0, 1]; a line ends
+        where its values are NaN.
     """
     drawing = figure(max(4.0, 0.9 + LINE * len(curve.columns)), layout=None)
     axis = drawing.subplots(gridspec_kw={"left": 0.07, "bottom": 0.13, "top": 0.97})
@@ -290,7 +299,7 @@ def _line_style(mark: Mark) -> dict[str, Any]:
 
 
 def _log_axis(axis: Axes, first: float, last: float) -> None:
-    """A log scale with ticks at 1, 2, 5, 10, 20 and so on; of a single depth, that tick."""
+    """Give an axis a logarithmic scale from `first` to `last`, with ticks at 1, 2, 5, 10, 20, …."""
     if last > first:
         axis.set_xscale("log")
         axis.set_xlim(first, last)
@@ -303,7 +312,10 @@ def _log_axis(axis: Axes, first: float, last: float) -> None:
 def _name_lines(
     axis: Axes, ends: Mapping[str, float], mark_of: Mapping[str, Mark]
 ) -> None:
-    """Write each name at the end of its line, with a piece of the line; overlapping names move."""
+    """Write each name, with a sample of its line, at the end of the line; names do not overlap.
+
+    ends : system -> recall at the end of its line, in per cent.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     bottom, top = axis.get_ylim()
