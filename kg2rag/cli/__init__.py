@@ -29,6 +29,7 @@ app = typer.Typer(
 
 
 def _print_version(is_requested: bool) -> None:
+    """Print the version and exit, if it is requested."""
     if is_requested:
         from importlib.metadata import version
 
@@ -68,7 +69,7 @@ app.add_typer(store_app, name="store")
 
 
 def _message(error: Exception) -> object:
-    """The text of an error; of the operating system's errors, the file and the reason."""
+    """The text of an error; for an error of the operating system, the file and the reason."""
     if isinstance(error, KeyError) and error.args:
         return error.args[0]
     if isinstance(error, OSError) and error.filename is not None:
@@ -77,8 +78,10 @@ def _message(error: Exception) -> object:
 
 
 def main() -> None:
-    """Run the command line; a mistake in the input prints one line, not a traceback."""
-    gc.set_threshold(100_000, 20, 50)  # imports make some 600,000 objects that stay
+    """Run the command line; an error of the input prints one line without a traceback."""
+    gc.set_threshold(
+        100_000, 20, 50
+    )  # imports make some 600,000 objects, all of them permanent
     warnings.showwarning = print_warning  # type: ignore[assignment]
     sys.excepthook = print_traceback
     # Without this variable the tokeniser warns in every forked process.

@@ -79,7 +79,7 @@ def compare(
     """
     reading.open()  # refuses a model without an address before any work
     if further:
-        sets = data.several(further)
+        sets = data.options_of_sets(further)
         folder, missing_answers = _compare_sets(
             sets, systems, workers, reading, options
         )
@@ -104,7 +104,7 @@ def _compare_set(
     reading: ReaderOptions,
     options: ComparisonOptions,
 ) -> tuple[Path, int]:
-    """Compare on one set; the folder of the report, and the number of missing answers."""
+    """Compare on one set; returns the folder of the report and the number of missing answers."""
     from kg2rag.evaluation.storage import require_free_folder
 
     folder = options.out or Path("reports") / data.file_name
@@ -113,13 +113,15 @@ def _compare_set(
     if not dataset.questions:
         _judge(folder, dataset, systems, data)
         return folder, 0
-    built = systems.build(dataset.corpus)[1]
-    require_free_folder(folder, systems=built)
-    announce_replacement(folder, dataset.name, list(built))
-    result = _run(built, dataset, folder, data.seed, systems, workers, reading, options)
+    retrievers = systems.build(dataset.corpus)[1]
+    require_free_folder(folder, systems=retrievers)
+    warn_of_replacement(folder, dataset.name, list(retrievers))
+    result = _run(
+        retrievers, dataset, folder, data.seed, systems, workers, reading, options
+    )
     print_rich(result)
     if systems.graph == "mentions":
-        _name_unused_graphs(dataset)
+        _offer_unused_graphs(dataset)
     return folder, result.missing_answers
 
 
@@ -130,7 +132,7 @@ def _compare_sets(
     reading: ReaderOptions,
     options: ComparisonOptions,
 ) -> tuple[Path, int]:
-    """Compare on several sets; the folder of the summary, and the number of missing answers."""
+    """Compare on several sets; returns the folder of the summary and the number of missing answers."""
     from kg2rag.evaluation.storage import require_free_folder
     from kg2rag.report import TerminalTable
 
@@ -140,7 +142,7 @@ def _compare_sets(
         require_free_folder(folder / name)
     loaded = {name: data.load() for name, data in sets.items()}
     for name, dataset in loaded.items():
-        announce_replacement(folder / name, dataset.name)
+        warn_of_replacement(folder / name, dataset.name)
     seed = next(iter(sets.values())).seed
 
     def build(dataset: QADataset) -> Any:
@@ -169,6 +171,7 @@ def _run(
     reading: ReaderOptions,
     options: ComparisonOptions,
 ) -> Any:
+    """The result of `kg2rag.compare` with the options of the command line."""
     from kg2rag.compute import counter_of
     from kg2rag.evaluation import CompareOptions, compare
     from kg2rag.evaluation.metrics import DEFAULT_METRICS
@@ -196,10 +199,10 @@ def _run(
         )
 
 
-def announce_replacement(
+def warn_of_replacement(
     folder: Path, name: str, systems: Sequence[str] | None = None
 ) -> None:
-    """Say on stderr that another comparison in the folder will be replaced, if there is one."""
+    """Warn on stderr if a different comparison in the folder will be replaced."""
     from kg2rag.evaluation.storage import other_comparison
 
     former = other_comparison(folder, name, systems)
@@ -210,8 +213,8 @@ def announce_replacement(
         )
 
 
-def _name_unused_graphs(dataset: QADataset) -> None:
-    """Print how to use the graph files beside the questions."""
+def _offer_unused_graphs(dataset: QADataset) -> None:
+    """Print the options that read the graph files beside the questions."""
     from kg2rag.extraction.sources import takes_file
 
     offers = []
@@ -226,7 +229,7 @@ def _name_unused_graphs(dataset: QADataset) -> None:
 def _judge(
     folder: Path, dataset: QADataset, systems: SystemOptions, data: DrawOptions
 ) -> None:
-    """Without gold: write a page for judging hits, and print the agreement of the systems."""
+    """Write a page to judge hits, and print the agreement of the systems, for a set without gold."""
     from kg2rag.compute import write_outputs
     from kg2rag.datasets import known_items
     from kg2rag.evaluation.overlap import POOL_DEPTH, agreement
@@ -246,8 +249,8 @@ def _judge(
             )
         remark = f"{len(queries)} headings and sentences serve as queries"
         print_line(f"There are no questions: {remark}.", err=True)
-    built = systems.build(dataset.corpus)[1]
-    result = agreement(built, replace(dataset, unjudged=queries), POOL_DEPTH)
+    retrievers = systems.build(dataset.corpus)[1]
+    result = agreement(retrievers, replace(dataset, unjudged=queries), POOL_DEPTH)
     write_outputs(folder, "comparison", {"report.html": result.to_html().encode()})
     print_line(result)
     print_line(
@@ -304,7 +307,7 @@ def compare_graphs(
             shuffled[f"{name}-shuffled"] = [kb.placebo(seed) for seed in range(placebo)]
     first = next(iter(kbs.values()))
     build_all(first, system_of, changes)  # refuses unknown names before any work
-    announce_replacement(folder, dataset.name)
+    warn_of_replacement(folder, dataset.name)
     strategies: dict[str, Any] = {"dense": build("dense", first)}
     for name, system in system_of.items():
         strategies[name] = partial(build, system, **changes.get(name, {}))
@@ -330,7 +333,7 @@ def compare_graphs(
 
 
 def _graph_sources(options: Sequence[str]) -> dict[str, str]:
-    """["llm=openie(FILE)"] -> {"llm": "openie(FILE)"}."""
+    """Name -> source, from options such as "llm=openie(FILE)"; ValueError: a name is repeated."""
     sources = dict[str, str]()
     for option in options:
         name, _, source = option.partition("=")
@@ -338,9 +341,14 @@ def _graph_sources(options: Sequence[str]) -> dict[str, str]:
             raise ValueError(
                 f"--graph {option!r}: write NAME=SOURCE, such as llm=openie(FILE)."
             )
+        if name in sources:
+            raise ValueError(
+                f"--graph {option!r}: the name {name!r} is given twice. Name each graph once."
+            )
         sources[name] = source
     return sources
 
 
 def _command() -> str:
+    """The command line of this process, as a shell would read it."""
     return shlex.join(["kg2rag", *sys.argv[1:]])

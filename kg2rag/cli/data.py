@@ -128,9 +128,9 @@ def questions(
 def _save_questions(
     written: WrittenQuestions, out: Path, page: Path, dataset: str
 ) -> None:
-    """Write the questions and their review page.
+    """Write the questions and the page to review them.
 
-    The exit code is `EXIT_SOME_FAILED` if calls failed or no question is left.
+    The exit code is `EXIT_SOME_FAILED` if calls failed or there is no question.
     """
     print_line(written)
     if written.rows:
@@ -155,7 +155,7 @@ def _save_questions(
 
 
 def _readable(value: object) -> str:
-    """A value as a text: counts by name, lists without brackets, nothing for None."""
+    """The text of a value: counts by name, lists without brackets, "" for None."""
     if value is None:
         return ""
     if isinstance(value, Mapping):

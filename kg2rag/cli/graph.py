@@ -24,7 +24,7 @@ EXIT_INTERRUPTED = 130
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """The graph to build, and where it is written."""
+    """The options of the graph to build and of its folder."""
 
     extractor: str = opt(
         "mentions",
@@ -82,7 +82,7 @@ def build(data: DataOptions, model: ModelOptions, options: BuildOptions) -> None
 
 
 def _check_options(options: BuildOptions, model: ModelOptions) -> None:
-    """ValueError for an option that the extractor does not take."""
+    """Raise ValueError for an option that the extractor does not have."""
     from kg2rag.llm.extraction import STYLES
 
     if options.schema and options.extractor != "typed":
@@ -101,6 +101,7 @@ def _check_options(options: BuildOptions, model: ModelOptions) -> None:
 
 
 def _extractor(options: BuildOptions, model: ModelOptions) -> Extractor:
+    """The extractor of that name, with a language model if it needs one."""
     from kg2rag.extraction.sources import SOURCES
     from kg2rag.llm.extraction import STYLES, GraphSchema, PromptedTriples
 
@@ -115,6 +116,7 @@ def _extractor(options: BuildOptions, model: ModelOptions) -> Extractor:
 
 
 def _plan(source: Extractor, corpus: Corpus, options: BuildOptions) -> str:
+    """The text on the calls, tokens and cost of an extraction."""
     from kg2rag.llm.extraction import PromptedTriples
 
     if isinstance(source, PromptedTriples):
@@ -125,7 +127,7 @@ def _plan(source: Extractor, corpus: Corpus, options: BuildOptions) -> str:
 def _build(
     source: Extractor, dataset: QADataset, options: BuildOptions, out: Path
 ) -> None:
-    """Extract, and write the graph or the list of failures."""
+    """Extract triples, and write the graph or the list of failures."""
     from kg2rag.knowledge.graph.graph_io import check_free, write_failures, write_graph
     from kg2rag.llm.extraction import PromptedTriples
 
@@ -155,6 +157,7 @@ def _build(
 def _report_failures(
     run: ExtractionRun, n_passages: int, out: Path, options: BuildOptions
 ) -> None:
+    """Print the number of failed passages, and how to ask for them again."""
     consequence = "No graph was written; --allow-failed writes it without them."
     if options.allow_failed:
         consequence = "The graph was written without them."
@@ -175,7 +178,10 @@ def _report_failures(
 def _ask(
     source: PromptedTriples, corpus: Corpus, *, retry_failed: bool
 ) -> ExtractionRun:
-    """Ask the model; SIGTERM, which schedulers send, waits for open requests and stops."""
+    """The extraction of a language model; SIGTERM or an interrupt ends it after open requests.
+
+    Schedulers of clusters send SIGTERM before they kill a process.
+    """
     handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         run = source.run(corpus, retry_failed=retry_failed)
@@ -214,11 +220,12 @@ def report_graph(
         report.links,
     ]
     for frame in frames:
-        if frame.empty:  # without questions nothing is within reach of them
+        if frame.empty:  # a set without questions has no reach
             continue
         rows = (_cells(row) for row in frame.itertuples(index=False))
         print_table(list(map(str, frame.columns)), rows)
 
 
 def _cells(row: Sequence[object]) -> list[str]:
+    """The texts of a row, with three decimals."""
     return [f"{value:.3f}" if isinstance(value, float) else str(value) for value in row]

@@ -1,7 +1,7 @@
-"""Options of commands, in groups, from what a user types.
+"""Groups of options as dataclasses -> the options of commands.
 
-A group of options is a frozen dataclass; a command takes one as a parameter, and `expand_groups`
-turns the fields of the group into options of the command, so that `--help` lists each.
+A group of options is a frozen dataclass and a parameter of commands. `expand_groups` turns its
+fields into options of the command, so that `--help` lists each.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Command = Callable[..., None]
 
 
 def opt(default: Any, text: str | None, *names: str, **settings: Any) -> Any:
-    """An option: its default, its help, and its names if they are not those of the parameter."""
+    """An option with a default, a help text, and names if they differ from the parameter's."""
     return typer.Option(default, *names, help=text, **settings)
 
 
@@ -33,9 +33,9 @@ def arg(default: Any, text: str, **settings: Any) -> Any:
 
 
 def expand_groups(**defaults: object) -> Callable[[Command], Command]:
-    """Turn the fields of a command's dataclass parameters into options.
+    """A decorator that turns the fields of a command's dataclass parameters into options.
 
-    `defaults` replace the defaults of fields.
+    defaults : name of a field -> default that replaces the field's.
     """
 
     def decorate(command: Command) -> Command:
@@ -43,7 +43,7 @@ def expand_groups(**defaults: object) -> Callable[[Command], Command]:
         groups: dict[str, Any] = {
             name: hint for name, hint in hints.items() if is_dataclass(hint)
         }
-        options = list(_options(command, hints, groups, defaults))
+        options = list(_parameters_of_command(command, hints, groups, defaults))
 
         @wraps(command)
         def run(**values: Any) -> None:
@@ -61,13 +61,13 @@ def expand_groups(**defaults: object) -> Callable[[Command], Command]:
     return decorate
 
 
-def _options(
+def _parameters_of_command(
     command: Command,
     hints: Mapping[str, Any],
     groups: Mapping[str, Any],
     defaults: Mapping[str, object],
 ) -> Iterator[inspect.Parameter]:
-    """The parameters of a command, with the fields of each group in its place."""
+    """The parameters of a command, with the fields of each group in place of the group."""
     for name, parameter in inspect.signature(command).parameters.items():
         if name in groups:
             members = list(inspect.signature(groups[name]).parameters.values())
@@ -84,12 +84,15 @@ def _options(
 
 
 def split_names(text: str) -> list[str]:
-    """Names separated by commas; commas within brackets do not separate."""
+    """The names in a text, separated by commas outside brackets."""
     return [name for name in split(text, ",") if name]
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """["bm25.k1=1.2"] -> {"bm25": {"k1": 1.2}}; a value that is not JSON is a text."""
+    """System -> parameter -> value, from settings such as "bm25.k1=1.2".
+
+    A value that is not JSON is a text.
+    """
     values: dict[str, dict[str, Any]] = {}
     for setting in settings:
         target, equals, value = setting.partition("=")

@@ -1,4 +1,4 @@
-"""Groups of options that commands share: data, workers, encoder, systems, language model."""
+"""Groups of options that several commands have: data, workers, encoder, systems, language model."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class DataOptions:
     revision: str | None = opt(None, "Revision of the hub's copy.")
 
     def load(self) -> QADataset:
-        """Load the set."""
+        """The set; notes on its reading are printed on stderr."""
         from kg2rag.datasets import Documents, load
 
         options = {
@@ -68,17 +68,17 @@ class DataOptions:
 
     @property
     def file_name(self) -> str:
-        """The name of the set for file names, without the signs of `irds:beir/scifact/test`."""
+        """The name of the set, or of its folder, without characters that do not suit file names."""
         from kg2rag.datasets import file_name
 
-        place = Path(self.dataset).expanduser()
-        if self.path is None and place.exists():
-            return file_name(place.resolve().stem)
+        path = Path(self.dataset).expanduser()
+        if self.path is None and path.exists():
+            return file_name(path.resolve().stem)
         return file_name(self.dataset)
 
 
 def print_reading(data: QADataset) -> None:
-    """Print on stderr what was skipped or cut of a folder of documents and of its questions."""
+    """Print on stderr the notes on skipped files and questions of a folder of documents."""
     if data.source.get("loader") != "from_folder":
         return
     for part in ("notes", "questions"):
@@ -89,17 +89,17 @@ def print_reading(data: QADataset) -> None:
 
 @dataclass(frozen=True)
 class DrawOptions(DataOptions):
-    """The options that name a question set, or a draw of its questions."""
+    """The options that name a question set, and draw some of its questions."""
 
     limit: int | None = opt(
         None, "Number of questions to draw; the corpus stays whole.", min=1
     )
     seed: int = opt(0, "Seed of the draw, the bootstrap and the randomisation test.")
 
-    def several(self, further: Sequence[str]) -> dict[str, DrawOptions]:
-        """Name -> the options of this set and of further ones.
+    def options_of_sets(self, further: Sequence[str]) -> dict[str, DrawOptions]:
+        """File name of this and each further set -> its options.
 
-        `path` is then a folder with a subfolder for each set.
+        `path` is a folder with a subfolder for each set. ValueError: a set is repeated.
         """
         names = [self.dataset, *further]
         sets = dict[str, DrawOptions]()
@@ -114,7 +114,7 @@ class DrawOptions(DataOptions):
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """The options of workers for independent pieces of work; they change no result."""
+    """The options of the processes that work in parallel; they change no result."""
 
     jobs: int | None = opt(
         None, "Number of processes; 0 = all cores. Default: 1.", min=0
@@ -126,16 +126,13 @@ class WorkerOptions:
 
     @property
     def processes(self) -> int:
-        """The number of processes, 0 for all.
-
-        The default is this process, or all workers of a Dask cluster.
-        """
+        """The number of processes, 0 for all; by default 1, or all workers of a Dask cluster."""
         if self.jobs is not None:
             return self.jobs
-        return int(self.backend == "loky" and self.cluster is None)
+        return 1 if self.backend == "loky" and self.cluster is None else 0
 
     def open(self) -> AbstractContextManager[int]:
-        """`kg2rag.compute.workers`."""
+        """The context of `kg2rag.compute.workers` with these options."""
         from kg2rag.compute import workers
 
         return workers(self.processes, self.backend, self.cluster)
@@ -156,7 +153,7 @@ class EncoderOptions:
     passage_prompt: str | None = opt(None, PROMPT.format("passage"))
 
     def encoder(self) -> Embedder:
-        """The encoder; ValueError for an unknown name, format or device."""
+        """The encoder; ValueError: an unknown name, format or device."""
         from kg2rag.compute import DEFAULT_MODEL, embedder_named
 
         return embedder_named(
@@ -260,7 +257,7 @@ class ModelOptions(RequestOptions):
     model: str | None = opt(None, "Name of the model at the endpoint.", **LLM)
 
     def open(self, purpose: str) -> ChatModel:
-        """The model; ValueError if endpoint or model are missing, which names the `purpose`."""
+        """The model; ValueError: endpoint or model are missing, which the `purpose` needs."""
         if self.base_url is None or self.model is None:
             raise ValueError(
                 f"{purpose} asks a language model: give --base-url and --model."
@@ -292,7 +289,7 @@ class ReaderOptions(RequestOptions):
     yes: bool = opt(False, "Send the requests without asking.", "--yes", **LLM)
 
     def open(self) -> Reader | None:
-        """The reader; None if none is named."""
+        """The reader; None without --reader."""
         from kg2rag.compute.endpoint import endpoint_of
         from kg2rag.llm.reader import REASONED, SHORT, Reader
 
@@ -310,7 +307,7 @@ class ReaderOptions(RequestOptions):
 
 
 def _body_fields(text: str) -> dict[str, Any]:
-    """The fields of --body; ValueError for a text that is no JSON object."""
+    """The fields of --body; ValueError: the text is no JSON object."""
     try:
         fields = json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The output of the command line, without control characters of files, names or servers."""
+"""The output of the command line, with control characters of files and names replaced."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def print_text(text: str) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table whose first column is never cut: it holds the names that a user types."""
+    """Print a table; its first column, with the names that a user types, is never wrapped."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -55,12 +55,12 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def print_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
-    """Print a warning in one line; for `warnings.showwarning`."""
+    """Print a warning in one line; a function for `warnings.showwarning`."""
     print_line(f"{category.__name__}: {message}", err=True)
 
 
 def print_traceback(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Print an unexpected error; for `sys.excepthook`."""
+    """Print an unexpected error; a function for `sys.excepthook`."""
     sys.stderr.write(visible("".join(traceback.format_exception(kind, error, trace))))

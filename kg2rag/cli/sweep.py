@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SweepActions:
-    """The action on a sweep: one of four."""
+    """The four actions on a sweep; the user chooses one."""
 
     plan: bool = opt(False, "Print the configurations and run nothing.", "--plan")
     run: bool = opt(
@@ -78,7 +78,7 @@ def sweep(
 
 
 def _report(result: SweepResult, folder: Path) -> None:
-    """Print and save a result; exit code 1 if a configuration failed."""
+    """Print and save a result; the exit code is 1 if a configuration failed."""
     from kg2rag.experiments.sweep.results import HEADER
 
     rows = result.chosen()
@@ -99,6 +99,7 @@ def _report(result: SweepResult, folder: Path) -> None:
 
 
 def _write_template(dataset: str, file: Path) -> None:
+    """Write a sweep file over a data set."""
     from kg2rag.compute import write_output
     from kg2rag.experiments.sweep.template import template
 
@@ -144,15 +145,15 @@ def reproduce(
 
 
 def _ledger_files(paths: Sequence[Path]) -> list[Path]:
-    """Ledger files, and those in folders; FileNotFoundError if one is missing or there is none."""
+    """The ledger files at paths and in folders; FileNotFoundError: one is missing, or all are."""
     files = list[Path]()
     for path in paths:
         files += sorted(path.glob("*.toml")) if path.is_dir() else [path]
     missing = [file for file in files if not file.is_file()]
     if missing or not files:
-        places = ", ".join(map(str, missing or paths))
+        listed = ", ".join(map(str, missing or paths))
         raise FileNotFoundError(
-            f"{places}: no ledger was found. A ledger is a TOML file; the folder eval/ledger of the "
+            f"{listed}: no ledger was found. A ledger is a TOML file; the folder eval/ledger of the "
             "repository has one for each paper."
         )
     return files

@@ -68,12 +68,12 @@ def ask(
         print_json(context_of(recommended(kb, system), question, k=k).to_json())
         return
     for rank, hit in enumerate(kb.retrieve(question, k, system=system), start=1):
-        place = [
+        source = [
             hit.metadata.get("file", hit.passage_id),
             *hit.metadata.get("headings", ()),
         ]
         print_line(
-            f"{rank}. {hit.title or hit.passage_id}  [{' > '.join(map(str, place))}]"
+            f"{rank}. {hit.title or hit.passage_id}  [{' > '.join(map(str, source))}]"
         )
         if hit.path_text:
             print_line(f"   by {hit.path_text}")

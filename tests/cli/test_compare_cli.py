@@ -149,6 +149,12 @@ def test_graphs_and_their_placebos_stand_side_by_side(tmp_path: Path) -> None:
     assert "Graphs against their placebos" in (out / "report.html").read_text()
 
 
+def test_two_graphs_of_one_name_are_refused() -> None:
+    graphs = ("--graph", "mine=mentions", "--graph", "mine=cooccurrence")
+    with pytest.raises(ValueError, match="'mine'"):
+        run("compare-graphs", *COMMON, *graphs)
+
+
 def test_workers_run_further_seeds_intervals_and_tests_to_the_same_bytes(
     tmp_path: Path,
 ) -> None:
