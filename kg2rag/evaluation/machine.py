@@ -1,4 +1,4 @@
-"""The machine -> versions, processor, threads, load and commit, which are recorded with numbers."""
+"""The machine -> versions, processor, threads, load and commit, the record beside results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GIT_TIMEOUT_SECONDS = 10
 
 
 def environment() -> dict[str, Any]:
-    """Versions, platform, processor, threads and commit; None where unknown."""
+    """The record of versions, platform, processor, threads and commit; None for unknown values."""
     from threadpoolctl import threadpool_info
 
     torch = sys.modules.get("torch")
@@ -68,7 +68,7 @@ def _blas_text(library: Mapping[str, Any]) -> str:
 
 @cache
 def library_versions() -> dict[str, str | None]:
-    """Library -> its version; None if it is not installed."""
+    """Name of each library -> its version, None if it is not installed."""
     versions = dict[str, str | None].fromkeys(_LIBRARIES)
     for name in _LIBRARIES:
         with suppress(PackageNotFoundError):
@@ -77,7 +77,7 @@ def library_versions() -> dict[str, str | None]:
 
 
 def load_average() -> float | None:
-    """Mean number of processes waiting for a core in the last minute; None if unknown."""
+    """The mean number of processes that ran or waited in the last minute; None if unknown."""
     if not hasattr(os, "getloadavg"):
         return None
     return round(os.getloadavg()[0], 2)

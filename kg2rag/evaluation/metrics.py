@@ -129,6 +129,7 @@ class Metric:
 
 
 def _unknown_metric(name: str) -> str:
+    """The message for an unknown metric, with the known ones and the nearest."""
     base = name.partition("@")[0]
     near = nearest(base, (*CUT, *WHOLE, *SUPPORT))
     suggestion = (

@@ -1,7 +1,7 @@
-"""A module -> whose code it is, the user's files that it imports, and the versions of libraries.
+"""A module -> the origin of its code, the user's files that it imports, and versions of libraries.
 
-Code is of three kinds: the rooms of this package that rankings depend on, installed libraries with
-the standard library, and the user's, which is everything else. Nothing is imported to find a file.
+The origin is the package (its rooms on which rankings depend), a library (installed or standard),
+or the user, who has written all other code. No module is imported to find its file.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from kg2rag.text.records import sha256
 Origin = Literal["package", "library", "user"]
 PACKAGE = Path(__file__).resolve().parents[1]
 ROOMS = ("types", "text", "compute", "extraction", "knowledge", "retrievers", "llm")
-"""The rooms of this package whose code a ranking depends on."""
+"""The rooms of this package on whose code a ranking depends."""
 MISSING = "missing"
-"""In place of the checksum of an optional import that is not installed."""
+"""Replaces the checksum of an optional import that is not installed."""
 _SCHEMES = ("stdlib", "platstdlib", "purelib", "platlib")
 _LIBRARY_FOLDERS = (
     *map(sysconfig.get_path, _SCHEMES),
@@ -56,7 +56,7 @@ def file_origin(file: str) -> Origin:
 
 
 def module_origin(name: str) -> Origin:
-    """Whose module one of that name is, loaded or not."""
+    """The origin of the module with a name, loaded or not."""
     if name == "__main__":
         return "user"
     spec = find_spec(name)
@@ -106,7 +106,7 @@ def find_spec(name: str) -> ModuleSpec | None:
 
 
 def _loaded_spec(module: ModuleType) -> ModuleSpec | None:
-    """The place of a loaded module; None for one without a file, such as one made by hand."""
+    """The spec of a loaded module; None for one without a file, such as one made in memory."""
     spec = getattr(module, "__spec__", None)
     if isinstance(spec, ModuleSpec):
         return spec
@@ -117,7 +117,7 @@ def _loaded_spec(module: ModuleType) -> ModuleSpec | None:
 
 
 def _namespace_spec(name: str, parent_folders: Sequence[str]) -> ModuleSpec | None:
-    """The place of a package without `__init__.py`; None if there is none."""
+    """The spec of a package without `__init__.py`; None if there is none."""
     folders = [Path(folder, name.rpartition(".")[2]) for folder in parent_folders]
     spec = ModuleSpec(name, None, is_package=True)
     spec.submodule_search_locations = [
@@ -129,11 +129,11 @@ def _namespace_spec(name: str, parent_folders: Sequence[str]) -> ModuleSpec | No
 
 
 def imported_files(name: str) -> dict[str, str]:
-    """The user's modules that a module consists of and imports: name -> checksum of its file.
+    """Name of a user's module and of each that it imports -> the checksum of its file.
 
-    Relative imports, imports within functions and from namespace packages, and parent packages
-    count. A script or a notebook counts by its imports only, because its own objects are described
-    in memory.
+    These include relative imports, imports within functions and from namespace packages, and parent
+    packages. The checksum of a script or a notebook is "", since its objects are compared in
+    memory.
     """
     checksums: dict[str, str] = {}
     waiting = [name]
@@ -153,7 +153,10 @@ def imported_files(name: str) -> dict[str, str]:
 
 
 def imported_modules(module: str) -> list[str]:
-    """The modules that a module imports directly, and its parents; some names may be no modules."""
+    """The names of the modules that a module imports directly, and of its parent packages.
+
+    Some names may be no modules.
+    """
     file = module_file(module)
     parts = module.split(".")
     names = [".".join(parts[:count]) for count in range(1, len(parts))]
@@ -172,7 +175,7 @@ def module_file(name: str) -> Path | None:
 
 
 def is_in_rooms(name: str) -> bool:
-    """Whether a module is of a room of this package that rankings depend on."""
+    """Whether a module belongs to one of `ROOMS`."""
     package, _, module = name.partition(".")
     return package == PACKAGE.name and module.partition(".")[0] in ROOMS
 
@@ -180,7 +183,7 @@ def is_in_rooms(name: str) -> bool:
 def _imports(file: Path, module: str) -> Iterator[str]:
     """The names of modules that a file may import.
 
-    For `from a import b` both a and a.b, which may be no module.
+    `from a import b` yields both a and a.b, which may be no module.
     """
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     for node in ast.walk(ast.parse(file.read_bytes())):
@@ -195,7 +198,7 @@ def _imports(file: Path, module: str) -> Iterator[str]:
 
 
 def _modules_from(source: str, names: Sequence[str]) -> Iterator[str]:
-    """The submodules among imported names, and the modules that define lazily imported names."""
+    """The submodules of `source` among imported names, and the modules of lazily imported names."""
     for name in names:
         submodule = f"{source}.{name}"
         lazy = _lazy_names(source).get(name)
@@ -207,7 +210,7 @@ def _modules_from(source: str, names: Sequence[str]) -> Iterator[str]:
 
 @cache
 def _lazy_names(package: str) -> dict[str, str]:
-    """Name -> the module that defines it, of a package of this one with lazy imports."""
+    """Lazily imported name -> the module that defines it, for a subpackage of this package."""
     root, _, subpackage = package.partition(".")
     stub = PACKAGE.joinpath(*subpackage.split("."), "__init__.pyi")
     if root != PACKAGE.name or not stub.is_file():
@@ -224,7 +227,7 @@ def _lazy_names(package: str) -> dict[str, str]:
 
 @cache
 def library_version(module: str) -> str:
-    """Distribution and version of a library's module; that of Python for the standard library."""
+    """The distribution and version of a library's module; of Python for the standard library."""
     top = module.partition(".")[0]
     if top in sys.stdlib_module_names:
         return f"python {sys.version_info.major}.{sys.version_info.minor}"

@@ -1,10 +1,10 @@
-"""A block of code -> what the user's code read in it: files, processes, networks, random numbers.
+"""A block of code -> the outside inputs of the user's code in it: files, networks, random numbers.
 
 Python reports such events to an audit hook (PEP 578). An event counts if the innermost code that is
-not a library's is the user's: what this package reads by itself, such as models and its store, is
-part of the key already. Whether a file exists raises no event, so that the functions that ask are
-wrapped while a watch is open. Not seen: files that compiled code opens without Python, for which
-`identity` looks, and the clock.
+not a library's is the user's; the files that this package reads, such as models and its store, are
+already part of the key. A test whether a file exists raises no event, so the functions for it are
+wrapped while a watch is open. The clock is not watched, nor are files that compiled code opens
+without Python, for which `identity` raises an error.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _QUERIES: dict[str, Callable[..., Any]] = {
     "lstat": os.lstat,
     "access": os.access,
 }
-"""The functions by which Python asks whether a file exists, how large and how old it is."""
+"""The functions by which Python tests whether a file exists, and its size and age."""
 _PROGRAMS = (
     "subprocess.Popen",
     "os.system",
@@ -55,7 +55,7 @@ _REASONS = {
 """Event -> why the results of a block in which it occurs cannot be kept."""
 _thread = threading.local()
 _watches: list[Watch] = []
-"""The watches of this process that are open; every event is reported to each."""
+"""The open watches of this process; every event is reported to each."""
 
 
 @dataclass
@@ -80,7 +80,7 @@ class Watch:
         return next(iter(self.unknown), "")
 
     def opened(self, path: Path) -> None:
-        """Note a file that was opened to be read, or whose existence was asked for."""
+        """Note a file that was opened to be read, or whose existence was tested."""
         if path in self.known_files:
             self.read_known = True
         elif str(path) not in (os.devnull, "/dev/urandom"):
@@ -88,7 +88,7 @@ class Watch:
 
     @contextmanager
     def block(self) -> Iterator[None]:
-        """Watch what the user's code reads within a block."""
+        """A context in which the outside inputs of the user's code are noted."""
         _add_hook()
         former_states = _random_states()
         _watches.append(self)
@@ -109,9 +109,9 @@ class Watch:
                     self.unknown[reason] = None
 
     def empty_memos(self) -> None:
-        """Empty the memos with results that were not watched or came from a file.
+        """Empty the memos with results that were not watched, or were computed from files.
 
-        What they hold is computed again, under watch.
+        The results are computed again, under watch.
         """
         for memo in self.memos:
             modules = _user_modules(memo)
@@ -123,14 +123,14 @@ class Watch:
                 memo.cache_clear()
 
     def note_memos(self) -> None:
-        """Note that the memos were filled under watch, if from nothing that was read."""
+        """Note that the memos were filled under watch, unless outside inputs were read."""
         if not self.unknown and not self.read_known:
             for memo in self.memos:
                 _watched_counts[memo] = _computed(memo, _user_modules(memo))
 
 
 def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of a path that reports the paths that the user's code gives it."""
+    """A wrapper of a function of a path that reports the paths passed by the user's code."""
 
     @wraps(function)
     def reporting(path: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -141,6 +141,7 @@ def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _random_states() -> dict[str, Any]:
+    """Name of each global generator of random numbers -> its state."""
     kind, keys, *position = np.random.get_state()  # noqa: NPY002 - whether anybody else draws from it
     return {
         "the random module": random.getstate(),
@@ -150,10 +151,12 @@ def _random_states() -> dict[str, Any]:
 
 @cache  # once a process: hooks cannot be removed
 def _add_hook() -> None:
+    """Add the audit hook to this process."""
     sys.addaudithook(_hook)
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+    """Report an audit event of the user's code to all open watches."""
     if not _watches:
         return
     if event == "open":
@@ -170,23 +173,24 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _report_path(path: Any) -> None:
-    """Report a file that the user's code opens or asks about; a number is an open file."""
+    """Report a file that the user's code opens or tests; a number is a file that is already open."""
     if isinstance(path, int) or not _is_by_user():
         return
-    place = Path(os.fsdecode(path)).absolute()
+    absolute_path = Path(os.fsdecode(path)).absolute()
     for watch in _watches:
-        watch.opened(place)
+        watch.opened(absolute_path)
 
 
 def _is_read(mode: str | None, flags: int) -> bool:
+    """Whether a file is opened to be read."""
     if mode is None:  # of os.open
         return flags & (os.O_WRONLY | os.O_RDWR) != os.O_WRONLY
     return "r" in mode or "+" in mode
 
 
 def _is_by_user() -> bool:
-    """Whether the innermost frame that is not a library's is of the user's code."""
-    # The question whose code it is reads files, too.
+    """Whether the innermost frame outside libraries has code of the user."""
+    # The answer to this question reads files, too.
     if getattr(_thread, "is_asking", False):
         return False
     _thread.is_asking = True
@@ -197,14 +201,14 @@ def _is_by_user() -> bool:
 
 
 def _innermost_origin(frame: FrameType | None) -> Origin:
-    """Whose code the innermost frame has that is not a library's."""
+    """The origin of the innermost frame outside libraries, from `frame` on outwards."""
     while frame is not None:
         file = frame.f_code.co_filename
         if file.startswith("<frozen importlib") or file == linecache.__file__:
             return "library"  # an import, or a warning that quotes a line of code
         origin = _frame_origin(frame)
         if file != __file__ and origin != "library":
-            # Rooms above the rankings read their files.
+            # Rooms of this package that do not rank are no code of the user here.
             if PACKAGE in Path(file).parents:
                 return "package"
             return origin
@@ -221,7 +225,7 @@ def _frame_origin(frame: FrameType) -> Origin:
 
 
 _watched_counts: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-"""Memo -> the results that it had computed after a run in which nothing was read from outside."""
+"""Memo -> number of its computed results after a run without outside inputs."""
 
 
 def _user_modules(memo: Any) -> list[str]:

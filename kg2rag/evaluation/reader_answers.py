@@ -1,8 +1,8 @@
 """A reader and rankings -> scored answers from the first passages, between two bounds.
 
 The context of a system has the hits that `recall@Ntokens` counts: as many whole ones, best first,
-as fit in N tokens. The bounds are the answers without a passage ("closed book") and from the gold
-passages: between them lies everything that retrieval can change.
+as fit in N tokens. The bounds are the answers without passages ("closed book") and from the gold
+passages; retrieval can only change scores between them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ReaderPlan(Protocol):
 
 
 class AnswerReader(Protocol):
-    """Answers questions from contexts, one of each; `kg2rag.Reader` is such a reader."""
+    """Answers each question from its context; `kg2rag.Reader` is such a reader."""
 
     def plan(self, questions: Sequence[Query], contexts: Sequence[str]) -> ReaderPlan:
         """The requests that `read` would send."""
@@ -90,7 +90,7 @@ def read_answers(
         raise RuntimeError(f"The plan was not confirmed, so nothing was sent: {plan}")
     answers = reader.read(queries, texts)
     frames = [
-        _scored(name, context, data, answers, rules)
+        _answer_rows(name, context, data, answers, rules)
         for name, context in contexts.items()
     ]
     table = pd.concat(frames, ignore_index=True)
@@ -99,6 +99,7 @@ def read_answers(
 
 
 def _key(system: str, query_id: str) -> str:
+    """The id of a request: a system or bound, and a question."""
     return f"{system}\t{query_id}"
 
 
@@ -108,7 +109,7 @@ def contexts_of(
     tokens: PassageTokens,
     budget: int,
 ) -> dict[str, list[str]]:
-    """System, then bound -> the context of each question."""
+    """Each system and then each bound -> the contexts of the questions, in their order."""
     gold = [_gold_ranking(data, question) for question in data.questions]
     contexts = {}
     for name, run in rankings.items():
@@ -125,7 +126,7 @@ def _gold_ranking(data: QADataset, question: Question) -> Ranking:
 
 
 def _passage_texts(rankings: Sequence[Ranking], data: QADataset) -> list[str]:
-    """The numbered passages of each ranking as one text."""
+    """For each ranking, one text of its numbered passages."""
     contents = data.corpus.contents
     texts = []
     for ranking in rankings:
@@ -137,10 +138,10 @@ def _passage_texts(rankings: Sequence[Ranking], data: QADataset) -> list[str]:
     return texts
 
 
-def _scored(
+def _answer_rows(
     name: str, contexts: Sequence[str], data: QADataset, answers: Answers, rules: Rules
 ) -> pd.DataFrame:
-    """The rows of one system or bound."""
+    """The rows of the table of answers for one system or bound."""
     texts, failed = answers.texts, answers.failed
     rows = []
     for question, context in zip(data.questions, contexts, strict=True):
@@ -163,9 +164,9 @@ def _require_answers(answers: pd.DataFrame, data: QADataset) -> None:
     if of_systems["query_id"].nunique() == len(data):
         first = failed.iloc[0]
         counts = f"{len(failed)} of {len(answers)} requests failed"
-        place = f"{first['system']}, question {first['query_id']!r}"
+        request = f"{first['system']}, question {first['query_id']!r}"
         raise RuntimeError(
-            f"No question was answered for every system: {counts}. The first failure ({place}): "
+            f"No question was answered for every system: {counts}. The first failure ({request}): "
             f"{first['failure']}. Received answers are stored; the same call asks for the others."
         )
 
@@ -196,7 +197,7 @@ def bounds_table(answers: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 
 def passage_gains(answers: pd.DataFrame) -> FloatArray:
-    """The gain in F1 by the gold passages, of each question answered with and without them."""
+    """The gains in F1 by the gold passages, one per question answered with and without them."""
     with_passages = answers[answers["system"] == GOLD_PASSAGES].set_index("query_id")[
         F1
     ]
@@ -207,7 +208,7 @@ def passage_gains(answers: pd.DataFrame) -> FloatArray:
 def uses_passages(answers: pd.DataFrame, seed: int) -> bool:
     """Whether gold passages raise the F1 of a reader significantly.
 
-    Otherwise no difference between systems can be measured by its answers.
+    If not, its answers cannot show a difference between systems.
     """
     gains = passage_gains(answers)
     return len(gains) > 0 and gains.mean() > 0 and float(p_values(gains, seed)) < LEVEL
@@ -216,11 +217,10 @@ def uses_passages(answers: pd.DataFrame, seed: int) -> bool:
 def questions_for(
     scores: Mapping[str, FloatArray], baseline: str, min_gain: float
 ) -> tuple[int, int] | None:
-    """The range of questions that a gain of `min_gain` over the baseline needs.
+    """The fewest and the most questions that detect a gain `min_gain` over the baseline.
 
-    It is the median over the other systems.
-
-    None if there are too few questions to tell; see `questions_needed`.
+    Both are medians over the other systems. None below the least number of questions, see
+    `questions_needed`.
     """
     gains = [
         values - scores[baseline] for name, values in scores.items() if name != baseline

@@ -308,11 +308,13 @@ class Verdict(HtmlPage):
         return f"{line} By the spread of the differences so far, {count} would {power}."
 
     def _placebo_line(self) -> str:
+        """The gain over the shuffled graph; "" if it was not shuffled."""
         if not self.placebo:
             return ""
         return f"Over its own graph shuffled: {self._gain_text(self.placebo)}."
 
     def _reach_line(self) -> str:
+        """The shares of gold and passages near the entities; "" if unknown."""
         if not self.reach:
             return ""
         gold, passages = (
@@ -333,6 +335,7 @@ class Verdict(HtmlPage):
         return f"{system}: {', '.join(parts)}." if parts else ""
 
     def _take_line(self) -> str:
+        """The recommended system, with the reason."""
         reasons = {
             "yes": "",
             "no": ", which needs no graph",
@@ -350,6 +353,7 @@ class Verdict(HtmlPage):
         return f"{value * self._scale:+z.{decimals(self._scale)}f}".replace("-", "−")
 
     def _gain_text(self, gain: Gain) -> str:
+        """A gain with its interval and p-value."""
         mean, low, high = map(self._points, gain[:3])
         p = f"p = {p_text(gain.p)}".replace("= <", "<")
         return f"{mean} (95 % {low} to {high}, {p})"

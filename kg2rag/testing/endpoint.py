@@ -44,6 +44,8 @@ class ChatEndpoint(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    """Handles one request."""
+
     server: ChatEndpoint
 
     def do_POST(self) -> None:

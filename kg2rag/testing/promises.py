@@ -275,24 +275,29 @@ def equality_promise(
 
 
 def _retrieve_one_by_one(trial: Trial) -> list[Ranking]:
+    """The rankings of queries in batches of one."""
     return [trial.system.retrieve_batch([query], trial.k)[0] for query in trial.queries]
 
 
 def _retrieve_in_reverse(trial: Trial) -> list[Ranking]:
+    """The rankings of a batch in reverse order, reversed back."""
     return trial.system.retrieve_batch(trial.queries[::-1], trial.k)[::-1]
 
 
 def _retrieve_by_trace(trial: Trial) -> list[Ranking]:
+    """The rankings of traces."""
     return [trace.ranking for trace in trial.system.trace_batch(trial.queries, trial.k)]
 
 
 def _retrieve_after_prepare(trial: Trial) -> list[Ranking]:
+    """The rankings after `prepare` was called twice."""
     trial.system.prepare([])
     trial.system.prepare(trial.queries)
     return trial.system.retrieve_batch(trial.queries, trial.k)
 
 
 def _retrieve_after_pickling(trial: Trial) -> list[Ranking]:
+    """The rankings of a pickled and restored system."""
     system: Retriever = pickle.loads(pickle.dumps(trial.system))  # noqa: S301 (made here)
     return system.retrieve_batch(trial.queries, trial.k)
 

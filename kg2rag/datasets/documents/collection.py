@@ -133,6 +133,7 @@ def collect(
 
 
 def _corpus_of(rows: Sequence[PassageRow]) -> Corpus:
+    """The corpus of passages, with their `sentences`."""
     passages = [Passage(**{field: row[field] for field in _FIELDS}) for row in rows]
     return Corpus.from_passages(passages, [row["sentences"] for row in rows])
 

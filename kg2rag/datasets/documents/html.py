@@ -282,6 +282,7 @@ def _holds(element: Any, names: frozenset[str]) -> bool:
 
 
 def _classes(element: Any) -> frozenset[str]:
+    """The classes of an element."""
     return frozenset(element.attrs.get("class", ()))
 
 
@@ -408,6 +409,7 @@ def _is_layout(row: Any) -> bool:
 
 
 def _cells(row: Any) -> list[Any]:
+    """The cells of a row of a table."""
     return [child for child in row.children if child.name in _CELLS]
 
 

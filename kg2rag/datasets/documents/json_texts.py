@@ -111,10 +111,12 @@ def _mapped_records(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _texts_by_id(items: Iterable[tuple[Any, str]]) -> list[Mapping[str, Any]]:
+    """One record per (id, text)."""
     return [{"id": str(id_), "text": text} for id_, text in items]
 
 
 def _is_sentence(value: object) -> bool:
+    """Whether a value is a text of at least `SENTENCE_WORDS` words."""
     return isinstance(value, str) and len(value.split()) >= SENTENCE_WORDS
 
 
@@ -283,10 +285,12 @@ def _is_places(value: Any) -> bool:
 
 
 def _is_piece(value: Any) -> bool:
+    """Whether a value is a piece of a formatted text."""
     return isinstance(value, str) or (isinstance(value, Mapping) and "type" in value)
 
 
 def _piece_text(piece: Any) -> str:
+    """The text of a piece; one that contains others ends with a blank line."""
     if isinstance(piece, str):
         return piece
     contents = piece.get("text") or piece.get("content")

@@ -68,6 +68,7 @@ class _Pages:
                 self._by_heading.setdefault((document, slug(heading)), id_)
 
     def _add_document(self, document: str, title: str, aliases: Sequence[str]) -> None:
+        """Add a document under its path, its names and its aliases; earlier documents keep their names."""
         path = _path_key(document)
         stem = posixpath.splitext(path)[0]
         for key in (path, stem):

@@ -130,6 +130,7 @@ def _aliases(fields: Mapping[str, Any]) -> list[str]:
 
 @cache
 def _markdown(*, is_myst: bool = False) -> MarkdownIt:
+    """The parser of Markdown with its plugins, with those of MyST if `is_myst`."""
     from markdown_it import MarkdownIt
     from mdit_py_plugins.admon import admon_plugin
     from mdit_py_plugins.attrs import attrs_plugin
@@ -168,10 +169,12 @@ def _render_container(
 
 
 def _render_role(_renderer: Any, tokens: Sequence[Token], index: int, *_: Any) -> str:
+    """The HTML of a role of MyST."""
     return role_html(tokens[index].meta["name"], escape(tokens[index].content))
 
 
 def _render_nothing(*_: Any) -> str:
+    """No HTML, for comments and targets of MyST."""
     return ""
 
 

@@ -392,6 +392,7 @@ class _Walker:
 
 
 def _text_of(blocks: list[Block]) -> str:
+    """The texts of blocks, joined by blanks."""
     return " ".join(block.text for block in blocks)
 
 

@@ -106,6 +106,7 @@ def _code_document(text: str) -> FileDocument:
 
 
 def _joined(text: Any) -> str:
+    """The text of a field of a notebook, which may be a list of lines; "" for none."""
     return "".join(map(str, text)) if isinstance(text, list) else str(text or "")
 
 
