@@ -61,20 +61,18 @@ def read_answers(
     rules: Rules,
     confirm: Callable[[str], bool] | None,
 ) -> tuple[pd.DataFrame, str]:
-    """The answers for every system and bound, and what they cost in words.
+    """The answers for every system and bound, and their cost in words.
 
-    budget : tokens of a context, at most.
-    rules : whose normalisation and F1, see `score_answer`.
-    confirm : is given the plan before anything is sent; if it returns False, nothing is.
+    The table has one row per system or bound and question: system, query_id, answer, failure (None
+    for an answer), then the metrics of `ANSWER_METRICS`. These are NaN for a failed question, and
+    `answer_in_context` is NaN for answers such as yes and no.
 
-    Returns the answers and the usage.
-
-    One row per system, or bound, and question: system, query_id, answer, failure (None for an
-    answer), then the metrics of `ANSWER_METRICS`: NaN for a failed question, and for
-    `answer_in_context` if the answer is such as yes or no.
-
-    Questions are asked one after the other for all systems, so that a limit of spending leaves
+    Each question is asked for all systems before the next one, so that a limit of spending leaves
     complete questions.
+
+    budget : the largest number of tokens of a context.
+    rules : the data set whose rules score answers, see `score_answer`.
+    confirm : function of the plan that returns whether the requests are sent; None sends them.
 
     Raises RuntimeError: the plan was not confirmed; no question was answered for every system.
     """
