@@ -89,7 +89,7 @@ def _guess(data: bytes, declared: str) -> Decoded:
     """The text in UTF-8 if half of its non-ASCII characters are valid, else in chardet's guess."""
     text = data.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
-    valid = sum(sign > "\x7f" for sign in text) - damaged
+    valid = sum(character > "\x7f" for character in text) - damaged
     if "\0" not in text and valid >= damaged:
         return Decoded(
             _with_line_feeds(text),

@@ -71,7 +71,7 @@ def _entries_of(
 ) -> Iterator[ListedFile]:
     """The files of a folder that are not hidden, and those of its folders that are not entered."""
     for path in [folder / name for name in names if not name.startswith(".")]:
-        reason = _reason(path, top)
+        reason = _why_path_is_skipped(path, top)
         if reason or not path.is_dir():
             yield ListedFile(path, posix_text(path.relative_to(root)), reason)
 
@@ -101,7 +101,7 @@ def _is_environment(folder: Path) -> bool:
     return os.path.lexists(folder / "pyvenv.cfg")
 
 
-def _reason(path: Path, top: Path) -> str:
+def _why_path_is_skipped(path: Path, top: Path) -> str:
     """Why a path is not read; "" for a file that is read and for a folder that is entered."""
     try:
         if path.is_symlink():

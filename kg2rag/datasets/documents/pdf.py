@@ -241,7 +241,8 @@ class _LineJoiner:
         self.blocks = list[Block]()
         self.left_out = list[str]()
         self._lines = list[str]()
-        self._page, self._last_page = 0, 0
+        self._page = 0
+        self._last_page = 0
         self._in_contents = False
 
     def add_page(self, lines: Sequence[tuple[str, int]], page: int) -> None:

@@ -174,7 +174,7 @@ def _text_document(root: Any) -> FileDocument:
     """The document of an unknown format by the text of its elements."""
     blocks = list(_blocks(root, 0))
     left_out = [
-        _element_text(element) for element in root.iter() if _is_packed(element)
+        _element_text(element) for element in root.iter() if _is_base64(element)
     ]
     attributes = [
         text for element in root.iter() for _, text in _attribute_texts(element)
@@ -194,7 +194,7 @@ def _first_title(root: Any) -> str:
 def _blocks(element: Any, level: int) -> Iterator[Block]:
     """The blocks of an element; `level` is its depth, 0 for the root."""
     kind = local_name(element)
-    if not kind or _is_packed(element):
+    if not kind or _is_base64(element):
         return
     if len(element) and not _has_loose_text(element):
         yield from chain.from_iterable(_blocks(child, level + 1) for child in element)
@@ -233,7 +233,7 @@ def _attribute_texts(element: Any) -> list[tuple[str, str]]:
     ]
 
 
-def _is_packed(element: Any) -> bool:
+def _is_base64(element: Any) -> bool:
     """Whether an element contains a file in base64."""
     return local_name(element) != "" and attribute(element, "encoding") == "base64"
 
