@@ -32,7 +32,6 @@ from kg2rag.types.notes import json_value
 
 PASSAGE_SEPARATOR = "\n\n---\n\n"
 BLOCK_SEPARATOR = "\n\n"
-RELATED_HEADING = "## Related Entities"
 MAX_TOKENS = 4500
 """The sum of the budgets of both parts in the designs, 500 and 4000."""
 GRAPH_BLOCK_DIVISOR = 9
@@ -203,35 +202,15 @@ class ContextFormatter:
             text, tokens, dropped=tuple(dropped), graph_context=data
         )
 
-    def passages(
-        self, ranking: Ranking, entities: Sequence[str | int] = ()
-    ) -> FormattedContext:
+    def passages(self, ranking: Ranking) -> FormattedContext:
         """The passages of a ranking, best first, with key, score, source and path.
 
         A passage that does not fit is dropped, and the next one is tried. A passage with the
         contents of an earlier one, apart from case and punctuation, is dropped, too. Keys number
         the passages in the text.
-
-        entities : names or codes of entities that are described above the passages.
         """
         pieces = _Pieces(FormattedContext("", 0), self.passage_tokens, self._counter)
-        heading = f"{RELATED_HEADING}{BLOCK_SEPARATOR}"
-        for code in self._codes(entities):
-            text = self._description(code)
-            if pieces.add(f"{heading}{text}", text, BLOCK_SEPARATOR):
-                heading = ""
         return self._add_passages(pieces, ranking, PASSAGE_SEPARATOR)
-
-    def _description(self, code: int) -> str:
-        """The name, type and description of an entity."""
-        graph = self.kb.graph
-        head = f"**{one_line(graph.names[code])}**"
-        entity_type = one_line(graph.types[code])
-        if entity_type:
-            head += f" ({entity_type})"
-        return BLOCK_SEPARATOR.join(
-            filter(None, (head, one_line(graph.descriptions[code])))
-        )
 
     def below(self, block: FormattedContext, ranking: Ranking) -> FormattedContext:
         """The passages of a ranking, as `passages` writes them, below a graph block."""

@@ -17,8 +17,6 @@ __all__ = [
     "describe",
     "file_name",
     "from_folder",
-]
-__all__ += [
     "from_frame",
     "from_frames",
     "from_texts",
@@ -28,5 +26,6 @@ __all__ += [
     "lint",
     "load",
     "names",
+    "resolve",
+    "subsets",
 ]
-__all__ += ["resolve", "subsets"]

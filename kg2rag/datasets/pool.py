@@ -328,11 +328,8 @@ def _set_name(spec: DatasetSpec, corpus: Path | None) -> str:
 
 def corpus_beside(questions: Path, name: str) -> Path | None:
     """HippoRAG's corpus file, `<questions>_corpus.json` or `<name>_corpus.json`; None for none."""
-    for stem in (questions.stem, name):
-        path = questions.with_name(f"{stem}{CORPUS}")
-        if path.is_file():
-            return path
-    return None
+    paths = (questions.with_name(f"{stem}{CORPUS}") for stem in (questions.stem, name))
+    return next((path for path in paths if path.is_file()), None)
 
 
 class TitledText(Record):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
@@ -178,7 +178,13 @@ class LoadOptions:
             raise self._unreachable(repo, revision, cause) from error
         copy = Path(folder)
         paths = [path for path in sorted(copy.rglob("*")) if path.is_file()]
-        files = [path for path in paths if _fits(path.relative_to(copy), patterns)]
+        files = [
+            path
+            for path in paths
+            if any(
+                fnmatch(path.relative_to(copy).as_posix(), name) for name in patterns
+            )
+        ]
         if not files:
             raise self._unreachable(
                 repo, revision, f"it has no {' or '.join(patterns)}"
@@ -192,8 +198,3 @@ class LoadOptions:
             f"Dataset {self.spec.name!r}: {repo!r} (revision {revision!r}) could not be read from the hub: {cause}. "
             f"Without a network, give the official files by `path` (--path{homepage}), or load 'bundled'."
         )
-
-
-def _fits(path: Path, patterns: Iterable[str]) -> bool:
-    """Whether a relative path matches a pattern."""
-    return any(fnmatch(path.as_posix(), pattern) for pattern in patterns)

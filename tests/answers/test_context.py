@@ -387,16 +387,6 @@ def test_passages_have_keys_scores_sources_and_paths(
     )
 
 
-def test_entities_are_described_above_the_passages(
-    servers: KnowledgeBase, ranking: Ranking
-) -> None:
-    text = ContextFormatter(servers).passages(ranking, ["Server", "Service"]).text
-    assert (
-        text
-        == f"## Related Entities\n\n**Server** (Machine)\n\nIt hosts.\n\n**Service**\n\n---\n\n{CHUNKS}"
-    )
-
-
 def test_a_passage_too_long_for_the_budget_is_dropped_and_the_next_takes_its_key(
     servers: KnowledgeBase, ranking: Ranking
 ) -> None:

@@ -53,6 +53,11 @@ FORMATS = {
     ".t2t": "t2t",
 }
 """Ending -> pandoc's name of the format."""
+_PAGE_OPTIONS = (
+    "--syntax-highlighting=none",
+    "--wrap=none",
+    "--metadata=pagetitle= ",
+)
 _XML = frozenset(("fb2", "opml", "docbook", "jats"))
 _NOT_TEXT = _XML | {"rtf"}
 """Formats that are not read as plain text if pandoc fails."""
@@ -275,7 +280,7 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
     for pattern, replacement in _REWRITTEN.get(kind, ()):
         rewritten = pattern.sub(replacement, rewritten)
     try:
-        page, warnings = _pandoc(rewritten, kind)
+        page, warnings = converted(rewritten, kind, "html", *_PAGE_OPTIONS)
     except DataError as error:
         if kind in _NOT_TEXT:
             raise
@@ -345,18 +350,6 @@ def _shown_text(text: str, kind: str) -> tuple[str, str]:
         comments = [match[0] for match in _COMMENT_OF_RST.finditer(text)]
         left_out = "\n".join([*options, *comments])
     return _MARKUP.get(kind, _OTHER_MARKUP).sub(" ", text), left_out
-
-
-def _pandoc(text: str, kind: str) -> Converted:
-    """A text converted to a page of HTML."""
-    return converted(
-        text,
-        kind,
-        "html",
-        "--syntax-highlighting=none",
-        "--wrap=none",
-        "--metadata=pagetitle= ",
-    )
 
 
 class Converted(NamedTuple):
