@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.fusion import METHODS, fuse, fuse_rankings
-from kg2rag.testing.promises import worked_out
+from kg2rag.testing.promises import scores_by_formula
 from kg2rag.types import Notes, Query, Ranking, Triple
 
 IDS = [f"p{i}" for i in range(10)]
@@ -164,7 +164,7 @@ def test_the_formula_and_the_parts_of_a_hit_give_its_score(
         assert {hit.passage_id for hit in fused} == {
             f"p{row}" for scores in found for row in scores
         }
-        assert worked_out(fused) == pytest.approx(fused.scores)
+        assert scores_by_formula(fused) == pytest.approx(fused.scores)
 
 
 def test_the_path_of_a_hit_is_the_first_that_any_ranking_has() -> None:

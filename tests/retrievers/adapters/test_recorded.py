@@ -13,7 +13,7 @@ import ranx
 import kg2rag
 from kg2rag import Corpus, KnowledgeBase, Passage, Query, Ranking, ScoreFunction
 from kg2rag.retrievers.adapters import Recorded, trec
-from kg2rag.testing.promises import worked_out
+from kg2rag.testing.promises import scores_by_formula
 from kg2rag.types import corpus_of
 
 CORPUS = Corpus.from_passages(
@@ -209,7 +209,7 @@ def test_a_score_of_ones_own_orders_all_passages_or_the_candidates_ties_by_the_c
         ["b", "a"],
     )
     assert longest.retrieve(Query("q", "q", ("c", "a")), 3).passage_ids == ["a", "c"]
-    assert worked_out(ranking).tolist() == ranking.scores.tolist() == [3, 2, 2]
+    assert scores_by_formula(ranking).tolist() == ranking.scores.tolist() == [3, 2, 2]
     assert ranking.hit(1).stage == "longest"
     assert ScoreFunction(
         kb, lambda text, passage: float(text in passage.text)

@@ -10,7 +10,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.mention_chains.chain_search import WITHOUT_TOKENS
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
-from kg2rag.testing.promises import worked_out
+from kg2rag.testing.promises import scores_by_formula
 from kg2rag.testing.trial import difference
 from kg2rag.testing.worlds import queries
 from kg2rag.types import Query
@@ -53,7 +53,7 @@ def test_with_token_vectors_every_score_follows_from_its_parts(
 ) -> None:
     for ranking in MentionChains(kb).retrieve_batch(queries(), 100):
         assert not ranking.notes.warning
-        assert worked_out(ranking) == pytest.approx(ranking.scores, rel=1e-6)
+        assert scores_by_formula(ranking) == pytest.approx(ranking.scores, rel=1e-6)
         for hit in ranking:
             assert hit.stage == "dense" or {"tokens", "start"} <= set(hit.score_parts)
 

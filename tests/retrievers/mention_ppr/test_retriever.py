@@ -11,7 +11,7 @@ import pytest
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
-from kg2rag.testing.promises import worked_out
+from kg2rag.testing.promises import scores_by_formula
 from kg2rag.types import FloatArray, Query, Triple
 from kg2rag.types.explanation import stage_label
 
@@ -148,7 +148,7 @@ def test_impossible_settings_are_refused_when_it_is_made(
 
 def test_every_score_can_be_worked_out_from_its_parts(kb_of: Build) -> None:
     ranking = MentionPPR(kb_of(*FILMS), dense_seeds=1).retrieve("Burbank", k=5)
-    assert worked_out(ranking).tolist() == ranking.scores.tolist()
+    assert scores_by_formula(ranking).tolist() == ranking.scores.tolist()
     assert ranking.hit(4).score_parts["least walk"] == ranking.hit(3).score
     assert [hit.score_parts.get("place") for hit in ranking] == [None, None, None, 1, 2]
 
@@ -331,4 +331,4 @@ def test_a_walk_over_a_part_of_a_large_graph_says_so(kb_of: Build) -> None:
     assert [str(triple) for triple in part.hit(2).path] == [
         "Ed Wood -[mentions]-> Tim Burton"
     ]
-    assert worked_out(part).tolist() == part.scores.tolist()
+    assert scores_by_formula(part).tolist() == part.scores.tolist()
