@@ -87,10 +87,11 @@ class FileEntry:
 
 
 def table_entry(table: Table, relative_path: str, splitter: Splitter) -> FileEntry:
-    """The entry of a table; records with an id and no text are left out and counted."""
+    """The entry of a table; records without a text are left out and counted."""
     table = with_texts(table)
-    filled = list(filterfalse(_lacks_text, table.records))
-    corpus = corpus_of(filled or table.records, relative_path)
+    records = _numbered(table.records)
+    filled = list(filterfalse(_lacks_text, records))
+    corpus = corpus_of(filled or records, relative_path)
     rows = record_rows(
         corpus, splitter, prefix=f"{relative_path}#", relative_path=relative_path
     )
@@ -124,13 +125,18 @@ def _count_words(entry: FileEntry, source: str, columns: Iterable[str]) -> None:
     entry.count_lost(lost)
 
 
-def _lacks_text(record: Mapping[str, Any]) -> bool:
-    """Whether a record has an id and no text.
+def _numbered(records: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The records, numbered from 0 if none has an id."""
+    columns = {str(column).casefold() for record in records for column in record}
+    if not columns.isdisjoint(PASSAGE["id"]):
+        return records
+    return [{"id": number, **record} for number, record in enumerate(records)]
 
-    A record without an id is numbered by its position in the table, so it must not be left out.
-    """
+
+def _lacks_text(record: Mapping[str, Any]) -> bool:
+    """Whether a record has no column of text."""
     columns = {str(column).casefold() for column in record}
-    return not columns.isdisjoint(PASSAGE["id"]) and columns.isdisjoint(PASSAGE["text"])
+    return columns.isdisjoint(PASSAGE["text"])
 
 
 def record_rows(

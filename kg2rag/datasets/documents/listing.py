@@ -131,23 +131,27 @@ def _why_link_is_skipped(target: Path, top: Path) -> str:
 
 def _with_web_page_parts_skipped(files: list[ListedFile]) -> list[ListedFile]:
     """The files; beside HTML pages, their Sphinx sources, scripts and styles have a reason."""
-    pages = {
-        file.relative_path.rpartition(".")[0]
+    reasons = web_page_parts([file.relative_path for file in files if not file.reason])
+    return [
+        file._replace(reason=reasons.get(file.relative_path, file.reason))
         for file in files
-        if file.path.suffix in _PAGES and not file.reason
-    }
-    marked = list[ListedFile]()
-    for file in files:
-        source = _SPHINX_SOURCE.fullmatch(file.relative_path)
+    ]
+
+
+def web_page_parts(paths: Sequence[str]) -> dict[str, str]:
+    """Path -> why it is not read, for the files of a folder or archive that are parts of HTML pages."""
+    pages = {path.rpartition(".")[0] for path in paths if path.endswith(_PAGES)}
+    reasons = dict[str, str]()
+    for path in paths:
+        source = _SPHINX_SOURCE.fullmatch(path)
         if source and f"{source[1]}{source[2]}" in pages:
-            file = file._replace(reason="the sources of HTML pages that are read")
-        elif pages and file.relative_path.endswith(_PARTS_OF_PAGES):
-            file = file._replace(reason="programs, styles and indexes of HTML pages")
-        folder = file.relative_path.rpartition("/")[0]
+            reasons[path] = "the sources of HTML pages that are read"
+        elif pages and path.endswith(_PARTS_OF_PAGES):
+            reasons[path] = "programs, styles and indexes of HTML pages"
+        folder = path.rpartition("/")[0]
         if folder.endswith("_files") and folder.removesuffix("_files") in pages:
-            file = file._replace(reason="a part of a page that a browser saved")
-        marked.append(file)
-    return marked
+            reasons[path] = "a part of a page that a browser saved"
+    return reasons
 
 
 def posix_text(path: Path) -> str:

@@ -39,7 +39,7 @@ from kg2rag.datasets.documents.tables import (
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.scripts import words
 
-VERSION = 15
+VERSION = 16
 """Version of the rules by which files become passages, a part of each key in the store."""
 TITLE_CHARACTERS = 200
 """Longest title."""

@@ -15,12 +15,12 @@ from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.json_texts import (
     QUESTION_COLUMNS,
     fields_text,
-    has_phrase,
     json_records,
     load_value,
     nested_questions,
     nested_records,
     unique_fields,
+    value_lines,
     value_text,
 )
 from kg2rag.text.records import (
@@ -31,7 +31,7 @@ from kg2rag.text.records import (
     parse_parquet,
     read_json,
 )
-from kg2rag.types.coerce_corpus import PASSAGE, python_value
+from kg2rag.types.coerce_corpus import PASSAGE, fields_of_columns, python_value
 
 TABLES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 VALUES = (".json", ".yaml", ".yml")
@@ -39,6 +39,7 @@ VALUES = (".json", ".yaml", ".yml")
 DELIMITERS = ",;\t|"
 _ACTIONS = frozenset(("index", "create"))  # of a bulk file of Elasticsearch
 _TEXT_COLUMNS = frozenset((*PASSAGE["text"], *QUESTION_COLUMNS))
+_IDS = frozenset((*PASSAGE["id"], *PASSAGE["doc_id"], *PASSAGE["position"]))
 MAX_LINES_ABOVE = 20
 """Lines among which the header of a table is looked for."""
 _SEPARATOR = re.compile(r"(?i)\Asep=(.)")
@@ -125,20 +126,48 @@ def _raw_table(data: bytes, name: str, ending: str) -> Table:
 
 
 def with_texts(table: Table) -> Table:
-    """The table, whose records get all their fields as their text if it has no column of text.
+    """The table, whose records without a text get all their fields as their text.
 
-    A table of questions, and one whose cells are numbers and single words, is returned as it is.
+    A table of questions or of numbers, which has no column of text, is returned as it is.
     """
-    columns = {str(column).casefold() for record in table.records for column in record}
-    if not columns.isdisjoint((*PASSAGE["text"], *QUESTION_COLUMNS)):
-        return table
-    if not any(map(has_phrase, table.records)):
+    columns = [str(column) for record in table.records for column in record]
+    text_columns = fields_of_columns(columns, {"text": PASSAGE["text"]})
+    if text_columns:
+        return _with_texts_filled(table, next(iter(text_columns)))
+    has_questions = any(column.casefold() in QUESTION_COLUMNS for column in columns)
+    if has_questions or not re.search(r"[^\W\d_]", value_text(list(table.records))):
         return table
     records = [
         {**_identifying_fields(record), "text": fields_text(record)}
         for record in table.records
     ]
     remark = "no column of text: each record is read with all its columns"
+    return Table(records, join_remarks(table.remark, remark), table.source)
+
+
+def _with_texts_filled(table: Table, text_column: str) -> Table:
+    """The table, whose records with an empty column of text get their other fields as their text.
+
+    A record with no more than an id, document and position is left as it is.
+    """
+    records = list[Mapping[str, Any]]()
+    filled = list[int]()
+    for number, record in enumerate(table.records, start=1):
+        fields = {
+            column: value
+            for column, value in record.items()
+            if str(column).casefold() not in _IDS
+        }
+        if text_column not in record and list(value_lines(fields)):
+            filled.append(number)
+            record = {**_identifying_fields(record), text_column: fields_text(fields)}
+        records.append(record)
+    if not filled:
+        return table
+    remark = (
+        f"record {filled[0]}: its column {text_column!r} is empty, so it is read with all its "
+        f"columns; such records: {len(filled)}"
+    )
     return Table(records, join_remarks(table.remark, remark), table.source)
 
 
@@ -194,7 +223,7 @@ def _delimited_table(text: str, name: str) -> Table:
     lines = text.strip("\n").split("\n")
     separator = _SEPARATOR.fullmatch(lines[0])
     if separator:
-        delimiter, lines = separator[1], lines[1:]
+        delimiter, lines = separator[1], lines[1:] or [""]
     elif name.lower().endswith(".tsv"):
         delimiter = "\t"
     else:

@@ -14,7 +14,11 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from kg2rag.datasets.documents.archives import open_archive
-from kg2rag.datasets.documents.listing import PACKAGE_FOLDERS, ListedFile
+from kg2rag.datasets.documents.listing import (
+    PACKAGE_FOLDERS,
+    ListedFile,
+    web_page_parts,
+)
 from kg2rag.datasets.documents.readers import ARCHIVES, ending_of, limit_of
 from kg2rag.datasets.documents.reading import (
     FileBytes,
@@ -70,9 +74,13 @@ def _parts(file: FileBytes, depth: int) -> Iterator[FileBytes]:
     names = [name for name in archive.names if _is_document(name)]
     if not names:
         yield FileBytes(file.relative_path, reason="no file in it")
+    reasons = web_page_parts(names)
     for name in names:
         relative_path = Path(f"{file.relative_path}/{name}").as_posix()
-        part = file_bytes(relative_path, partial(archive.read, name))
+        if name in reasons:
+            part = FileBytes(relative_path, reason=reasons[name])
+        else:
+            part = file_bytes(relative_path, partial(archive.read, name))
         yield from _unpack(part, depth + 1)
 
 

@@ -256,11 +256,17 @@ def test_parts_of_a_divided_record_are_placed_behind_each_other():
     assert in_order[-1].text == "Last."
 
 
-def test_records_with_an_id_and_no_text_are_left_out_and_counted_and_others_refused(
+def test_records_without_a_text_have_their_other_columns_or_are_left_out_and_counted(
     read,
 ):
-    lines = '{"_id": "d1", "title": null, "text": "Ships pay."}\n{"_id": "d2", "title": "Empty", "text": ""}\n'
-    documents = read(GOOD | {"a.jsonl": lines, "b.csv": "text,other\nOne.,x\n,y\n"})
+    lines = '{"_id": "d1", "title": null, "text": "Ships pay."}\n{"_id": "d2", "title": "", "text": ""}\n'
+    documents = read(
+        GOOD
+        | {
+            "a.jsonl": lines,
+            "b.csv": "text,other,title\nOne.,x,\n,y,Two\n,,\nThree.,,\n",
+        }
+    )
     assert [
         passage.text
         for passage in documents.corpus
@@ -269,7 +275,30 @@ def test_records_with_an_id_and_no_text_are_left_out_and_counted_and_others_refu
     assert (
         "left out: 1" in documents.report.set_index("document").loc["a.jsonl", "remark"]
     )
-    assert "no text" in reasons(documents)["b.csv"]
+    rows = [passage for passage in documents.corpus if "b.csv" in passage.id]
+    assert [(row.id, row.title, row.text) for row in rows] == [
+        ("b.csv#0", "", "One."),
+        ("b.csv#1", "Two", "other: y\nTwo"),
+        ("b.csv#3", "", "Three."),
+    ]
+    remark = documents.report.set_index("document").loc["b.csv", "remark"]
+    assert "record 2: its column 'text' is empty" in remark
+    assert "left out: 1" in remark
+
+
+def test_a_table_of_short_cells_is_read_and_one_of_numbers_or_nothing_is_not(read):
+    documents = read(
+        GOOD
+        | {
+            "names.csv": "Station,River\nElvebakk,Alta\n",
+            "numbers.csv": "a,b\n1,2\n",
+            "empty.csv": "sep=,\n",
+        }
+    )
+    texts = [passage.text for passage in documents.corpus]
+    assert "Station: Elvebakk\nRiver: Alta" in texts
+    assert "no text" in reasons(documents)["numbers.csv"]
+    assert "no record" in reasons(documents)["empty.csv"]
 
 
 def test_columns_of_the_reader_s_names_are_kept_beside_them(read):

@@ -197,6 +197,17 @@ def test_programs_and_styles_of_pages_are_no_documents(read):
     assert read(files).report["status"].tolist() == ["read", "skipped"]
 
 
+def test_programs_and_styles_of_pages_in_an_archive_are_no_documents(read):
+    pages = {"PLAT/a.html": "<p>Lund waits.</p>", "styles/site.css": "p {color: red}\n"}
+    files = {"site.zip": zipped(pages), "b.zip": zipped({"b.css": "p {margin: 0}\n"})}
+    status = read(files).report.set_index("document")["status"]
+    assert status.to_dict() == {
+        "b.zip/b.css": "read",
+        "site.zip/PLAT/a.html": "read",
+        "site.zip/styles/site.css": "skipped",
+    }
+
+
 def test_articles_and_rows_of_an_export_are_documents_with_titles_and_texts_of_attributes(
     read,
 ):
