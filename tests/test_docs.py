@@ -79,7 +79,7 @@ def test_the_pages_example_keeps_the_contract_as_the_page_says(
     page: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if page is not STRATEGY:  # one process with another hash seed is enough
-        monkeypatch.setattr("kg2rag.testing.contract.differing", lambda *_: ())
+        monkeypatch.setattr("kg2rag.testing.contract.processes_differ", lambda *_: ())
     exec(page.check, vars(page.loaded(tmp_path, monkeypatch)))
 
 

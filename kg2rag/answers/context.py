@@ -178,7 +178,7 @@ class ContextFormatter:
         `graph_block.shared`; the strongest relations and facts come first.
 
         entities : names (or aliases) or codes, the most important first; without entities the
-            context is empty.
+        context is empty.
 
         Raises KeyError: the graph has no entity of a name.
         """
@@ -274,10 +274,10 @@ def assemble(
 
     tokens : largest number of tokens of the whole text.
     graph_tokens : largest number of tokens of the graph block, by default a ninth of `tokens`; 0
-        for no block.
+    for no block.
     hops : the longest chains in the graph block, see `ContextFormatter`.
     counter : counts tokens, best with the tokenizer of the reader; the default is the tokenizer of
-        the embedder.
+    the embedder.
 
     Raises ValueError: the numbers of rankings and queries differ, or `graph_tokens` exceeds
     `tokens`.
@@ -341,7 +341,7 @@ def context(
     """The context of one question from the first `k` hits of a system; see `assemble`.
 
     kb : the knowledge base with the graph and the passages; needed for a system with no knowledge
-        base or several.
+    base or several.
     """
     if isinstance(query, str):
         query = Query("q", query)

@@ -95,7 +95,7 @@ def graph_block(
     """The text of a graph context, its number of tokens, and the omitted pieces.
 
     limit : the largest number of relations of each entity, of related entities, of chains and of
-        facts.
+    facts.
     budget : the largest number of tokens.
     """
     query_entities = [entity for entity in data.entities if not entity.hops]

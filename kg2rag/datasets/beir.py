@@ -233,7 +233,7 @@ def collect(
     """The corpus, the questions with a relevant document, and counts of omitted or changed records.
 
     is_strict : True if empty documents and judgements of unknown queries are errors; otherwise they
-        are left out and counted.
+    are left out and counted.
 
     DataError: a judged document that the corpus lacks, two different grades of one document for a
     query, or no question.

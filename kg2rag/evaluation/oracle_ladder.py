@@ -59,7 +59,7 @@ class OracleLadder(HtmlPage):
     """The headroom of each stage of a system.
 
     frame : one row per rung: rung, one column per metric (NaN for a blank rung), questions (number
-        of judged ones), note.
+    of judged ones), note.
     """
 
     system: str

@@ -266,7 +266,7 @@ class Comparison(report.Tabular, ScoredRuns):
         The same runs give the same bytes. The files of an earlier comparison are removed.
 
         texts : False leaves out the page, qrels, texts, notes, and hits that no metric reads, so
-            that the rest may be published with the code.
+        that the rest may be published with the code.
         """
         folder = Path(directory)
         values = {field.name: getattr(self, field.name) for field in fields(self)}

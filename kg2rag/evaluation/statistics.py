@@ -185,7 +185,7 @@ def p_values(differences: ArrayLike, seed: int = 0, *, tests: int = 1) -> FloatA
     differences : (n_queries,) or (n_queries, n_columns), of two systems' scores.
     seed : seed of the random swaps.
     tests : number of tests in the family; more tests draw more swaps, so that the smallest p can be
-        below .001 after correction.
+    below .001 after correction.
     """
     table, is_single = score_columns(differences)
     table = np.where(np.abs(table) <= EQUAL, 0.0, table)

@@ -33,7 +33,7 @@ def sheet_of(scored: ScoredRuns, *, with_stored: bool = True) -> report.ScoreShe
     """The content of the printed table.
 
     with_stored : whether to name runs from the store and the cost of a reader. A saved page does
-        not, so that the same command writes the same bytes.
+    not, so that the same command writes the same bytes.
     """
     return report.ScoreSheet(
         scores=scored.scores,

@@ -267,7 +267,7 @@ def reproduce(
     data : the folder with the folders of the runs.
     only : selects rows whose "ledger/system/set" contains this text, in any case; "" for all.
     hosts : the hosts of endpoints that the ledgers may name; passages and questions are sent to
-        them.
+    them.
 
     ValueError: `only` selects no row, or the catalogue or a data set refuses a run.
     """

@@ -38,7 +38,7 @@ def document(title: str, body: Markup, data: Mapping[str, str] | None = None) ->
     """A whole page with a rendered body.
 
     data : name of a script -> the JSON that it reads, from the element "kg2rag-NAME" before it. The
-        JSON is escaped, so that it cannot end the element.
+    JSON is escaped, so that it cannot end the element.
     """
     style = source("fragment.css") + EXPLANATION + source("page.css")
     scripts = []

@@ -28,7 +28,7 @@ def scales(scores: pd.DataFrame, shown_metric: str = "") -> dict[str, float]:
     """Metric -> the factor of its printed numbers: 100 for metrics in [0, 1], 1 for others.
 
     shown_metric : the metric of all rows, if the column "metric" has data sets, which then share
-        one scale; "" otherwise.
+    one scale; "" otherwise.
     """
     numbers = scores[["mean", "ci_low", "ci_high"]]
     numbers = numbers.T.fillna(numbers["mean"]).T  # an unknown end of an interval

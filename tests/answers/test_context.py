@@ -450,17 +450,16 @@ def test_a_graph_block_keeps_its_budget_in_whole_lines(
 
 
 @settings(deadline=None, max_examples=60)
-@given(knowledge(), st.integers(0, 120), COUNTERS, st.booleans())
+@given(knowledge(), st.integers(0, 120), COUNTERS)
 def test_passages_keep_their_budget_and_every_hit_is_cited_or_dropped(
-    kb: KnowledgeBase, budget: int, counter: TokenCounter | None, described: bool
+    kb: KnowledgeBase, budget: int, counter: TokenCounter | None
 ) -> None:
     n = len(kb.corpus)
     ranking = Ranking.from_scores(
         "q", np.arange(n), np.linspace(1, 0, n), kb.corpus.ids
     )
-    entities = range(kb.graph.n_entities) if described else ()
     context = ContextFormatter(kb, passage_tokens=budget, counter=counter).passages(
-        ranking, entities
+        ranking
     )
     assert (
         context.tokens

@@ -73,7 +73,7 @@ def test_a_sound_file_is_read_with_one_run_that_is_judged_and_others_beside_it(
         (
             'sample = "subset"',
             "comparable = false",
-            "note must say what forbids a verdict",
+            "note must name the reason",
         ),
         (
             'sample = "subset"',

@@ -202,7 +202,7 @@ def pdf_blocks(
     """The paragraphs and headings of pages given as lines.
 
     by_lines : whether the entries of the outline are lines, so that two that follow each other may
-        be one heading, or whole headings.
+    be one heading, or whole headings.
     """
     running_heads = _running_heads(pages)
     pages = _with_whole_words(pages, running_heads)

@@ -28,7 +28,7 @@ class Split(BaseModel):
     """The division of questions into dev, for the selection of configurations, and test.
 
     dev : the share of dev questions, equal for each type of question or, if types are unknown, for
-        each number of hops.
+    each number of hops.
     seed : seed of the random division.
     """
 

@@ -294,6 +294,8 @@ def read_sweep(
 ) -> Sweep:
     """The sweep of a TOML file; errors name the file, the key, the value and the allowed values.
 
+    Parameters
+    ----------
     path : file or folder of the data, which differs from machine to machine, so that no sweep file
         has it.
     questions : a file of questions about the user's documents.

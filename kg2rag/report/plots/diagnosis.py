@@ -210,6 +210,8 @@ def network(
 
     Triples with the same head and tail share an arrow.
 
+    Parameters
+    ----------
     graph : the result of `KnowledgeGraph.to_networkx`; edges have a `relation`, and a `strength`
         for the width.
     highlight : nodes that are larger, with bold labels.

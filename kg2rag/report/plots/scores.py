@@ -117,7 +117,7 @@ def difference_plot(table: pd.DataFrame) -> Figure:
     All panels have the same rows and the same scale. A point is filled if the interval excludes 0.
 
     table : columns group, name, difference, low and high, the latter three in [-1, 1]. A name that
-        a group lacks has an empty row in its panel.
+    a group lacks has an empty row in its panel.
     """
     groups = list(dict.fromkeys(table["group"]))
     names = list(dict.fromkeys(table["name"]))
@@ -166,7 +166,7 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
     best means of a group are framed. Significance is not marked.
 
     means : index group, one column per system, values in [0, 1]; the result of
-        `compare_by(…)[metric].unstack("system")`.
+    `compare_by(…)[metric].unstack("system")`.
 
     Raises ValueError: the baseline is none of the systems.
     """
@@ -266,7 +266,7 @@ def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
     The name of each system is at the end of its line.
 
     curve : index "k" or "tokens" from 1, one column per system, values in [0, 1]; a line ends
-        where its values are NaN.
+    where its values are NaN.
     """
     drawing = figure(max(4.0, 0.9 + LINE * len(curve.columns)), layout=None)
     axis = drawing.subplots(gridspec_kw={"left": 0.07, "bottom": 0.13, "top": 0.97})
