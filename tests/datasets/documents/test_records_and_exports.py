@@ -6,6 +6,7 @@ import io
 import json
 import tarfile
 
+import openpyxl
 import pytest
 from file_makers import pdf_of
 
@@ -75,17 +76,19 @@ def test_words_of_records_outside_passages_are_counted(read):
 
 
 def test_tables_of_a_spreadsheet_are_read_as_files_of_a_folder(read):
-    pytest.importorskip("python_calamine")
-    writer = pytest.importorskip("openpyxl")
-    book = writer.Workbook()
+    book = openpyxl.Workbook()
     rows = [["HARBOUR"], [], ["Ship", None, "Task"], ["Halina", None, "Sails at noon"]]
     for row in rows:
         book.active.append(row)
     book.create_sheet("Notes").append(["id", "text"])
     book["Notes"].append([1.0, "NA is no gap."])
+    book.create_sheet("Empty")
     data = io.BytesIO()
     book.save(data)
-    assert passages_of(read({"plan.xlsx": data.getvalue()})) == {
+    documents = read({"plan.xlsx": data.getvalue()})
+    skipped = documents.report.query("status == 'skipped'")
+    assert skipped["document"].tolist() == ["plan.xlsx/Empty.csv"]
+    assert passages_of(documents) == {
         "plan.xlsx/Sheet.csv#0": ("", "Ship: Halina\nTask: Sails at noon"),
         "plan.xlsx/Notes.csv#1": ("", "NA is no gap."),
     }
