@@ -211,15 +211,12 @@ def pdf_blocks(
         counts=Counter(line_key(line) for lines in pages for line in lines),
     )
     for number, lines in enumerate(pages):
-        levels = [
-            outline.get((number, key), outline.get((-1, key), 0))
-            for key in map(line_key, lines)
-        ]
         body_lines = list[tuple[str, int]]()
-        for row, (line, level) in enumerate(zip(lines, levels, strict=True)):
-            if _CONTENTS_ENTRY.search(line) or (
-                not level and (number, row) in running_heads
-            ):
+        for row, line in enumerate(lines):
+            key = line_key(line)
+            level = outline.get((number, key), outline.get((-1, key), 0))
+            is_running_head = not level and (number, row) in running_heads
+            if is_running_head or _CONTENTS_ENTRY.search(line):
                 joiner.left_out.append(line)
             else:
                 body_lines.append((line, level))

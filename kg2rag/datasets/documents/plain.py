@@ -290,12 +290,7 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
     page = _INTERPRETED.sub(lambda match: role_html(match[1], match[2]), page)
     document = page_document(page)
     shown, left_out = _shown_text(rewritten if kind == "rtf" else text, kind)
-    removed = [
-        pattern for pattern, replacement in _REWRITTEN.get(kind, ()) if not replacement
-    ]
-    unread = len(_UNREAD.findall(warnings)) + sum(
-        len(pattern.findall(text)) for pattern in removed
-    )
+    unread = len(_UNREAD.findall(warnings)) + _n_removed(text, kind)
     if unread:
         remark = join_remarks(remark, f"parts left out by pandoc: {unread}")
     labels = _LABEL.findall(text) if kind == "rst" else []
@@ -305,6 +300,15 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
         left_out=f"{document.left_out}\n{left_out}",
         remark=remark,
         names=tuple(labels),
+    )
+
+
+def _n_removed(text: str, kind: str) -> int:
+    """The number of parts that are removed from a text before pandoc reads it."""
+    return sum(
+        len(pattern.findall(text))
+        for pattern, replacement in _REWRITTEN.get(kind, ())
+        if not replacement
     )
 
 
