@@ -77,7 +77,7 @@ def test_each_stage_reads_the_first_hits_of_the_one_before() -> None:
     [
         (
             lambda: Falling() >> Falling(),
-            "Falling is a Retriever; >> takes a Stage. fuse(a, b) joins retrievers.",
+            "Falling is no Stage; >> takes one, such as Rerank(kb, reranker=...). fuse(a, b)",
         ),
         (
             lambda: Falling() >> Reverse,
