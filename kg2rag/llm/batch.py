@@ -46,6 +46,7 @@ class Batch:
     done: Callable[[], object]
     announce: Callable[[Collection[Outcome], int], object]
     outcomes: dict[str, Outcome] = field(default_factory=dict, init=False)
+    _refusals: list[Failure] = field(default_factory=list, init=False)
 
     def run(self) -> dict[str, Outcome]:
         """The outcome of each request.
@@ -70,7 +71,7 @@ class Batch:
         with ThreadPoolExecutor(
             self.concurrency, thread_name_prefix="kg2rag-llm"
         ) as pool:
-            futures = {pool.submit(self.ask, name): name for name in names}
+            futures = {pool.submit(self._ask, name): name for name in names}
             try:
                 for future in as_completed(futures):
                     arrived.append(future.result())
@@ -90,6 +91,18 @@ class Batch:
         for future, name in futures.items():  # requests in flight
             if future.done() and not future.cancelled():
                 self.outcomes[name] = future.result()
+
+    def _ask(self, name: str) -> Outcome:
+        """The outcome of a request; once one was refused access, its failure, and nothing is sent.
+
+        A thread would otherwise send its next request before the failure is read.
+        """
+        if self._refusals:
+            return self._refusals[0]
+        outcome = self.ask(name)
+        if isinstance(outcome, Failure) and outcome.kind == "access":
+            self._refusals.append(outcome)
+        return outcome
 
     def _send_slow(self) -> None:
         """Repeat the requests that timed out, and send the others that remain, one at a time.

@@ -360,7 +360,9 @@ def _combinations(system: str, table: object) -> Iterator[dict[str, object]]:
 
     ValueError: `table` is no mapping, or a parameter has no value.
     """
-    if not isinstance(table, Mapping) or [] in table.values():
+    if not isinstance(table, Mapping) or any(
+        value in ([], ()) for value in table.values()
+    ):
         raise ValueError(
             f"systems.{system} = {table!r}: expected parameters, each with a value or several."
         )
