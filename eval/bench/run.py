@@ -117,7 +117,10 @@ def encoding(kb: kg2rag.KnowledgeBase, folder: Path) -> Comparison:
     def package() -> np.ndarray:
         with tempfile.TemporaryDirectory(dir=folder) as store:
             cache = VectorCache(kg2rag.Store(store), "bench", description["dim"])
-            return cache.of(texts, partial(encoder.forward, dtype=description["dtype"]))
+            return cache.of(
+                texts,
+                lambda block: [encoder.forward(block, dtype=description["dtype"])],
+            )
 
     library = partial(
         encoder.network.encode,

@@ -109,5 +109,5 @@ class HashingEncoder:
         """(n_texts, dim) rows of norm 1, or of zeros."""
         cache = VectorCache(store, self.fingerprint(store), HASHED_DIMENSIONS, role)
         return cache.of(
-            list(texts), lambda batch: self.hasher.transform(batch).toarray()
+            list(texts), lambda batch: [self.hasher.transform(batch).toarray()]
         )
