@@ -115,7 +115,9 @@ class Comparisons(report.Tabular):
 
     def __repr__(self) -> str:
         means = self.to_frame().round(4).to_string()
-        return visible(f"{report.headline(self.sheet.config)}\n{means}")
+        config = self.sheet.config
+        remarks = report.remark_lines(config)
+        return visible("\n".join((report.headline(config), means, *remarks)))
 
     @property
     def sheet(self) -> report.ScoreSheet:
@@ -180,7 +182,26 @@ class Comparisons(report.Tabular):
             name: report.headline(result.config) for name, result in self.sets.items()
         }
         seeds = self._first.config.get("seeds", {})
-        return {"data": data, "sets": headlines, "knowledge": knowledge, "seeds": seeds}
+        return {
+            "data": data,
+            "sets": headlines,
+            "knowledge": knowledge,
+            "seeds": seeds,
+            "remarks": self._remarks(),
+        }
+
+    def _remarks(self) -> dict[str, str]:
+        """System -> its remarks on the sets, each followed by the sets that it is about."""
+        sets_of: dict[str, dict[str, list[str]]] = {}
+        for name, result in self.sets.items():
+            for system, remark in result.config.get("remarks", {}).items():
+                sets_of.setdefault(system, {}).setdefault(remark, []).append(name)
+        return {
+            system: "; ".join(
+                f"{remark} ({', '.join(sets)})" for remark, sets in remarks.items()
+            )
+            for system, remarks in sets_of.items()
+        }
 
     def to_html(self) -> str:
         """The summary as one self-contained page, with links to the saved reports of the sets."""

@@ -52,7 +52,7 @@ class Comparison(report.Tabular, ScoredRuns):
     def __repr__(self) -> str:
         means = self.to_frame().round(4).to_string()
         title = f"Comparison of {len(self.systems)} systems on {report.headline(self.config)}"
-        return visible(f"{title}\n{means}")
+        return visible("\n".join((title, means, *report.remark_lines(self.config))))
 
     def __getitem__(self, name: str) -> pd.Series[Any]:
         """The means of a metric by system, or of a system by metric. KeyError for other names."""

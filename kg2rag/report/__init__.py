@@ -9,7 +9,7 @@ access to the set; ‡ marks a system that returns more than the others.
 from kg2rag.report.html import Frame, HtmlPage
 from kg2rag.report.labelling import Labelling
 from kg2rag.report.markup import latex, markdown
-from kg2rag.report.notes import notes
+from kg2rag.report.notes import notes, remark_lines
 from kg2rag.report.page import Tabular, page
 from kg2rag.report.questions import MEGABYTES, questions_json
 from kg2rag.report.score_sheet import ScoreSheet, headline, rows, stars
@@ -30,6 +30,7 @@ __all__ = [
     "page",
     "placebo_table",
     "questions_json",
+    "remark_lines",
     "rows",
     "stars",
     "text_table",

@@ -28,6 +28,11 @@ def notes(sheet: ScoreSheet) -> list[str]:
     ]
 
 
+def remark_lines(config: Mapping[str, Any]) -> list[str]:
+    """The remark of each system that has one, such as on questions without a line in its run."""
+    return [f"{name}: {text}." for name, text in config.get("remarks", {}).items()]
+
+
 def _system_notes(sheet: ScoreSheet) -> Iterator[str]:
     """Remarks on single systems."""
     config = sheet.config
@@ -35,8 +40,7 @@ def _system_notes(sheet: ScoreSheet) -> Iterator[str]:
         yield f"{TUNED} {name}: chosen with access to this set: {'; '.join(parameters)}."
     for name, text in sheet.larger.items():
         yield f"{LARGER} {name} returns {text}."
-    for name, text in config.get("remarks", {}).items():
-        yield f"{name}: {text}."
+    yield from remark_lines(config)
     unread = config.get("graph_unread", {})
     names_of = _grouped(
         (" and ".join(map(excerpt, graphs)), name) for name, graphs in unread.items()

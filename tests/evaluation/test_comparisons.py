@@ -64,6 +64,22 @@ def test_the_table_says_what_its_columns_are(result, sets, build):
     assert {counts.scales[name] for name in counts.metrics} == {1.0}
 
 
+def test_questions_that_a_run_lacks_are_printed_with_their_set(sets):
+    run = {"q1": ["p0"], "q2": ["p2"]}
+    result = compare(
+        {name: {"mine": run, "first": {"q1": ["p0"]}} for name in sets},
+        sets,
+        metrics=["recall@2"],
+    )
+    for text in (str(result), markdown(result.sheet)):
+        lines = text.splitlines()
+        assert any("mine: 1 questions have" in line for line in lines)
+        first = next(line for line in lines if "first: " in line)
+        assert "2 questions" in first
+        assert "(all)" in first
+        assert "(two)" in first
+
+
 def test_sets_in_a_list_have_their_own_names(data, build):
     with pytest.raises(ValueError, match="little"):
         compare(build, [data, data])

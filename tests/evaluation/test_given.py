@@ -62,6 +62,7 @@ def test_a_frame_and_mappings_are_systems_and_what_they_lack_is_said(data, tmp_p
     for one in (result, Comparison.load(tmp_path)):
         assert np.isnan(one.ms_per_query["ids"])
         assert "nan" not in one.to_markdown()
+        assert "ids: 1 questions have no line in the run" in str(one)
 
 
 @pytest.mark.parametrize(
