@@ -15,7 +15,7 @@ from ctypes import create_string_buffer
 from functools import partial
 from itertools import pairwise
 from statistics import mode
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, join_remarks
 
@@ -377,20 +377,24 @@ def _numbers_count_pages(lines: Sequence[tuple[int, str]]) -> bool:
     numbers = [(page, _NUMBER.findall(line)) for page, line in lines]
     n_columns = mode(len(cells) for _, cells in numbers)
     rows = [(page, cells) for page, cells in numbers if len(cells) == n_columns]
-    has_page_number = False
+    kinds = set[str]()
     for column in range(n_columns):
-        values = Counter(cells[column] for _, cells in rows)
-        offsets = Counter(
-            int(cells[column]) - page
-            for page, cells in rows
-            if cells[column].isdecimal()
-        )
-        n_equal = max(values.values())
-        n_counting = max(offsets.values(), default=0)
-        if max(n_equal, n_counting) <= len(rows) / 2:
-            return False
-        has_page_number |= n_counting > len(rows) / 2
-    return has_page_number or bool(line_key(lines[0][1]))
+        kinds.add(_kind_of_numbers([(page, cells[column]) for page, cells in rows]))
+    has_letters = bool(line_key(lines[0][1]))
+    return "other" not in kinds and ("counting" in kinds or has_letters)
+
+
+def _kind_of_numbers(
+    numbers: Sequence[tuple[int, str]],
+) -> Literal["counting", "equal", "other"]:
+    """Whether most of some numbers, each with its page, count with the pages or are equal."""
+    values = Counter(number for _, number in numbers)
+    offsets = Counter(
+        int(number) - page for page, number in numbers if number.isdecimal()
+    )
+    if max(offsets.values(), default=0) > len(numbers) / 2:
+        return "counting"
+    return "equal" if max(values.values()) > len(numbers) / 2 else "other"
 
 
 def line_key(line: str) -> str:

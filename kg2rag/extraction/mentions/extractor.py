@@ -224,27 +224,32 @@ def _opening_statements(title: str, sentence: str) -> Iterator[Statement]:
     if not verb:
         return
     opening = sentence[: verb.start()]
-    names = [
-        _name_at(opening, phrase.end(), _IN_LIST)
-        for phrase in _KNOWN_AS.finditer(opening)
-    ]
-    other_names = [name for name in names if name]
+    other_names = list(_names_known_as(opening))
     quotes = len(opening) - len(opening.lstrip("\"“'`‘ "))
     name = _name_at(opening, quotes, _WHOLE)
-    key = normalise(title)
-    shares_word = bool(set(normalise(name).split()) & set(key.split()) - FUNCTION_WORDS)
-    if not shares_word and key not in map(normalise, other_names):
+    title_words = set(normalise(title).split()) - FUNCTION_WORDS
+    shares_word = not title_words.isdisjoint(normalise(name).split())
+    if not shares_word and normalise(title) not in map(normalise, other_names):
         return
-    # Of "History of X", "List of X finals", X is the topic and not the page.
-    is_topic = (
-        re.search(rf"\bof (?:the )?{re.escape(normalise(name))}\b", key) is not None
-    )
-    if " " in name and not is_topic:
+    if " " in name and not _is_topic(name, title):
         yield Statement(title, name, NAME_OF_PAGE)
     for other_name in other_names:
-        yield Statement(
-            title, other_name, ACRONYM if other_name.isupper() else NAME_OF_PAGE
-        )
+        kind = ACRONYM if other_name.isupper() else NAME_OF_PAGE
+        yield Statement(title, other_name, kind)
+
+
+def _names_known_as(opening: str) -> Iterator[str]:
+    """The names behind phrases such as "known as" in the opening of a page."""
+    for phrase in _KNOWN_AS.finditer(opening):
+        name = _name_at(opening, phrase.end(), _IN_LIST)
+        if name:
+            yield name
+
+
+def _is_topic(name: str, title: str) -> bool:
+    """Whether a title has the form "History of NAME" or "List of NAME finals"."""
+    topic = rf"\bof (?:the )?{re.escape(normalise(name))}\b"
+    return re.search(topic, normalise(title)) is not None
 
 
 def _name_at(text: str, start: int, end: re.Pattern[str]) -> str:
