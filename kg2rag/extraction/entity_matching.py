@@ -36,7 +36,8 @@ from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
 from kg2rag.extraction.importers.saved import ABOUT, SavedGraph
 from kg2rag.extraction.importers.triples import FORMATS, TriplesFile
 from kg2rag.extraction.sources import GivenExtraction
-from kg2rag.text.normalisation import JoinedTexts, Lexicon, entity_key, normalise
+from kg2rag.text.inflection import languages_of_names, lexicon_of
+from kg2rag.text.normalisation import JoinedTexts, entity_key, normalise
 from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Triple, frame_of, python_value
 
@@ -116,8 +117,9 @@ def _keys_with_passages(extraction: Extraction) -> set[str]:
 def _find_mentions(names: Mapping[str, str], corpus: Corpus) -> list[Mention]:
     """The mentions of spellings in all passages, under the names of their entities."""
     spellings = [spelling for spelling in names if normalise(spelling)]
-    lexicon = Lexicon([normalise(spelling) for spelling in spellings], spellings)
+    keys = [normalise(spelling) for spelling in spellings]
     contents = corpus.streamed_contents
+    lexicon = lexicon_of(keys, languages_of_names(contents), spellings)
     mentions: list[Mention] = []
     for start in range(0, len(corpus), BLOCK_PASSAGES):
         matches = lexicon.matches(JoinedTexts(contents[start : start + BLOCK_PASSAGES]))

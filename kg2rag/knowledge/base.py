@@ -29,6 +29,7 @@ from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
 from kg2rag.knowledge.sources import announce_empty, source_of, with_entities
+from kg2rag.text.inflection import languages_of_names, lexicon_of
 from kg2rag.text.normalisation import FUNCTION_WORDS, Lexicon
 from kg2rag.text.suggestions import suggest_parameters
 from kg2rag.types import (
@@ -211,7 +212,10 @@ class KnowledgeBase:
 
     @property
     def entity_lexicon(self) -> tuple[Lexicon, list[int]]:
-        """A lexicon of entity names other than function words, and the entity code of each entry."""
+        """A lexicon of entity names other than function words, and the entity code of each entry.
+
+        It finds the forms that names have in the language of the passages, see `text.inflection`.
+        """
 
         def build() -> tuple[Lexicon, list[int]]:
             codes = {
@@ -219,7 +223,8 @@ class KnowledgeBase:
                 for key, code in self.graph.code_of.items()
                 if key not in FUNCTION_WORDS
             }
-            return Lexicon(list(codes)), list(codes.values())
+            languages = languages_of_names(self.corpus.streamed_contents)
+            return lexicon_of(list(codes), languages), list(codes.values())
 
         return self.cached("entity lexicon", build)
 

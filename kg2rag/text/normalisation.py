@@ -303,10 +303,7 @@ class Lexicon:
         "uvicorn".
         """
         words = joined.words()
-        word_ids = np.array(
-            [self._id_of_word.get(word, -1) for word in words.strings], dtype=np.int64
-        )
-        first, last, codes = self._longest_matches(word_ids, words.texts)
+        first, last, codes = self.longest_matches(words.strings, words.texts)
         # A character may become two words (½); a match cannot use half of it.
         shares_character = np.append(words.shares_character, False)
         allowed = ~(shares_character[first] | shares_character[last + 1])
@@ -322,14 +319,18 @@ class Lexicon:
             words.texts[first], codes[disjoint], words.starts[first], words.ends[last]
         )
 
-    def _longest_matches(
-        self, word_ids: Integers, texts: Integers
+    def longest_matches(
+        self, words: Sequence[str], texts: Integers
     ) -> tuple[Integers, Integers, Codes]:
         """The first word, the last word and the code of the longest match at each word.
 
-        `word_ids`, -1 for a word of no key, and `texts`, the index of its text, are (n_words,).
+        `words` are normalised; `texts`, (n_words,), is the index of the text of each.
         """
-        n_words = len(word_ids)
+        n_words = len(words)
+        # -1 for a word of no key
+        word_ids = np.array(
+            [self._id_of_word.get(word, -1) for word in words], dtype=np.int64
+        )
         nodes = np.zeros(n_words, np.int64)
         last = np.zeros(n_words, np.int64)
         codes = np.full(n_words, -1, np.int32)

@@ -1,7 +1,8 @@
 """A corpus -> its mention table, by rules only: no model, no key, ten seconds per 100,000 passages.
 
 Titles are found by longest match over all titles of the corpus, with and without their bracketed
-disambiguation; names are capitalised phrases that at least two passages share. Where a title
+disambiguation; names are capitalised phrases that at least two passages share. In languages whose
+names have endings, a form of a name is the name, see `text.inflection`. Where a title
 "Rebecca" could mean two pages, the mention points to both; the number of its pages shows that. The
 rules are ours.
 """
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from kg2rag.extraction.links import links_of
 from kg2rag.extraction.mentions.table import SIZE, MentionTable, numbered_sentences
+from kg2rag.text.inflection import joined_forms, languages_of_names, lexicon_of
 from kg2rag.text.languages import foreign_stop_words, function_words, script_of
 from kg2rag.text.normalisation import (
     CALENDAR,
@@ -45,8 +47,10 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
     """The mention table of a corpus; `size`, the bytes of text read at a time, changes no result."""
     titles, names, page_key, page_row = _titles(corpus)
     n_titles = len(titles)
-    lexicon = Lexicon(titles.to_pylist(), names)
-    stop_words = foreign_stop_words(corpus.table["text"].to_pylist())
+    passages = corpus.table["text"].to_pylist()
+    languages = languages_of_names(passages)
+    lexicon = lexicon_of(titles.to_pylist(), languages, names)
+    stop_words = foreign_stop_words(passages)
     phrases = _Phrases({}, [], FUNCTION_WORDS | stop_words)
     # Rows, sentences and codes of titles or phrases, (3, n) in each block.
     title_mentions: list[IntArray] = []
@@ -77,6 +81,7 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
     title_mentions.append(_link_mentions(corpus, titles))
     phrase_mentions.append(_names_in_capitals(capitals, phrases))
     row, sentence, phrase = np.concatenate(phrase_mentions, axis=1)
+    phrase = _names_of_forms(phrases, phrase, languages)
     is_name = _is_shared(list(phrases.code_of), phrase, row, lower_case, titles)
     key = np.where(is_name, n_titles + np.cumsum(is_name) - 1, -1)[phrase]
     name_mentions = np.stack([row, sentence, key])[:, key >= 0]
@@ -84,7 +89,20 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
     row, sentence, key = _distinct_mentions(mentions, page_key, page_row, n_titles)
     keys = [*titles.to_pylist(), *compress(phrases.code_of, is_name)]
     names += compress(phrases.names, is_name)
-    return MentionTable(keys, names, n_titles, page_key, page_row, key, row, sentence)
+    return MentionTable(
+        keys, names, n_titles, page_key, page_row, key, row, sentence, languages
+    )
+
+
+def _names_of_forms(
+    phrases: _Phrases, phrase: IntArray, languages: Mapping[str, str]
+) -> IntArray:
+    """The codes of phrases, (n,), with that of the name in place of its forms."""
+    if not languages:
+        return phrase
+    counts = np.bincount(phrase, minlength=len(phrases.names)).tolist()
+    names = joined_forms(list(phrases.code_of), counts, languages)
+    return np.array(names, dtype=np.int64)[phrase]
 
 
 def _distinct_mentions(

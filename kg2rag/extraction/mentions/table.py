@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kg2rag.compute.atomic_write import mapped
+from kg2rag.text.inflection import lexicon_of
 from kg2rag.text.normalisation import Lexicon, split_sentences
 from kg2rag.types import Corpus, IntArray
 
@@ -31,6 +33,7 @@ class MentionTable:
     names : the spelling of each key.
     page_key, page_row : (n_pages,) each, the key and the row of a passage with a title, sorted by key, then row.
     key, row, sentence : (n_mentions,) each, sorted by row, sentence, key. A passage does not mention its own title.
+    languages : script -> the language of the passages, if its names have endings.
     """
 
     keys: list[str]
@@ -41,6 +44,7 @@ class MentionTable:
     key: NDArray[np.int32]
     row: NDArray[np.int32]
     sentence: NDArray[np.int32]
+    languages: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def document_frequency(self) -> NDArray[np.int64]:
@@ -63,7 +67,7 @@ class MentionTable:
     @cached_property
     def lexicon(self) -> Lexicon:
         """The lexicon that finds the keys in a text."""
-        return Lexicon(self.keys)
+        return lexicon_of(self.keys, self.languages)
 
     def named_in(self, text: str) -> list[int]:
         """The keys that a question names, in order, each once; capitals are not required."""
@@ -87,7 +91,10 @@ class MentionTable:
         """Write the table into a folder: texts as an Arrow file, numbers as arrays."""
         schema = pa.schema(
             dict.fromkeys(("key", "name"), pa.string()),
-            {"n_titles": str(self.n_titles)},
+            {
+                "n_titles": str(self.n_titles),
+                "languages": json.dumps(dict(self.languages)),
+            },
         )
         strings = pa.table({"key": self.keys, "name": self.names}, schema)
         with pa.ipc.new_file(str(folder / "keys.arrow"), strings.schema) as file:
@@ -101,13 +108,19 @@ class MentionTable:
         with pa.memory_map(str(folder / "keys.arrow")) as file:
             strings = pa.ipc.open_file(file).read_all()
         keys, names = (strings[name].to_pylist() for name in ("key", "name"))
-        n_titles = int(strings.schema.metadata[b"n_titles"])
+        metadata = strings.schema.metadata
+        page_key, page_row = mapped(folder / "pages.npy")
+        key, row, sentence = mapped(folder / "mentions.npy")
         return cls(
             keys,
             names,
-            n_titles,
-            *mapped(folder / "pages.npy"),
-            *mapped(folder / "mentions.npy"),
+            int(metadata[b"n_titles"]),
+            page_key,
+            page_row,
+            key,
+            row,
+            sentence,
+            json.loads(metadata[b"languages"]),
         )
 
 
