@@ -46,11 +46,15 @@ class Parts(NamedTuple):
 def read_json_values(file: Path) -> Any:
     """The value of a JSON file; the list of values if each line has one, as in APOC's .json."""
     text = decode(file.read_bytes(), file)
-    lines = [line for line in text.splitlines() if line.strip()]
-    if len(lines) > 1 and lines[0].strip().endswith(("}", "]")):
+    lines = [
+        (number, line)
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip()
+    ]
+    if len(lines) > 1 and lines[0][1].strip().endswith(("}", "]")):
         return [
             parse_json(line, f"{file}, line {number}", pairs=_untyped)
-            for number, line in enumerate(lines, start=1)
+            for number, line in lines
         ]
     return parse_json(text, file, pairs=_untyped)
 

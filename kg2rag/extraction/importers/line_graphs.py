@@ -38,7 +38,7 @@ def read_sif(file: Path) -> nx.Graph:
     """The graph in a SIF file of Cytoscape.
 
     A line has a node, a relation and further nodes, separated by tabs if the file has any, else by
-    blanks. DataError: a line has only a node and a relation.
+    blanks. DataError: a line has only a node and a relation, or a blank cell before its last one.
     """
     import networkx as nx
 
@@ -46,13 +46,19 @@ def read_sif(file: Path) -> nx.Graph:
     separator = "\t" if "\t" in text else None
     graph = nx.MultiDiGraph()
     for number, line in enumerate(text.splitlines(), start=1):
-        cells = [cell.strip() for cell in line.split(separator)]
+        if not line.strip():
+            continue
+        cells = [cell.strip() for cell in line.rstrip().split(separator)]
         if len(cells) == 2:
             raise DataError(
                 f"{file}, line {number}: {quote(line)} has a node and a relation, but no further node."
             )
-        if any(cells):
-            graph.add_nodes_from([cells[0], *cells[2:]])
+        if "" in cells:
+            raise DataError(
+                f"{file}, line {number}: {quote(line)} has a blank cell {cells.index('') + 1}. Give each node and "
+                "relation a name."
+            )
+        graph.add_nodes_from([cells[0], *cells[2:]])
         for tail in cells[2:]:
             graph.add_edge(cells[0], tail, relation=cells[1])
     return graph

@@ -43,9 +43,9 @@ Found = Iterable[str | tuple[str, float]] | Mapping[str, float]
 class Recorded(Retriever):
     """A system that returns the rankings of a run, by query id; `of` reads a file, frame or mapping.
 
-    The order of the run is kept. If its scores do not decrease from rank to rank (some systems print
-    other numbers than they rank by), the hits get 1/rank as scores. A query in neither `run` nor
-    `empty` is an error.
+    The order of the run is kept. If the scores of a query have another order (some systems print other
+    numbers than they rank by), its hits get 1/rank as scores; equal scores have that of the corpus. A
+    query in neither `run` nor `empty` is an error.
 
     Parameters
     ----------
@@ -160,7 +160,8 @@ class Recorded(Retriever):
         )
         scores = np.array([score for _, score in hits], dtype=np.float64)
         # A ranking is ordered by (-score, corpus position); a run need not be.
-        if not np.isfinite(scores).all() or (np.diff(scores) >= 0).any():
+        order = np.lexsort((rows, -scores))
+        if not np.isfinite(scores).all() or (np.diff(order) < 0).any():
             scores = 1.0 / np.arange(1, len(hits) + 1)
         return Ranking(query_id, rows, scores, self.corpus.ids, stages=(self.name,))
 

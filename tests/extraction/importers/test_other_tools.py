@@ -1052,6 +1052,13 @@ def test_how_nodes_are_named_is_counted() -> None:
             ["a.json", "record 2", "fact"],
         ),
         ("a.sif", "Marek Lund\tsteers\n", ["a.sif", "line 1"]),
+        ("a.sif", "a\tis\tb\n\n\tsteers\tHalina\n", ["a.sif", "line 3", "cell 1"]),
+        ("a.sif", "a\tis\t\tb\n", ["a.sif", "line 1", "cell 3"]),
+        (
+            "a.json",
+            '\n{"head": "a", "relation": "is", "tail": "b"}\n\n{"head": }\n',
+            ["a.json, line 4"],
+        ),
         ("a.dot", "graph {}", ["a.dot", ".dot", ".graphml"]),
         ("a.gexf", "<gexf/>", ["a.gexf", "GEXF"]),
         ("a.gml", "graph [ node [ ] ]", ["a.gml", "GML"]),

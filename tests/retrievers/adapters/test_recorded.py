@@ -37,7 +37,7 @@ def frame_of(rankings: Sequence[Ranking]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["query_id", "passage_id", "score"])
 
 
-def test_the_order_is_the_runs_own_and_scores_that_do_not_fall_become_one_over_the_rank():
+def test_the_order_is_the_runs_own_and_scores_of_another_order_become_one_over_the_rank():
     # equal scores: not the corpus's order
     assert ids(Recorded(CORPUS, RUN)) == [["c", "a"], ["b", "a"]]
     assert ids(Recorded(CORPUS, RUN), 1) == [["c"], ["b"]]
@@ -46,6 +46,23 @@ def test_the_order_is_the_runs_own_and_scores_that_do_not_fall_become_one_over_t
         for ranking in Recorded(CORPUS, RUN).retrieve_batch(BOTH, 5)
     ]
     assert scores == [[3.0, 1.0], [1.0, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("hits", "scores"),
+    [
+        ([("c", 7.0), ("a", 3.0), ("b", 3.0)], [7.0, 3.0, 3.0]),  # the corpus's order
+        ([("c", 7.0), ("b", 3.0), ("a", 3.0)], [1, 1 / 2, 1 / 3]),
+        ([("b", 3.0), ("a", 7.0), ("c", 1.0)], [1, 1 / 2, 1 / 3]),
+        ([("b", 3.0000001), ("a", 3.0)], [3.0000001, 3.0]),
+    ],
+)
+def test_equal_scores_stay_where_the_order_of_the_corpus_is_that_of_the_run(
+    hits: list[tuple[str, float]], scores: list[float]
+) -> None:
+    ranking = Recorded(CORPUS, {"q": hits}).retrieve(Query("q", "?"), 5)
+    assert ranking.passage_ids == [passage_id for passage_id, _ in hits]
+    assert ranking.scores.tolist() == scores
 
 
 def test_a_query_that_the_run_lacks_is_an_error_unless_it_was_answered_with_nothing():
