@@ -116,7 +116,7 @@ class InflectedLexicon(Lexicon):
 def joined_forms(
     keys: Sequence[str], counts: Sequence[int], languages: Mapping[str, str]
 ) -> list[int]:
-    """The code of the name of which each key is a form, (n_keys,), that of the key if it is none.
+    """The code of the name behind each key, (n_keys,); a key that is no form is the name itself.
 
     Of the forms of a name, the most frequent one is the name; `counts` has the frequency of each.
 
@@ -150,7 +150,7 @@ def stem_of_name(key: str, languages: Mapping[str, str]) -> str:
 
 
 def stem_of_form(word: str, languages: Mapping[str, str]) -> str:
-    """The stem of the name of one word of which a normalised word may be a form.
+    """The stem of the name of one word behind a normalised word.
 
     >>> [stem_of_form(word, {"latin": "german"}) for word in ("einsteins", "kreuzes", "des")]
     ['einstein', 'kreuze', 'des']
@@ -191,7 +191,7 @@ def _respelt(word: str, language: str) -> str:
 
 
 def is_form_of(words: Sequence[str], name: Sequence[str]) -> bool:
-    """Whether each word begins as the word of a name does, and has at most an ending of its own.
+    """Whether each word begins as the word of a name does and differs from it by an ending.
 
     >>> is_form_of(["чехова"], ["чехов"]), is_form_of(["маре"], ["мария"])
     (True, True)
