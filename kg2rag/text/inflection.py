@@ -16,7 +16,7 @@ import numpy as np
 from rapidfuzz.distance import Prefix
 
 from kg2rag.text.languages import guess_languages, script_of, stemmer_of
-from kg2rag.text.normalisation import Codes, Integers, Lexicon
+from kg2rag.text.normalisation import EMPTY, Codes, Integers, Lexicon
 
 GENITIVE_S = frozenset({"danish", "dutch", "german", "norwegian", "swedish"})
 """Languages in which the only ending of a name of one word is an s."""
@@ -54,12 +54,15 @@ def languages_of_names(texts: Sequence[str]) -> dict[str, str]:
 
 
 def lexicon_of(
-    keys: Sequence[str], languages: Mapping[str, str], names: Sequence[str] = ()
+    keys: Sequence[str],
+    languages: Mapping[str, str],
+    names: Sequence[str] = (),
+    spellings: Mapping[str, int] = EMPTY,
 ) -> Lexicon:
     """A `Lexicon` that also finds the forms that keys have in `languages`, by script."""
     if languages:
-        return InflectedLexicon(keys, languages, names)
-    return Lexicon(keys, names)
+        return InflectedLexicon(keys, languages, names, spellings)
+    return Lexicon(keys, names, spellings)
 
 
 class InflectedLexicon(Lexicon):
@@ -74,8 +77,9 @@ class InflectedLexicon(Lexicon):
         keys: Sequence[str],
         languages: Mapping[str, str],
         names: Sequence[str] = (),
+        spellings: Mapping[str, int] = EMPTY,
     ) -> None:
-        super().__init__(keys, names)
+        super().__init__(keys, names, spellings)
         self._keys = keys
         self._languages = languages
         stems = [stem_of_name(key, languages) for key in keys]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -158,6 +158,7 @@ _NUMBER = re.compile(r"\d+(?:st|nd|rd|th|s)?")
 SEPARATOR = "\0"
 Codes = NDArray[np.int32]
 Integers = NDArray[np.int64]
+EMPTY: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True)
@@ -251,15 +252,22 @@ class Lexicon:
 
     `keys` are normalised names; the code of a key is its index, and an empty key is never found.
 
-    `names`, the spelling of each key, are needed if a match must have capitals.
+    `names`, the spelling of each key, are needed if a match must have capitals. `spellings` are
+    further keys, each with the code of a name.
 
     The keys are stored as a trie of word ids. Level d of `_levels` has the nodes that the first
     d + 1 words of a key lead to: an ascending array of their edges, each coded as parent node ·
     n_words + word id, and the code of the key that ends at each node, or -1.
     """
 
-    def __init__(self, keys: Sequence[str], names: Sequence[str] = ()) -> None:
-        words_of_keys = [key.split() for key in keys]
+    def __init__(
+        self,
+        keys: Sequence[str],
+        names: Sequence[str] = (),
+        spellings: Mapping[str, int] = EMPTY,
+    ) -> None:
+        words_of_keys = [key.split() for key in (*keys, *spellings)]
+        code_of_key = np.array([*range(len(keys)), *spellings.values()], np.int32)
         self._id_of_word: dict[str, int] = {}
         word_ids = np.array(
             [
@@ -269,10 +277,10 @@ class Lexicon:
             ],
             np.int64,
         )
-        lengths = np.fromiter(map(len, words_of_keys), dtype=np.int64, count=len(keys))
+        lengths = np.fromiter(map(len, words_of_keys), dtype=np.int64)
         starts = np.cumsum(lengths) - lengths
         # The node of each key at the current depth.
-        nodes = np.zeros(len(keys), dtype=np.int64)
+        nodes = np.zeros(len(lengths), dtype=np.int64)
         self._levels: list[tuple[Integers, Codes]] = []
         for depth in range(int(lengths.max(initial=0))):
             longer = np.flatnonzero(lengths > depth)
@@ -281,7 +289,7 @@ class Lexicon:
             edges, nodes[longer] = np.unique(steps, return_inverse=True)
             codes = np.full(len(edges), -1, dtype=np.int32)
             complete = longer[lengths[longer] == depth + 1]
-            codes[nodes[complete]] = complete
+            codes[nodes[complete]] = code_of_key[complete]
             self._levels.append((edges, codes))
         self._has_no_capital = np.zeros(len(keys), dtype=bool)
         self._has_no_capital[: len(names)] = [

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from kg2rag.extraction.links import links_of
 from kg2rag.extraction.mentions.table import SIZE, MentionTable, numbered_sentences
 from kg2rag.text.inflection import joined_forms, languages_of_names, lexicon_of
+from kg2rag.text.initials import further_spellings
 from kg2rag.text.languages import foreign_stop_words, function_words, script_of
 from kg2rag.text.normalisation import (
     CALENDAR,
@@ -49,7 +50,9 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
     n_titles = len(titles)
     passages = corpus.table["text"].to_pylist()
     languages = languages_of_names(passages)
-    lexicon = lexicon_of(titles.to_pylist(), languages, names)
+    title_keys = titles.to_pylist()
+    spellings = further_spellings(title_keys, names)
+    lexicon = lexicon_of(title_keys, languages, names, spellings)
     stop_words = foreign_stop_words(passages)
     phrases = _Phrases({}, [], FUNCTION_WORDS | stop_words)
     # Rows, sentences and codes of titles or phrases, (3, n) in each block.

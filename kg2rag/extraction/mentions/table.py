@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kg2rag.compute.atomic_write import mapped
 from kg2rag.text.inflection import lexicon_of
+from kg2rag.text.initials import further_spellings
 from kg2rag.text.normalisation import Lexicon, split_sentences
 from kg2rag.types import Corpus, IntArray
 
@@ -67,7 +68,8 @@ class MentionTable:
     @cached_property
     def lexicon(self) -> Lexicon:
         """The lexicon that finds the keys in a text."""
-        return lexicon_of(self.keys, self.languages)
+        spellings = further_spellings(self.keys, self.names)
+        return lexicon_of(self.keys, self.languages, spellings=spellings)
 
     def named_in(self, text: str) -> list[int]:
         """The keys that a question names, in order, each once; capitals are not required."""

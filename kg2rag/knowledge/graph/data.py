@@ -23,6 +23,7 @@ from kg2rag.knowledge.graph.perturbation import perturbed
 from kg2rag.knowledge.graph.report import describe, report
 from kg2rag.knowledge.graph.resolution import resolve
 from kg2rag.knowledge.graph.tables import Adjacency, TripleTable, collect
+from kg2rag.text.initials import spellings_of_initials
 from kg2rag.text.normalisation import entity_key, normalise, unstroked
 from kg2rag.types import Corpus, IntArray, Triple
 
@@ -127,7 +128,10 @@ class KnowledgeGraph:
 
     @cached_property
     def code_of(self) -> dict[str, int]:
-        """Key -> entity code, for names, aliases, and both without strokes ("Lodz" for "Łódź").
+        """Key -> entity code, for names, aliases, and both in other spellings.
+
+        Those are without strokes ("Lodz" for "Łódź"), and with other blanks between initials ("JRR
+        Tolkien" for "J.R.R. Tolkien").
 
         If several entities have one key, names come before aliases, and the first entity counts.
         """
@@ -137,6 +141,11 @@ class KnowledgeGraph:
                 codes.setdefault(entity_key(alias), code)
         for key, code in list(codes.items()):
             codes.setdefault(unstroked(key), code)
+        for code, spellings in enumerate(zip(self.names, self.aliases, strict=True)):
+            name, aliases = spellings
+            for spelling in (name, *aliases):
+                for key in spellings_of_initials(spelling):
+                    codes.setdefault(key, code)
         return codes
 
     def find(self, name: str) -> int | None:
