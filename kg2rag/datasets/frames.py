@@ -14,28 +14,12 @@ from kg2rag.datasets.reading import Record, Text, check
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.registry import read_value
 from kg2rag.types import GoldUnit, QADataset, Query, Question, corpus_of
-from kg2rag.types.coerce_corpus import PASSAGE, identifier, python_value, records
+from kg2rag.types.coerce_corpus import GOLD, PASSAGE, identifier, python_value, records
 
 QUESTION: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "_id", "qid", "query_id", "question_id"),
     "text": ("text", "question", "query", "user_input"),
-    "gold": (
-        "gold",
-        "gold_ids",
-        "qrels",
-        "relevant",
-        "relevant_docs",
-        "retrieval_gt",
-        "reference_contexts",
-        "passage_id",
-        "doc_id",
-        "gold_titles",
-        "positive_passages",
-        "positive_ctxs",
-        "positives",
-        "pos",
-        "evidence_list",
-    ),
+    "gold": GOLD,
     "answers": ("answers", "answer", "generation_gt", "reference"),
     **{name: (name,) for name in ("type", "hops", "triples")},
 }

@@ -48,6 +48,28 @@ PASSAGE: Mapping[str, tuple[str, ...]] = {
     "position": ("position",),
 }
 """Field -> the accepted names of its column; the first name present counts, the others are metadata."""
+QUESTION_AND_ANSWER: Mapping[str, tuple[str, ...]] = {
+    "question": (
+        *("question", "questions", "query", "frage", "pregunta", "pergunta"),
+        *("domanda", "vraag", "pytanie", "soru", "вопрос", "问题", "質問", "질문"),
+    ),
+    "answer": (
+        *("answer", "answers", "response", "reply", "antwort", "réponse", "respuesta"),
+        *("resposta", "risposta", "antwoord", "odpowiedź", "cevap", "yanıt", "ответ"),
+        *("回答", "答案", "答え", "답변", "답"),
+    ),
+}
+"""Column of a FAQ -> its accepted names."""
+GOLD = (
+    *("gold", "gold_ids", "qrels", "relevant", "relevant_docs", "retrieval_gt"),
+    *("reference_contexts", "passage_id", "doc_id", "gold_titles"),
+    *("positive_passages", "positive_ctxs", "positives", "pos", "evidence_list"),
+)
+"""The accepted names of the column of gold passages in a set of questions, the most preferred first."""
+_TEST_COLUMNS = frozenset(
+    (*GOLD, "context", "contexts", "retrieved_contexts", "ground_truth", "evidence")
+)
+"""Columns that tell a set of test questions from a FAQ."""
 
 
 def corpus_of(source: object, where: str = "corpus") -> Corpus:
@@ -65,10 +87,44 @@ def corpus_of(source: object, where: str = "corpus") -> Corpus:
     with reading(where, "Give a table or a list of passages.", ValueError):
         if _are_passages(source):
             return Corpus.from_passages(source)
+        rows = with_answers_as_texts(records(source, where, PASSAGE))
         return Corpus.from_passages(
-            _passage(row, where, number)
-            for number, row in enumerate(records(source, where, PASSAGE), start=1)
+            _passage(row, where, number) for number, row in enumerate(rows, start=1)
         )
+
+
+def with_answers_as_texts(
+    rows: Sequence[Mapping[str, Any]],
+) -> list[Mapping[str, Any]]:
+    """The records of a FAQ with a text: the answer, below the title or else below the question.
+
+    A record without an answer has its question as text. Other records, such as those of test
+    questions, are returned as they are.
+    """
+    columns = faq_columns(rows)
+    return [_with_answer(row, *columns) if columns else row for row in rows]
+
+
+def faq_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns of the questions and of the answers in the records of a FAQ; [] for other records."""
+    columns = [column for row in rows for column in row]
+    field_of = fields_of_columns(columns, QUESTION_AND_ANSWER)
+    others = _TEST_COLUMNS.union(PASSAGE["text"])
+    if len(field_of) < 2 or any(column.casefold() in others for column in columns):
+        return []
+    values = [row[column] for row in rows for column in field_of if column in row]
+    return list(field_of) if all(isinstance(value, str) for value in values) else []
+
+
+def _with_answer(row: Mapping[str, Any], question: str, answer: str) -> dict[str, Any]:
+    """A record of a FAQ with its text, and with its question as title if it has none."""
+    parts = [row[column] for column in (question, answer) if column in row]
+    fields = {
+        name: value for name, value in row.items() if name not in (question, answer)
+    }
+    if len(parts) == 2 and "title" not in row:
+        fields["title"] = parts.pop(0)
+    return {**fields, "text": "\n".join(parts)} if parts else fields
 
 
 def _are_passages(source: object) -> TypeGuard[Iterable[Passage]]:
@@ -267,8 +323,11 @@ def _record(item: Any, where: str) -> Mapping[Any, Any]:
     metadata = getattr(item, "metadata", None)
     if isinstance(metadata, Mapping):
         if isinstance(getattr(item, "page_content", None), str):
-            id_ = getattr(item, "id", None) or metadata.get("id")
-            return {**metadata, "id": id_, "text": item.page_content}
+            ids = {
+                "id": getattr(item, "id", None) or metadata.get("id"),
+                "doc_id": metadata.get("doc_id") or metadata.get("source"),
+            }
+            return {**metadata, **ids, "text": item.page_content}
         if callable(getattr(item, "get_content", None)):
             ids = {
                 "id": getattr(item, "node_id", None),

@@ -54,7 +54,29 @@ def test_documents_of_langchain_and_llamaindex_keep_their_metadata():
             "Ada wrote.",
             {"source": "a.md"},
         )
+    assert corpus_of(chain).doc_ids == ["a.md"]
     assert corpus_of([LangChainDocument(page_content="Ada wrote.")]).ids == ["0"]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.Table.from_pylist])
+def test_a_frame_of_questions_and_answers_is_a_faq(make):
+    rows = [
+        {"Frage": "Wann?", "Antwort": "Um zwölf.", "topic": "ships"},
+        {"Frage": "Wer?", "Antwort": None, "topic": None},
+    ]
+    passages = list(corpus_of(make(rows)))
+    assert [(passage.title, passage.text) for passage in passages] == [
+        ("Wann?", "Um zwölf."),
+        ("", "Wer?"),
+    ]
+    assert dict(passages[0].metadata) == {"topic": "ships"}
+
+
+@pytest.mark.parametrize("column", ["gold", "contexts"])
+def test_a_frame_of_test_questions_is_no_faq(column):
+    rows = [{"question": "When?", "answer": "At noon.", column: ["p1"]}]
+    with pytest.raises(ValueError, match=column):
+        corpus_of(rows)
 
 
 @pytest.mark.parametrize(

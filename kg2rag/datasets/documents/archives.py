@@ -7,6 +7,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
+from datetime import datetime, time
 from io import BytesIO
 from typing import Any
 from urllib.parse import unquote
@@ -126,7 +127,8 @@ class Workbook:
             engine="calamine",
         )
         self._tables = {
-            f"{name}.csv": table[table.map(str) != ""] for name, table in tables.items()
+            f"{name}.csv": table[table.map(str) != ""].map(_without_midnight)
+            for name, table in tables.items()
         }
         self.names = list(self._tables)
 
@@ -134,6 +136,13 @@ class Workbook:
         """The bytes of a table, without empty rows and columns."""
         table = self._tables[name].dropna(how="all").dropna(how="all", axis=1)
         return b"sep=,\n" + table.to_csv(index=False, header=False).encode()
+
+
+def _without_midnight(cell: Any) -> Any:
+    """A cell; of a date and time at midnight, which is how a date is stored, the date."""
+    if isinstance(cell, datetime) and cell.time() == time.min:
+        return cell.date()
+    return cell
 
 
 def open_archive(data: bytes, packing: str) -> Archive | TarArchive | Workbook:

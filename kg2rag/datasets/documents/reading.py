@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
 
+from kg2rag.compute.code_version import code_version
 from kg2rag.datasets.documents.blocks import (
     Block,
     FileDocument,
@@ -39,8 +40,6 @@ from kg2rag.datasets.documents.tables import (
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.scripts import words
 
-VERSION = 16
-"""Version of the rules by which files become passages, a part of each key in the store."""
 TITLE_CHARACTERS = 200
 """Longest title."""
 READ_AS_ADVICE = "Is the file whole, and of the kind that its name says?"
@@ -83,7 +82,8 @@ class FileBytes:
 
     def key(self, folder: str, tokens: int) -> str:
         """The key of the file's entry in the store."""
-        parts = [VERSION, self.checksum, self.relative_path, folder, tokens]
+        code = code_version("types", "text", "datasets")
+        parts = [code, self.checksum, self.relative_path, folder, tokens]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

@@ -31,7 +31,13 @@ from kg2rag.text.records import (
     parse_parquet,
     read_json,
 )
-from kg2rag.types.coerce_corpus import PASSAGE, fields_of_columns, python_value
+from kg2rag.types.coerce_corpus import (
+    PASSAGE,
+    faq_columns,
+    fields_of_columns,
+    python_value,
+    with_answers_as_texts,
+)
 
 TABLES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 VALUES = (".json", ".yaml", ".yml")
@@ -128,12 +134,17 @@ def _raw_table(data: bytes, name: str, ending: str) -> Table:
 def with_texts(table: Table) -> Table:
     """The table, whose records without a text get all their fields as their text.
 
-    A table of questions or of numbers, which has no column of text, is returned as it is.
+    The text of a FAQ is its answers. A table of test questions or of numbers is returned as it is.
     """
     columns = [str(column) for record in table.records for column in record]
     text_columns = fields_of_columns(columns, {"text": PASSAGE["text"]})
     if text_columns:
         return _with_texts_filled(table, next(iter(text_columns)))
+    faq = faq_columns(table.records)
+    if faq:
+        remark = f"a FAQ: {faq[0]!r} is the title, and {faq[1]!r} the text"
+        records = with_answers_as_texts(table.records)
+        return Table(records, join_remarks(table.remark, remark), table.source)
     has_questions = any(column.casefold() in QUESTION_COLUMNS for column in columns)
     if has_questions or not re.search(r"[^\W\d_]", value_text(list(table.records))):
         return table

@@ -32,7 +32,7 @@ relation: labellabel plabel proplabel propertylabel predicatelabel predicatename
     relación relacion
 passage_id: passageid chunkid passage chunk textunitid
 strength: strength
-weight: weight weights edgeweight
+weight: weight weights edgeweight combinedscore stringdbscore score
 confidence: confidence llmconfidence
 head_type: headtype subjecttype subjtype sourcetype fromtype xtype
 tail_type: tailtype objecttype objtype targettype totype ytype

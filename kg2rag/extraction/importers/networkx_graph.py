@@ -18,6 +18,8 @@ from kg2rag.extraction.importers import Row, Statement, triples_of
 from kg2rag.extraction.importers.field_names import (
     columns_of,
     columns_with,
+    folded,
+    joined,
     relation_of,
     values_of,
 )
@@ -25,12 +27,15 @@ from kg2rag.extraction.importers.json_graph import NOTES
 from kg2rag.text.normalisation import entity_key
 from kg2rag.text.records import DataError, parse_json, wrong
 from kg2rag.types import Triple
+from kg2rag.types.coerce_corpus import PASSAGE
 
 if TYPE_CHECKING:
     import networkx as nx
 
 MAX_COUNT = 2**31
 """`order` and `count` of an edge are below it."""
+CHUNK_TYPES = frozenset(("chunk", "textchunk", "textunit", "textnode", "document"))
+"""Types of nodes of LlamaIndex, LangChain, GraphRAG and LightRAG that hold a text, folded."""
 NO_RELATION = "edges without a relation, called 'related to'"
 Attributes = Mapping[str, Any]
 
@@ -46,6 +51,7 @@ def extraction_of_networkx(graph: nx.Graph) -> Extraction:
     left out with their edges. DataError: a node without a name, or an attribute of another type.
     """
     notes: Counter[str] = Counter(graph.graph.get(NOTES, {}))
+    graph = _without_chunks(graph, notes)
     passages = {
         node: str(data.get("passage_id"))
         for node, data in graph.nodes(data=True)
@@ -120,6 +126,26 @@ def _further_mentions(
     for mention, count in Counter(mentions).items():
         further += [mention] * (count - ends[mention.entity, mention.passage_id])
     return tuple(further)
+
+
+def _without_chunks(graph: nx.Graph, notes: Counter[str]) -> nx.Graph:
+    """The graph without the chunks of text that LlamaIndex and others keep beside the entities."""
+    chunks = [node for node, data in graph.nodes(data=True) if _is_chunk(data)]
+    if not chunks:
+        return graph
+    notes["chunks of text, no entities, left out with their edges"] = len(chunks)
+    entities = graph.copy()
+    entities.remove_nodes_from(chunks)
+    return entities
+
+
+def _is_chunk(data: Attributes) -> bool:
+    """Whether the type of a node is one of `CHUNK_TYPES`, and the node has a text."""
+    labels = [*values_of("node_type", data), *values_of("caption", data)]
+    types = {folded(name) for label in labels for name in joined(label, ":").split(":")}
+    return not (
+        types.isdisjoint(CHUNK_TYPES) or data.keys().isdisjoint(PASSAGE["text"])
+    )
 
 
 def _is_passage(data: Attributes) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+from datetime import datetime
 
 import openpyxl
 import pytest
@@ -92,6 +93,32 @@ def test_tables_of_a_spreadsheet_are_read_as_files_of_a_folder(read):
         "plan.xlsx/Sheet.csv#0": ("", "Ship: Halina\nTask: Sails at noon"),
         "plan.xlsx/Notes.csv#1": ("", "NA is no gap."),
     }
+
+
+def test_a_faq_is_read_and_test_questions_beside_it_are_not(read):
+    book = openpyxl.Workbook()
+    rows = [
+        ["Harbour FAQ"],
+        ["Topic", "Question", "Answer", "Checked"],
+        ["Ships", "When does Halina sail?", "At noon.", datetime(2026, 3, 14)],
+        [None, "Who steers Halina?", "Marek Lund.", datetime(2026, 3, 14)],
+    ]
+    for row in rows:
+        book.active.append(row)
+    data = io.BytesIO()
+    book.save(data)
+    test_questions = [{"question": "When?", "answer": "At noon.", "gold": "p1"}]
+    documents = read(
+        {"faq.xlsx": data.getvalue(), "test.json": json.dumps(test_questions)}
+    )
+    assert passages_of(documents) == {
+        "faq.xlsx/Sheet.csv#0": ("When does Halina sail?", "At noon."),
+        "faq.xlsx/Sheet.csv#1": ("Who steers Halina?", "Marek Lund."),
+    }
+    assert documents.corpus[0].metadata["Checked"] == "2026-03-14"
+    report = documents.report.set_index("document")
+    assert "Question" in report.loc["faq.xlsx/Sheet.csv", "remark"]
+    assert report.loc["test.json", "status"] == "skipped"
 
 
 @pytest.mark.parametrize("name", ["notes.tar", "notes.tar.gz", "notes.tgz"])

@@ -22,6 +22,7 @@ from kg2rag import KnowledgeBase
 from kg2rag.compute import Store
 from kg2rag.extraction import Entity
 from kg2rag.extraction.entity_matching import graph_of
+from kg2rag.extraction.importers.json_graph import read_json_graph
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
 from kg2rag.types import corpus_of
 
@@ -1071,3 +1072,26 @@ def test_what_is_no_graph_is_refused_with_the_file_and_what_it_has(
     with pytest.raises(ValueError, match=words[0]) as raised:
         KnowledgeBase.build(CORPUS, graph=tmp_path / name, store=Store(tmp_path)).graph  # noqa: B018
     assert all(word in str(raised.value) for word in words)
+
+
+def test_chunks_of_llamaindex_are_no_entities(tmp_path: Path) -> None:
+    from llama_index.core.graph_stores import SimplePropertyGraphStore
+    from llama_index.core.graph_stores.types import ChunkNode, EntityNode, Relation
+
+    store = SimplePropertyGraphStore()
+    chunk = ChunkNode(text="Marek Lund steers Halina.", id_="c1")
+    marek = EntityNode(name="Marek Lund", label="PERSON")
+    halina = EntityNode(name="Halina", label="SHIP")
+    store.upsert_nodes([chunk, marek, halina])
+    store.upsert_relations(
+        [
+            Relation(label="STEERS", source_id=marek.id, target_id=halina.id),
+            Relation(label="MENTIONS", source_id=chunk.id, target_id=marek.id),
+        ]
+    )
+    file = tmp_path / "property_graph_store.json"
+    store.persist(str(file))
+    extraction = extraction_of_networkx(read_json_graph(file))
+    assert [entity.name for entity in extraction.entities] == ["Marek Lund", "Halina"]
+    assert [triple.relation for triple in extraction.triples] == ["STEERS"]
+    assert 1 in extraction.notes.values()
