@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,7 +19,9 @@ DIM = 512
 class WordEmbedder:
     """cos(a, b) = shared words / sqrt(words of a · words of b); 0 where one has none."""
 
-    axes: dict[str, int] = field(default_factory=dict, repr=False)
+    # Axes are given in the order of texts: they are a memory, no parameter.
+    axes: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
+    run_version: ClassVar[str] = "1"
 
     def fingerprint(self, store: Store) -> str:
         return "words"

@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
+ROOMS = ("types", "text", "compute", "extraction", "knowledge", "retrievers", "llm")
+"""The rooms of this package on whose code a ranking depends."""
 
 
 @cache
@@ -43,3 +45,27 @@ def _files_in(path: Path) -> list[Path]:
         for file in sorted(path.rglob("*"))
         if file.is_file() and file.parent.name != "__pycache__"
     ]
+
+
+def _modification_state(file: Path) -> tuple[int, int] | None:
+    """Modification time (ns) and size of a file; None if it does not exist."""
+    if not file.is_file():
+        return None
+    state = file.stat()
+    return state.st_mtime_ns, state.st_size
+
+
+_STATES = {
+    file: _modification_state(file)
+    for room in ROOMS
+    for file in _files_in(PACKAGE / room)
+}
+"""File of `ROOMS` -> its state when this module was imported, before the code that ranks."""
+
+
+def edited_file() -> Path | None:
+    """The first file of `ROOMS` that was written after Python had imported the package; else None."""
+    for file, state in _STATES.items():
+        if _modification_state(file) != state:
+            return file
+    return None

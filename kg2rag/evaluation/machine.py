@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from kg2rag.compute import processor
-from kg2rag.evaluation.module_files import PACKAGE
+from kg2rag.compute.code_version import PACKAGE
 
 _LIBRARIES = (
     "kg2rag bm25s datasets faiss-cpu networkx numba numpy pandas pyarrow ranx scikit-learn scipy sentence-transformers "

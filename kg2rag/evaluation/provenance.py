@@ -1,6 +1,6 @@
 """Runs and data -> the record that is saved with results: inputs, systems, machine and date.
 
-It is not part of a key; see `identity`.
+It is not part of a key; see `run_key`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from kg2rag.evaluation.identity import identity
 from kg2rag.evaluation.machine import load_average
+from kg2rag.evaluation.run_key import text_identity
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import SOURCES, CombinedExtractor
 from kg2rag.knowledge import KnowledgeBase
@@ -98,7 +98,7 @@ def _component_parameters(component: Any) -> Iterator[tuple[str, Any]]:
 
 def _text(value: str | Path) -> Any:
     """The record of a text or path, with the checksums of the files that it names."""
-    content = identity(value)
+    content = text_identity(value)
     if isinstance(content, dict):
         return {"file": str(value), **content}
     if isinstance(content, list) and isinstance(value, str) and content[:1] == [value]:

@@ -1,14 +1,14 @@
 """The rankings of a block of questions <-> an entry of the store, by the key of the run.
 
 The key of a block has all that it depends on: class and parameters of the system (files by
-content), knowledge bases, questions (not their gold), k and the code, see `identity`.
+content), knowledge bases, questions (not their gold), k and the code, see `run_key`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from kg2rag.compute import Store
-from kg2rag.evaluation.code_identity import NoKeyError
-from kg2rag.evaluation.identity import Walk
-from kg2rag.evaluation.loaded_code import code_version
+from kg2rag.evaluation.run_key import NoKeyError, run_key
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.system_parts import knowledge_bases
 from kg2rag.text.records import as_parquet, read_json, read_parquet
@@ -59,24 +57,17 @@ SCHEMA = pa.schema(
 """One row per question."""
 
 
-def run_cache(
-    system: object, k: int, replaced: Iterable[tuple[str, Any]]
-) -> tuple[RunCache | None, str]:
-    """The cache of a system's run and ""; or None and the reason why the run cannot be stored.
-
-    replaced : the result of `replaced_names`.
-    """
+def run_cache(system: object, k: int) -> tuple[RunCache | None, str]:
+    """The cache of a system's run and ""; or None and the reason why the run cannot be stored."""
     kbs = knowledge_bases(system)
     if not getattr(system, "timed", True):
         return None, "its rankings were computed elsewhere"
     if not kbs:
         return None, "it has no knowledge base, so no store"
-    walk = Walk()
     try:
-        key = {"system": walk.system(system, replaced), "code": code_version(), "k": k}
+        return RunCache(kbs[0].store, run_key(system, k), kbs), ""
     except NoKeyError as error:
         return None, str(error)
-    return RunCache(kbs[0].store, key, kbs, walk), ""
 
 
 @dataclass(frozen=True)
@@ -87,13 +78,11 @@ class RunCache:
     ----------
     key : the parts of the key that all blocks share.
     kbs : the knowledge bases of the system.
-    walk : the walk over the system that made the key.
     """
 
     store: Store
     key: Mapping[str, object]
     kbs: Sequence[KnowledgeBase]
-    walk: Walk
 
     def find(self, queries: Sequence[Query]) -> Path | None:
         """The entry of a block; None if there is none, or it was made with another encoder.

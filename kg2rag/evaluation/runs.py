@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,9 +18,7 @@ from typing import Any
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.gold import check_rankings, note_on_error
-from kg2rag.evaluation.loaded_code import replaced_names
 from kg2rag.evaluation.machine import environment
-from kg2rag.evaluation.outside_reads import Watch
 from kg2rag.evaluation.run_cache import RunCache, run_cache
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.announcement import announce
@@ -67,8 +65,8 @@ def run(
     """The run of a system on all questions of a data set; stored blocks are read.
 
     Runs are kept in the store of the system's knowledge base. A run is not stored if its key would
-    be incomplete: a part of the system cannot be compared by content, or the user's code reads
-    files that are not parameters, a network or random numbers.
+    be incomplete: the system contains code of the user without a version, or a part that cannot be
+    compared by content; see `run_key`.
 
     Parameters
     ----------
@@ -85,9 +83,9 @@ def run(
     Exception : what the system raises, with a note that names the system and the first query of the
         batch.
     """
-    cache, not_cached = run_cache(system, k, replaced_names())
+    cache, not_cached = run_cache(system, k)
     retrieval = _Retrieval(name, system, data, k, min(batch_size, BLOCK))
-    execution = _Execution(retrieval, _watch_of(cache), knowledge_bases(system))
+    execution = _Execution(retrieval, knowledge_bases(system))
     blocks = _blocks(data)
     entries = _stored_entries(None if fresh else cache, blocks)
     missing: list[Query] = []
@@ -104,8 +102,6 @@ def run(
             rankings += block_rankings
             abouts.append(about)
             bar.update(len(block))
-    if missing:
-        execution.finish()
     return Run(
         rankings,
         _ms_per_query(system, abouts, len(data.queries)),
@@ -114,13 +110,6 @@ def run(
         not_cached or execution.not_cached,
         len(data.queries) - len(missing),
     )
-
-
-def _watch_of(cache: RunCache | None) -> Watch | None:
-    """A watch over the user's code in a system; None if it has none, or its run is not kept."""
-    if cache is None or not cache.walk.has_user_code:
-        return None
-    return Watch(cache.walk.files, cache.walk.memos)
 
 
 def _blocks(data: QADataset) -> list[Sequence[Query]]:
@@ -186,11 +175,10 @@ def announce_work(
     fresh : whether the systems run although the store has their runs.
     """
     with suppress(Exception):  # raised again by the run of the system, which names it
-        replaced = list(replaced_names())
         blocks = _blocks(data)
         incomplete = []
         for system in systems:
-            cache, _ = run_cache(system, k, replaced)
+            cache, _ = run_cache(system, k)
             if fresh or None in _stored_entries(cache, blocks):
                 incomplete.append(system)
         announce(data.name, workloads(incomplete, data.queries))
@@ -257,13 +245,10 @@ class _Execution:
 
     Attributes
     ----------
-    watch : the watch over the user's code in the system; None if it has none, or the run is not
-        stored.
     build_seconds : seconds spent on indexes and vectors since the last block.
     """
 
     retrieval: _Retrieval
-    watch: Watch | None
     kbs: Sequence[KnowledgeBase]
     build_seconds: float = 0.0
     environment: dict[str, Any] = field(default_factory=dict)
@@ -274,32 +259,24 @@ class _Execution:
     @property
     def not_cached(self) -> str:
         """Why the rankings so far cannot be stored; "" if they can."""
-        if self.watch is not None and self.watch.unknown:
-            return self.watch.reason
         if self.retrieval.unanswered is None:
             return ""
         return f"some queries have no ranking: {self.retrieval.unanswered.cause}"
-
-    def _watched(self) -> AbstractContextManager[None]:
-        """A context in which the reads of the user's code are watched."""
-        return nullcontext() if self.watch is None else self.watch.block()
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Build indexes and vectors, and run the first batch, in which code is compiled, untimed."""
         self.environment = environment()
         started = time.perf_counter()
-        if self.watch is not None:
-            self.watch.empty_memos()
         retrieval = self.retrieval
         with note_on_error(
             f"System {retrieval.name!r} failed while its indexes and vectors were built."
         ):
             if hasattr(retrieval.system, "prepare"):
                 # The retrieval reports a query without an answer.
-                with self._watched(), suppress(UnansweredError):
+                with suppress(UnansweredError):
                     retrieval.system.prepare(queries)
         if self.kbs:
-            with self._watched(), suppress(UnansweredError):
+            with suppress(UnansweredError):
                 retrieval.rankings(queries[: retrieval.batch_size])
         self.build_seconds += time.perf_counter() - started
 
@@ -314,10 +291,9 @@ class _Execution:
         retrieval = self.retrieval
         for _ in range(2):
             n_builds = self._n_builds()
-            with self._watched():
-                started_seconds = time.perf_counter()
-                rankings = retrieval.rankings(queries)
-                spent = time.perf_counter() - started_seconds
+            started_seconds = time.perf_counter()
+            rankings = retrieval.rankings(queries)
+            spent = time.perf_counter() - started_seconds
             if self._n_builds() == n_builds:
                 seconds = spent
                 break
@@ -338,11 +314,6 @@ class _Execution:
             **about,
             "environment": self.environment,
         }
-
-    def finish(self) -> None:
-        """Let later runs use the memos that were filled without reading from outside."""
-        if self.watch is not None and not self.not_cached:
-            self.watch.note_memos()
 
     def _n_builds(self) -> int:
         """The number of parts that the knowledge bases have built."""

@@ -17,12 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kg2rag.evaluation.module_files import (
-    PACKAGE,
-    imported_modules,
-    is_in_rooms,
-    module_file,
-)
+from kg2rag.compute.code_version import PACKAGE
+from kg2rag.evaluation.module_files import imported_modules, is_in_rooms, module_file
 from kg2rag.extraction.sources import SOURCES
 
 CATALOGUES = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.metadata import EntryPoint
@@ -299,10 +299,7 @@ class KnowledgeBase:
         """
         if key not in self._memory:
             n_reads = self.usage["graph reads"]
-            # A partial has no module; its function has.
-            module = str(getattr(getattr(build, "func", build), "__module__", ""))
-            self.usage.update(("builds", f"built by {module}"))
-            self._builders[key] = module
+            self.usage["builds"] += 1
             new_part = build()
             self._memory[key] = (
                 new_part,
@@ -312,16 +309,6 @@ class KnowledgeBase:
         part, reads_graph = self._memory[key]
         self.usage["graph reads"] += int(reads_graph)
         return part
-
-    @cached_property
-    def _builders(self) -> dict[Hashable, str]:
-        """Key of a part in memory -> the module whose function built it."""
-        return {}
-
-    def forget(self, modules: Collection[str]) -> None:
-        """Drop the parts that functions of some modules built; they are rebuilt when needed."""
-        for key in [key for key, module in self._builders.items() if module in modules]:
-            self._memory.pop(key, None)
 
     @property
     def graph_sizes(self) -> dict[str, int] | None:

@@ -22,8 +22,8 @@ from kg2rag import (
 )
 from kg2rag.compute import Store
 from kg2rag.evaluation import provenance
-from kg2rag.evaluation.identity import identity
 from kg2rag.evaluation.provenance import parameters
+from kg2rag.evaluation.run_key import identity
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import CombinedExtractor
