@@ -1,8 +1,9 @@
 """JSON and YAML -> records with a text, at any depth; else one document with a line per value.
 
 A record is an object with a field of text. It inherits the fields of the objects that contain it,
-and their titles are its title and headings. So question sets (SQuAD), exports of chats and forums,
-and responses of search engines are read by one rule.
+and their titles are its title and headings. Records that inherit their last title from one object
+are one document. So question sets (SQuAD), exports of chats and forums, and responses of search
+engines are read by one rule.
 """
 
 from __future__ import annotations
@@ -27,14 +28,21 @@ from kg2rag.text.scripts import words
 from kg2rag.types.coerce_corpus import PASSAGE
 
 QUESTION_COLUMNS = ("question", "query", "user_input")
-_TEXTS = (*PASSAGE["text"], "context", "abstract_inverted_index")
+_TEXTS = (
+    *PASSAGE["text"],
+    *("context", "abstract_inverted_index", "extracted_content"),
+)
 _TITLES = (*PASSAGE["title"], "heading", "head")
 PHRASE_WORDS = 3
 """Least number of words of a phrase; names and codes have fewer."""
 SENTENCE_WORDS = 5
 """Least number of words of a sentence; a file of settings has no sentence."""
+_CONTAINER = "containing object"
+"""Field of a nested record without a number: the identity of the object with its last title."""
 
 _UTF8_AS_ESCAPES = re.compile(r"(?:\\u00[89a-f][0-9a-f]){2,}")
+# Marks between characters for private use, by which ChatGPT cites the results of a search.
+_CITATION = re.compile(r"(?:\ue200|\\ue200)[^\s\"]{1,300}?(?:\ue201|\\ue201)")
 Line = tuple[tuple[str, ...], str]
 """The names of the fields that lead to a value, and the value."""
 
@@ -43,7 +51,7 @@ def load_value(text: str, name: str) -> Any:
     """The value of a file in JSON or YAML; DataError: it is not valid, or YAML with aliases."""
     if name.lower().endswith((".yaml", ".yml")):
         return _load_yaml(text)
-    text = _UTF8_AS_ESCAPES.sub(_letter_of_escapes, text)
+    text = _CITATION.sub("", _UTF8_AS_ESCAPES.sub(_letter_of_escapes, text))
     return parse_json(text, name or "the file", pairs=unique_fields)
 
 
@@ -96,7 +104,7 @@ def json_records(value: Any, name: str | None = None) -> list[Mapping[str, Any]]
             return _texts_by_id(enumerate(value))
         if all(_first_name(item, QUESTION_COLUMNS) for item in value):
             return value
-    return _mapped_records(value) or nested_records(value) or None
+    return _mapped_records(value) or numbered_records(nested_records([value])) or None
 
 
 def _mapped_records(value: Any) -> list[Mapping[str, Any]]:
@@ -107,7 +115,9 @@ def _mapped_records(value: Any) -> list[Mapping[str, Any]]:
         return _texts_by_id(value.items())
     if not all(_first_name(item, PASSAGE["text"]) for item in value.values()):
         return []
-    return nested_records([{"id": id_, **item} for id_, item in value.items()])
+    return numbered_records(
+        nested_records([{"id": id_, **item} for id_, item in value.items()])
+    )
 
 
 def _texts_by_id(items: Iterable[tuple[Any, str]]) -> list[Mapping[str, Any]]:
@@ -143,18 +153,39 @@ def nested_questions(
         yield from nested_questions(list(value.values()), inherited)
 
 
-def nested_records(value: Any) -> list[Mapping[str, Any]]:
-    """The objects with a text at any depth of a value.
+def nested_records(value: Any) -> Sequence[Mapping[str, Any]]:
+    """The objects with a text at any depth of a value, to be numbered by `numbered_records`.
 
-    A record without an id is numbered; all are numbered if two have the same id.
+    All records in an object without titles, such as a line with messages, have it as container.
     """
-    records: list[Mapping[str, Any]] = [
-        {"id": number, **record}
-        for number, record in enumerate(_records_below(value, (), {}))
+    inherited = {_CONTAINER: id(value)} if isinstance(value, Mapping) else {}
+    return list(_records_below(value, (), inherited))
+
+
+def numbered_records(
+    records: Sequence[Mapping[str, Any]],
+) -> list[Mapping[str, Any]]:
+    """Nested records with ids.
+
+    A record without an id is numbered; all are numbered if two have the same id. The records of a
+    titled object have the id of the first of them as `doc_id`.
+    """
+    ids = [
+        record.get(_first_name(record, PASSAGE["id"]), number)
+        for number, record in enumerate(records)
     ]
-    if len({str(record["id"]) for record in records}) < len(records):
-        return [{**record, "id": number} for number, record in enumerate(records)]
-    return records
+    if len(set(map(str, ids))) < len(ids):
+        ids = list(range(len(ids)))
+    n_records = Counter(record.get(_CONTAINER) for record in records)
+    documents = dict[object, Any]()
+    numbered = list[Mapping[str, Any]]()
+    for id_, record in zip(ids, records, strict=True):
+        container = record.get(_CONTAINER)
+        fields = {name: item for name, item in record.items() if name != _CONTAINER}
+        if container is not None and n_records[container] > 1:
+            fields = {"doc_id": documents.setdefault(container, id_), **fields}
+        numbered.append({**fields, "id": id_})
+    return numbered
 
 
 def _records_below(
@@ -172,7 +203,34 @@ def _records_below(
                 yield from _records_of({"text": fields_text(item)}, titles, inherited)
             yield from records
     elif isinstance(value, Mapping):
-        yield from _records_of(value, titles, inherited)
+        yield from _records_of(_in_order_of_tree(value), titles, inherited)
+
+
+def _in_order_of_tree(nodes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The nodes of a tree of messages, each before its children; any other object as it is.
+
+    nodes : id -> node, with the ids of its parent and its children.
+    """
+    if not nodes or not all(map(_is_node, nodes.values())):
+        return nodes
+    stack = [id_ for id_ in nodes if nodes[id_]["parent"] not in nodes][::-1]
+    ordered = dict[str, Any]()
+    while stack:
+        id_ = stack.pop()
+        if id_ in nodes and id_ not in ordered:
+            ordered[id_] = nodes[id_]
+            stack += nodes[id_]["children"][::-1]
+    return {**ordered, **nodes}
+
+
+def _is_node(value: Any) -> bool:
+    """Whether a value is a node of a tree: an object with a parent and a list of children's ids."""
+    return (
+        isinstance(value, Mapping)
+        and isinstance(value.get("parent", 0), str | None)
+        and isinstance(value.get("children"), list)
+        and all(isinstance(id_, str) for id_ in value["children"])
+    )
 
 
 def _records_of(
@@ -188,6 +246,7 @@ def _records_of(
     fields, title = _plain_fields(value, text_name)
     if title:
         titles = (*titles, title)
+        inherited = {**inherited, _CONTAINER: id(value)}
     inherited = _without_phrases({**inherited, **fields})
     below = {
         name: list(_records_below(item, titles, inherited))
@@ -200,10 +259,20 @@ def _records_of(
     below = _records_with_new_words(below, text)
     if text:
         columns = {name: value[name] for name in below if not below[name]}
+        columns |= _parts_without_text(value, text_name)
         headings = [" > ".join(titles[1:])] if titles[1:] else []
         fields = {**columns, **inherited, **fields, "title": "".join(titles[:1])}
         yield {**fields, "text": "\n".join([*headings, text])}
     yield from chain.from_iterable(below.values())
+
+
+def _parts_without_text(value: Mapping[str, Any], text_name: str) -> dict[str, Any]:
+    """The other values of a text that is an object with `parts`, such as names of pictures."""
+    text = value.get(text_name)
+    if not isinstance(text, Mapping) or "parts" not in text:
+        return {}
+    parts = [part for part in text["parts"] if not _piece_text(part)]
+    return {text_name: {**text, "parts": parts}}
 
 
 def _without_phrases(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -254,24 +323,35 @@ def _plain_fields(
         for name, item in value.items()
         if not isinstance(item, Mapping | list) and name != text_name
     }
-    metadata = value.get("metadata")
-    if isinstance(metadata, Mapping) and not _first_name(fields, _TITLES):
-        fields |= {"title": metadata.get("title")}
-    title = fields.pop(_first_name(fields, _TITLES), None)
+    title = fields.pop(_first_name(fields, _TITLES), None) or _title_beside(value)
     id_ = fields.pop(_first_name(fields, PASSAGE["id"]), None)
     if id_ is not None:
         fields["id"] = id_
     return fields, one_line(str(title)) if title else ""
 
 
-def flat_text(value: Any) -> str:
-    """The text of a string or of a list of formatted pieces; "" for any other value.
+def _title_beside(value: Mapping[str, Any]) -> Any:
+    """The title in the metadata of a paper, or the name of the channel of a chat; None for none."""
+    for name in ("metadata", "channel"):
+        fields = value.get(name)
+        if not isinstance(fields, Mapping):
+            continue
+        title = fields.get(_first_name(fields, _TITLES))
+        if isinstance(title, str):
+            return title
+    return None
 
-    Chats and editors store such lists. A piece is a string or an object with a `type`; a piece that
+
+def flat_text(value: Any) -> str:
+    """The text of a string, of a list of formatted pieces or of an object with `parts`; else "".
+
+    Chats and editors store such values. A piece is a string or an object with a type; a piece that
     contains others is a paragraph.
     """
     if isinstance(value, str):
         return value
+    if isinstance(value, Mapping) and isinstance(value.get("parts"), list):
+        return "\n\n".join(filter(None, map(_piece_text, value["parts"])))
     if isinstance(value, Mapping) and all(map(_is_places, value.values())):
         return " ".join(sorted(value, key=lambda word: value[word][0]))
     if not isinstance(value, list) or not all(map(_is_piece, value)):
@@ -291,8 +371,8 @@ def _is_piece(value: Any) -> bool:
 
 def _piece_text(piece: Any) -> str:
     """The text of a piece; one that contains others ends with a blank line."""
-    if isinstance(piece, str):
-        return piece
+    if not isinstance(piece, Mapping):
+        return piece if isinstance(piece, str) else ""
     contents = piece.get("text") or piece.get("content")
     text = flat_text(contents)
     return f"{text}\n\n" if isinstance(contents, list) else text

@@ -19,6 +19,7 @@ from kg2rag.datasets.documents.json_texts import (
     load_value,
     nested_questions,
     nested_records,
+    numbered_records,
     unique_fields,
     value_lines,
     value_text,
@@ -117,7 +118,7 @@ def _raw_table(data: bytes, name: str, ending: str) -> Table:
     text, remark = decode_text(data)
     if ending in (".jsonl", ".ndjson"):
         lines = list(_json_lines(text, name))
-        return Table(list(_line_records(lines)), remark, value_text(lines))
+        return Table(_line_records(lines), remark, value_text(lines))
     if ending in VALUES:
         value = load_value(text, name)
         records = json_records(value, name)
@@ -208,25 +209,36 @@ def _json_lines(text: str, name: str) -> Iterator[Mapping[str, Any]]:
             yield record
 
 
-def _line_records(lines: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def _line_records(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The records in the objects of JSON Lines.
 
-    An object without a text may contain records. In a bulk file of Elasticsearch, a line with an
+    Objects without a text may contain records. In a bulk file of Elasticsearch, a line with an
     action has the id of the next line's record.
     """
     action = dict[str, Any]()
+    objects = list[Mapping[str, Any]]()
     for line in lines:
         value = next(iter(line.values()), None)
         if line.keys() <= _ACTIONS and isinstance(value, dict):
             action = value
             continue
-        record = {**action, **line}
+        objects.append({**action, **line})
         action = {}
-        columns = {str(column).casefold() for column in record}
-        if columns.isdisjoint(_TEXT_COLUMNS):
-            yield from nested_records(record) or [record]
-        else:
-            yield record
+    records_of = [[] if _has_text(item) else nested_records(item) for item in objects]
+    if not any(records_of):
+        return objects
+    return numbered_records(
+        [
+            record
+            for item, records in zip(objects, records_of, strict=True)
+            for record in records or [item]
+        ]
+    )
+
+
+def _has_text(record: Mapping[str, Any]) -> bool:
+    """Whether a record has a column of text or of questions."""
+    return not _TEXT_COLUMNS.isdisjoint(str(column).casefold() for column in record)
 
 
 def _delimited_table(text: str, name: str) -> Table:

@@ -344,3 +344,94 @@ def test_lengths_and_escapes_of_a_manual_are_no_words(read):
     documents = read({"ferry.1": page})
     assert documents.report.loc[0, "lost"] == 0
     assert "At noon." in documents.corpus[-1].text
+
+
+def conversation_of_chatgpt(title, *parts):
+    """A conversation as ChatGPT exports it, its nodes in the reverse order of the tree."""
+    nodes = {}
+    for number, part in enumerate(parts):
+        message = {
+            "id": f"m{number}",
+            "author": {"role": ("user", "assistant")[number % 2]},
+            "content": {"content_type": "text", "parts": part},
+            "status": "finished_successfully",
+        }
+        nodes[f"n{number}"] = {
+            "id": f"n{number}",
+            "message": message,
+            "parent": f"n{number - 1}" if number else "root",
+            "children": [f"n{number + 1}"] if number + 1 < len(parts) else [],
+        }
+    root = {"id": "root", "message": None, "parent": None, "children": ["n0"]}
+    mapping = {**dict(reversed(nodes.items())), "root": root}
+    return {"title": title, "mapping": mapping, "current_node": f"n{len(parts) - 1}"}
+
+
+def test_a_conversation_of_chatgpt_is_a_document_of_its_messages_in_order(read):
+    picture = {"content_type": "image_asset_pointer", "asset_pointer": "file://x"}
+    cited = "Halina sails at noon. \ue200cite\ue202turn0search1\ue201"
+    export = [
+        conversation_of_chatgpt("Ferries", [picture, "Who sails?"], [cited]),
+        conversation_of_chatgpt("Pier", ["Who waits?"], ["Lund waits."]),
+    ]
+    documents = read({"conversations.json": json.dumps(export)})
+    passages = [
+        (passage.title, passage.doc_id, passage.text.strip())
+        for passage in documents.corpus
+    ]
+    assert passages == [
+        ("Ferries", "conversations.json#0", "Who sails?"),
+        ("Ferries", "conversations.json#0", "Halina sails at noon."),
+        ("Pier", "conversations.json#2", "Who waits?"),
+        ("Pier", "conversations.json#2", "Lund waits."),
+    ]
+    assert documents.corpus[1].metadata["author"] == {"role": "assistant"}
+    assert "file://x" in str(documents.corpus[0].metadata)
+
+
+def test_an_attached_text_of_claude_is_read_and_pieces_that_repeat_a_message_are_not(
+    read,
+):
+    attached = {"file_name": "m.txt", "extracted_content": "Mud is low."}
+    question = {
+        "uuid": "m1",
+        "sender": "human",
+        "text": "Who sails?",
+        "content": [{"type": "text", "text": "Who sails?"}],
+        "attachments": [attached],
+    }
+    chat = {"uuid": "c1", "name": "Ferries", "chat_messages": [question]}
+    documents = read({"conversations.json": json.dumps([chat])})
+    assert passages_of(documents) == {
+        "conversations.json#0": ("Ferries", "Who sails?"),
+        "conversations.json#1": ("Ferries", "Mud is low."),
+    }
+    assert {passage.doc_id for passage in documents.corpus} == {"conversations.json#0"}
+
+
+def test_messages_of_a_channel_have_its_name_as_title(read):
+    messages = [
+        {"id": "10", "content": "Halina sails.", "author": {"name": "ida"}},
+        {"id": "11", "content": "Lund waits.", "author": {"name": "lund"}},
+    ]
+    export = {"channel": {"id": "2", "name": "harbour"}, "messages": messages}
+    assert passages_of(read({"a.json": json.dumps(export)})) == {
+        "a.json#10": ("harbour", "Halina sails."),
+        "a.json#11": ("harbour", "Lund waits."),
+    }
+
+
+def test_messages_of_a_line_are_a_document_and_lines_are_numbered_together(read):
+    lines = [
+        {"messages": [{"role": "user", "content": q}, {"role": "model", "content": a}]}
+        for q, a in [("Who?", "Halina."), ("Where?", "Lund."), ("When?", "Noon.")]
+    ]
+    documents = read({"a.jsonl": "\n".join(map(json.dumps, lines))})
+    assert [(passage.doc_id, passage.text) for passage in documents.corpus] == [
+        ("a.jsonl#0", "Who?"),
+        ("a.jsonl#0", "Halina."),
+        ("a.jsonl#2", "Where?"),
+        ("a.jsonl#2", "Lund."),
+        ("a.jsonl#4", "When?"),
+        ("a.jsonl#4", "Noon."),
+    ]
