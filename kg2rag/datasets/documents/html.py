@@ -43,7 +43,17 @@ _INVISIBLE = frozenset(
 _SEPARATE = frozenset(("button", "label", "option"))
 """Inline elements whose text is separated by blanks from neighbouring words."""
 _NAVIGATION_ROLES = frozenset(("navigation", "search"))
-_NAVIGATION_CLASSES = frozenset(("sphinxsidebar", "toc", "toctree-wrapper"))
+# "dw__toc" and "breadcrumb-section", but not "without-toc" and "toc-content".
+_PREFIX_OF_NAME = r"(?!\S*(?:has|no|with|without)[-_])(?:\S+[-_])?"
+_BREADCRUMB_NAME = _PREFIX_OF_NAME + r"breadcrumbs?(?:[-_]\S+)?"
+_BREADCRUMBS = re.compile(_BREADCRUMB_NAME, re.IGNORECASE)
+_NAVIGATION_NAME = re.compile(
+    rf"{_BREADCRUMB_NAME}|{_PREFIX_OF_NAME}(?:toc|table-?of-?contents|pagination)|sphinxsidebar|toc-macro|"
+    "toctree-wrapper|page-metadata|xdocLastModification|navpath|(?:top|sub|bottom)Nav",
+    re.IGNORECASE,
+)
+"""Classes and ids of navigation, and of lines that say who changed a page."""
+_SEPARATOR_OF_TITLE = r" [:|/»›·–—-] "
 _FURNITURE_TAGS = frozenset(("footer", "noscript", "select", "textarea", "iframe"))
 _FURNITURE_CLASSES = frozenset(
     """headerlink linenos lineno gutter footnote-ref footnote-back footnote-backref mw-editsection
@@ -149,6 +159,7 @@ def _share_lost(document: FileDocument) -> float:
 def _parse_page(page: str, parser: str, source: str, remark: str) -> FileDocument:
     """The document of a page by one of the parsers of Beautiful Soup."""
     soup = parse_tree(_TEMPLATE.sub(r"<\1div data-template", page), parser)
+    prefixes = _shorten_titles(soup)
     title = one_line(soup.title.get_text(" ")) if soup.title else ""
     styled_title = soup.select_one(_STYLED_TITLE)
     if styled_title:
@@ -156,7 +167,29 @@ def _parse_page(page: str, parser: str, source: str, remark: str) -> FileDocumen
         styled_title.name = "h1"
         title = one_line(styled_title.get_text())
     blocks, left_out = tree_blocks(soup)
+    left_out = " ".join([*prefixes, left_out])
     return FileDocument(blocks, title, source=source, left_out=left_out, remark=remark)
+
+
+def _shorten_titles(soup: Any) -> list[str]:
+    """Take the name of the site, if it is the first breadcrumb, from the beginnings of titles.
+
+    Returns the name for each heading that it was taken from.
+    """
+    breadcrumbs = next(filter(_is_breadcrumbs, soup(True)), None)
+    first = breadcrumbs.find(["a", "li"]) if breadcrumbs else None
+    site = one_line(first.get_text()) if first else ""
+    if not site:
+        return []
+    prefix = re.compile(rf"{re.escape(site)}{_SEPARATOR_OF_TITLE}(?=\S)")
+    titles = [
+        title
+        for title in soup(["title", "h1"])
+        if prefix.match(one_line(title.get_text()))
+    ]
+    for title in titles:
+        title.string = prefix.sub("", one_line(title.get_text()), count=1)
+    return [site for title in titles if title.name == "h1"]
 
 
 def _lower_headings(soup: Any) -> None:
@@ -286,13 +319,22 @@ def _classes(element: Any) -> frozenset[str]:
     return frozenset(element.attrs.get("class", ()))
 
 
+def _names(element: Any) -> list[str]:
+    """The classes and the id of an element."""
+    fields = element.attrs
+    return [*fields.get("class", ()), *filter(None, [fields.get("id")])]
+
+
 def _is_navigation(element: Any) -> bool:
     """Whether an element is navigation by its name, role, class or id."""
-    if element.name == "nav":
+    if element.name == "nav" or element.attrs.get("role") in _NAVIGATION_ROLES:
         return True
-    fields = element.attrs
-    is_named = fields.get("role") in _NAVIGATION_ROLES or fields.get("id") == "toc"
-    return is_named or not _NAVIGATION_CLASSES.isdisjoint(_classes(element))
+    return any(map(_NAVIGATION_NAME.fullmatch, _names(element)))
+
+
+def _is_breadcrumbs(element: Any) -> bool:
+    """Whether an element is the path to a page within its site, by its class or id."""
+    return any(map(_BREADCRUMBS.fullmatch, _names(element)))
 
 
 def _is_furniture(element: Any) -> bool:
@@ -309,6 +351,8 @@ def _is_furniture(element: Any) -> bool:
     classes = _classes(element)
     if "admonition-title" in classes:
         return one_line(element.get_text()).casefold().rstrip(":") in _KINDS_OF_NOTES
+    if "pageSection" in classes and element.find(id="attachments"):  # Confluence's
+        return True
     is_icon = "icon" in classes and element.name == "td"  # "Note", of an admonition
     return (
         is_icon

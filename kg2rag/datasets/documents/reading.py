@@ -40,7 +40,6 @@ from kg2rag.datasets.documents.tables import (
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.scripts import words
 
-VERSION = 18
 TITLE_CHARACTERS = 200
 """Longest title."""
 READ_AS_ADVICE = "Is the file whole, and of the kind that its name says?"
