@@ -162,13 +162,10 @@ class Agreement(HtmlPage):
 
     def _rows(self) -> dict[str, Mapping[str, Any]]:
         """Question id -> its row in the file of questions, including all rows of `data`."""
-        rows: dict[str, Mapping[str, Any]] = {}
-        rows |= {
+        rows: dict[str, Mapping[str, Any]] = {
             query.id: {"id": query.id, "question": query.text} for query in self.queries
         }
-        if self.data is not None:
-            rows.update(self.data.rows)
-        return rows
+        return rows if self.data is None else rows | dict(self.data.rows)
 
     def _open_pool(self, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
         """The pool without judged hits, and without questions that have no other hit."""

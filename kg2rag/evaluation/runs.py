@@ -20,7 +20,6 @@ from kg2rag.evaluation import provenance
 from kg2rag.evaluation.gold import check_rankings, note_on_error
 from kg2rag.evaluation.machine import environment
 from kg2rag.evaluation.run_cache import RunCache, run_cache
-from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.announcement import announce
 from kg2rag.retrievers.system_parts import knowledge_bases, workloads
 from kg2rag.types import Notes, QADataset, Query, Ranking, UnansweredError
@@ -84,8 +83,7 @@ def run(
         batch.
     """
     cache, not_cached = run_cache(system, k)
-    retrieval = _Retrieval(name, system, data, k, min(batch_size, BLOCK))
-    execution = _Execution(retrieval, knowledge_bases(system))
+    execution = _Execution(name, system, data, k, min(batch_size, BLOCK))
     blocks = _blocks(data)
     entries = _stored_entries(None if fresh else cache, blocks)
     missing: list[Query] = []
@@ -98,7 +96,13 @@ def run(
     abouts = []
     with progress_bar(len(data.queries), name, "query", shown=progress) as bar:
         for block, entry in zip(blocks, entries, strict=True):
-            block_rankings, about = _rank_block(block, entry, execution, cache, fresh)
+            if entry is None:
+                block_rankings, about = execution.rank(block)
+                if cache is not None and not execution.not_cached:
+                    entry = cache.write(block, block_rankings, about, fresh=fresh)
+            # A new entry is read back, so that the first run equals all later ones.
+            if cache is not None and entry is not None:
+                block_rankings, about = cache.read(entry, data.corpus.ids)
             rankings += block_rankings
             abouts.append(about)
             bar.update(len(block))
@@ -132,28 +136,6 @@ def _stored_entries(
     return list(map(cache.find, blocks))
 
 
-def _rank_block(
-    block: Sequence[Query],
-    entry: Path | None,
-    execution: _Execution,
-    cache: RunCache | None,
-    fresh: bool,
-) -> tuple[list[Ranking], dict[str, Any]]:
-    """The rankings of a block and their record, from its entry or by running the system.
-
-    entry : the stored entry; None if there is none.
-    cache : where new rankings are stored; None if they are not.
-    """
-    ids = execution.retrieval.data.corpus.ids
-    if entry is not None and cache is not None:
-        return cache.read(entry, ids)
-    rankings, about = execution.rank(block)
-    if cache is None or execution.not_cached:
-        return rankings, about
-    # A stored block is read back, so that the first run equals all later ones.
-    return cache.read(cache.write(block, rankings, about, fresh=fresh), ids)
-
-
 def _ms_per_query(
     system: object, abouts: Sequence[Mapping[str, Any]], n_queries: int
 ) -> float:
@@ -185,14 +167,15 @@ def announce_work(
 
 
 @dataclass
-class _Retrieval:
-    """Ranks the queries of a run by a system, batch by batch.
+class _Execution:
+    """Prepares a system and runs it on blocks of queries, with the time of each.
 
     Attributes
     ----------
     n_answered : number of queries that have a ranking so far.
     unanswered : the first error of a query that a component of the system could not answer; None if
         there is none.
+    build_seconds : seconds spent on indexes and vectors since the last block.
     """
 
     name: str
@@ -202,9 +185,70 @@ class _Retrieval:
     batch_size: int
     n_answered: int = 0
     unanswered: UnansweredError | None = None
+    build_seconds: float = 0.0
+    environment: dict[str, Any] = field(default_factory=dict)
 
-    def rankings(self, queries: Sequence[Query]) -> list[Ranking]:
-        """The rankings of some queries.
+    def __post_init__(self) -> None:
+        self.kbs = knowledge_bases(self.system)
+        self.former_counts = [kb.usage.copy() for kb in self.kbs]
+
+    @property
+    def not_cached(self) -> str:
+        """Why the rankings so far cannot be stored; "" if they can."""
+        if self.unanswered is None:
+            return ""
+        return f"some queries have no ranking: {self.unanswered.cause}"
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Build indexes and vectors, and run the first batch, in which code is compiled, untimed."""
+        self.environment = environment()
+        started = time.perf_counter()
+        with note_on_error(
+            f"System {self.name!r} failed while its indexes and vectors were built."
+        ):
+            if hasattr(self.system, "prepare"):
+                # `rank` reports a query without an answer.
+                with suppress(UnansweredError):
+                    self.system.prepare(queries)
+        if self.kbs:
+            with suppress(UnansweredError):
+                self._rankings(queries[: self.batch_size])
+        self.build_seconds += time.perf_counter() - started
+
+    def rank(self, queries: Sequence[Query]) -> tuple[list[Ranking], dict[str, Any]]:
+        """The checked rankings of a block, and their record.
+
+        If a knowledge base built a part while the clock ran, the block is run once more; if it
+        builds again, the time is unknown (None).
+        """
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        seconds = None
+        for _ in range(2):
+            n_builds = self._n_builds()
+            started_seconds = time.perf_counter()
+            rankings = self._rankings(queries)
+            spent = time.perf_counter() - started_seconds
+            if self._n_builds() == n_builds:
+                seconds = spent
+                break
+            self.build_seconds += spent
+        check_rankings(rankings, self.data, queries=queries, k=self.k, name=self.name)
+        times = {"seconds": seconds, "build_seconds": self.build_seconds}
+        self.build_seconds = 0.0
+        about = provenance.of_run(self.kbs, self.former_counts)
+        return rankings, {
+            "started": started,
+            **times,
+            **about,
+            "environment": self.environment,
+        }
+
+    def _n_builds(self) -> int:
+        """The number of parts that the knowledge bases have built."""
+        return sum(kb.usage["builds"] for kb in self.kbs)
+
+    def _rankings(self, queries: Sequence[Query]) -> list[Ranking]:
+        """The rankings of some queries, batch by batch.
 
         A query that a component of the system cannot answer has an empty ranking whose notes name
         the cause, such as an unusable response of a language model.
@@ -237,84 +281,3 @@ class _Retrieval:
             return [Ranking.from_scores(batch[0].id, [], [], ids, notes=notes)]
         self.n_answered += len(rankings)
         return rankings
-
-
-@dataclass
-class _Execution:
-    """Prepares a system and runs it on blocks, with the time of each.
-
-    Attributes
-    ----------
-    build_seconds : seconds spent on indexes and vectors since the last block.
-    """
-
-    retrieval: _Retrieval
-    kbs: Sequence[KnowledgeBase]
-    build_seconds: float = 0.0
-    environment: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.former_counts = [kb.usage.copy() for kb in self.kbs]
-
-    @property
-    def not_cached(self) -> str:
-        """Why the rankings so far cannot be stored; "" if they can."""
-        if self.retrieval.unanswered is None:
-            return ""
-        return f"some queries have no ranking: {self.retrieval.unanswered.cause}"
-
-    def prepare(self, queries: Sequence[Query]) -> None:
-        """Build indexes and vectors, and run the first batch, in which code is compiled, untimed."""
-        self.environment = environment()
-        started = time.perf_counter()
-        retrieval = self.retrieval
-        with note_on_error(
-            f"System {retrieval.name!r} failed while its indexes and vectors were built."
-        ):
-            if hasattr(retrieval.system, "prepare"):
-                # The retrieval reports a query without an answer.
-                with suppress(UnansweredError):
-                    retrieval.system.prepare(queries)
-        if self.kbs:
-            with suppress(UnansweredError):
-                retrieval.rankings(queries[: retrieval.batch_size])
-        self.build_seconds += time.perf_counter() - started
-
-    def rank(self, queries: Sequence[Query]) -> tuple[list[Ranking], dict[str, Any]]:
-        """The checked rankings of a block, and their record.
-
-        If a knowledge base built a part while the clock ran, the block is run once more; if it
-        builds again, the time is unknown (None).
-        """
-        started = datetime.now(UTC).isoformat(timespec="seconds")
-        seconds = None
-        retrieval = self.retrieval
-        for _ in range(2):
-            n_builds = self._n_builds()
-            started_seconds = time.perf_counter()
-            rankings = retrieval.rankings(queries)
-            spent = time.perf_counter() - started_seconds
-            if self._n_builds() == n_builds:
-                seconds = spent
-                break
-            self.build_seconds += spent
-        check_rankings(
-            rankings,
-            retrieval.data,
-            queries=queries,
-            k=retrieval.k,
-            name=retrieval.name,
-        )
-        times = {"seconds": seconds, "build_seconds": self.build_seconds}
-        self.build_seconds = 0.0
-        about = provenance.of_run(self.kbs, self.former_counts)
-        return rankings, {
-            "started": started,
-            **times,
-            **about,
-            "environment": self.environment,
-        }
-
-    def _n_builds(self) -> int:
-        """The number of parts that the knowledge bases have built."""
-        return sum(kb.usage["builds"] for kb in self.kbs)

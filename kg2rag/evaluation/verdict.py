@@ -208,7 +208,11 @@ class Verdict(HtmlPage):
         """
         if self.answer != "inconclusive":
             return None
-        return more_questions(self._differences, self.min_gain)
+        needed = questions_needed(self._differences, self.min_gain)
+        if needed is None:
+            return None
+        fewest, most = (max(0, n - len(self._differences)) for n in needed)
+        return fewest, most
 
     @cached_property
     def reach(self) -> dict[str, float] | None:
@@ -380,15 +384,6 @@ class Verdict(HtmlPage):
             return visible(text)
         kinds = self._rows().rename(columns={"plain": self.plain, "graph": self.graph})
         return visible(f"{text}\n{kinds.to_string(index=False)}")
-
-
-def more_questions(differences: FloatArray, min_gain: float) -> tuple[int, int] | None:
-    """The fewest and the most questions to add to detect a gain `min_gain`, see `questions_needed`."""
-    needed = questions_needed(differences, min_gain)
-    if needed is None:
-        return None
-    fewest, most = (max(0, n - len(differences)) for n in needed)
-    return fewest, most
 
 
 def graph_and_plain_systems(scored: ScoredRuns) -> tuple[list[str], list[str]]:

@@ -21,7 +21,7 @@ from kg2rag.evaluation.reader_answers import (
 from kg2rag.evaluation.returned_sizes import larger_sets
 from kg2rag.evaluation.scored_runs import ScoredRuns
 from kg2rag.evaluation.significance import against_placebo, pair_table
-from kg2rag.evaluation.verdict import MIN_GAIN, Verdict, more_questions
+from kg2rag.evaluation.verdict import MIN_GAIN, Verdict
 from kg2rag.report.score_sheet import count_range
 from kg2rag.types import QADataset
 
@@ -171,11 +171,12 @@ def questions_needed_table(
         differences = values - baseline
         spread = differences.std(ddof=1) if len(differences) > 1 else np.nan
         needed = questions_needed(differences, min_gain) or (None, None)
-        more = more_questions(differences, min_gain) or (None, None)
-        rows.append((name, differences.mean(), spread, *needed, *more))
-    counts = ["needed_low", "needed_high", "more_low", "more_high"]
-    table = pd.DataFrame(rows, columns=["system", "difference", "spread", *counts])
-    return table.astype(dict.fromkeys(counts, "Int64"))
+        rows.append((name, differences.mean(), spread, *needed))
+    ends = ["needed_low", "needed_high"]
+    table = pd.DataFrame(rows, columns=["system", "difference", "spread", *ends])
+    table[ends] = table[ends].astype("Int64")
+    table[["more_low", "more_high"]] = (table[ends] - len(baseline)).clip(lower=0)
+    return table
 
 
 def labelling_of(scored: ScoredRuns) -> report.Labelling:
