@@ -176,7 +176,19 @@ def _select_sentences(rows: list[PassageRow]) -> None:
             for text in row["sentences"]
             if n_documents[without_numbers(text)] < COMMON
         ]
-        row["sentences"] = [*headings, *prose] or [""]
+        row["sentences"] = [*_names_of(row), *headings, *prose] or [""]
+
+
+def _names_of(row: PassageRow) -> list[str]:
+    """The sentence that states the other names of a document, for the extraction of names.
+
+    It is in the form that encyclopaedias begin with. Only the first passage has it.
+    """
+    aliases = row["metadata"].get("aliases")
+    if row["position"] or not row["title"] or not isinstance(aliases, list):
+        return []
+    names = [f"known as {alias}" for alias in aliases if isinstance(alias, str)]
+    return [f"{', '.join([row['title'], *names])}, is a page."]
 
 
 def _extracted_headings(rows: list[PassageRow]) -> Iterator[list[str]]:

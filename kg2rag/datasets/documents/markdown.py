@@ -37,6 +37,8 @@ _ALERT = re.compile(r"(?m)^([ \t>]*>[ \t]*)\[!\w{2,20}\][+-]?[ \t]*([^\n]*)$")
 _EMBEDDED_IMAGE = re.compile(
     r"(?i)!\[\[[^\[\]\n]+\.(?:png|jpe?g|gif|svg|webp|bmp|mp[34])(?:\|[^\[\]\n]*)?\]\]"
 )
+_ADDRESS = re.compile(r"^/|/$|://|\.html$")
+"""An alias in front matter from which a site redirects; it is no name."""
 _WIKI_LINK = re.compile(r"!?\[\[([^\[\]|\n]{1,300})(?:\\?\|([^\[\]\n]{1,300}))?\]\]")
 _DIRECTIVE = re.compile(r"\{([a-zA-Z][\w:-]*)\}[ \t]*(.*)", re.DOTALL)
 _QUOTED_TITLE = re.compile(r"""\b(?:title|caption|fig\.cap)=["']([^"'\n]*)["']""")
@@ -110,11 +112,14 @@ def markdown_document(text: str, name: str = "") -> FileDocument:
     blocks, navigation = tree_blocks(tree)
     unshown = [token.content for token in tokens if token.type in _UNSHOWN]
     labels = [token.content for token in tokens if token.type == "myst_target"]
+    aliases = _aliases(front.fields)
+    names = [alias for alias in aliases if not _ADDRESS.search(alias)]
     return FileDocument(
-        [block for block in (Block(title, 1), *blocks) if block.text],
+        _with_names([b for b in (Block(title, 1), *blocks) if b.text], names),
         source="\n".join([front.text, page.left_out, visible_text(page.text)]),
         left_out="\n".join([front.text, page.left_out, navigation, *unshown]),
-        names=(*_aliases(front.fields), *labels),
+        names=(*aliases, *labels),
+        metadata={"aliases": names} if names else {},
     )
 
 
@@ -126,6 +131,14 @@ def _aliases(fields: Mapping[str, Any]) -> list[str]:
     if not isinstance(aliases, list):
         return []
     return [alias.strip() for alias in aliases if isinstance(alias, str)]
+
+
+def _with_names(blocks: Sequence[Block], names: Sequence[str]) -> list[Block]:
+    """The blocks of a page with its other names before the first text, so that a search finds them."""
+    if not names:
+        return list(blocks)
+    index = next((i for i, block in enumerate(blocks) if not block.level), len(blocks))
+    return [*blocks[:index], Block(", ".join(names)), *blocks[index:]]
 
 
 @cache
@@ -299,7 +312,8 @@ def _safe_html(html: str, closed: frozenset[str]) -> str:
 
 
 def _wiki_anchor(match: re.Match[str]) -> str:
-    """The hyperlink of a wiki link `[[Page#Part|words]]`."""
+    """The hyperlink of a wiki link `[[Page#Part|words]]`; names of blocks (`#^name`) are no words."""
     target = unescape(match[1]).strip()
-    words = unescape(match[2] or "").strip() or target.replace("#", " ").strip()
+    words = unescape(match[2] or "").strip()
+    words = words or re.sub(r"#\^[\w-]*$", "", target).replace("#", " ").strip()
     return f'<a href="wiki:{escape(target)}">{escape(words)}</a>'

@@ -36,8 +36,22 @@ _LIQUID_COMMENT = (
 )
 _SHORTCODE = r"(?P<line>^[ \t]*)?(?:\{\{[<%].{0,2000}?[>%]\}\}|\{%.{0,2000}?%\})"
 _ATTRIBUTE_LIST = r"\{:[^{}\n]*\}"
-_NOTE_COMMENT = r"(?<![\w%])%%(?!%).{1,2000}?%%(?![\w%])"
-_BLOCK_NAME = r"(?<=\S)[ \t]+\^[A-Za-z0-9][\w-]{3,}[ \t]*$"
+# Obsidian: comments, names of blocks, queries of its plug-ins, and drawings.
+_NOTE_COMMENT = (
+    r"^[ \t]*%%(?!%)(?:(?!%%).)+%%[ \t]*$|(?<![\w%])%%(?!%).{1,2000}?%%(?![\w%])"
+)
+_BLOCK_NAME = r"(?:(?<=\S)[ \t]+|^[ \t]*)\^[A-Za-z0-9][\w-]{3,}[ \t]*$"
+_LIVE_LISTING = (
+    r"^[ \t>]*`{3,}[ \t]*(?:dataview|dataviewjs|tasks|query|compressed-json)[ \t]*\n"
+    r"(?:(?![ \t>]*```)[^\n]*\n)*[ \t>]*`{3,}[ \t]*$"
+)
+_DRAWING_BANNER = re.compile(r"^==⚠[^\n]*EXCALIDRAW VIEW[^\n]*$", re.MULTILINE)
+_DRAWING_PART = re.compile(
+    r"^#{1,2} (?:Excalidraw Data|(?:Text Elements|Element Links|Embedded Files)[ \t]*$|Drawing\n```\w*json\n"
+    r"[^`]*```)",
+    re.MULTILINE,
+)
+"""Headings of a drawing that Excalidraw saved as a note, and its data."""
 # Logseq: properties of blocks, references to blocks, queries and clocks.
 _LOGSEQ = (
     r"^[ \t]*(?:id|collapsed|heading|background-color|logseq\.[\w.-]+):: .*?$|"
@@ -47,6 +61,7 @@ _LOGSEQ = (
 _SITE = re.compile(
     "|".join(
         [
+            _LIVE_LISTING,
             _CODE,
             _LOGSEQ,
             _LIQUID_COMMENT,
@@ -58,7 +73,9 @@ _SITE = re.compile(
     ),
     _FLAGS,
 )
-_SITE_MARK = re.compile(r":: |\(\(|\{\{|:LOGBOOK:|\{%|\{\{[<%]|\{:|%%|[ \t]\^")
+_SITE_MARK = re.compile(
+    r":: |\(\(|\{\{|:LOGBOOK:|\{%|\{\{[<%]|\{:|%%|(?m:^|[ \t])\^|```[ \t]*(?:dataview|tasks|query|compressed)"
+)
 _LISTING = re.compile(
     r"\{[%{][<%-]?[ \t]*highlight[ \t]+([\w+-]*)[^\n%>]*[%>]\}\}?\n?"
     r"((?:(?!\{[%{][<%-]?[ \t]*(?:end|/[ \t]*)?highlight\b).)*+)"
@@ -92,6 +109,9 @@ def plain_markdown(text: str, name: str = "") -> PlainPage:
     left_out = list[str]()
     if _is_mdx(text, name):
         text = _MDX.sub(_remover(left_out), text)
+    if _DRAWING_BANNER.search(text):
+        for pattern in (_DRAWING_BANNER, _DRAWING_PART):
+            text = pattern.sub(_remover(left_out), text)
     if _SITE_MARK.search(text):
         text = _LISTING.sub(r"\n```\1\n\2\n```\n", text)
         text = _SITE.sub(_remover(left_out), text)
@@ -112,11 +132,12 @@ def _remover(left_out: list[str]) -> Callable[[re.Match[str]], str]:
     """
 
     def replacement(match: re.Match[str]) -> str:
-        if match["code"]:
+        groups = match.groupdict()
+        if groups.get("code"):
             return match[0]
         left_out.append(match[0])
         titles = _titles(match[0])
-        if match["line"] is None:
+        if groups.get("line") is None:
             return " ".join(titles)
         return "".join(f"\n\n{title}\n\n" for title in titles)
 

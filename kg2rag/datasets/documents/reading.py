@@ -260,7 +260,7 @@ def _titles(
 def title_of_name(relative_path: str, folder: str) -> str:
     """A title made of a file's name, or of its folder's for a name such as "index"."""
     path = Path(relative_path)
-    name = path.stem
+    name = path.stem.removesuffix(".excalidraw")
     if _GENERIC_NAME.fullmatch(name):
         name = path.parent.name or folder
     # The section of a manual page, "dot.1".

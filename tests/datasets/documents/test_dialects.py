@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from kg2rag import BM25, KnowledgeBase
+
 
 def text_of(documents):
     return "\n".join(passage.text for passage in documents.corpus)
@@ -312,3 +314,61 @@ def test_slides_of_latex_show_what_any_step_shows(read):
         "Neap tides",
         "Left",
     ]
+
+
+def test_other_names_of_a_note_are_found_by_words_and_as_entities(read):
+    note = "---\naliases: [ATP factory, Powerhouse]\n---\n# Mitochondrion\n\n## Role\n\nIt works for the cell.\n"
+    moved = "---\ntitle: Tides\naliases: [/old/tides/, https://x.org/a]\n---\nNoon.\n"
+    documents = read({"a.md": note, "b.md": moved, "c.md": "# Cell\n\nIt lives.\n"})
+    knowledge = KnowledgeBase.build(documents.corpus)
+    assert BM25(knowledge).retrieve("powerhouse", k=1).passage_ids == ["a.md"]
+    aliases = dict(zip(knowledge.graph.names, knowledge.graph.aliases, strict=True))
+    assert aliases["Mitochondrion"] == ("Powerhouse",)
+    texts = {passage.id: passage.text for passage in documents.corpus}
+    assert texts["a.md"] == "Role\nATP factory, Powerhouse\n\nIt works for the cell."
+    assert texts["b.md"] == "Noon."
+    assert documents.corpus[0].metadata["aliases"] == ["ATP factory", "Powerhouse"]
+
+
+DRAWING = """---
+excalidraw-plugin: parsed
+---
+==⚠  Switch to EXCALIDRAW VIEW in the MORE OPTIONS menu of this document. ⚠== You can decompress it.
+
+A remark on the back.
+
+# Excalidraw Data
+
+## Text Elements
+Boil the flask gently ^aB3dE5fG
+
+Keep the lid ^c4
+
+%%
+## Drawing
+```compressed-json
+{data}
+```
+%%
+"""
+
+
+def test_a_drawing_of_excalidraw_shows_its_texts_only(read):
+    documents = read({"Flask.excalidraw.md": DRAWING.format(data="N4KAk/+ " * 900)})
+    [passage] = documents.corpus
+    assert passage.title == "Flask"
+    assert passage.text == (
+        "A remark on the back.\n\nBoil the flask gently\n\nKeep the lid ^c4"
+    )
+    assert documents.report.loc[0, "lost"] == 0
+    assert documents.report.loc[0, "left_out"] > 900
+
+
+def test_queries_and_names_of_blocks_of_a_note_are_no_text_and_listings_are(read):
+    note = (
+        "Halina sails. ^harbour1\n\n| a |\n| - |\n| b |\n\n^table-1\n\n![[Pier#^harbour2]]\n\n"
+        '```dataview\nTABLE fee FROM "Piers"\n```\n\n```sql\nTABLE fee\n```\n\n%%\na remark\n\nof two parts\n%%\n'
+    )
+    documents = read({"a.md": note})
+    assert text_of(documents) == "Halina sails.\n\na\n\nb\n\nPier\n\nTABLE fee"
+    assert documents.report.loc[0, "lost"] == 0

@@ -293,7 +293,7 @@ def test_settings_of_logseq_are_no_text_and_its_title_and_names_are_of_the_page(
     documents = read({"pages/a.md": page, "b.md": link})
     passages = {passage.doc_id: passage for passage in documents.corpus}
     assert passages["pages/a.md"].title == "Harbour/Rules"
-    assert passages["pages/a.md"].text == "Tides\nNoon is high."
+    assert passages["pages/a.md"].text == "Tides\nPier law\n\nNoon is high."
     assert passages["b.md"].metadata["links"] == [["Pier law", "pages/a.md"]]
 
 
