@@ -187,14 +187,12 @@ def _plugins(group: str) -> frozenset[str]:
 
 def _code_or_object(value: Any) -> Any:
     """The identity of a class, a function, a method or an object."""
-    if isinstance(value, type | FunctionType):
-        return code_identity(value)
     if isinstance(value, MethodType):
-        holder = value.__self__
-        name = value.__func__.__name__
-        if getattr(type(holder), name, None) is not value.__func__:
-            return code_identity(value.__func__)
-        return {"method": [name, identity(holder)]}
+        holder, function = value.__self__, value.__func__
+        if getattr(type(holder), function.__name__, None) is function:
+            return {"method": [function.__name__, identity(holder)]}
+    if hasattr(value, "__qualname__"):
+        return code_identity(value)
     if isinstance(value, KnowledgeBase):
         return _knowledge_identity(value)
     if isinstance(value, Enum):
@@ -207,8 +205,8 @@ def code_identity(value: Any) -> dict[str, str]:
 
     NoKeyError: code outside of this package without a version.
     """
-    module = getattr(value, "__module__", type(value).__module__)
-    name = f"{module}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+    module = getattr(value, "__module__", None) or "builtins"
+    name = f"{module}.{value.__qualname__}"
     if _is_of_package(value):
         return {"code": name}
     # Not inherited: a subclass has further code.
@@ -224,7 +222,7 @@ def _is_of_package(value: Any) -> bool:
     """Whether a module of `ROOMS` defines a class or function under its name."""
     module = getattr(value, "__module__", None) or ""
     definition: object = sys.modules.get(module)
-    for part in getattr(value, "__qualname__", "").split("."):
+    for part in value.__qualname__.split("."):
         definition = getattr(definition, part, None)
     return is_in_rooms(module) and definition is value
 

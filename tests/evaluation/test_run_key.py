@@ -303,6 +303,8 @@ def test_what_cannot_be_compared_has_no_key(little: KnowledgeBase) -> None:
     for value in ((n for n in "ab"), threading.Lock(), sys.stdout, Table(), Slots()):
         with pytest.raises(NoKeyError):
             identity(Versioned(little, value))
+    with pytest.raises(NoKeyError, match="sqrt"):
+        identity(math.sqrt)
     with pytest.raises(NoKeyError, match="deep"):
         run_key(Versioned(little, nested), 5)
 
