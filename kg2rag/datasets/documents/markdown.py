@@ -17,7 +17,7 @@ from html import escape, unescape
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
+from kg2rag.datasets.documents.blocks import Block, FileDocument, join_remarks, one_line
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.front_matter import split_front_matter
 from kg2rag.datasets.documents.html import parse_tree, tree_blocks
@@ -96,7 +96,7 @@ def read_markdown(data: bytes, name: str = "") -> list[FileDocument]:
     """The document of a page; the title in its front matter is its first heading, of level 1."""
     decoded = decode_text(data)
     document = markdown_document(decoded.text, name)
-    return [replace(document, remark=decoded.remark)]
+    return [replace(document, remark=join_remarks(decoded.remark, document.remark))]
 
 
 def markdown_document(text: str, name: str = "") -> FileDocument:
@@ -114,10 +114,13 @@ def markdown_document(text: str, name: str = "") -> FileDocument:
     labels = [token.content for token in tokens if token.type == "myst_target"]
     aliases = _aliases(front.fields)
     names = [alias for alias in aliases if not _ADDRESS.search(alias)]
+    n_included = page.left_out.count("8<-")
+    remark = f"lines that include files, left out: {n_included}" if n_included else ""
     return FileDocument(
         _with_names([b for b in (Block(title, 1), *blocks) if b.text], names),
         source="\n".join([front.text, page.left_out, visible_text(page.text)]),
         left_out="\n".join([front.text, page.left_out, navigation, *unshown]),
+        remark=remark,
         names=(*aliases, *labels),
         metadata={"aliases": names} if names else {},
     )

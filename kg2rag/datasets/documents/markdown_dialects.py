@@ -1,8 +1,9 @@
 """Markdown of site generators and note programs -> plain Markdown.
 
 Instructions are removed except for the titles in them: MDX (Docusaurus, Mintlify, Nextra),
-shortcodes of Hugo and Quarto, Liquid (Jekyll, Eleventy), attributes of kramdown, comments and block
-names of Obsidian, properties of Logseq. Code stays as it is.
+shortcodes of Hugo and Quarto, Liquid (Jekyll, Eleventy), attributes of kramdown, icons,
+abbreviations and snippets of MkDocs, comments and block names of Obsidian, properties of Logseq.
+Code stays as it is.
 """
 
 from __future__ import annotations
@@ -35,7 +36,29 @@ _LIQUID_COMMENT = (
     r"\{%-?[ \t]*endcomment[ \t]*-?%\}"
 )
 _SHORTCODE = r"(?P<line>^[ \t]*)?(?:\{\{[<%].{0,2000}?[>%]\}\}|\{%.{0,2000}?%\})"
-_ATTRIBUTE_LIST = r"\{:[^{}\n]*\}"
+_ATTRIBUTE_LIST = r"\{:[^{}\n]*\}|^[ \t]*\{[ \t]*[.#][\w-][^{}\n]*\}[ \t]*$"
+# MkDocs: icons with their attributes, definitions of abbreviations, places of tables of contents,
+# included files that the folder lacks, and remarks of editors (Critic Markup).
+_MKDOCS = (
+    r":(?:material|octicons|fontawesome|simple|custom)-[\w-]+:(?:\{[^{}\n]*\})?[ \t]?|"
+    r"^[ \t]*\*\[[^\]\n]+\]:[^\n]*(?:\n[ \t]+\S[^\n]*)*$|"
+    r"^[ \t]*(?:\[TOC\]|\[\[_?(?i:toc)_?\]\])[ \t]*$|"
+    r"^[ \t]*-{1,2}8<-{1,2}[ \t]+[\"'][^\n]*$|"
+    r"^[ \t]*-{1,2}8<-{1,2}[ \t]*\n(?:(?![ \t]*-{1,2}8<)[^\n]*\n){0,50}[ \t]*-{1,2}8<-{1,2}[ \t]*$|"
+    r"\{--.{1,2000}?--\}|\{>>.{1,2000}?<<\}"
+)
+# Marks around words that a page shows: keys, highlights and insertions.
+_KEYS = re.compile(
+    rf"{_CODE}|(?<![\w+])\+\+(?P<keys>(?:[a-z0-9-]+|\"[^\"\n]+\")(?:\+(?:[a-z0-9-]+|\"[^\"\n]+\"))*)\+\+(?![\w+])",
+    _FLAGS,
+)
+_MARKED = re.compile(
+    rf"{_CODE}|\{{(?:\+\+|==)(?P<inserted>[^{{}}]{{1,2000}}?)(?:\+\+|==)\}}|"
+    r"\{~~[^{}]{0,1000}?~>(?P<replaced>[^{}]{0,1000}?)~~\}|"
+    r"(?<![=\w])==(?=[^\s=])(?P<marked>[^=\n]+)(?<=\S)==(?![=\w])|"
+    r"(?<![\^\w])\^\^(?=[^\s^])(?P<underlined>[^^\n]+)(?<=\S)\^\^(?![\^\w])",
+    _FLAGS,
+)
 # Obsidian: comments, names of blocks, queries of its plug-ins, and drawings.
 _NOTE_COMMENT = (
     r"^[ \t]*%%(?!%)(?:(?!%%).)+%%[ \t]*$|(?<![\w%])%%(?!%).{1,2000}?%%(?![\w%])"
@@ -66,6 +89,7 @@ _SITE = re.compile(
             _LOGSEQ,
             _LIQUID_COMMENT,
             _SHORTCODE,
+            _MKDOCS,
             _ATTRIBUTE_LIST,
             _NOTE_COMMENT,
             _BLOCK_NAME,
@@ -74,7 +98,8 @@ _SITE = re.compile(
     _FLAGS,
 )
 _SITE_MARK = re.compile(
-    r":: |\(\(|\{\{|:LOGBOOK:|\{%|\{\{[<%]|\{:|%%|(?m:^|[ \t])\^|```[ \t]*(?:dataview|tasks|query|compressed)"
+    r":(?:material|octicons|fontawesome|simple|custom)-|(?m:^[ \t]*(?:\*\[|\{[ \t]*[.#]|-{1,2}8<))|(?i:\[_?toc_?\])|"
+    r"\{--|\{>>|:: |\(\(|\{\{|:LOGBOOK:|\{%|\{\{[<%]|\{:|%%|(?m:^|[ \t])\^|```[ \t]*(?:dataview|tasks|query|compressed)"
 )
 _LISTING = re.compile(
     r"\{[%{][<%-]?[ \t]*highlight[ \t]+([\w+-]*)[^\n%>]*[%>]\}\}?\n?"
@@ -115,7 +140,30 @@ def plain_markdown(text: str, name: str = "") -> PlainPage:
     if _SITE_MARK.search(text):
         text = _LISTING.sub(r"\n```\1\n\2\n```\n", text)
         text = _SITE.sub(_remover(left_out), text)
+    if "==" in text or "^^" in text or "~>" in text or "{++" in text:
+        text = _MARKED.sub(_marked_words, text)
+    if "++" in text:
+        text = _KEYS.sub(_names_of_keys, text)
     return PlainPage(text, "\n".join(left_out))
+
+
+def _names_of_keys(match: re.Match[str]) -> str:
+    """The names of keys as a page shows them, such as Ctrl+C; a match of code unchanged."""
+    if match["code"]:
+        return match[0]
+    keys = re.findall(r"\"[^\"]+\"|[^+]+", match["keys"])
+    return "+".join(
+        key.strip('"') if key.startswith('"') else key.replace("-", " ").title()
+        for key in keys
+    )
+
+
+def _marked_words(match: re.Match[str]) -> str:
+    """The words between marks; a match of code unchanged."""
+    if match["code"]:
+        return match[0]
+    names = ("inserted", "replaced", "marked", "underlined")
+    return next((match[name] for name in names if match[name]), "")
 
 
 def _is_mdx(text: str, name: str) -> bool:

@@ -372,3 +372,56 @@ def test_queries_and_names_of_blocks_of_a_note_are_no_text_and_listings_are(read
     documents = read({"a.md": note})
     assert text_of(documents) == "Halina sails.\n\na\n\nb\n\nPier\n\nTABLE fee"
     assert documents.report.loc[0, "lost"] == 0
+
+
+MATERIAL = """# Lumen {{ #lumen }}
+
+[TOC]
+
+[Start](b.md){{ .md-button }}
+
+<div class="grid cards" markdown>
+
+-   :material-clock-fast:{{ .lg .middle }} __Fast__
+
+    ---
+
+    A million lines. :octicons-arrow-right-24:
+
+    [:octicons-arrow-right-24: Reference](b.md)
+
+-   :simple-markdown: __Plain__
+
+    The quota of the SLO.
+    {{ .annotate }}
+
+</div>
+
+Press ++ctrl+page-up++ or ++"My Key"++ in C++ and C++, ==marked== if a == b. {{>>why?<<}}{{++New++}}{{--old--}}
+
+`++ctrl++ ==a== :material-x:`
+
+*[SLO]: service level
+    objective
+
+{snippet}
+"""
+
+
+def test_marks_of_mkdocs_are_no_text_and_the_words_between_them_are(read):
+    page = MATERIAL.format(snippet='--8<-- "nowhere.md"')
+    documents = read({"a.md": page})
+    assert {passage.title for passage in documents.corpus} == {"Lumen"}
+    assert text_of(documents).split("\n\n") == [
+        "Start",
+        "Fast",
+        "A million lines.",
+        "Reference",
+        "Plain",
+        "The quota of the SLO.",
+        "Press Ctrl+Page Up or My Key in C++ and C++, marked if a == b. New",
+        "++ctrl++ ==a== :material-x:",
+    ]
+    assert documents.report.loc[0, "lost"] == 0
+    assert documents.report.loc[0, "left_out"] > 10
+    assert documents.report.loc[0, "remark"].endswith(": 1")
