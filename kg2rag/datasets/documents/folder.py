@@ -7,6 +7,7 @@ to other documents. Passages of one `doc_id` are ordered by `position`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from kg2rag.compute.outputs import is_output
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.datasets.documents.collection import Documents, collect
 from kg2rag.datasets.documents.entries import FileEntry, record_rows
+from kg2rag.datasets.documents.inclusion import Inclusions
 from kg2rag.datasets.documents.listing import ListedFile, list_folder
 from kg2rag.datasets.documents.readers import ENDINGS
 from kg2rag.datasets.documents.reading import (
@@ -52,7 +54,8 @@ def from_folder(
     again: an interrupted reading goes on, and of changed files only those are read.
 
     A file that cannot be read is skipped, and `report` says why; so are files that kg2rag wrote,
-    links that lead out of the folder and folders of installed packages. `report` counts the words
+    files that others include (chapters of LaTeX, snippets of Markdown), links that lead out of the
+    folder and folders of installed packages. `report` counts the words
     of a file that no passage has.
 
     Parameters
@@ -93,14 +96,20 @@ def from_folder(
 
 def _batches(files: Sequence[ListedFile]) -> Iterator[list[FileBytes]]:
     """The contents of files and of the files packed in them, in batches; copies have a reason."""
+    path_of = {file.relative_path: file.path for file in files if not file.reason}
+    inclusions = Inclusions(list(path_of), lambda name: path_of[name].read_bytes())
     path_of_checksum = dict[str, str]()
     batch = list[FileBytes]()
     size = 0
     for file in files:
         if not file.reason and is_output(file.path):
             file = file._replace(reason="written by kg2rag")
-        for contents in read_files(file):
+        reason = inclusions.reasons.get(file.relative_path, file.reason)
+        for contents in read_files(file._replace(reason=reason)):
             path = contents.relative_path
+            if not contents.reason:
+                data = inclusions.whole(path, contents.data)
+                contents = replace(contents, data=data)
             if (
                 not contents.reason
                 and path_of_checksum.setdefault(contents.checksum, path) != path

@@ -13,7 +13,13 @@ from functools import partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
-from kg2rag.datasets.documents.archives import open_archive
+from kg2rag.datasets.documents.archives import (
+    Archive,
+    TarArchive,
+    Workbook,
+    open_archive,
+)
+from kg2rag.datasets.documents.inclusion import Inclusions
 from kg2rag.datasets.documents.listing import (
     PACKAGE_FOLDERS,
     ListedFile,
@@ -74,14 +80,24 @@ def _parts(file: FileBytes, depth: int) -> Iterator[FileBytes]:
     names = [name for name in archive.names if _is_document(name)]
     if not names:
         yield FileBytes(file.relative_path, reason="no file in it")
-    reasons = web_page_parts(names)
+    inclusions = Inclusions(names, archive.read)
+    reasons = {**web_page_parts(names), **inclusions.reasons}
     for name in names:
         relative_path = Path(f"{file.relative_path}/{name}").as_posix()
         if name in reasons:
             part = FileBytes(relative_path, reason=reasons[name])
         else:
-            part = file_bytes(relative_path, partial(archive.read, name))
+            part = file_bytes(
+                relative_path, partial(_whole_part, archive, inclusions, name)
+            )
         yield from _unpack(part, depth + 1)
+
+
+def _whole_part(
+    archive: Archive | TarArchive | Workbook, inclusions: Inclusions, name: str
+) -> bytes:
+    """The bytes of a file of an archive, with those of the files that it includes."""
+    return inclusions.whole(name, archive.read(name))
 
 
 def _is_document(name: str) -> bool:

@@ -1,0 +1,109 @@
+"""Files that others include are read there, once, and are no documents."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+
+import pytest
+
+THESIS = {
+    "main.tex": (
+        "\\documentclass{report}\n\\newcommand{\\boat}{\\textsc{Halina}}\n\\title{Ferries}\n\\begin{document}\n"
+        "\\maketitle\n\\input{macros}\n\\include{parts/harbour}\n% \\input{parts/old}\n\\subfile{parts/low}\n"
+        "\\end{document}\n"
+    ),
+    "macros.tex": "\\newcommand{\\pier}{Lund}\n",
+    "parts/harbour.tex": "\\chapter{Harbour}\nThe \\boat{} sails to \\pier{}.\n\\input{parts/tides.tex}\n",
+    "parts/tides.tex": "Noon is high.\n",
+    "parts/old.tex": "Steam is gone.\n",
+    "parts/low.tex": (
+        "\\documentclass[../main]{subfiles}\n\\begin{document}\n\\chapter{Low}\nMud lies there.\n\\end{document}\n"
+    ),
+}
+
+
+def texts_of(documents):
+    return [passage.text for passage in documents.corpus]
+
+
+def status_of(documents):
+    return dict(
+        zip(documents.report["document"], documents.report["status"], strict=True)
+    )
+
+
+def test_chapters_of_latex_are_read_in_the_main_file_with_its_commands(read):
+    documents = read(THESIS)
+    assert texts_of(documents) == [
+        "Harbour\nThe Halina sails to Lund. Noon is high.",
+        "Low\nMud lies there.",
+        "Steam is gone.",
+    ]
+    assert {p.title for p in documents.corpus if p.doc_id == "main.tex"} == {"Ferries"}
+    assert [
+        name for name, status in status_of(documents).items() if status == "read"
+    ] == [
+        "main.tex",
+        "parts/old.tex",
+    ]
+
+
+def test_chapters_of_latex_in_an_archive_are_read_in_the_main_file(read):
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz") as tar:
+        for name, text in THESIS.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            tar.addfile(entry, io.BytesIO(text.encode()))
+    documents = read({"2401.00001.tar.gz": data.getvalue()})
+    assert "Harbour\nThe Halina sails to Lund. Noon is high." in texts_of(documents)
+    assert len(documents.corpus) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [
+        ("docs/a.md", '# Tides\n\n!!! tip "Mind"\n\n    --8<-- "parts/noon.md"\n'),
+        ("docs/a.md", "# Tides\n\nMind\n\n```{include} ../parts/noon.md\n```\n"),
+        ("src/a.md", "# Tides\n\nMind\n\n{{#include ../parts/noon.md}}\n"),
+        ("a.qmd", "# Tides\n\nMind\n\n{{< include parts/noon.md >}}\n"),
+        ("docs/a.md", '# Tides\n\nMind\n\n{% include-markdown "../parts/noon.md" %}\n'),
+        ("a.rst", "Tides\n=====\n\nMind\n\n.. include:: parts/noon.md\n"),
+        ("a.adoc", "= Tides\n\nMind\n\ninclude::parts/noon.md[leveloffset=+1]\n"),
+        ("a.org", '* Tides\n\nMind\n\n#+INCLUDE: "parts/noon.md"\n'),
+        ("a.typ", '= Tides\n\nMind\n\n#include "parts/noon.md"\n'),
+    ],
+)  # fmt: skip
+def test_an_included_page_is_read_where_it_is_included(read, name, page):
+    documents = read({name: page, "parts/noon.md": "Noon is high.\n"})
+    assert texts_of(documents) == ["Mind\n\nNoon is high."]
+    assert documents.corpus[0].title == "Tides"
+    assert status_of(documents)["parts/noon.md"] == "skipped"
+    assert documents.report["lost"].sum() == 0
+
+
+def test_a_file_of_which_some_lines_are_included_is_a_document(read):
+    documents = read(
+        {"a.md": '# Tides\n\nMind.\n\n--8<-- "b.md:2:3"\n', "b.md": "Noon.\n"}
+    )
+    assert texts_of(documents) == ["Mind.", "Noon."]
+    assert documents.report.loc[0, "remark"]
+
+
+def test_files_that_include_each_other_or_lie_outside_are_read_by_themselves(
+    read, tmp_path
+):
+    (tmp_path / "secret.tex").write_text("Nobody knows.\n")
+    files = {
+        "a.tex": "Halina sails.\n\\input{b}\n",
+        "b.tex": "Lund waits.\n\\input{a}\n",
+        "c.tex": "Noon is high.\n\\input{../secret}\n",
+        "d.tex": "Mud.\n\\input{d}\n",
+    }
+    assert texts_of(read(files)) == [
+        "Halina sails.",
+        "Lund waits.",
+        "Noon is high.",
+        "Mud.",
+    ]
