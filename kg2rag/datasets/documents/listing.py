@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from kg2rag.datasets.documents.site_indexes import site_indexes
+
 PACKAGE_FOLDERS = frozenset(
     "node_modules bower_components __pycache__ __MACOSX site-packages venv".split()
 )
@@ -20,7 +22,10 @@ PACKAGE_FOLDERS = frozenset(
 # Sphinx keeps the sources of its pages beside them.
 _SPHINX_SOURCE = re.compile(r"(|.*/)_sources/(.+?)(?:\.\w+)?\.txt")
 _PAGES = (".html", ".htm")
-_PARTS_OF_PAGES = (".js", ".css", ".map", "search_index.json")
+_PARTS_OF_PAGES = (
+    *(".js", ".css", ".map", "search_index.json", "searchindex.json"),
+    *("objects.inv", "element-list", "package-list", "sitemap.xml", "sitemap.xml.gz"),
+)
 
 
 class ListedFile(NamedTuple):
@@ -141,7 +146,8 @@ def _with_web_page_parts_skipped(files: list[ListedFile]) -> list[ListedFile]:
 def web_page_parts(paths: Sequence[str]) -> dict[str, str]:
     """Path -> why it is not read, for the files of a folder or archive that are parts of HTML pages."""
     pages = {path.rpartition(".")[0] for path in paths if path.endswith(_PAGES)}
-    reasons = dict[str, str]()
+    reason = "an index, a search page or a listing of code of a site"
+    reasons = dict.fromkeys(site_indexes(paths), reason)
     for path in paths:
         source = _SPHINX_SOURCE.fullmatch(path)
         if source and f"{source[1]}{source[2]}" in pages:

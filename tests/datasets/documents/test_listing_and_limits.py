@@ -449,3 +449,49 @@ def test_records_of_json_are_found_at_any_depth_and_settings_are_skipped(read):
         "text.json#0": ("Ferries", "Pier\nHalina lands at the pier."),
     }
     assert set(reasons(documents)) == {"settings.json"}
+
+
+@pytest.mark.parametrize(
+    ("generator", "indexes", "pages"),
+    [
+        (
+            "searchindex.js",
+            "genindex.html genindex-S.html py-modindex.html search.html _modules/ferry/pier.html",
+            "index.html install.html research.html",
+        ),
+        (
+            "objects.inv",
+            "genindex/index.html search/index.html py-modindex/index.html",
+            "index.html install/index.html",
+        ),
+        (
+            "doxygen.css",
+            "annotated.html functions_func.html classFerry-members.html ferry_8h_source.html "
+            "dir_d44c64559bbebec7f509842c48db8b23.html",
+            "index.html classFerry.html ferry_8h.html",
+        ),
+        (
+            "element-list",
+            "index-all.html allclasses-index.html overview-tree.html org/pier/package-tree.html "
+            "org/pier/class-use/Ferry.html help-doc.html",
+            "index.html org/pier/Ferry.html org/pier/package-summary.html",
+        ),
+        ("book-1a2b3c.js", "print.html toc.html 404.html", "index.html fees.html"),
+        ("crates.js", "help.html ferry/all.html src/ferry/lib.rs.html", "ferry/index.html"),
+        ("search/search_index.json", "404.html", "index.html search/index.html"),
+        ("notes.txt", "", "search.html print.html help.html all.html toc.html"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("folder", ["", "build/html/"])
+def test_indexes_of_a_built_site_are_no_documents(
+    read, generator, indexes, pages, folder
+):
+    names = [*pages.split(), *indexes.split()]
+    files = {f"{folder}{name}": f"<h1>{name}</h1><p>Of {name}</p>" for name in names}
+    files[f"{folder}{generator}"] = "var x = 1"
+    report = read(files).report
+    status = dict(zip(report["document"], report["status"], strict=True))
+    assert {n for n in status if n.endswith("html") and status[n] == "read"} == {
+        f"{folder}{name}" for name in pages.split()
+    }
+    assert report.loc[report["status"] == "skipped", "reason"].all()
