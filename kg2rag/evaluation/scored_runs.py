@@ -252,10 +252,7 @@ def _with_recalls(metrics: Sequence[Metric], depths: Sequence[int]) -> list[Metr
 
 def mean_frame(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The cell-wise mean of frames with the same index and columns."""
-    total = frames[0]
-    for frame in frames[1:]:
-        total = total + frame
-    return total / len(frames)
+    return sum(frames[1:], start=frames[0]) / len(frames)
 
 
 def _means_per_seed(
