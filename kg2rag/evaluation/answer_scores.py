@@ -47,12 +47,10 @@ class Answers(Protocol):
 
 
 class AnswerScore(NamedTuple):
-    """Exact match (0 or 1), and F1, precision and recall in [0, 1]."""
+    """Exact match (0 or 1), and F1 in [0, 1]."""
 
     em: float
     f1: float
-    precision: float
-    recall: float
 
 
 def normalise_answer(text: str) -> str:
@@ -71,35 +69,32 @@ def score_answer(
 ) -> AnswerScore:
     """The scores of an answer against the best gold answers.
 
-    Exact match and F1 are each the maximum over gold answers, perhaps of different ones; precision
-    and recall are those of the best F1.
+    Exact match and F1 are each the maximum over gold answers, perhaps of different ones.
     """
     require("rules", rules, Rules)
     if not golds:
         raise ValueError(f"No gold answer to score {prediction!r} against.")
     guess = normalise_answer(prediction)
     references = [normalise_answer(gold) for gold in golds]
-    overlaps = [_overlap(guess, gold, rules) for gold in references]
-    f1, precision, recall = max(overlaps, key=lambda overlap: overlap[0])
-    return AnswerScore(float(guess in references), f1, precision, recall)
+    f1 = max(_f1(guess, gold, rules) for gold in references)
+    return AnswerScore(float(guess in references), f1)
 
 
-def _overlap(guess: str, gold: str, rules: Rules) -> tuple[float, float, float]:
-    """F1, precision and recall of two normalised answers as bags of words."""
+def _f1(guess: str, gold: str, rules: Rules) -> float:
+    """The F1 of two normalised answers as bags of words."""
     if (
         rules == "hotpotqa"
         and guess != gold
         and (guess in ALL_OR_NOTHING or gold in ALL_OR_NOTHING)
     ):
-        return 0.0, 0.0, 0.0
+        return 0.0
     if rules == "musique" and not (guess and gold):
-        agreed = float(guess == gold)
-        return agreed, agreed, agreed
+        return float(guess == gold)
     common = (Counter(guess.split()) & Counter(gold.split())).total()
     if not common:
-        return 0.0, 0.0, 0.0
+        return 0.0
     precision, recall = common / len(guess.split()), common / len(gold.split())
-    return 2 * precision * recall / (precision + recall), precision, recall
+    return 2 * precision * recall / (precision + recall)
 
 
 def is_in_context(context: str, golds: Sequence[str]) -> float:

@@ -149,7 +149,7 @@ def _answer_rows(
         if key in failed:
             failure = str(failed[key])
         if text is not None:
-            em, f1, *_ = score_answer(text, question.answers, rules)
+            em, f1 = score_answer(text, question.answers, rules)
         in_context = is_in_context(context, question.answers)
         rows.append((name, question.id, text, failure, em, f1, in_context))
     return pd.DataFrame(rows, columns=list(COLUMNS))
