@@ -24,7 +24,7 @@ from kg2rag.datasets.documents.blocks import (
     one_line,
 )
 from kg2rag.datasets.documents.html import read_html
-from kg2rag.datasets.documents.packed import read_web_archive
+from kg2rag.datasets.documents.mail import read_web_archive
 
 _HIDDEN = frozenset(
     "del moveFrom delText instrText rPr pPr sectPr tblPr trPr tcPr rubyPr tracked-changes".split()

@@ -12,15 +12,14 @@ from kg2rag.datasets.documents.canvas import read_canvas
 from kg2rag.datasets.documents.decoding import SAMPLE_BYTES
 from kg2rag.datasets.documents.html import read_html
 from kg2rag.datasets.documents.json_texts import read_json, read_yaml
-from kg2rag.datasets.documents.markdown import read_markdown
-from kg2rag.datasets.documents.office import read_docx, read_opendocument, read_pptx
-from kg2rag.datasets.documents.packed import (
-    read_epub,
+from kg2rag.datasets.documents.mail import (
     read_mail,
     read_mailbox,
-    read_notebook,
     read_web_archive,
 )
+from kg2rag.datasets.documents.markdown import read_markdown
+from kg2rag.datasets.documents.office import read_docx, read_opendocument, read_pptx
+from kg2rag.datasets.documents.packed import read_epub, read_notebook
 from kg2rag.datasets.documents.pdf import read_pdf
 from kg2rag.datasets.documents.plain import (
     FORMATS,

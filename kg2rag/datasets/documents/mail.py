@@ -1,0 +1,174 @@
+"""Mail, mailboxes and web archives (MHTML) -> their blocks.
+
+Of a mailbox, words that a message quotes from an earlier one are left out, see `quotations`.
+"""
+
+from __future__ import annotations
+
+import mailbox
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+from kg2rag.datasets.documents.blocks import (
+    Block,
+    FileDocument,
+    joined_documents,
+    one_line,
+    plain_document,
+)
+from kg2rag.datasets.documents.decoding import decode_text
+from kg2rag.datasets.documents.html import page_document
+from kg2rag.datasets.documents.quotations import (
+    Letter,
+    without_quotations,
+    without_signature,
+)
+from kg2rag.text.records import DataError
+from kg2rag.text.scripts import words
+
+_PART_READERS: Mapping[str, Callable[[str], FileDocument]] = {
+    "text/html": page_document
+}
+_HEADERS = ("From", "To", "Cc", "Date")
+# A line of a text that would begin a message is quoted by ">".
+_QUOTED_FROM = re.compile(rb"(?m)^>(>*From )")
+_MESSAGE_ID = re.compile(r"<[^<>\s]+>")
+
+
+def read_mail(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
+    """The document of a message: subject, sender, receivers and date, and its text; attachments are named."""
+    message = _parse(data)
+    return [_with_header(message, _body(message))]
+
+
+def read_mailbox(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
+    """A document for each message of a mailbox."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "mailbox")
+        file.write_bytes(data)
+        with closing(mailbox.mbox(file, create=False)) as box:
+            messages = [
+                _parse(_QUOTED_FROM.sub(rb"\1", box.get_bytes(key)))
+                for key in box.keys()  # noqa: SIM118
+            ]
+    if not messages:
+        raise DataError("it is no mailbox: no line begins with 'From '.")
+    bodies = without_quotations(list(map(_letter, messages)))
+    return [
+        replace(_with_header(message, body), key=str(number))
+        for number, (message, body) in enumerate(zip(messages, bodies, strict=True))
+    ]
+
+
+def _parse(data: bytes) -> EmailMessage:
+    """The message of some bytes."""
+    message = message_from_bytes(data, policy=policy.default)
+    assert isinstance(message, EmailMessage)
+    return message
+
+
+def _letter(message: EmailMessage) -> Letter:
+    """The body of a message, with its id, the ids of those that it answers, and its date, 0 for none."""
+    references = f"{message.get('References', '')} {message.get('In-Reply-To', '')}"
+    try:
+        seconds = parsedate_to_datetime(str(message["Date"])).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        seconds = 0.0
+    return Letter(
+        _body(message),
+        one_line(str(message.get("Message-ID", ""))),
+        tuple(_MESSAGE_ID.findall(references)),
+        one_line(str(message.get("Subject", ""))),
+        seconds,
+    )
+
+
+def read_web_archive(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
+    """The document of a page that a browser saved as one file (MHTML); DataError: it has no page."""
+    message = message_from_bytes(data, policy=policy.default)
+    pages = [
+        page_document(_content(part))
+        for part in message.walk()
+        if part.get_content_type() in ("text/html", "application/xhtml+xml")
+    ]
+    if not pages:
+        raise DataError("it has no page of HTML. Is it a web archive, saved whole?")
+    return [replace(joined_documents(pages), title=pages[0].title)]
+
+
+def _with_header(message: EmailMessage, body: FileDocument) -> FileDocument:
+    """The document of a message: its header and its texts."""
+    return joined_documents([_header_document(message, level=1), body], body.remark)
+
+
+def _body(message: EmailMessage) -> FileDocument:
+    """The document of the texts in a message; the remark names its attachments."""
+    attached = [
+        part.get_filename() or part.get_content_type()
+        for part in message.walk()
+        if _is_attached(part)
+    ]
+    remark = f"attachments are not read: {', '.join(attached[:5])}" if attached else ""
+    return joined_documents(list(_message_documents(message)), remark)
+
+
+def _is_attached(part: Any) -> bool:
+    """Whether a part of a message is an attachment: neither text nor a container of texts."""
+    return part.get_content_maintype() not in ("text", "multipart", "message")
+
+
+def _header_document(message: Any, level: int) -> FileDocument:
+    """The document of a message's subject, a heading of this level, and of its other headers."""
+    subject = one_line(str(message.get("Subject", "")))
+    headers = [
+        f"{header}: {one_line(str(message[header]))}"
+        for header in _HEADERS
+        if message[header]
+    ]
+    blocks = [Block(subject, level), Block("\n".join(headers))]
+    return FileDocument(blocks, source="\n".join([subject, *headers]))
+
+
+def _message_documents(part: Any) -> Iterator[FileDocument]:
+    """The documents of the texts in a message or a part of it, in their order.
+
+    Of alternative texts the one with the most words is read; forwarded messages have their headers.
+    """
+    kind = part.get_content_type()
+    if kind == "message/rfc822" and part.is_multipart():
+        [message] = part.get_payload()
+        yield _header_document(message, level=2)
+        yield from _message_documents(message)
+    elif part.is_multipart():
+        pages = [
+            joined_documents(list(_message_documents(subpart)))
+            for subpart in part.iter_parts()
+        ]
+        if kind == "multipart/alternative":
+            pages = [_longest(pages)]
+        yield from pages
+    elif not _is_attached(part):
+        read = _PART_READERS.get(kind, plain_document)
+        yield without_signature(read(_content(part)))
+
+
+def _longest(pages: list[FileDocument]) -> FileDocument:
+    """The page with the most words; the others, which say the same, are left out."""
+    longest = max(pages, key=lambda page: len(words(page.source)))
+    others = [page.source for page in pages if page is not longest]
+    return replace(longest, left_out="\n".join([longest.left_out, *others]))
+
+
+def _content(part: Any) -> str:
+    """The text of a part, in its declared encoding or, if that is wrong or unknown, in a guessed one."""
+    return decode_text(
+        part.get_payload(decode=True) or b"", part.get_content_charset("")
+    ).text
