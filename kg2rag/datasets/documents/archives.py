@@ -113,19 +113,27 @@ class TarArchive:
 
 
 class Workbook:
-    """The tables of a spreadsheet, each as a file of comma-separated values."""
+    """The tables of a spreadsheet, each as a file of comma-separated values.
+
+    DataError: the package `python-calamine` is not installed.
+    """
 
     def __init__(self, data: bytes) -> None:
         import pandas as pd
 
-        tables = pd.read_excel(
-            BytesIO(data),
-            sheet_name=None,
-            header=None,
-            dtype=object,
-            keep_default_na=False,
-            engine="calamine",
-        )
+        try:
+            tables = pd.read_excel(
+                BytesIO(data),
+                sheet_name=None,
+                header=None,
+                dtype=object,
+                keep_default_na=False,
+                engine="calamine",
+            )
+        except ImportError:
+            raise DataError(
+                "spreadsheets need the package python-calamine: pip install python-calamine."
+            ) from None
         self._tables = {
             f"{name}.csv": table[table.map(str) != ""].map(_without_midnight)
             for name, table in tables.items()

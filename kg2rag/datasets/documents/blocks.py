@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -103,28 +104,33 @@ def join_remarks(*remarks: str) -> str:
 
 
 def lost_words(source: Sequence[str], texts: Iterable[str]) -> list[str]:
-    """The words of a source that no text has, with repetitions, in the order of the source."""
-    text_words = set[str]()
-    for text in texts:
-        text_words.update(words(text))
-    return [
-        word
-        for index, word in enumerate(source)
-        if word not in text_words
-        and len(word) <= LONGEST_WORD
-        and not _is_part_of_word(source, index, text_words)
-    ]
+    """The words of a source that the texts lack, in its order: a word as often as it is missing.
+
+    A word that is more frequent in the source than in the texts is named where it occurs last.
+    """
+    source_counts = Counter(source)
+    text_counts = Counter(word for text in texts for word in words(text))
+    # The words of texts that markup divides in the source.
+    joined_words = text_counts - source_counts
+    n_found: Counter[str] = Counter()
+    lost = []
+    for index, word in enumerate(source):
+        if source_counts[word] <= text_counts[word] or len(word) > LONGEST_WORD:
+            continue
+        if _is_part_of_word(source, index, joined_words):
+            continue
+        n_found[word] += 1
+        if n_found[word] > text_counts[word]:
+            lost.append(word)
+    return lost
 
 
 def _is_part_of_word(
-    source: Sequence[str], index: int, text_words: Container[str]
+    source: Sequence[str], index: int, joined_words: Container[str]
 ) -> bool:
-    """Whether a word of the source and its neighbours, up to four in all, are one word of a text.
-
-    Markup within a word divides it in the source.
-    """
+    """Whether a word of the source and its neighbours, up to four in all, are one word of a text."""
     for start in range(max(0, index - 3), index + 1):
         for stop in range(index + 1, start + 5):
-            if "".join(source[start:stop]) in text_words:
+            if stop - start > 1 and "".join(source[start:stop]) in joined_words:
                 return True
     return False

@@ -56,14 +56,16 @@ _NAVIGATION_NAME = re.compile(
 _SEPARATOR_OF_TITLE = r" [:|/»›·–—-] "
 _FURNITURE_TAGS = frozenset(("footer", "noscript", "select", "textarea", "iframe"))
 _FURNITURE_CLASSES = frozenset(
-    """headerlink linenos lineno gutter footnote-ref footnote-back footnote-backref mw-editsection
-    printfooter""".split()
+    """headerlink linenos lineno gutter footnote-ref footnote-back footnote-backref fnanchor sdfootnoteanc
+    sdendnoteanc _idFootnoteLink mw-editsection printfooter""".split()
 )
 _KINDS_OF_NOTES = frozenset(
     """abstract attention bug caution danger error example failure hint important info note question quote seealso
     success summary tip todo warning""".split()
 ) | {"see also"}
 """Default titles of notes, which are left out."""
+_NOTE_MARK = re.compile(r"[(\[]?(?:\d{1,4}|[a-z]|[ivxlc]+|[*†‡§¶]+)[)\]]?")
+_RAISED = frozenset(("sup",))
 _MENU_TAGS = frozenset(("header", "aside", "button"))
 _MENU_ROLES = frozenset(("banner", "complementary"))
 _CELLS = frozenset(("td", "th"))
@@ -211,7 +213,7 @@ def parse_tree(page: str, parser: str = "lxml") -> Any:
 
 def tree_blocks(tree: Any) -> tuple[list[Block], str]:
     """The blocks of a tree, and the text that was left out; the tree is changed."""
-    _show_formulas(tree)
+    left_out = _show_formulas(tree)
     for tag in _named(tree, _INVISIBLE):
         tag.decompose()
     for tag in tree("br"):
@@ -219,7 +221,6 @@ def tree_blocks(tree: Any) -> tuple[list[Block], str]:
     for tag in _named(tree, _SEPARATE):
         tag.insert_before(" ")
         tag.insert_after(" ")
-    left_out = list[str]()
     body = tree.body or tree
     main = _main_part(body)
     if main is not body:
@@ -228,14 +229,19 @@ def tree_blocks(tree: Any) -> tuple[list[Block], str]:
     return list(_walk(main)), " ".join(left_out)
 
 
-def _show_formulas(tree: Any) -> None:
-    """Replace each formula in MathML by its TeX source, or by its text."""
+def _show_formulas(tree: Any) -> list[str]:
+    """Replace each formula in MathML by its TeX source, or by its text; returns its other forms."""
+    others = list[str]()
     for formula in tree("math"):
         for annotation in formula(["annotation", "annotation-xml"]):
+            others.append(annotation.get_text(" "))
             annotation.decompose()
-        formula.replace_with(
-            formula.get("alttext") or f" {one_line(formula.get_text(' '))} "
-        )
+        text = one_line(formula.get_text(" "))
+        source = formula.get("alttext")
+        if source:
+            others.append(text)
+        formula.replace_with(source or f" {text} ")
+    return others
 
 
 def _main_part(body: Any) -> Any:
@@ -337,9 +343,27 @@ def _is_breadcrumbs(element: Any) -> bool:
     return any(map(_BREADCRUMBS.fullmatch, _names(element)))
 
 
+def _is_note_mark(element: Any) -> bool:
+    """Whether an element is the mark of a note, a link in the text to the note.
+
+    It is declared as one, as in e-books and accessible pages, or is a raised number or sign.
+    """
+    if element.name != "a":
+        return False
+    fields = element.attrs
+    if fields.get("epub:type") == "noteref" or fields.get("role") == "doc-noteref":
+        return True
+    is_raised = element.parent.name == "sup" or _holds(element, _RAISED)
+    return (
+        is_raised
+        and "#" in fields.get("href", "")
+        and _NOTE_MARK.fullmatch(element.get_text().strip()) is not None
+    )
+
+
 def _is_furniture(element: Any) -> bool:
     """Whether an element is a footer, a choice of a form, an anchor, a line number or an icon."""
-    if element.name in _FURNITURE_TAGS:
+    if element.name in _FURNITURE_TAGS or _is_note_mark(element):
         return True
     fields = element.attrs
     if (

@@ -78,6 +78,7 @@ _HIDDEN = (
     re.compile(r"(?m)^[ \t>]*(?:[-*+][ \t]+)?\d{1,9}[.)](?=\s)"),
 )
 """Parts of the source that a page does not show: comments, images, targets of links, options."""
+_ROLE_TARGET = re.compile(r"(\{[a-z][\w:-]*\}`[^`<\n]*)<[^<>`\n]*>(?=`)")
 _KEPT_TAGS = frozenset(
     """a abbr b blockquote br caption center cite code col colgroup dd del details dfn div dl dt em figcaption figure
     font h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark math ol p picture pre q rp rt ruby s samp small source span strike
@@ -210,6 +211,7 @@ def visible_text(text: str) -> str:
 
     It is the second reading against which lost words are counted.
     """
+    text = _ROLE_TARGET.sub(r"\1", text)
     for pattern in _HIDDEN:
         text = pattern.sub(" ", text)
     return unescape(_TAG.sub(_hide_tag, text))

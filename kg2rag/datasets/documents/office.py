@@ -330,9 +330,15 @@ def _all_text(root: Any) -> str:
     for leaf in named(root, "t", "p", *_SIGNS):
         if local_name(leaf) != "t":
             texts.append("\n")
-        elif _is_shown(leaf.getparent()):
+        elif all(map(_is_shown, _hiding_elements(leaf))):
             texts.append(leaf.text or "")
     return "".join(texts)
+
+
+def _hiding_elements(leaf: Any) -> Iterator[Any]:
+    """The parent of a `t`, and the copies for older programs that contain it."""
+    yield leaf.getparent()
+    yield from leaf.iterancestors("{*}Fallback")
 
 
 class _Walker:

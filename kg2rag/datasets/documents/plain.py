@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from html import unescape
 from typing import NamedTuple
 
 from kg2rag.datasets.documents.blocks import (
@@ -23,6 +24,7 @@ from kg2rag.datasets.documents.blocks import (
 )
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, visible_text
+from kg2rag.datasets.documents.latex_letters import DOTLESS, with_letters
 from kg2rag.datasets.documents.pdf import pdf_blocks
 from kg2rag.datasets.documents.sphinx_roles import role_html
 from kg2rag.text.records import DataError
@@ -90,6 +92,7 @@ _REWRITTEN = {
     ),
     # Slides (beamer): the steps at which something is shown, and the widths of columns.
     "latex": (
+        (DOTLESS, r"\1{\2\3}"),
         (re.compile(r"\\(?:only|onslide|uncover|visible)<[^<>\n]*>(?=\{)"), " "),
         (re.compile(r"(\\[a-zA-Z]+)<[\d+,. -]+>"), r"\1 "),
         (re.compile(r"(\\begin\{column\})\{[^{}\n]*\}"), r"\1"),
@@ -111,12 +114,14 @@ _REWRITTEN = {
 _MARKUP = {
     "rst": re.compile(
         r"(?m)^[ \t]*\.\. (?:code|code-block|sourcecode|highlight|include|literalinclude|image|figure)::[^\n]*|"
+        r"^[ \t]*\.\. (?:container|class|raw|role|default-role)::[^\n]*|"
         r"^[ \t]*\.\. \|[^|\n]+\| image::[^\n]*|"
-        r"^[ \t]*\.\.(?= )[^\n]*?::|^[ \t]*:[\w -]+:|:\w[\w+.-]{0,40}+(?::[\w+.-]{1,40}+){0,3}:(?=`)|<[^<>\n]*>(?=`)|"
-        r"^[ \t]*\.\. _[^\n]*"
+        r"^[ \t]*\.\.(?= )[^\n]*?::|^[ \t]*:[\w -]+:|:\w[\w+.-]{0,40}+(?::[\w+.-]{1,40}+){0,3}:(?=`)|"
+        r"<[^<>]{1,500}>(?=`)|^[ \t]*(?:\.\. _[^\n]*|\.\. __:[^\n]*|__[ \t][^\n]*)(?:\n[ \t]+https?:[^\n]*)*"
     ),
     "latex": re.compile(
-        r"(?<!\\)%[^\n]*|\\(?:begin|end|label|ref|eqref|pageref|cite\w*|input|include\w*|bibliography\w*|usepackage|"
+        r"(?<!\\)%[^\n]*|\\(?:href|hypertarget|hyperlink)\{[^{}]{0,500}\}|"
+        r"\\(?:begin|end|label|ref|eqref|pageref|cite\w*|input|include\w*|bibliography\w*|usepackage|"
         r"documentclass|vspace|hspace)\*?(?:\[[^\]\n]{0,300}+\])*(?:\{[^{}\n]{0,300}+\})?|\\[a-zA-Z]+\*?"
     ),
     "org": re.compile(
@@ -127,14 +132,17 @@ _MARKUP = {
         r"(?:https?|link|xref|image|mailto|kbd|btn|menu|icon)::?[^\s\[\]]{1,300}+(?=\[)|<<[^<>,\n]*,"
     ),
     "mediawiki": re.compile(
-        r"\{\|[^\n]*|\|-[^\n]*|\[\[[^\[\]|\n]*\||\[https?:\S{1,300}+|<[^<>]*>|<!--.{,300}?-->|__[A-Z]+__"
+        r"\{\|[^\n]*|\|-[^\n]*|\[\[[^\[\]|\n]*\||\[https?:\S{1,300}+|<[^<>]*>|<!--.{,300}?-->|__[A-Z]+__|"
+        r"(?:(?:style|class|align|width|colspan|rowspan|scope|id)=(?:\"[^\"\n]*\"|\w+)[ \t]*)+\|?"
     ),
     **dict.fromkeys(
         ("man", "mdoc"),
         re.compile(
             # requests, some with lengths and conditions behind them; fonts, letters by name, motions
-            r"(?m)^[.'][ \t]*(?:\\\"[^\n]*|(?:TH|Dd|Dt|Os|TP|HP|RS|RE|PD|sp|ne|in|ti|ll|nr|ds|de|ie|el|if)\b[^\n]*|"
-            r"\w+)|\\f(?:\[\w*\]|\(..|\w)|\\\*?\[[^\]\n]*\]|\\[(*]..|"
+            r"(?m)^[.'][ \t]*(?:\\\"[^\n]*|"
+            r"(?:TH|Dd|Dt|Os|TP|HP|RS|RE|PD|UR|MT|sp|ne|in|ti|ll|nr|ds|de|ie|el|if)\b[^\n]*|"
+            r"IP[ \t]+\\(?:\(bu|\[bu\])[^\n]*|\w+)|"
+            r"\\f(?:\[\w*\]|\(..|\w)|\\\*?\[[^\]\n]*\]|\\[(*]..|"
             r"\\[hvsmM](?:'[^'\n]*'|\[[^\]\n]*\]|[-+]?\d+)|\\[a-zA-Z&%|^]|(?<=[ \t])\d+[mn]$"
         ),
     ),
@@ -144,13 +152,18 @@ _MARKUP = {
         r"(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}|\\[a-z]+-?\d* ?|\\\W|[{}]"
     ),
     "textile": re.compile(
-        r"(?m)^(?:h[1-6]|p|bq|bc|pre|fn\d+)[^\s.]*\.+(?= )|\":\S{1,300}+"
+        r"(?m)^(?:h[1-6]|p|bq|bc|pre|fn\d+)[^\s.]*\.+(?= )|\":\S{1,300}+|</?[a-zA-Z][^<>\n]*>"
+    ),
+    "djot": re.compile(
+        r"(?m)(?<=\])\([^()\s]{0,500}\)|\{[^{}\n]{0,300}\}|^\[[^\]\n]+\]:[^\n]*"
     ),
     "typst": re.compile(
         r"(?m)^#(?:set|show|import|let)\b[^\n]*|#[\w.]+|//[^\n]*|(?<![\w-])[\w-]{1,40}+:(?=\s)"
     ),
 }
 """Format -> the markup in its source, which is not counted as lost words."""
+_WITH_ENTITIES = frozenset(("mediawiki", "textile"))
+"""Formats that write a sign as HTML does."""
 _OTHER_MARKUP = re.compile(
     r"(?m)\[\[[^\[\]|\n]*\||\{\{[^{}\n]*\}\}|\{[\w-]+(?::[^{}\n]*)?\}|</?[a-zA-Z][^<>\n]*>|https?:\S{1,300}+|"
     r"^h[1-6]\.(?= )|^=\w+|[A-Z]<|^%![^\n]*"
@@ -347,13 +360,16 @@ def _shown_text(text: str, kind: str) -> tuple[str, str]:
     if kind in _XML:
         return "", ""
     left_out = ""
-    if kind == "latex" and r"\begin{document}" in text:
-        left_out, _, text = text.partition(r"\begin{document}")
+    if kind == "latex":
+        text = with_letters(text)
+        if r"\begin{document}" in text:
+            left_out, _, text = text.partition(r"\begin{document}")
     elif kind == "rst":
         options = [match[1] for match in _OPTIONS_OF_RST.finditer(text)]
         comments = [match[0] for match in _COMMENT_OF_RST.finditer(text)]
         left_out = "\n".join([*options, *comments])
-    return _MARKUP.get(kind, _OTHER_MARKUP).sub(" ", text), left_out
+    shown = _MARKUP.get(kind, _OTHER_MARKUP).sub(" ", text)
+    return unescape(shown) if kind in _WITH_ENTITIES else shown, left_out
 
 
 class Converted(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
 
@@ -57,12 +57,14 @@ class FileBytes:
     relative_path : its path from the listed folder.
     reason : why the file is not read; "" if it is.
     packing : ".gz" or the ending of an archive if the contents are packed, else "".
+    names : id -> name of the users and channels of a Slack export, for a file with messages.
     """
 
     relative_path: str
     data: bytes = b""
     reason: str = ""
     packing: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -83,7 +85,8 @@ class FileBytes:
     def key(self, folder: str, tokens: int) -> str:
         """The key of the file's entry in the store."""
         code = code_version("types", "text", "datasets")
-        parts = [code, self.checksum, self.relative_path, folder, tokens]
+        names = sorted(self.names.items())
+        parts = [code, self.checksum, self.relative_path, folder, tokens, names]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -144,7 +147,7 @@ def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
     divided_before = splitter.divided
     try:
         if is_table(file):
-            table = parse_table(file.data, file.name, file.ending)
+            table = parse_table(file.data, file.name, file.ending, file.names)
             entry = table_entry(table, file.relative_path, splitter)
         else:
             entry = _document_entry(file, folder, splitter)

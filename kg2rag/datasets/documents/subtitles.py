@@ -40,6 +40,7 @@ def read_subtitles(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: 
         left_out += _UNSPOKEN.findall(part)
     cues = [_spoken_lines(_UNSPOKEN.sub("", part)) for part in parts]
     if _repeats_lines(cues):
+        left_out += _repeated_lines(cues)
         cues = list(_without_repeated_lines(cues))
     return [
         FileDocument(
@@ -66,6 +67,12 @@ def _repeats_lines(cues: list[list[str]]) -> bool:
         former[-1:] == cue[:1] for former, cue in pairwise(cues) if former and cue
     )
     return repeated > len(cues) / 4
+
+
+def _repeated_lines(cues: list[list[str]]) -> Iterator[str]:
+    """The lines of each cue that the previous cue has."""
+    for former, cue in pairwise(cues):
+        yield from filter(former.__contains__, cue)
 
 
 def _without_repeated_lines(cues: list[list[str]]) -> Iterator[list[str]]:

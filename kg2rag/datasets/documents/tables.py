@@ -24,6 +24,7 @@ from kg2rag.datasets.documents.json_texts import (
     value_lines,
     value_text,
 )
+from kg2rag.datasets.documents.slack import is_message, shown_text, with_shown_texts
 from kg2rag.text.records import (
     DataError,
     delimited_rows,
@@ -95,12 +96,21 @@ def read_questions(path: str | Path) -> Any:
     return read_table(path)
 
 
-def parse_table(data: bytes, name: str, ending: str) -> Table:
+def parse_table(
+    data: bytes, name: str, ending: str, names: Mapping[str, str] | None = None
+) -> Table:
     """The table of a file's bytes, without empty cells; `ending` tells the format.
+
+    Messages of Slack have the texts that Slack shows; `names` are those of its users and channels.
 
     DataError names the file and the record.
     """
     table = _raw_table(data, name, ending)
+    if any(map(is_message, table.records)):
+        table = table._replace(
+            records=with_shown_texts(table.records, names or {}),
+            source=shown_text(table.source, names or {}),
+        )
     records: list[Mapping[str, Any]] = [
         {key: value for key, value in row.items() if value not in ("", None)}
         for row in table.records

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, lru_cache, partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
@@ -32,6 +32,11 @@ from kg2rag.datasets.documents.reading import (
     file_bytes,
     read_bytes,
 )
+from kg2rag.datasets.documents.slack import (
+    NAME_FILES,
+    is_day_of_channel,
+    names_of_export,
+)
 
 MAX_ARCHIVES = 3
 """Depth of nested archives; exports of large wikis have two."""
@@ -39,7 +44,30 @@ MAX_ARCHIVES = 3
 
 def read_files(file: ListedFile) -> Iterator[FileBytes]:
     """The bytes of a file, or those of the files that are packed in it."""
-    yield from _unpack(read_bytes(file), 1)
+    contents = read_bytes(file)
+    if is_day_of_channel(file.path):
+        export = file.path.parent.parent
+        times = tuple(_time_of(export / name) for name in NAME_FILES)
+        contents = replace(contents, names=_names_of_folder(export, times))
+    yield from _unpack(contents, 1)
+
+
+def _time_of(path: Path) -> int:
+    """The time of the last change of a file; 0 if there is none."""
+    return path.stat().st_mtime_ns if path.is_file() else 0
+
+
+@lru_cache(maxsize=1)
+def _names_of_folder(folder: Path, times: tuple[int, ...]) -> Mapping[str, str]:  # noqa: ARG001
+    """The names of a Slack export; `times`, those of its files, are a part of the cache's key."""
+    return names_of_export(lambda name: (folder / name).read_bytes())
+
+
+def _names_of_archive(
+    archive: Archive | TarArchive | Workbook, export: PurePosixPath
+) -> Mapping[str, str]:
+    """The names of a Slack export in an archive."""
+    return names_of_export(lambda name: archive.read(str(export / name)))
 
 
 def _unpack(file: FileBytes, depth: int) -> Iterator[FileBytes]:
@@ -82,6 +110,7 @@ def _parts(file: FileBytes, depth: int) -> Iterator[FileBytes]:
         yield FileBytes(file.relative_path, reason="no file in it")
     inclusions = Inclusions(names, archive.read)
     reasons = {**web_page_parts(names), **inclusions.reasons}
+    names_of = cache(partial(_names_of_archive, archive))
     for name in names:
         relative_path = Path(f"{file.relative_path}/{name}").as_posix()
         if name in reasons:
@@ -90,6 +119,8 @@ def _parts(file: FileBytes, depth: int) -> Iterator[FileBytes]:
             part = file_bytes(
                 relative_path, partial(_whole_part, archive, inclusions, name)
             )
+            if is_day_of_channel(PurePosixPath(name)):
+                part = replace(part, names=names_of(PurePosixPath(name).parent.parent))
         yield from _unpack(part, depth + 1)
 
 
