@@ -15,13 +15,13 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from functools import cache, cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import FunctionType, MappingProxyType, MethodType
+from types import FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,7 @@ MANY = 100
 MAX_SPECIFICATION = 1000
 """Characters of the longest text that is read as a specification, such as "triples(FILE)"."""
 _REGISTRIES: tuple[Registry[Any], ...] = (LINKERS, RERANKERS, SOURCES, SYSTEMS)
+_COLLECTIONS = (list, tuple, set, frozenset, dict, MappingProxyType)
 _FUNCTION_ATTRIBUTE = {
     property: "fget",
     cached_property: "func",
@@ -98,21 +99,21 @@ def identity(value: Any) -> Any:
         return _text_and_components(value)
     if kind in (bytes, complex, range):
         return {kind.__name__: digest(repr(value))}
-    if kind in (list, tuple):
-        return _list_identity(value)
-    if kind in (set, frozenset):
-        members = map(identity, value)
-        return {"set": sorted(members, key=lambda member: json.dumps(member))}
-    if kind in (dict, MappingProxyType):  # the order of keys counts
-        return {"mapping": _list_identity(value.items())}
+    if kind in _COLLECTIONS:
+        return _collection_identity(value)
     if isinstance(value, np.ndarray | np.generic) and kind.__module__ == "numpy":
         return _array_identity(np.asarray(value))
     return _code_or_object(value)
 
 
-def _list_identity(items: Any) -> Any:
-    """The identity of a list, a tuple or the items of a mapping; a long one is a checksum."""
-    identities = [identity(item) for item in items]
+def _collection_identity(value: Any) -> Any:
+    """The identity of a collection; a long list or mapping is a checksum."""
+    if isinstance(value, set | frozenset):
+        members = map(identity, value)
+        return {"set": sorted(members, key=lambda member: json.dumps(member))}
+    if not isinstance(value, list | tuple):  # a mapping, whose order of keys counts
+        return {"mapping": _collection_identity(list(value.items()))}
+    identities = [identity(item) for item in value]
     return identities if len(identities) < MANY else digest(identities)
 
 
@@ -293,18 +294,22 @@ def replaced_members() -> Iterator[str]:
     They are functions and classes of other code, and constants that differ from the file.
     """
     for module_name, module in sorted(sys.modules.items()):
-        if not is_in_rooms(module_name) or not getattr(module, "__file__", None):
-            continue
-        constants = _constants(Path(module.__file__ or ""))
-        for name, value in list(vars(module).items()):
-            if _is_of_user(value) or not _is_unchanged(
-                value, constants.get(name, value)
-            ):
-                yield f"{module_name}.{name}"
-            if isinstance(value, type) and value.__module__ == module_name:
-                for member_name, member in list(vars(value).items()):
-                    if _is_of_user(member):
-                        yield f"{module_name}.{name}.{member_name}"
+        file = getattr(module, "__file__", None)
+        if is_in_rooms(module_name) and file is not None:
+            yield from _replaced_in(module, module_name, _constants(Path(file)))
+            for name, value in list(vars(module).items()):
+                if isinstance(value, type) and value.__module__ == module_name:
+                    yield from _replaced_in(value, f"{module_name}.{name}", {})
+
+
+def _replaced_in(
+    owner: ModuleType | type, owner_name: str, constants: Mapping[str, object]
+) -> Iterator[str]:
+    """The full names of the replaced members of a module or class."""
+    for name, value in list(vars(owner).items()):
+        constant = constants.get(name, value)
+        if _is_of_user(value) or not _is_unchanged(value, constant):
+            yield f"{owner_name}.{name}"
 
 
 def _is_of_user(value: Any) -> bool:

@@ -96,12 +96,9 @@ def run(
     abouts = []
     with progress_bar(len(data.queries), name, "query", shown=progress) as bar:
         for block, entry in zip(blocks, entries, strict=True):
-            if entry is None:
-                block_rankings, about = execution.rank(block)
-                if cache is not None and not execution.not_cached:
-                    entry = cache.write(block, block_rankings, about, fresh=fresh)
-            # A new entry is read back, so that the first run equals all later ones.
-            if cache is not None and entry is not None:
+            if cache is None or entry is None:
+                block_rankings, about = _run_block(block, execution, cache, fresh=fresh)
+            else:
                 block_rankings, about = cache.read(entry, data.corpus.ids)
             rankings += block_rankings
             abouts.append(about)
@@ -134,6 +131,25 @@ def _stored_entries(
     if cache is None:
         return [None] * len(blocks)
     return list(map(cache.find, blocks))
+
+
+def _run_block(
+    block: Sequence[Query],
+    execution: _Execution,
+    cache: RunCache | None,
+    *,
+    fresh: bool,
+) -> tuple[list[Ranking], dict[str, Any]]:
+    """The rankings of a block and their record, which are stored if they can be.
+
+    cache : where they are stored; None if they are not.
+    """
+    rankings, about = execution.rank(block)
+    if cache is None or execution.not_cached:
+        return rankings, about
+    entry = cache.write(block, rankings, about, fresh=fresh)
+    # A stored block is read back, so that the first run equals all later ones.
+    return cache.read(entry, execution.data.corpus.ids)
 
 
 def _ms_per_query(
