@@ -8,7 +8,7 @@ names the writer ("On … wrote:") or the header of the quoted message, as Outlo
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
@@ -23,11 +23,11 @@ THREAD_MESSAGES = 50
 """Most earlier messages of the same subject in which quoted words are looked for."""
 SHORT_WORDS = 4
 """Words from which a line without a mark is no answer if an earlier message has it."""
-_MARK = re.compile(r"(?:[ \t]*>)+[ \t]?")
+_MARK = re.compile(r"^(?:[ \t]*>)+[ \t]?")
 _SIGNATURE = re.compile(r"--[ \t\xa0]?")
 _WRITER = re.compile(
     r"(?=.*\d).{0,300}(?:wrote|writes|schrieb|écrit|escribió|escreveu|scritto|schreef|skrev|kirjoitti|napsal\w*|"
-    r"napisał\w*|írta|yazdı|scris|пише\w*|написа\w*|写道|寫道|のメール|작성)[^\n]{0,100}[:：]\s*",
+    r"napisał\w*|írta|yazdı|scris|пише\w*|написа\w*|写道|寫道|のメール|작성)[^\n]{0,100}[:：]",
     re.IGNORECASE,
 )
 _RULE = re.compile(r"-{3,}[ \t]*[^-\d\n]{3,40}?[ \t]*-{3,}|_{20,}")
@@ -58,11 +58,16 @@ class Letter(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of a document: the position of its block, whether `>` stands before it, and its text."""
+    """A line of a document.
+
+    `block` is the position of its block; `text` is the line without the marks `>` before it, `raw`
+    is the line with them.
+    """
 
     block: int
     is_marked: bool
     text: str
+    raw: str
 
 
 class Quotation(NamedTuple):
@@ -104,24 +109,30 @@ def without_quotations(letters: Sequence[Letter]) -> list[FileDocument]:
 
 
 def _earlier_letters(letters: Sequence[Letter]) -> Iterator[list[int]]:
-    """For each message the positions of earlier ones that it answers, or that have its subject."""
+    """For each message the positions of earlier ones that it may quote, the likeliest first.
+
+    It answers these, or has their subject.
+    """
     times = [(letter.seconds, position) for position, letter in enumerate(letters)]
     position_of = {letter.id: position for position, letter in enumerate(letters)}
     subjects = [
         _REPLY.sub("", letter.subject, count=1).casefold() for letter in letters
     ]
-    thread = dict[str, list[int]]()
+    latest = dict[str, list[int]]()
+    earlier = dict[int, list[int]]()
     for _, position in sorted(times):
-        thread.setdefault(subjects[position], []).append(position)
-    for position, letter in enumerate(letters):
-        same_subject = thread[subjects[position]] if subjects[position] else []
-        others = [other for other in same_subject if times[other] < times[position]][
-            -THREAD_MESSAGES:
+        answered = [position_of.get(id_) for id_ in letters[position].references]
+        same_subject = latest.setdefault(subjects[position], [])
+        others = [*(same_subject if subjects[position] else ()), *answered]
+        earlier[position] = [
+            other
+            for other in dict.fromkeys(reversed(others))
+            if other is not None and times[other] < times[position]
         ]
-        others += [position_of[id_] for id_ in letter.references if id_ in position_of]
-        yield [
-            other for other in dict.fromkeys(others) if times[other] < times[position]
-        ]
+        same_subject.append(position)
+        del same_subject[:-THREAD_MESSAGES]
+    for position in range(len(letters)):
+        yield earlier[position]
 
 
 def _without_quoted_lines(document: FileDocument, texts: Sequence[str]) -> FileDocument:
@@ -152,7 +163,9 @@ def _without_quoted_lines(document: FileDocument, texts: Sequence[str]) -> FileD
 def _lines(document: FileDocument) -> list[Line]:
     """The lines of a document without the marks of quotations."""
     return [
-        Line(number, bool(_MARK.match(text)), _MARK.sub("", text).strip())
+        Line(
+            number, bool(_MARK.match(text)), _MARK.sub("", text, count=1).strip(), text
+        )
         for number, block in enumerate(document.blocks)
         for text in block.text.split("\n")
     ]
@@ -165,13 +178,10 @@ def _without_lines(
     removed = set(positions)
     if not removed:
         return document
-    number_of = Counter[int]()
     texts = defaultdict[int, list[str]](list)
     for position, line in enumerate(lines):
-        text = document.blocks[line.block].text.split("\n")[number_of[line.block]]
-        number_of[line.block] += 1
         if position not in removed:
-            texts[line.block].append(text)
+            texts[line.block].append(line.raw)
     blocks = [
         block._replace(text="\n".join(texts[number]).strip("\n"))
         for number, block in enumerate(document.blocks)
@@ -217,13 +227,14 @@ def _introduction_length(lines: Sequence[Line], start: int) -> int:
         line for line in lines[start : start + 8] if line.block == lines[start].block
     ]
     for stop in range(1, min(3, len(block)) + 1):
+        if not block[stop - 1].text.endswith((":", "：")):
+            continue
         text = " ".join(line.text for line in block[:stop])
         follower = lines[start + stop] if start + stop < len(lines) else None
         is_before_mark = (
             follower is not None
             and follower.is_marked
             and not block[0].is_marked
-            and text.endswith((":", "："))
             and re.search(r"\d", text) is not None
         )
         if _WRITER.fullmatch(text) or is_before_mark:
