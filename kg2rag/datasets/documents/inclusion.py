@@ -26,6 +26,7 @@ _LATEX = re.compile(
 )
 _MARKDOWN = re.compile(
     r"""(?m)^(?P<indent>[ \t]*)(?:-{1,2}8<-{1,2}[ \t]+(?P<quote>["'])(?P<path>[^"':\n]+)(?P=quote)|"""
+    r"""<<<[ \t]+@?/?(?P<snippet>[^\s{}#]+)(?:\{[^{}\n]*\})?|"""
     r"""\{%-?[ \t]*include-markdown[ \t]+["'](?P<page>[^"'\n]+)["'][ \t]*-?%\}|"""
     r"""\{\{[ \t]*#include[ \t]+(?P<part>[^\s:{}]+)[ \t]*\}\}|\{\{<[ \t]*include[ \t]+(?P<file>[^\s<>]+)[ \t]*>\}\}|"""
     r"""(?P<fence>`{3,}|:{3,})\{include\}[ \t]+(?P<source>\S+)[ \t]*\n[ \t]*(?P=fence))[ \t]*$"""
@@ -47,8 +48,8 @@ _INCLUSIONS: Mapping[str, re.Pattern[str]] = {
     ".typ": _TYPST,
 }
 """Ending -> the inclusions in files of that kind."""
-_TARGETS = ("path", "bare", "name", "page", "part", "file", "source")
-_MARKS = (b"\\in", b"import", b"\\sub", b"8<", b"include", b"INCLUDE")
+_TARGETS = ("path", "bare", "name", "page", "part", "file", "source", "snippet")
+_MARKS = (b"\\in", b"import", b"\\sub", b"8<", b"<<<", b"include", b"INCLUDE")
 _LATEX_BODY = re.compile(r"\\begin\{document\}(.*?)\\end\{document\}", re.DOTALL)
 _LATEX_COMMENT = re.compile(r"(?<!\\)(?:\\\\)*%")
 
@@ -146,7 +147,10 @@ class Inclusions:
                 part = self._expand(
                     target, _body(decode_text(self._read(target)).text), files
                 )
-                pieces.append(indent(part, match.groupdict().get("indent") or ""))
+                groups = match.groupdict()
+                if groups.get("snippet"):  # VitePress shows it as code
+                    part = f"```\n{part}\n```\n"
+                pieces.append(indent(part, groups.get("indent") or ""))
         return "".join([*pieces, text[end:]])
 
 

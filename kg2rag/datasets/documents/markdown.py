@@ -39,6 +39,7 @@ _EMBEDDED_IMAGE = re.compile(
 )
 _ADDRESS = re.compile(r"^/|/$|://|\.html$")
 """An alias in front matter from which a site redirects; it is no name."""
+_INCLUSION = re.compile(r"(?m)^[ \t]*(?:-{1,2}8<|<<<)")
 _WIKI_LINK = re.compile(r"!?\[\[([^\[\]|\n]{1,300})(?:\\?\|([^\[\]\n]{1,300}))?\]\]")
 _DIRECTIVE = re.compile(r"\{([a-zA-Z][\w:-]*)\}[ \t]*(.*)", re.DOTALL)
 _QUOTED_TITLE = re.compile(r"""\b(?:title|caption|fig\.cap)=["']([^"'\n]*)["']""")
@@ -115,7 +116,7 @@ def markdown_document(text: str, name: str = "") -> FileDocument:
     labels = [token.content for token in tokens if token.type == "myst_target"]
     aliases = _aliases(front.fields)
     names = [alias for alias in aliases if not _ADDRESS.search(alias)]
-    n_included = page.left_out.count("8<-")
+    n_included = len(_INCLUSION.findall(page.left_out))
     remark = f"lines that include files, left out: {n_included}" if n_included else ""
     return FileDocument(
         _with_names([b for b in (Block(title, 1), *blocks) if b.text], names),

@@ -45,6 +45,8 @@ _MKDOCS = (
     r"^[ \t]*(?:\[TOC\]|\[\[_?(?i:toc)_?\]\])[ \t]*$|"
     r"^[ \t]*-{1,2}8<-{1,2}[ \t]+[\"'][^\n]*$|"
     r"^[ \t]*-{1,2}8<-{1,2}[ \t]*\n(?:(?![ \t]*-{1,2}8<)[^\n]*\n){0,50}[ \t]*-{1,2}8<-{1,2}[ \t]*$|"
+    # VitePress: an included file; kramdown: the list in whose place the table of contents stands.
+    r"^[ \t]*<<<[ \t]+@?[./\w][^\n]*$|^[ \t]*(?:[*+-]|\d\.)[ \t]+[^\n]*\n[ \t]*\{:[^{}\n]*\btoc\b[^{}\n]*\}|"
     r"\{--.{1,2000}?--\}|\{>>.{1,2000}?<<\}"
 )
 # Marks around words that a page shows: keys, highlights and insertions.
@@ -92,13 +94,16 @@ _SITE = re.compile(
             _MKDOCS,
             _ATTRIBUTE_LIST,
             _NOTE_COMMENT,
+            # A component of Vue, which takes no import.
+            rf"<[A-Z][\w.]*\s+\w[\w:.-]*={_ATTRIBUTES}/>",
             _BLOCK_NAME,
         ]
     ),
     _FLAGS,
 )
 _SITE_MARK = re.compile(
-    r":(?:material|octicons|fontawesome|simple|custom)-|(?m:^[ \t]*(?:\*\[|\{[ \t]*[.#]|-{1,2}8<))|(?i:\[_?toc_?\])|"
+    r":(?:material|octicons|fontawesome|simple|custom)-|(?m:^[ \t]*(?:\*\[|\{[ \t]*[.#]|-{1,2}8<|<<<))|"
+    r"<[A-Z][\w.]*\s+\w[\w:.-]*=|(?i:\[_?toc_?\])|"
     r"\{--|\{>>|:: |\(\(|\{\{|:LOGBOOK:|\{%|\{\{[<%]|\{:|%%|(?m:^|[ \t])\^|```[ \t]*(?:dataview|tasks|query|compressed)"
 )
 _LISTING = re.compile(

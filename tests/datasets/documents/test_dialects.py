@@ -425,3 +425,15 @@ def test_marks_of_mkdocs_are_no_text_and_the_words_between_them_are(read):
     assert documents.report.loc[0, "lost"] == 0
     assert documents.report.loc[0, "left_out"] > 10
     assert documents.report.loc[0, "remark"].endswith(": 1")
+
+
+def test_components_and_places_of_contents_are_no_text_of_a_page(read):
+    page = (
+        '# Ferries <Badge type="tip" text="New boats here" />\n{: .no_toc }\n\n* TOC\n{:toc}\n\nA <Name> sails.\n\n'
+        "<<< @/nowhere.js#part\n"
+    )
+    documents = read({"a.md": page})
+    assert documents.corpus[0].title == "Ferries New boats here"
+    assert text_of(documents) == "A <Name> sails."
+    assert documents.report.loc[0, "remark"]
+    assert documents.report.loc[0, "lost"] == 0

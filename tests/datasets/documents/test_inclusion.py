@@ -67,6 +67,7 @@ def test_chapters_of_latex_in_an_archive_are_read_in_the_main_file(read):
         ("docs/a.md", '# Tides\n\n!!! tip "Mind"\n\n    --8<-- "parts/noon.md"\n'),
         ("docs/a.md", "# Tides\n\nMind\n\n```{include} ../parts/noon.md\n```\n"),
         ("src/a.md", "# Tides\n\nMind\n\n{{#include ../parts/noon.md}}\n"),
+        ("a.md", "# Tides\n\nMind\n\n<<< @/parts/noon.md{1}\n"),
         ("a.qmd", "# Tides\n\nMind\n\n{{< include parts/noon.md >}}\n"),
         ("docs/a.md", '# Tides\n\nMind\n\n{% include-markdown "../parts/noon.md" %}\n'),
         ("a.rst", "Tides\n=====\n\nMind\n\n.. include:: parts/noon.md\n"),
