@@ -25,6 +25,10 @@ from kg2rag.datasets.documents.blocks import (
 )
 from kg2rag.datasets.documents.html import read_html
 from kg2rag.datasets.documents.mail import read_web_archive
+from kg2rag.datasets.documents.office_contents import (
+    is_opendocument_index,
+    word_contents,
+)
 
 _HIDDEN = frozenset(
     "del moveFrom delText instrText rPr pPr sectPr tblPr trPr tcPr rubyPr tracked-changes".split()
@@ -52,18 +56,22 @@ Relations = Mapping[str, tuple[str, str]]
 
 
 def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a Word file; notes follow its text, headers and comments are left out."""
+    """The document of a Word file; notes follow its text.
+
+    Headers, comments and tables of contents are left out.
+    """
     archive = Archive(data)
     main = _main_part(archive, "word/document.xml")
     relations = archive.relations(main)
-    level = _word_levels(archive)
+    styles = _word_styles(archive)
     walker = _Walker(
-        level,
+        _word_levels(styles),
         {
             id_: target
             for id_, (kind, target) in relations.items()
             if kind == "hyperlink"
         },
+        word_contents(styles),
     )
     roots = [
         archive.xml(main),
@@ -73,9 +81,8 @@ def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     document = joined_documents(
         [_document_of(roots, walker), inserted], inserted.remark
     )
-    left_out = map(
-        _all_text, _related(archive, relations, "header", "footer", "comments")
-    )
+    others = _related(archive, relations, "header", "footer", "comments")
+    left_out = map(_all_text, [*others, *walker.contents])
     return [replace(document, left_out="\n".join([document.left_out, *left_out]))]
 
 
@@ -141,17 +148,21 @@ def _main_part(archive: Archive, default: str) -> str:
     return next((target for target in targets if target in archive.names), default)
 
 
-def _word_levels(archive: Archive) -> Levels:
+def _word_styles(archive: Archive) -> dict[str, Any]:
+    """Id -> element of each style of a Word file."""
+    if "word/styles.xml" not in archive.names:
+        return {}
+    return {
+        attribute(style, "styleId"): style
+        for style in named(archive.xml("word/styles.xml"), "style")
+    }
+
+
+def _word_levels(styles: Mapping[str, Any]) -> Levels:
     """The function that returns the heading level of a paragraph of Word.
 
     The level is the paragraph's outline level, or that of its style or of the style's base.
     """
-    styles = dict[str, Any]()
-    if "word/styles.xml" in archive.names:
-        styles = {
-            attribute(style, "styleId"): style
-            for style in named(archive.xml("word/styles.xml"), "style")
-        }
 
     def style_level(style_id: str) -> int:
         for _ in range(_MAX_STYLES):
@@ -268,7 +279,11 @@ def read_opendocument(data: bytes, name: str = "") -> list[FileDocument]:  # noq
 def opendocument_document(root: Any, objects: Sequence[Any] = ()) -> FileDocument:
     """The document of the contents of an OpenDocument file, and of its embedded objects."""
     titles = _title_styles(root)
-    walker = _Walker(lambda paragraph: _opendocument_level(paragraph, titles), {})
+    walker = _Walker(
+        lambda paragraph: _opendocument_level(paragraph, titles),
+        {},
+        is_opendocument_index,
+    )
     bodies = list(
         chain.from_iterable(
             list(named(part, "body")) or [part] for part in [root, *objects]
@@ -280,8 +295,11 @@ def opendocument_document(root: Any, objects: Sequence[Any] = ()) -> FileDocumen
         for body in bodies
         for change in named(body, "tracked-changes")
     ]
+    contents = map(_itertext, walker.contents)
     return FileDocument(
-        blocks, source="\n".join(map(_itertext, bodies)), left_out="\n".join(changes)
+        blocks,
+        source="\n".join(map(_itertext, bodies)),
+        left_out="\n".join([*changes, *contents]),
     )
 
 
@@ -346,11 +364,20 @@ class _Walker:
 
     level : function that returns the heading level of a paragraph.
     targets : id of a hyperlink's relation -> its target.
+    is_contents : function that returns whether an element is a table of contents; such elements
+    are not read but collected in `contents`.
     """
 
-    def __init__(self, level: Levels, targets: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        level: Levels,
+        targets: Mapping[str, str],
+        is_contents: Callable[[Any], bool] = lambda _: False,
+    ) -> None:
         self.level = level
         self.targets = targets
+        self.is_contents = is_contents
+        self.contents = list[Any]()
 
     def blocks(self, element: Any) -> Iterator[Block]:
         """The blocks of an element's children, in their order."""
@@ -358,7 +385,9 @@ class _Walker:
             kind = local_name(child)
             if not _is_shown(child):
                 continue
-            if kind in ("p", "h"):
+            if self.is_contents(child):
+                self.contents.append(child)
+            elif kind in ("p", "h"):
                 yield from self._paragraph(child)
             elif kind in ("tr", "table-row"):
                 yield from self._row(child)

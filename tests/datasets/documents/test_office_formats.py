@@ -225,6 +225,49 @@ def test_an_opendocument_text_has_its_mixed_paragraphs_notes_and_rows(read):
     assert passage.text == "Pier\nThe Halina lands here.\n\nA note.\n\nBern | 90"
 
 
+def test_word_s_table_of_contents_and_lists_of_figures_are_left_out_and_counted(read):
+    gallery = (
+        '<w:docPartObj><w:docPartGallery w:val="Table of Contents"/></w:docPartObj>'
+    )
+    control = (
+        f"<w:sdt><w:sdtPr>{gallery}</w:sdtPr><w:sdtContent>{{}}</w:sdtContent></w:sdt>"
+    )
+    link = '<w:hyperlink w:anchor="_Toc7"><w:r><w:t>Fares</w:t></w:r></w:hyperlink>'
+    styles = style("Verzeichnis1", "toc 1") + style("Abb", "table of figures")
+    body = (
+        control.format(paragraph("Inhalt") + paragraph("Scope 2"))
+        + paragraph("Scope 2", "Verzeichnis1")
+        + paragraph("Figure 1 3", "Abb")
+        + f"<w:p>{link}</w:p>"
+        + f"<w:p><w:r><w:t>See </w:t></w:r>{link}<w:r><w:t> first.</w:t></w:r></w:p>"
+    )
+    documents = read(
+        {"a.docx": docx_of(body, styles=f'<w:styles xmlns:w="{W}">{styles}</w:styles>')}
+    )
+    assert text_of(documents) == "See Fares first."
+    row = documents.report.loc[0]
+    assert (row["left_out"], row["lost"]) == (9, 0)
+
+
+def test_the_indexes_of_an_opendocument_text_are_left_out_and_counted(read):
+    names = (
+        'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
+        'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'
+    )
+    indexes = "".join(
+        f"<text:{kind}><text:index-body><text:p>Pier 3</text:p></text:index-body></text:{kind}>"
+        for kind in ("table-of-content", "illustration-index")
+    )
+    content = (
+        f"<office:document-content {names}><office:body><office:text>{indexes}"
+        "<text:p>The Halina sails.</text:p></office:text></office:body></office:document-content>"
+    )
+    documents = read({"a.odt": zip_of({"content.xml": content})})
+    assert text_of(documents) == "The Halina sails."
+    row = documents.report.loc[0]
+    assert (row["left_out"], row["lost"]) == (4, 0)
+
+
 def test_an_e_book_is_read_in_the_order_of_its_spine(read):
     package = (
         '<package xmlns="http://www.idpf.org/2007/opf"><metadata><title>Ferries</title></metadata><manifest>'
