@@ -47,13 +47,21 @@ DOCX = """<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingm
 <w:p><w:r><w:t>Thirty days a year.</w:t></w:r></w:p></w:body></w:document>"""
 
 
-def pdf_of(lines: list[str | tuple[str, int, int]]) -> bytes:
+def pdf_of(
+    lines: list[str | tuple[str, int, int]], bookmarks: tuple[str, ...] = ()
+) -> bytes:
     """A one-page PDF in Helvetica of 12 points; or of as many as a line says, and 2 for bold."""
+    n = len(bookmarks)
+    entries = [
+        f"<</Title({title})/Parent 7 0 R/Dest[3 0 R/Fit]"
+        + (f"/Next {8 + place} 0 R>>" if place < n else ">>")
+        for place, title in enumerate(bookmarks, start=1)
+    ]
     styled = [(line, 12, 1) if isinstance(line, str) else line for line in lines]
     text = " T* ".join(f"/F{font} {size} Tf ({line}) Tj" for line, size, font in styled)
     stream = f"BT 24 TL 72 720 Td {text} ET".encode()
     objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Catalog/Pages 2 0 R/Outlines 7 0 R>>",
         b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
         b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R/F2 6 0 R>>>>>>",
         b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream),
@@ -61,6 +69,8 @@ def pdf_of(lines: list[str | tuple[str, int, int]]) -> bytes:
             b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica%s>>" % style
             for style in (b"", b"-Bold")
         ),
+        b"<</Count %d/First 8 0 R/Last %d 0 R>>" % (n, 7 + n) if n else b"<<>>",
+        *map(str.encode, entries),
     ]
     body = b"%PDF-1.4\n" + b"".join(
         b"%d 0 obj%s\nendobj\n" % (at, one) for at, one in enumerate(objects, start=1)
@@ -297,6 +307,45 @@ def test_an_entry_of_contents_is_no_heading_though_its_heading_stands_on_the_sam
         ("Clay", 1),
         ("Potters dig it.", 0),
     ]
+
+
+def test_a_pdf_with_an_outline_has_the_title_of_its_letters_above_the_bookmarks(
+    tmp_path, store
+):
+    lines = [
+        ("Firing", 24, 2),
+        ("by hand", 24, 2),
+        "Inhalt",
+        "Clay 2",
+        "Grog 3",
+        "Clay",
+        "Potters dig it.",
+        "Grog",
+        "It is ground.",
+    ]
+    (tmp_path / "x.pdf").write_bytes(pdf_of(lines, ("Clay", "Grog")))
+    documents = from_folder(tmp_path, store=store)
+    assert [(one.title, one.text) for one in documents.corpus] == [
+        ("Firing by hand", "Clay\nPotters dig it."),
+        ("Firing by hand", "Grog\nIt is ground."),
+    ]
+    assert tuple(documents.report.loc[0, ["left_out", "lost"]]) == (5, 0)
+
+
+@pytest.mark.parametrize(
+    "heading", ["Spis treści", "Inhaltsverzeichnis", "Оглавление", "目次"]
+)
+def test_a_table_of_contents_without_an_outline_is_left_out_up_to_the_text(heading):
+    pages = [[heading, "1. Clay 2", "2. Grog and", "other sherds 3"], ["Potters dig."]]
+    pages += [["They fire it", "at heat, all year", "and did so until", "May 1990"]]
+    document = pdf_blocks(pages, {})
+    assert document.left_out == [heading, "1. Clay 2", "other sherds 3"]
+    assert document.blocks[-1].text.endswith("until May 1990")
+
+
+def test_a_line_such_as_contents_above_a_text_is_text():
+    [block] = pdf_blocks([["Inhalt", "Der Band handelt", "von Ton."]], {}).blocks
+    assert block.text == "Inhalt Der Band handelt von Ton."
 
 
 def test_headings_of_an_outline_stay_apart_where_no_text_stands_between():

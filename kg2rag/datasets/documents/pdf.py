@@ -18,6 +18,7 @@ from statistics import mode
 from typing import Any, Literal, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, join_remarks
+from kg2rag.datasets.documents.contents_headings import contents_headings, line_key
 
 Outline = Mapping[tuple[int, str], int]
 """(page from 0, or -1 for any page; `line_key` of a line) -> its level as a heading."""
@@ -37,7 +38,9 @@ _SOFT_HYPHEN = re.compile(r"[\x02\ufffe\xad]\s*")
 # Control characters, which fonts without a character map give, and carriage returns.
 _UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f]")
 _RIGHT_TO_LEFT = re.compile("[\u0591-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
-_CONTENTS = ("contents", "tableofcontents")
+_ENDS_WITH_PAGE = re.compile(r"[\s.]\d+$")
+ENTRY_LINES = 3
+"""Most lines of an entry of a table of contents, whose last line ends with a page number."""
 
 
 class PdfText(NamedTuple):
@@ -67,9 +70,9 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
             for page in pages
         ]
         has_form = bool(document.get_formtype())
-        outline = bookmarks or _outline_by_fonts(pages)
+        outline, line_levels = _outline(bookmarks, pages)
         pdf_text = pdf_blocks(
-            [text.split("\n") for text in texts], outline, by_lines=not bookmarks
+            [text.split("\n") for text in texts], outline, line_levels
         )
     remark = _remark_on_empty_pages(texts)
     if has_form:
@@ -129,17 +132,48 @@ def _remark_on_empty_pages(texts: Sequence[str]) -> str:
     return f"{len(empty)} of {len(texts)} pages have no text, the first is page {empty[0]}: scans?"
 
 
-def _outline_by_fonts(pages: Sequence[Any]) -> dict[tuple[int, str], int]:
-    """The `Outline` of a PDF that has none, from the font of the first letter of each line.
+def _outline(
+    bookmarks: Outline, pages: Sequence[Any]
+) -> tuple[Outline, Container[int]]:
+    """The outline of a PDF, and the levels whose entries are lines instead of whole headings.
 
-    The title has the largest letters of the first page, much larger than usual. Other headings
-    are recognised by `_looks_like_heading`; a larger font is a higher level.
+    The title by its letters stands above the bookmarks that lack it. Without bookmarks, all
+    headings are recognised by their letters.
     """
     lines, usual = _styled_lines(pages)
-    largest = max((line.size for line in lines if line.page == 0), default=0.0)
+    title = _title_lines(lines, usual)
+    if not bookmarks:
+        outline = _outline_by_fonts(lines, usual, title)
+        return outline, set(outline.values())
+    keys = {line_key(line.text) for line in title}
+    if not keys or any(key in keys for page, key in bookmarks if page <= 0):
+        return bookmarks, ()
+    below = {place: level + 1 for place, level in bookmarks.items()}
+    return {**below, **{(0, key): 1 for key in keys}}, (1,)
+
+
+def _title_lines(lines: Sequence[_StyledLine], usual: float) -> list[_StyledLine]:
+    """The lines of the title: the largest letters of the first page, much larger than usual."""
+    first = [
+        line
+        for line in lines
+        if line.page == 0 and line_key(line.text) not in contents_headings()
+    ]
+    largest = max((line.size for line in first), default=0.0)
+    return [line for line in first if line.size == largest > 1.3 * usual]
+
+
+def _outline_by_fonts(
+    lines: Sequence[_StyledLine], usual: float, title: Container[_StyledLine]
+) -> dict[tuple[int, str], int]:
+    """The `Outline` of a PDF that has none, from the font of the first letter of each line.
+
+    Headings are the title and the lines recognised by `_looks_like_heading`; a larger font is a
+    higher level.
+    """
     sizes = dict[tuple[int, str], float]()
     for line in lines:
-        is_title = line.page == 0 and line.size == largest > 1.3 * usual
+        is_title = line in title
         if is_title or _looks_like_heading(line, usual):
             sizes.setdefault(
                 (line.page, line_key(line.text)),
@@ -197,17 +231,19 @@ def _looks_like_heading(line: _StyledLine, usual: float) -> bool:
 
 
 def pdf_blocks(
-    pages: Sequence[Sequence[str]], outline: Outline, *, by_lines: bool = False
+    pages: Sequence[Sequence[str]],
+    outline: Outline,
+    line_levels: Container[int] = (),
 ) -> PdfText:
     """The paragraphs and headings of pages given as lines.
 
-    by_lines : whether the entries of the outline are lines, so that two that follow each other may
-    be one heading, or whole headings.
+    line_levels : the levels whose entries of the outline are lines, so that two that follow each
+    other may be one heading; entries of other levels are whole headings.
     """
     running_heads = _running_heads(pages)
     pages = _with_whole_words(pages, running_heads)
     joiner = _LineJoiner(
-        by_lines=by_lines,
+        line_levels=line_levels,
         counts=Counter(line_key(line) for lines in pages for line in lines),
     )
     for number, lines in enumerate(pages):
@@ -215,8 +251,7 @@ def pdf_blocks(
         for row, line in enumerate(lines):
             key = line_key(line)
             level = outline.get((number, key), outline.get((-1, key), 0))
-            is_running_head = not level and (number, row) in running_heads
-            if is_running_head or _CONTENTS_ENTRY.search(line):
+            if not level and (number, row) in running_heads:
                 joiner.left_out.append(line)
             else:
                 body_lines.append((line, level))
@@ -229,31 +264,45 @@ def pdf_blocks(
 class _LineJoiner:
     """Joins lines to blocks, page by page.
 
+    line_levels : as in `pdf_blocks`.
     counts : `line_key` -> number of lines of the document that have it.
     """
 
-    def __init__(self, *, by_lines: bool, counts: Mapping[str, int]) -> None:
-        self.by_lines = by_lines
+    def __init__(
+        self, *, line_levels: Container[int], counts: Mapping[str, int]
+    ) -> None:
+        self.line_levels = line_levels
         self.counts = counts
         self.blocks = list[Block]()
         self.left_out = list[str]()
         self._lines = list[str]()
         self._page = 0
         self._last_page = 0
-        self._in_contents = False
+        self._entry_lines = 0
+        """Number of lines that the next entry of a table of contents may have; 0 outside of one."""
 
     def add_page(self, lines: Sequence[tuple[str, int]], page: int) -> None:
         """Add the lines of a page, each with its level as a heading, 0 for none."""
-        widths = sorted(len(line) for line, _ in lines)
+        widths = sorted(
+            len(line) for line, _ in lines if not _CONTENTS_ENTRY.search(line)
+        )
         width = widths[len(widths) * 3 // 4] if widths else 0  # the upper quartile
-        for line, level in lines:
+        for row, (line, level) in enumerate(lines):
+            if _CONTENTS_ENTRY.search(line):
+                self.left_out.append(line)
+                continue
             if level or not line or _BULLET.match(line):
                 self.end_paragraph()
-            if self._is_contents_entry(line, level):
+            following = [text for text, _ in lines[row + 1 :][:ENTRY_LINES]]
+            if self._is_of_contents(line, level, following):
+                self.end_paragraph()
+                self._entry_lines = ENTRY_LINES
                 self.left_out.append(line)
             elif level:
+                self._entry_lines = 0
                 self._add_heading(line, level, page)
             elif line:
+                self._entry_lines = max(0, self._entry_lines - 1)
                 self._add_line(line, page, width)
 
     def _add_line(self, line: str, page: int, width: int) -> None:
@@ -268,13 +317,17 @@ class _LineJoiner:
         if _ENDS.search(line) and len(line) < 0.8 * width:
             self.end_paragraph()
 
-    def _is_contents_entry(self, line: str, level: int) -> bool:
-        """Whether a line below "Contents" ends with a page number.
+    def _is_of_contents(self, line: str, level: int, following: Sequence[str]) -> bool:
+        """Whether a line is the heading of a table of contents, or an entry below that heading.
 
-        A heading that ends with a number is an entry if the document has the line again.
+        An entry ends with a page number. A heading that does is an entry if the document has the
+        line again.
         """
-        ends_with_page = self._in_contents and re.search(r"[\s.]\d+$", line)
-        return bool(ends_with_page and (not level or self.counts[line_key(line)] > 1))
+        if line_key(line) in contents_headings():
+            return any(map(_ends_with_page, following))
+        if not self._entry_lines or not _ends_with_page(line):
+            return False
+        return not level or self.counts[line_key(line)] > 1
 
     def end_paragraph(self) -> None:
         """Make a block of the lines since the last paragraph."""
@@ -284,17 +337,20 @@ class _LineJoiner:
         self._lines = []
 
     def _add_heading(self, line: str, level: int, page: int) -> None:
-        """Add a heading or the second line of one; the heading "Contents" is left out."""
-        self._in_contents = line_key(line) in _CONTENTS
-        if self._in_contents:
-            self.left_out.append(line)
-            return
+        """Add a heading or the second line of one."""
         follows_heading = (
-            self.by_lines and bool(self.blocks) and self.blocks[-1].level == level
+            level in self.line_levels
+            and bool(self.blocks)
+            and self.blocks[-1].level == level
         )
         if follows_heading and not line[:1].isdigit():
             line = f"{self.blocks.pop().text} {line}"  # a heading of two lines
         self.blocks.append(Block(line, level, page=page, last_page=page))
+
+
+def _ends_with_page(line: str) -> bool:
+    """Whether a line ends as an entry of a table of contents does."""
+    return bool(_ENDS_WITH_PAGE.search(line) or _CONTENTS_ENTRY.search(line))
 
 
 def _running_heads(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
@@ -395,11 +451,3 @@ def _kind_of_numbers(
     if max(offsets.values(), default=0) > len(numbers) / 2:
         return "counting"
     return "equal" if max(values.values()) > len(numbers) / 2 else "other"
-
-
-def line_key(line: str) -> str:
-    """The letters of a line in lower case.
-
-    Numbers differ from page to page, and blanks between the outline and the text.
-    """
-    return "".join(filter(str.isalpha, line.casefold()))
