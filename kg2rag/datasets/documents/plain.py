@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from html import unescape
@@ -55,6 +55,7 @@ FORMATS = {
     ".t2t": "t2t",
 }
 """Ending -> pandoc's name of the format."""
+Replacement = str | Callable[[re.Match[str]], str]
 _PAGE_OPTIONS = (
     "--syntax-highlighting=none",
     "--wrap=none",
@@ -75,8 +76,15 @@ _JIRA_HEADING = re.compile(r"(?m)^h[1-6]\. ")
 _LABEL = re.compile(r"(?m)^[ \t]*\.\. _`?([^:`\n]+)`?:[ \t]*$")
 _ROLE = re.compile(r":[a-z]+(?::[a-z]+)?:`[^`\n]+`")
 _UNDERLINE = re.compile(r"(?m)^(\S[^\n]{2,100})\n([=\-~^\"'*+#]){3,}[ \t]*$")
-_REWRITTEN = {
+_OPTIONS_OF_RST = re.compile(
+    r"(?m)^[ \t]*\.\. (?>[^\n]*?::)[^\n]*+((?:\n[ \t]+:[\w-]+:[^\n]*(?:\n[ \t]+[^\s:][^\n]*)*)+)"
+)
+_CONTINUED = re.compile(r"\n[ \t]+(?=[^\s:])")
+"""Among options, the end of a line that goes on in the next one."""
+_REWRITTEN: Mapping[str, Sequence[tuple[re.Pattern[str], Replacement]]] = {
     "rst": (
+        # pandoc takes the text of a directive for the next line of an option of several.
+        (_OPTIONS_OF_RST, lambda match: _CONTINUED.sub(" ", match[0])),
         # pandoc takes a directive with colons in its name for a comment.
         (re.compile(r"(?m)^([ \t]*\.\. [a-z]+):([\w:+-]+)(?=::)"), r"\1-\2"),
         # Sphinx's directive `class` documents a class; docutils's sets a style.
@@ -115,6 +123,7 @@ _MARKUP = {
     "rst": re.compile(
         r"(?m)^[ \t]*\.\. (?:code|code-block|sourcecode|highlight|include|literalinclude|image|figure)::[^\n]*|"
         r"^[ \t]*\.\. (?:container|class|raw|role|default-role)::[^\n]*|"
+        r"^[ \t]*\(?(?:\d{1,4}|[a-zA-Z]|[ivxlc]+|[IVXLC]+)[.)](?=[ \t])|"
         r"^[ \t]*\.\. \|[^|\n]+\| image::[^\n]*|"
         r"^[ \t]*\.\.(?= )[^\n]*?::|^[ \t]*:[\w -]+:|:\w[\w+.-]{0,40}+(?::[\w+.-]{1,40}+){0,3}:(?=`)|"
         r"<[^<>]{1,500}>(?=`)|^[ \t]*(?:\.\. _[^\n]*|\.\. __:[^\n]*|__[ \t][^\n]*)(?:\n[ \t]+https?:[^\n]*)*"
@@ -169,9 +178,6 @@ _OTHER_MARKUP = re.compile(
     r"^h[1-6]\.(?= )|^=\w+|[A-Z]<|^%![^\n]*"
 )
 """Markup of the other formats: targets of links, macros, tags and marks of headings."""
-_OPTIONS_OF_RST = re.compile(
-    r"(?m)^[ \t]*\.\. (?>[^\n]*?::)[^\n]*+((?:\n[ \t]+:[\w-]+:[^\n]*(?:\n[ \t]+[^\s:][^\n]*)*)+)"
-)
 _COMMENT_OF_RST = re.compile(
     r"(?m)^([ \t]*)\.\.(?: (?![^\n]*::|[\[_|])[^\n]*|[ \t]*$)(?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*(?=\n)))*"
 )

@@ -107,3 +107,13 @@ def test_a_spreadsheet_without_its_library_is_named_and_the_other_files_are_read
     assert report.loc["a.xlsx", "status"] == "skipped"
     assert "pip install python-calamine" in report.loc["a.xlsx", "reason"]
     assert [passage.text for passage in documents.corpus] == [FERRY]
+
+
+def test_the_text_of_a_directive_is_read_behind_an_option_of_several_lines(read):
+    page = (
+        ".. autoclass:: Ferry(name)\n    :members: sail,\n        land,\n        turn\n    :undoc-members:\n\n"
+        "    .. attribute:: speed\n\n        Knots of the ferry.\n\nThe end.\n"
+    )
+    documents = read({"a.rst": page})
+    assert "Knots of the ferry." in documents.corpus[0].text
+    assert documents.report.loc[0, "lost"] == 0
