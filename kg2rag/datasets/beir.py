@@ -8,9 +8,11 @@ of the hub they are left out and counted.
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,6 +50,9 @@ PINNED = {
 Judgement = tuple[str, str, str, int]
 """File and line (for errors), query id, document id, grade."""
 QRELS_COLUMNS = ("query-id", "corpus-id", "score")
+QRELS_ENDINGS = (".tsv", ".txt", ".parquet")
+_PART = re.compile(r"-\d{5}-of-\d{5}$")
+"""The end of the name of a part of a split in Parquet, on the hub."""
 TREC_COLUMNS = ("query-id", "iteration", "corpus-id", "score")
 
 
@@ -114,14 +119,16 @@ def load(options: LoadOptions) -> QADataset:
         name = title = options.path.resolve().name
         tables = sorted(options.path.glob("**/*"))
         judgement_files = sorted(
-            [*options.path.glob("qrels/*.tsv"), *options.path.glob("qrels/*.txt")]
+            path
+            for path in options.path.glob("qrels/*")
+            if path.suffix in QRELS_ENDINGS
         )
         origin = {}
         graphs = find_graph_files(options.path)
     split, qrels = _judgements_of_split(judgement_files, options.split, name)
     documents = files.records(Document, *_table_files(tables, "corpus", name))
     queries = files.records(BeirQuery, *_table_files(tables, "queries", name))
-    judgements = _judgements(files, qrels)
+    judgements = chain.from_iterable(_judgements(files, path) for path in qrels)
     corpus, questions, notes = collect(
         name, documents, queries, judgements, is_strict=options.path is not None
     )
@@ -153,10 +160,13 @@ def _from_hub(options: LoadOptions) -> tuple[list[Path], list[Path], dict[str, o
 
 def _judgements(files: Files, path: Path) -> Iterator[Judgement]:
     """The judgements in a file, each with its line for errors."""
-    rows = [
-        (f"{path.name}, line {number}", row)
-        for number, row in _judgement_rows(files, path)
-    ]
+    if path.suffix == ".parquet":
+        rows = list(files.rows(path))
+    else:
+        rows = [
+            (f"{path.name}, line {number}", row)
+            for number, row in _judgement_rows(files, path)
+        ]
     scores = checked(rows, Score, path.name)
     for (location, _), score in zip(rows, scores, strict=True):
         yield location, score.query, score.document, score.score
@@ -204,22 +214,26 @@ def _table_files(files: Sequence[Path], table: str, name: str) -> list[Path]:
 
 def _judgements_of_split(
     judgement_files: Sequence[Path], split: str | None, name: str
-) -> tuple[str, Path]:
-    """The name and the file of a split; the default is the only split, or "test".
+) -> tuple[str, list[Path]]:
+    """The name and the files of a split; the default is the only split, or "test".
 
     The hub calls BEIR's "dev" "validation", so each name stands for the other.
     """
     if not judgement_files:
-        raise FileNotFoundError(f"{name} holds no qrels/<split>.tsv.")
-    file_of = {path.stem: path for path in judgement_files}
-    if split is None and len(file_of) == 1:
-        split = next(iter(file_of))
+        raise FileNotFoundError(f"{name} holds no qrels/<split>.tsv or .parquet.")
+    files_of = defaultdict[str, list[Path]](list)
+    for path in judgement_files:
+        files_of[_PART.sub("", path.stem)].append(path)
+    if split is None and len(files_of) == 1:
+        split = next(iter(files_of))
     split = split or "test"
     synonym = {"validation": "dev", "dev": "validation"}.get(split, split)
     for spelling in (split, synonym):
-        if spelling in file_of:
-            return split, file_of[spelling]
-    raise ValueError(f"{name} has no split {split!r}. It offers: {', '.join(file_of)}.")
+        if spelling in files_of:
+            return split, files_of[spelling]
+    raise ValueError(
+        f"{name} has no split {split!r}. It offers: {', '.join(files_of)}."
+    )
 
 
 def collect(

@@ -18,9 +18,9 @@ from kg2rag.types.coerce_corpus import GOLD, PASSAGE, identifier, python_value, 
 
 QUESTION: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "_id", "qid", "query_id", "question_id"),
-    "text": ("text", "question", "query", "user_input"),
+    "text": ("text", "question", "query", "user_input", "input"),
     "gold": GOLD,
-    "answers": ("answers", "answer", "generation_gt", "reference"),
+    "answers": ("answers", "answer", "generation_gt", "reference", "expected_output"),
     **{name: (name,) for name in ("type", "hops", "triples")},
 }
 """Field of a question -> names of its column, the most preferred first."""
@@ -59,8 +59,8 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
         or a mapping from passage to grade. Gold is an id, a path, a page (`a.pdf#page=3`), a title,
         a heading (`a.md#heading`), a text that stands in passages, or a record with one of these,
         as of MIRACL, DPR and MultiHop-RAG; ids of documents serve if all gold is such. {question:
-        gold} serves, too, and the questions of ragas, AutoRAG, LlamaIndex and SQuAD, whose gold is
-        `context`. Questions without gold become `unjudged`; `judged`, a mapping from id to 0, says
+        gold} serves, too, and the questions of ragas, AutoRAG, LlamaIndex and SQuAD and DeepEval,
+        whose gold is `context`. Questions without gold become `unjudged`; `judged`, a mapping from id to 0, says
         which hits were found irrelevant, and need not be judged again. Other columns are left out,
         and counted in `source["notes"]`; so are texts that no passage holds.
     name : how results call it.
@@ -109,10 +109,12 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
 
 
 def _with_context(row: dict[str, Any]) -> dict[str, Any]:
-    """The row of a question; one of SQuAD has the text of its `context` as gold."""
+    """The row of a question; the gold of SQuAD's and DeepEval's is the text of their `context`."""
     answers = row.get("answers")
     first = answers[0] if isinstance(answers, list) and answers else answers
-    if not isinstance(first, Mapping) or "answer_start" not in first:
+    is_of_squad = isinstance(first, Mapping) and "answer_start" in first
+    is_of_deepeval = isinstance(row.get("context"), list)
+    if "gold" in row or not (is_of_squad or is_of_deepeval):
         return row
     rest = {column: value for column, value in row.items() if column != "context"}
     return {"gold": row.get("context"), **rest}
@@ -259,6 +261,9 @@ def _answer_texts(answers: object) -> list[Any]:
         return _answer_texts(answers["text"])
     if isinstance(answers, list):
         return [text for answer in answers for text in _answer_texts(answer)]
+    number = python_value(answers)
+    if isinstance(number, int | float) and not isinstance(number, bool):
+        return [str(number)]  # of a spreadsheet
     return [answers]
 
 

@@ -1,5 +1,7 @@
 import shutil
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kg2rag.datasets import load
@@ -40,6 +42,25 @@ def test_grades_are_kept_and_the_set_is_named_after_its_folder(folder):
     assert load("beir", path=folder, split="dev").qrels == {"q3": {"d2": 1}}
     with pytest.raises(ValueError, match=r"nano.*'train'.*dev, test"):
         load("beir", path=folder, split="train")
+
+
+def test_a_clone_of_the_hub_has_all_three_tables_in_parts_of_parquet(tmp_path):
+    tables = {
+        "corpus": [{"_id": "d1", "title": "", "text": "first"}],
+        "queries": [{"_id": "q1", "text": "what?"}, {"_id": "q2", "text": "who?"}],
+        "qrels": [
+            {"query-id": "q1", "corpus-id": "d1", "score": 1},
+            {"query-id": "q2", "corpus-id": "d1", "score": 0},
+        ],
+    }
+    for name, rows in tables.items():
+        folder = tmp_path / "clone" / name
+        folder.mkdir(parents=True)
+        file = folder / "test-00000-of-00001.parquet"
+        pq.write_table(pa.Table.from_pylist(rows), file)
+    data = load("beir", path=tmp_path / "clone")
+    assert data.qrels == {"q1": {"d1": 1}}
+    assert data.source["split"] == "test"
 
 
 def test_a_title_alone_serves_as_text_and_is_counted(folder, write):

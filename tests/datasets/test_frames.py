@@ -227,3 +227,26 @@ def test_questions_of_squad_are_read_at_any_depth(tmp_path):
     file.write_text(json.dumps({"data": [{"title": "T", "paragraphs": paragraphs}]}))
     data = from_texts(FERRIES).with_questions(file)
     assert [(one.id, dict(one.gold)) for one in data.questions] == [("q", {"p1": 1})]
+
+
+def test_goldens_of_deepeval_are_questions_whose_gold_is_their_context(tmp_path):
+    golden = {
+        "input": "When?",
+        "actual_output": None,
+        "expected_output": "At noon.",
+        "context": [FERRIES["p1"]],
+    }
+    file = tmp_path / "goldens.json"
+    file.write_text(json.dumps([golden]))
+    [question] = from_texts(FERRIES).with_questions(file).questions
+    assert (question.text, question.answers) == ("When?", ("At noon.",))
+    assert dict(question.gold) == {"p1": 1}
+
+
+def test_an_answer_of_a_spreadsheet_may_be_a_number():
+    rows = [
+        {"question": "When?", "gold": "p1", "answer": "At noon."},
+        {"question": "How much?", "gold": "p1", "answer": 28.0},
+    ]
+    questions = from_frames(FERRIES, rows).questions
+    assert [question.answers for question in questions] == [("At noon.",), ("28",)]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,17 +85,24 @@ def read_table(path: str | Path) -> list[Mapping[str, Any]]:
 def read_questions(path: str | Path) -> Any:
     """The questions of a file, in a shape that `from_frames` takes.
 
-    They are the records of a table, the questions at any depth of a JSON object, such as SQuAD's, or
-    the object itself if it has LlamaIndex's `relevant_docs`.
+    They are the records of a table or of DeepEval's list of goldens, the questions at any depth of a
+    JSON object, such as SQuAD's, or the object itself if it has LlamaIndex's `relevant_docs`.
     """
     if Path(path).suffix.lower() == ".json" and Path(path).is_file():
         value = read_json(Path(path))
         if isinstance(value, Mapping) and "relevant_docs" in value:
             return value
+        if isinstance(value, list) and all(map(_is_golden, value)):
+            return value
         questions = list(nested_questions(value))
         if isinstance(value, Mapping) and questions:
             return questions
     return read_table(path)
+
+
+def _is_golden(record: Any) -> bool:
+    """Whether a record is a golden of DeepEval: a question with the expected answer."""
+    return isinstance(record, Mapping) and record.keys() >= {"input", "expected_output"}
 
 
 def parse_table(
@@ -277,11 +286,38 @@ def _with_header(lines: Sequence[str], delimiter: str) -> tuple[list[str], list[
     if n_above:
         remarks.append(f"lines above the names of the columns, left out: {n_above}")
     table_lines = [f"{line}\n" for line in lines[n_above:]]
-    names = default_column_names(_cells_of(table_lines[0], delimiter))
+    cells = _cells_of(table_lines[0], delimiter)
+    if len(set(cells)) < len(cells):
+        table_lines[0] = _line_of(_numbered_apart(cells), delimiter)
+        remarks.append("columns of one name, numbered")
+    names = default_column_names(cells)
     if names:
         remarks.append("columns without names, named by their position")
         table_lines.insert(0, f"{delimiter.join(names)}\n")
     return table_lines, remarks
+
+
+def _numbered_apart(names: Sequence[str]) -> list[str]:
+    """The names of columns, with a number behind each that was there before.
+
+    >>> _numbered_apart(["Key", "Label", "Label"])
+    ['Key', 'Label', 'Label 2']
+    """
+    distinct = list[str]()
+    counts = Counter[str]()
+    for name in names:
+        counts[name] += 1
+        while counts[name] > 1 and f"{name} {counts[name]}" in names:
+            counts[name] += 1
+        distinct.append(name if counts[name] == 1 else f"{name} {counts[name]}")
+    return distinct
+
+
+def _line_of(cells: Sequence[str], delimiter: str) -> str:
+    """The line of some cells in a table."""
+    line = StringIO()
+    csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(cells)
+    return line.getvalue()
 
 
 def default_column_names(cells: Sequence[str]) -> list[str]:

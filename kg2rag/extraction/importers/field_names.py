@@ -83,6 +83,8 @@ def folded(name: object) -> str:
     text = str(name)
     role = _NEO4J_ROLE.fullmatch(text)
     text = role[1] if role else _COLUMN_TYPE.sub("", text)
+    if role and role[1] == "LABEL":
+        text = "labels"  # the types of a node, not its name
     return _SEPARATOR.sub("", text).casefold()
 
 
@@ -121,14 +123,17 @@ def values_of(field: str, record: Mapping[Any, Any]) -> list[Any]:
 
 
 def relation_of(record: Mapping[Any, Any]) -> str:
-    """The relation of a record; "" without one. A direction in Gephi's column "Type" is none.
+    """The relation of a record; "" without one.
 
-    >>> relation_of({"Source": "a", "Type": "Directed", "Edge Label": "steers"}), relation_of({"type": "Undirected"})
-    ('steers', '')
+    A direction in Gephi's column "Type" is none, but "DIRECTED" is a type of Neo4j.
+
+    >>> relation_of({"Source": "a", "Type": "Directed", "Edge Label": "steers"}), relation_of({"type": "DIRECTED"})
+    ('steers', 'DIRECTED')
     """
     for column, value in columns_with("relation", record).items():
         name = joined(value, ", ").strip()
-        if folded(column) != "type" or name.casefold() not in DIRECTIONS:
+        is_direction = folded(column) == "type" and name.casefold() in DIRECTIONS
+        if not is_direction or name.isupper():
             return name
     return ""
 

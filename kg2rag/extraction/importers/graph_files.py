@@ -8,7 +8,7 @@ Gephi, Neptune, KGX, ArangoDB).
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
@@ -60,6 +60,7 @@ _TABLE_OF_EDGES = re.compile(
 _TABLES_OF_NODES = ("nodes", "node", "vertices", "entities")
 TABLES = (".csv", ".tsv", ".txt")
 JSON_LINES = (".jsonl", ".ndjson")
+_ID_SPACE = re.compile(r":(?:START_|END_)?ID\((.+)\)")
 _TABLES_OF_EDGES = (*TABLES, *JSON_LINES)
 
 
@@ -286,11 +287,12 @@ def _graph_of_tables(
     """
     notes: Counter[str] = Counter()
     parts: dict[str, list[Record]] = {"nodes": [], "edges": []}
-    for file in files:
+    rows_of = _with_id_spaces({file: _filled_rows(file) for file in files})
+    for file, rows in rows_of.items():
         is_general = len(files) == 1 or _TABLE_OF_EDGES.search(file.stem)
         # one table for each relation, as of Kuzu
         relation = {} if is_general else {"title": file.stem}
-        for row in _filled_rows(file):
+        for row in rows:
             if file != nodes and has_ends(row):
                 parts["edges"].append({**relation, **row})
             elif values_of("node_key", row):
@@ -302,6 +304,36 @@ def _graph_of_tables(
         raise DataError(f"{where}: no row has two ends.")
     graph.graph[NOTES] = notes
     return graph
+
+
+def _with_id_spaces(rows_of: Mapping[Path, list[Record]]) -> dict[Path, list[Record]]:
+    """The rows of each table; an id that two id spaces of Neo4j's import have names its space, too."""
+    spaces: defaultdict[object, set[str]] = defaultdict(set)
+    for rows in rows_of.values():
+        for row in rows:
+            for column, value in row.items():
+                for space in _ID_SPACE.findall(column):
+                    spaces[value].add(space)
+    return {
+        file: [
+            {
+                column: _id_in_space(column, value, spaces)
+                for column, value in row.items()
+            }
+            for row in rows
+        ]
+        for file, rows in rows_of.items()
+    }
+
+
+def _id_in_space(
+    column: str, value: object, spaces: Mapping[object, set[str]]
+) -> object:
+    """The value of a column; of an id with several `spaces`, behind that of the column."""
+    space = _ID_SPACE.search(column)
+    if space is None or len(spaces[value]) < 2:
+        return value
+    return f"{space[1]}:{value}"
 
 
 def tables_of(folder: Path) -> list[Path]:

@@ -95,6 +95,14 @@ def test_tables_of_a_spreadsheet_are_read_as_files_of_a_folder(read):
     }
 
 
+def test_columns_of_one_name_are_numbered(read):
+    table = "Key,Comment,Comment\nOPS-1,Halina sails.,At noon.\n"
+    documents = read({"jira.csv": table})
+    text = "Key: OPS-1\nComment: Halina sails.\nComment 2: At noon."
+    assert passages_of(documents) == {"jira.csv#0": ("", text)}
+    assert "numbered" in documents.report.loc[0, "remark"]
+
+
 def test_a_faq_is_read_and_test_questions_beside_it_are_not(read):
     book = openpyxl.Workbook()
     rows = [

@@ -22,6 +22,7 @@ from kg2rag import KnowledgeBase
 from kg2rag.compute import Store
 from kg2rag.extraction import Entity
 from kg2rag.extraction.entity_matching import graph_of
+from kg2rag.extraction.importers.graph_files import read_folder
 from kg2rag.extraction.importers.json_graph import read_json_graph
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
 from kg2rag.types import corpus_of
@@ -1095,3 +1096,19 @@ def test_chunks_of_llamaindex_are_no_entities(tmp_path: Path) -> None:
     assert [entity.name for entity in extraction.entities] == ["Marek Lund", "Halina"]
     assert [triple.relation for triple in extraction.triples] == ["STEERS"]
     assert 1 in extraction.notes.values()
+
+
+def test_id_spaces_of_neo4j_keep_equal_ids_apart(tmp_path: Path) -> None:
+    tables = {
+        "persons.csv": "personId:ID(Person),name,:LABEL\n1,Marek Lund,Person;Captain\n",
+        "ships.csv": "shipId:ID(Ship),title,:LABEL\n1,Halina,Ship\n",
+        "steers.csv": ":START_ID(Person),:END_ID(Ship),:TYPE\n1,1,DIRECTED\n",
+    }
+    for name, text in tables.items():
+        (tmp_path / name).write_text(text)
+    [triple] = extraction_of_networkx(read_folder(tmp_path)).triples
+    assert (triple.head, triple.relation, triple.tail) == (
+        "Marek Lund",
+        "DIRECTED",
+        "Halina",
+    )
