@@ -27,6 +27,22 @@ _PARTS_OF_PAGES = (
     *("objects.inv", "element-list", "package-list", "sitemap.xml", "sitemap.xml.gz"),
 )
 
+# What LaTeX and BibTeX write beside a file.
+_LATEX_PRODUCTS = (
+    *(".aux", ".log", ".toc", ".out", ".lof", ".lot", ".blg", ".fls", ".fdb_latexmk"),
+    *(
+        ".nav",
+        ".snm",
+        ".vrb",
+        ".idx",
+        ".ind",
+        ".ilg",
+        ".bcf",
+        ".run.xml",
+        ".synctex.gz",
+    ),
+)
+
 
 class ListedFile(NamedTuple):
     """A file or folder.
@@ -68,7 +84,7 @@ def list_folder(root: Path, leave_out: Path | None = None) -> Listing:
         if leave_out is None or os.path.realpath(file.path) != str(leave_out)
     ]
     listed.sort(key=lambda file: file.path.parts)
-    return Listing(_with_web_page_parts_skipped(listed), hidden)
+    return Listing(_with_parts_skipped(listed), hidden)
 
 
 def _entries_of(
@@ -134,21 +150,27 @@ def _why_link_is_skipped(target: Path, top: Path) -> str:
     return ""
 
 
-def _with_web_page_parts_skipped(files: list[ListedFile]) -> list[ListedFile]:
-    """The files; beside HTML pages, their Sphinx sources, scripts and styles have a reason."""
-    reasons = web_page_parts([file.relative_path for file in files if not file.reason])
+def _with_parts_skipped(files: list[ListedFile]) -> list[ListedFile]:
+    """The files; those that programs wrote beside pages of HTML and texts of LaTeX have a reason."""
+    reasons = parts_of_other_files(
+        [file.relative_path for file in files if not file.reason]
+    )
     return [
         file._replace(reason=reasons.get(file.relative_path, file.reason))
         for file in files
     ]
 
 
-def web_page_parts(paths: Sequence[str]) -> dict[str, str]:
-    """Path -> why it is not read, for the files of a folder or archive that are parts of HTML pages."""
+def parts_of_other_files(paths: Sequence[str]) -> dict[str, str]:
+    """Path -> why it is not read, for parts of HTML pages and products of LaTeX in a folder or archive."""
     pages = {path.rpartition(".")[0] for path in paths if path.endswith(_PAGES)}
     reason = "an index, a search page or a listing of code of a site"
     reasons = dict.fromkeys(site_indexes(paths), reason)
+    texts = {path.removesuffix(".tex") for path in paths if path.endswith(".tex")}
     for path in paths:
+        ending = next(filter(path.endswith, _LATEX_PRODUCTS), "")
+        if ending and path.removesuffix(ending) in texts:
+            reasons[path] = "written by LaTeX beside its source"
         source = _SPHINX_SOURCE.fullmatch(path)
         if source and f"{source[1]}{source[2]}" in pages:
             reasons[path] = "the sources of HTML pages that are read"

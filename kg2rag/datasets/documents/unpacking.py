@@ -23,7 +23,7 @@ from kg2rag.datasets.documents.inclusion import Inclusions
 from kg2rag.datasets.documents.listing import (
     PACKAGE_FOLDERS,
     ListedFile,
-    web_page_parts,
+    parts_of_other_files,
 )
 from kg2rag.datasets.documents.readers import ARCHIVES, ending_of, limit_of
 from kg2rag.datasets.documents.reading import (
@@ -109,7 +109,7 @@ def _parts(file: FileBytes, depth: int) -> Iterator[FileBytes]:
     if not names:
         yield FileBytes(file.relative_path, reason="no file in it")
     inclusions = Inclusions(names, archive.read)
-    reasons = {**web_page_parts(names), **inclusions.reasons}
+    reasons = {**parts_of_other_files(names), **inclusions.reasons}
     names_of = cache(partial(_names_of_archive, archive))
     for name in names:
         relative_path = Path(f"{file.relative_path}/{name}").as_posix()

@@ -108,3 +108,18 @@ def test_files_that_include_each_other_or_lie_outside_are_read_by_themselves(
         "Noon is high.",
         "Mud.",
     ]
+
+
+def test_what_latex_writes_beside_a_text_is_no_document(read):
+    files = {
+        "a.tex": "Halina sails.\n",
+        "a.aux": "\\relax\n",
+        "a.toc": "\\contentsline {chapter}{Harbour}{1}\n",
+        "ferry.log": "Noon: she sails.\n",
+    }
+    assert [
+        name for name, status in status_of(read(files)).items() if status == "read"
+    ] == [
+        "a.tex",
+        "ferry.log",
+    ]
