@@ -167,8 +167,10 @@ def parts_of_other_files(paths: Sequence[str]) -> dict[str, str]:
     reason = "an index, a search page or a listing of code of a site"
     reasons = dict.fromkeys(site_indexes(paths), reason)
     texts = {path.removesuffix(".tex") for path in paths if path.endswith(".tex")}
+    has_references = any(path.endswith(".bib") for path in paths)
+    products = (*_LATEX_PRODUCTS, *([".bbl"] if has_references else []))
     for path in paths:
-        ending = next(filter(path.endswith, _LATEX_PRODUCTS), "")
+        ending = next(filter(path.endswith, products), "")
         if ending and path.removesuffix(ending) in texts:
             reasons[path] = "written by LaTeX beside its source"
         source = _SPHINX_SOURCE.fullmatch(path)

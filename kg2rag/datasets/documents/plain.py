@@ -39,6 +39,7 @@ FORMATS = {
     ".org": "org",
     ".tex": "latex",
     ".latex": "latex",
+    ".bbl": "latex",
     ".adoc": "asciidoc",
     ".asciidoc": "asciidoc",
     ".textile": "textile",

@@ -123,3 +123,20 @@ def test_what_latex_writes_beside_a_text_is_no_document(read):
         "a.tex",
         "ferry.log",
     ]
+
+
+REFERENCES = """\\begin{thebibliography}{1}
+\\bibitem[Lund(1997)]{l97}
+I.~Lund. \\newblock Tides of the north.
+\\end{thebibliography}
+"""
+
+
+def test_references_that_bibtex_wrote_are_read_unless_their_list_is_there(read):
+    assert "I. Lund. Tides of the north." in texts_of(read({"a.bbl": REFERENCES}))[0]
+    documents = read({"a.tex": "Noon.\n", "a.bib": "@book{l, title={Tides}}\n"})
+    assert status_of(documents) == {
+        "a.bbl": "skipped",
+        "a.bib": "read",
+        "a.tex": "read",
+    }
