@@ -287,7 +287,8 @@ def _with_header(lines: Sequence[str], delimiter: str) -> tuple[list[str], list[
         remarks.append(f"lines above the names of the columns, left out: {n_above}")
     table_lines = [f"{line}\n" for line in lines[n_above:]]
     cells = _cells_of(table_lines[0], delimiter)
-    if len(set(cells)) < len(cells):
+    repeated = {cell.casefold() for cell, count in Counter(cells).items() if count > 1}
+    if repeated and repeated.isdisjoint(_TEXT_COLUMNS | _IDS):
         table_lines[0] = _line_of(_numbered_apart(cells), delimiter)
         remarks.append("columns of one name, numbered")
     names = default_column_names(cells)
