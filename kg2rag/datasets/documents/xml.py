@@ -8,11 +8,8 @@ feeds and notes, is a page of HTML.
 
 from __future__ import annotations
 
-import os
 import re
-from collections import defaultdict
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html import unescape
 from itertools import chain
@@ -23,6 +20,7 @@ from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, read_html, visible_text
 from kg2rag.datasets.documents.json_texts import PHRASE_WORDS, SENTENCE_WORDS
+from kg2rag.datasets.documents.mediawiki import wiki_documents
 from kg2rag.datasets.documents.office import opendocument_document
 from kg2rag.datasets.documents.plain import markup_document
 from kg2rag.text.records import DataError
@@ -59,7 +57,7 @@ def read_xml(data: bytes, name: str = "") -> list[FileDocument]:
     if kind == "html":
         return read_html(data)
     if kind == "mediawiki":
-        return list(_wiki_documents(root))
+        return list(wiki_documents(root))
     if _is_opendocument(root):
         return [opendocument_document(root)]
     pandoc_format = _pandoc_format(root)
@@ -132,42 +130,6 @@ def _pandoc_document(data: bytes, root: Any, kind: str) -> FileDocument:
     except DataError as error:
         return replace(_text_document(root), remark=f"read by its text only: {error}")
     return replace(document, source=visible_text(_element_text(root)))
-
-
-def _wiki_documents(root: Any) -> Iterator[FileDocument]:
-    """A document for each page of an export of MediaWiki; a redirect is a name of its target."""
-    names = defaultdict[str, list[str]](list)
-    pages = list(named(root, "page"))
-    for page in pages:
-        for redirect in page.iterchildren("{*}redirect"):
-            names[attribute(redirect, "title")].append(_child_text(page, "title"))
-    pages = [
-        page for page in pages if next(page.iterchildren("{*}redirect"), None) is None
-    ]
-    # a process of pandoc each, as many at once as there are processors
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        documents = pool.map(_wiki_document, pages)
-        for number, (page, document) in enumerate(zip(pages, documents, strict=True)):
-            title = _child_text(page, "title")
-            yield replace(
-                document,
-                blocks=[Block(title, 1), *document.blocks],
-                title=title,
-                key=str(number),
-                names=tuple(dict.fromkeys([title, *names[title]])),
-            )
-
-
-def _wiki_document(page: Any) -> FileDocument:
-    """The last version of a page."""
-    versions = list(named(page, "revision"))[-1:]
-    text = "".join(_child_text(version, "text") for version in versions)
-    return markup_document(text, "mediawiki", "")
-
-
-def _child_text(element: Any, name: str) -> str:
-    """The joined text of the children of that name."""
-    return "".join(child.text or "" for child in element.iterchildren(f"{{*}}{name}"))
 
 
 def _text_document(root: Any) -> FileDocument:

@@ -70,6 +70,37 @@ def test_an_export_of_a_wiki_has_a_document_for_each_page_by_its_last_version(re
     ]
 
 
+def test_an_export_of_a_wiki_has_its_articles_without_categories_in_its_language(read):
+    names = {0: "", 1: "Discussion", 6: "Fichier", 10: "Modèle", 14: "Catégorie"}
+    namespaces = "".join(
+        f'<namespace key="{key}">{name}</namespace>'
+        for key, name in {**names, 100: "Portail"}.items()
+    )
+    text = (
+        "Le phare est haut.\n\n[[Fichier:P.jpg|vignette|Vu du port.]]\n\n"
+        "Voir [[:Catégorie:Phare]].\n\n[[Catégorie:Phare|P]]\n[[en:Lighthouse]]"
+    )
+    pages = "".join(
+        f"<page><title>{title}</title><ns>{ns}</ns><revision><text>{text}</text></revision></page>"
+        for title, ns, text in [
+            ("Discussion:Phare", 1, "Un avis."),
+            ("Phare", 0, text),
+            ("Modèle:Phare", 10, "Un modèle."),
+            ("Portail:Mer", 100, "Tout sur la mer."),
+        ]
+    )
+    wiki = f"<mediawiki><siteinfo><namespaces>{namespaces}</namespaces></siteinfo>{pages}</mediawiki>"
+    documents = read({"wiki.xml": wiki})
+    phare, mer = documents.corpus
+    assert (phare.title, mer.title) == ("Phare", "Portail:Mer")
+    assert phare.text.startswith("Le phare est haut.")
+    assert phare.text.split("\n\n")[1] == "Vu du port."
+    assert phare.text.endswith("Catégorie:Phare.")
+    row = documents.report.loc[0]
+    assert "1 of Discussion, 1 of Modèle" in row["remark"]
+    assert row["lost"] == 0
+
+
 def test_a_feed_and_a_notebook_of_notes_show_the_pages_in_their_text(read):
     feed = (
         "<rss><channel><title>Baking</title><item><title>Rye</title><encoded><![CDATA[<!-- wp:p -->"
