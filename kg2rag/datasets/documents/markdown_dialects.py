@@ -2,7 +2,7 @@
 
 Instructions are removed except for the titles in them: MDX (Docusaurus, Mintlify, Nextra),
 shortcodes of Hugo and Quarto, Liquid (Jekyll, Eleventy), attributes of kramdown, icons,
-abbreviations and snippets of MkDocs, comments and block names of Obsidian, properties of Logseq.
+abbreviations and snippets of MkDocs, page marks of Marker, comments and block names of Obsidian, properties of Logseq.
 Code stays as it is.
 """
 
@@ -24,7 +24,9 @@ _EXPORT = r"^export[ \t]+(?:const|default|function|async|let|var)\b.*?(?=^[ \t]*
 _COMMENT = r"\{/\*(?:(?!\{/\*|\*/).)*+\*/\}"
 _BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
 _ATTRIBUTES = rf"""(?:[^<>{{}}"']|"[^"]*"|'[^']*'|{_BRACES})*"""
-_COMPONENT = rf"(?P<line>^[ \t]*)?</?[A-Z][\w.]*(?P<attributes>\s{_ATTRIBUTES})?/?>"
+_COMPONENT = (
+    rf"(?P<line>^[ \t]*)?</?(?:[A-Z][\w.]*|img)(?P<attributes>\s{_ATTRIBUTES})?/?>"
+)
 _MDX = re.compile("|".join([_CODE, _IMPORT, _EXPORT, _COMMENT, _COMPONENT]), _FLAGS)
 _IMPORT_LINE = re.compile(
     r"""(?m)^import\s+[\w{*][^\n]*\sfrom\s+['"][^'"\n]+['"];?[ \t]*$"""
@@ -83,12 +85,15 @@ _LOGSEQ = (
     r"\(\([0-9a-f]{8}-[0-9a-f-]{27}\)\)|\{\{(?:embed|query|renderer)\b[^{}\n]*\}\}|"
     r"^[ \t]*:LOGBOOK:\n(?:[ \t]*CLOCK:[^\n]*\n)*[ \t]*:END:$"
 )
+# The page that follows, counted from 0, as Marker writes it.
+_PAGE_MARK = r"^\{\d+\}-{20,}[ \t]*$"
 _SITE = re.compile(
     "|".join(
         [
             _LIVE_LISTING,
             _CODE,
             _LOGSEQ,
+            _PAGE_MARK,
             _LIQUID_COMMENT,
             _SHORTCODE,
             _MKDOCS,
@@ -104,6 +109,7 @@ _SITE = re.compile(
 _SITE_MARK = re.compile(
     r":(?:material|octicons|fontawesome|simple|custom)-|(?m:^[ \t]*(?:\*\[|\{[ \t]*[.#]|-{1,2}8<|<<<))|"
     r"<[A-Z][\w.]*\s+\w[\w:.-]*=|(?i:\[_?toc_?\])|"
+    r"\{\d+\}-{20}|"
     r"\{--|\{>>|:: |\(\(|\{\{|:LOGBOOK:|\{%|\{\{[<%]|\{:|%%|(?m:^|[ \t])\^|```[ \t]*(?:dataview|tasks|query|compressed)"
 )
 _LISTING = re.compile(
@@ -114,7 +120,7 @@ _LISTING = re.compile(
 )
 
 _TITLE = re.compile(
-    r"""\b(?:title|label|header|heading|caption|summary|description|content|text|(?!class|style)\w+(?==\{?["'](?:[^\s"']+\s+){2}))"""
+    r"""\b(?:title|alt|label|header|heading|caption|summary|description|content|text|(?!class|style)\w+(?==\{?["'](?:[^\s"']+\s+){2}))"""
     r"""=\{?(?:"([^"]+)"|'([^']+)')"""
 )
 _TITLED = re.compile(
