@@ -18,6 +18,7 @@ from kg2rag.datasets.documents.links import resolve_links
 from kg2rag.datasets.documents.near_duplicates import near_duplicates
 from kg2rag.datasets.documents.splitting import NO_NAME, PassageRow
 from kg2rag.datasets.documents.tables import read_questions
+from kg2rag.datasets.documents.wiki_folders import wiki_titles
 from kg2rag.datasets.frames import from_frames
 from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Passage, QADataset
@@ -121,7 +122,7 @@ def collect(
     for entry in entries.values():
         titles |= entry.titles
         names |= entry.names
-    _set_titles(rows, titles)
+    _set_titles(rows, titles, wiki_titles(entries))
     _select_sentences(rows)
     resolve_links(rows, names)
     corpus = _corpus_of(rows)
@@ -138,13 +139,18 @@ def _corpus_of(rows: Sequence[PassageRow]) -> Corpus:
     return Corpus.from_passages(passages, [row["sentences"] for row in rows])
 
 
-def _set_titles(rows: list[PassageRow], titles: Mapping[str, list[str]]) -> None:
+def _set_titles(
+    rows: list[PassageRow],
+    titles: Mapping[str, list[str]],
+    titles_in_wikis: Mapping[str, str],
+) -> None:
     """Give the passages of each document its first title that fewer than `SHARED` documents have.
 
-    The last title, made of the file's name, serves if there is none. A former title becomes text of
-    the document's first passage.
+    The last title, made of the file's name, serves if there is none. A former title that is a
+    heading becomes text of the document's first passage.
 
     titles : document -> its possible titles, best first.
+    titles_in_wikis : document -> its title, if its wiki has a rule for it.
     """
     n_documents = Counter[str]()
     for candidates in titles.values():
@@ -153,12 +159,13 @@ def _set_titles(rows: list[PassageRow], titles: Mapping[str, list[str]]) -> None
     for document, candidates in titles.items():
         rare = [t for t in candidates[:-1] if n_documents[t.casefold()] < SHARED]
         title_of[document] = [*rare, candidates[-1]][0]
+    title_of |= {id_: t for id_, t in titles_in_wikis.items() if id_ in title_of}
     for row in rows:
         former = row["title"]
         title = title_of.get(row["doc_id"], former)
         if title != former:
             row["title"] = title
-            if row["position"] == 0:
+            if row["position"] == 0 and former != titles[row["doc_id"]][-1]:
                 row["text"] = f"{former}\n{row['text']}"
 
 

@@ -28,6 +28,7 @@ from kg2rag.datasets.documents.reading import (
 from kg2rag.datasets.documents.splitting import Splitter
 from kg2rag.datasets.documents.tables import Table, read_table, with_texts
 from kg2rag.datasets.documents.unpacking import read_files
+from kg2rag.datasets.documents.wiki_folders import wiki_titles, with_page_first
 from kg2rag.types import corpus_of
 
 TOKENS = 200
@@ -98,6 +99,7 @@ def _batches(files: Sequence[ListedFile]) -> Iterator[list[FileBytes]]:
     """The contents of files and of the files packed in them, in batches; copies have a reason."""
     path_of = {file.relative_path: file.path for file in files if not file.reason}
     inclusions = Inclusions(list(path_of), lambda name: path_of[name].read_bytes())
+    in_wikis = wiki_titles([file.relative_path for file in files])
     path_of_checksum = dict[str, str]()
     batch = list[FileBytes]()
     size = 0
@@ -109,6 +111,8 @@ def _batches(files: Sequence[ListedFile]) -> Iterator[list[FileBytes]]:
             path = contents.relative_path
             if not contents.reason:
                 data = inclusions.whole(path, contents.data)
+                if path in in_wikis and contents.ending in (".md", ".markdown"):
+                    data = with_page_first(data)
                 contents = replace(contents, data=data)
             if (
                 not contents.reason

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kg2rag.datasets.documents.site_indexes import site_indexes
+from kg2rag.datasets.documents.wiki_folders import wiki_navigation
 
 PACKAGE_FOLDERS = frozenset(
     "node_modules bower_components __pycache__ __MACOSX site-packages venv".split()
@@ -162,10 +163,11 @@ def _with_parts_skipped(files: list[ListedFile]) -> list[ListedFile]:
 
 
 def parts_of_other_files(paths: Sequence[str]) -> dict[str, str]:
-    """Path -> why it is not read, for parts of HTML pages and products of LaTeX in a folder or archive."""
+    """Path -> why it is not read, for parts of HTML pages and wikis and products of LaTeX in a folder or archive."""
     pages = {path.rpartition(".")[0] for path in paths if path.endswith(_PAGES)}
     reason = "an index, a search page or a listing of code of a site"
     reasons = dict.fromkeys(site_indexes(paths), reason)
+    reasons |= dict.fromkeys(wiki_navigation(paths), "the navigation of a wiki")
     texts = {path.removesuffix(".tex") for path in paths if path.endswith(".tex")}
     has_references = any(path.endswith(".bib") for path in paths)
     products = (*_LATEX_PRODUCTS, *([".bbl"] if has_references else []))

@@ -47,6 +47,7 @@ _MYST = re.compile(
     r"(?m)^\([\w.:-]+\)=[ \t]*$|\{[a-z][\w:-]*\}`[^`\n]|^(?:`{3,}|:{3,})\{(?!(?:r|python|julia|bash)\b)[a-z]"
 )
 """A target, a role or a directive of MyST."""
+_TASK_BOX = re.compile(r"^\[[ xX]\](?:[ \t]+|$)")
 _UNSHOWN = ("myst_line_comment", "myst_target", "myst_block_break")
 _OPTION = re.compile(r":[\w-]+:.*")
 _CODE_DIRECTIVES = """code code-block code-cell sourcecode literalinclude math mermaid graphviz raw eval-rst csv-table
@@ -76,6 +77,7 @@ _HIDDEN = (
     _EMBEDDED_IMAGE,
     re.compile(r"\{[a-z][\w:-]*\}(?=`[^`\n])"),
     re.compile(r"\[\[[^\[\]|\n]*\\?\|"),
+    re.compile(r"(?m)^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[[ xX]\](?=\s)"),
     re.compile(r"(?m)^[ \t>]*(?:[-*+][ \t]+)?\d{1,9}[.)](?=\s)"),
 )
 """Parts of the source that a page does not show: comments, images, targets of links, options."""
@@ -234,6 +236,7 @@ def _parse(text: str) -> list[Token]:
     tokens = [part for token in tokens for part in _expand_directive(token)]
     inline = [child for token in tokens for child in token.children or ()]
     _drop_heading_attributes(tokens)
+    _drop_task_boxes(tokens)
     _clean_html([*tokens, *inline])
     _show_wiki_links(inline)
     return tokens
@@ -246,6 +249,15 @@ def _drop_heading_attributes(tokens: Sequence[Token]) -> None:
             inline.children[-1].content = _HEADING_ATTRIBUTES.sub(
                 "", inline.children[-1].content
             )
+
+
+def _drop_task_boxes(tokens: Sequence[Token]) -> None:
+    """Take the boxes of task lists, `[ ]` and `[x]`, from the beginnings of their items."""
+    for before, item, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        is_item = before.type == "list_item_open" and item.type == "paragraph_open"
+        if is_item and inline.children and inline.children[0].type == "text":
+            text = inline.children[0]
+            text.content = _TASK_BOX.sub("", text.content)
 
 
 def _clean_html(tokens: Iterable[Token]) -> None:

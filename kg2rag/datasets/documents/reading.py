@@ -47,6 +47,10 @@ _GENERIC_NAME = re.compile(r"(?i)(readme|index|main|home|default)")
 # The headings with which every manual page begins.
 _MANUAL_HEADING = re.compile(r"(?i)(name|synopsis)( [—|-] .*)?$")
 
+_VERSION = re.compile(r"(?i)[\W_]*v?\d[\d\W_]*")
+# The number of a section as reports have it: lists of steps have a dot or bracket behind it.
+_FIRST_SECTION = re.compile(r"1 +[^\W\d]")
+
 
 @dataclass(frozen=True)
 class FileBytes:
@@ -214,7 +218,7 @@ def split_title(blocks: Sequence[Block]) -> tuple[str, list[Block]]:
 
     A heading that repeats the title is left out of these.
     """
-    index = _title_index([block.level for block in blocks])
+    index = _title_index(blocks)
     if index is None or len(blocks[index].text) > TITLE_CHARACTERS:
         return "", list(blocks)
     title = blocks[index].text
@@ -224,18 +228,22 @@ def split_title(blocks: Sequence[Block]) -> tuple[str, list[Block]]:
     return title, [*blocks[:index], *following]
 
 
-def _title_index(levels: Sequence[int]) -> int | None:
+def _title_index(blocks: Sequence[Block]) -> int | None:
     """The index of the block that is the title; None if there is none.
 
     It is the first block, if that is a heading of level 1 or the only one of the highest level, or
-    else the only heading of level 1. In a list of releases, many headings have the highest level.
-
-    levels : the level of each block, 0 for text.
+    else the only heading of level 1. In a list of releases, many headings have the highest level,
+    or are versions of level 1. A first heading without a number is a title above numbered ones, as
+    programs write that convert PDF files, with all headings of one level.
     """
+    levels = [block.level for block in blocks]
     headings = [level for level in levels if level]
-    if headings and levels[0] > 0:
-        highest = min(headings)
-        if levels[0] == 1 or (levels[0] == highest and headings.count(highest) == 1):
+    if headings and levels[0] == min(headings):
+        peers = [block.text for block in blocks[1:] if block.level == levels[0]]
+        if not peers or (levels[0] == 1 and not _VERSION.fullmatch(blocks[0].text)):
+            return 0
+        are_numbered = any(map(_FIRST_SECTION.match, peers))
+        if are_numbered and not blocks[0].text[:1].isdigit():
             return 0
     return levels.index(1) if headings.count(1) == 1 else None
 

@@ -437,3 +437,54 @@ def test_components_and_places_of_contents_are_no_text_of_a_page(read):
     assert text_of(documents) == "A <Name> sails."
     assert documents.report.loc[0, "remark"]
     assert documents.report.loc[0, "lost"] == 0
+
+
+def test_a_wiki_of_github_has_the_titles_of_its_files_and_no_navigation(read):
+    files = {
+        "_Sidebar.md": "* [[Home]]",
+        "Home.md": "See [[the notes|Release-Notes]] first.",
+        "Release-Notes.md": "# 2.4.0\n\nIt honours daylight.\n\n# 2.3.1\n\nA leak is closed.\n",
+        "Deploying-It.md": "## Checklist\n\n- [x] Rotate the keys\n- [ ] Tell [x] us\n",
+    }
+    documents = read(files)
+    passages = [(one.title, one.text) for one in documents.corpus]
+    assert passages == [
+        ("Deploying It", "Checklist\nRotate the keys\n\nTell [x] us"),
+        ("Home", "See the notes first."),
+        ("Release Notes", "2.4.0\nIt honours daylight."),
+        ("Release Notes", "2.3.1\nA leak is closed."),
+    ]
+    home = documents.corpus[1]
+    assert home.metadata["links"] == [["the notes", "Release-Notes.md#0"]]
+    report = documents.report.set_index("document")
+    assert report.loc["_Sidebar.md", "reason"]
+    assert report["lost"].sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "title"),
+    [
+        ("## Jahresbericht 2024", "## 1 Umsatz", "Jahresbericht 2024"),
+        ("## 1 Umsatz", "## 2 Ausblick", "page"),
+        ("## Before", "## 1. Install", "page"),
+        ("# Umsatz", "# 1 Lage", "Umsatz"),
+        ("# v2.4.0", "# v2.3.1", "page"),
+    ],
+)
+def test_the_first_of_several_headings_of_a_level_is_a_title_above_numbered_sections(
+    read, first, second, title
+):
+    text = f"{first}\n\nIt grew.\n\n{second}\n\nIt shrank.\n"
+    assert {one.title for one in read({"page.md": text}).corpus} == {title}
+
+
+def test_page_marks_of_marker_and_tags_of_images_with_code_are_no_text(read):
+    marker = f"Probes drift.\n\n{{1}}{'-' * 48}\n\nWe recalibrate {{1}}-- twice.\n"
+    mdx = "import x from '@y';\n\n<img src={useBaseUrl('/a.png')} alt=\"Broker layout\" />\n\nIt ends.\n"
+    documents = read({"a.md": marker, "b.mdx": mdx})
+    texts = [passage.text for passage in documents.corpus]
+    assert texts == [
+        "Probes drift.\n\nWe recalibrate {1}-- twice.",
+        "Broker layout\n\nIt ends.",
+    ]
+    assert documents.report["lost"].sum() == 0
