@@ -6,7 +6,7 @@ to other documents. Passages of one `doc_id` are ordered by `position`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -97,36 +97,51 @@ def from_folder(
 
 def _batches(files: Sequence[ListedFile]) -> Iterator[list[FileBytes]]:
     """The contents of files and of the files packed in them, in batches; copies have a reason."""
+    batch = list[FileBytes]()
+    size = 0
+    for contents in _without_copies(_contents(files)):
+        batch.append(contents)
+        size += len(contents.data)
+        if len(batch) >= BATCH_FILES or size >= BATCH_BYTES:
+            yield batch
+            batch = []
+            size = 0
+    if batch:
+        yield batch
+
+
+def _contents(files: Sequence[ListedFile]) -> Iterator[FileBytes]:
+    """The contents of files and of the files packed in them, each with the files that it includes."""
     path_of = {file.relative_path: file.path for file in files if not file.reason}
     inclusions = Inclusions(list(path_of), lambda name: path_of[name].read_bytes())
     in_wikis = wiki_titles([file.relative_path for file in files])
-    path_of_checksum = dict[str, str]()
-    batch = list[FileBytes]()
-    size = 0
     for file in files:
-        if not file.reason and is_output(file.path):
-            file = file._replace(reason="written by kg2rag")
         reason = inclusions.reasons.get(file.relative_path, file.reason)
+        if not reason and is_output(file.path):
+            reason = "written by kg2rag"
         for contents in read_files(file._replace(reason=reason)):
+            if contents.reason:
+                yield contents
+                continue
             path = contents.relative_path
-            if not contents.reason:
-                data = inclusions.whole(path, contents.data)
-                if path in in_wikis and contents.ending in (".md", ".markdown"):
-                    data = with_page_first(data)
-                contents = replace(contents, data=data)
-            if (
-                not contents.reason
-                and path_of_checksum.setdefault(contents.checksum, path) != path
-            ):
-                contents = FileBytes(path, reason="the same as another file")
-            batch.append(contents)
-            size += len(contents.data)
-            if len(batch) >= BATCH_FILES or size >= BATCH_BYTES:
-                yield batch
-                batch = []
-                size = 0
-    if batch:
-        yield batch
+            data = inclusions.whole(path, contents.data)
+            if path in in_wikis and contents.ending in (".md", ".markdown"):
+                data = with_page_first(data)
+            yield replace(contents, data=data)
+
+
+def _without_copies(files: Iterable[FileBytes]) -> Iterator[FileBytes]:
+    """The contents of files; of equal ones, all but the first have a reason in place of them."""
+    path_of_checksum = dict[str, str]()
+    for contents in files:
+        path = contents.relative_path
+        first = path
+        if not contents.reason:
+            first = path_of_checksum.setdefault(contents.checksum, path)
+        if first == path:
+            yield contents
+        else:
+            yield FileBytes(path, reason="the same as another file")
 
 
 def _read_batch(

@@ -164,25 +164,41 @@ def _with_parts_skipped(files: list[ListedFile]) -> list[ListedFile]:
 
 def parts_of_other_files(paths: Sequence[str]) -> dict[str, str]:
     """Path -> why it is not read, for parts of HTML pages and wikis and products of LaTeX in a folder or archive."""
-    pages = {path.rpartition(".")[0] for path in paths if path.endswith(_PAGES)}
     reason = "an index, a search page or a listing of code of a site"
-    reasons = dict.fromkeys(site_indexes(paths), reason)
-    reasons |= dict.fromkeys(wiki_navigation(paths), "the navigation of a wiki")
-    texts = {path.removesuffix(".tex") for path in paths if path.endswith(".tex")}
+    return {
+        **dict.fromkeys(site_indexes(paths), reason),
+        **dict.fromkeys(wiki_navigation(paths), "the navigation of a wiki"),
+        **dict.fromkeys(
+            _products_of_latex(paths), "written by LaTeX beside its source"
+        ),
+        **_parts_of_pages(paths),
+    }
+
+
+def _products_of_latex(paths: Sequence[str]) -> Iterator[str]:
+    """The files that LaTeX wrote beside a source; references only if their own source is there, too."""
+    sources = {path.removesuffix(".tex") for path in paths if path.endswith(".tex")}
     has_references = any(path.endswith(".bib") for path in paths)
-    products = (*_LATEX_PRODUCTS, *([".bbl"] if has_references else []))
+    endings = (*_LATEX_PRODUCTS, *([".bbl"] if has_references else []))
     for path in paths:
-        ending = next(filter(path.endswith, products), "")
-        if ending and path.removesuffix(ending) in texts:
-            reasons[path] = "written by LaTeX beside its source"
+        ending = next(filter(path.endswith, endings), "")
+        if ending and path.removesuffix(ending) in sources:
+            yield path
+
+
+def _parts_of_pages(paths: Sequence[str]) -> dict[str, str]:
+    """Path -> why it is not read, for what stands beside pages of HTML."""
+    pages = {path.rpartition(".")[0] for path in paths if path.endswith(_PAGES)}
+    reasons = dict[str, str]()
+    for path in paths:
         source = _SPHINX_SOURCE.fullmatch(path)
-        if source and f"{source[1]}{source[2]}" in pages:
-            reasons[path] = "the sources of HTML pages that are read"
-        elif pages and path.endswith(_PARTS_OF_PAGES):
-            reasons[path] = "programs, styles and indexes of HTML pages"
         folder = path.rpartition("/")[0]
         if folder.endswith("_files") and folder.removesuffix("_files") in pages:
             reasons[path] = "a part of a page that a browser saved"
+        elif source and f"{source[1]}{source[2]}" in pages:
+            reasons[path] = "the sources of HTML pages that are read"
+        elif pages and path.endswith(_PARTS_OF_PAGES):
+            reasons[path] = "programs, styles and indexes of HTML pages"
     return reasons
 
 
