@@ -57,12 +57,15 @@ def test_a_frame_and_mappings_are_systems_and_what_they_lack_is_said(data, tmp_p
     result = compare(given, data, metrics=METRICS)
     assert means(result) == dict.fromkeys(given, pytest.approx(2 / 3))
     assert set(result.config["remarks"]) == set(given)
-    assert "1 questions have no line in the run" in result.config["remarks"]["ids"]
+    assert (
+        "without a line in the run, counted as answered with nothing: 1"
+        in result.config["remarks"]["ids"]
+    )
     result.save(tmp_path)
     for one in (result, Comparison.load(tmp_path)):
         assert np.isnan(one.ms_per_query["ids"])
         assert "nan" not in one.to_markdown()
-        assert "ids: 1 questions have no line in the run" in str(one)
+        assert "ids: questions without a line in the run" in str(one)
 
 
 @pytest.mark.parametrize(

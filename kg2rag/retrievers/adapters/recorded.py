@@ -135,7 +135,7 @@ class Recorded(Retriever):
         """The number of questions without a line in the run, as a remark in tables."""
         if not self.empty:
             return ""
-        return f"{len(self.empty):,} questions have no line in the run and count as answered with nothing"
+        return f"questions without a line in the run, counted as answered with nothing: {len(self.empty):,}"
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The recorded rankings, at most `k` hits. ValueError: no ranking of a query; `k` < 1."""
