@@ -59,7 +59,8 @@ _HIDDEN = (
     _COMMENT,
     _HEADING_ATTRIBUTES,
     re.compile(r"(?is)<(script|style)\b[^>]*>.*?</\1\s*>"),
-    # Images.
+    # Images; the description of one may have several lines.
+    re.compile(r"!\[[^\]\n]*(?:\n[^\]\n]+){1,20}\]\([^()\n]*\)"),
     re.compile(r"!\[[^\]\n]*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\]\n]*\])?"),
     # targets of links
     re.compile(

@@ -488,3 +488,12 @@ def test_page_marks_of_marker_and_tags_of_images_with_code_are_no_text(read):
         "Broker layout\n\nIt ends.",
     ]
     assert documents.report["lost"].sum() == 0
+
+
+def test_the_description_of_an_image_is_no_text_in_one_line_or_in_several(read):
+    text = (
+        "# Map\n\n![The two\nferries of Lund](map.svg)\n\n![Port](port.png)\n\nNoon.\n"
+    )
+    documents = read({"map.md": text})
+    assert [passage.text for passage in documents.corpus] == ["Noon."]
+    assert documents.report.loc[0, ["words", "lost"]].tolist() == [2, 0]
