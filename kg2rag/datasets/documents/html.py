@@ -366,13 +366,14 @@ def _is_furniture(element: Any) -> bool:
     if element.name in _FURNITURE_TAGS or _is_note_mark(element):
         return True
     fields = element.attrs
-    if (
-        fields.get("role") == "contentinfo"
-        or fields.get("aria-hidden") == "true"
-        or "data-template" in fields
-    ):
+    is_hidden = fields.get("aria-hidden") == "true" or "data-template" in fields
+    if is_hidden or fields.get("role") == "contentinfo":
         return True
-    classes = _classes(element)
+    return _is_furniture_by_class(element, _classes(element))
+
+
+def _is_furniture_by_class(element: Any, classes: frozenset[str]) -> bool:
+    """Whether the classes of an element are those of a footer, an anchor, a line number or an icon."""
     if "admonition-title" in classes:
         return one_line(element.get_text()).casefold().rstrip(":") in _KINDS_OF_NOTES
     if "pageSection" in classes and element.find(id="attachments"):  # Confluence's

@@ -108,10 +108,7 @@ def markdown_document(text: str, name: str = "") -> FileDocument:
     """The document of a page given as text."""
     front = split_front_matter(text)
     page = plain_markdown(front.body, name)
-    title = front.fields.get("title") or ""
-    if isinstance(title, list):  # of a title in square brackets
-        title = " ".join(map(str, title))
-    title = one_line(str(title))
+    title = _title(front.fields)
     tokens = _parse(page.text)
     tree = parse_tree(_markdown().renderer.render(tokens, _markdown().options, {}))
     blocks, navigation = tree_blocks(tree)
@@ -129,6 +126,14 @@ def markdown_document(text: str, name: str = "") -> FileDocument:
         names=(*aliases, *labels),
         metadata={"aliases": names} if names else {},
     )
+
+
+def _title(fields: Mapping[str, Any]) -> str:
+    """The title in the front matter of a page; "" without one."""
+    title = fields.get("title") or ""
+    if isinstance(title, list):  # of a title in square brackets
+        title = " ".join(map(str, title))
+    return one_line(str(title))
 
 
 def _aliases(fields: Mapping[str, Any]) -> list[str]:

@@ -261,6 +261,12 @@ def pdf_blocks(
     return PdfText(joiner.blocks, joiner.left_out, source)
 
 
+def _usual_width(lines: Sequence[str]) -> int:
+    """The upper quartile of the numbers of characters of lines outside tables of contents; 0 for none."""
+    widths = sorted(len(line) for line in lines if not _CONTENTS_ENTRY.search(line))
+    return widths[len(widths) * 3 // 4] if widths else 0
+
+
 class _LineJoiner:
     """Joins lines to blocks, page by page.
 
@@ -283,10 +289,7 @@ class _LineJoiner:
 
     def add_page(self, lines: Sequence[tuple[str, int]], page: int) -> None:
         """Add the lines of a page, each with its level as a heading, 0 for none."""
-        widths = sorted(
-            len(line) for line, _ in lines if not _CONTENTS_ENTRY.search(line)
-        )
-        width = widths[len(widths) * 3 // 4] if widths else 0  # the upper quartile
+        width = _usual_width([line for line, _ in lines])
         for row, (line, level) in enumerate(lines):
             if _CONTENTS_ENTRY.search(line):
                 self.left_out.append(line)
@@ -295,15 +298,19 @@ class _LineJoiner:
                 self.end_paragraph()
             following = [text for text, _ in lines[row + 1 :][:ENTRY_LINES]]
             if self._is_of_contents(line, level, following):
-                self.end_paragraph()
-                self._entry_lines = ENTRY_LINES
-                self.left_out.append(line)
+                self._leave_out_entry(line)
             elif level:
                 self._entry_lines = 0
                 self._add_heading(line, level, page)
             elif line:
                 self._entry_lines = max(0, self._entry_lines - 1)
                 self._add_line(line, page, width)
+
+    def _leave_out_entry(self, line: str) -> None:
+        """Leave out the heading of a table of contents, or one of its entries."""
+        self.end_paragraph()
+        self._entry_lines = ENTRY_LINES
+        self.left_out.append(line)
 
     def _add_line(self, line: str, page: int, width: int) -> None:
         """Add a line of a paragraph, and end it if the line ends a sentence far below `width`.

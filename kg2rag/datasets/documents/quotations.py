@@ -227,23 +227,34 @@ def _introduction_length(lines: Sequence[Line], start: int) -> int:
         line for line in lines[start : start + 8] if line.block == lines[start].block
     ]
     for stop in range(1, min(3, len(block)) + 1):
-        if not block[stop - 1].text.endswith((":", "：")):
-            continue
-        text = " ".join(line.text for line in block[:stop])
         follower = lines[start + stop] if start + stop < len(lines) else None
-        is_before_mark = (
-            follower is not None
-            and follower.is_marked
-            and not block[0].is_marked
-            and re.search(r"\d", text) is not None
-        )
-        if _WRITER.fullmatch(text) or is_before_mark:
+        if _name_the_writer(block[:stop], follower):
             return stop
-    rule = int(bool(_RULE.fullmatch(lines[start].text)))
+    return _header_length(lines[start : start + 9])
+
+
+def _name_the_writer(lines: Sequence[Line], follower: Line | None) -> bool:
+    """Whether lines such as "On Monday, Ida wrote:" stand before a quotation.
+
+    In an unknown language, they have a number, and the quotation is marked.
+
+    follower : the line behind them; None for none.
+    """
+    if not lines[-1].text.endswith((":", "：")):
+        return False
+    text = " ".join(line.text for line in lines)
+    if _WRITER.fullmatch(text):
+        return True
+    is_before_mark = follower is not None and follower.is_marked
+    has_number = re.search(r"\d", text) is not None
+    return is_before_mark and has_number and not lines[0].is_marked
+
+
+def _header_length(lines: Sequence[Line]) -> int:
+    """The number of lines of a message's header at the start of some lines; 0 if there is none."""
+    rule = int(bool(_RULE.fullmatch(lines[0].text)))
     header = list(
-        takewhile(
-            lambda line: _FIELD.match(line.text), lines[start + rule : start + rule + 8]
-        )
+        takewhile(lambda line: _FIELD.match(line.text), lines[rule : rule + 8])
     )
     text = "\n".join(line.text for line in header)
     if _SENDER.search(text) and _TIME.search(text):

@@ -240,12 +240,17 @@ def _title_index(blocks: Sequence[Block]) -> int | None:
     headings = [level for level in levels if level]
     if headings and levels[0] == min(headings):
         peers = [block.text for block in blocks[1:] if block.level == levels[0]]
-        if not peers or (levels[0] == 1 and not _VERSION.fullmatch(blocks[0].text)):
-            return 0
-        are_numbered = any(map(_FIRST_SECTION.match, peers))
-        if are_numbered and not blocks[0].text[:1].isdigit():
+        if _is_title(blocks[0], peers):
             return 0
     return levels.index(1) if headings.count(1) == 1 else None
+
+
+def _is_title(heading: Block, peers: Sequence[str]) -> bool:
+    """Whether the first heading of a document is its title; `peers` are others of its level."""
+    if not peers or (heading.level == 1 and not _VERSION.fullmatch(heading.text)):
+        return True
+    are_numbered = any(map(_FIRST_SECTION.match, peers))
+    return are_numbered and not heading.text[:1].isdigit()
 
 
 def _titles(
