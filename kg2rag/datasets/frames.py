@@ -59,10 +59,11 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
         or a mapping from passage to grade. Gold is an id, a path, a page (`a.pdf#page=3`), a title,
         a heading (`a.md#heading`), a text that stands in passages, or a record with one of these,
         as of MIRACL, DPR and MultiHop-RAG; ids of documents serve if all gold is such. {question:
-        gold} serves, too, and the questions of ragas, AutoRAG, LlamaIndex and SQuAD and DeepEval,
-        whose gold is `context`. Questions without gold become `unjudged`; `judged`, a mapping from id to 0, says
-        which hits were found irrelevant, and need not be judged again. Other columns are left out,
-        and counted in `source["notes"]`; so are texts that no passage holds.
+        gold} serves, too, and the questions of ragas, AutoRAG, LlamaIndex, SQuAD and DeepEval; the
+        gold of the last two is `context`. Questions without gold become `unjudged`; `judged`, a
+        mapping from id to 0, says which hits were found irrelevant, and need not be judged again.
+        Other columns are left out, and counted in `source["notes"]`; so are texts that no passage
+        holds.
     name : how results call it.
 
     Raises ValueError: a column that is missing, a wrong type, a duplicate id, gold that the corpus
@@ -113,11 +114,15 @@ def _with_context(row: dict[str, Any]) -> dict[str, Any]:
     answers = row.get("answers")
     first = answers[0] if isinstance(answers, list) and answers else answers
     is_of_squad = isinstance(first, Mapping) and "answer_start" in first
-    is_of_deepeval = isinstance(row.get("context"), list)
+    context = row.get("context")
+    # The context of HotpotQA, with distractors, is a list of paragraphs and not of texts.
+    is_of_deepeval = isinstance(context, list) and all(
+        isinstance(text, str) for text in context
+    )
     if "gold" in row or not (is_of_squad or is_of_deepeval):
         return row
     rest = {column: value for column, value in row.items() if column != "context"}
-    return {"gold": row.get("context"), **rest}
+    return {"gold": context, **rest}
 
 
 def _question(row: FrameQuestion, gold: Mapping[str, int]) -> Question:

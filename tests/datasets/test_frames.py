@@ -243,6 +243,12 @@ def test_goldens_of_deepeval_are_questions_whose_gold_is_their_context(tmp_path)
     assert dict(question.gold) == {"p1": 1}
 
 
+def test_the_paragraphs_of_hotpotqa_are_no_gold():
+    context = [["Ferries", [FERRIES["p1"]]], ["Other", ["A distractor."]]]
+    data = from_frames(FERRIES, [{"question": "When?", "context": context}])
+    assert (len(data.questions), len(data.unjudged)) == (0, 1)
+
+
 def test_an_answer_of_a_spreadsheet_may_be_a_number():
     rows = [
         {"question": "When?", "gold": "p1", "answer": "At noon."},

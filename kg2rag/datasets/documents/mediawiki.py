@@ -7,7 +7,6 @@ modules are left out and counted.
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from kg2rag.compute.hardware import threads
 from kg2rag.datasets.documents.archives import attribute, named
 from kg2rag.datasets.documents.blocks import Block, FileDocument
 from kg2rag.datasets.documents.plain import markup_document
@@ -55,8 +55,7 @@ def wiki_documents(root: Any) -> Iterator[FileDocument]:
     )
     if others:
         yield rest
-    # a process of pandoc each, as many at once as there are processors
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(threads()) as pool:  # a process of pandoc each
         documents = pool.map(partial(_document, namespaces=namespaces), pages)
         for number, (page, document) in enumerate(zip(pages, documents, strict=True)):
             title = _child_text(page, "title")

@@ -45,7 +45,9 @@ MAX_ARCHIVES = 3
 def read_files(file: ListedFile) -> Iterator[FileBytes]:
     """The bytes of a file, or those of the files that are packed in it."""
     contents = read_bytes(file)
-    if is_day_of_channel(file.path):
+    # The names of an export stand beside the folders of its channels; above the listed folder
+    # nothing is read.
+    if is_day_of_channel(file.path) and "/" in file.relative_path:
         export = file.path.parent.parent
         times = tuple(_time_of(export / name) for name in NAME_FILES)
         contents = replace(contents, names=_names_of_folder(export, times))
