@@ -22,8 +22,6 @@ from kg2rag.extraction.importers.graph_files import (
     READERS,
     GraphFile,
     is_graph_file,
-    nodes_file,
-    tables_of,
 )
 from kg2rag.extraction.importers.graphrag import (
     CHUNKS,
@@ -33,6 +31,7 @@ from kg2rag.extraction.importers.graphrag import (
 )
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE, is_openie
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
+from kg2rag.extraction.importers.node_tables import nodes_file, tables_of
 from kg2rag.extraction.importers.saved import ABOUT, SavedGraph
 from kg2rag.extraction.importers.triples import FORMATS, TriplesFile
 from kg2rag.extraction.sources import GivenExtraction

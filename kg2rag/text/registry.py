@@ -179,7 +179,7 @@ class Registry(Generic[Thing]):
         )
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names()
+        return name in self.entries or name in self.names()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())

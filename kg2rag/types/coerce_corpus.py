@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeGuard
 
 import pyarrow as pa
@@ -107,7 +108,7 @@ def with_answers_as_texts(
 
 def faq_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The columns of the questions and of the answers in the records of a FAQ; [] for other records."""
-    columns = [column for row in rows for column in row]
+    columns = distinct_columns(rows)
     field_of = fields_of_columns(columns, QUESTION_AND_ANSWER)
     others = _TEST_COLUMNS.union(PASSAGE["text"])
     if len(field_of) < 2 or any(column.casefold() in others for column in columns):
@@ -171,7 +172,7 @@ def records(
     the number of the record, from 0.
     """
     rows = [_without_missing(row) for row in _rows(source, where, names.get("id", ()))]
-    field_of = fields_of_columns((column for row in rows for column in row), names)
+    field_of = fields_of_columns(distinct_columns(rows), names)
     renamed = [
         {field_of.get(column, column): value for column, value in row.items()}
         for row in rows
@@ -179,6 +180,11 @@ def records(
     if "id" in field_of.values():
         return renamed
     return [{"id": number, **row} for number, row in enumerate(renamed)]
+
+
+def distinct_columns(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The columns of some records, each once, in the order in which they occur first."""
+    return list(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
 
 
 def fields_of_columns(

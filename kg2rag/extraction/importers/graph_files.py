@@ -8,7 +8,6 @@ Gephi, Neptune, KGX, ArangoDB).
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
@@ -18,11 +17,9 @@ from xml.etree import ElementTree
 
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.importers import FileSource
-from kg2rag.extraction.importers.field_names import folded, values_of
+from kg2rag.extraction.importers.field_names import folded
 from kg2rag.extraction.importers.json_graph import (
-    NOTES,
     graph_of_json,
-    has_ends,
     read_json_graph,
     read_json_values,
 )
@@ -32,18 +29,23 @@ from kg2rag.extraction.importers.line_graphs import (
     read_sif,
 )
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
+from kg2rag.extraction.importers.node_tables import (
+    JSON_LINES,
+    TABLES,
+    nodes_file,
+    read_folder,
+    read_tables,
+    tables_of,
+)
 from kg2rag.extraction.importers.rdf import FORMATS as RDF_FORMATS
 from kg2rag.extraction.importers.rdf import read_rdf
 from kg2rag.text.records import (
     DataError,
-    Record,
     decode,
     delimiter_of,
     quote,
     read_delimited,
-    read_parquet,
     reading,
-    wrong,
 )
 from kg2rag.types import Corpus
 
@@ -54,14 +56,6 @@ if TYPE_CHECKING:
 _TYPES = frozenset({"boolean", "int", "long", "float", "double", "string"})
 _GEXF = "http://www.gexf.net/1.2draft"
 """The namespace as networkx knows it; Gephi's releases write others."""
-_TABLE_OF_EDGES = re.compile(
-    r"edges?|relationships?|relations?|rels?|links?", re.IGNORECASE
-)
-_TABLES_OF_NODES = ("nodes", "node", "vertices", "entities")
-TABLES = (".csv", ".tsv", ".txt")
-JSON_LINES = (".jsonl", ".ndjson")
-_ID_SPACE = re.compile(r":(?:START_|END_)?ID\((.+)\)")
-_TABLES_OF_EDGES = (*TABLES, *JSON_LINES)
 
 
 @dataclass(frozen=True)
@@ -245,124 +239,6 @@ class _WithoutDoctype(ElementTree.TreeBuilder):
         raise DataError(
             "it has a document type (<!DOCTYPE>), which could define entities. Remove it."
         )
-
-
-def nodes_file(edges: Path) -> Path | None:
-    """The table of nodes beside a table of edges, such as city_nodes.tsv beside city_edges.tsv, or None."""
-    word = _TABLE_OF_EDGES.search(edges.stem)
-    if word is None or edges.suffix.lower() not in _TABLES_OF_EDGES:
-        return None
-    names = [
-        edges.stem[: word.start()] + nodes + edges.stem[word.end() :]
-        for nodes in _TABLES_OF_NODES
-    ]
-    file_names = [f"{name}{edges.suffix}".casefold() for name in names]
-    beside = {
-        file.name.casefold(): file
-        for file in sorted(edges.parent.iterdir())
-        if file.is_file()
-    }
-    return next((beside[name] for name in file_names if name in beside), None)
-
-
-def read_tables(file: Path) -> nx.Graph:
-    """The graph in a table of edges and the table of nodes beside it, else in one table of both (APOC)."""
-    beside = nodes_file(file)
-    if beside is None:
-        return _graph_of_tables(file, [file])
-    return _graph_of_tables(file, [beside, file], nodes=beside)
-
-
-def read_folder(folder: Path) -> nx.Graph:
-    """The graph in the tables of a folder; its `NOTES` count rows that are neither nodes nor edges."""
-    return _graph_of_tables(folder, tables_of(folder))
-
-
-def _graph_of_tables(
-    where: Path, files: list[Path], nodes: Path | None = None
-) -> nx.Graph:
-    """The graph in some tables: a row with two ends is an edge, one with an id a node.
-
-    `nodes` : the table that has no edges.
-    """
-    notes: Counter[str] = Counter()
-    parts: dict[str, list[Record]] = {"nodes": [], "edges": []}
-    rows_of = _with_id_spaces({file: _filled_rows(file) for file in files})
-    for file, rows in rows_of.items():
-        is_general = len(files) == 1 or _TABLE_OF_EDGES.search(file.stem)
-        # one table for each relation, as of Kuzu
-        relation = {} if is_general else {"title": file.stem}
-        for row in rows:
-            if file != nodes and has_ends(row):
-                parts["edges"].append({**relation, **row})
-            elif values_of("node_key", row):
-                parts["nodes"].append(row)
-            else:
-                notes[f"rows of {file.name} without ends or an id, left out"] += 1
-    graph = graph_of_json(parts, where)
-    if graph is None:
-        raise DataError(f"{where}: no row has two ends.")
-    graph.graph[NOTES] = notes
-    return graph
-
-
-def _with_id_spaces(rows_of: Mapping[Path, list[Record]]) -> dict[Path, list[Record]]:
-    """The rows of each table; an id that two id spaces of Neo4j's import have names its space, too."""
-    spaces: defaultdict[object, set[str]] = defaultdict(set)
-    for rows in rows_of.values():
-        for row in rows:
-            for column, value in row.items():
-                for space in _ID_SPACE.findall(column):
-                    spaces[value].add(space)
-    return {
-        file: [
-            {
-                column: _id_in_space(column, value, spaces)
-                for column, value in row.items()
-            }
-            for row in rows
-        ]
-        for file, rows in rows_of.items()
-    }
-
-
-def _id_in_space(
-    column: str, value: object, spaces: Mapping[object, set[str]]
-) -> object:
-    """The value of a column; of an id with several `spaces`, behind that of the column."""
-    space = _ID_SPACE.search(column)
-    if space is None or len(spaces[value]) < 2:
-        return value
-    return f"{space[1]}:{value}"
-
-
-def tables_of(folder: Path) -> list[Path]:
-    """The tables and files of JSON in a folder, by name."""
-    return sorted(
-        file
-        for file in folder.iterdir()
-        if file.suffix.lower() in (*TABLES, *JSON_LINES, ".json", ".parquet")
-    )
-
-
-def _filled_rows(file: Path) -> list[Record]:
-    """The rows of a table without their blank cells."""
-    suffix = file.suffix.lower()
-    if suffix in TABLES:
-        records = [row for _, row in read_delimited(file, delimiter_of(file))]
-    elif suffix == ".parquet":
-        records = read_parquet(file).to_pylist()
-    else:
-        value = read_json_values(file)
-        records = value if isinstance(value, list) else [value]
-    rows: list[Record] = []
-    for number, record in enumerate(records, start=1):
-        if not isinstance(record, Mapping):
-            wrong(file, number, "record", record, "an object")
-        rows.append(
-            {name: value for name, value in record.items() if value not in ("", None)}
-        )
-    return rows
 
 
 def is_graph_file(file: Path) -> bool:

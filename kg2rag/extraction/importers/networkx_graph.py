@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 
 MAX_COUNT = 2**31
 """`order` and `count` of an edge are below it."""
-CHUNK_TYPES = frozenset(("chunk", "textchunk", "textunit", "textnode", "document"))
+CHUNK_TYPES = frozenset(("chunk", "textchunk", "textunit", "textnode"))
 """Types of nodes of LlamaIndex, LangChain, GraphRAG and LightRAG that hold a text, folded."""
+SOURCE_TYPES = frozenset(("document", "text"))
+"""Types of nodes that are chunks, too, unless an edge joins two of them, as a citation joins papers."""
 NO_RELATION = "edges without a relation, called 'related to'"
 Attributes = Mapping[str, Any]
 
@@ -130,7 +132,10 @@ def _further_mentions(
 
 def _without_chunks(graph: nx.Graph, notes: Counter[str]) -> nx.Graph:
     """The graph without the chunks of text that LlamaIndex and others keep beside the entities."""
-    chunks = [node for node, data in graph.nodes(data=True) if _is_chunk(data)]
+    chunks = _nodes_of_text(graph, CHUNK_TYPES)
+    sources = _nodes_of_text(graph, SOURCE_TYPES)
+    if chunks or not any(sources.issuperset(edge[:2]) for edge in graph.edges):
+        chunks |= sources
     if not chunks:
         return graph
     notes["chunks of text, no entities, left out with their edges"] = len(chunks)
@@ -139,12 +144,25 @@ def _without_chunks(graph: nx.Graph, notes: Counter[str]) -> nx.Graph:
     return entities
 
 
-def _is_chunk(data: Attributes) -> bool:
-    """Whether the type of a node is one of `CHUNK_TYPES`, and the node has a text."""
+def _nodes_of_text(graph: nx.Graph, types: frozenset[str]) -> set[Hashable]:
+    """The nodes that have a text and one of these types."""
+    return {
+        node
+        for node, data in graph.nodes(data=True)
+        if not types.isdisjoint(_folded_types(data)) and _has_text(data)
+    }
+
+
+def _folded_types(data: Attributes) -> set[str]:
+    """The types and captions of a node, folded."""
     labels = [*values_of("node_type", data), *values_of("caption", data)]
-    types = {folded(name) for label in labels for name in joined(label, ":").split(":")}
-    return not (
-        types.isdisjoint(CHUNK_TYPES) or data.keys().isdisjoint(PASSAGE["text"])
+    return {folded(name) for label in labels for name in joined(label, ":").split(":")}
+
+
+def _has_text(data: Attributes) -> bool:
+    """Whether a node has a column of text, such as "content" or "original_text"."""
+    return any(
+        str(column).casefold().rpartition("_")[2] in PASSAGE["text"] for column in data
     )
 
 

@@ -22,9 +22,9 @@ from kg2rag import KnowledgeBase
 from kg2rag.compute import Store
 from kg2rag.extraction import Entity
 from kg2rag.extraction.entity_matching import graph_of
-from kg2rag.extraction.importers.graph_files import read_folder
 from kg2rag.extraction.importers.json_graph import read_json_graph
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
+from kg2rag.extraction.importers.node_tables import read_folder
 from kg2rag.types import corpus_of
 
 CORPUS = corpus_of(
@@ -1112,3 +1112,42 @@ def test_id_spaces_of_neo4j_keep_equal_ids_apart(tmp_path: Path) -> None:
         "DIRECTED",
         "Halina",
     )
+
+
+def _papers(*edges: tuple[str, str, str]) -> nx.DiGraph:
+    graph = nx.DiGraph()
+    for name in ("Marek Lund", "Halina"):
+        graph.add_node(name, type="Document", content=f"A paper about {name}.")
+    graph.add_node("Ida Berg", type="Person")
+    graph.add_edges_from(
+        (head, tail, {"relation": relation}) for head, relation, tail in edges
+    )
+    return graph
+
+
+def test_documents_that_cite_one_another_are_entities() -> None:
+    graph = _papers(("Marek Lund", "cites", "Halina"))
+    extraction = extraction_of_networkx(graph)
+    assert [triple.relation for triple in extraction.triples] == ["cites"]
+    assert len(extraction.entities) == 3
+
+
+def test_documents_that_only_mention_other_nodes_are_no_entities() -> None:
+    graph = _papers(("Marek Lund", "mentions", "Ida Berg"))
+    extraction = extraction_of_networkx(graph)
+    assert [entity.name for entity in extraction.entities] == ["Ida Berg"]
+    assert 2 in extraction.notes.values()
+
+
+def test_texts_of_atlas_are_no_entities(tmp_path: Path) -> None:
+    tables = {
+        "triple_nodes": "name:ID,type,:LABEL\nMarek Lund,entity,Node\nHalina,entity,Node\n",
+        "triple_edges": ":START_ID,:END_ID,relation,:TYPE\nMarek Lund,Halina,steers,Relation\n",
+        "text_nodes": "text_id:ID,original_text,:LABEL\nf00d,Marek Lund steers Halina.,Text\n",
+        "text_edges": ":START_ID,:END_ID,:TYPE\nMarek Lund,f00d,Source\n",
+    }
+    for name, rows in tables.items():
+        (tmp_path / f"{name}.csv").write_text(rows)
+    extraction = extraction_of_networkx(read_folder(tmp_path))
+    assert {entity.name for entity in extraction.entities} == {"Marek Lund", "Halina"}
+    assert [triple.relation for triple in extraction.triples] == ["steers"]

@@ -1,0 +1,159 @@
+"""Tables of nodes and edges -> networkx (APOC, Neo4j's import, Gephi, Neptune, KGX, ArangoDB, Kùzu)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kg2rag.extraction.importers.field_names import values_of
+from kg2rag.extraction.importers.json_graph import (
+    NOTES,
+    graph_of_json,
+    has_ends,
+    read_json_values,
+)
+from kg2rag.text.records import (
+    DataError,
+    Record,
+    delimiter_of,
+    read_delimited,
+    read_parquet,
+    wrong,
+)
+from kg2rag.types.coerce_corpus import distinct_columns
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+TABLES = (".csv", ".tsv", ".txt")
+JSON_LINES = (".jsonl", ".ndjson")
+_TABLE_OF_EDGES = re.compile(
+    r"edges?|relationships?|relations?|rels?|links?", re.IGNORECASE
+)
+_TABLES_OF_NODES = ("nodes", "node", "vertices", "entities")
+_TABLES_OF_EDGES = (*TABLES, *JSON_LINES)
+_ID_SPACE = re.compile(r":(?:START_|END_)?ID\((.+)\)")
+
+
+def nodes_file(edges: Path) -> Path | None:
+    """The table of nodes beside a table of edges, such as city_nodes.tsv beside city_edges.tsv, or None."""
+    word = _TABLE_OF_EDGES.search(edges.stem)
+    if word is None or edges.suffix.lower() not in _TABLES_OF_EDGES:
+        return None
+    names = [
+        edges.stem[: word.start()] + nodes + edges.stem[word.end() :]
+        for nodes in _TABLES_OF_NODES
+    ]
+    file_names = [f"{name}{edges.suffix}".casefold() for name in names]
+    beside = {
+        file.name.casefold(): file
+        for file in sorted(edges.parent.iterdir())
+        if file.is_file()
+    }
+    return next((beside[name] for name in file_names if name in beside), None)
+
+
+def read_tables(file: Path) -> nx.Graph:
+    """The graph in a table of edges and the table of nodes beside it, else in one table of both (APOC)."""
+    beside = nodes_file(file)
+    if beside is None:
+        return _graph_of_tables(file, [file])
+    return _graph_of_tables(file, [beside, file], nodes=beside)
+
+
+def read_folder(folder: Path) -> nx.Graph:
+    """The graph in the tables of a folder; its `NOTES` count rows that are neither nodes nor edges."""
+    return _graph_of_tables(folder, tables_of(folder))
+
+
+def _graph_of_tables(
+    where: Path, files: list[Path], nodes: Path | None = None
+) -> nx.Graph:
+    """The graph in some tables: a row with two ends is an edge, one with an id a node.
+
+    `nodes` : the table that has no edges.
+    """
+    notes: Counter[str] = Counter()
+    parts: dict[str, list[Record]] = {"nodes": [], "edges": []}
+    rows_of = _with_id_spaces({file: _filled_rows(file) for file in files})
+    for file, rows in rows_of.items():
+        is_general = len(files) == 1 or _TABLE_OF_EDGES.search(file.stem)
+        # one table for each relation, as of Kuzu
+        relation = {} if is_general else {"title": file.stem}
+        for row in rows:
+            if file != nodes and has_ends(row):
+                parts["edges"].append({**relation, **row})
+            elif values_of("node_key", row):
+                parts["nodes"].append(row)
+            else:
+                notes[f"rows of {file.name} without ends or an id, left out"] += 1
+    graph = graph_of_json(parts, where)
+    if graph is None:
+        raise DataError(f"{where}: no row has two ends.")
+    graph.graph[NOTES] = notes
+    return graph
+
+
+def _with_id_spaces(rows_of: Mapping[Path, list[Record]]) -> dict[Path, list[Record]]:
+    """The rows of each table; an id that two id spaces of Neo4j's import have names its space, too."""
+    columns = [column for rows in rows_of.values() for column in distinct_columns(rows)]
+    matches = {column: _ID_SPACE.search(column) for column in columns}
+    space_of = {column: match[1] for column, match in matches.items() if match}
+    spaces: defaultdict[object, set[str]] = defaultdict(set)
+    for rows in rows_of.values():
+        for row in rows:
+            for column in space_of.keys() & row.keys():
+                spaces[row[column]].add(space_of[column])
+    if all(len(names) < 2 for names in spaces.values()):
+        return dict(rows_of)
+    return {
+        file: [
+            {
+                column: _id_in_space(space_of.get(column), value, spaces)
+                for column, value in row.items()
+            }
+            for row in rows
+        ]
+        for file, rows in rows_of.items()
+    }
+
+
+def _id_in_space(
+    space: str | None, value: object, spaces: Mapping[object, set[str]]
+) -> object:
+    """The value of a column of ids in a space; of an id with several `spaces`, behind that of the column."""
+    if space is None or len(spaces[value]) < 2:
+        return value
+    return f"{space}:{value}"
+
+
+def tables_of(folder: Path) -> list[Path]:
+    """The tables and files of JSON in a folder, by name."""
+    return sorted(
+        file
+        for file in folder.iterdir()
+        if file.suffix.lower() in (*TABLES, *JSON_LINES, ".json", ".parquet")
+    )
+
+
+def _filled_rows(file: Path) -> list[Record]:
+    """The rows of a table without their blank cells."""
+    suffix = file.suffix.lower()
+    if suffix in TABLES:
+        records = [row for _, row in read_delimited(file, delimiter_of(file))]
+    elif suffix == ".parquet":
+        records = read_parquet(file).to_pylist()
+    else:
+        value = read_json_values(file)
+        records = value if isinstance(value, list) else [value]
+    rows: list[Record] = []
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record, Mapping):
+            wrong(file, number, "record", record, "an object")
+        rows.append(
+            {name: value for name, value in record.items() if value not in ("", None)}
+        )
+    return rows
