@@ -201,14 +201,20 @@ def _lower_headings(soup: Any) -> None:
 
 
 def parse_tree(page: str, parser: str = "lxml") -> Any:
-    """The tree of a page by one of the parsers of Beautiful Soup."""
+    """The tree of a page by one of the parsers of Beautiful Soup; attributes are strings."""
     from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
 
     page = _WORD_BREAK.sub("", page)
     with warnings.catch_warnings():  # XHTML can be parsed as HTML
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         warnings.simplefilter("ignore", MarkupResemblesLocatorWarning)
-        return BeautifulSoup(page, parser)
+        return BeautifulSoup(
+            page,
+            parser,
+            multi_valued_attributes=None,
+            attribute_dict_class=dict,
+            store_line_numbers=False,
+        )
 
 
 def tree_blocks(tree: Any) -> tuple[list[Block], str]:
@@ -322,13 +328,13 @@ def _holds(element: Any, names: frozenset[str]) -> bool:
 
 def _classes(element: Any) -> frozenset[str]:
     """The classes of an element."""
-    return frozenset(element.attrs.get("class", ()))
+    return frozenset(element.attrs.get("class", "").split())
 
 
 def _names(element: Any) -> list[str]:
     """The classes and the id of an element."""
     fields = element.attrs
-    return [*fields.get("class", ()), *filter(None, [fields.get("id")])]
+    return [*fields.get("class", "").split(), *filter(None, [fields.get("id")])]
 
 
 def _is_navigation(element: Any) -> bool:
