@@ -1,8 +1,8 @@
 """Texts -> the language of each script, with its stop words and stemmer.
 
 Stop words are those of stopwords-iso, of English those of Lucene as bm25s has them; stemmers are
-Snowball's. Ours: the language of a script is the one whose stop words make the most of its words, a
-word that n languages share counting 1/n.
+Snowball's. py3langid recognises the language of the words of each script. Ours: Latin text without
+an evident language is English.
 """
 
 from __future__ import annotations
@@ -42,10 +42,12 @@ SCRIPTS_OF_ONE_LANGUAGE = frozenset(SCRIPTS) & frozenset(ISO_CODES) - {"arabic"}
 UNTRUNCATED = frozenset({"hebrew", "vietnamese"})
 """Languages without a stemmer whose words are not cut: they inflect at the beginning, or not at all."""
 _STEMMERS = {"croatian": "serbian"}  # by another name in Snowball
-SAMPLE_TEXTS, SAMPLE_CHARACTERS = 500, 2_000
-LEAST_WORDS = 4  # the minimum of distinct stop words of a recognised language
-# The minimum share of weighted stop words among the words of a script, for a recognised language.
+_VARIETIES = {"nn": "norwegian"}  # by codes of their own in py3langid
+SAMPLE_TEXTS, SAMPLE_CHARACTERS = 500, 500
+LEAST_PROBABILITY = 0.95
+"""The minimum probability of a recognised language of Latin text."""
 LEAST_SHARE = 0.02
+"""The minimum share of the words of another script among all words, for a recognised language."""
 _SCRIPT_OF = {name: re.compile(f"[{letters}]") for name, letters in SCRIPTS.items()}
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _WORD = re.compile(rf"[^\W\d_][^\W\d_{MARKS}]*(?:[{MARKS}]+[^\W\d_]*)*")
@@ -72,24 +74,12 @@ def guess_languages(texts: Sequence[str], language: str = "auto") -> dict[str, s
     >>> guess_languages(["Марек ведёт паром, и он не знает, что будет в порту."])
     {'cyrillic': 'russian', 'latin': 'english'}
     """
-    counts, n_words, n_distinct = _count_stop_words(texts)
-    languages: dict[str, str] = {}
-    for script, by_language in counts.items():
-        best = max(sorted(by_language), key=lambda name: by_language[name])
-        is_evident = (
-            by_language[best] >= LEAST_SHARE * n_words[script]
-            and n_distinct[best] >= LEAST_WORDS
-        )
-        # Few languages share another script, so that a few words in it are enough.
-        is_likely = (
-            script != "latin" and n_words[script] > LEAST_SHARE * n_words.total()
-        )
-        if is_evident or is_likely:
-            languages[script] = best
-    languages |= {
-        script: script
-        for script in SCRIPTS_OF_ONE_LANGUAGE
-        if n_words[script] > LEAST_SHARE * n_words.total()
+    words = _words_by_script(texts)
+    n_words = sum(map(len, words.values()))
+    languages = {
+        script: _language_of(script, " ".join(words[script]))
+        for script in words
+        if script == "latin" or len(words[script]) > LEAST_SHARE * n_words
     }
     languages.setdefault("latin", "english")
     if language != "auto":
@@ -104,36 +94,46 @@ def _script_of_language(language: str) -> str:
     return Counter(map(script_of, stop_words(language))).most_common(1)[0][0]
 
 
-def _count_stop_words(
-    texts: Sequence[str],
-) -> tuple[Mapping[str, Mapping[str, float]], Counter[str], Counter[str]]:
-    """The weighted stop words, the words, and the distinct stop words of a sample of some texts.
-
-    The first maps script and language to a sum of weights: a word of n languages has weight 1/n in
-    each. The second counts words by script, the third distinct stop words by language.
-    """
+def _words_by_script(texts: Sequence[str]) -> Mapping[str, list[str]]:
+    """Script -> the words of a sample of some texts, without those of scripts without blanks."""
     step = max(len(texts) // SAMPLE_TEXTS, 1)
-    sample = (text[:SAMPLE_CHARACTERS] for text in texts[::step])
-    frequency = Counter(
-        plain(word) for text in sample for word in _WORD.findall(search_text(text))
-    )
-    counts: defaultdict[str, defaultdict[str, float]] = defaultdict(
-        lambda: defaultdict(float)
-    )
-    n_words: Counter[str] = Counter()
-    n_distinct: Counter[str] = Counter()
-    for word, count in frequency.items():
-        script = script_of(word)
-        # A single letter is a symbol of a formula, as "β" is.
-        is_symbol = len(word) == 1 and script in SCRIPTS_OF_ONE_LANGUAGE
-        if is_symbol or _UNSPACED.match(word):
-            continue
-        n_words[script] += count
-        sharing = _languages_by_word().get(word, ())
-        for language in sharing:
-            counts[script][language] += count / len(sharing)
-            n_distinct[language] += 1
-    return counts, n_words, n_distinct
+    words: defaultdict[str, list[str]] = defaultdict(list)
+    for text in texts[::step]:
+        for word in _WORD.findall(search_text(text[:SAMPLE_CHARACTERS])):
+            script = script_of(word)
+            # A single letter is a symbol of a formula, as "β" is.
+            is_symbol = len(word) == 1 and script in SCRIPTS_OF_ONE_LANGUAGE
+            if not is_symbol and not _UNSPACED.match(word):
+                words[script].append(word)
+    return words
+
+
+def _language_of(script: str, text: str) -> str:
+    """The most probable language of a text in one script; "english" if none is evident in Latin."""
+    if script in SCRIPTS_OF_ONE_LANGUAGE:
+        return script
+    probability: defaultdict[str, float] = defaultdict(float)
+    for code, share in _identifier().rank(text):
+        probability[_language_of_code()[code]] += share
+    language = max(probability, key=lambda name: probability[name])
+    is_evident = script != "latin" or probability[language] >= LEAST_PROBABILITY
+    return language if is_evident else "english"
+
+
+@cache
+def _identifier() -> Any:
+    """py3langid's naive Bayes classifier of the languages of `ISO_CODES`."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages(list(_language_of_code()))
+    return identifier
+
+
+@cache
+def _language_of_code() -> Mapping[str, str]:
+    """Code of py3langid -> language."""
+    return {code: language for language, code in ISO_CODES.items()} | _VARIETIES
 
 
 @cache
@@ -157,16 +157,6 @@ def foreign_stop_words(texts: Sequence[str]) -> frozenset[str]:
     """The stop words of the languages of some texts other than English, without case and accents."""
     languages = set(guess_languages(texts).values()) - {"english"}
     return frozenset().union(*map(stop_words, languages))
-
-
-@cache
-def _languages_by_word() -> Mapping[str, tuple[str, ...]]:
-    """Stop word -> the languages that have it."""
-    languages: defaultdict[str, list[str]] = defaultdict(list)
-    for language in ISO_CODES:
-        for word in stop_words(language):
-            languages[word].append(language)
-    return {word: tuple(names) for word, names in languages.items()}
 
 
 @cache

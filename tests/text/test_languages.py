@@ -38,12 +38,18 @@ GREEK = "Το πλοίο οδηγεί ο Μάρεκ Λουντ και δεν ξ�
             ["L'île est dans la mer, et les bateaux ne vont pas avec nous."],
             {"latin": "french"},
         ),
+        (
+            ["Kartımı kaybettim, ne yapmalıyım?", "İnternet şifremi unuttum."],
+            {"latin": "turkish"},
+        ),
+        (["Miten uusin lainani?", "Mistä saan kortin?"], {"latin": "finnish"}),
         (["x = 3", "cat dog"], {"latin": "english"}),
+        (["Beyoncé", "Zürich", "Naïve Bayes"], {"latin": "english"}),
         (["長江は中国で最も長い川です。"], {"latin": "english"}),
         ([], {"latin": "english"}),
     ],
 )
-def test_the_language_of_each_script_is_that_of_its_stop_words(
+def test_the_language_of_each_script_is_recognised(
     texts: list[str], languages: dict[str, str]
 ) -> None:
     assert guess_languages(texts) == languages
@@ -157,6 +163,7 @@ CROATIAN = "{} je grad na rijeci, ali nije ni na moru niti u planini, što su sv
             "GRÖSSE",
         ),
         ("Beyoncé sang {}.", "Déjà Vu", "deja"),
+        ("Der Schlauch ist {} lang, und er ist nicht rot.", "25 m", "25m"),
         ("The song {} is old.", "Naive", "naïve"),
         ("The port of {} is old.", "Łódź", "Lodz"),
         ("{} տունը գտնվում է այնտեղ և այսօր։", "Սևան", "ՍԵՒԱՆ"),

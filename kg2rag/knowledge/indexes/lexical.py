@@ -75,7 +75,7 @@ class LexicalSettings:
     variant : one of `VARIANTS` [2].
     stemmer : one of `STEMMERS`; "snowball" is the stemmer of each language (of English, Porter 2).
     stop_words : whether the stop words of each language are removed; those of English are bm25s's.
-    language : one of `LANGUAGES`; "auto" recognises the language of each script by its stop words, see `languages`.
+    language : one of `LANGUAGES`; "auto" recognises the language of each script, see `languages`.
     """
 
     k1: Weight = 0.9
@@ -318,7 +318,12 @@ class LexicalIndex:
         parts = _DIGITS_OR_LETTERS.findall(term)
         if term.isdecimal() and len(term) <= MAX_DIGITS:
             parts = f"{int(term):,}".split(",")
-        return parts if len(parts) > 1 and all(map(self._has, parts)) else []
+        if len(parts) == 1:
+            return []
+        stems = [
+            stem for part in parts for stem in self.settings.terms(part, self.languages)
+        ]
+        return stems if all(map(self._has, stems)) else []
 
     def _inflections_of(self, term: str) -> list[str]:
         """The terms of texts that share the first, or the last, letters with a term."""
