@@ -42,7 +42,7 @@ SCRIPTS_OF_ONE_LANGUAGE = frozenset(SCRIPTS) & frozenset(ISO_CODES) - {"arabic"}
 UNTRUNCATED = frozenset({"hebrew", "vietnamese"})
 """Languages without a stemmer whose words are not cut: they inflect at the beginning, or not at all."""
 _STEMMERS = {"croatian": "serbian"}  # by another name in Snowball
-_VARIETIES = {"nn": "norwegian"}  # by codes of their own in py3langid
+_VARIETIES = {"nn": "norwegian"}  # further codes of py3langid
 SAMPLE_TEXTS, SAMPLE_CHARACTERS = 500, 500
 LEAST_PROBABILITY = 0.95
 """The minimum probability of a recognised language of Latin text."""
