@@ -42,6 +42,8 @@ def source_of(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
             f"The graph was built over {graph.n_passages} passages that are not the corpus's {len(corpus)}. Build "
             "it over this corpus, or give the knowledge base the corpus that it was built on."
         )
+    if hasattr(graph, "to_networkx"):  # a graph of igraph, DGL and others
+        return source_of(graph.to_networkx(), corpus)
     # Not isinstance(graph, Extractor): that may compute the fingerprint, which reads whole files.
     if not isinstance(graph, type) and hasattr(type(graph), "extract"):
         source: Extractor = graph  # type: ignore[assignment]

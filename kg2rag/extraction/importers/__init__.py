@@ -14,6 +14,7 @@ from kg2rag.extraction.importers.field_names import (
     joined,
     relation_of,
     values_of,
+    words_joined,
 )
 from kg2rag.extraction.importers.strengths import (
     DEFAULT_STRENGTH,
@@ -125,7 +126,8 @@ class Row:
 
     def text(self, field: str) -> str:
         """A stripped string, or a number as one; "" if it is missing."""
-        for column, value in columns_with(field, self.record).items():
+        for column, cell in columns_with(field, self.record).items():
+            value = words_joined(cell)
             if isinstance(value, bool) or not isinstance(value, str | int | float):
                 wrong(self.file, self.place, column, value, "a string")
             value = (

@@ -15,12 +15,13 @@ from functools import lru_cache
 from typing import Any
 
 _NAMES = """
-head: headname headlabel headentity subjectname subjectlabel sourcename sourcelabel sourceentity srcentity node1label
-    fromname fromentity slabel itemlabel startname xname head subject subj sub source src from start startnode node1
+head: headname headlabel headtext headentity subjectname subjecttext subjectlabel sourcename sourcelabel sourceentity
+    srcentity node1label fromname fromentity slabel itemlabel startname
+    xname head subject subj sub source src from start startnode node1
     entity1 arg1 e1 concept1 term1 item1 sourcenode fromnode startentity origin parent h s u subjectid headid srcid
     sourceid fromid startid startnodeid startnodeelementid sourcenodeuuid outv quelle sujet sujeto origen
-tail: tailname taillabel tailentity objectname objectlabel targetname targetlabel targetentity tgtentity node2label
-    toname toentity olabel valuelabel endname
+tail: tailname taillabel tailtext tailentity objectname objecttext objectlabel targetname targetlabel targetentity
+    tgtentity node2label toname toentity olabel valuelabel endname
     yname tail object obj target tgt to end endnode node2 entity2 arg2 e2 concept2 term2 item2 dst dest destination
     targetnode tonode endentity child t o v objectid tailid tgtid targetid dstid toid endid endnodeid endnodeelementid
     targetnodeuuid inv
@@ -69,7 +70,7 @@ DIRECTIONS = frozenset(
 _SEPARATOR = re.compile(r"[\W_]+")
 _NEO4J_ROLE = re.compile(r".*:(ID|START_ID|END_ID|LABEL|TYPE)(?:\(.*\))?")
 _COLUMN_TYPE = re.compile(
-    r"(?<=.):(?:string|int|integer|long|float|double|boolean|date|id|label)(?:\[\])?",
+    r"(?<=.):(?:string|int|integer|long|float|double|boolean|date|id|label)(?:\[\]|\(\w+\))?",
     re.IGNORECASE,
 )
 
@@ -83,8 +84,8 @@ def folded(name: object) -> str:
     text = str(name)
     role = _NEO4J_ROLE.fullmatch(text)
     text = role[1] if role else _COLUMN_TYPE.sub("", text)
-    if role and role[1] == "LABEL":
-        text = "labels"  # the types of a node, not its name
+    if text == "~label" or (role and role[1] == "LABEL"):
+        text = "labels"  # of Neo4j and Neptune: the types of a node, not its name
     return _SEPARATOR.sub("", text).casefold()
 
 
@@ -142,6 +143,12 @@ def joined(value: object, separator: str) -> str:
     """A value as text; the members of a list, or of LightRAG's "a<SEP>b", are joined by a separator."""
     members = value if isinstance(value, list | tuple) else str(value).split("<SEP>")
     return separator.join(map(str, members))
+
+
+def words_joined(value: Any) -> Any:
+    """The name that a list of words is, as GLiREL and DocRED have it; any other value itself."""
+    is_words = isinstance(value, list) and all(isinstance(word, str) for word in value)
+    return " ".join(value) if is_words else value
 
 
 def _is_blank(value: Any) -> bool:

@@ -15,7 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kg2rag.extraction.importers import triple_record
-from kg2rag.extraction.importers.field_names import columns_of, values_of
+from kg2rag.extraction.importers.field_names import (
+    columns_of,
+    values_of,
+    words_joined,
+)
 from kg2rag.extraction.importers.json_dialects import with_nodes_and_edges
 from kg2rag.text.records import DataError, Record, decode, parse_json, quote, reading
 
@@ -337,7 +341,7 @@ def _endpoint_ids(edge: Record, field: str) -> list[str | int | float]:
     """
     ids: list[str | int | float] = []
     for column in columns_of(field, _columns(edge)):
-        end = edge[column]
+        end = words_joined(edge[column])
         key = _key(_flat(end), None) if isinstance(end, Mapping) else end
         if isinstance(key, str | int | float):
             ids.append(key)

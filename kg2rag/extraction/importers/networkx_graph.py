@@ -178,10 +178,12 @@ class NameRule:
     ----------
     ids_first : whether the ids of nodes are names ("Marek Lund"), which then precede a title or a label.
     types : the columns of titles and labels that name types ("Person", "Person", "Ship").
+    general : the types that all nodes have beside others, such as "Entity".
     """
 
     ids_first: bool
     types: frozenset[str]
+    general: frozenset[str]
 
     @classmethod
     def of(cls, nodes: Sequence[tuple[Hashable, Attributes]]) -> NameRule:
@@ -191,7 +193,10 @@ class NameRule:
             for column, value in columns_with("caption", data).items():
                 captions[column].append(str(value))
         types = [column for column, values in captions.items() if _are_types(values)]
-        return cls(_are_names([node for node, _ in nodes]), frozenset(types))
+        labels = [_labels(value) for _, data in nodes for value in _node_types(data)]
+        general = frozenset(labels[0]).intersection(*labels) if labels else frozenset()
+        ids_first = _are_names([node for node, _ in nodes])
+        return cls(ids_first, frozenset(types), general)
 
     def name(self, node: Hashable, data: Attributes) -> tuple[str, str]:
         """The name of a node, "" if blank, and its attribute, "" for the node itself."""
@@ -222,19 +227,32 @@ class NameRule:
         }
 
     def type_of(self, name: str, data: Attributes) -> str:
-        """The first type of a node, from labels such as Neo4j's ":Person:Captain" or ["Person"]."""
-        types = values_of("node_type", data)
+        """The first type of a node, from labels such as Neo4j's ":Person:Captain" or ["Person"].
+
+        Of several labels, the `general` ones are left out.
+        """
+        types = _node_types(data)
         for column, caption in columns_with("caption", data).items():
             if caption != name and (self.ids_first or column in self.types):
                 types.append(caption)
         if not types:
             return ""
-        labels = (
-            types[0]
-            if isinstance(types[0], list | tuple)
-            else [str(types[0]).strip(":")]
-        )
-        return ", ".join(map(str, labels))
+        labels = _labels(types[0])
+        specific = [label for label in labels if label not in self.general]
+        return ", ".join(specific or labels)
+
+
+def _node_types(data: Attributes) -> list[Any]:
+    """The first column of types that a node has, if any."""
+    return values_of("node_type", data)[:1]
+
+
+def _labels(types: object) -> list[str]:
+    """The labels in a list, in Neo4j's ":Person:Captain" or in Neptune's "Person;Captain"."""
+    if isinstance(types, list | tuple):
+        return list(map(str, types))
+    text = str(types)
+    return text[1:].split(":") if text.startswith(":") else text.split(";")
 
 
 def _are_names(ids: Sequence[Hashable]) -> bool:

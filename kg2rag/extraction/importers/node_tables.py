@@ -8,7 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kg2rag.extraction.importers.cypher_columns import with_import_columns
 from kg2rag.extraction.importers.field_names import values_of
+from kg2rag.extraction.importers.headless_tables import (
+    first_cells,
+    named_parts,
+    rows_without_header,
+)
 from kg2rag.extraction.importers.json_graph import (
     NOTES,
     graph_of_json,
@@ -43,6 +49,8 @@ def nodes_file(edges: Path) -> Path | None:
     word = _TABLE_OF_EDGES.search(edges.stem)
     if word is None or edges.suffix.lower() not in _TABLES_OF_EDGES:
         return None
+    if edges.suffix.lower() in TABLES and len(first_cells(edges)) < 2:
+        return None  # a list of relations
     names = [
         edges.stem[: word.start()] + nodes + edges.stem[word.end() :]
         for nodes in _TABLES_OF_NODES
@@ -78,10 +86,9 @@ def _graph_of_tables(
     """
     notes: Counter[str] = Counter()
     parts: dict[str, list[Record]] = {"nodes": [], "edges": []}
-    rows_of = _with_id_spaces({file: _filled_rows(file) for file in files})
-    for file, rows in rows_of.items():
+    for file, rows in _rows_of_tables(files, notes).items():
         is_general = len(files) == 1 or _TABLE_OF_EDGES.search(file.stem)
-        # one table for each relation, as of Kuzu
+        # one table for each relation, as of ArangoDB
         relation = {} if is_general else {"title": file.stem}
         for row in rows:
             if file != nodes and has_ends(row):
@@ -92,9 +99,24 @@ def _graph_of_tables(
                 notes[f"rows of {file.name} without ends or an id, left out"] += 1
     graph = graph_of_json(parts, where)
     if graph is None:
-        raise DataError(f"{where}: no row has two ends.")
+        raise DataError(
+            f"{where}: no row has two ends. A table of edges has columns such as source and target, and one of nodes "
+            "id and name."
+        )
     graph.graph[NOTES] = notes
     return graph
+
+
+def _rows_of_tables(files: list[Path], notes: Counter[str]) -> dict[Path, list[Record]]:
+    """The rows of each table, with the columns of nodes or edges where tools name them otherwise."""
+    cells = {file: rows_without_header(file) for file in files if file.suffix in TABLES}
+    parts = named_parts(cells)
+    for file, rows in parts.items():
+        columns = ", ".join(rows[0]) if rows else "names of relations"
+        cause = f"rows of {file.name}, which has no header, read as {columns}"
+        notes[cause] = len(cells[file])
+    others = {file: _filled_rows(file) for file in files if file not in parts}
+    return {**parts, **_with_id_spaces(with_import_columns(others))}
 
 
 def _with_id_spaces(rows_of: Mapping[Path, list[Record]]) -> dict[Path, list[Record]]:

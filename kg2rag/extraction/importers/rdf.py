@@ -7,16 +7,17 @@ literal value is no entity, and neither is a blank node without a label.
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from kg2rag.extraction.importers.json_graph import NOTES
-from kg2rag.text.records import DataError, decode, reading
+from kg2rag.text.records import DataError, decode, parse_json, reading
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -37,24 +38,23 @@ LABELS = (
     "http://www.w3.org/2004/02/skos/core#prefLabel",
     "http://schema.org/name",
     "https://schema.org/name",
+    "http://schema.org/headline",
+    "https://schema.org/headline",
     "http://xmlns.com/foaf/0.1/name",
     "http://purl.org/dc/terms/title",
     "http://purl.org/dc/elements/1.1/title",
     "http://www.w3.org/2004/02/skos/core#altLabel",
 )
 """Predicates whose objects name a resource, the most specific first."""
-DESCRIPTIONS = (
-    "http://www.w3.org/2000/01/rdf-schema#comment",
-    "http://www.w3.org/2004/02/skos/core#definition",
-    "http://schema.org/description",
-    "https://schema.org/description",
-    "http://purl.org/dc/terms/description",
-)
+DESCRIPTIONS = ("comment", "definition", "description", "abstract")
+"""Last parts of the predicates whose objects describe a resource, the most specific first."""
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 LITERALS = "statements with a literal value, left out"
+CONTEXTS = "addresses of contexts, not read: terms of JSON-LD are names of relations"
+_KEYWORDS = {"id": "@id", "type": "@type"}
+"""What the contexts of most vocabularies call the keywords of JSON-LD."""
 Statement = tuple[Any, Any, Any]
 """Subject, predicate and object, as terms of rdflib."""
-_REMOTE_CONTEXT = re.compile(r'"@context"\s*:\s*(?:\[\s*)?"\w+:')
 _IRI_PART = re.compile(r"[/#:]")
 
 
@@ -85,9 +85,9 @@ class Resources(NamedTuple):
                 resources.types[subject] = min(value, known)
             elif not hasattr(value, "language"):
                 resources.links.append((subject, predicate, value))
-            elif str(predicate) in (*LABELS, *DESCRIPTIONS):
+            elif _text_predicate(predicate):
                 texts = resources.texts[subject]
-                texts.setdefault(str(predicate), []).append(value)
+                texts.setdefault(_text_predicate(predicate), []).append(value)
             else:
                 n_values += 1
         return resources._replace(n_values=n_values)
@@ -114,15 +114,17 @@ class Resources(NamedTuple):
 def read_rdf(file: Path) -> nx.Graph:
     """The statements between resources as edges, in the order of their names.
 
-    DataError: no RDF of the suffix's format, no statement between resources, or JSON-LD whose
-    context is an address, since no address is read. ImportError without rdflib.
+    DataError: no RDF of the suffix's format, or no statement between resources. ImportError without
+    rdflib.
     """
     import networkx as nx
 
-    resources = Resources.of(_statements(file))
+    notes: Counter[str] = Counter()
+    resources = Resources.of(_statements(file, notes))
     if not resources.links:
         raise DataError(f"{file}: RDF without a statement between two resources.")
-    graph = nx.MultiDiGraph(**{NOTES: {LITERALS: resources.n_values}})
+    notes[LITERALS] = resources.n_values
+    graph = nx.MultiDiGraph(**{NOTES: notes})
     links = sorted(
         resources.links, key=lambda link: [resources.names(term) for term in link]
     )
@@ -134,7 +136,15 @@ def read_rdf(file: Path) -> nx.Graph:
     return graph
 
 
-def _statements(file: Path) -> list[Statement]:
+def _text_predicate(predicate: Any) -> str:
+    """The label or description that a predicate gives, as `LABELS` and `DESCRIPTIONS` have it; "" for none."""
+    if str(predicate) in LABELS:
+        return str(predicate)
+    last = _IRI_PART.split(str(predicate))[-1]
+    return last if last in DESCRIPTIONS else ""
+
+
+def _statements(file: Path, notes: Counter[str]) -> list[Statement]:
     """Subject, predicate and object of every statement of all graphs in a file, each once."""
     try:
         import rdflib
@@ -143,10 +153,8 @@ def _statements(file: Path) -> list[Statement]:
             f"{file}: RDF is read by rdflib: pip install 'kg2rag[rdf]'."
         ) from None
     text = decode(file.read_bytes(), file)
-    if file.suffix.lower() == ".jsonld" and _REMOTE_CONTEXT.search(text):
-        raise DataError(
-            f"{file}: its @context is an address, which is not read. Write the context into the file, or expand it."
-        )
+    if file.suffix.lower() == ".jsonld":
+        text = json.dumps(_with_contexts(parse_json(text, file), notes))
     dataset = rdflib.Dataset(default_union=True)
     advice = f"Is it {FORMATS[file.suffix.lower()]}?"
     with reading(file, advice), warnings.catch_warnings():
@@ -154,6 +162,25 @@ def _statements(file: Path) -> list[Statement]:
         warnings.simplefilter("ignore", DeprecationWarning)
         dataset.parse(data=text, format=FORMATS[file.suffix.lower()])
         return list(dict.fromkeys(dataset.triples((None, None, None))))
+
+
+def _with_contexts(value: Any, notes: Counter[str]) -> Any:
+    """A value of JSON-LD; a context that is an address, which is not read, becomes the prefix of all terms."""
+    if isinstance(value, list):
+        return [_with_contexts(member, notes) for member in value]
+    if not isinstance(value, dict):
+        return value
+    members = {name: _with_contexts(member, notes) for name, member in value.items()}
+    contexts = members.get("@context", [])
+    if not isinstance(contexts, list):
+        contexts = [contexts]
+    addresses = [context for context in contexts if isinstance(context, str)]
+    notes[CONTEXTS] += len(addresses)
+    if addresses:
+        vocabulary = {"@vocab": f"{addresses[0].rstrip('/#')}/", **_KEYWORDS}
+        others = [context for context in contexts if not isinstance(context, str)]
+        members["@context"] = [vocabulary, *others]
+    return members
 
 
 def _texts(literals: dict[str, list[Any]], predicates: tuple[str, ...]) -> list[str]:

@@ -8,7 +8,6 @@ entity's name, so that resolved spellings meet.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,9 @@ from pathlib import Path
 
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers import Row, Statement, triple_record, triples_of
+from kg2rag.extraction.importers.cypher_columns import query_ends
 from kg2rag.extraction.importers.field_names import FIELDS, columns_of
+from kg2rag.extraction.importers.headless_tables import headless_rows
 from kg2rag.extraction.importers.json_graph import has_ends, read_json_values
 from kg2rag.text.normalisation import entity_key
 from kg2rag.text.records import (
@@ -32,16 +33,17 @@ from kg2rag.text.records import (
 )
 from kg2rag.types import Corpus
 
-FORMATS = (".tsv", ".csv", ".txt", ".parquet", ".jsonl", ".ndjson", ".json")
+TABLES = (".tsv", ".csv", ".txt")
+FORMATS = (*TABLES, ".parquet", ".jsonl", ".ndjson", ".json")
 OUTSIDE = "triples of passages outside the corpus"
 NO_RELATION = "triples without a relation, called 'related to'"
+NO_HEADER = "rows of a table without a header, read as head, relation and tail"
 NAMES = ("name", "canonical_name")
 USUAL_COLUMNS = {
     "head": "head, subject, source or from",
     "tail": "tail, object, target or to",
     "passage_id": "passage_id or chunk_id",
 }
-CYPHER_COLUMNS = re.compile(r"\w+\.\w+ type\(\w+\) \w+\.\w+")
 CYTOSCAPE_COLUMNS = {"shared name": "shared interaction", "name": "interaction"}
 """The name of an edge -> its relation, which is a part of the name."""
 NAMED_RELATIONS = ("relation", "predicate", "relationship", "rel")
@@ -117,7 +119,10 @@ class TriplesFile:
         )
         ends: list[Entity] = []
         statements: list[Statement] = []
-        for number, record in self.records():
+        headless = self._headless_rows()
+        notes[NO_HEADER] = len(headless)
+        records = enumerate(headless, start=1) if headless else self.records()
+        for number, record in records:
             row = Row(self.path or "graph", number, _with_ends(record))
             _require_columns(row, needed)
             cause = _fault(row, passage_ids)
@@ -156,6 +161,12 @@ class TriplesFile:
                 (record for batch in batches for record in batch.to_pylist()), start=1
             )
         return read_delimited(self.path, delimiter_of(self.path), _is_one_line)
+
+    def _headless_rows(self) -> list[Record]:
+        """The rows of a table without a header; [] for any other file."""
+        if self.path is None or self.path.suffix.lower() not in TABLES:
+            return []
+        return headless_rows(self.path)
 
 
 def _distinct(entities: Iterable[Entity]) -> tuple[Entity, ...]:
@@ -239,18 +250,19 @@ def _with_ends(record: Record) -> Record:
     """
     if has_ends(record):
         return record
-    columns = tuple(map(str, record))
-    if CYPHER_COLUMNS.fullmatch(" ".join(columns)):
-        return dict(zip(("head", "relation", "tail"), record.values(), strict=True))
+    ends = query_ends(tuple(map(str, record)))
+    if ends:
+        fields = zip(("head", "relation", "tail"), ends, strict=True)
+        return {field: record.get(column, "") for field, column in fields}
     for name, interaction in CYTOSCAPE_COLUMNS.items():
         middle = f" ({record.get(interaction)}) "
-        ends = str(record.get(name)).split(middle)
-        if record.get(interaction) and len(ends) == 2:
+        parts = str(record.get(name)).split(middle)
+        if record.get(interaction) and len(parts) == 2:
             return {
                 **record,
-                "head": ends[0],
+                "head": parts[0],
                 "relation": record[interaction],
-                "tail": ends[1],
+                "tail": parts[1],
             }
     return record
 

@@ -1028,7 +1028,7 @@ def test_how_nodes_are_named_is_counted() -> None:
         ),
         (
             "a.tsv",
-            "Marek Lund\tsteers\tHalina\n" * 2,
+            "Marek Lund\tsteers\tHalina\nIda Berg\temploys\tAurora\n",
             ["a.tsv", "Marek Lund, steers, Halina", "header"],
         ),
         (
@@ -1151,3 +1151,90 @@ def test_texts_of_atlas_are_no_entities(tmp_path: Path) -> None:
     extraction = extraction_of_networkx(read_folder(tmp_path))
     assert {entity.name for entity in extraction.entities} == {"Marek Lund", "Halina"}
     assert [triple.relation for triple in extraction.triples] == ["steers"]
+
+
+def _stated(extraction: object) -> set[tuple[str, str, str]]:
+    return {(t.head, t.relation, t.tail) for t in extraction.triples}  # type: ignore[attr-defined]
+
+
+def test_a_set_for_link_prediction_has_no_headers(tmp_path: Path) -> None:
+    files = {
+        "train.tsv": "/m/1\t/ship/captain\t/m/2\n/m/3\t/ship/captain\t/m/2\n",
+        "dev.tsv": "/m/1\t/ship/owner\t/m/3\n",
+        "entity2text.txt": "/m/1\tHalina, a ferry\n/m/2\tMarek Lund\n/m/3\tAurora\n",
+        "entity2textlong.txt": "/m/1\tHalina is a ferry of 1931, with two masts.\n",
+        "relation2text.txt": "/ship/captain\tcaptain\n/ship/owner\towner\n",
+        "entities.txt": "/m/1\n/m/2\n/m/3\n",
+        "relations.txt": "/ship/captain\n/ship/owner\n",
+    }
+    for name, lines in files.items():
+        (tmp_path / name).write_text(lines)
+    extraction = graph_of(tmp_path).source.extract(CORPUS)  # type: ignore[union-attr]
+    assert _stated(extraction) == {
+        ("Halina, a ferry", "captain", "Marek Lund"),
+        ("Aurora", "captain", "Marek Lund"),
+        ("Halina, a ferry", "owner", "Aurora"),
+    }
+    assert "two masts" in extraction.entities[0].description
+
+
+def test_a_table_of_triples_without_a_header_is_read_whole(tmp_path: Path) -> None:
+    file = tmp_path / "train.txt"
+    file.write_text("Marek Lund\tsteers\tHalina\nIda Berg\tsteers\tAurora\n")
+    extraction = graph_of(file).source.extract(CORPUS)  # type: ignore[union-attr]
+    assert len(extraction.triples) == 2
+    assert any("without a header" in note for note in extraction.notes)
+
+
+def test_the_export_of_kuzu_keeps_equal_ids_of_two_tables_apart(tmp_path: Path) -> None:
+    files = {
+        "Person.csv": "a.id,a.name\n0,Marek Lund\n1,Ida Berg\n",
+        "Ship.csv": "a.id,a.name\n0,Halina\n",
+        "Steers_Person_Ship.csv": "a.id,b.id,r.since\n0,0,1931\n",
+        "Employs_Person_Person.csv": "a.id,b.id\n1,0\n",
+    }
+    for name, lines in files.items():
+        (tmp_path / name).write_text(lines)
+    extraction = extraction_of_networkx(read_folder(tmp_path))
+    assert _stated(extraction) == {
+        ("Marek Lund", "Steers", "Halina"),
+        ("Ida Berg", "Employs", "Marek Lund"),
+    }
+    assert {e.name: e.type for e in extraction.entities}["Halina"] == "Ship"
+
+
+def test_neptunes_labels_are_types_and_labels_of_all_nodes_are_none(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "vertices.csv").write_text(
+        "~id,~label,name:String(single)\nv1,Thing;Person,Marek Lund\nv2,Thing;Ship,Halina\n"
+    )
+    (tmp_path / "edges.csv").write_text("~id,~from,~to,~label\ne1,v1,v2,STEERS\n")
+    extraction = graph_of(tmp_path).source.extract(CORPUS)  # type: ignore[union-attr]
+    assert [entity.type for entity in extraction.entities] == ["Person", "Ship"]
+    assert _stated(extraction) == {("Marek Lund", "STEERS", "Halina")}
+
+
+def test_a_graph_of_igraph_is_read() -> None:
+    igraph = pytest.importorskip("igraph")
+    graph = igraph.Graph([(0, 1)], directed=True)
+    graph.vs["name"] = ["Marek Lund", "Halina"]
+    graph.es["relation"] = ["steers"]
+    kb = KnowledgeBase.build(CORPUS, graph=graph)
+    assert kb.graph.triple(0).relation == "steers"
+
+
+def test_names_as_lists_of_words_are_joined(tmp_path: Path) -> None:
+    relation = {
+        "head_text": ["Marek", "Lund"],
+        "tail_text": ["Halina"],
+        "label": "steers",
+        "score": 0.9,
+    }
+    file = tmp_path / "relations.jsonl"
+    file.write_text(json.dumps({"doc": 1, "relations": [relation]}) + "\n")
+    flat = tmp_path / "flat.json"
+    flat.write_text(json.dumps([relation]))
+    for path in (file, flat):
+        extraction = graph_of(path).source.extract(CORPUS)  # type: ignore[union-attr]
+        assert _stated(extraction) == {("Marek Lund", "steers", "Halina")}

@@ -59,9 +59,12 @@ def test_json_ld_is_read_without_asking_an_address(tmp_path):
     assert facts(graph_of(tmp_path, "g.jsonld", local)) == [
         ("Marek Lund", "steers", "Halina")
     ]
-    remote = '{"@context": "https://schema.org", "@id": "http://ex.org/a"}'
-    with pytest.raises(ValueError, match="@context"):
-        graph_of(tmp_path, "remote.jsonld", remote)
+    remote = """{"@context": "https://schema.org", "@graph": [
+        {"@id": "#1", "@type": "Article", "headline": "On Ferries", "author": {"@id": "#2"}},
+        {"@id": "#2", "@type": "Person", "name": "Marek Lund"}]}"""
+    graph = graph_of(tmp_path, "remote.jsonld", remote)
+    assert facts(graph) == [("On Ferries", "author", "Marek Lund")]
+    assert any("not read" in note for note in graph.notes)
 
 
 @pytest.mark.parametrize("text", ["", "<a> <b>"])

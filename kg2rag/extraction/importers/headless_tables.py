@@ -1,0 +1,143 @@
+"""Tables without a header, as sets for link prediction have them (FB15k, WN18RR, PyKEEN) -> records.
+
+The first line of a table is a row if it has no known name of a column, and a cell of it occurs again
+in its column. In a folder, the tables of two columns whose first has the ids of the triples give
+their names (entity2text.txt of KG-BERT): the shortest texts are names, the others descriptions.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from kg2rag.extraction.importers.field_names import FIELDS, columns_of
+from kg2rag.extraction.importers.strengths import number_of
+from kg2rag.text.records import Record, decode, delimiter_of
+
+COMPARED_ROWS = 10_000
+"""Rows in which a cell of the first line is looked for."""
+NAMED_SHARE = 0.5
+"""Least share of the first cells of a table of names that the triples have."""
+Rows = Sequence[Sequence[str]]
+
+
+def headless_rows(file: Path) -> list[Record]:
+    """The edges in a table without a header; [] if its first line names columns."""
+    rows = rows_without_header(file)
+    columns = _columns_of_edges(rows, rows[1:])
+    return [dict(zip(columns, row, strict=True)) for row in rows] if columns else []
+
+
+def rows_without_header(file: Path) -> Rows:
+    """The cells of a table whose first line names no known column; [] for another one."""
+    first = first_cells(file)
+    if any(columns_of(field, tuple(first)) for field in FIELDS):
+        return []
+    text = decode(file.read_bytes(), file)
+    rows = list(_cells(text.splitlines(), _delimiter(file, text)))
+    return rows if all(len(row) == len(first) for row in rows) else []
+
+
+def first_cells(file: Path) -> list[str]:
+    """The cells of the first line of a table; [] for an empty one."""
+    with file.open("rb") as stream:
+        line = stream.readline()
+    text = line.decode("utf-8", "replace").removeprefix("\ufeff")
+    return next(_cells([text], _delimiter(file, text)), [])
+
+
+def _delimiter(file: Path, text: str) -> str:
+    """A tab if the first line has one, since names have commas; else that of a header."""
+    return "\t" if "\t" in text.partition("\n")[0] else delimiter_of(file)
+
+
+def _cells(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    """The stripped cells of lines that are not blank."""
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+    for row in csv.reader(lines, delimiter=delimiter, quoting=quoting):
+        if row:
+            yield [cell.strip() for cell in row]
+
+
+def _columns_of_edges(rows: Rows, others: Rows) -> tuple[str, ...]:
+    """The columns of edges in rows of two or three cells; () if no cell of the first row is in `others`."""
+    if not rows or len(rows[0]) not in (2, 3):
+        return ()
+    columns = zip(*others[:COMPARED_ROWS], strict=True)
+    if not any(cell in column for cell, column in zip(rows[0], columns, strict=False)):
+        return ()
+    if len(rows[0]) == 2:
+        return ("head", "tail")
+    are_weights = number_of(rows[0][2]) is not None and number_of(rows[0][1]) is None
+    return ("head", "tail", "weight") if are_weights else ("head", "relation", "tail")
+
+
+def named_parts(tables: Mapping[Path, Rows]) -> dict[Path, list[Record]]:
+    """The nodes and edges in the tables without a header of a folder, by file; [] for names of relations.
+
+    A node has its name and descriptions, and an edge the name of its relation, from the tables of
+    two columns.
+    """
+    edges = _edges_of(
+        {file: rows for file, rows in tables.items() if rows and len(rows[0]) == 3}
+    )
+    records = [edge for rows in edges.values() for edge in rows]
+    ends = {edge[end] for edge in records for end in ("head", "tail")}
+    relations = {edge["relation"] for edge in records if "relation" in edge}
+    parts: dict[Path, list[Record]] = {}
+    names_of_relations: dict[str, str] = {}
+    for file, pairs in _by_length(tables):
+        if _name_most(pairs, ends):
+            field = "description" if any(map(_has_nodes, parts.values())) else "name"
+            parts[file] = [{"id": id_, field: text} for id_, text in pairs]
+        elif _name_most(pairs, relations):
+            names_of_relations = dict(pairs) | names_of_relations
+            parts[file] = []
+    for file, rows in edges.items():
+        parts[file] = [_with_name(edge, names_of_relations) for edge in rows]
+    return parts
+
+
+def _edges_of(tables: Mapping[Path, Rows]) -> dict[Path, list[dict[str, str]]]:
+    """The edges in tables of three columns, of which one may have the cells of another."""
+    edges = {}
+    for file, rows in tables.items():
+        others = [
+            *rows[1:],
+            *(row for name in tables if name != file for row in tables[name]),
+        ]
+        columns = _columns_of_edges(rows, others)
+        if columns:
+            edges[file] = [dict(zip(columns, row, strict=True)) for row in rows]
+    return edges
+
+
+def _by_length(tables: Mapping[Path, Rows]) -> list[tuple[Path, list[tuple[str, str]]]]:
+    """The tables of two columns as pairs of cells, those with the shortest texts first."""
+    pairs_of = {
+        file: [(row[0], row[1]) for row in rows]
+        for file, rows in tables.items()
+        if rows and len(rows[0]) == 2
+    }
+    return sorted(
+        pairs_of.items(),
+        key=lambda item: sum(len(text) for _, text in item[1]) / len(item[1]),
+    )
+
+
+def _name_most(pairs: Sequence[tuple[str, str]], ids: set[str]) -> bool:
+    """Whether most first cells of some pairs are among some ids."""
+    return sum(id_ in ids for id_, _ in pairs) >= NAMED_SHARE * len(pairs)
+
+
+def _has_nodes(records: Sequence[Record]) -> bool:
+    return bool(records) and "id" in records[0]
+
+
+def _with_name(edge: Record, name_of: Mapping[str, str]) -> Record:
+    """An edge with the name of its relation."""
+    if "relation" not in edge:
+        return edge
+    return {**edge, "relation": name_of.get(str(edge["relation"]), edge["relation"])}
