@@ -101,7 +101,7 @@ def named_parts(tables: Mapping[Path, Rows]) -> dict[Path, list[Record]]:
 
 
 def _edges_of(tables: Mapping[Path, Rows]) -> dict[Path, list[dict[str, str]]]:
-    """The edges in tables of three columns, of which one may have the cells of another."""
+    """The edges in tables of three columns; a cell of the first row may occur again in another table."""
     edges = {}
     for file, rows in tables.items():
         others = [
