@@ -20,11 +20,13 @@ class WordNotes(Notes):
     Attributes
     ----------
     languages : languages of the stop words and stemmers, one per script; empty if only English is used.
-    respelled : "term → terms" for each query term that the index has only with other accents.
+    respelled : "term → terms" for each query term that the passages have only in other spellings.
+    missing : the query terms that no passage has in any spelling.
     """
 
     languages: tuple[str, ...] = ()
     respelled: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,11 @@ class BM25(Retriever):
             scores = index.scores(query.text)
             rows = top_with_ties(scores, k, candidate_rows)
             rows = rows[scores[rows] > 0]
-            notes = _notes(languages, index.replacements(query.text))
+            notes = _notes(
+                languages,
+                index.replacements(query.text),
+                index.missing_words(query.text),
+            )
             if not len(rows) and not index.has_word_of(query.text):
                 notes = replace(notes, warning=NO_WORD)
             ranking = Ranking.from_scores(
@@ -84,8 +90,19 @@ class BM25(Retriever):
         return rankings
 
 
-def _notes(languages: tuple[str, ...], respelled: Mapping[str, Sequence[str]]) -> Notes:
-    if not languages and not respelled:
+def _notes(
+    languages: tuple[str, ...],
+    respelled: Mapping[str, Sequence[str]],
+    missing: Sequence[str],
+) -> Notes:
+    if not languages and not respelled and not missing:
         return Notes("bm25", "bm25")
-    lines = tuple(f"{term} → {', '.join(others)}" for term, others in respelled.items())
-    return WordNotes("bm25", "bm25", languages=languages, respelled=lines)
+    return WordNotes(
+        "bm25",
+        "bm25",
+        languages=languages,
+        respelled=tuple(
+            f"{term} → {', '.join(others)}" for term, others in respelled.items()
+        ),
+        missing=tuple(missing),
+    )

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from kg2rag.text.scripts import (
     CAPITALS,
     INVISIBLE,
-    LETTER_APOSTROPHES,
+    KEYBOARD_CHARACTERS,
     MARKS,
+    NUKTAS,
     OPTIONAL_MARKS,
     SYLLABLES,
 )
@@ -59,8 +60,8 @@ def plain(text: str) -> str:
 
     Each character is converted independently, into zero, one or more characters.
 
-    >>> [plain(char) for char in "Éß½ı"]
-    ['e', 'ss', '1⁄2', 'i']
+    >>> [plain(char) for char in "Éß½ı۷"]
+    ['e', 'ss', '1⁄2', 'i', '7']
     """
     if text.isascii():
         return text.lower()
@@ -71,9 +72,10 @@ def plain(text: str) -> str:
     )
 
 
-_IGNORED_MARKS = re.compile(f"[{INVISIBLE}{OPTIONAL_MARKS}]")
-# The capitals of Turkish "ı" and "i" are both "i" without accents.
-_SAME_LETTERS = {ord("ı"): "i", **LETTER_APOSTROPHES}
+_IGNORED_MARKS = re.compile(f"[{INVISIBLE}{OPTIONAL_MARKS}{NUKTAS}]")
+# The capitals of Turkish "ı" and "i" are both "i" without accents. Arabic and Persian keyboards have
+# different forms of one letter, and many Arabic texts lack the dots of a last "ة" or "ي".
+_SAME_LETTERS = KEYBOARD_CHARACTERS | str.maketrans("ıیىکہة", "iييكهه")
 
 
 _STROKES = str.maketrans(
@@ -90,6 +92,22 @@ def unstroked(key: str) -> str:
     ('lodz', 'faeroerne')
     """
     return key.translate(_STROKES)
+
+
+# Cyrillic and Greek letters -> the Latin ones with the same capital
+_LOOK_ALIKES = str.maketrans(
+    "авекмнорстухіјѕαβεζηικμνορτυχ", "abekmhopctyxijsabezhikmnoptyx"
+)
+
+
+def in_latin(key: str) -> str:
+    """A word without case in Latin letters, if all others in it look like Latin capitals.
+
+    >>> in_latin("сат6"), in_latin("маяк")
+    ('cat6', 'маяк')
+    """
+    latin = key.translate(_LOOK_ALIKES)
+    return latin if latin.isascii() else key
 
 
 def entity_key(name: str) -> str:

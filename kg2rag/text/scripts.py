@@ -71,8 +71,17 @@ OPTIONAL_MARKS = (
 
 The marks of other scripts are vowels, or make another letter.
 """
-LETTER_APOSTROPHES = str.maketrans({"\u02bb": "'", "\u02bc": "'"})
-"""Apostrophes that Unicode classes as letters -> the apostrophe of keyboards."""
+NUKTAS = "\u093c\u09bc\u0a3c\u0abc\u0b3c"
+"""The dots of Indic letters for foreign sounds, which texts have or lack."""
+KEYBOARD_CHARACTERS = str.maketrans(
+    {"\u02bb": "'", "\u02bc": "'"}
+    | {
+        chr(code): str(unicodedata.decimal(chr(code)))
+        for code in range(0x660, 0x20000)
+        if unicodedata.category(chr(code)) == "Nd"
+    }
+)
+"""Apostrophes that Unicode classes as letters, and the digits of all scripts -> the characters of keyboards."""
 PICTOGRAPHS = "\U0001f000-\U0001faff"
 _CASELESS = re.compile(
     "[\u05d0-\u1095\u1100-\u139f\u1680-\u18af\u2d80-\u2ddf\u3041-\ua4cf\ua800-\uaaff\uabc0-\ud7ff\uf900-\ufaff]"
@@ -97,6 +106,11 @@ _LAYOUT = re.compile(
     rf"|(?<=[{_CYRILLIC}])['’](?=[{_CYRILLIC}])"  # of Ukrainian's "об'єкт"
 )
 _OPTIONAL_MARKS = re.compile(f"[{OPTIONAL_MARKS}]")
+# A nasal before a consonant of its class, which Hindi also writes as a dot above: "हिन्दी", "हिंदी".
+_NASAL = re.compile(
+    "\u0919\u094d(?=[\u0915-\u0918])|\u091e\u094d(?=[\u091a-\u091d])|\u0923\u094d(?=[\u091f-\u0922])"
+    "|\u0928\u094d(?=[\u0924-\u0927])|\u092e\u094d(?=[\u092a-\u092d])"
+)
 
 
 def search_text(text: str) -> str:
@@ -108,6 +122,8 @@ def search_text(text: str) -> str:
     'CO2 und C6H12O6'
     >>> [search_text(text) for text in ("об’єкт", "col·legi", "за\u0301мок", "\u0132muiden", "Hawaiʻi")]
     ['обєкт', 'collegi', 'замок', 'IJmuiden', "Hawai'i"]
+    >>> [search_text(text) for text in ("\u06f1\u06f4", "\u0939\u093f\u0928\u094d\u0926\u0940")]
+    ['14', 'हिंदी']
     """
     if text.isascii():
         return text
@@ -115,8 +131,9 @@ def search_text(text: str) -> str:
         text = _COMPATIBLE.sub(
             lambda match: unicodedata.normalize("NFKC", match[0]), text
         )
-    text = _LAYOUT.sub("", text.translate(LETTER_APOSTROPHES))
-    return _OPTIONAL_MARKS.sub("", unicodedata.normalize("NFC", text))
+    text = _LAYOUT.sub("", text.translate(KEYBOARD_CHARACTERS))
+    text = _OPTIONAL_MARKS.sub("", unicodedata.normalize("NFC", text))
+    return _NASAL.sub("\u0902", text)
 
 
 def is_caseless(text: str) -> bool:

@@ -81,7 +81,7 @@ def test_a_language_that_is_given_holds_for_its_script() -> None:
         ("за\u0301мок", ["замок"]),
         ("東京タワーはABC", ["東京", "京タ", "タワ", "ワー", "ーは", "abc"]),
         ("水", ["水"]),
-        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+        ("हिन्दी भाषा", ["हिंदी", "भाषा"]),
         ("สวัสดี", ["สวั", "วัส", "สดี"]),
         (
             "co\u00adop\u200berative o\ufb03ce \uff21\uff22",
@@ -164,6 +164,14 @@ CROATIAN = "{} je grad na rijeci, ali nije ni na moru niti u planini, što su sv
         ),
         ("Beyoncé sang {}.", "Déjà Vu", "deja"),
         ("Der Schlauch ist {} lang, und er ist nicht rot.", "25 m", "25m"),
+        ("Der Bohrer {} ist rot, und er ist nicht alt.", "HP457D", "HP 457 D"),
+        ("Der {} ist rot, und der Bohrer ist nicht alt.", "Akku", "Akkubohrer"),
+        ("The hotline is {}.", "1900 6035", "19006035"),
+        ("The cable is of type {}.", "CAT6", "\u0421\u0410\u04226"),
+        ("بازگشت کالا تا {} روز ممکن است.", "\u06f7", "7"),
+        ("{} चमड़े का है।", "कीमत", "क़ीमत"),
+        ("यह {} है।", "सितम्बर", "सितंबर"),
+        ("{} في المدينة.", "المكتبة", "المكتبه"),
         ("The song {} is old.", "Naive", "naïve"),
         ("The port of {} is old.", "Łódź", "Lodz"),
         ("{} տունը գտնվում է այնտեղ և այսօր։", "Սևան", "ՍԵՒԱՆ"),
@@ -422,3 +430,10 @@ def test_names_of_other_texts_are_mentioned_in_a_text_in_capitals():
     table = find_mentions(corpus)
     rows = table.row[table.key == table.keys.index("marek lund")]
     assert rows.tolist() == [0, 1, 2]
+
+
+def test_a_query_word_that_no_passage_has_is_in_the_notes() -> None:
+    kb = KnowledgeBase.build({"a": "The port of Bergen is old."})
+    ranking = BM25(kb).retrieve("Which port has Praze?", k=1)
+    assert ranking.passage_ids == ["a"]
+    assert ranking.notes.display_fields()["missing"] == ("praze",)

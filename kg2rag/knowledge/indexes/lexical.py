@@ -19,6 +19,7 @@ from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, cached_property
 from itertools import pairwise
 from math import ceil
@@ -38,7 +39,7 @@ from kg2rag.text.languages import (
     stemmer_of,
     stop_words_with_accents,
 )
-from kg2rag.text.normalisation import plain, unstroked
+from kg2rag.text.normalisation import in_latin, plain, unstroked
 from kg2rag.text.scripts import MARKS, PICTOGRAPHS, UNSPACED, search_text
 from kg2rag.types import Share, Weight, component, one_of
 
@@ -53,6 +54,9 @@ _DIGRAPH = re.compile("([aou])e")
 _DIGITS_OR_LETTERS = re.compile(r"\d+|\D+")
 LAST_CHARACTER = "\U0010ffff"  # sorts after every other
 MAX_DIGITS = 20  # longer numbers are not divided into groups of three
+MAX_JOINED_WORDS = 4  # of a query, as in "HP 457 D"
+LEAST_HALF = 4
+"""The minimum of characters of each of the two terms into which a word is divided."""
 TRUNCATED_LETTERS = 5
 """Letters of the terms of a language without a stemmer."""
 LEAST_PREFIX, PREFIX_SHARE = 4, 0.75
@@ -101,12 +105,12 @@ class LexicalSettings:
         return terms
 
     def without_accents(self, term: str, languages: Mapping[str, str]) -> list[str]:
-        """The terms of a word if it had neither accents nor strokes; empty if it has none.
+        """The terms of a word without accents and strokes, in Latin letters; empty if it has no other.
 
         >>> LexicalSettings().without_accents("beyoncé", ENGLISH)
         ['beyonce', 'beyonc']
         """
-        bare = unstroked(plain(term))
+        bare = in_latin(unstroked(plain(term)))
         if bare == term:
             return []
         return list(dict.fromkeys((bare, self._stem(bare, languages.get("latin", "")))))
@@ -263,6 +267,13 @@ class LexicalIndex:
             if others and term not in self._vocabulary
         }
 
+    def missing_words(self, query: str) -> list[str]:
+        """The terms of a query that match no term of the texts, each once, without stop words."""
+        function_words = map(stop_words_with_accents, self.languages.values())
+        ignored = frozenset().union(*function_words)
+        missing = [term for term, others in self._terms_in_texts(query) if not others]
+        return [term for term in dict.fromkeys(missing) if term not in ignored]
+
     def _codes(self, query: str) -> list[int]:
         """The codes of the terms of texts that a query is scored by; repeated terms repeat."""
         return [
@@ -274,19 +285,34 @@ class LexicalIndex:
     def _terms_in_texts(self, query: str) -> list[tuple[str, list[str]]]:
         """Each term of the query with the terms of texts that match it.
 
-        A term that no text has is matched by its other spellings, or by its join with a neighbour.
+        A term that no text has is matched by its other spellings, or by its join with neighbours.
         If no term has a match, their inflections are taken.
         """
         terms = self.settings.terms(query, self.languages)
         matches = [(term, [term]) for term in terms]
-        for i, term in enumerate(terms):
-            if not self._has(term):
-                joins = map("".join, pairwise(terms[max(i - 1, 0) : i + 2]))
-                others = self._spellings_of(term) or list(filter(self._has, joins))
-                matches[i] = (term, others)
+        if not all(map(self._has, terms)):
+            joins = self._joins_in(query)
+            matches = [
+                (term, self._spellings_of(term) or joins.get(term, []))
+                if term not in self._vocabulary
+                else (term, [term])
+                for term in terms
+            ]
         if any(others for _, others in matches):
             return matches
         return [(term, self._inflections_of(term)) for term in terms]
+
+    def _joins_in(self, query: str) -> Mapping[str, list[str]]:
+        """Word of a query -> the terms of texts that it makes with its neighbours."""
+        words = replace(self.settings, stop_words=False).terms(query, self.languages)
+        joins: defaultdict[str, list[str]] = defaultdict(list)
+        for n_words in range(2, MAX_JOINED_WORDS + 1):
+            for first in range(len(words) - n_words + 1):
+                joined = words[first : first + n_words]
+                if self._has("".join(joined)):
+                    for word in joined:
+                        joins[word].append("".join(joined))
+        return joins
 
     def _has(self, term: str) -> bool:
         """Whether any text has a term."""
@@ -311,19 +337,27 @@ class LexicalIndex:
         return list(dict.fromkeys([*unaccented, *accented])) or self._parts_of(term)
 
     def _parts_of(self, term: str) -> list[str]:
-        """The numbers and words in a term, as in "10km", or the groups of a number, as in "1,000".
+        """The numbers and words in a term ("10km"), the groups of a number ("1,000"), or its halves.
 
         The list is empty if the texts lack one of them.
         """
         parts = _DIGITS_OR_LETTERS.findall(term)
         if term.isdecimal() and len(term) <= MAX_DIGITS:
             parts = f"{int(term):,}".split(",")
-        if len(parts) == 1:
-            return []
         stems = [
             stem for part in parts for stem in self.settings.terms(part, self.languages)
         ]
-        return stems if all(map(self._has, stems)) else []
+        if len(parts) > 1 and all(map(self._has, stems)):
+            return stems
+        return self._halves_of(term)
+
+    def _halves_of(self, term: str) -> list[str]:
+        """The two terms of texts that make up a compound or a long number, the longest first one."""
+        for end in range(len(term) - LEAST_HALF, LEAST_HALF - 1, -1):
+            halves = [term[:end], term[end:]]
+            if all(map(self._has, halves)):
+                return halves
+        return []
 
     def _inflections_of(self, term: str) -> list[str]:
         """The terms of texts that share the first, or the last, letters with a term."""
