@@ -25,6 +25,7 @@ PASSAGE: Mapping[str, tuple[str, ...]] = {
             "passage",
             "paragraph",
             "page_content",
+            "markdown",  # of crawlers
         ),
         *("texte", "texto", "testo", "tekst", "contenu", "contenido", "inhalt"),
         *("текст", "内容", "正文", "本文", "テキスト", "본문", "نص", "पाठ"),

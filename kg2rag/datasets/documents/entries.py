@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,10 @@ from typing import Any
 from kg2rag.datasets.documents.blocks import Block, join_remarks, paragraphs
 from kg2rag.datasets.documents.html import is_page, page_document, visible_text
 from kg2rag.datasets.documents.json_texts import value_text
+from kg2rag.datasets.documents.markdown import (
+    markdown_document,
+    visible_text as visible_markdown,
+)
 from kg2rag.datasets.documents.splitting import PassageRow, Splitter
 from kg2rag.datasets.documents.tables import Table, with_texts
 from kg2rag.text.scripts import words
@@ -22,6 +27,10 @@ MANY_LOST = 0.03
 """Share of a file's words whose loss the report remarks on."""
 _READER_FIELDS = ("file", "headings", "page", "last_page", "links")
 """Fields of metadata that readers write."""
+_MARKDOWN = re.compile(
+    r"(?m)(?:\A|\n[ \t]*\n)(?:#{1,6}[ \t]+[^\n]+(?:\n[ \t]*\n|\n?\Z)|<!--)|^```"
+)
+"""A heading with blank lines around it, a comment or a listing: the text of a record is Markdown."""
 
 
 @dataclass
@@ -102,18 +111,31 @@ def table_entry(table: Table, relative_path: str, splitter: Splitter) -> FileEnt
         entry.remark = join_remarks(table.remark, remark)
     has_pages = any(is_page(passage.text) for passage in corpus)
     source = visible_text(table.source) if has_pages else table.source
-    columns = {str(column) for record in table.records for column in record}
-    _count_words(entry, source, columns)
+    unshown = [str(column) for record in table.records for column in record]
+    unshown += map(_markup_of, filter(_MARKDOWN.search, _texts(corpus)))
+    _count_words(entry, source, unshown)
     return entry
 
 
-def _count_words(entry: FileEntry, source: str, columns: Iterable[str]) -> None:
+def _texts(corpus: Corpus) -> list[str]:
+    """The texts of a corpus."""
+    return [passage.text for passage in corpus]
+
+
+def _markup_of(text: str) -> str:
+    """The words of a text in Markdown that it does not show, such as comments and addresses."""
+    shown = set(words(visible_markdown(text)))
+    return " ".join(word for word in words(text) if word not in shown)
+
+
+def _count_words(entry: FileEntry, source: str, unshown: Iterable[str]) -> None:
     """Count all words of a table, and those that are left out and lost.
 
-    Left out are the names of columns, ids and metadata, which no text shows.
+    unshown : the names of columns and the markup of texts, which are left out, as are ids and
+        metadata.
     """
     text_words = set[str]()
-    other_words = set(words("\n".join(columns)))
+    other_words = set(words("\n".join(dict.fromkeys(unshown))))
     for row in entry.rows:
         text_words.update(words(f"{row['title']}\n{row['text']}"))
         other_words.update(words(value_text([row["id"], row["metadata"]])))
@@ -158,7 +180,7 @@ def record_rows(
         parts = splitter.passages(
             f"{prefix}{passage.id}",
             passage.title,
-            _record_blocks(passage.text),
+            _record_blocks(passage.text, is_of_file=bool(relative_path)),
             _record_fields(passage.metadata, relative_path),
         )
         for part in parts:
@@ -176,10 +198,12 @@ def record_rows(
     return rows
 
 
-def _record_blocks(text: str) -> list[Block]:
-    """The blocks of a record's text, which may be a page of HTML."""
+def _record_blocks(text: str, *, is_of_file: bool) -> list[Block]:
+    """The blocks of a record's text, which may be a page of HTML or, in a file, of Markdown."""
     if is_page(text):
         return page_document(text).blocks
+    if is_of_file and _MARKDOWN.search(text):
+        return markdown_document(text).blocks
     return list(paragraphs(text))
 
 

@@ -22,6 +22,7 @@ from kg2rag.datasets.documents.blocks import (
     plain_document,
 )
 from kg2rag.datasets.documents.decoding import decode_text
+from kg2rag.datasets.documents.html import is_page, visible_text
 from kg2rag.datasets.hub_viewer import viewer_rows
 from kg2rag.text.records import DataError, parse_json
 from kg2rag.text.scripts import words
@@ -40,6 +41,13 @@ SENTENCE_WORDS = 5
 _CONTAINER = "containing object"
 """Field of a nested record without a number: the identity of the object with its last title."""
 
+VECTOR_NUMBERS = 16
+"""Least length of a list of numbers that is a vector, which has no words."""
+# An object on the first line and another on the second: JSON Lines in a file `.json`.
+_JSON_LINES = re.compile(r"\s*\{[^\n]*\}[ \t]*\n\s*\{")
+# A file within a value: a picture, a font, a signature.
+_BASE64 = re.compile(r"(?:data:[^,\s]{0,100},)?[\w+/=-]{200,}")
+_TYPE_OF_MONGODB = re.compile(r"\$(?:oid|date|uuid|number\w+)")
 _UTF8_AS_ESCAPES = re.compile(r"(?:\\u00[89a-f][0-9a-f]){2,}")
 # Marks between characters for private use, by which ChatGPT cites the results of a search.
 _CITATION = re.compile(r"(?:\ue200|\\ue200)[^\s\"]{1,300}?(?:\ue201|\\ue201)")
@@ -48,11 +56,21 @@ Line = tuple[tuple[str, ...], str]
 
 
 def load_value(text: str, name: str) -> Any:
-    """The value of a file in JSON or YAML; DataError: it is not valid, or YAML with aliases."""
+    """The value of a file in JSON or YAML, or the list of the objects of JSON Lines.
+
+    DataError: it is not valid, or YAML with aliases.
+    """
     if name.lower().endswith((".yaml", ".yml")):
         return _load_yaml(text)
     text = _CITATION.sub("", _UTF8_AS_ESCAPES.sub(_letter_of_escapes, text))
-    return parse_json(text, name or "the file", pairs=unique_fields)
+    name = name or "the file"
+    if not _JSON_LINES.match(text):
+        return parse_json(text, name, pairs=unique_fields)
+    return [
+        parse_json(line, f"{name}, line {number}", pairs=unique_fields)
+        for number, line in enumerate(text.split("\n"), start=1)
+        if line.strip()
+    ]
 
 
 def _letter_of_escapes(match: re.Match[str]) -> str:
@@ -79,8 +97,13 @@ def _load_yaml(text: str) -> Any:
         raise DataError(f"it is no valid YAML: {one_line(str(error))}.") from None
 
 
-def unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The fields of a JSON object; DataError: two fields have one name."""
+def unique_fields(pairs: list[tuple[str, Any]]) -> Any:
+    """The fields of a JSON object; DataError: two fields have one name.
+
+    An object such as {"$oid": "65a1"} is the value of a type that JSON lacks, as MongoDB writes it.
+    """
+    if len(pairs) == 1 and _TYPE_OF_MONGODB.fullmatch(pairs[0][0]):
+        return pairs[0][1]
     counts = Counter(name for name, _ in pairs)
     for name, count in counts.items():
         if count > 1:
@@ -330,6 +353,12 @@ def _plain_fields(
     return fields, one_line(str(title)) if title else ""
 
 
+def with_title(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A record with a title, which may stand in its metadata; without one as it is."""
+    title = None if _first_name(record, _TITLES) else _title_beside(record)
+    return {**record, "title": title} if title else record
+
+
 def _title_beside(value: Mapping[str, Any]) -> Any:
     """The title in the metadata of a paper, or the name of the channel of a chat; None for none."""
     for name in ("metadata", "channel"):
@@ -353,7 +382,8 @@ def flat_text(value: Any) -> str:
     if isinstance(value, Mapping) and isinstance(value.get("parts"), list):
         return "\n\n".join(filter(None, map(_piece_text, value["parts"])))
     if isinstance(value, Mapping) and all(map(_is_places, value.values())):
-        return " ".join(sorted(value, key=lambda word: value[word][0]))
+        words_in_places = [(place, word) for word in value for place in value[word]]
+        return " ".join(word for _, word in sorted(words_in_places))
     if not isinstance(value, list) or not all(map(_is_piece, value)):
         return ""
     return "".join(map(_piece_text, value))
@@ -432,12 +462,33 @@ def value_text(value: Any) -> str:
 
 
 def value_lines(value: Any, path: tuple[str, ...] = ()) -> Iterator[Line]:
-    """Every non-empty value that is neither list nor object, with the names that lead to it."""
+    """Every non-empty value that is neither list nor object, with the names that lead to it.
+
+    A value that is a page of HTML is its text; vectors and files in base64 have none.
+    """
     if isinstance(value, Mapping):
         for name, item in value.items():
             yield from value_lines(item, (*path, str(name)))
     elif isinstance(value, list):
-        for item in value:
+        for item in () if is_vector(value) else value:
             yield from value_lines(item, path)
-    elif value is not None and str(value).strip():
-        yield path, str(value)
+    elif value is not None:
+        text = _shown_text(str(value))
+        if text.strip():
+            yield path, text
+
+
+def is_vector(value: Any) -> bool:
+    """Whether a value is a vector: a list of at least `VECTOR_NUMBERS` numbers with a fraction."""
+    return (
+        isinstance(value, list)
+        and len(value) >= VECTOR_NUMBERS
+        and all(isinstance(item, float) for item in value)
+    )
+
+
+def _shown_text(value: str) -> str:
+    """A value as it is shown: the text of a page of HTML, "" for a file in base64."""
+    if is_page(value):
+        return visible_text(value)
+    return "" if _BASE64.fullmatch(value.strip()) else value

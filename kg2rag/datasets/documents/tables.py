@@ -17,6 +17,7 @@ from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.json_texts import (
     QUESTION_COLUMNS,
     fields_text,
+    is_vector,
     json_records,
     load_value,
     nested_questions,
@@ -25,6 +26,7 @@ from kg2rag.datasets.documents.json_texts import (
     unique_fields,
     value_lines,
     value_text,
+    with_title,
 )
 from kg2rag.datasets.documents.slack import is_message, shown_text, with_shown_texts
 from kg2rag.text.records import (
@@ -173,7 +175,16 @@ def with_texts(table: Table) -> Table:
         for record in table.records
     ]
     remark = "no column of text: each record is read with all its columns"
+    vectors = _vector_columns(table.records)
+    if vectors:
+        remark += f" but those of vectors: {', '.join(vectors)}"
     return Table(records, join_remarks(table.remark, remark), table.source)
+
+
+def _vector_columns(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names of the columns that have a vector in the first record."""
+    fields = next(iter(records), {})
+    return [str(column) for column, value in fields.items() if is_vector(value)]
 
 
 def _with_texts_filled(table: Table, text_column: str) -> Table:
@@ -245,12 +256,12 @@ def _line_records(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
         action = {}
     records_of = [[] if _has_text(item) else nested_records(item) for item in objects]
     if not any(records_of):
-        return objects
+        return list(map(with_title, objects))
     return numbered_records(
         [
             record
             for item, records in zip(objects, records_of, strict=True)
-            for record in records or [item]
+            for record in records or [with_title(item)]
         ]
     )
 
