@@ -13,10 +13,8 @@ from typing import Any
 from kg2rag.datasets.documents.blocks import Block, join_remarks, paragraphs
 from kg2rag.datasets.documents.html import is_page, page_document, visible_text
 from kg2rag.datasets.documents.json_texts import value_text
-from kg2rag.datasets.documents.markdown import (
-    markdown_document,
-    visible_text as visible_markdown,
-)
+from kg2rag.datasets.documents.markdown import markdown_document
+from kg2rag.datasets.documents.markdown import visible_text as visible_markdown
 from kg2rag.datasets.documents.splitting import PassageRow, Splitter
 from kg2rag.datasets.documents.tables import Table, with_texts
 from kg2rag.text.scripts import words

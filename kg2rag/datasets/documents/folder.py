@@ -18,6 +18,7 @@ from kg2rag.datasets.documents.collection import Documents, collect
 from kg2rag.datasets.documents.entries import FileEntry, record_rows
 from kg2rag.datasets.documents.inclusion import Inclusions
 from kg2rag.datasets.documents.listing import ListedFile, list_folder
+from kg2rag.datasets.documents.mail import MailThreads
 from kg2rag.datasets.documents.readers import ENDINGS
 from kg2rag.datasets.documents.reading import (
     FileBytes,
@@ -114,6 +115,7 @@ def _contents(files: Sequence[ListedFile]) -> Iterator[FileBytes]:
     """The contents of files and of the files packed in them, each with the files that it includes."""
     path_of = {file.relative_path: file.path for file in files if not file.reason}
     inclusions = Inclusions(list(path_of), lambda name: path_of[name].read_bytes())
+    threads = MailThreads(list(path_of), lambda name: path_of[name].read_bytes())
     in_wikis = wiki_titles([file.relative_path for file in files])
     for file in files:
         reason = inclusions.reasons.get(file.relative_path, file.reason)
@@ -124,7 +126,7 @@ def _contents(files: Sequence[ListedFile]) -> Iterator[FileBytes]:
                 yield contents
                 continue
             path = contents.relative_path
-            data = inclusions.whole(path, contents.data)
+            data = threads.whole(path, inclusions.whole(path, contents.data))
             if path in in_wikis and contents.ending in (".md", ".markdown"):
                 data = with_page_first(data)
             yield replace(contents, data=data)

@@ -1,6 +1,7 @@
 """Mail, mailboxes and web archives (MHTML) -> their blocks.
 
-Of a mailbox, words that a message quotes from an earlier one are left out, see `quotations`.
+Words that a message quotes from an earlier one of its mailbox or folder are left out, see
+`quotations`.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 import mailbox
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -25,47 +26,100 @@ from kg2rag.datasets.documents.blocks import (
     plain_document,
 )
 from kg2rag.datasets.documents.decoding import decode_text
-from kg2rag.datasets.documents.html import page_document
+from kg2rag.datasets.documents.html import page_document, parse_tree
 from kg2rag.datasets.documents.quotations import (
     Letter,
+    earlier_letters,
     without_quotations,
     without_signature,
 )
 from kg2rag.text.records import DataError
 from kg2rag.text.scripts import words
 
-_PART_READERS: Mapping[str, Callable[[str], FileDocument]] = {
-    "text/html": page_document
-}
 _HEADERS = ("From", "To", "Cc", "Date")
 # A line of a text that would begin a message is quoted by ">".
 _QUOTED_FROM = re.compile(rb"(?m)^>(>*From )")
+_BEGINS_LIKE_MESSAGE = re.compile(rb"(?m)^(>*From )")
+_HIDDEN = re.compile(r"(?i)(?:display|mso-hide)\s*:\s*(?:none|all)")
+"""The style of an element that no mail program shows, such as the text for the list of messages."""
 _MESSAGE_ID = re.compile(r"<[^<>\s]+>")
 
 
+class MailThreads:
+    """The messages of a folder or archive, each in a file `.eml`, and those that they may quote.
+
+    Parameters
+    ----------
+    names : the names of the files, of any kind.
+    read : returns the bytes of a file.
+    """
+
+    def __init__(self, names: Sequence[str], read: Callable[[str], bytes]) -> None:
+        self._read = read
+        files = [name for name in names if name.lower().endswith(".eml")]
+        letters = dict[str, Letter]()
+        for file in files:
+            with suppress(OSError, DataError):  # which the reader of the file reports
+                letters[file] = _letter(_parse(read(file)), FileDocument([]))
+        self._ids = {file: letter.id for file, letter in letters.items()}
+        files = list(letters)
+        self._earlier = {
+            file: [files[position] for position in earlier]
+            for file, earlier in zip(
+                files, earlier_letters(list(letters.values())), strict=True
+            )
+        }
+
+    def whole(self, name: str, data: bytes) -> bytes:
+        """The bytes of a message; if it may quote others, a mailbox of it and of these."""
+        id_ = self._ids.get(name)
+        earlier = [
+            file
+            for file in self._earlier.get(name, ())
+            if not id_ or self._ids[file] != id_
+        ]
+        if not earlier:
+            return data
+        messages = [data, *map(self._read, earlier)]
+        return b"\n".join(
+            b"From -\n" + _BEGINS_LIKE_MESSAGE.sub(rb">\1", message) + b"\n"
+            for message in messages
+        )
+
+
 def read_mail(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a message: subject, sender, receivers and date, and its text; attachments are named."""
-    message = _parse(data)
-    return [_with_header(message, _body(message))]
+    """The document of a message: subject, sender, receivers and date, and its text; attachments are named.
+
+    Messages behind it, as `MailThreads` adds them, are those that it may quote.
+    """
+    is_mailbox = data.startswith(b"From ")
+    messages = _mailbox_messages(data) if is_mailbox else [_parse(data)]
+    bodies = without_quotations([_letter(part, _body(part)) for part in messages])
+    return [_with_header(messages[0], bodies[0])]
 
 
 def read_mailbox(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     """A document for each message of a mailbox."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "mailbox")
-        file.write_bytes(data)
-        with closing(mailbox.mbox(file, create=False)) as box:
-            messages = [
-                _parse(_QUOTED_FROM.sub(rb"\1", box.get_bytes(key)))
-                for key in box.keys()  # noqa: SIM118
-            ]
+    messages = _mailbox_messages(data)
     if not messages:
         raise DataError("it is no mailbox: no line begins with 'From '.")
-    bodies = without_quotations(list(map(_letter, messages)))
+    bodies = without_quotations([_letter(part, _body(part)) for part in messages])
     return [
         replace(_with_header(message, body), key=str(number))
         for number, (message, body) in enumerate(zip(messages, bodies, strict=True))
     ]
+
+
+def _mailbox_messages(data: bytes) -> list[EmailMessage]:
+    """The messages of a mailbox; [] for other bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "mailbox")
+        file.write_bytes(data)
+        with closing(mailbox.mbox(file, create=False)) as box:
+            return [
+                _parse(_QUOTED_FROM.sub(rb"\1", box.get_bytes(key)))
+                for key in box.keys()  # noqa: SIM118
+            ]
 
 
 def _parse(data: bytes) -> EmailMessage:
@@ -75,7 +129,7 @@ def _parse(data: bytes) -> EmailMessage:
     return message
 
 
-def _letter(message: EmailMessage) -> Letter:
+def _letter(message: EmailMessage, body: FileDocument) -> Letter:
     """The body of a message, with its id, the ids of those that it answers, and its date, 0 for none."""
     references = f"{message.get('References', '')} {message.get('In-Reply-To', '')}"
     try:
@@ -83,7 +137,7 @@ def _letter(message: EmailMessage) -> Letter:
     except (TypeError, ValueError, OverflowError):
         seconds = 0.0
     return Letter(
-        _body(message),
+        body,
         one_line(str(message.get("Message-ID", ""))),
         tuple(_MESSAGE_ID.findall(references)),
         one_line(str(message.get("Subject", ""))),
@@ -156,8 +210,26 @@ def _message_documents(part: Any) -> Iterator[FileDocument]:
             pages = [_longest(pages)]
         yield from pages
     elif not _is_attached(part):
-        read = _PART_READERS.get(kind, plain_document)
+        read = _page if kind == "text/html" else plain_document
         yield without_signature(read(_content(part)))
+
+
+def _page(page: str) -> FileDocument:
+    """The document of a text in HTML without what a mail program hides, which has no scripts to show it."""
+    hidden = []
+    if _HIDDEN.search(page):
+        tree = parse_tree(page)
+        elements = tree.body(style=_HIDDEN) if tree.body else []
+        hidden = [element.get_text(" ") for element in elements]
+        for element in elements:
+            element.decompose()
+        page = str(tree)
+    document = page_document(page)
+    return replace(
+        document,
+        source="\n".join([document.source, *hidden]),
+        left_out="\n".join([document.left_out, *hidden]),
+    )
 
 
 def _longest(pages: list[FileDocument]) -> FileDocument:

@@ -104,11 +104,11 @@ def without_quotations(letters: Sequence[Letter]) -> list[FileDocument]:
     texts = [f" {' '.join(words(letter.document.source))} " for letter in letters]
     return [
         _without_quoted_lines(letter.document, [texts[i] for i in earlier])
-        for letter, earlier in zip(letters, _earlier_letters(letters), strict=True)
+        for letter, earlier in zip(letters, earlier_letters(letters), strict=True)
     ]
 
 
-def _earlier_letters(letters: Sequence[Letter]) -> Iterator[list[int]]:
+def earlier_letters(letters: Sequence[Letter]) -> Iterator[list[int]]:
     """For each message the positions of earlier ones that it may quote, the likeliest first.
 
     It answers these, or has their subject.

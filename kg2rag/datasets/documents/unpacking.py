@@ -25,6 +25,7 @@ from kg2rag.datasets.documents.listing import (
     ListedFile,
     parts_of_other_files,
 )
+from kg2rag.datasets.documents.mail import MailThreads
 from kg2rag.datasets.documents.readers import ARCHIVES, ending_of, limit_of
 from kg2rag.datasets.documents.reading import (
     FileBytes,
@@ -111,6 +112,7 @@ def _parts(file: FileBytes, depth: int) -> Iterator[FileBytes]:
     if not names:
         yield FileBytes(file.relative_path, reason="no file in it")
     inclusions = Inclusions(names, archive.read)
+    threads = MailThreads(names, archive.read)
     reasons = {**parts_of_other_files(names), **inclusions.reasons}
     names_of = cache(partial(_names_of_archive, archive))
     for name in names:
@@ -119,7 +121,7 @@ def _parts(file: FileBytes, depth: int) -> Iterator[FileBytes]:
             part = FileBytes(relative_path, reason=reasons[name])
         else:
             part = file_bytes(
-                relative_path, partial(_whole_part, archive, inclusions, name)
+                relative_path, partial(_whole_part, archive, inclusions, threads, name)
             )
             if is_day_of_channel(PurePosixPath(name)):
                 part = replace(part, names=names_of(PurePosixPath(name).parent.parent))
@@ -127,10 +129,13 @@ def _parts(file: FileBytes, depth: int) -> Iterator[FileBytes]:
 
 
 def _whole_part(
-    archive: Archive | TarArchive | Workbook, inclusions: Inclusions, name: str
+    archive: Archive | TarArchive | Workbook,
+    inclusions: Inclusions,
+    threads: MailThreads,
+    name: str,
 ) -> bytes:
-    """The bytes of a file of an archive, with those of the files that it includes."""
-    return inclusions.whole(name, archive.read(name))
+    """The bytes of a file of an archive, with those of the files that it includes or may quote."""
+    return threads.whole(name, inclusions.whole(name, archive.read(name)))
 
 
 def _is_document(name: str) -> bool:

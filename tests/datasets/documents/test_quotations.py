@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import mailbox
+import zipfile
 from email.message import EmailMessage
 
 import pytest
@@ -118,4 +120,40 @@ def test_a_signature_ends_before_a_quotation_and_a_long_text_is_none(bodies):
         "Mud.\n\nOn 2 Mar 2026, Writer 9 wrote:\n> who can mend the long crane?"
     )
     assert "Line 29 of it." in texts["1"]
+    assert report["lost"] == 0
+
+
+def test_a_message_in_a_file_is_read_without_what_it_quotes_from_another_file(read):
+    answer = "Lund can.\n\nOn Mon, 2 Mar 2026 at 01:00, Writer 1 wrote:\n> who can mend the long crane at the pier?\n"
+    other = "See below.\n\n---------- Forwarded message ---------\nFrom: Ida\nDate: Mon, 2 Mar 2026\nSubject: Oil\n\nFrom here on the oil is in hut 9.\n"
+    question = letter(1, "who can mend the long crane at the pier?\n")
+    files = {
+        "1.eml": bytes(question),
+        "copy of 1.eml": bytes(question),
+        "2.eml": bytes(letter(2, answer, answers="1", subject="Re: Pier")),
+        "3.eml": bytes(letter(3, other, subject="Fwd: Oil")),
+    }
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, message in files.items():
+            archive.writestr(name, message.replace(b"hut 9", b"hut 8"))
+    documents = read({**files, "old/mail.zip": packed.getvalue()})
+    texts = {
+        passage.doc_id: passage.text.partition("\n\n")[2]
+        for passage in documents.corpus
+    }
+    assert texts.keys() == {"1.eml", "2.eml", "3.eml", "old/mail.zip/3.eml"}
+    assert texts["2.eml"] == "Lund can."
+    assert texts["3.eml"].endswith("From here on the oil is in hut 9.")
+    assert documents.report["lost"].sum() == 0
+
+
+def test_what_a_mail_program_hides_is_left_out_and_counted(read):
+    page = '<body><div style="display: none">This week in your post &zwnj;</div><p>The pier is mended.</p></body>'
+    message = letter(1, "The pier is mended.")
+    message.set_content(page, subtype="html")
+    documents = read({"a.eml": bytes(message)})
+    assert documents.corpus[0].text.endswith("\n\nThe pier is mended.")
+    report = documents.report.loc[0]
+    assert report["left_out"] == len(["This", "week", "in", "your", "post"])
     assert report["lost"] == 0
