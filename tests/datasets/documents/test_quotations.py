@@ -124,8 +124,14 @@ def test_a_signature_ends_before_a_quotation_and_a_long_text_is_none(bodies):
 
 
 def test_a_message_in_a_file_is_read_without_what_it_quotes_from_another_file(read):
-    answer = "Lund can.\n\nOn Mon, 2 Mar 2026 at 01:00, Writer 1 wrote:\n> who can mend the long crane at the pier?\n"
-    other = "See below.\n\n---------- Forwarded message ---------\nFrom: Ida\nDate: Mon, 2 Mar 2026\nSubject: Oil\n\nFrom here on the oil is in hut 9.\n"
+    answer = (
+        "Lund can.\n\nOn Mon, 2 Mar 2026 at 01:00, Writer 1 wrote:\n"
+        "> who can mend the long crane at the pier?\n"
+    )
+    other = (
+        "See below.\n\n---------- Forwarded message ---------\nFrom: Ida\n"
+        "Date: Mon, 2 Mar 2026\nSubject: Oil\n\nFrom here on the oil is in hut 9.\n"
+    )
     question = letter(1, "who can mend the long crane at the pier?\n")
     files = {
         "1.eml": bytes(question),
