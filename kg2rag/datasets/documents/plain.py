@@ -27,6 +27,10 @@ from kg2rag.datasets.documents.html import page_document, visible_text
 from kg2rag.datasets.documents.latex_letters import DOTLESS, with_letters
 from kg2rag.datasets.documents.pdf import pdf_blocks
 from kg2rag.datasets.documents.sphinx_roles import role_html
+from kg2rag.datasets.documents.tagged_references import (
+    is_tagged_list,
+    tagged_documents,
+)
 from kg2rag.text.records import DataError
 
 TIMEOUT_SECONDS = 60
@@ -202,6 +206,8 @@ def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG0
     kind = _kind_of_text(decoded.text)
     if kind and len(data) <= MAX_MARKUP_BYTES:
         return [markup_document(decoded.text, kind, decoded.remark)]
+    if is_tagged_list(decoded.text):
+        return tagged_documents(*decoded)
     if _COLLECTION.match(decoded.text):
         return list(_documents_of_collection(*decoded))
     if "\f" in decoded.text:

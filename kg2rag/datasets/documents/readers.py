@@ -28,9 +28,13 @@ from kg2rag.datasets.documents.plain import (
     read_plain,
     read_unknown,
 )
-from kg2rag.datasets.documents.references import REFERENCE_FORMATS, read_references
+from kg2rag.datasets.documents.references import read_references
 from kg2rag.datasets.documents.subtitles import read_subtitles
 from kg2rag.datasets.documents.tables import TABLES
+from kg2rag.datasets.documents.tagged_references import (
+    TAGGED_ENDINGS,
+    read_tagged_references,
+)
 from kg2rag.datasets.documents.xml import XML_ENDINGS, read_xml
 
 Reader = Callable[[bytes, str], list[FileDocument]]
@@ -57,7 +61,8 @@ READERS: Mapping[str, Reader] = {
     ".json": read_json,
     **dict.fromkeys((".yaml", ".yml"), read_yaml),
     ".canvas": read_canvas,
-    **dict.fromkeys(REFERENCE_FORMATS, read_references),
+    ".bib": read_references,
+    **dict.fromkeys(TAGGED_ENDINGS, read_tagged_references),
     **dict.fromkeys((".srt", ".vtt"), read_subtitles),
     **dict.fromkeys(MANUAL_ENDINGS, read_manual),
     **dict.fromkeys(FORMATS, read_markup),

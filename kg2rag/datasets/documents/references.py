@@ -1,10 +1,9 @@
-"""Lists of references (BibTeX, RIS), by pandoc -> one document per entry, with authors and abstract."""
+"""Lists of references in BibTeX, by pandoc -> one document per entry, with authors and abstract."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import PurePath
 from typing import Any
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
@@ -12,17 +11,21 @@ from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.plain import converted
 from kg2rag.text.records import DataError, parse_json
 
-REFERENCE_FORMATS = {".bib": "bibtex", ".ris": "ris"}
-"""Ending -> pandoc's name of the format."""
-_TEXT_FIELDS = ("container-title", "publisher", "keyword", "abstract", "note")
+_TEXT_FIELDS = (
+    *("container-title", "publisher", "keyword", "abstract", "note", "annote"),
+)
+# pandoc writes English titles in lower case; of an entry in German it leaves them as they are.
+_LANGUAGE = re.compile(r"(?im)^([ \t]*)(?:langid|language)(?=[ \t]*=)")
+_KEY = re.compile(r"(?m)^([ \t]*@(?!(?i:comment|string|preamble)\b)\w+\s*\{[^,{}=]*,)")
 _TAG = re.compile(r"</?[a-z]+[^<>]*>")
 
 
 def read_references(data: bytes, name: str) -> list[FileDocument]:
     """One document per reference; DataError: pandoc cannot read the list, or it is empty."""
     decoded = decode_text(data)
-    kind = REFERENCE_FORMATS[PurePath(name).suffix.lower()]
-    entries = parse_json(converted(decoded.text, kind, "csljson").text, name)
+    text = _LANGUAGE.sub(r"\1original-language", decoded.text)
+    text = _KEY.sub(r"\1 langid = {ngerman},", text)
+    entries = parse_json(converted(text, "bibtex", "csljson").text, name)
     if not entries:
         raise DataError("it has no entry.")
     return [_entry_document(entry, decoded.remark) for entry in entries]
