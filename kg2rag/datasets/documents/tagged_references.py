@@ -60,15 +60,15 @@ def tagged_documents(text: str, remark: str = "") -> list[FileDocument]:
 def _entries(text: str) -> Iterator[Fields]:
     """The fields of each reference: tag -> its values."""
     matches = [match for match in _LINE.finditer(text) if _tag(match) not in _HEAD]
+    starts = [match.start() for match in matches]
     fields = defaultdict[str, list[str]](list)
-    for match, stop in zip(
-        matches, [*(match.start() for match in matches[1:]), len(text)], strict=True
-    ):
+    for number, match in enumerate(matches, start=1):
         tag = _tag(match)
         if fields and tag == _tag(matches[0]):
             yield fields
             fields = defaultdict(list)
         if tag != _END:
+            stop = starts[number] if number < len(starts) else len(text)
             fields[tag].append(text[match.end() : stop].strip())
     if fields:
         yield fields
@@ -76,7 +76,7 @@ def _entries(text: str) -> Iterator[Fields]:
 
 def _tag(match: re.Match[str]) -> str:
     """The tag of a line."""
-    return next(filter(None, match.groups()))
+    return "".join(filter(None, match.groups()))
 
 
 def _entry_document(fields: Fields, number: int, remark: str) -> FileDocument:
