@@ -8,33 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-import narwhals as nw
 import numpy as np
-import pandas as pd
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.adapters import trec
-from kg2rag.retrievers.adapters.run_files import (
-    QUERY_COLUMNS,
-    load_run,
-    run_of_records,
-)
+from kg2rag.retrievers.adapters.run_files import load_run, run_of_records
+from kg2rag.retrievers.adapters.run_frames import frame_hits, is_frame
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.records import reading
 from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, called
-from kg2rag.types.coerce_corpus import fields_of_columns, python_value
+from kg2rag.types.coerce_corpus import python_value
 
-COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "query_id": QUERY_COLUMNS,
-    # docno precedes docid, which PyTerrier uses for the position in its index.
-    "passage_id": (
-        *("passage_id", "docno", "docid", "doc_id", "corpus-id", "corpus_id"),
-        *("chunk_id", "pid", "id", "_id"),
-    ),
-    "score": ("score", "_score", "similarity"),
-    "rank": ("rank",),
-}
-"""Column of a run -> the names that it may have; one of `rank` and `score` may be missing."""
 Found = Iterable[str | tuple[str, float]] | Mapping[str, float]
 """Passage ids, best first, or (passage id, score)."""
 
@@ -85,9 +69,9 @@ class Recorded(Retriever):
         Parameters
         ----------
         rankings : the path of a run file, see `run_files`; a frame of any library with query_id, passage_id and
-            score, ordered by its `rank`, or by score if it has none or a query has one twice; a list of such records; a
-            `ranx.Run`; or a mapping from query id to passage id to score, or to passage ids, best first. Ids may be
-            numbers.
+            score, ordered by its `rank`, or by score if it has none or a query has one twice; a frame or Series of
+            pandas with a list of passages a query; a list of such records; a `ranx.Run`; or a mapping from query id to
+            passage id to score, or to passage ids, best first. Ids may be numbers.
         name : by default that of the file.
         queries : ids; those without a line in the run have no hits, and the remark counts them.
 
@@ -106,8 +90,8 @@ class Recorded(Retriever):
             )
         if isinstance(rankings, list | Mapping):
             rankings = run_of_records(rankings, f"run {name!r}")
-        if _is_frame(rankings):
-            return cls.of(_frame_hits(rankings, name), corpus, name, queries)
+        if is_frame(rankings):
+            return cls.of(frame_hits(rankings, name), corpus, name, queries)
         run = {
             str(python_value(query_id)): _hits(ranking, query_id)
             for query_id, ranking in rankings.items()
@@ -240,7 +224,7 @@ def as_system(name: str, system: Any, data: QADataset) -> Any:
         system, type | str | list | tuple
     ):
         return system
-    if isinstance(system, Mapping | Path) or _is_ranx_run(system) or _is_frame(system):
+    if isinstance(system, Mapping | Path) or _is_ranx_run(system) or is_frame(system):
         return Recorded.of(
             system, data.corpus, name, [question.id for question in data.questions]
         )
@@ -281,72 +265,3 @@ def _hit(hit: Any, rank: int, query: object) -> tuple[str, float]:
             f"the ranking of {query!r} has the score {score} for {passage_id!r}; give a number."
         )
     return passage_id, score
-
-
-def _is_frame(rankings: object) -> bool:
-    return isinstance(
-        nw.from_native(rankings, pass_through=True), nw.DataFrame | nw.LazyFrame
-    )
-
-
-def _run_frame(rankings: Any, name: str) -> pd.DataFrame:
-    """A frame of any library as a pandas frame with the names of `COLUMNS` and numeric columns."""
-    frame: pd.DataFrame = (
-        nw.from_native(rankings).lazy().collect(backend="pandas").to_native()
-    )
-    frame = _with_run_columns(frame, name)
-    for column in {"score", "rank"} & set(frame.columns):
-        frame = frame.assign(**{column: _finite_numbers(frame, column, name)})
-    if "score" not in frame.columns:
-        frame = frame.assign(score=1 / (1 + frame["rank"] - frame["rank"].min()))
-    return frame.assign(
-        query_id=[str(python_value(query)) for query in frame["query_id"]]
-    )
-
-
-def _with_run_columns(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The frame with the names of `COLUMNS`; ValueError names a column that it lacks."""
-    frame = frame.rename(columns=fields_of_columns(map(str, frame.columns), COLUMNS))
-    lacking = [
-        column for column in ("query_id", "passage_id") if column not in frame.columns
-    ]
-    if {"score", "rank"}.isdisjoint(frame.columns):
-        lacking.append("score")
-    if lacking:
-        raise ValueError(
-            f"run {name!r} lacks the column {lacking[0]!r}. Needed: query_id, passage_id, and score or rank; it has "
-            f"{', '.join(map(str, frame.columns)) or 'none'}."
-        )
-    return frame
-
-
-def _finite_numbers(frame: pd.DataFrame, column: str, name: str) -> np.ndarray:
-    """The numbers of a column; ValueError names the hit that has none."""
-    cells = pd.to_numeric(frame[column], errors="coerce")
-    numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
-    damaged = frame[~np.isfinite(numbers)]
-    if len(damaged):
-        row = damaged.iloc[0]
-        place = f"query {row['query_id']!r}, passage {row['passage_id']!r}"
-        raise ValueError(
-            f"run {name!r}, {place}: {column} is {row[column]}; give a number."
-        )
-    return numbers
-
-
-def _frame_hits(rankings: Any, name: str) -> dict[str, list[tuple[Any, Any]]]:
-    """Query id -> passage ids and scores of a frame, best first.
-
-    The order is by rank, or by score if ranks are missing or repeated within a query; ties keep the
-    order of the frame.
-    """
-    frame = _run_frame(rankings, name)
-    if "rank" in frame.columns and not frame.duplicated(["query_id", "rank"]).any():
-        frame = frame.sort_values("rank", kind="stable")
-    else:
-        frame = frame.sort_values("score", ascending=False, kind="stable")
-    queries = frame.groupby("query_id", sort=False)
-    return {
-        str(query): list(zip(hits["passage_id"], hits["score"], strict=True))
-        for query, hits in queries
-    }

@@ -34,6 +34,8 @@ def load_run(path: Path) -> Any:
 
     DataError names the file and, in text, the line.
     """
+    if path.is_dir():
+        return _run_of_parts(path)
     suffix = trec.without_packing(path).suffix.lower()
     if suffix == ".lz4":
         return _ranx_run(path)
@@ -51,6 +53,19 @@ def load_run(path: Path) -> Any:
     if len(first_line.split()) in (3, 4):
         return _ranked_lines(text, path)
     return trec.parse(text, path)
+
+
+def _run_of_parts(folder: Path) -> pd.DataFrame:
+    """The run in the parts of a folder, as Spark and Dask write it; hidden files and marks are left out."""
+    parts = [file for file in sorted(folder.iterdir()) if file.name[0] not in "._"]
+    frames = [load_run(file) for file in parts]
+    if not frames or not all(isinstance(frame, pd.DataFrame) for frame in frames):
+        raise DataError(
+            f"{folder} holds no tables of one run. Give a file, or a folder of tables with query_id, passage_id and "
+            "score."
+        )
+    run: pd.DataFrame = pd.concat(frames, ignore_index=True)
+    return run
 
 
 def _stripped(record: Mapping[str, Any]) -> dict[str, str]:
@@ -126,10 +141,45 @@ def _json_run(text: str, path: Path) -> Any:
 def run_of_records(value: Any, where: object) -> Any:
     """Records of hits or queries, in a list or by query, as a frame; any other mapping as it is."""
     if isinstance(value, Mapping):
+        value = _only_run(value, where)
         if not any(map(_has_objects, value.values())):
             return value
         value = [_query_record(query, ranking) for query, ranking in value.items()]
     return pd.DataFrame(list(_hit_records(value, where)))
+
+
+def _only_run(value: Mapping[str, Any], where: object) -> Mapping[str, Any]:
+    """The mapping from query to passage to score at any depth of a value (MTEB); without one, the value.
+
+    DataError: there are several, as of several subsets or splits.
+    """
+    runs = dict(_runs_within(value, ""))
+    if len(runs) > 1:
+        raise DataError(
+            f"{where} holds several runs: {', '.join(runs)}. Give one of them, as a mapping."
+        )
+    return next(iter(runs.values()), value)
+
+
+def _runs_within(
+    value: Mapping[str, Any], place: str
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The mappings from query to passage to score in a value, with their places such as "default/test"."""
+    mappings = {name: v for name, v in value.items() if isinstance(v, Mapping)}
+    if (
+        mappings
+        and len(mappings) == len(value)
+        and all(map(_are_scores, mappings.values()))
+    ):
+        yield place, value
+        return
+    for name, mapping in mappings.items():
+        yield from _runs_within(mapping, f"{place}/{name}".strip("/"))
+
+
+def _are_scores(hits: Mapping[str, Any]) -> bool:
+    """Whether the values of a mapping are numbers."""
+    return all(isinstance(score, int | float) for score in hits.values())
 
 
 def _json_value(text: str, path: Path) -> Any:
@@ -182,16 +232,16 @@ def _hit_records(records: Any, path: object) -> Iterator[dict[str, Any]]:
 def _hits_of_query(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """The hits in the list of a query's record: objects, or ids, best first; None for the record of one hit.
 
-    Elasticsearch's answers have them in an object within the record.
+    Answers of Elasticsearch, Qdrant and others have them in objects within the record.
     """
-    if isinstance(record.get("hits"), Mapping):
-        return _hits_of_query(record["hits"])
     lists = [value for value in record.values() if isinstance(value, list)]
     objects = next(filter(_are_objects, lists), None)
     if objects is not None:
         return [dict(hit) for hit in objects]
-    if len(lists) != 1:
-        return None
+    inner = [value for value in record.values() if isinstance(value, Mapping)]
+    hits = next(filter(None, map(_hits_of_query, inner)), None)
+    if hits is not None or len(lists) != 1:
+        return hits
     return [
         {"passage_id": id_, "rank": rank} for rank, id_ in enumerate(lists[0], start=1)
     ]

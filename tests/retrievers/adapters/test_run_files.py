@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pandas as pd
+import polars as pl
 import pytest
 
 from kg2rag import Query, Recorded, compare, from_frames
@@ -88,6 +89,31 @@ FILES = {
             for query, hits in HITS.items()
         }
     ).encode(),
+    "qdrant.jsonl": "\n".join(
+        json.dumps(
+            {
+                "query_id": query,
+                "response": {
+                    "result": {"points": [{"id": p, "score": s} for p, s in of.items()]}
+                },
+            }
+        )
+        for query, of in HITS.items()
+    ).encode(),
+    "vespa.json": json.dumps(
+        {
+            query: {
+                "root": {
+                    "children": [{"id": p, "relevance": s} for p, s in of.items()],
+                    "coverage": {"full": True, "nodes": 1},
+                }
+            }
+            for query, of in HITS.items()
+        }
+    ).encode(),
+    "mteb.json": json.dumps(
+        {"mteb_model_meta": {"revision": "1"}, "default": {"test": HITS}}
+    ).encode(),
     "beir.json.gz": gzip.compress(json.dumps(HITS).encode()),
     "beir.run": json.dumps(HITS).encode(),
 }
@@ -165,4 +191,46 @@ def test_what_is_no_run_is_refused_with_its_place(
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(ValueError, match=fault):
+        Recorded.of(path, data.corpus)
+
+
+def test_a_folder_of_parts_is_one_run(tmp_path: Path, data: QADataset) -> None:
+    folder = tmp_path / "run.parquet"
+    folder.mkdir()
+    for number, row in enumerate(reversed(ROWS)):
+        pd.DataFrame([row]).to_parquet(folder / f"part-0000{number}.snappy.parquet")
+    (folder / "_SUCCESS").touch()
+    (folder / ".part-00000.crc").write_bytes(b"crc")
+    rankings = Recorded.of(folder, data.corpus).retrieve_batch(
+        [Query("q1", ""), Query("q2", "")], 5
+    )
+    assert [list(ranking.passage_ids) for ranking in rankings] == [
+        ["b", "a"],
+        ["a", "b"],
+    ]
+
+
+FRAME = pd.DataFrame(ROWS)
+SHAPES = {
+    "series of lists": FRAME.groupby("qid")["docno"].apply(list),
+    "series of scores": FRAME.set_index(["qid", "docno"])["score"],
+    "lists": FRAME.groupby("qid", as_index=False)["docno"].agg(list),
+    "lists of scores": FRAME.groupby("qid").agg(list),
+    "polars": pl.from_pandas(FRAME).group_by("qid", maintain_order=True).agg("docno"),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_frame_has_a_query_a_row_or_in_its_index(data: QADataset, shape: str) -> None:
+    scores = compare({"theirs": SHAPES[shape]}, data, metrics=["mrr@10"]).to_frame()
+    # the gold b is first for q1 and second for q2
+    assert scores["mrr@10"]["theirs"] == pytest.approx((1 + 1 / 2) / 2)
+
+
+def test_several_runs_of_one_file_are_refused_by_name(
+    tmp_path: Path, data: QADataset
+) -> None:
+    path = tmp_path / "predictions.json"
+    path.write_text(json.dumps({"default": {"dev": HITS, "test": HITS}}))
+    with pytest.raises(ValueError, match="default/dev, default/test"):
         Recorded.of(path, data.corpus)

@@ -1,0 +1,131 @@
+"""A run as a frame of any library, or as a Series of pandas -> passages and scores by query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from kg2rag.retrievers.adapters.run_files import QUERY_COLUMNS
+from kg2rag.types.coerce_corpus import fields_of_columns, python_value
+
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "query_id": QUERY_COLUMNS,
+    # docno precedes docid, which PyTerrier uses for the position in its index.
+    "passage_id": (
+        *("passage_id", "docno", "docid", "doc_id", "corpus-id", "corpus_id"),
+        *("chunk_id", "pid", "id", "_id"),
+    ),
+    "score": ("score", "_score", "similarity", "relevance", "relevance_score"),
+    "rank": ("rank",),
+}
+"""Column of a run -> the names that it may have; one of `rank` and `score` may be missing."""
+
+
+def is_frame(rankings: object) -> bool:
+    """Whether a value is a frame of any library, or a Series of pandas."""
+    return isinstance(rankings, pd.Series) or isinstance(
+        nw.from_native(rankings, pass_through=True), nw.DataFrame | nw.LazyFrame
+    )
+
+
+def _run_frame(rankings: Any, name: str) -> pd.DataFrame:
+    """A frame of any library as a pandas frame with the names of `COLUMNS` and numeric columns."""
+    frame = _with_lists_unfolded(_with_run_columns(_pandas_frame(rankings), name))
+    for column in {"score", "rank"} & set(frame.columns):
+        frame = frame.assign(**{column: _finite_numbers(frame, column, name)})
+    if "score" not in frame.columns:
+        frame = frame.assign(score=1 / (1 + frame["rank"] - frame["rank"].min()))
+    return frame.assign(
+        query_id=[str(python_value(query)) for query in frame["query_id"]]
+    )
+
+
+def _pandas_frame(rankings: Any) -> pd.DataFrame:
+    """The pandas frame of a frame or Series, with the levels of an index of queries as columns."""
+    if isinstance(rankings, pd.Series):
+        rankings = rankings.to_frame(_series_name(rankings))
+    if not isinstance(rankings, pd.DataFrame):
+        rankings = nw.from_native(rankings).lazy().collect(backend="pandas").to_native()
+    frame: pd.DataFrame = rankings
+    levels = [str(level).casefold() for level in frame.index.names]
+    has_queries = not {str(column).casefold() for column in frame}.isdisjoint(
+        QUERY_COLUMNS
+    )
+    if has_queries or set(levels).isdisjoint(QUERY_COLUMNS):
+        return frame
+    return frame.reset_index()
+
+
+def _series_name(rankings: pd.Series) -> str:
+    """The column of a Series: its name, by default the passages, or the scores if these are in the index."""
+    return str(rankings.name or ("passage_id", "score")[rankings.index.nlevels > 1])
+
+
+def _with_lists_unfolded(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with a row for each hit, where the cells of a query hold lists; these are best first."""
+    cells = frame["passage_id"]
+    if not len(cells) or not all(map(_is_list, cells)):
+        return frame
+    lists = [column for column in ("passage_id", "score", "rank") if column in frame]
+    hits = frame.explode([name for name in lists if all(map(_is_list, frame[name]))])
+    hits = hits.dropna(subset=["passage_id"])
+    if {"score", "rank"}.isdisjoint(hits.columns):
+        hits = hits.assign(rank=hits.groupby("query_id").cumcount() + 1)
+    return hits
+
+
+def _is_list(cell: object) -> bool:
+    return isinstance(cell, list | tuple | np.ndarray)
+
+
+def _with_run_columns(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The frame with the names of `COLUMNS`; ValueError names a column that it lacks."""
+    frame = frame.rename(columns=fields_of_columns(map(str, frame.columns), COLUMNS))
+    lacking = [
+        column for column in ("query_id", "passage_id") if column not in frame.columns
+    ]
+    has_lists = not lacking and all(map(_is_list, frame["passage_id"]))
+    if {"score", "rank"}.isdisjoint(frame.columns) and not has_lists:
+        lacking.append("score")
+    if lacking:
+        raise ValueError(
+            f"run {name!r} lacks the column {lacking[0]!r}. Needed: query_id, passage_id, and score or rank; it has "
+            f"{', '.join(map(str, frame.columns)) or 'none'}."
+        )
+    return frame
+
+
+def _finite_numbers(frame: pd.DataFrame, column: str, name: str) -> np.ndarray:
+    """The numbers of a column; ValueError names the hit that has none."""
+    cells = pd.to_numeric(frame[column], errors="coerce")
+    numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
+    damaged = frame[~np.isfinite(numbers)]
+    if len(damaged):
+        row = damaged.iloc[0]
+        place = f"query {row['query_id']!r}, passage {row['passage_id']!r}"
+        raise ValueError(
+            f"run {name!r}, {place}: {column} is {row[column]}; give a number."
+        )
+    return numbers
+
+
+def frame_hits(rankings: Any, name: str) -> dict[str, list[tuple[Any, Any]]]:
+    """Query id -> passage ids and scores of a frame, best first.
+
+    The order is by rank, or by score if ranks are missing or repeated within a query; ties keep the
+    order of the frame.
+    """
+    frame = _run_frame(rankings, name)
+    if "rank" in frame.columns and not frame.duplicated(["query_id", "rank"]).any():
+        frame = frame.sort_values("rank", kind="stable")
+    else:
+        frame = frame.sort_values("score", ascending=False, kind="stable")
+    queries = frame.groupby("query_id", sort=False)
+    return {
+        str(query): list(zip(hits["passage_id"], hits["score"], strict=True))
+        for query, hits in queries
+    }
