@@ -27,7 +27,12 @@ from kg2rag.retrievers import linking
 from kg2rag.retrievers.contract import DesignAliases, TuningRecord, require_queries
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.fusion import RRF_CONSTANT, BoolArray, fuse_rankings
-from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
+from kg2rag.retrievers.linking.linkers import (
+    Link,
+    Linker,
+    linked_entities,
+    unlinked_names,
+)
 from kg2rag.retrievers.neighbour_passages import LinksEntities
 from kg2rag.types import (
     Count,
@@ -179,13 +184,15 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
             ]
         hits = iter(dense.retrieve_batch(searches, self.hits))
         rankings = []
-        for i, expansions in enumerate(expansions_of):
+        for i, (query, expansions) in enumerate(
+            zip(queries, expansions_of, strict=True)
+        ):
             finds = _first_finds(islice(hits, len(expansions)))
             ranking = dense_rankings[i].top(k)
             if expansions:
                 of_hub = any(map(self._is_hub, seeds[i]))
                 ranking = self._fuse(dense_rankings[i], expansions, finds, of_hub, k)
-            notes = self._notes(ranking, links[i], expansions, finds)
+            notes = self._notes(query, ranking, links[i], expansions, finds)
             rankings.append(replace(ranking, notes=notes))
         return rankings
 
@@ -318,6 +325,7 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
 
     def _notes(
         self,
+        query: Query,
         ranking: Ranking,
         links: Sequence[Link],
         expansions: Sequence[Expansion],
@@ -335,6 +343,7 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
             ranking.notes.source,
             warning=warning,
             entities=linked_entities(self.kb, links),
+            unlinked=unlinked_names(query, links),
             inputs=ranking.notes.inputs,
             expansions=tuple(expansion.text for expansion in expansions),
             found_by={

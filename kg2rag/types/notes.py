@@ -58,6 +58,7 @@ class Notes:
     warning : why the strategy deviated from its definition: a fallback, or a skipped step.
     query_cut : the share of a very long query that was read.
     entities : the linked entities, most important first; None if the strategy has no linker.
+    unlinked : capitalised and quoted phrases of the query that name no entity.
     tokens, left_out : under a token limit, the tokens used, and the ids of the hits that did not fit.
     inputs : the notes of the fused rankings, or of a stage's input.
     other : the fields of a notes class that is not imported.
@@ -69,6 +70,7 @@ class Notes:
     warning: str = ""
     query_cut: str = ""
     entities: tuple[LinkedEntity, ...] | None = None
+    unlinked: tuple[str, ...] = ()
     tokens: int | None = None
     left_out: tuple[str, ...] | None = None
     inputs: tuple[Notes, ...] = ()

@@ -25,7 +25,12 @@ from kg2rag.knowledge.graph.paths import triple_paths
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import DesignAliases, Retriever, TuningRecord
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
+from kg2rag.retrievers.linking.linkers import (
+    Link,
+    Linker,
+    linked_entities,
+    unlinked_names,
+)
 from kg2rag.retrievers.neighbour_passages import (
     LinksEntities,
     Related,
@@ -225,6 +230,7 @@ class ConfidenceGated(LinksEntities, Retriever):
             {text.stage: SOURCES[text.stage], "graph": "graph"},
             warning=skipped,
             entities=linked_entities(self.kb, links),
+            unlinked=unlinked_names(query, links),
             vector_results=len(text.rows),
             graph_results=len(rows),
             confidence=sure,

@@ -22,7 +22,12 @@ from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import DesignAliases, Pipeline, Stage, TuningRecord
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import FusionNotes, fuse, min_max
-from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
+from kg2rag.retrievers.linking.linkers import (
+    Link,
+    Linker,
+    linked_entities,
+    unlinked_names,
+)
 from kg2rag.retrievers.neighbour_passages import LinksEntities, components
 from kg2rag.types import (
     Count,
@@ -202,10 +207,11 @@ class GraphAugment(LinksEntities, Stage):
             self.kb.encode_queries(queries),
             self.kb.candidates(queries),
         )
-        return list(map(self._augment, rankings, links, vectors, candidates))
+        return list(map(self._augment, queries, rankings, links, vectors, candidates))
 
     def _augment(
         self,
+        query: Query,
         ranking: Ranking,
         links: Sequence[Link],
         vector: Matrix,
@@ -240,6 +246,7 @@ class GraphAugment(LinksEntities, Stage):
             },
             warning=warning,
             entities=linked_entities(self.kb, links),
+            unlinked=unlinked_names(query, links),
             inputs=(ranking.notes,),
             graph_results=len(added),
             scaled=is_scaled or None,

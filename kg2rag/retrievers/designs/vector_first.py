@@ -25,7 +25,13 @@ from kg2rag.knowledge.graph.paths import triple_paths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.contract import DesignAliases
 from kg2rag.retrievers.dense import Dense, VectorRetriever
-from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, linked_entities
+from kg2rag.retrievers.linking.linkers import (
+    ChainLinker,
+    Link,
+    Linker,
+    linked_entities,
+    unlinked_names,
+)
 from kg2rag.retrievers.neighbour_passages import (
     LinksEntities,
     Related,
@@ -211,6 +217,7 @@ class VectorFirst(LinksEntities, VectorRetriever):
             {"vector": "dense", "graph_augmented": "graph"},
             warning="" if links else self._why_vector_only(),
             entities=linked_entities(self.kb, links),
+            unlinked=unlinked_names(query, links),
             retrieval_strategy="vector_first_graph_augmented"
             if links
             else "vector_only",

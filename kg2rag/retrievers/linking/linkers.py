@@ -22,7 +22,7 @@ from kg2rag.knowledge import (
     TrigramIndex,
     Workload,
 )
-from kg2rag.retrievers.linking.phrases import Span, distinct_phrases
+from kg2rag.retrievers.linking.phrases import Span, distinct_phrases, names_outside
 from kg2rag.text.code_names import MAX_KEY_CHARACTERS, key, surfaces
 from kg2rag.text.normalisation import FUNCTION_WORDS, normalise, unstroked
 from kg2rag.types import (
@@ -339,6 +339,11 @@ def linked_entities(
         LinkedEntity(kb.graph.names[link.entity], link.linker, link.confidence)
         for link in links
     )
+
+
+def unlinked_names(query: Query, links: Sequence[Link]) -> tuple[str, ...]:
+    """The capitalised and quoted phrases of a query that no link names, for the notes of a ranking."""
+    return names_outside(query.text, [link.span for link in links])
 
 
 def _is_plain_word(text: str, span: Span, graph: KnowledgeGraph, entity: int) -> bool:

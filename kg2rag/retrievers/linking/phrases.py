@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kg2rag.text.normalisation import FUNCTION_WORDS, normalise
+from kg2rag.text.normalisation import FUNCTION_WORDS, Lexicon, normalise
 
 Span = tuple[int, int]  # start and end in the query's text
 
@@ -41,6 +41,22 @@ def distinct_phrases(text: str) -> list[Span]:
     for span in phrases(text):
         spans.setdefault(normalise(text[slice(*span)]), span)
     return list(spans.values())
+
+
+def names_outside(text: str, spans: Sequence[Span]) -> tuple[str, ...]:
+    """The `phrases_outside` without repetitions and without the first word, which has a capital anyway.
+
+    >>> names_outside("Co bylo v Praze, when Anna Lund came?", [])
+    ('Praze', 'Anna Lund')
+    """
+    names = dict.fromkeys(phrases_outside(text, spans))
+    first, *others = text.split(maxsplit=1) or [""]
+    return tuple(name for name in names if not others or name != first)
+
+
+def unnamed_phrases(text: str, lexicon: Lexicon) -> tuple[str, ...]:
+    """The `names_outside` the names of a lexicon."""
+    return names_outside(text, [span for _, span in lexicon.find(text, capitals=False)])
 
 
 def phrases_outside(text: str, spans: Sequence[Span]) -> list[str]:

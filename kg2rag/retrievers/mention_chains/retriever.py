@@ -22,7 +22,7 @@ al., NAACL 2024. [4] Wang & Han, EMNLP 2025.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Annotated, ClassVar
@@ -35,6 +35,7 @@ from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.contract import TuningRecord
 from kg2rag.retrievers.dense import VectorRetriever
+from kg2rag.retrievers.linking.phrases import unnamed_phrases
 from kg2rag.retrievers.mention_chains.candidates import (
     Candidates,
     Hits,
@@ -401,7 +402,10 @@ class MentionChains(VectorRetriever):
             {"least score": least, "place": place},
         )
         paths = ChainPaths(search.walked, search.sources)
-        notes = search.notes(self.kb.corpus, self.beam_temperature)
+        notes = replace(
+            search.notes(self.kb.corpus, self.beam_temperature),
+            unlinked=unnamed_phrases(query.text, self.kb.mentions.lexicon),
+        )
         return Ranking.from_groups(query.id, groups, ids, paths, notes).top(
             min(k, self.depth)
         )

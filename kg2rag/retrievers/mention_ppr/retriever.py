@@ -22,6 +22,7 @@ from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.pagerank import NodeWeights, Walk, WalkGraph, walks
 from kg2rag.retrievers.contract import TuningRecord
 from kg2rag.retrievers.dense import Dense, VectorRetriever
+from kg2rag.retrievers.linking.phrases import unnamed_phrases
 from kg2rag.retrievers.mention_ppr.graph import (
     FactGraph,
     MentionGraph,
@@ -149,7 +150,7 @@ class MentionPPR(VectorRetriever):
         return [
             self._ranking(*columns, k)
             for columns in zip(
-                walks_of_queries, restarts, dense, seed_triples, strict=True
+                queries, walks_of_queries, restarts, dense, seed_triples, strict=True
             )
         ]
 
@@ -277,6 +278,7 @@ class MentionPPR(VectorRetriever):
 
     def _ranking(
         self,
+        query: Query,
         walk: Walk,
         restart: NodeWeights,
         dense: Ranking,
@@ -315,6 +317,7 @@ class MentionPPR(VectorRetriever):
         notes = WalkNotes(
             {"walk": "walk", "dense": "least walk / (1 + place)"},
             {"walk": "graph", "dense": "dense"},
+            unlinked=unnamed_phrases(query.text, self.kb.mentions.lexicon),
             restart="the weight of a passage where the walk starts, before all are scaled to a sum of 1",
             triples=seed_triples,
             reach=self.reach if walk.cut else None,

@@ -47,3 +47,15 @@ def test_a_misspelt_name_is_linked_where_the_linker_is_fuzzy(
         assert [(entity.name, entity.linker) for entity in fuzzy.notes.linked] == [
             ("Auth Service", "fuzzy")
         ]
+
+
+def test_a_phrase_of_the_query_that_names_no_entity_is_in_the_notes() -> None:
+    kb = KnowledgeBase.build(
+        {"a": "V Praze je muzeum.", "b": "Brno je město."},
+        graph=[("Brno", "město v", "Česko"), ("Praha", "město v", "Česko")],
+    )
+    query = Query("q", "Co bylo v Xanthi a v Brno?")
+    notes = systems.build("vector_first", kb).retrieve(query, 1).notes
+    assert notes.entities is not None
+    assert [entity.name for entity in notes.entities] == ["Brno"]
+    assert notes.unlinked == ("Xanthi",)
