@@ -12,13 +12,14 @@ from kg2rag.compute.endpoint import endpoint_of
 from kg2rag.compute.endpoint_encoder import EndpointEncoder
 from kg2rag.compute.sentence_encoder import SentenceEncoder
 from kg2rag.compute.static_encoder import StaticEncoder
-from kg2rag.compute.user_encoder import GivenEncoder, GivenVectors
+from kg2rag.compute.user_encoder import GivenEncoder, GivenVectors, method_of
 from kg2rag.types import Corpus, ParameterError, fits, refused
 
 STATIC, ENDPOINT = "static:", "endpoint:"
 ALLOWED = (
     "the name of a sentence-transformers model, 'static:NAME', 'endpoint:MODEL@BASE_URL', a function list[str] -> "
-    "array, an object with encode such as a SentenceTransformer, or (ids, matrix, what encodes questions)"
+    "array, an object with encode such as a SentenceTransformer, embeddings of LangChain, LlamaIndex or fastembed, or "
+    "(ids, matrix, what encodes questions)"
 )
 # The number of passages whose stored vectors are compared with new ones of the user's encoder.
 SAMPLE_TEXTS = 8
@@ -47,7 +48,7 @@ def _embedder_of_model(model: object, corpus: Corpus) -> Embedder:
     if not isinstance(model, type):
         if fits(model, Embedder):
             return model  # type: ignore[return-value]
-        if callable(model) or hasattr(model, "encode"):
+        if callable(model) or method_of(model, "query"):
             return GivenEncoder(model, sample=_sample(corpus))
     raise refused("embedder", model, ALLOWED)
 

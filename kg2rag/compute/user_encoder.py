@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -36,7 +36,32 @@ from kg2rag.types import Corpus, Matrix, ParameterError, component
 # Reveals an encoder's token limit.
 LONG = " ".join(f"word {number}" for number in range(3000))
 PROBES = (*PROBE, LONG)
+METHODS: tuple[Mapping[Role, str], ...] = (
+    {"query": "encode_query", "passage": "encode_document"},
+    {"query": "encode_query", "passage": "encode"},
+    {"query": "encode_queries", "passage": "encode_corpus"},
+    {"query": "query_embed", "passage": "passage_embed"},
+    {"query": "encode", "passage": "encode"},
+    {"query": "embed_query", "passage": "embed_documents"},
+    {"query": "get_query_embedding", "passage": "get_text_embedding_batch"},
+    {"query": "embed", "passage": "embed"},
+)
+"""The methods that encode queries and passages in sentence-transformers, FlagEmbedding, fastembed, LangChain and
+LlamaIndex; the first pair that an encoder has counts."""
+SINGLE = frozenset(("embed_query", "get_query_embedding"))
+"""Those that take one text."""
 COMPARED_TEXTS = 8  # texts per call whose stored vectors are compared with new ones
+
+
+def method_of(encoder: object, role: Role) -> Any:
+    """The method of an encoder from texts to vectors for a role, see `METHODS`; None if it has none."""
+    for names in METHODS:
+        if all(hasattr(encoder, name) for name in names.values()):
+            method = getattr(encoder, names[role])
+            if names[role] in SINGLE:
+                return lambda texts: [method(text) for text in texts]
+            return method
+    return None
 
 
 class ChangedEncoderError(ValueError):
@@ -74,8 +99,8 @@ class GivenEncoder:
 
     Parameters
     ----------
-    encoder : a function list[str] -> (n_texts, dim), or an object that has it as `encode`, or as `encode_query` and
-        `encode_document`.
+    encoder : a function list[str] -> (n_texts, dim), or an object that has it as `encode`, as `encode_query` and
+        `encode_document`, or as another pair of `METHODS`.
     name : part of the name of its vectors in the store. Give another name if the encoder reads a file or asks a server
         that changed in a way that the probe texts do not show.
     query_prompt, passage_prompt : put before each query and each passage.
@@ -208,19 +233,15 @@ class GivenEncoder:
         """The encoder's vectors of texts after the prompt of a role, checked and scaled."""
         prompt = self._prompt(role)
         vectors = self._method(role)([prompt + text for text in texts])
+        if isinstance(vectors, Iterator):  # of fastembed
+            vectors = list(vectors)
         if hasattr(vectors, "detach"):
             vectors = vectors.detach().float().cpu().numpy()
         return checked_vectors(vectors, len(texts), self.name)
 
     def _method(self, role: Role) -> Any:
         """The method of the encoder for a role, or the function itself."""
-        for name in (
-            "encode_query" if role == "query" else "encode_document",
-            "encode",
-        ):
-            if hasattr(self.encoder, name):
-                return getattr(self.encoder, name)
-        return self.encoder
+        return method_of(self.encoder, role) or self.encoder
 
     def _change_error(self) -> ChangedEncoderError:
         """The error about vectors that differ from the stored ones."""

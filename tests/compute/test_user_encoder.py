@@ -130,3 +130,53 @@ def test_a_text_that_the_matrix_lacks_is_named(store):
     kb = KnowledgeBase.build(TEXTS, embedder=(["0", "1", "2"], MATRIX), store=store)
     with pytest.raises(ValueError, match="Who wrote"):
         Dense(kb).retrieve("Who wrote?")
+
+
+class OfLangChain:
+    def embed_documents(self, texts):
+        return letters(texts).tolist()
+
+    def embed_query(self, text):
+        assert isinstance(text, str)
+        return letters([text[::-1] + "zzz"])[0].tolist()
+
+
+class OfLlamaIndex:
+    def get_text_embedding_batch(self, texts, show_progress=False):
+        return letters(texts).tolist()
+
+    def get_query_embedding(self, query):
+        return OfLangChain().embed_query(query)
+
+    def __call__(self, nodes):
+        raise AssertionError("its argument is no list of texts")
+
+
+class OfFastembed:
+    def passage_embed(self, texts):
+        yield from letters(texts)
+
+    def query_embed(self, texts):
+        yield from letters([text[::-1] + "zzz" for text in texts])
+
+
+class OfFlagEmbedding(Model):
+    def encode_queries(self, texts):
+        return letters([text[::-1] + "zzz" for text in texts])
+
+    def encode_corpus(self, texts):
+        return letters(texts)
+
+
+@pytest.mark.parametrize(
+    "make", [OfLangChain, OfLlamaIndex, OfFastembed, OfFlagEmbedding]
+)
+def test_the_encoders_of_libraries_encode_queries_and_passages_by_their_methods(
+    make, store
+):
+    kb = KnowledgeBase.build(TEXTS, embedder=make(), store=store)
+    query = kb.embedder.encode(["notes"], store, "query")
+    expected = letters(["notes"[::-1] + "zzz"])
+    assert np.allclose(query, expected / np.linalg.norm(expected), atol=1e-6)
+    expected = letters(TEXTS[:1])
+    assert np.allclose(kb.vectors[0], expected / np.linalg.norm(expected), atol=1e-3)
