@@ -14,7 +14,8 @@ from kg2rag.datasets.reading import Record, Text, check
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.registry import read_value
 from kg2rag.types import GoldUnit, QADataset, Query, Question, corpus_of
-from kg2rag.types.coerce_corpus import GOLD, PASSAGE, identifier, python_value, records
+from kg2rag.types.coerce_corpus import PASSAGE, identifier, python_value, records
+from kg2rag.types.gold_columns import GOLD
 
 QUESTION: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "_id", "qid", "query_id", "question_id"),

@@ -12,6 +12,7 @@ import pyarrow as pa
 from kg2rag.text.records import DataError, quote, reading, wrong
 from kg2rag.text.records import text as text_of
 from kg2rag.types.corpus import Corpus
+from kg2rag.types.gold_columns import TEST_COLUMNS, is_gold_column
 from kg2rag.types.passages import Passage
 
 PASSAGE: Mapping[str, tuple[str, ...]] = {
@@ -62,16 +63,6 @@ QUESTION_AND_ANSWER: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """Column of a FAQ -> its accepted names."""
-GOLD = (
-    *("gold", "gold_ids", "qrels", "relevant", "relevant_docs", "retrieval_gt"),
-    *("reference_contexts", "passage_id", "doc_id", "gold_titles"),
-    *("positive_passages", "positive_ctxs", "positives", "pos", "evidence_list"),
-)
-"""The accepted names of the column of gold passages in a set of questions, the most preferred first."""
-_TEST_COLUMNS = frozenset(
-    (*GOLD, "context", "contexts", "retrieved_contexts", "ground_truth", "evidence")
-)
-"""Columns that tell a set of test questions from a FAQ."""
 
 
 def corpus_of(source: object, where: str = "corpus") -> Corpus:
@@ -111,8 +102,10 @@ def faq_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The columns of the questions and of the answers in the records of a FAQ; [] for other records."""
     columns = distinct_columns(rows)
     field_of = fields_of_columns(columns, QUESTION_AND_ANSWER)
-    others = _TEST_COLUMNS.union(PASSAGE["text"])
-    if len(field_of) < 2 or any(column.casefold() in others for column in columns):
+    others = TEST_COLUMNS.union(PASSAGE["text"])
+    if len(field_of) < 2 or any(map(is_gold_column, columns)):
+        return []
+    if any(column.casefold() in others for column in columns):
         return []
     values = [row[column] for row in rows for column in field_of if column in row]
     return list(field_of) if all(isinstance(value, str) for value in values) else []
@@ -289,7 +282,22 @@ def _frame_rows(
     if has_id or not hasattr(frame.to_native(), "index"):
         return rows
     labels = _index_labels(frame.to_native(), where)
-    return ({"id": label, **row} for label, row in zip(labels, rows, strict=True))
+    levels = _named_levels(frame.to_native().index)
+    return (
+        {"id": label, **level, **row}
+        for label, level, row in zip(labels, levels, rows, strict=True)
+    )
+
+
+def _named_levels(index: Any) -> Iterator[dict[str, Any]]:
+    """For each row of a pandas frame, the levels of its index that have names, such as those of a groupby."""
+    for label in index:
+        levels = label if index.nlevels > 1 else (label,)
+        yield {
+            str(name): python_value(level)
+            for name, level in zip(index.names, levels, strict=True)
+            if name is not None
+        }
 
 
 def _index_labels(frame: Any, where: str) -> list[Any]:

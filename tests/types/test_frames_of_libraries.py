@@ -125,6 +125,17 @@ def test_the_index_of_a_selection_and_of_a_series_is_the_id():
     assert corpus_of(frame.set_index(levels)).ids == ["a/1", "b/2", "c/3"]
 
 
+def test_named_levels_of_an_index_are_fields_and_the_id():
+    frame = pd.DataFrame({"text": ["One.", "Two."]})
+    frame.index = pd.MultiIndex.from_tuples(
+        [("a", 0), ("a", 1)], names=["doc_id", "chunk"]
+    )
+    first = corpus_of(frame)[0]
+    assert (first.id, first.doc_id, first.metadata) == ("a/0", "a", {"chunk": 0})
+    by_title = corpus_of(frame.assign(title=["A", "B"]).groupby("title")["text"].sum())
+    assert by_title.titles == ["A", "B"]
+
+
 def test_levels_of_column_names_are_joined():
     columns = pd.MultiIndex.from_tuples([("id", ""), ("text", ""), ("meta", "lang")])
     corpus = corpus_of(pd.DataFrame([["a", "Ada wrote.", "en"]], columns=columns))

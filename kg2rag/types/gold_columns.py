@@ -1,0 +1,39 @@
+"""The names of the columns of gold in sets of questions."""
+
+from __future__ import annotations
+
+import re
+
+GOLD = (
+    *("gold", "gold_ids", "qrels", "relevant", "relevant_docs", "retrieval_gt"),
+    *("reference_contexts", "passage_id", "doc_id", "gold_titles"),
+    *("positive_passages", "positive_ctxs", "positives", "pos", "evidence_list"),
+)
+"""The accepted names of the column of gold passages in a set of questions, the most preferred first."""
+TEST_COLUMNS = frozenset(
+    (*GOLD, "context", "contexts", "retrieved_contexts", "ground_truth", "evidence")
+)
+"""Columns that tell a set of test questions from a FAQ."""
+_JUDGED = frozenset(
+    (
+        *("gold", "golden", "relevant", "reference", "positive", "supporting"),
+        *("expected", "truth", "correct", "evidence"),
+    )
+)
+_PARTS = frozenset(
+    name + ending
+    for name in ("context", "passage", "doc", "document", "chunk", "node", "id", "url")
+    for ending in ("", "s")
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
+
+
+def is_gold_column(column: str) -> bool:
+    """Whether a name of several words has one of `_JUDGED` and one of `_PARTS`.
+
+    >>> [is_gold_column(name) for name in ("goldPassages", "expected_doc_ids", "retrieved_contexts", "reference")]
+    [True, True, False, False]
+    """
+    words = set(_WORD.findall(_CAPITAL.sub(r" \1", column).casefold()))
+    return not (words.isdisjoint(_JUDGED) or words.isdisjoint(_PARTS))
