@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.datasets.documents.entries import FileEntry
+from kg2rag.datasets.documents.furniture import remove_furniture
 from kg2rag.datasets.documents.links import resolve_links
 from kg2rag.datasets.documents.near_duplicates import near_duplicates
 from kg2rag.datasets.documents.splitting import NO_NAME, PassageRow
@@ -110,6 +111,7 @@ def collect(
     """
     import pandas as pd
 
+    n_repeated = remove_furniture(entries)
     rows = [row for entry in entries.values() for row in entry.rows]
     notes = Counter(entry.reason for entry in entries.values() if entry.reason)
     if not rows:
@@ -128,6 +130,7 @@ def collect(
     corpus = _corpus_of(rows)
     report = pd.DataFrame([entry.summary(path) for path, entry in entries.items()])
     notes["words in no passage"] = int(report["lost"].sum())
+    notes["words that most pages of a folder repeat"] = n_repeated
     notes["hidden files and folders"] = n_hidden
     source = {**source, "corpus": corpus.fingerprint, "notes": dict(+notes)}
     return Documents(name, corpus, (), source=source, report=report)

@@ -1,8 +1,11 @@
-"""The headings of tables of contents in many languages, and the key by which lines are compared."""
+"""Tables of contents: their headings in many languages, and their entries among the blocks of a page."""
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator, Sequence
 from functools import cache
+
+from kg2rag.datasets.documents.blocks import Block
 
 _CONTENTS = (
     "Contents, Table of Contents, Inhalt, Inhaltsverzeichnis, Inhaltsübersicht, Inhoud, "
@@ -29,3 +32,35 @@ def line_key(line: str) -> str:
     Numbers differ from page to page, and blanks between the outline and the text.
     """
     return "".join(filter(str.isalpha, line.casefold()))
+
+
+def without_contents(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
+    """The blocks of a page without its table of contents, and the texts of that.
+
+    It is at least two blocks of links to headings of the page, numbers aside, and its heading.
+    """
+    headings = {line_key(block.text) for block in blocks if block.level}
+    entries = [i for i, block in enumerate(blocks) if _is_entry(block, headings)]
+    if len(entries) < 2:
+        return list(blocks), []
+    left_out = {*entries, *_headings_above(entries, blocks)}
+    return (
+        [block for index, block in enumerate(blocks) if index not in left_out],
+        [blocks[index].text for index in sorted(left_out)],
+    )
+
+
+def _is_entry(block: Block, headings: Container[str]) -> bool:
+    """Whether a block consists of links within its page, each with the words of a heading."""
+    if block.level or not all(link.target.startswith("#") for link in block.links):
+        return False
+    keys = [line_key(link.text) for link in block.links]
+    are_headings = all(key in headings for key in keys if key)
+    return are_headings and "".join(keys) == line_key(block.text) != ""
+
+
+def _headings_above(entries: Sequence[int], blocks: Sequence[Block]) -> Iterator[int]:
+    """The indexes of the headings "Contents" just above entries."""
+    for index in entries:
+        if index and line_key(blocks[index - 1].text) in contents_headings():
+            yield index - 1

@@ -43,7 +43,7 @@ _GENERATORS = (
     # JSDoc
     (r"scripts/prettify/prettify\.js", r".*\.js\.html"),
     # any site
-    (r"index\.html", r"404(?:\.html|/index\.html)"),
+    (r"index\.html", r"404(?:\.html|/index\.html)|(?:bookindex|ix01)\.html"),
 )
 """(files by which the folder of a site is known, its pages that are no documents)."""
 _PATTERNS = [

@@ -497,3 +497,35 @@ def test_the_description_of_an_image_is_no_text_in_one_line_or_in_several(read):
     documents = read({"map.md": text})
     assert [passage.text for passage in documents.corpus] == ["Noon."]
     assert documents.report.loc[0, ["words", "lost"]].tolist() == [2, 0]
+
+
+def test_contents_signs_of_links_and_prompts_of_a_page_are_left_out(read):
+    documents = read(
+        {
+            "a.html": """<html><head><title>Pump</title></head><body><h1>Pump<a href="#pump">&#8203;</a></h1>
+<p>Contents</p><p><a href="#h.1">Goals</a> <a href="#h.1">1</a></p><p><a href="#h.2">Risks</a> <a href="#h.2">2</a></p>
+<h2 id="h.1"><span class="header-section-number">1</span> Goals</h2><p>See <a href="#h.2">Risks</a>.</p>
+<div class="jp-InputPrompt">In [1]:</div><pre>start()</pre>
+<h2 id="h.2">Risks</h2><dl><dt><a href="#x">Fire</a></dt><dd id="x">It burns.</dd></dl>
+<p><a href="#ref1" id="note1">[1]</a> As counted.</p></body></html>"""
+        }
+    )
+    assert text_of(documents) == (
+        "Goals\nSee Risks.\n\nstart()\nRisks\nFire\n\nIt burns.\n\nAs counted."
+    )
+    assert documents.report.loc[0, "lost"] == 0
+
+
+def test_a_page_that_only_leads_to_another_is_skipped_and_the_title_may_be_outside_of_main(
+    read,
+):
+    documents = read(
+        {
+            "old.html": '<meta http-equiv="refresh" content="0; url=new.html"><p>Redirecting to new.html</p>',
+            "new.html": "<html><head><title>c - Locks on NFS - Forum</title></head><body><h1>Locks on NFS</h1>"
+            '<div role="main"><p>Use a hard link for it.</p></div></body></html>',
+        }
+    )
+    assert list(documents.report["status"]) == ["read", "skipped"]
+    (passage,) = documents.corpus
+    assert (passage.title, passage.text) == ("Locks on NFS", "Use a hard link for it.")

@@ -1,0 +1,229 @@
+"""The passages of a folder's pages without furniture: menus, notices and labels that most pages repeat.
+
+Ours: which repeated blocks are furniture. A block of at most `LONGEST` words is repeated if at least
+`PAGES` pages have it in the same words and these are `SHARE` of the pages in their common folder.
+It is furniture if it consists of links, or if it stands at an edge of the page: no block between it
+and the first or the last block is content. Labels within a page, such as "Returns:", and fields at
+its beginning, such as "Status: open", stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from kg2rag.datasets.documents.blocks import WIKI, Link, one_line
+from kg2rag.datasets.documents.entries import FileEntry
+from kg2rag.datasets.documents.splitting import PassageRow
+from kg2rag.text.scripts import words
+
+PAGES = 5
+"""Fewest pages that have a repeated block."""
+SHARE = 0.75
+"""Smallest share of the pages in the common folder of those that have a repeated block."""
+LONGEST = 50
+"""Words of a block above which it is text."""
+ENDINGS = frozenset(".html .htm .xhtml .mhtml .mht .md .markdown .mdx".split())
+"""Endings of the files that are pages."""
+_BETWEEN_BLOCKS = "\n\n"
+_FIELD = re.compile(r"\w[\w ]{0,30}: \S")
+
+
+class _Part(NamedTuple):
+    """A heading or block of a page.
+
+    `row` is the index of its passage in the page. `may_pass` says whether it is furniture between
+    furniture: it consists of links to pages, or is the title of its own. `is_wiki` says whether it
+    has links of a wiki, which people write.
+    """
+
+    row: int
+    text: str
+    is_heading: bool
+    is_link: bool = False
+    may_pass: bool = False
+    is_wiki: bool = False
+
+
+def remove_furniture(entries: Mapping[str, FileEntry]) -> int:
+    """Take the furniture from the passages of pages, and count its words in `left_out`.
+
+    A page that has only furniture stays as it is. Returns the number of words.
+    """
+    pages = list(_pages_of(entries))
+    repeated = _repeated_texts(pages)
+    if not repeated:
+        return 0
+    n_removed = 0
+    for entry, rows in pages:
+        parts = list(_parts_of(rows))
+        indexes = set(_furniture_of(parts, repeated))
+        kept = [part for index, part in enumerate(parts) if index not in indexes]
+        if indexes and not all(part.is_heading for part in kept):
+            n_before = _count_words(entry)
+            _keep_parts(entry, rows, kept, repeated)
+            n_words = n_before - _count_words(entry)
+            entry.left_out += n_words
+            n_removed += n_words
+    return n_removed
+
+
+def _count_words(entry: FileEntry) -> int:
+    """The number of words in the passages of a file."""
+    return sum(len(words(row["text"])) for row in entry.rows)
+
+
+def _pages_of(
+    entries: Mapping[str, FileEntry],
+) -> Iterator[tuple[FileEntry, list[PassageRow]]]:
+    """The passages of each page, with the entry of its file."""
+    for path, entry in entries.items():
+        if PurePosixPath(path).suffix.lower() in ENDINGS and entry.titles:
+            for _, rows in groupby(entry.rows, lambda row: row["doc_id"]):
+                yield entry, list(rows)
+
+
+def _repeated_texts(
+    pages: Sequence[tuple[FileEntry, Sequence[PassageRow]]],
+) -> set[str]:
+    """The texts, of headings or blocks, that most pages of a folder have."""
+    n_pages_below = Counter[str]()
+    n_pages_with = Counter[str]()
+    folder_of = dict[str, str]()
+    for _, rows in pages:
+        folders = _folders_above(rows[0]["metadata"]["file"])
+        n_pages_below.update(folders)
+        texts = {part.text for part in _parts_of(rows) if not part.is_wiki}
+        for text in texts:
+            n_pages_with[text] += 1
+            folder_of[text] = _common_folder(folder_of.get(text), folders)
+    return {
+        text
+        for text, count in n_pages_with.items()
+        if count >= max(PAGES, SHARE * n_pages_below[folder_of[text]])
+        and 0 < len(words(text)) <= LONGEST
+    }
+
+
+def _folders_above(path: str) -> list[str]:
+    """The folders that contain a file, from its own to the listed one, ".", as paths."""
+    return [str(folder) for folder in PurePosixPath(path).parents]
+
+
+def _common_folder(folder: str | None, folders: Sequence[str]) -> str:
+    """The deepest of `folders` that is or contains `folder`; the first of them for None."""
+    if folder is None or folder == folders[0]:
+        return folders[0]
+    above = {folder, *map(str, PurePosixPath(folder).parents)}
+    return next(candidate for candidate in folders if candidate in above)
+
+
+def _parts_of(rows: Sequence[PassageRow]) -> Iterator[_Part]:
+    """The headings and blocks of the passages of a page; a section has its heading once."""
+    headings = list[str]()
+    for index, row in enumerate(rows):
+        if row["headings"] and row["headings"] != headings:
+            heading = row["headings"][-1]
+            yield _Part(index, heading, True)
+        headings = row["headings"]
+        links = [Link(*link) for link in row["links"] if link[0]]
+        names = [link.text for link in links if link.target.startswith(WIKI)]
+        link_texts = [link.text for link in links if link.text not in names]
+        for text in _block_texts(row):
+            is_link = _consists_of(text, link_texts)
+            may_pass = is_link or one_line(text) == row["title"]
+            is_wiki = any(name in text for name in names)
+            yield _Part(index, text, False, is_link, may_pass, is_wiki)
+
+
+def _block_texts(row: PassageRow) -> list[str]:
+    """The texts of the blocks of a passage, below its headings."""
+    body = row["text"]
+    if row["headings"]:
+        body = body.partition("\n")[2]
+    return [text for text in body.split(_BETWEEN_BLOCKS) if text.strip()]
+
+
+def _consists_of(text: str, link_texts: Sequence[str]) -> bool:
+    """Whether a text has no words beside those of links."""
+    rest = one_line(text)
+    if not words(rest):
+        return False
+    for link_text in sorted(filter(rest.__contains__, link_texts), key=len)[::-1]:
+        rest = rest.replace(link_text, " ", 1)
+    return not words(rest)
+
+
+def _furniture_of(parts: Sequence[_Part], repeated: set[str]) -> Iterator[int]:
+    """The indexes of the furniture among the parts of a page."""
+    n_first = _edge(parts, repeated, is_end=False)
+    n_last = _edge(parts[::-1], repeated, is_end=True)
+    for index, part in enumerate(parts):
+        is_repeated_link = part.is_link and part.text in repeated
+        if is_repeated_link or index < n_first or index >= len(parts) - n_last:
+            yield index
+
+
+def _edge(parts: Iterable[_Part], repeated: set[str], *, is_end: bool) -> int:
+    """How many of the first parts are furniture: as many as end with a repeated block.
+
+    is_end : whether the parts are those of the end of a page in the reverse order. An end may have
+        sections with repeated headings; a beginning stops at headings and at fields such as
+        "Status: open".
+    """
+    n_parts = n_of_sections = 0
+    for number, part in enumerate(parts, start=1):
+        if not is_end and (part.is_heading or _FIELD.match(part.text)):
+            return n_parts
+        if part.is_heading and part.text not in repeated:
+            return n_of_sections
+        if part.text in repeated and (not part.is_heading or n_parts == number - 1):
+            n_parts = number
+        if part.is_heading:
+            n_of_sections = n_parts
+        elif part.text not in repeated and not part.may_pass:
+            return n_parts
+    return n_parts
+
+
+def _keep_parts(
+    entry: FileEntry,
+    rows: Sequence[PassageRow],
+    kept: Sequence[_Part],
+    repeated: set[str],
+) -> None:
+    """Set the texts, links and numbers of the passages of a page to those of the kept parts."""
+    texts: dict[int, list[str]] = {}
+    for part in kept:
+        if not part.is_heading:
+            texts.setdefault(part.row, []).append(part.text)
+    remaining = list[PassageRow]()
+    for index, row in enumerate(rows):
+        if index not in texts and (
+            not row["headings"] or row["headings"][-1] in repeated
+        ):
+            continue
+        blocks = texts.get(index, [])
+        if len(blocks) < len(_block_texts(row)):
+            _set_blocks(row, blocks)
+        remaining.append(row)
+    for position, row in enumerate(remaining):
+        row["position"] = position
+        row["id"] = (
+            row["doc_id"] if len(remaining) == 1 else f"{row['doc_id']}#{position}"
+        )
+    of_page = {id(row) for row in rows}
+    first = next(index for index, row in enumerate(entry.rows) if id(row) in of_page)
+    entry.rows[first : first + len(rows)] = remaining
+
+
+def _set_blocks(row: PassageRow, blocks: Sequence[str]) -> None:
+    """Set the text of a passage to its headings and these blocks, and keep the links in them."""
+    lines = [" > ".join(row["headings"]), _BETWEEN_BLOCKS.join(blocks)]
+    row["text"] = "\n".join(filter(None, lines))
+    text = one_line(row["text"])
+    row["links"] = [link for link in row["links"] if link[0] in text]

@@ -1,0 +1,238 @@
+"""The tree of a page of HTML -> its main part without navigation.
+
+Ours: the rule for navigation. An element with a name, role or class of navigation is left out only
+if it has at most half of the words of the page's main part and no heading of level 1. So a page
+within a form, a header or a template is read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from kg2rag.datasets.documents.blocks import one_line
+from kg2rag.text.scripts import words
+
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_NAVIGATION_ROLES = frozenset(("navigation", "search"))
+# "dw__toc" and "breadcrumb-section", but not "without-toc" and "toc-content".
+_PREFIX_OF_NAME = r"(?!\S*(?:has|no|with|without)[-_])(?:\S+[-_])?"
+_BREADCRUMB_NAME = _PREFIX_OF_NAME + r"breadcrumbs?(?:[-_]\S+)?"
+_BREADCRUMBS = re.compile(_BREADCRUMB_NAME, re.IGNORECASE)
+_NAVIGATION_NAME = re.compile(
+    rf"{_BREADCRUMB_NAME}|{_PREFIX_OF_NAME}(?:toc|table-?of-?contents|pagination)|"
+    rf"{_PREFIX_OF_NAME}nav(?:bar|igation|header|footer|path|panel|links)?|(?:top|sub|bottom)Nav|"
+    "sphinxsidebar|toc-macro|toctree-wrapper|page-metadata|xdocLastModification",
+    re.IGNORECASE,
+)
+"""Classes and ids of navigation, and of lines that say who changed a page."""
+_FURNITURE_TAGS = frozenset("footer noscript select textarea iframe dialog".split())
+_FURNITURE_CLASSES = frozenset(
+    """linenos lineno gutter footnote-ref fnanchor sdfootnoteanc sdendnoteanc _idFootnoteLink mw-editsection
+    printfooter jp-InputPrompt jp-OutputPrompt input_prompt output_prompt""".split()
+)
+_KINDS_OF_NOTES = frozenset(
+    """abstract attention bug caution danger error example failure hint important info note question quote seealso
+    success summary tip todo warning""".split()
+) | {"see also"}
+"""Default titles of notes, which are left out."""
+_NOTE_MARK = re.compile(r"[(\[]?(?:\d{1,4}|[a-z]|[ivxlc]+|[*†‡§¶]+)[)\]]?")
+_RAISED = frozenset(("sup",))
+_MENU_TAGS = frozenset(("header", "aside", "button"))
+_MENU_ROLES = frozenset(("banner", "complementary"))
+_CONTENT = frozenset(("main", "article", "h1"))
+_TITLES = frozenset(("summary", "dt", "th")) | HEADINGS.keys()
+_MOST_OF_LINKS = 0.6
+"""Share of an element's words in links above which a header or an aside is a menu."""
+
+
+def main_part(body: Any) -> Any:
+    """The main part of a page: `main` or the only `article`, or else the whole body.
+
+    The element must have at least half of the words that are not navigation.
+    """
+    candidates = [
+        *body("main")[:1],
+        *[element for element in body(True) if element.attrs.get("role") == "main"][:1],
+    ]
+    articles = body("article")
+    if len(articles) == 1:
+        candidates += articles
+    if not candidates:
+        return body
+    content = count_words(body) - _count_navigation(body)
+    return next(
+        (element for element in candidates if count_words(element) >= content / 2), body
+    )
+
+
+def _count_navigation(body: Any) -> int:
+    """The number of words in elements that may be navigation, each counted once."""
+    navigation = {
+        id(element): element
+        for element in body(True)
+        if element.name in ("footer", "header", "aside", "noscript")
+        or _is_navigation(element)
+    }
+    elements = [
+        element
+        for element in navigation.values()
+        if navigation.keys().isdisjoint(map(id, element.parents))
+    ]
+    return sum(map(count_words, elements))
+
+
+def title_outside(body: Any, main: Any, title: str) -> list[Any]:
+    """The only heading of level 1, if it is outside the main part and most of the page's title."""
+    headings: list[Any] = body("h1")
+    is_outside = len(headings) == 1 and main not in headings[0].parents
+    text = headings[0].get_text(" ") if is_outside else ""
+    if len(words(text)) > len(words(title)) / 2:
+        return headings
+    return []
+
+
+def text_outside(body: Any, main: Any) -> str:
+    """The visible text of the body outside its main part."""
+    inside = {id(text) for text in main.find_all(string=True)}
+    return " ".join(
+        str(text)
+        for text in body.find_all(string=True)
+        if id(text) not in inside and is_shown(text)
+    )
+
+
+def remove_navigation(main: Any, left_out: list[str]) -> None:
+    """Remove navigation and menus from the main part, and add their texts to `left_out`."""
+    half = count_words(main) / 2
+    elements = main(True)
+    menus = [element for element in filter(_may_be_menu, elements) if _is_menu(element)]
+    navigation = [
+        element
+        for element in elements
+        if _is_navigation(element) or _is_furniture(element)
+    ]
+    for element in [*navigation, *menus]:
+        if (
+            not element.decomposed
+            and not holds(element, _CONTENT)
+            and count_words(element) <= half
+        ):
+            left_out.append(element.get_text(" "))
+            element.decompose()
+
+
+def elements_named(element: Any, names: frozenset[str]) -> list[Any]:
+    """The elements of these names below an element; faster than the search of Beautiful Soup."""
+    return [node for node in element.descendants if node.name in names]
+
+
+def holds(element: Any, names: frozenset[str]) -> bool:
+    """Whether an element of these names is below an element."""
+    return any(node.name in names for node in element.descendants)
+
+
+def _classes(element: Any) -> frozenset[str]:
+    """The classes of an element."""
+    return frozenset(element.attrs.get("class", "").split())
+
+
+def _names(element: Any) -> list[str]:
+    """The classes and the id of an element."""
+    fields = element.attrs
+    return [*fields.get("class", "").split(), *filter(None, [fields.get("id")])]
+
+
+def _is_navigation(element: Any) -> bool:
+    """Whether an element is navigation by its name, role, class or id."""
+    if element.name == "nav" or element.attrs.get("role") in _NAVIGATION_ROLES:
+        return True
+    return any(map(_NAVIGATION_NAME.fullmatch, _names(element)))
+
+
+def is_breadcrumbs(element: Any) -> bool:
+    """Whether an element is the path to a page within its site, by its class or id."""
+    return any(map(_BREADCRUMBS.fullmatch, _names(element)))
+
+
+def _is_note_mark(element: Any) -> bool:
+    """Whether an element is the mark of a note, or a sign such as ¶, that links within the page.
+
+    A mark is declared as one, as in e-books and accessible pages, or is a number or sign that is
+    raised or has a link back to it.
+    """
+    if element.name != "a":
+        return False
+    fields = element.attrs
+    if fields.get("epub:type") == "noteref" or fields.get("role") == "doc-noteref":
+        return True
+    if "#" not in fields.get("href", ""):
+        return False
+    text = element.get_text().strip()
+    is_raised = element.parent.name == "sup" or holds(element, _RAISED)
+    is_end = "id" in fields or "name" in fields  # another link leads back to it
+    is_mark = (is_raised or is_end) and _NOTE_MARK.fullmatch(text) is not None
+    return is_mark or not words(text)
+
+
+def _is_furniture(element: Any) -> bool:
+    """Whether an element is a footer, a choice of a form, an anchor, a line number or an icon."""
+    if element.name in _FURNITURE_TAGS or _is_note_mark(element):
+        return True
+    fields = element.attrs
+    is_hidden = fields.get("aria-hidden") == "true" or "data-template" in fields
+    if is_hidden or fields.get("role") == "contentinfo":
+        return True
+    return _is_furniture_by_class(element, _classes(element))
+
+
+def _is_furniture_by_class(element: Any, classes: frozenset[str]) -> bool:
+    """Whether the classes of an element are those of a footer, an anchor, a line number or an icon."""
+    if "admonition-title" in classes:
+        return one_line(element.get_text()).casefold().rstrip(":") in _KINDS_OF_NOTES
+    if "pageSection" in classes and element.find(id="attachments"):  # Confluence's
+        return True
+    is_icon = "icon" in classes and element.name == "td"  # "Note", of an admonition
+    return (
+        is_icon
+        or not _FURNITURE_CLASSES.isdisjoint(classes)
+        or any(
+            name.startswith("footer") or name.endswith("section-number")
+            for name in classes
+        )
+    )
+
+
+def _may_be_menu(element: Any) -> bool:
+    """Whether an element is a header, an aside or a button."""
+    return element.name in _MENU_TAGS or element.attrs.get("role") in _MENU_ROLES
+
+
+def _is_menu(element: Any) -> bool:
+    """Whether a header or an aside consists mostly of links, or a button is only a short label.
+
+    A button with a title in or around it, or with text beside it, unfolds a section.
+    """
+    size = count_words(element)
+    if element.name == "button":
+        if holds(element, _TITLES) or element.find_parent(_TITLES):
+            return False
+        text_beside = element.parent.find(string=True, recursive=False)
+        return size <= 2 and not (text_beside or "").strip()
+    linked = sum(count_words(link) for link in element("a"))
+    return linked > _MOST_OF_LINKS * size or (element.name == "header" and size == 0)
+
+
+def count_words(element: Any) -> int:
+    """The number of words of an element."""
+    return len(element.get_text(" ").split())
+
+
+def is_shown(node: Any) -> bool:
+    """Whether a node is text that a browser shows, and no comment, script or declaration."""
+    return type(node).__name__ in (
+        "NavigableString",
+        "CData",
+        "TemplateString",
+        "RubyTextString",
+    )

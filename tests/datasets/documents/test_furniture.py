@@ -1,0 +1,66 @@
+"""What the pages of a folder repeat is left out, if it is furniture; labels and statements stay."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def text_of(documents):
+    return "\n".join(passage.text for passage in documents.corpus)
+
+
+def page(title, body, following):
+    return f"""<html><body><div><a href="/">Observatory</a><p>Since 1962</p></div>
+<div><h1>{title}</h1><p>Status: open</p><p>{body}</p><dl><dt>Parameters</dt><dd>{body[::-1]}</dd></dl>
+<a href="/edit">Edit this page</a><p>The end of {title}.</p>
+<div><p>Share</p></div><h2>Related</h2><p><a href="{following}.html">{following}</a></p>
+<h3>Hours</h3><p>Fridays from eight</p></div></body></html>"""
+
+
+TITLES = ["Dome", "Mirror", "Jupiter", "Comets", "Library", "Workshop"]
+PAGES = {
+    f"site/{title}.html": page(title, f"About the {title.lower()}.", following)
+    for title, following in zip(TITLES, [*TITLES[1:], TITLES[0]], strict=True)
+}
+
+
+def test_edges_and_links_that_most_pages_repeat_are_left_out_and_counted(read):
+    documents = read({**PAGES, "notes.md": "# Notes\n\nObservatory"})
+    first = next(p for p in documents.corpus if p.doc_id == "site/Dome.html")
+    assert first.id == "site/Dome.html"
+    assert first.text == (
+        "Status: open\n\nAbout the dome.\n\nParameters\n\n.emod eht tuobA\n\nThe end of Dome."
+    )
+    assert "Observatory" in text_of(documents)  # of the notes, a page of another folder
+    report = documents.report.set_index("document")
+    # Observatory, Since 1962, Edit this page, Share, Related, Mirror, Related > Hours, Fridays from eight
+    assert report.loc["site/Dome.html", "left_out"] == 14
+    notes = documents.source["notes"]
+    assert notes["words that most pages of a folder repeat"] == 6 * 14
+
+
+def test_four_pages_and_pages_with_nothing_else_stay_as_they_are(read):
+    few = read(dict(list(PAGES.items())[:4]))
+    assert text_of(few).count("Fridays from eight") == 4
+    same = read({f"{name}.md": f"# {name}\n\nTo be written." for name in TITLES})
+    assert text_of(same).count("To be written.") == 6
+
+
+def test_a_section_of_its_own_name_and_links_between_notes_stay(read):
+    documents = read(
+        {
+            f"{name}.md": f"# {name}\n\n[[Ada]]\n\nA note.{name}\n\n## {name}()\n\nDeprecated."
+            for name in TITLES
+        }
+    )
+    assert text_of(documents).count("Deprecated.") == 6
+    assert text_of(documents).count("Ada") == 6
+
+
+@pytest.mark.parametrize("n_words", [50, 51])
+def test_a_long_text_is_no_furniture(read, n_words):
+    notice = "word " * n_words
+    documents = read(
+        {f"{name}.html": f"<p>On {name}.</p><p>{notice}</p>" for name in TITLES}
+    )
+    assert ("word" in text_of(documents)) == (n_words > 50)
