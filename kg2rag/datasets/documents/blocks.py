@@ -13,6 +13,8 @@ from kg2rag.text.scripts import words
 WIKI = "wiki:"
 """Prefix of a link's target that is the name of a page: its file name, title, alias or label."""
 PROSE, CODE = "prose", "code"
+READER_FIELDS = ("file", "headings", "page", "last_page", "links")
+"""Fields of metadata that readers write."""
 LONGEST_WORD = 60
 """Characters of a word whose loss is counted; longer runs are encoded pictures or minified code."""
 

@@ -10,7 +10,12 @@ from dataclasses import dataclass, field
 from itertools import filterfalse
 from typing import Any
 
-from kg2rag.datasets.documents.blocks import Block, join_remarks, paragraphs
+from kg2rag.datasets.documents.blocks import (
+    READER_FIELDS,
+    Block,
+    join_remarks,
+    paragraphs,
+)
 from kg2rag.datasets.documents.html import is_page, page_document, visible_text
 from kg2rag.datasets.documents.json_texts import value_text
 from kg2rag.datasets.documents.markdown import markdown_document
@@ -23,8 +28,6 @@ from kg2rag.types.coerce_corpus import PASSAGE
 
 MANY_LOST = 0.03
 """Share of a file's words whose loss the report remarks on."""
-_READER_FIELDS = ("file", "headings", "page", "last_page", "links")
-"""Fields of metadata that readers write."""
 _MARKDOWN = re.compile(
     r"(?m)(?:\A|\n[ \t]*\n)(?:#{1,6}[ \t]+[^\n]+(?:\n[ \t]*\n|\n?\Z)|<!--)|^```"
 )
@@ -214,6 +217,6 @@ def _record_fields(metadata: Mapping[str, Any], relative_path: str) -> dict[str,
     if not relative_path:
         return fields
     clashing = {
-        f"column_{name}": fields.pop(name) for name in _READER_FIELDS if name in fields
+        f"column_{name}": fields.pop(name) for name in READER_FIELDS if name in fields
     }
     return {"file": relative_path, **fields, **clashing}

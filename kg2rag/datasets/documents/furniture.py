@@ -37,7 +37,7 @@ class _Part(NamedTuple):
     """A heading or block of a page.
 
     `row` is the index of its passage in the page. `may_pass` says whether it is furniture between
-    furniture: it consists of links to pages, or is the title of its own. `is_wiki` says whether it
+    furniture: it consists of links to pages, or is the title of the page. `is_wiki` says whether it
     has links of a wiki, which people write.
     """
 

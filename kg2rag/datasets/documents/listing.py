@@ -27,6 +27,8 @@ _PARTS_OF_PAGES = (
     *(".js", ".css", ".map", "search_index.json", "searchindex.json"),
     *("objects.inv", "element-list", "package-list", "sitemap.xml", "sitemap.xml.gz"),
 )
+# Feeds, which repeat the texts of the pages of a site.
+_FEED = re.compile(r"(?:.*/)?(?:index|feed|rss|atom)\.(?:xml|rss|atom|json)")
 
 # What LaTeX and BibTeX write beside a file.
 _LATEX_PRODUCTS = (
@@ -199,6 +201,8 @@ def _parts_of_pages(paths: Sequence[str]) -> dict[str, str]:
             reasons[path] = "the sources of HTML pages that are read"
         elif pages and path.endswith(_PARTS_OF_PAGES):
             reasons[path] = "programs, styles and indexes of HTML pages"
+        elif pages and _FEED.fullmatch(path):
+            reasons[path] = "a feed of HTML pages"
     return reasons
 
 

@@ -26,7 +26,9 @@ _NAVIGATION_NAME = re.compile(
     re.IGNORECASE,
 )
 """Classes and ids of navigation, and of lines that say who changed a page."""
-_FURNITURE_TAGS = frozenset("footer noscript select textarea iframe dialog".split())
+_FURNITURE_TAGS = frozenset(
+    "footer noscript select textarea iframe dialog en-crypt".split()
+)
 _FURNITURE_CLASSES = frozenset(
     """linenos lineno gutter footnote-ref fnanchor sdfootnoteanc sdendnoteanc _idFootnoteLink mw-editsection
     printfooter jp-InputPrompt jp-OutputPrompt input_prompt output_prompt""".split()

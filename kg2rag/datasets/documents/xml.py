@@ -16,13 +16,19 @@ from itertools import chain
 from typing import Any
 
 from kg2rag.datasets.documents.archives import attribute, local_name, named, parse_xml
-from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
+from kg2rag.datasets.documents.blocks import (
+    READER_FIELDS,
+    Block,
+    FileDocument,
+    one_line,
+)
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, read_html, visible_text
 from kg2rag.datasets.documents.json_texts import PHRASE_WORDS, SENTENCE_WORDS
 from kg2rag.datasets.documents.mediawiki import wiki_documents
 from kg2rag.datasets.documents.office import opendocument_document
 from kg2rag.datasets.documents.plain import markup_document
+from kg2rag.datasets.documents.xml_records import fields_of_texts, take_metadata
 from kg2rag.text.records import DataError
 
 XML_ENDINGS = tuple(
@@ -79,12 +85,17 @@ def _text_documents(root: Any) -> list[FileDocument]:
     names = set(map(local_name, children))
     if not entries and len(names) == 1 and names.isdisjoint(_DIVISIONS):
         entries = children
-    if len(entries) < 2:
+    fields = fields_of_texts(entries)
+    if len(entries) < 2 and not fields:
         return [_text_document(root)]
     documents = [
-        replace(_text_document(entry), key=str(number))
+        replace(_record_document(entry, fields), key=str(number))
         for number, entry in enumerate(entries)
     ]
+    n_empty = sum(not document.blocks for document in documents)
+    if n_empty:
+        remark = f"records without a text, left out: {n_empty}"
+        documents[0] = replace(documents[0], remark=remark)
     for entry in entries:
         entry.clear(keep_tail=True)
     around = _text_document(root)
@@ -92,6 +103,30 @@ def _text_documents(root: Any) -> list[FileDocument]:
         return [around, *documents]
     text = f"{documents[0].left_out}\n{around.source}"
     return [replace(documents[0], left_out=text), *documents[1:]]
+
+
+def _record_document(record: Any, fields: frozenset[str]) -> FileDocument:
+    """The document of an entry; one without a text, such as that of a picture, has no blocks.
+
+    fields : the names of the elements with texts in HTML; without any, all elements are text.
+    """
+    if not fields:
+        return _text_document(record)
+    metadata, taken = take_metadata(record, fields)
+    document = _text_document(record)
+    has_text = any(not block.level for block in document.blocks)
+    left_out = "\n".join([document.left_out, *taken])
+    return replace(
+        document,
+        blocks=document.blocks if has_text else [],
+        source="\n".join([document.source, *taken]),
+        left_out=left_out if has_text else f"{left_out}\n{document.source}",
+        metadata={
+            name: ", ".join(values)
+            for name, values in metadata.items()
+            if name not in READER_FIELDS
+        },
+    )
 
 
 def _is_entry(element: Any) -> bool:

@@ -495,3 +495,15 @@ def test_indexes_of_a_built_site_are_no_documents(
         f"{folder}{name}" for name in pages.split()
     }
     assert report.loc[report["status"] == "skipped", "reason"].all()
+
+
+@pytest.mark.parametrize("n_pages", [0, 1])
+def test_feeds_beside_pages_are_skipped(read, n_pages):
+    feed = (
+        "<rss><channel><title>Baking</title><item><title>Rye</title>"
+        "<description>Feed the starter twice a day.</description></item></channel></rss>"
+    )
+    pages = {"index.html": "<p>Feed the starter.</p>"} if n_pages else {}
+    documents = read({**pages, "posts/index.xml": feed})
+    assert len(documents.corpus) == 1
+    assert ("a feed of HTML pages" in list(documents.report["reason"])) == n_pages

@@ -112,7 +112,7 @@ def test_a_feed_and_a_notebook_of_notes_show_the_pages_in_their_text(read):
     )
     documents = read({"feed.xml": feed, "notes.enex": note})
     assert [(passage.title, passage.text) for passage in documents.corpus] == [
-        ("Baking", "Rye\nFeed the rye starter twice."),
+        ("Rye", "Feed the rye starter twice."),
         ("Stove", "Order a grate."),
     ]
     assert documents.report["lost"].tolist() == [0, 0]
@@ -258,3 +258,27 @@ def test_articles_and_rows_of_an_export_are_documents_with_titles_and_texts_of_a
         ("Why is tar sticky?", "Mine sticks to ropes."),
     ]
     assert documents.report["lost"].tolist() == [0, 0]
+
+
+def test_dates_ids_and_states_of_records_with_html_are_metadata(read):
+    posts = """<rss><channel><title>Baking</title>
+<item><title>Rye</title><pubDate>Sat, 01 Mar 2025 10:00:00 +0000</pubDate><status>publish</status>
+<encoded><![CDATA[<p>Feed the [b] starter.</p>[caption id="3"]A jar[/caption]]]></encoded>
+<comment><author>Bo</author><content>How long does the starter live?</content></comment></item>
+<item><title>Wheat</title><status>draft</status><encoded>Short.</encoded></item>
+<item><title>jar.jpg</title><status>inherit</status><encoded></encoded></item></channel></rss>"""
+    note = (
+        "<en-export><note><title>Boiler</title><created>20250301</created><content>"
+        '<![CDATA[<?xml version="1.0"?><en-note><div>Close the valve.</div></en-note>]]></content>'
+        '<resource><recognition><![CDATA[<?xml version="1.0"?><t>SERVICE</t>]]></recognition></resource>'
+        "</note></en-export>"
+    )
+    documents = read({"a.xml": posts, "b.enex": note})
+    assert [(p.title, p.text) for p in documents.corpus] == [
+        ("Rye", "Feed the [b] starter.\n\nA jar\n\nHow long does the starter live?"),
+        ("Wheat", "Short."),
+        ("Boiler", "Close the valve."),
+    ]
+    assert documents.corpus[0].metadata["status"] == "publish"
+    assert "records without a text, left out: 1" in documents.report.loc[0, "remark"]
+    assert list(documents.report["lost"]) == [0, 0]
