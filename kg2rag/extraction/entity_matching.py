@@ -7,10 +7,16 @@ are; a triple without a passage gets the first passage that names both ends. The
 
 from __future__ import annotations
 
+import atexit
+import bz2
+import gzip
+import lzma
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import copyfileobj, rmtree
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -37,7 +43,7 @@ from kg2rag.extraction.importers.triples import FORMATS, TriplesFile
 from kg2rag.extraction.sources import GivenExtraction
 from kg2rag.text.inflection import languages_of_names, lexicon_of
 from kg2rag.text.normalisation import JoinedTexts, entity_key, normalise
-from kg2rag.text.records import DataError
+from kg2rag.text.records import DataError, reading
 from kg2rag.types import Corpus, Triple, frame_of, python_value
 
 BLOCK_PASSAGES = 10_000  # that are searched together
@@ -210,6 +216,8 @@ def _path_source(path: Path) -> Extractor | None:
     if not path.is_file():
         return None
     suffix = path.suffix.lower()
+    if suffix in PACKED:
+        return _path_source(_unpacked(path))
     if path.name == GRAPH and path.with_name(CHUNKS).is_file():
         return LightRAG(path)
     if is_openie(path):
@@ -224,6 +232,20 @@ def _path_source(path: Path) -> Extractor | None:
     raise DataError(
         f"{path}: a graph is not read from {suffix or 'a file without a suffix'}. Known: {formats}."
     )
+
+
+def _unpacked(path: Path) -> Path:
+    """A copy of a compressed file without its compression, in a folder that the program removes at its end."""
+    folder = Path(mkdtemp(prefix="kg2rag-"))
+    atexit.register(rmtree, folder, ignore_errors=True)
+    file = folder / path.stem
+    with (
+        reading(path, "Is the file complete?"),
+        PACKED[path.suffix.lower()](path, "rb") as packed,
+        file.open("wb") as stream,
+    ):
+        copyfileobj(packed, stream)
+    return file
 
 
 def _folder_source(folder: Path) -> Extractor:
@@ -251,6 +273,12 @@ FOLDERS: Mapping[str, Callable[[Path], Extractor]] = {
     "openie_results*.json": HippoRAGOpenIE,
 }
 """Characteristic file of a folder -> builder of its source from that file."""
+PACKED: Mapping[str, Callable[..., Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+"""Suffix of a compressed file -> the function that opens it."""
 _ADJACENCY = (
     "a list of adjacent nodes is not read, since blanks divide its names and it has no relations. Write the graph as "
     "GraphML, for example by networkx or igraph."

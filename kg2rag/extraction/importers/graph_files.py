@@ -38,7 +38,7 @@ from kg2rag.extraction.importers.node_tables import (
     tables_of,
 )
 from kg2rag.extraction.importers.rdf import FORMATS as RDF_FORMATS
-from kg2rag.extraction.importers.rdf import read_rdf
+from kg2rag.extraction.importers.rdf import is_linked_data, read_rdf
 from kg2rag.text.records import (
     DataError,
     decode,
@@ -118,6 +118,8 @@ def read_graph(file: Path) -> nx.Graph:
         return read_folder(file)
     if nodes_file(file) is not None:
         return read_tables(file)
+    if file.suffix.lower() == ".json" and is_linked_data(read_json_values(file)):
+        return read_rdf(file)
     return READERS.get(file.suffix.lower(), read_graphml)(file)
 
 
@@ -247,7 +249,8 @@ def is_graph_file(file: Path) -> bool:
         return True
     suffix = file.suffix.lower()
     if suffix in (".json", *JSON_LINES):
-        return graph_of_json(read_json_values(file), file) is not None
+        value = read_json_values(file)
+        return is_linked_data(value) or graph_of_json(value, file) is not None
     if suffix in TABLES:
         _, first = next(read_delimited(file, delimiter_of(file)), (0, {}))
         return {"id", "start", "end"} <= set(map(folded, first))

@@ -70,7 +70,8 @@ def _columns_of_edges(rows: Rows, others: Rows) -> tuple[str, ...]:
         return ()
     if len(rows[0]) == 2:
         return ("head", "tail")
-    are_weights = number_of(rows[0][2]) is not None and number_of(rows[0][1]) is None
+    are_numbers = [number_of(cell) is not None for cell in rows[0]]
+    are_weights = are_numbers == [False, False, True]
     return ("head", "tail", "weight") if are_weights else ("head", "relation", "tail")
 
 

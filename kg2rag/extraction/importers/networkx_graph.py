@@ -37,7 +37,8 @@ MAX_COUNT = 2**31
 CHUNK_TYPES = frozenset(("chunk", "textchunk", "textunit", "textnode"))
 """Types of nodes of LlamaIndex, LangChain, GraphRAG and LightRAG that hold a text, folded."""
 SOURCE_TYPES = frozenset(("document", "text"))
-"""Types of nodes that are chunks, too, unless an edge joins two of them, as a citation joins papers."""
+"""Types of nodes that are chunks, too, as are texts that mention other nodes, unless an edge joins two of them, as a
+citation joins papers."""
 NO_RELATION = "edges without a relation, called 'related to'"
 Attributes = Mapping[str, Any]
 
@@ -133,7 +134,7 @@ def _further_mentions(
 def _without_chunks(graph: nx.Graph, notes: Counter[str]) -> nx.Graph:
     """The graph without the chunks of text that LlamaIndex and others keep beside the entities."""
     chunks = _nodes_of_text(graph, CHUNK_TYPES)
-    sources = _nodes_of_text(graph, SOURCE_TYPES)
+    sources = _nodes_of_text(graph, SOURCE_TYPES) | _mentioning_texts(graph)
     if chunks or not any(sources.issuperset(edge[:2]) for edge in graph.edges):
         chunks |= sources
     if not chunks:
@@ -150,6 +151,15 @@ def _nodes_of_text(graph: nx.Graph, types: frozenset[str]) -> set[Hashable]:
         node
         for node, data in graph.nodes(data=True)
         if not types.isdisjoint(_folded_types(data)) and _has_text(data)
+    }
+
+
+def _mentioning_texts(graph: nx.Graph) -> set[Hashable]:
+    """The nodes that have a text and an edge "mentions", such as the episodes of Graphiti."""
+    return {
+        head
+        for head, _, data in graph.edges(data=True)
+        if folded(relation_of(data)) == "mentions" and _has_text(graph.nodes[head])
     }
 
 

@@ -38,14 +38,14 @@ LABELS = (
     "http://www.w3.org/2004/02/skos/core#prefLabel",
     "http://schema.org/name",
     "https://schema.org/name",
-    "http://schema.org/headline",
-    "https://schema.org/headline",
     "http://xmlns.com/foaf/0.1/name",
     "http://purl.org/dc/terms/title",
     "http://purl.org/dc/elements/1.1/title",
     "http://www.w3.org/2004/02/skos/core#altLabel",
 )
 """Predicates whose objects name a resource, the most specific first."""
+NAMES = ("label", "prefLabel", "name", "headline")
+"""Last parts of the predicates whose objects name a resource without a label of `LABELS`."""
 DESCRIPTIONS = ("comment", "definition", "description", "abstract")
 """Last parts of the predicates whose objects describe a resource, the most specific first."""
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -94,7 +94,7 @@ class Resources(NamedTuple):
 
     def names(self, term: Any) -> list[str]:
         """The name of a resource and its aliases; "" for a blank node without a label."""
-        labels = _texts(self.texts[term], LABELS)
+        labels = _texts(self.texts[term], LABELS) or _texts(self.texts[term], NAMES)[:1]
         if labels or term.n3().startswith("_:"):
             return labels or [""]
         parts = [part for part in _IRI_PART.split(str(term)) if part]
@@ -136,12 +136,20 @@ def read_rdf(file: Path) -> nx.Graph:
     return graph
 
 
+def is_linked_data(value: Any) -> bool:
+    """Whether a JSON value is JSON-LD: an object with a context, or a list of such objects."""
+    objects = value if isinstance(value, list) else [value]
+    return bool(objects) and all(
+        isinstance(member, dict) and "@context" in member for member in objects
+    )
+
+
 def _text_predicate(predicate: Any) -> str:
-    """The label or description that a predicate gives, as `LABELS` and `DESCRIPTIONS` have it; "" for none."""
+    """The predicate of a text, as `LABELS`, `NAMES` or `DESCRIPTIONS` have it; "" for others."""
     if str(predicate) in LABELS:
         return str(predicate)
     last = _IRI_PART.split(str(predicate))[-1]
-    return last if last in DESCRIPTIONS else ""
+    return last if last in (*NAMES, *DESCRIPTIONS) else ""
 
 
 def _statements(file: Path, notes: Counter[str]) -> list[Statement]:
@@ -153,14 +161,15 @@ def _statements(file: Path, notes: Counter[str]) -> list[Statement]:
             f"{file}: RDF is read by rdflib: pip install 'kg2rag[rdf]'."
         ) from None
     text = decode(file.read_bytes(), file)
-    if file.suffix.lower() == ".jsonld":
+    form = FORMATS.get(file.suffix.lower(), "json-ld")
+    if form == "json-ld":
         text = json.dumps(_with_contexts(parse_json(text, file), notes))
     dataset = rdflib.Dataset(default_union=True)
-    advice = f"Is it {FORMATS[file.suffix.lower()]}?"
+    advice = f"Is it {form}?"
     with reading(file, advice), warnings.catch_warnings():
         # of rdflib about itself
         warnings.simplefilter("ignore", DeprecationWarning)
-        dataset.parse(data=text, format=FORMATS[file.suffix.lower()])
+        dataset.parse(data=text, format=form)
         return list(dict.fromkeys(dataset.triples((None, None, None))))
 
 

@@ -37,7 +37,7 @@ TABLES = (".tsv", ".csv", ".txt")
 FORMATS = (*TABLES, ".parquet", ".jsonl", ".ndjson", ".json")
 OUTSIDE = "triples of passages outside the corpus"
 NO_RELATION = "triples without a relation, called 'related to'"
-NO_HEADER = "rows of a table without a header, read as head, relation and tail"
+NO_HEADER = "rows of a table without a header, read as edges by their order"
 NAMES = ("name", "canonical_name")
 USUAL_COLUMNS = {
     "head": "head, subject, source or from",
@@ -253,7 +253,7 @@ def _with_ends(record: Record) -> Record:
     ends = query_ends(tuple(map(str, record)))
     if ends:
         fields = zip(("head", "relation", "tail"), ends, strict=True)
-        return {field: record.get(column, "") for field, column in fields}
+        return {field: record[column] for field, column in fields if column}
     for name, interaction in CYTOSCAPE_COLUMNS.items():
         middle = f" ({record.get(interaction)}) "
         parts = str(record.get(name)).split(middle)

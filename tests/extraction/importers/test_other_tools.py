@@ -8,6 +8,7 @@ import), Neptune, KGX, PrimeKG and of the Model Context Protocol's memory server
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -1238,3 +1239,42 @@ def test_names_as_lists_of_words_are_joined(tmp_path: Path) -> None:
     for path in (file, flat):
         extraction = graph_of(path).source.extract(CORPUS)  # type: ignore[union-attr]
         assert _stated(extraction) == {("Marek Lund", "steers", "Halina")}
+
+
+def test_a_compressed_file_is_read_as_the_file_in_it(tmp_path: Path) -> None:
+    file = tmp_path / "edges.csv.gz"
+    with gzip.open(file, "wt") as stream:
+        stream.write("source,relation,target\nMarek Lund,steers,Halina\n")
+    extraction = graph_of(file).source.extract(CORPUS)  # type: ignore[union-attr]
+    assert _stated(extraction) == {("Marek Lund", "steers", "Halina")}
+    file.write_bytes(b"no gzip")
+    with pytest.raises(ValueError, match=r"edges\.csv\.gz"):
+        graph_of(file)
+
+
+def test_a_text_that_mentions_entities_is_none() -> None:
+    graph = nx.DiGraph()
+    graph.add_node(
+        "episode 1", labels=["Episodic"], content="Marek Lund steers Halina."
+    )
+    graph.add_edge("episode 1", "Marek Lund", relation="MENTIONS")
+    graph.add_edge("Marek Lund", "Halina", relation="steers")
+    extraction = extraction_of_networkx(graph)
+    assert {entity.name for entity in extraction.entities} == {"Marek Lund", "Halina"}
+
+
+def test_rows_of_a_query_without_a_relation_are_edges(tmp_path: Path) -> None:
+    file = tmp_path / "export.csv"
+    file.write_text("p.name,m.title\nMarek Lund,Halina\n")
+    extraction = graph_of(file).source.extract(CORPUS)  # type: ignore[union-attr]
+    assert len(extraction.triples) == 1
+
+
+def test_json_with_a_context_is_json_ld(tmp_path: Path) -> None:
+    pytest.importorskip("rdflib")
+    knows = {"@id": "#b", "@type": "Person", "name": "Halina"}
+    value = {"@context": "https://schema.org", "@id": "#a", "@type": "Person"}
+    file = tmp_path / "page.json"
+    file.write_text(json.dumps({**value, "name": "Marek Lund", "knows": knows}))
+    extraction = graph_of(file).source.extract(CORPUS)  # type: ignore[union-attr]
+    assert _stated(extraction) == {("Marek Lund", "knows", "Halina")}
