@@ -2,8 +2,9 @@
 
 DocBook, JATS, FictionBook, OPML and exports of MediaWiki are read by pandoc, and flat OpenDocument
 as in `office`. Ours: the reading of any other format. An element with text outside its
-children is a paragraph, or a heading by its name; other elements are entered. Text that contains tags, as in
-feeds and notes, is a page of HTML.
+children is a paragraph, or a heading by its name; other elements are entered. A row of a table and an
+element of short values only are one line. Text that contains tags, as in feeds and notes, is a page of HTML.
+Of a header with at most half of the words, only an abstract and notes are read.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
-from itertools import chain
 from typing import Any
 
 from kg2rag.datasets.documents.archives import attribute, local_name, named, parse_xml
@@ -36,7 +36,7 @@ XML_ENDINGS = tuple(
 )
 MAX_LEVEL = 6
 _DOCBOOK_ROOTS = frozenset(
-    """appendix article book chapter glossary part preface refentry reference refsect1 sect1 section
+    """appendix article book chapter glossary part preface refentry refsect1 sect1 section
     set""".split()
 )
 _FORMAT_OF_ROOT = {
@@ -47,8 +47,18 @@ _FORMAT_OF_ROOT = {
 _ENTRIES = frozenset("DOC doc entry item note post record".split())
 _DIVISIONS = frozenset("body chapter div group p page part section tu".split())
 _ENTRY_TITLES = frozenset("DOCNO field id title".split())
+_HEADERS = frozenset(("teiHeader", "meta", "metadata", "prolog"))
+_READ_IN_HEADERS = ("abstract", "notes")
+_NO_SECTIONS = frozenset(
+    "analytic fig figure imprint journal list monogr series table".split()
+)
+"""Elements, in lower case, whose headings are text: captions, and titles in references."""
+_ROWS = frozenset("row strow sthead tr".split())
+SHARED_ENTRIES = 4
+"""Least number of entries that share a text, such as a licence, from which it is left out."""
 _LINE_BREAKS = frozenset(("br", "lb"))
 _HEADING_NAME = re.compile(r"(?i)\w*title|head|heading|headline")
+_TITLE_NAME = re.compile(r"(?i)\w*title")
 _TAG = re.compile(r"</?[a-zA-Z][\w:-]*(?:\s[^<>]*)?/?>")
 _DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w-]+)""")
 
@@ -96,6 +106,7 @@ def _text_documents(root: Any) -> list[FileDocument]:
     if n_empty:
         remark = f"records without a text, left out: {n_empty}"
         documents[0] = replace(documents[0], remark=remark)
+    documents = _without_shared_texts(documents)
     for entry in entries:
         entry.clear(keep_tail=True)
     around = _text_document(root)
@@ -129,10 +140,31 @@ def _record_document(record: Any, fields: frozenset[str]) -> FileDocument:
     )
 
 
+def _without_shared_texts(documents: list[FileDocument]) -> list[FileDocument]:
+    """The documents of entries without the texts that all of at least `SHARED_ENTRIES` have."""
+    if len(documents) < SHARED_ENTRIES:
+        return documents
+    texts = [{block.text for block in document.blocks} for document in documents]
+    shared = set.intersection(*filter(None, texts)) if any(texts) else set()
+    return [
+        replace(
+            document,
+            blocks=[block for block in document.blocks if block.text not in shared],
+            left_out="\n".join([document.left_out, *sorted(shared)]),
+        )
+        for document in documents
+    ]
+
+
 def _is_entry(element: Any) -> bool:
-    """Whether an element is one of many documents, as those of feeds, notes and collections are."""
-    return local_name(element) in _ENTRIES and any(
-        local_name(child) in _ENTRY_TITLES for child in element
+    """Whether an element is one of many documents, as those of feeds, notes and collections are.
+
+    It has a title; a record may have it further below, as in the answers of archives (OAI-PMH).
+    """
+    kind = local_name(element)
+    members = element.iter() if kind == "record" else element
+    return kind in _ENTRIES and any(
+        local_name(member) in _ENTRY_TITLES for member in members
     )
 
 
@@ -168,45 +200,124 @@ def _pandoc_document(data: bytes, root: Any, kind: str) -> FileDocument:
 
 
 def _text_document(root: Any) -> FileDocument:
-    """The document of an unknown format by the text of its elements."""
-    blocks = list(_blocks(root, 0))
-    left_out = [
-        _element_text(element) for element in root.iter() if _is_base64(element)
-    ]
+    """The document of an unknown format by the text of its elements; the element is changed."""
+    title = _title(root)
     attributes = [
         text for element in root.iter() for _, text in _attribute_texts(element)
     ]
     source = visible_text("\n".join([_element_text(root), *attributes]))
+    left_out = [
+        _element_text(element) for element in root.iter() if _is_base64(element)
+    ]
+    header = _emptied_header(root, len(source.split()) / 2)
+    _number_headings(root)
+    blocks = list(_blocks(root, 1))
+    if header and title:
+        blocks = [Block(title, 1), *blocks]
     return FileDocument(
-        blocks, _first_title(root), source=source, left_out="\n".join(left_out)
+        blocks, title, source=source, left_out="\n".join([*left_out, *header])
     )
 
 
-def _first_title(root: Any) -> str:
-    """The text of the first element `title`; "" for none."""
+def _emptied_header(root: Any, most_words: float) -> list[str]:
+    """Empty the only header, if it has at most so many words, but for its abstract and notes.
+
+    Returns the texts that were in it.
+    """
+    headers = list(named(root, *_HEADERS))
+    if not headers or any(
+        headers[0] not in other.iterancestors() for other in headers[1:]
+    ):
+        return []
+    header = headers[0]
+    if header is root or len(_element_text(header).split()) > most_words:
+        return []
+    kept = list(named(header, *_READ_IN_HEADERS))
+    for part in kept:
+        part.getparent().remove(part)
+    texts = [_element_text(header)]
+    for element in header.iter():
+        texts += [text for _, text in _attribute_texts(element)]
+    header.clear(keep_tail=True)
+    header.extend(kept)
+    return texts
+
+
+def _number_headings(root: Any) -> None:
+    """Put the number of a heading, an element before it as in laws, into the heading."""
+    for number in list(named(root, "num")):
+        heading = number.getnext()
+        if heading is not None and _is_heading(heading):
+            heading.text = f"{_element_text(number)} {heading.text or ''}"
+            number.getparent().remove(number)
+
+
+def _title(root: Any) -> str:
+    """The text of the first element `title`, or the longest of an element such as `docTitle`; "" for none."""
     title = next(named(root, "title"), None)
-    return "" if title is None else one_line(visible_text(_element_text(title)))
+    if title is not None:
+        return one_line(visible_text(_element_text(title)))
+    titles = [
+        one_line(visible_text(_element_text(element)))
+        for element in root.iter()
+        if _TITLE_NAME.fullmatch(local_name(element))
+    ]
+    return max(titles, key=len, default="")
 
 
 def _blocks(element: Any, level: int) -> Iterator[Block]:
-    """The blocks of an element; `level` is its depth, 0 for the root."""
+    """The blocks of an element; `level` is that of headings directly in it, 1 for the root."""
     kind = local_name(element)
     if not kind or _is_base64(element):
         return
+    if _is_line(element):
+        divider = " | " if kind in _ROWS else " "
+        cells = [one_line(_element_text(child)) for child in element]
+        yield Block(divider.join(filter(None, cells)))
+        return
     if len(element) and not _has_loose_text(element):
-        yield from chain.from_iterable(_blocks(child, level + 1) for child in element)
+        inner = level + (level == 1 or any(map(_is_heading, element)))
+        for child in element:
+            yield from _blocks(child, level if _is_heading(child) else inner)
         return
     text = _element_text(element)
+    parent = element.getparent()
+    if parent is not None and local_name(parent).casefold() in _NO_SECTIONS:
+        kind = ""
     if text.strip():
         yield from _text_blocks(kind, text, level)
     else:
         yield from _attribute_blocks(element, level)
 
 
+def _is_line(element: Any) -> bool:
+    """Whether an element is a row of a table, or only has short values, such as the parts of a name."""
+    if local_name(element) in _ROWS:
+        return len(element) > 0 and not _has_loose_text(element)
+    return len(element) > 1 and all(map(_is_short_value, element))
+
+
+def _is_short_value(element: Any) -> bool:
+    """Whether an element has a text of less than `PHRASE_WORDS` words, no heading, and no child."""
+    n_words = len((element.text or "").split())
+    return (
+        local_name(element) != ""
+        and not _is_heading(element)
+        and not len(element)
+        and not (element.tail or "").strip()
+        and 0 < n_words < PHRASE_WORDS
+    )
+
+
+def _is_heading(element: Any) -> bool:
+    """Whether an element is a heading by its name."""
+    return _HEADING_NAME.fullmatch(local_name(element)) is not None
+
+
 def _text_blocks(name: str, text: str, level: int) -> Iterator[Block]:
     """The blocks of the text of an element or attribute with this name."""
     if _HEADING_NAME.fullmatch(name):
-        yield Block(one_line(visible_text(text)), max(1, min(level, MAX_LEVEL)))
+        yield Block(one_line(visible_text(text)), min(level, MAX_LEVEL))
     elif _TAG.search(text):
         yield from page_document(text).blocks
     else:
@@ -216,7 +327,7 @@ def _text_blocks(name: str, text: str, level: int) -> Iterator[Block]:
 def _attribute_blocks(element: Any, level: int) -> Iterator[Block]:
     """The blocks of an empty element's attributes, which exports of databases use for texts."""
     for name, text in _attribute_texts(element):
-        yield from _text_blocks(name, text, level + 1)
+        yield from _text_blocks(name, text, level)
 
 
 def _attribute_texts(element: Any) -> list[tuple[str, str]]:

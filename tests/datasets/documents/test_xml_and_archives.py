@@ -282,3 +282,61 @@ def test_dates_ids_and_states_of_records_with_html_are_metadata(read):
     assert documents.corpus[0].metadata["status"] == "publish"
     assert "records without a text, left out: 1" in documents.report.loc[0, "remark"]
     assert list(documents.report["lost"]) == [0, 0]
+
+
+def test_of_a_header_the_abstract_is_read_and_captions_and_references_are_no_sections(
+    read,
+):
+    tei = (
+        "<TEI><teiHeader><titleStmt><title>Heat Pumps</title></titleStmt><appInfo>A machine wrote this</appInfo>"
+        "<abstract><p>Old houses lose heat.</p></abstract></teiHeader><text><body><div><head>Results</head>"
+        "<p>The pumps run at fifty degrees in every one of the sixty old houses of Bergen.</p></div>"
+        "<figure><head>Table 1</head><table><row><cell>Before 1900</cell><cell>twenty</cell></row></table></figure>"
+        "</body><back><div><div><head>Thanks</head><p>We thank the owners.</p></div></div><analytic><title>Stock"
+        "</title><name><first>Ola</first><last>Lie</last></name></analytic></back></text></TEI>"
+    )
+    documents = read({"a.tei.xml": tei})
+    assert {passage.title for passage in documents.corpus} == {"Heat Pumps"}
+    assert [passage.text for passage in documents.corpus] == [
+        "Old houses lose heat.",
+        "Results\nThe pumps run at fifty degrees in every one of the sixty old houses of Bergen.\n\nTable 1\n\n"
+        "Before 1900 | twenty",
+        "Thanks\nWe thank the owners.\n\nStock\n\nOla Lie",
+    ]
+    report = documents.report.loc[0]
+    assert report["lost"] == 0
+    assert report["left_out"] >= len("A machine wrote this".split())
+
+
+def test_an_article_of_a_law_has_its_number_and_a_topic_of_dita_its_own_title(read):
+    law = (
+        "<act><preface><docTitle>On hot springs</docTitle></preface><body><chapter><num>I</num><heading>Fees"
+        "</heading><article><num>Art. 2</num><heading>Rent</heading><p>The owner pays three thousand each year.</p>"
+        "</article></chapter></body></act>"
+    )
+    dita = (
+        "<?xml version='1.0'?><reference><title>Errors</title><refbody><section><title>Codes</title><simpletable>"
+        "<strow><stentry>E7</stentry><stentry>The pump of the kettle runs dry.</stentry></strow></simpletable>"
+        "</section></refbody>"
+        "</reference>"
+    )
+    documents = read({"a.xml": law, "b.dita": dita, "b.xml": dita})
+    assert [(passage.title, passage.text) for passage in documents.corpus] == [
+        (
+            "On hot springs",
+            "I Fees > Art. 2 Rent\nOn hot springs\n\nThe owner pays three thousand each year.",
+        ),
+        ("Errors", "Codes\nE7 | The pump of the kettle runs dry."),
+    ]
+
+
+def test_a_licence_that_all_rows_of_a_dump_repeat_is_left_out_and_counted(read):
+    rows = "".join(
+        f'<row Body="&lt;p&gt;Chisel number {number} is blunt.&lt;/p&gt;" License="CC BY-SA 4.0" />'
+        for number in range(4)
+    )
+    documents = read({"Posts.xml": f"<posts>{rows}</posts>"})
+    assert [passage.text for passage in documents.corpus] == [
+        f"Chisel number {number} is blunt." for number in range(4)
+    ]
+    assert documents.report.loc[0, "left_out"] == 4 * len("CC BY SA 4 0".split())
