@@ -1,7 +1,8 @@
 """A page of Markdown -> the fields before or behind its text, and the text.
 
-Read are YAML (`---`), TOML (`+++`) and JSON (`{`) of site generators, `name:: value` of Logseq, and
-the lines at the end of a note that Joplin exports.
+Read are YAML (`---`), TOML (`+++`) and JSON (`{`) of site generators, `name:: value` of Logseq,
+lines `Name: value` that begin with the title (MultiMarkdown, Pelican, Jina's reader), and the lines
+at the end of a note that Joplin exports.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ _JOPLIN_FIELDS = re.compile(
     r"\n\nid: [0-9a-f]{32}\n(?:\w+:[^\n]*\n)*type_: (?P<type>\d+)\s*\Z"
 )
 _LOGSEQ_FIELD = re.compile(r"(?m)^([\w-]+):: (.*)$")
+_HEADER_FIELD = re.compile(r"(?m)^([A-Za-z][\w -]{0,30}):[ \t]+(\S.*)$")
+# Up to an empty line, or up to the line with which Jina's reader announces the page.
+_HEADER = re.compile(
+    r"\A\s*(?i:title):[ \t]+\S.*\n(?:(?:\s*[A-Z][\w -]{0,30}:[ \t]+\S.*\n)+\s*Markdown Content:[ \t]*\n|"
+    r"(?:[A-Za-z][\w -]{0,30}:.*\n)+[ \t]*\n)"
+)
 _LOGSEQ_FIELDS = re.compile(r"\A(?:[\w-]+:: .*\n)+")
 
 
@@ -34,8 +41,8 @@ class FrontMatter(NamedTuple):
 
 
 def split_front_matter(text: str) -> FrontMatter:
-    """The front matter of a page in any of the three forms, empty if there is none, and the rest."""
-    for split in (_split_joplin, _split_logseq, _split_fenced):
+    """The front matter of a page in any of the forms, empty if there is none, and the rest."""
+    for split in (_split_joplin, _split_logseq, _split_header, _split_fenced):
         front = split(text)
         if front is not None:
             return front
@@ -63,6 +70,16 @@ def _split_logseq(text: str) -> FrontMatter | None:
         return None
     named = dict(_LOGSEQ_FIELD.findall(fields[0]))
     return FrontMatter(named, fields[0], text[fields.end() :])
+
+
+def _split_header(text: str) -> FrontMatter | None:
+    """The fields `Name: value` above a page, its title first; None for other pages."""
+    header = _HEADER.match(text)
+    if header is None:
+        return None
+    pairs = _HEADER_FIELD.findall(header[0])
+    fields = {name.lower(): value.strip() for name, value in pairs}
+    return FrontMatter(fields, header[0], text[header.end() :])
 
 
 def _split_fenced(text: str) -> FrontMatter | None:

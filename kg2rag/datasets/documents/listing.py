@@ -173,8 +173,18 @@ def parts_of_other_files(paths: Sequence[str]) -> dict[str, str]:
         **dict.fromkeys(
             _products_of_latex(paths), "written by LaTeX beside its source"
         ),
+        **dict.fromkeys(_settings_of_logseq(paths), "settings and copies of Logseq"),
         **_parts_of_pages(paths),
     }
+
+
+def _settings_of_logseq(paths: Sequence[str]) -> Iterator[str]:
+    """The files that Logseq keeps beside its notes, in the folder of its settings."""
+    ending = "logseq/config.edn"
+    folders = [
+        path.removesuffix("config.edn") for path in paths if path.endswith(ending)
+    ]
+    return (path for path in paths if path.startswith(tuple(folders)))
 
 
 def _products_of_latex(paths: Sequence[str]) -> Iterator[str]:

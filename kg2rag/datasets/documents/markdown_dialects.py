@@ -2,7 +2,8 @@
 
 Instructions are removed except for the titles in them: MDX (Docusaurus, Mintlify, Nextra),
 shortcodes of Hugo and Quarto, Liquid (Jekyll, Eleventy), attributes of kramdown, icons,
-abbreviations and snippets of MkDocs, page marks of Marker, comments and block names of Obsidian, properties of Logseq.
+abbreviations and snippets of MkDocs, marks and running heads of
+pages, comments and block names of Obsidian, properties of Logseq.
 Code stays as it is.
 """
 
@@ -11,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import NamedTuple
+
+from kg2rag.datasets.documents.running_heads import has_page_marks, without_page_marks
 
 _FLAGS = re.DOTALL | re.MULTILINE
 _CODE = (
@@ -44,7 +47,7 @@ _ATTRIBUTE_LIST = r"\{:[^{}\n]*\}|^[ \t]*\{[ \t]*[.#][\w-][^{}\n]*\}[ \t]*$"
 _MKDOCS = (
     r":(?:material|octicons|fontawesome|simple|custom)-[\w-]+:(?:\{[^{}\n]*\})?[ \t]?|"
     r"^[ \t]*\*\[[^\]\n]+\]:[^\n]*(?:\n[ \t]+\S[^\n]*)*$|"
-    r"^[ \t]*(?:\[TOC\]|\[\[_?(?i:toc)_?\]\])[ \t]*$|"
+    r"^[ \t]*\[{1,2}_?(?i:toc)_?\]{1,2}[ \t]*$|"
     r"^[ \t]*-{1,2}8<-{1,2}[ \t]+[\"'][^\n]*$|"
     r"^[ \t]*-{1,2}8<-{1,2}[ \t]*\n(?:(?![ \t]*-{1,2}8<)[^\n]*\n){0,50}[ \t]*-{1,2}8<-{1,2}[ \t]*$|"
     # VitePress: an included file; kramdown: the list in whose place the table of contents stands.
@@ -83,17 +86,17 @@ _DRAWING_PART = re.compile(
 _LOGSEQ = (
     r"^[ \t]*(?:id|collapsed|heading|background-color|logseq\.[\w.-]+):: .*?$|"
     r"\(\([0-9a-f]{8}-[0-9a-f-]{27}\)\)|\{\{(?:embed|query|renderer)\b[^{}\n]*\}\}|"
-    r"^[ \t]*:LOGBOOK:\n(?:[ \t]*CLOCK:[^\n]*\n)*[ \t]*:END:$"
+    r"^[ \t]*:LOGBOOK:\n(?:[ \t]*CLOCK:[^\n]*\n)*[ \t]*:END:$|#\+(?:BEGIN|END)_[A-Z]+[ \t]*$"
 )
-# The page that follows, counted from 0, as Marker writes it.
-_PAGE_MARK = r"^\{\d+\}-{20,}[ \t]*$"
+# Places of pictures, as PyMuPDF4LLM writes them.
+_PICTURE = r"\*\*(?:==>[^\n*]*<==|-{5} (?:Start|End) of picture text -{5})\*\*"
 _SITE = re.compile(
     "|".join(
         [
             _LIVE_LISTING,
             _CODE,
             _LOGSEQ,
-            _PAGE_MARK,
+            _PICTURE,
             _LIQUID_COMMENT,
             _SHORTCODE,
             _MKDOCS,
@@ -109,7 +112,7 @@ _SITE = re.compile(
 _SITE_MARK = re.compile(
     r":(?:material|octicons|fontawesome|simple|custom)-|(?m:^[ \t]*(?:\*\[|\{[ \t]*[.#]|-{1,2}8<|<<<))|"
     r"<[A-Z][\w.]*\s+\w[\w:.-]*=|(?i:\[_?toc_?\])|"
-    r"\{\d+\}-{20}|"
+    r"<==\*\*|picture text -{5}|#\+BEGIN_|"
     r"\{--|\{>>|:: |\(\(|\{\{|:LOGBOOK:|\{%|\{\{[<%]|\{:|%%|(?m:^|[ \t])\^|```[ \t]*(?:dataview|tasks|query|compressed)"
 )
 _LISTING = re.compile(
@@ -143,6 +146,8 @@ def plain_markdown(text: str, name: str = "") -> PlainPage:
     name : the name of the file; `.mdx` is MDX.
     """
     left_out = list[str]()
+    if has_page_marks(text):
+        text, left_out = without_page_marks(text)
     if _is_mdx(text, name):
         text = _MDX.sub(_remover(left_out), text)
     if _DRAWING_BANNER.search(text):

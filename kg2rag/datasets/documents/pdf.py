@@ -1,38 +1,32 @@
-"""A PDF, read by pypdfium2 -> paragraphs with their pages, and headings by its outline or fonts.
-
-Ours: which lines are running heads. A line at the top or bottom of a page is one if all pages or at
-least three have it there, numbers aside; if its numbers are equal on all pages or count with them;
-and if it is no sentence. A line without letters must count with the pages. Below a running head, the
-next line stands at the top.
-"""
+"""A PDF, read by pypdfium2 -> paragraphs with their pages, and headings by its outline or fonts."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from ctypes import create_string_buffer
 from functools import partial
 from itertools import pairwise
-from statistics import mode
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, join_remarks
 from kg2rag.datasets.documents.contents_headings import contents_headings, line_key
+from kg2rag.datasets.documents.running_heads import (
+    SENTENCE_END,
+    body_rows,
+    running_heads,
+)
 
 Outline = Mapping[tuple[int, str], int]
 """(page from 0, or -1 for any page; `line_key` of a line) -> its level as a heading."""
 
-RUNNING_HEAD_PAGES = 3
-"""Number of pages with a line at their edge from which it is a running head, though others lack it."""
-_ENDS = re.compile(r"[.!?:;。！？][\"”’)]?$")
 _CONTENTS_ENTRY = re.compile(r"(?:\.[ \t]?){4,}+[ \t]*\w+$")
 _BULLET = re.compile(r"[•◦▪–*-]\s|\d+[.)]\s")
 # In the name of a bold font; "bx" is TeX's.
 _BOLD = re.compile(r"(?i)bold|black|heavy|medi|bx\d")
 _NUMBERED = re.compile(r"(?:\d+|[A-Z](?=\.\d))((?:\.\d+)*)\.?\s+[^\W\d]")
 _WORD = re.compile(r"[^\W\d_]{3}")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _DIVIDED_WORD = re.compile(r"(?<=[^\W\d_])-\s*$")
 _SOFT_HYPHEN = re.compile(r"[\x02\ufffe\xad]\s*")
 # Control characters, which fonts without a character map give, and carriage returns.
@@ -240,8 +234,8 @@ def pdf_blocks(
     line_levels : the levels whose entries of the outline are lines, so that two that follow each
     other may be one heading; entries of other levels are whole headings.
     """
-    running_heads = _running_heads(pages)
-    pages = _with_whole_words(pages, running_heads)
+    heads = running_heads(pages)
+    pages = _with_whole_words(pages, heads)
     joiner = _LineJoiner(
         line_levels=line_levels,
         counts=Counter(line_key(line) for lines in pages for line in lines),
@@ -251,7 +245,7 @@ def pdf_blocks(
         for row, line in enumerate(lines):
             key = line_key(line)
             level = outline.get((number, key), outline.get((-1, key), 0))
-            if not level and (number, row) in running_heads:
+            if not level and (number, row) in heads:
                 joiner.left_out.append(line)
             else:
                 body_lines.append((line, level))
@@ -321,7 +315,7 @@ class _LineJoiner:
             self._page = page
         self._last_page = page
         self._lines.append(line)
-        if _ENDS.search(line) and len(line) < 0.8 * width:
+        if SENTENCE_END.search(line) and len(line) < 0.8 * width:
             self.end_paragraph()
 
     def _is_of_contents(self, line: str, level: int, following: Sequence[str]) -> bool:
@@ -360,47 +354,6 @@ def _ends_with_page(line: str) -> bool:
     return bool(_ENDS_WITH_PAGE.search(line) or _CONTENTS_ENTRY.search(line))
 
 
-def _running_heads(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
-    """The (page, line) of every running head, counted from 0; no page loses all its lines."""
-    heads = set[tuple[int, int]]()
-    n_before = -1
-    while len(heads) > n_before:
-        n_before = len(heads)
-        for positions in _edge_lines(_body_rows(pages, heads), pages).values():
-            lines = [(number, pages[number][row]) for number, row in positions]
-            if _are_running_heads(lines, len(pages)):
-                heads.update(positions)
-    for number, rows in enumerate(_body_rows(pages, heads)):
-        if not rows:
-            heads -= {(number, row) for row in range(len(pages[number]))}
-    return heads
-
-
-def _body_rows(
-    pages: Sequence[Sequence[str]], heads: Container[tuple[int, int]]
-) -> list[list[int]]:
-    """The lines of each page, counted from 0, that are neither empty nor running heads."""
-    return [
-        [
-            row
-            for row, line in enumerate(lines)
-            if line.strip() and (number, row) not in heads
-        ]
-        for number, lines in enumerate(pages)
-    ]
-
-
-def _edge_lines(
-    body_rows: Sequence[Sequence[int]], pages: Sequence[Sequence[str]]
-) -> Mapping[str, list[tuple[int, int]]]:
-    """`line_key` -> the (page, line) of each such line that is the first or last of its body."""
-    positions = defaultdict[str, list[tuple[int, int]]](list)
-    for number, rows in enumerate(body_rows):
-        for row in {*rows[:1], *rows[-1:]}:
-            positions[line_key(pages[number][row])].append((number, row))
-    return positions
-
-
 def _with_whole_words(
     pages: Sequence[Sequence[str]], heads: Container[tuple[int, int]]
 ) -> list[list[str]]:
@@ -408,7 +361,7 @@ def _with_whole_words(
     whole = [list(lines) for lines in pages]
     bodies = [
         (lines, rows)
-        for lines, rows in zip(whole, _body_rows(pages, heads), strict=True)
+        for lines, rows in zip(whole, body_rows(pages, heads), strict=True)
         if rows
     ]
     for (lines, rows), (next_lines, next_rows) in pairwise(bodies):
@@ -418,43 +371,3 @@ def _with_whole_words(
             lines[rows[-1]] = start + end
             next_lines[next_rows[0]] = rest
     return whole
-
-
-def _are_running_heads(lines: Sequence[tuple[int, str]], n_pages: int) -> bool:
-    """Whether lines with the same letters, each with its page, are heads of a text of `n_pages`."""
-    n_lines = len({number for number, _ in lines})
-    if n_lines < 2 or n_lines < min(RUNNING_HEAD_PAGES, n_pages):
-        return False
-    has_sentence = any(
-        _ENDS.search(line.strip()) and len(line.split()) > 2 for _, line in lines
-    )
-    return not has_sentence and _numbers_count_pages(lines)
-
-
-def _numbers_count_pages(lines: Sequence[tuple[int, str]]) -> bool:
-    """Whether the numbers of most lines are equal, such as a chapter's, or count with the pages.
-
-    Compared are the lines with the most frequent number of numbers, column by column. Of lines
-    without letters, which may be cells of a table, one column must count with the pages.
-    """
-    numbers = [(page, _NUMBER.findall(line)) for page, line in lines]
-    n_columns = mode(len(cells) for _, cells in numbers)
-    rows = [(page, cells) for page, cells in numbers if len(cells) == n_columns]
-    kinds = set[str]()
-    for column in range(n_columns):
-        kinds.add(_kind_of_numbers([(page, cells[column]) for page, cells in rows]))
-    has_letters = bool(line_key(lines[0][1]))
-    return "other" not in kinds and ("counting" in kinds or has_letters)
-
-
-def _kind_of_numbers(
-    numbers: Sequence[tuple[int, str]],
-) -> Literal["counting", "equal", "other"]:
-    """Whether most of some numbers, each with its page, count with the pages or are equal."""
-    values = Counter(number for _, number in numbers)
-    offsets = Counter(
-        int(number) - page for page, number in numbers if number.isdecimal()
-    )
-    if max(offsets.values(), default=0) > len(numbers) / 2:
-        return "counting"
-    return "equal" if max(values.values()) > len(numbers) / 2 else "other"

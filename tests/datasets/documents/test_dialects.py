@@ -529,3 +529,36 @@ def test_a_page_that_only_leads_to_another_is_skipped_and_the_title_may_be_outsi
     assert list(documents.report["status"]) == ["read", "skipped"]
     (passage,) = documents.corpus
     assert (passage.title, passage.text) == ("Locks on NFS", "Use a hard link for it.")
+
+
+PAGES_OF_A_PDF = ["# Report\n\nThe dike holds.", "The gauge moved.", "A pump stands."]
+
+
+@pytest.mark.parametrize(
+    "mark",
+    ["\f", "{7}" + 48 * "-", "--- end of page=7 ---", "<!-- PageBreak -->"],
+)
+def test_marks_and_running_heads_of_pages_in_markdown_are_left_out(read, mark):
+    pages = [
+        f"Annual report\n\n{page}\n\nPage {number} of 3\n"
+        for number, page in enumerate(PAGES_OF_A_PDF, start=1)
+    ]
+    documents = read({"a.md": f"\n{mark}\n".join(pages)})
+    [passage] = documents.corpus
+    assert passage.text == "The dike holds.\n\nThe gauge moved.\n\nA pump stands."
+    assert documents.report.loc[0, "left_out"] >= 18
+    assert documents.report.loc[0, "lost"] == 0
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Title: Pumps\n\nURL Source: https://a.org\n\nMarkdown Content:\nPumps\n=====\n",
+        "Title: Pumps\nDate: 2024-03-01\nTags: water, dike\n",
+    ],
+)
+def test_fields_above_a_page_give_its_title_and_are_no_text(read, header):
+    documents = read({"a.md": f"{header}\nNote: close the valve first."})
+    [passage] = documents.corpus
+    assert (passage.title, passage.text) == ("Pumps", "Note: close the valve first.")
+    assert documents.report.loc[0, "lost"] == 0

@@ -507,3 +507,14 @@ def test_feeds_beside_pages_are_skipped(read, n_pages):
     documents = read({**pages, "posts/index.xml": feed})
     assert len(documents.corpus) == 1
     assert ("a feed of HTML pages" in list(documents.report["reason"])) == n_pages
+
+
+def test_the_settings_and_copies_of_logseq_are_skipped(read):
+    documents = read(
+        {
+            "pages/Pump.md": "- #+BEGIN_QUOTE\n  Close the valve.\n  #+END_QUOTE",
+            "logseq/config.edn": "{:version 1}",
+            "logseq/bak/pages/Pump/1.md": "- Open the valve.",
+        }
+    )
+    assert [p.text for p in documents.corpus] == ["Close the valve."]
