@@ -22,6 +22,7 @@ from kg2rag.datasets.documents.blocks import (
     one_line,
     plain_document,
 )
+from kg2rag.datasets.documents.chat_logs import chat_document
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, visible_text
 from kg2rag.datasets.documents.latex_letters import DOTLESS, with_letters
@@ -200,7 +201,7 @@ def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG0
     """The documents of a text file; reStructuredText and DokuWiki are recognised by their markup.
 
     A file may also be a collection of documents (TREC, WikiExtractor), have pages separated by form
-    feeds (RFCs), or be a calendar or a list of contacts.
+    feeds (RFCs), or be a list of references, a chat, a calendar or a list of contacts.
     """
     decoded = decode_text(data)
     kind = _kind_of_text(decoded.text)
@@ -214,7 +215,7 @@ def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG0
         return [_paged_document(*decoded)]
     if decoded.text.startswith(("BEGIN:VCALENDAR", "BEGIN:VCARD")):
         decoded = decoded._replace(text=_FOLD.sub("", decoded.text))
-    return [plain_document(*decoded)]
+    return [chat_document(*decoded) or plain_document(*decoded)]
 
 
 def read_unknown(data: bytes, name: str = "") -> list[FileDocument]:
