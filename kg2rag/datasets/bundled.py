@@ -27,8 +27,8 @@ from kg2rag.datasets.reading import (
     locate,
 )
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
-from kg2rag.text.normalisation import split_sentences
 from kg2rag.text.records import DataError
+from kg2rag.text.sentences import split_sentences
 from kg2rag.types import Corpus, Passage, QADataset, Question
 
 _HERE = Path(__file__).resolve().parent

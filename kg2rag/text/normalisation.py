@@ -1,4 +1,4 @@
-"""Text -> its normal form, its sentences, and the names in it.
+"""Text -> its normal form, and the names in it.
 
 Known names are found in many texts at once: these are joined by `SEPARATOR`, which belongs to no
 word and no name.
@@ -32,15 +32,6 @@ WORD = re.compile(
 """Letters with their marks, and digits, with plus or number signs at the end.
 
 "C", "C++" and "C#" are three names, "a+b" is two. In a script without blanks, each letter is a word."""
-_SENTENCE_END = re.compile(
-    rf"(?<=[.!?])\s+(?=[A-Z0-9\"'`(\[{CAPITALS}])|(?<=[。！？｡।॥؟۔])\s*(?=\S)"
-)
-# Titles, initials and abbreviations of encyclopaedic prose, after which a full stop ends no
-# sentence.
-_ABBREVIATION = re.compile(
-    r"(?:^|[\s(])(?:Mr|Mrs|Ms|Dr|St|Sr|Jr|Prof|Gen|Col|Lt|Sgt|Capt|Rev|Hon|No|vs|c|ca|b|d|cf|[A-Z])\.$"
-)
-_LONGEST_ABBREVIATION = len(" Prof.")
 _BRACKETED = re.compile(r"(?<!\s)\s*+\([^()]*\)\s*$")
 
 
@@ -126,29 +117,6 @@ def without_brackets(title: str) -> str:
     'Rebecca'
     """
     return _BRACKETED.sub("", title) or title
-
-
-def split_sentences(text: str) -> list[str]:
-    """The sentences of a text, split at end punctuation before a capital, digit or quote.
-
-    Abbreviations and initials end no sentence.
-
-    >>> split_sentences("Mr. T. Smith left. He was 40! Why?")
-    ['Mr. T. Smith left.', 'He was 40!', 'Why?']
-    """
-    sentences: list[list[str]] = []
-    # The end of the last sentence: a search in the whole sentence would be quadratic.
-    end = ""
-    for piece in _SENTENCE_END.split(text.strip()):
-        if sentences and _ABBREVIATION.search(end):
-            sentences[-1].append(piece)
-            end = f"{end} {piece}"
-        else:
-            if piece:
-                sentences.append([piece])
-            end = f" {piece}"
-        end = end[-_LONGEST_ABBREVIATION:]
-    return [" ".join(pieces) for pieces in sentences]
 
 
 # Words that begin sentences but not names; they are removed from the front of a capitalised phrase.

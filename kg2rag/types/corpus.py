@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kg2rag.text.normalisation import split_sentences
 from kg2rag.text.records import DataError
+from kg2rag.text.sentences import split_sentences
 from kg2rag.types.passages import IntArray, Passage
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.mentions.finding import find_mentions
 from kg2rag.knowledge import LexicalSettings
 from kg2rag.text.languages import guess_languages
-from kg2rag.text.normalisation import JoinedTexts, Lexicon, normalise, split_sentences
+from kg2rag.text.normalisation import JoinedTexts, Lexicon, normalise
 from kg2rag.text.scripts import search_text
+from kg2rag.text.sentences import split_sentences
 from kg2rag.types import corpus_of
 
 RUSSIAN = "Паром ведёт Марек Лунд, и он не знает, что будет в порту, когда придёт буря."

@@ -20,9 +20,9 @@ from kg2rag.text.normalisation import (
     JoinedTexts,
     Lexicon,
     normalise,
-    split_sentences,
     without_brackets,
 )
+from kg2rag.text.sentences import split_sentences
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,11 @@ def test_a_title_loses_its_trailing_brackets_but_is_never_emptied(
             ["It cost 3.50 dollars.", "40 were sold."],
         ),
         ('She left. "Why?" he asked.', ["She left.", '"Why?" he asked.']),
+        (
+            "J.R.R. Tolkien met the U.S. Army. He ran.",
+            ["J.R.R. Tolkien met the U.S. Army.", "He ran."],
+        ),
+        ("Приехал А. П. Чехов. Он врач.", ["Приехал А. П. Чехов.", "Он врач."]),
         ("no capital. so no cut", ["no capital. so no cut"]),
         ("  padded.  ", ["padded."]),
         ("", []),

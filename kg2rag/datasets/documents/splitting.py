@@ -15,7 +15,7 @@ from typing import Any
 
 from kg2rag.compute import EncoderTokens
 from kg2rag.datasets.documents.blocks import PROSE, Block, Link
-from kg2rag.text.normalisation import split_sentences
+from kg2rag.text.sentences import split_sentences
 
 CHARACTERS_PER_TOKEN = 20
 """Maximum length of a passage for each of its tokens: runs of letters and of blanks have few tokens."""

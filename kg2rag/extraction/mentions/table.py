@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from kg2rag.compute.atomic_write import mapped
 from kg2rag.text.inflection import lexicon_of
 from kg2rag.text.initials import further_spellings
-from kg2rag.text.normalisation import Lexicon, split_sentences
+from kg2rag.text.normalisation import Lexicon
+from kg2rag.text.sentences import split_sentences
 from kg2rag.types import Corpus, IntArray
 
 SIZE = 1 << 23
