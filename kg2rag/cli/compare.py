@@ -308,9 +308,11 @@ def compare_graphs(
     first = next(iter(kbs.values()))
     build_all(first, system_of, changes)  # refuses unknown names before any work
     warn_of_replacement(folder, dataset.name)
-    strategies: dict[str, Any] = {"dense": build("dense", first)}
-    for name, system in system_of.items():
-        strategies[name] = partial(build, system, **changes.get(name, {}))
+    strategies: dict[str, Any] = {
+        name: partial(build, system, **changes.get(name, {}))
+        for name, system in ({"dense": "dense"} | system_of).items()
+    }
+    strategies["dense"] = strategies["dense"](first)
     advanced = CompareOptions(
         seed=data.seed, command=_command(), counter=counter_of(first.embedder)
     )

@@ -132,7 +132,7 @@ def test_graphs_and_their_placebos_stand_side_by_side(tmp_path: Path) -> None:
         "compare-graphs",
         *COMMON,
         "--systems",
-        "expansion_queries",
+        "expansion_queries,dense",
         "--placebo",
         "2",
         "--out",
