@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, join_remarks
 from kg2rag.datasets.documents.contents_headings import contents_headings, line_key
+from kg2rag.datasets.documents.pdf_forms import form_blocks
 from kg2rag.datasets.documents.running_heads import (
     SENTENCE_END,
     body_rows,
@@ -21,6 +22,8 @@ from kg2rag.datasets.documents.running_heads import (
 Outline = Mapping[tuple[int, str], int]
 """(page from 0, or -1 for any page; `line_key` of a line) -> its level as a heading."""
 
+_FORMS_OF_XML = (2, 3)
+"""pdfium's numbers of forms in XML (XFA)."""
 _CONTENTS_ENTRY = re.compile(r"(?:\.[ \t]?){4,}+[ \t]*\w+$")
 _BULLET = re.compile(r"[•◦▪–*-]\s|\d+[.)]\s")
 # In the name of a bold font; "bx" is TeX's.
@@ -63,18 +66,21 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
             _UNSHOWN.sub("", _SOFT_HYPHEN.sub("", _page_text(page))).strip("\n")
             for page in pages
         ]
-        has_form = bool(document.get_formtype())
+        kind_of_form = document.get_formtype()
+        form = list(form_blocks(document)) if kind_of_form else []
         outline, line_levels = _outline(bookmarks, pages)
         pdf_text = pdf_blocks(
             [text.split("\n") for text in texts], outline, line_levels
         )
     remark = _remark_on_empty_pages(texts)
-    if has_form:
-        remark = join_remarks("the values of its form are not read", remark)
+    if form:
+        remark = join_remarks("the values of its form are read last", remark)
+    elif kind_of_form in _FORMS_OF_XML:
+        remark = join_remarks("the values of its form (XFA) are not read", remark)
     return [
         FileDocument(
-            pdf_text.blocks,
-            source=pdf_text.source,
+            [*pdf_text.blocks, *form],
+            source="\n".join([pdf_text.source, *(block.text for block in form)]),
             left_out="\n".join(pdf_text.left_out),
             remark=remark,
         )
