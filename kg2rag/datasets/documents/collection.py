@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.datasets.documents.entries import FileEntry
+from kg2rag.datasets.documents.excerpts import remove_excerpts
 from kg2rag.datasets.documents.furniture import remove_furniture
 from kg2rag.datasets.documents.links import resolve_links
 from kg2rag.datasets.documents.near_duplicates import near_duplicates
@@ -112,6 +113,7 @@ def collect(
     import pandas as pd
 
     n_repeated = remove_furniture(entries)
+    n_excerpts = remove_excerpts(entries)
     rows = [row for entry in entries.values() for row in entry.rows]
     notes = Counter(entry.reason for entry in entries.values() if entry.reason)
     if not rows:
@@ -131,6 +133,7 @@ def collect(
     report = pd.DataFrame([entry.summary(path) for path, entry in entries.items()])
     notes["words in no passage"] = int(report["lost"].sum())
     notes["words that most pages of a folder repeat"] = n_repeated
+    notes["words of excerpts of other pages"] = n_excerpts
     notes["hidden files and folders"] = n_hidden
     source = {**source, "corpus": corpus.fingerprint, "notes": dict(+notes)}
     return Documents(name, corpus, (), source=source, report=report)

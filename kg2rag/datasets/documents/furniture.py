@@ -54,7 +54,7 @@ def remove_furniture(entries: Mapping[str, FileEntry]) -> int:
 
     A page that has only furniture stays as it is. Returns the number of words.
     """
-    pages = list(_pages_of(entries))
+    pages = list(pages_of(entries))
     repeated = _repeated_texts(pages)
     if not repeated:
         return 0
@@ -64,20 +64,20 @@ def remove_furniture(entries: Mapping[str, FileEntry]) -> int:
         indexes = set(_furniture_of(parts, repeated))
         kept = [part for index, part in enumerate(parts) if index not in indexes]
         if indexes and not all(part.is_heading for part in kept):
-            n_before = _count_words(entry)
+            n_before = count_words(entry)
             _keep_parts(entry, rows, kept, repeated)
-            n_words = n_before - _count_words(entry)
+            n_words = n_before - count_words(entry)
             entry.left_out += n_words
             n_removed += n_words
     return n_removed
 
 
-def _count_words(entry: FileEntry) -> int:
+def count_words(entry: FileEntry) -> int:
     """The number of words in the passages of a file."""
     return sum(len(words(row["text"])) for row in entry.rows)
 
 
-def _pages_of(
+def pages_of(
     entries: Mapping[str, FileEntry],
 ) -> Iterator[tuple[FileEntry, list[PassageRow]]]:
     """The passages of each page, with the entry of its file."""
@@ -133,14 +133,14 @@ def _parts_of(rows: Sequence[PassageRow]) -> Iterator[_Part]:
         links = [Link(*link) for link in row["links"] if link[0]]
         names = [link.text for link in links if link.target.startswith(WIKI)]
         link_texts = [link.text for link in links if link.text not in names]
-        for text in _block_texts(row):
+        for text in block_texts(row):
             is_link = _consists_of(text, link_texts)
             may_pass = is_link or one_line(text) == row["title"]
             is_wiki = any(name in text for name in names)
             yield _Part(index, text, False, is_link, may_pass, is_wiki)
 
 
-def _block_texts(row: PassageRow) -> list[str]:
+def block_texts(row: PassageRow) -> list[str]:
     """The texts of the blocks of a passage, below its headings."""
     body = row["text"]
     if row["headings"]:
@@ -208,9 +208,16 @@ def _keep_parts(
         ):
             continue
         blocks = texts.get(index, [])
-        if len(blocks) < len(_block_texts(row)):
+        if len(blocks) < len(block_texts(row)):
             _set_blocks(row, blocks)
         remaining.append(row)
+    renumber(entry, rows, remaining)
+
+
+def renumber(
+    entry: FileEntry, rows: Sequence[PassageRow], remaining: Sequence[PassageRow]
+) -> None:
+    """Replace the passages of a page in the entry of its file by those that remain, newly numbered."""
     for position, row in enumerate(remaining):
         row["position"] = position
         row["id"] = (

@@ -160,7 +160,9 @@ def _parse_page(page: str, parser: str, source: str, remark: str) -> FileDocumen
 def _leads_elsewhere(soup: Any) -> bool:
     """Whether a page of few words leads to another at once, as those of moved pages do."""
     refreshes = soup("meta", attrs={"http-equiv": re.compile("(?i)refresh")})
-    has_target = any("url=" in meta.get("content", "").lower() for meta in refreshes)
+    has_target = any(
+        re.match(r"\s*\d+\s*;", meta.get("content", "")) for meta in refreshes
+    )
     return has_target and count_words(soup) <= MOVED_WORDS
 
 

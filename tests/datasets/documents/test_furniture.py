@@ -64,3 +64,23 @@ def test_a_long_text_is_no_furniture(read, n_words):
         {f"{name}.html": f"<p>On {name}.</p><p>{notice}</p>" for name in TITLES}
     )
     assert ("word" in text_of(documents)) == (n_words > 50)
+
+
+def test_lists_of_the_beginnings_of_pages_are_left_out(read):
+    beginning = "The dome of the observatory turns on nine new rollers."
+    post = f"<h1>New rollers</h1><p>{beginning}</p><p>A firm gave them.</p>"
+    entry = f"<h2>New rollers</h2><p>{beginning}</p><p>1 March, 3 minutes</p>"
+    other = "<h2>Old rollers</h2><p>The dome of the observatory turned on nine old rollers.</p>"
+    documents = read(
+        {
+            "posts/rollers.html": post,
+            "index.html": f"<h1>Observatory</h1><p>Since 1962.</p>{entry}{other}",
+            "tags.html": f"<h1>Posts</h1>{entry}",
+        }
+    )
+    assert text_of(documents).count(beginning) == 1
+    assert "turned on nine old rollers" in text_of(documents)
+    report = documents.report.set_index("document")
+    assert report.loc["index.html", "left_out"] == 16  # heading 2, beginning 10, date 4
+    assert report.loc["tags.html", "status"] == "skipped"
+    assert documents.source["notes"]["words of excerpts of other pages"] == 32
