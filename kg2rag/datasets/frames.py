@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
 
 from kg2rag.datasets.gold import GoldIndex, GoldTarget
+from kg2rag.datasets.question_columns import (
+    flattened,
+    parsed_literal,
+    question_records,
+)
 from kg2rag.datasets.reading import Record, Text, check
 from kg2rag.text.records import DataError, quote
-from kg2rag.text.registry import read_value
 from kg2rag.types import GoldUnit, QADataset, Query, Question, corpus_of
-from kg2rag.types.coerce_corpus import PASSAGE, identifier, python_value, records
-from kg2rag.types.gold_columns import GOLD
+from kg2rag.types.coerce_corpus import PASSAGE, identifier, python_value
 
-QUESTION: Mapping[str, tuple[str, ...]] = {
-    "id": ("id", "_id", "qid", "query_id", "question_id"),
-    "text": ("text", "question", "query", "user_input", "input"),
-    "gold": GOLD,
-    "answers": ("answers", "answer", "generation_gt", "reference", "expected_output"),
-    **{name: (name,) for name in ("type", "hops", "triples")},
-}
-"""Field of a question -> names of its column, the most preferred first."""
 GOLD_SAMPLE = 20
 """Values of a mapping that are looked up to decide whether they are gold."""
-_NUMPY_GAP = re.compile(r"(?<=[^\s\[,])(['\"])\s+(['\"])(?=[^\s\],])")
-"""The gap between two texts of a list that numpy printed: ['a' 'b']."""
 
 
 class FrameQuestion(Record):
@@ -79,9 +71,12 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     table = corpus_of(corpus, f"{name} corpus")
     where = f"{name} questions"
     index = GoldIndex(table)
-    rows_by_field = records(_question_rows(questions, index), where, QUESTION)
+    notes: Counter[str] = Counter()
+    rows_by_field = question_records(
+        _question_rows(questions, index), where, index, notes
+    )
     fields = list(map(_with_context, rows_by_field))
-    notes = _unused_columns(fields)
+    notes += _unused_columns(fields)
     completed = (
         _with_typed_fields(row, where, number, index)
         for number, row in enumerate(fields, start=1)
@@ -210,7 +205,7 @@ def _with_typed_fields(
     fields = dict(row)
     fields["id"] = identifier(row.get("id"), where, number)
     for field in {"answers", "triples", "gold"} & fields.keys():
-        fields[field] = _parse_literal(fields[field])
+        fields[field] = parsed_literal(fields[field])
     if "answers" in fields:
         fields["answers"] = _answer_texts(fields["answers"])
     if "gold" in fields:
@@ -218,7 +213,7 @@ def _with_typed_fields(
         if _are_pairs(grades):
             grades = dict(grades)
         if not isinstance(grades, Mapping):
-            names = (_name_of_gold(piece, index) for piece in _flatten(grades))
+            names = (_name_of_gold(piece, index) for piece in flattened(grades))
             grades = dict.fromkeys(names, 1)
         # A column of mappings in an Arrow table has every name in every row, most of them null.
         fields["gold"] = {
@@ -237,28 +232,6 @@ def _are_pairs(gold: object) -> bool:
         isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], int)
         for pair in gold
     )
-
-
-def _parse_literal(value: object) -> object:
-    """The list or mapping in a text that JSON, Python or numpy printed; any other value itself."""
-    if not isinstance(value, str) or not re.fullmatch(
-        r"\s*(\[.*\]|\{.*\})\s*", value, re.DOTALL
-    ):
-        return value
-    return read_value(_NUMPY_GAP.sub(r"\1,\2", value.strip()))
-
-
-def _flatten(gold: object) -> list[Any]:
-    """The pieces of gold, which may be one piece, a list, or nested lists (AutoRAG)."""
-    if not isinstance(gold, Collection) or isinstance(gold, str):
-        return [gold]
-    pieces = list[Any]()
-    for piece in gold:
-        if isinstance(piece, list | tuple | set):
-            pieces += _flatten(piece)
-        else:
-            pieces.append(piece)
-    return pieces
 
 
 def _answer_texts(answers: object) -> list[Any]:

@@ -26,6 +26,7 @@ FOUND_SHARE = 0.5
 SIMILAR = 60
 """Least similarity, up to 100, of a name that an error suggests."""
 _SEPARATORS = (";", "|", "\n", ",")
+_LABEL = re.compile(r"(?:\A|\n)\s*([^\W\d]+) \d+: ")
 _PAGE = re.compile(r"page=(\d+)")
 _PAGE_ENDING = re.compile(
     r"(?:/(?:index|readme))?(?:\.(?:mdx?|markdown|html?|rst|txt|adoc|org|ipynb|qmd|pdf|docx))?$"
@@ -80,14 +81,17 @@ class GoldIndex:
 
     def _by_name(self, name: str) -> GoldTarget | None:
         """The target of a name; None for an unknown name and for a text."""
+        return self._by_identifier(name) or self._by_heading(name)
+
+    def _by_identifier(self, name: str) -> GoldTarget | None:
+        """The target of an id, path, page or title, and of a heading behind one; None for another name."""
         if name in self._targets_by_id:
             return self._targets_by_id[name]
-        return (
-            self._by_path(name)
-            or self._by_fragment(name)
-            or self._by_title(name)
-            or self._by_heading(name)
-        )
+        return self._by_path(name) or self._by_fragment(name) or self._by_title(name)
+
+    def is_identifier(self, name: str) -> bool:
+        """Whether a name is an id, path, page or title of the corpus."""
+        return self._by_identifier(name) is not None
 
     def has_name(self, name: str) -> bool:
         """Whether a name is an id, path, title or heading of the corpus."""
@@ -100,8 +104,11 @@ class GoldIndex:
     def separated(self, cell: str) -> list[str]:
         """The names in a cell, separated by `;`, `|`, `,` or line ends; [] if it is one name.
 
-        All parts of the cell must be names of the corpus.
+        All parts of the cell must be names of the corpus, or texts behind numbered labels.
         """
+        texts = _labelled_texts(cell)
+        if texts:
+            return texts
         for separator in _SEPARATORS:
             names = [name.strip() for name in cell.split(separator) if name.strip()]
             if (
@@ -157,10 +164,16 @@ class GoldIndex:
 
     @cached_property
     def _documents_by_address(self) -> Mapping[str, list[str]]:
-        """`address_key` -> the documents that have it."""
+        """`address_key` -> the documents that have it, or an address with it in their metadata."""
         documents = defaultdict[str, list[str]](list)
-        for document in self._rows:
-            documents[address_key(document)].append(document)
+        for document, rows in self._rows.items():
+            addresses = [
+                value
+                for value in self.corpus[rows[0]].metadata.values()
+                if isinstance(value, str) and "://" in value
+            ]
+            for key in dict.fromkeys(map(address_key, [document, *addresses])):
+                documents[key].append(document)
         return documents
 
     @cached_property
@@ -290,6 +303,19 @@ class GoldIndex:
             if count == n_best or count >= n_needed or is_covered:
                 rows.append(row)
         return self._passages_in(rows)
+
+
+def _labelled_texts(cell: str) -> list[str]:
+    r"""The texts behind labels with one word and a number each, as Giskard joins them; [] for another text.
+
+    >>> _labelled_texts("Document 3: The ferry leaves.\n\nDocument 7: Dogs pay.")
+    ['The ferry leaves.', 'Dogs pay.']
+    """
+    before, *parts = _LABEL.split(cell.strip())
+    words_of_labels = set(parts[::2])
+    if before or len(words_of_labels) != 1:
+        return []
+    return [text.strip() for text in parts[1::2] if text.strip()]
 
 
 def _has_blanks(name: str) -> bool:

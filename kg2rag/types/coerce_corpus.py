@@ -355,7 +355,10 @@ def _record(item: Any, where: str) -> Mapping[Any, Any]:
 def python_value(value: Any) -> Any:
     """A pandas or numpy value as a Python value: arrays as lists, whole floats as integers."""
     if hasattr(value, "tolist"):
+        has_objects = str(getattr(value, "dtype", "")) == "object"  # such as arrays
         value = value.tolist()
+        if has_objects and isinstance(value, list):
+            return list(map(python_value, value))
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kg2rag.datasets import from_frames, from_texts
+from kg2rag.datasets import from_folder, from_frames, from_texts
 
 CORPUS = pd.DataFrame(
     {
@@ -256,3 +256,125 @@ def test_an_answer_of_a_spreadsheet_may_be_a_number():
     ]
     questions = from_frames(FERRIES, rows).questions
     assert [question.answers for question in questions] == [("At noon.",), ("28",)]
+
+
+PAGES = [
+    {
+        "id": "ferry.md",
+        "title": "Ferry",
+        "text": "The ferry leaves at six o'clock.",
+        "url": "https://x.org/Ferry",
+    },
+    {"id": "dogs.md", "title": "Dogs", "text": "All dogs must wear a muzzle."},
+    {"id": "bikes.md", "title": "Bikes", "text": "Bikes ride free of charge."},
+]
+
+
+def golds(questions):
+    data = from_frames(PAGES, questions)
+    return {question.text: dict(question.gold) for question in data.questions}
+
+
+@pytest.mark.parametrize(
+    "words", [("ja", "nein"), ("yes", "no"), (True, False), (2, 0)]
+)
+def test_rows_of_judged_pairs_are_one_question_each(words):
+    yes, no = words
+    rows = [
+        {"Frage": "When?", "Datei": "ferry.md", "Passend": yes},
+        {"Frage": "When?", "Datei": "dogs.md", "Passend": no},
+        {"Frage": "Who pays?", "Datei": "bikes.md", "Passend": yes},
+        {"Frage": "Why?", "Datei": "dogs.md", "Passend": no},
+    ]
+    if yes == 2:  # numbers need a name that says so
+        rows = [{**row, "Relevanz": row["Passend"]} for row in rows]
+    grade = max(int(yes == 2) + 1, 1)
+    data = from_frames(PAGES, rows)
+    assert {q.text: dict(q.gold) for q in data.questions} == {
+        "When?": {"ferry.md": grade},
+        "Who pays?": {"bikes.md": grade},
+    }
+    assert [query.text for query in data.unjudged] == ["Why?"]
+
+
+def test_numbers_that_differ_for_one_question_are_no_grades():
+    rows = [
+        {"question": "When?", "gold": "ferry.md", "page": 3},
+        {"question": "When?", "gold": "dogs.md", "page": 0},
+    ]
+    assert golds(rows) == {"When?": {"ferry.md": 1, "dogs.md": 1}}
+
+
+def test_a_flag_of_questions_is_no_grade_of_their_gold():
+    rows = [
+        {"question": "When?", "gold": "ferry.md", "is_hard": False},
+        {"question": "Who pays?", "gold": "bikes.md", "is_hard": True},
+    ]
+    assert golds(rows) == {"When?": {"ferry.md": 1}, "Who pays?": {"bikes.md": 1}}
+
+
+def test_columns_that_name_documents_are_gold_where_no_other_column_is():
+    rows = [
+        {
+            "Prompt": "When?",
+            "Answer": "Six.",
+            "link_1": "https://x.org/Ferry",
+            "link_2": "dogs.md",
+            "topic": "pets",
+        },
+        {"Prompt": "Who pays?", "Answer": "Nobody.", "link_1": "bikes.md"},
+    ]
+    data = from_frames(PAGES, rows)
+    assert {q.text: set(q.gold) for q in data.questions} == {
+        "When?": {"ferry.md", "dogs.md"},
+        "Who pays?": {"bikes.md"},
+    }
+    assert data.questions[0].answers == ("Six.",)
+    assert any("link_1, link_2" in note for note in data.source["notes"])
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["goldChunkIds", "expected_docs", "relevant_document", "ground_truth_context"],
+)
+def test_a_name_that_says_so_is_a_column_of_gold(column):
+    assert golds([{"query": "When?", column: "ferry.md"}]) == {"When?": {"ferry.md": 1}}
+
+
+def test_texts_behind_labels_are_each_gold():
+    context = "Document 0: The ferry leaves at six o'clock.\n\nDocument 1: Bikes ride free of charge."
+    assert golds([{"question": "When?", "reference_context": context}]) == {
+        "When?": {"ferry.md": 1, "bikes.md": 1}
+    }
+
+
+def test_lists_of_lists_in_arrays_are_gold_as_autorag_writes_it(tmp_path):
+    frame = pd.DataFrame(
+        [
+            {
+                "query": "When?",
+                "retrieval_gt": [["ferry.md"], ["dogs.md"]],
+                "generation_gt": ["Six."],
+            }
+        ]
+    )
+    frame.to_parquet(tmp_path / "qa.parquet")
+    data = from_frames(PAGES, pd.read_parquet(tmp_path / "qa.parquet"))
+    assert set(data.questions[0].gold) == {"ferry.md", "dogs.md"}
+    assert data.questions[0].answers == ("Six.",)
+
+
+def test_questions_are_read_from_a_spreadsheet(tmp_path):
+    pytest.importorskip("python_calamine")
+    file = tmp_path / "questions.xlsx"
+    with pd.ExcelWriter(file) as writer:
+        pd.DataFrame({"Hinweis": ["Bitte ausfüllen"]}).to_excel(
+            writer, sheet_name="Info", index=False
+        )
+        pd.DataFrame({"Frage": ["When?"], "Quelle": ["ferry.md"]}).to_excel(
+            writer, sheet_name="Fragen", index=False
+        )
+    (tmp_path / "wiki").mkdir()
+    (tmp_path / "wiki" / "ferry.md").write_text("The ferry leaves at six.")
+    data = from_folder(tmp_path / "wiki").with_questions(file)
+    assert [question.text for question in data.questions] == ["When?"]

@@ -12,6 +12,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kg2rag.datasets.documents.archives import SPREADSHEETS, open_archive
 from kg2rag.datasets.documents.blocks import join_remarks
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.json_texts import (
@@ -39,6 +40,7 @@ from kg2rag.text.records import (
 )
 from kg2rag.types.coerce_corpus import (
     PASSAGE,
+    QUESTION_AND_ANSWER,
     faq_columns,
     fields_of_columns,
     python_value,
@@ -51,6 +53,7 @@ VALUES = (".json", ".yaml", ".yml")
 DELIMITERS = ",;\t|"
 _ACTIONS = frozenset(("index", "create"))  # of a bulk file of Elasticsearch
 _TEXT_COLUMNS = frozenset((*PASSAGE["text"], *QUESTION_COLUMNS))
+_QUESTIONS = (*QUESTION_COLUMNS, *QUESTION_AND_ANSWER["question"])
 _IDS = frozenset((*PASSAGE["id"], *PASSAGE["doc_id"], *PASSAGE["position"]))
 MAX_LINES_ABOVE = 20
 """Lines among which the header of a table is looked for."""
@@ -88,7 +91,8 @@ def read_questions(path: str | Path) -> Any:
     """The questions of a file, in a shape that `from_frames` takes.
 
     They are the records of a table or of DeepEval's list of goldens, the questions at any depth of a
-    JSON object, such as SQuAD's, or the object itself if it has LlamaIndex's `relevant_docs`.
+    JSON object, such as SQuAD's, the object itself if it has LlamaIndex's `relevant_docs`, or the
+    records in the sheets of a spreadsheet.
     """
     if Path(path).suffix.lower() == ".json" and Path(path).is_file():
         value = read_json(Path(path))
@@ -99,7 +103,26 @@ def read_questions(path: str | Path) -> Any:
         questions = list(nested_questions(value))
         if isinstance(value, Mapping) and questions:
             return questions
+    if Path(path).suffix.lower() in SPREADSHEETS and Path(path).is_file():
+        return _sheets_of_questions(Path(path))
     return read_table(path)
+
+
+def _sheets_of_questions(path: Path) -> list[Mapping[str, Any]]:
+    """The records of the sheets of a spreadsheet that have a column of questions."""
+    workbook = open_archive(path.read_bytes(), path.suffix.lower())
+    records = list[Mapping[str, Any]]()
+    for name in workbook.names:
+        sheet = workbook.read(name)
+        if sheet.count(b"\n") > 1:  # not only `sep=`
+            rows = parse_table(sheet, f"{path}, {name}", ".csv").records
+            columns = {column.casefold() for row in rows for column in row}
+            records += rows if not columns.isdisjoint(_QUESTIONS) else []
+    if not records:
+        raise DataError(
+            f"{path}: no sheet has a column of questions. Call it question, or as one of {', '.join(_QUESTIONS)}."
+        )
+    return records
 
 
 def _is_golden(record: Any) -> bool:
