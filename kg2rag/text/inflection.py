@@ -1,9 +1,10 @@
 """Names in the cases of their language: "Einsteins" is Einstein, "Москве" is Москва.
 
 The endings are those that Snowball's stemmers remove; a language without a stemmer has that of a
-relative. Ours: a name that the lexicon has counts as it is written; two forms of a name begin alike
-and differ in at most three letters behind that; in a Germanic language, a name of one word has no
-ending but the s of the genitive ("Müller" is no form of "Müll").
+relative. Ours: the changes of stems that Snowball lacks ("Praha", "Praze"); a name that the lexicon
+has counts as it is written; two forms of a name begin alike and differ in a few letters behind that;
+in a Germanic language, a name of one word has no ending but the s of the genitive ("Müller" is no
+form of "Müll").
 """
 
 from __future__ import annotations
@@ -30,12 +31,38 @@ STEMMERS: Mapping[str, str] = {
 """Language whose names have endings -> the language whose stemmer removes them."""
 JOINED_ENDINGS = frozenset({"finnish", "hungarian", "turkish"})
 """Languages in which one ending follows another."""
-MIN_LETTERS, MAX_ENDING = 3, 3
-"""The minimum of letters that two forms share, and the maximum of letters behind them."""
-_FINAL_I = re.compile("(?<=[аеиоуыэюя])и$")
-_SURNAME = re.compile("[ое]в$")
-_UMLAUT = re.compile("([aou])e")
-_UKRAINIAN = str.maketrans("іє", "ие")
+PREFIXES: Mapping[str, re.Pattern[str]] = {
+    "arabic": re.compile("[وف]?[بكل]?"),
+    "hebrew": re.compile("[וש]?[בהכלמ]?"),
+}
+"""Language -> its conjunctions and prepositions that are written as one word with a name."""
+MIN_LETTERS, MAX_ENDING, MAX_ENDINGS = 3, 3, 6
+"""The minimum of letters that two forms share, and the maxima behind them for one ending and for joined ones."""
+Changes = tuple[tuple[re.Pattern[str], str], ...]
+
+
+def _changes(*pairs: tuple[str, str]) -> Changes:
+    return tuple((re.compile(pattern), replacement) for pattern, replacement in pairs)
+
+
+_RUSSIAN_NAMES = (
+    ("(?<=[аеиоуыэюя])и$", "й"),
+    ("([ое]в)$", r"\1а"),
+)  # "ов" is an ending, too
+SPELLINGS: Mapping[str, Changes] = {
+    "finnish": _changes(("nen$", "se"), ("us$", "ukse")),
+    "german": _changes(("([aou])e", r"\1")),
+    "russian": _changes(*_RUSSIAN_NAMES),
+    "ukrainian": _changes(("і", "и"), ("є", "е"), ("иив$", "иев"), ("ив$", "ов"), *_RUSSIAN_NAMES),
+}  # fmt: skip
+"""Language -> the changes after which its stemmer reads a normalised word, which lacks accents."""
+STEMS: Mapping[str, Changes] = {
+    "czech": _changes(("z$", "h"), ("c$", "k"), ("([^aeiouy])e([^aeiouy])$", r"\1\2")),
+    "finnish": _changes(("ng$", "nk"), ("d$", "t"), ("[ei]$", "")),
+    "polish": _changes(("i$", "")),
+    "russian": _changes(("([^аеиоуыэюя])е([^аеиоуыэюявй])$", r"\1\2")),
+}  # fmt: skip
+"""Language of a stemmer -> the changes that make the stems of the forms of a name equal."""
 
 
 def languages_of_names(texts: Sequence[str]) -> dict[str, str]:
@@ -49,7 +76,7 @@ def languages_of_names(texts: Sequence[str]) -> dict[str, str]:
     return {
         script: language
         for script, language in guess_languages(texts).items()
-        if language in STEMMERS
+        if language in STEMMERS or language in PREFIXES
     }
 
 
@@ -88,6 +115,7 @@ class InflectedLexicon(Lexicon):
         words = ["" if " " in stem else stem for stem in unambiguous]
         phrases = [stem if " " in stem else "" for stem in unambiguous]
         self._words, self._phrases = Lexicon(words), Lexicon(phrases)
+        self._first_words = frozenset(key.split()[0] for key in keys if key)
 
     def longest_matches(
         self, words: Sequence[str], texts: Integers
@@ -104,17 +132,59 @@ class InflectedLexicon(Lexicon):
             spans = zip(first.tolist(), last.tolist(), codes.tolist(), strict=True)
             is_form = np.array(
                 [
-                    is_form_of(words[start : end + 1], self._keys[code].split())
+                    is_form_of(
+                        words[start : end + 1],
+                        self._keys[code].split(),
+                        self._languages,
+                    )
                     for start, end, code in spans
                 ],
                 dtype=bool,
             )
             matches.append((first[is_form], last[is_form], codes[is_form]))
+        if not PREFIXES.keys().isdisjoint(self._languages.values()):
+            matches.append(self._prefixed_matches(words, texts))
         first, last, codes = map(np.concatenate, zip(*matches, strict=True))
         # The sort is stable: names precede forms.
         order = np.lexsort((-last, first))
         longest = order[np.diff(first[order], prepend=-1) > 0]
         return first[longest], last[longest], codes[longest]
+
+    def _prefixed_matches(
+        self, words: Sequence[str], texts: Integers
+    ) -> tuple[Integers, Integers, Codes]:
+        """The matches whose first word has a prefix of its language, see `longest_matches`."""
+        bare = [self._without_prefix(word) for word in words]
+        first, last, codes = super().longest_matches(bare, texts)
+        has_prefix = np.array(
+            [word != rest for word, rest in zip(words, bare, strict=True)], dtype=int
+        )
+        n_before = np.append(0, np.cumsum(has_prefix))
+        is_alone = has_prefix[first] == n_before[last + 1] - n_before[first]
+        return first[is_alone], last[is_alone], codes[is_alone]
+
+    def _without_prefix(self, word: str) -> str:
+        """The first word of a name behind the prefixes of a word; the word itself without one."""
+        prefix = PREFIXES.get(self._languages.get(script_of(word), ""))
+        if prefix is None or word in self._first_words:
+            return word
+        # "لل" is the preposition with the article "ال".
+        rests = [(word[:n], word[n:]) for n in (1, 2)]
+        rests += [
+            (f"{word[:n]}ل", f"ال{word[n + 2 :]}")
+            for n in (0, 1)
+            if word[n:].startswith("لل")
+        ]
+        return next(
+            (
+                rest
+                for letters, rest in rests
+                if prefix.fullmatch(letters)
+                and len(rest) >= MIN_LETTERS
+                and rest in self._first_words
+            ),
+            word,
+        )
 
 
 def joined_forms(
@@ -136,7 +206,9 @@ def joined_forms(
         form = stem_of_form if len(words) == 1 else stem_of_word
         stem = " ".join(form(word, languages) for word in words)
         name = code_of.get(stem, code)
-        is_form = counts[name] >= counts[code] and is_form_of(words, keys[name].split())
+        is_form = counts[name] >= counts[code] and is_form_of(
+            words, keys[name].split(), languages
+        )
         names.append(name if is_form else code)
     return names
 
@@ -173,37 +245,41 @@ def stem_of_word(word: str, languages: Mapping[str, str]) -> str:
     language = languages.get(script_of(word), "")
     if language not in STEMMERS:
         return word
-    word = _respelt(word, language)
+    word = _changed(word, SPELLINGS.get(language, ()))
     stemmer = stemmer_of(STEMMERS[language])
     stem = str(stemmer.stemWord(word))
     while language in JOINED_ENDINGS and stem != word:
         word, stem = stem, str(stemmer.stemWord(stem))
-    return stem
+    return _changed(stem, STEMS.get(STEMMERS[language], ()))
 
 
-def _respelt(word: str, language: str) -> str:
-    """A normalised word as a stemmer reads it, which expects the accents of its language."""
-    if language == "german":
-        return _UMLAUT.sub(r"\1", word)
-    if STEMMERS[language] != "russian":
-        return word
-    if language == "ukrainian":
-        word = word.translate(_UKRAINIAN)
-    if _SURNAME.search(word):  # "ов" is an ending, too
-        return f"{word}а"
-    return _FINAL_I.sub("й", word)
+def _changed(word: str, changes: Changes) -> str:
+    for pattern, replacement in changes:
+        word = pattern.sub(replacement, word)
+    return word
 
 
-def is_form_of(words: Sequence[str], name: Sequence[str]) -> bool:
+def is_form_of(
+    words: Sequence[str], name: Sequence[str], languages: Mapping[str, str]
+) -> bool:
     """Whether each word begins as the word of a name does and differs from it by an ending.
 
-    >>> is_form_of(["чехова"], ["чехов"]), is_form_of(["маре"], ["мария"])
+    >>> russian = {"cyrillic": "russian"}
+    >>> is_form_of(["чехова"], ["чехов"], russian), is_form_of(["маре"], ["мария"], russian)
     (True, True)
     """
-    return all(_share_beginning(*pair) for pair in zip(words, name, strict=True))
+    return all(
+        _share_beginning(*pair, languages.get(script_of(pair[0]), ""))
+        for pair in zip(words, name, strict=True)
+    )
 
 
-def _share_beginning(a: str, b: str) -> bool:
-    n_shared = Prefix.similarity(a, b)
-    longest = max(len(a), len(b))
-    return a == b or (n_shared >= MIN_LETTERS and longest - n_shared <= MAX_ENDING)
+def _share_beginning(word: str, name: str, language: str) -> bool:
+    if word == name:
+        return True
+    changes = SPELLINGS.get(language, ())
+    word, name = _changed(word, changes), _changed(name, changes)
+    n_shared = Prefix.similarity(word, name)
+    n_letters = max(len(word), len(name)) - n_shared
+    most = MAX_ENDINGS if language in JOINED_ENDINGS else MAX_ENDING
+    return n_shared >= MIN_LETTERS and n_letters <= most

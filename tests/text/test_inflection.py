@@ -119,5 +119,38 @@ def test_a_form_of_several_names_is_none() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("language", "name", "form"),
+    [
+        ("czech", "praha", "praze"),
+        ("czech", "karel capek", "karla capka"),
+        ("finnish", "helsinki", "helsingissa"),
+        ("finnish", "tampere", "tampereella"),
+        ("finnish", "virtanen", "virtaselle"),
+        ("polish", "maria", "marii"),
+        ("russian", "павел", "павла"),
+        ("ukrainian", "киів", "києва"),
+        ("ukrainian", "харків", "харкові"),
+        ("arabic", "بغداد", "ببغداد"),
+        ("arabic", "القاهره", "وبالقاهره"),
+        ("arabic", "الجامعه", "للجامعه"),
+        ("hebrew", "ירושלים", "ובירושלים"),
+    ],
+)
+def test_a_name_is_found_where_its_stem_changes_or_a_prefix_is_joined(
+    language: str, name: str, form: str
+) -> None:
+    script = "cyrillic" if language in ("russian", "ukrainian") else language
+    if language in ("czech", "finnish", "polish"):
+        script = "latin"
+    lexicon = lexicon_of([name, "x"], {script: language})
+    assert [code for code, _ in lexicon.find(form, capitals=False)] == [0]
+
+
+def test_a_letter_of_a_name_is_no_prefix() -> None:
+    lexicon = lexicon_of(["باريس", "اريس"], {"arabic": "arabic"})
+    assert [code for code, _ in lexicon.find("باريس", capitals=False)] == [0]
+
+
 def test_english_has_no_forms() -> None:
     assert not list(lexicon_of(["einstein"], {}).find("Einsteins"))
