@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, time
 from io import BytesIO
 from typing import Any
@@ -17,6 +19,15 @@ from kg2rag.text.records import DataError
 SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 TARS = (".tar", ".tgz", ".jex")
 """Endings of tar archives, packed or not; `.jex` is that of Joplin."""
+_NOTES, _FORMULAS = "notes of cells.txt", "formulas"
+"""Names of the parts of a workbook that are no tables."""
+_SHEET_OR_COMMENTS = re.compile(
+    r"xl/(?:worksheets/[^/]+|comments/?[^/]+|threadedComments/[^/]+)\.xml"
+)
+# The value of a formula may be an empty text.
+_FORMULA_WITHOUT_VALUE = re.compile(
+    rb"""<c\b(?![^>]*\bt="str")[^>]*><f\b[^>]*(?:/>|>[^<]*</f>)(?:<v */>|<v></v>)?</c>"""
+)
 MAX_PART_BYTES = 50_000_000
 """Largest part after unpacking: the text of some twenty books."""
 MAX_ARCHIVE_BYTES = 200_000_000
@@ -113,7 +124,10 @@ class TarArchive:
 
 
 class Workbook:
-    """The tables of a spreadsheet, each as a file of comma-separated values.
+    """The tables of a spreadsheet, each as a file of comma-separated values, and the notes of its cells.
+
+    Formulas of .xlsx without values, which programs write that do not calculate, are a part that
+    cannot be read.
 
     DataError: the package `python-calamine` is not installed.
     """
@@ -138,12 +152,56 @@ class Workbook:
             f"{name}.csv": table[table.map(str) != ""].map(_without_midnight)
             for name, table in tables.items()
         }
-        self.names = list(self._tables)
+        parts = _parts_of_workbook(data)
+        self._notes = "\n\n".join(_notes_of_cells(parts))
+        self._n_empty = sum(
+            len(_FORMULA_WITHOUT_VALUE.findall(part))
+            for name, part in parts.items()
+            if "/worksheets/" in name
+        )
+        self.names = [
+            *self._tables,
+            *([_NOTES] if self._notes else ()),
+            *([_FORMULAS] if self._n_empty else ()),
+        ]
 
     def read(self, name: str) -> bytes:
-        """The bytes of a table, without empty rows and columns."""
+        """The bytes of a table, without empty rows and columns, or of the notes."""
+        if name == _NOTES:
+            return self._notes.encode()
+        if name == _FORMULAS:
+            raise DataError(
+                f"formulas without values: {self._n_empty}. Open the workbook in Excel or LibreOffice and save it."
+            )
         table = self._tables[name].dropna(how="all").dropna(how="all", axis=1)
         return b"sep=,\n" + table.to_csv(index=False, header=False).encode()
+
+
+def _parts_of_workbook(data: bytes) -> dict[str, bytes]:
+    """The sheets and comments of a workbook in XML, by name; {} for one of another format."""
+    parts = dict[str, bytes]()
+    with suppress(DataError):
+        archive = Archive(data)
+        for name in filter(_SHEET_OR_COMMENTS.fullmatch, archive.names):
+            parts[name] = archive.read(name)
+    return parts
+
+
+def _notes_of_cells(parts: Mapping[str, bytes]) -> Iterator[str]:
+    """The notes and comments of cells, each behind the name of its cell.
+
+    The author of a note that only repeats a comment, for older programs, begins with "tc=".
+    """
+    for name, part in parts.items():
+        if "omments" not in name:
+            continue
+        root = parse_xml(part, name)
+        authors = ["".join(author.itertext()) for author in named(root, "author")]
+        for note in named(root, "comment", "threadedComment"):
+            author = authors[int(note.get("authorId", 0))] if authors else ""
+            text = " ".join("".join(note.itertext()).split())
+            if text and not author.startswith("tc="):
+                yield f"{note.get('ref', '')}: {text}"
 
 
 def _without_midnight(cell: Any) -> Any:

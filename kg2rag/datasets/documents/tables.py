@@ -9,12 +9,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import StringIO
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.archives import SPREADSHEETS, open_archive
 from kg2rag.datasets.documents.blocks import join_remarks
 from kg2rag.datasets.documents.decoding import decode_text
+from kg2rag.datasets.documents.header_rows import names_in_two_rows
 from kg2rag.datasets.documents.json_texts import (
     QUESTION_COLUMNS,
     fields_text,
@@ -55,8 +57,13 @@ _ACTIONS = frozenset(("index", "create"))  # of a bulk file of Elasticsearch
 _TEXT_COLUMNS = frozenset((*PASSAGE["text"], *QUESTION_COLUMNS))
 _QUESTIONS = (*QUESTION_COLUMNS, *QUESTION_AND_ANSWER["question"])
 _IDS = frozenset((*PASSAGE["id"], *PASSAGE["doc_id"], *PASSAGE["position"]))
+_EMPTY = ("", None, r"\N")
+"""Values of empty cells; the last is how databases write them."""
+HEADER_ROWS = 12
+"""Rows by which a second row of names is recognised."""
 MAX_LINES_ABOVE = 20
 """Lines among which the header of a table is looked for."""
+_NO_VALUE = re.compile(r"\\N(?=[\t,;|\r\n]|\Z)")
 _SEPARATOR = re.compile(r"(?i)\Asep=(.)")
 
 
@@ -146,7 +153,7 @@ def parse_table(
             source=shown_text(table.source, names or {}),
         )
     records: list[Mapping[str, Any]] = [
-        {key: value for key, value in row.items() if value not in ("", None)}
+        {key: value for key, value in row.items() if value not in _EMPTY}
         for row in table.records
     ]
     if not records:
@@ -173,7 +180,8 @@ def _raw_table(data: bytes, name: str, ending: str) -> Table:
     records = [
         {key: _cell_value(cell) for key, cell in row.items()} for row in table.records
     ]
-    return Table(records, join_remarks(remark, table.remark), _SEPARATOR.sub("", text))
+    source = _NO_VALUE.sub("", _SEPARATOR.sub("", text))
+    return Table(records, join_remarks(remark, table.remark), source)
 
 
 def with_texts(table: Table) -> Table:
@@ -320,6 +328,10 @@ def _with_header(lines: Sequence[str], delimiter: str) -> tuple[list[str], list[
     if n_above:
         remarks.append(f"lines above the names of the columns, left out: {n_above}")
     table_lines = [f"{line}\n" for line in lines[n_above:]]
+    two_rows = names_in_two_rows(_first_rows(table_lines, delimiter))
+    if two_rows:
+        remarks.append("names of columns in two rows, joined")
+        table_lines[:2] = [_line_of(two_rows, delimiter)]
     cells = _cells_of(table_lines[0], delimiter)
     repeated = {cell.casefold() for cell, count in Counter(cells).items() if count > 1}
     if repeated and repeated.isdisjoint(_TEXT_COLUMNS | _IDS):
@@ -330,6 +342,14 @@ def _with_header(lines: Sequence[str], delimiter: str) -> tuple[list[str], list[
         remarks.append("columns without names, named by their position")
         table_lines.insert(0, f"{delimiter.join(names)}\n")
     return table_lines, remarks
+
+
+def _first_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    """The first rows of a table; [] if the csv module cannot read them."""
+    try:
+        return list(islice(csv.reader(iter(lines), delimiter=delimiter), HEADER_ROWS))
+    except csv.Error:
+        return []
 
 
 def _numbered_apart(names: Sequence[str]) -> list[str]:

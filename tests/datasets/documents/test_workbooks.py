@@ -1,0 +1,71 @@
+"""What a workbook has besides the values of its cells, and tables with names in two rows."""
+
+from __future__ import annotations
+
+import io
+
+import openpyxl
+import pytest
+from openpyxl.comments import Comment
+
+
+def workbook_of(rows, note=""):
+    book = openpyxl.Workbook()
+    book.active.title = "Budget"
+    for row in rows:
+        book.active.append(row)
+    if note:
+        book.active["A2"].comment = Comment(note, "Eva")
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def passages_of(documents):
+    return {passage.id: passage.text for passage in documents.corpus}
+
+
+def test_notes_of_cells_are_read_and_formulas_without_values_are_named(read):
+    rows = [["Lab", "Cost"], ["Optics", 12], ["Total", "=SUM(B2:B2)"]]
+    documents = read({"a.xlsx": workbook_of(rows, "The board agreed in June.")})
+    texts = passages_of(documents)
+    assert texts["a.xlsx/notes of cells.txt"] == "A2: The board agreed in June."
+    report = documents.report.set_index("document")
+    assert "formulas without values: 1." in report.loc["a.xlsx/formulas", "reason"]
+
+
+def test_a_workbook_with_values_only_has_no_further_parts(read):
+    documents = read({"a.xlsx": workbook_of([["Lab", "Cost"], ["Optics", 12]])})
+    assert list(documents.report["document"]) == ["a.xlsx/Budget.csv"]
+
+
+def test_names_of_columns_in_two_rows_are_joined(read):
+    rows = [
+        ["Unit", None, "Costs", None],
+        ["Name", "Lead", "Planned", "Actual"],
+        ["Optics", "Lena Voss", 12, 11.5],
+        ["Acoustics", "Tom Reyes", 8, None],
+    ]
+    texts = passages_of(read({"a.xlsx": workbook_of(rows)}))
+    assert list(texts.values()) == [
+        "Unit Name: Optics\nUnit Lead: Lena Voss\nCosts Planned: 12\nCosts Actual: 11.5",
+        "Unit Name: Acoustics\nUnit Lead: Tom Reyes\nCosts Planned: 8",
+    ]
+
+
+@pytest.mark.parametrize(
+    "csv",
+    [
+        ",species,note\nS1,Parus major,Sings\nS2,Corvus,Nests\n",
+        "name,,place\nAda,Brenner,Ulm\nIda,Moor,Bonn\n",
+        "lab,,cost\nOptics,x,12\nSound,y,14\n",
+    ],
+)
+def test_a_row_below_nameless_columns_is_a_record(read, csv):
+    assert len(read({"a.csv": csv}).corpus) == 2
+
+
+def test_a_cell_without_a_value_in_a_dump_of_a_database_is_empty(read):
+    documents = read({"a.tsv": "id\tname\tremark\n1\tNorth\t\\N\n2\tSouth\tOpen\n"})
+    assert documents.corpus[0].text == "id: 1\nname: North"
+    assert documents.report.loc[0, "lost"] == 0
