@@ -212,16 +212,23 @@ class KnowledgeBase:
 
     @property
     def entity_lexicon(self) -> tuple[Lexicon, list[int]]:
-        """A lexicon of entity names other than function words, and the entity code of each entry.
+        """A lexicon of entity names, and the entity code of each entry.
+
+        A function word is a name only if the graph has it in capitals, as "WHO".
 
         It finds the forms that names have in the language of the passages, see `text.inflection`.
         """
 
         def build() -> tuple[Lexicon, list[int]]:
+            graph = self.graph
             codes = {
                 key: code
-                for key, code in self.graph.code_of.items()
+                for key, code in graph.code_of.items()
                 if key not in FUNCTION_WORDS
+                or (
+                    len(key) > 1
+                    and key.upper() in (graph.names[code], *graph.aliases[code])
+                )
             }
             languages = languages_of_names(self.corpus.streamed_contents)
             return lexicon_of(list(codes), languages), list(codes.values())

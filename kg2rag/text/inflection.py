@@ -220,8 +220,9 @@ def stem_of_name(key: str, languages: Mapping[str, str]) -> str:
     ('rot kreuz', 'hans')
     """
     words = key.split()
-    if len(words) == 1 and languages.get(script_of(key)) in GENITIVE_S:
-        return key
+    language = languages.get(script_of(key), "")
+    if len(words) == 1 and language in GENITIVE_S:
+        return _changed(key, SPELLINGS.get(language, ()))
     return " ".join(stem_of_word(word, languages) for word in words)
 
 
@@ -231,7 +232,9 @@ def stem_of_form(word: str, languages: Mapping[str, str]) -> str:
     >>> [stem_of_form(word, {"latin": "german"}) for word in ("einsteins", "kreuzes", "des")]
     ['einstein', 'kreuze', 'des']
     """
-    if languages.get(script_of(word)) in GENITIVE_S:
+    language = languages.get(script_of(word), "")
+    if language in GENITIVE_S:
+        word = _changed(word, SPELLINGS.get(language, ()))
         return word[:-1] if word.endswith("s") and len(word) > MIN_LETTERS else word
     return stem_of_word(word, languages)
 

@@ -135,7 +135,12 @@ _CAPITAL = (
 # of Arabic, which belongs to the name: "al-Khwarizmi"
 _ARTICLE = rf"(?:(?:al|el|ad|an|ar|as|ash|at|az)[{_HYPHENS}])?"
 _NAME_WORD = f"{_ARTICLE}{_CAPITAL}{_REST}"
-NAME = re.compile(rf"\b{_NAME_WORD}(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}{_NAME_WORD})*")
+_ELIDED = (
+    "(?:(?:d|l|all|dall|dell|nell|sull)['’])?"  # "Jeanne d'Arc", "Castel dell'Ovo"
+)
+NAME = re.compile(
+    rf"\b{_NAME_WORD}(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}{_ELIDED}{_NAME_WORD})*"
+)
 CALENDAR = frozenset(
     """january february march april may june july august september october november december monday tuesday wednesday
     thursday friday saturday sunday""".split()

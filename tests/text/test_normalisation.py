@@ -17,6 +17,7 @@ from kg2rag.text.code_names import (
     variants,
 )
 from kg2rag.text.normalisation import (
+    NAME,
     JoinedTexts,
     Lexicon,
     normalise,
@@ -105,6 +106,13 @@ def test_sentences_end_at_end_punctuation_before_a_capital_digit_or_quote(
     text: str, sentences: list[str]
 ) -> None:
     assert split_sentences(text) == sentences
+
+
+@pytest.mark.parametrize(
+    "name", ["Jeanne d'Arc", "Guillaume d’Orange", "Castel dell'Ovo"]
+)
+def test_an_elided_particle_is_within_a_name(name: str) -> None:
+    assert NAME.findall(f"where {name} was") == [name]
 
 
 @given(

@@ -165,14 +165,16 @@ def _statements_by_alias(
         code = code_of.get(normalise(statement.name))
         if code is None:
             notes["aliases of what no two passages name"] += 1
-        elif alias != table.keys[code] and _may_be_alias(alias):
+        elif alias != table.keys[code] and _may_be_alias(alias, statement):
             statements.setdefault(alias, {}).setdefault(code, statement)
     return statements
 
 
-def _may_be_alias(key: str) -> bool:
-    """Whether a key is long enough for an alias, and no function word, date or number."""
-    return len(key) > 1 and key not in FUNCTION_WORDS and not is_date_or_number(key)
+def _may_be_alias(key: str, statement: Statement) -> bool:
+    """Whether the key of an alias is long enough, no date or number, and no function word unless an acronym."""
+    is_acronym = statement.kind == ACRONYM and statement.alias.isupper()
+    is_word = key in FUNCTION_WORDS and not is_acronym
+    return len(key) > 1 and not is_word and not is_date_or_number(key)
 
 
 def _statements(corpus: Corpus) -> Iterator[Statement]:

@@ -145,11 +145,12 @@ class PhraseLinker(TextLinker):
         """The links of the names and aliases within a phrase, the longest at each position."""
         lexicon, entity_of = self.kb.entity_lexicon
         start, end = span
-        names = lexicon.find(text[start:end], capitals=False)
-        return [
-            Link(entity_of[name], (start + first, start + last), "phrase", 1.0)
-            for name, (first, last) in names
-        ]
+        links = []
+        for name, (first, last) in lexicon.find(text[start:end], capitals=False):
+            link = Link(entity_of[name], (start + first, start + last), "phrase", 1.0)
+            if not _is_plain_word(text, link.span, self.kb.graph, link.entity):
+                links.append(link)
+        return links
 
     def _entities(self, text: str, span: Span) -> list[Link]:
         """The links of the entities whose names have all words of a phrase.

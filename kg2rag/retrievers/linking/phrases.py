@@ -30,9 +30,15 @@ def _capitalised_phrases(text: str) -> list[Span]:
             continue
         if spans and text[spans[-1][1] : word.start()].isspace():
             spans[-1] = (spans[-1][0], word.end())
-        elif normalise(word[0]) not in FUNCTION_WORDS:
+        elif not _is_function_word(word[0]):
             spans.append(word.span())
     return spans
+
+
+def _is_function_word(word: str) -> bool:
+    """Whether a word is a function word and no acronym, as "WHO"."""
+    is_acronym = len(word) > 1 and word.isupper()
+    return normalise(word) in FUNCTION_WORDS and not is_acronym
 
 
 def distinct_phrases(text: str) -> list[Span]:

@@ -91,6 +91,14 @@ def test_an_acronym_counts_letter_by_letter() -> None:
     )
 
 
+def test_an_acronym_may_be_spelt_as_a_function_word() -> None:
+    pages = (
+        "World Health Organization: The World Health Organization (WHO) is a body.",
+        "Ann: The WHO met. Who won?",
+    )
+    assert facts(extracted(*pages)) == {"World Health Organization, p1"}
+
+
 def test_a_shared_name_that_is_an_acronym_goes_into_its_meaning() -> None:
     found = extracted(UNION, LEFT, "Bob: He joined the EU.")
     assert "EU" not in [entity.name for entity in found.entities]

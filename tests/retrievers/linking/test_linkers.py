@@ -189,6 +189,16 @@ def test_a_letter_that_no_keyboard_has_is_written_by_the_plain_one(
     ]
 
 
+@pytest.mark.parametrize("linker", [NGramLinker, PhraseLinker, FuzzyLinker])
+def test_a_name_that_is_spelt_as_a_function_word_needs_its_capitals(
+    kb_of: Build, linker: Callable[..., Linker]
+) -> None:
+    kb = kb_of("WHO", "Geneva")
+    if linker is not FuzzyLinker:
+        assert linked(linker(kb), kb, "What did WHO say?") == [("WHO", "WHO")]
+    assert linked(linker(kb), kb, "Was it Doctor Who or who else?") == []
+
+
 EVERY = [NGramLinker, PhraseLinker, FuzzyLinker, EmbeddingLinker]
 
 
