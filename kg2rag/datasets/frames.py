@@ -19,6 +19,8 @@ from kg2rag.text.records import DataError, quote
 from kg2rag.types import GoldUnit, QADataset, Query, Question, corpus_of
 from kg2rag.types.coerce_corpus import PASSAGE, identifier, python_value
 
+ANSWER_FIELDS = ("text", "value", "answer", "aliases")
+"""The fields of an answer that is an object, without regard to case."""
 GOLD_SAMPLE = 20
 """Values of a mapping that are looked up to decide whether they are gold."""
 
@@ -235,9 +237,11 @@ def _are_pairs(gold: object) -> bool:
 
 
 def _answer_texts(answers: object) -> list[Any]:
-    """The texts of answers: a text, a list, or SQuAD's `{"text": […], "answer_start": […]}`."""
-    if isinstance(answers, Mapping) and "text" in answers:
-        return _answer_texts(answers["text"])
+    """The texts of answers: a text, a list, or an object with them, as in SQuAD, TriviaQA or LangSmith."""
+    if isinstance(answers, Mapping):
+        names = {str(name).casefold(): name for name in answers}
+        fields = [names[name] for name in ANSWER_FIELDS if name in names]
+        return _answer_texts([answers[name] for name in fields]) or [answers]
     if isinstance(answers, list):
         return [text for answer in answers for text in _answer_texts(answer)]
     number = python_value(answers)

@@ -20,15 +20,14 @@ from kg2rag.types.coerce_corpus import (
     fields_of_columns,
     records,
 )
-from kg2rag.types.gold_columns import GOLD, is_gold_column
+from kg2rag.types.gold_columns import GOLD, is_answer_column, is_gold_column
 
 QUESTION: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "_id", "qid", "query_id", "question_id"),
-    "text": ("text", *QUESTION_AND_ANSWER["question"], "user_input", "input", "prompt"),
+    "text": (*QUESTION_AND_ANSWER["question"], "user_input", "input", "prompt", "text"),
     "gold": GOLD,
     "answers": (
-        *("answers", "answer", "generation_gt", "reference", "expected_output"),
-        *("reference_answer", "expected_answer", "gold_answer", "correct_answer"),
+        *("answers", "answer", "generation_gt", "reference", "ground_truth"),
         *QUESTION_AND_ANSWER["answer"],
     ),
     **{name: (name,) for name in ("type", "hops", "triples")},
@@ -88,13 +87,19 @@ def question_records(
     if grades is not None:
         renamed = [_with_grade(row, grades) for row in renamed]
     are_numbered = all(row["id"] == number for number, row in enumerate(rows))
-    return _joined_rows(renamed, notes, by_text=are_numbered)
+    by_text = are_numbered or grades is not None
+    return _joined_rows(renamed, notes, by_text=by_text)
 
 
 def _names(columns: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The names in `QUESTION`, and those that say that a column holds gold."""
+    """The names in `QUESTION`, and those that say that a column holds gold or answers."""
     gold = [column for column in columns if is_gold_column(column)]
-    return {**QUESTION, "gold": (*GOLD, *gold)}
+    answers = [column for column in columns if is_answer_column(column)]
+    return {
+        **QUESTION,
+        "gold": (*GOLD, *gold),
+        "answers": (*answers, *QUESTION["answers"]),
+    }
 
 
 def _column_of_grades(
@@ -181,7 +186,7 @@ def _joined_rows(
 ) -> list[dict[str, Any]]:
     """The rows with one for each question; rows of one question differ in their gold only.
 
-    by_text : whether rows with one text are one question, since they have no ids.
+    by_text : whether rows with one text are one question, since they have no ids, or ids of pairs.
     """
     joined: dict[object, dict[str, Any]] = {}
     for number, row in enumerate(rows):

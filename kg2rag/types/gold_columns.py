@@ -25,6 +25,9 @@ _PARTS = frozenset(
     for name in ("context", "passage", "doc", "document", "chunk", "node", "id", "url")
     for ending in ("", "s")
 )
+_ANSWERS = frozenset(
+    name + ending for name in ("answer", "output", "response") for ending in ("", "s")
+)
 _WORD = re.compile(r"[^\W\d_]+")
 _CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
 
@@ -35,5 +38,20 @@ def is_gold_column(column: str) -> bool:
     >>> [is_gold_column(name) for name in ("goldPassages", "expected_doc_ids", "retrieved_contexts", "reference")]
     [True, True, False, False]
     """
-    words = set(_WORD.findall(_CAPITAL.sub(r" \1", column).casefold()))
+    words = _words(column)
     return not (words.isdisjoint(_JUDGED) or words.isdisjoint(_PARTS))
+
+
+def is_answer_column(column: str) -> bool:
+    """Whether a name of several words has one of `_JUDGED` and one of `_ANSWERS`.
+
+    >>> [is_answer_column(name) for name in ("expectedOutput", "ground_truth_answers", "answer_start")]
+    [True, True, False]
+    """
+    words = _words(column)
+    return not (words.isdisjoint(_JUDGED) or words.isdisjoint(_ANSWERS))
+
+
+def _words(column: str) -> set[str]:
+    """The words of a name, of which some may begin with a capital."""
+    return set(_WORD.findall(_CAPITAL.sub(r" \1", column).casefold()))

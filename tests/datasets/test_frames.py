@@ -378,3 +378,62 @@ def test_questions_are_read_from_a_spreadsheet(tmp_path):
     (tmp_path / "wiki" / "ferry.md").write_text("The ferry leaves at six.")
     data = from_folder(tmp_path / "wiki").with_questions(file)
     assert [question.text for question in data.questions] == ["When?"]
+
+
+EXPORTS = {
+    "langfuse.json": [
+        {
+            "id": "i1",
+            "input": {"question": "When?"},
+            "expectedOutput": {"answer": "Six."},
+            "metadata": {"source": "ferry.md"},
+        }
+    ],
+    "langsmith.jsonl": {
+        "inputs": {"question": "When?"},
+        "outputs": {"answer": "Six."},
+        "metadata": {"source": "ferry.md"},
+    },
+    "llamaindex.json": {
+        "examples": [
+            {
+                "query": "When?",
+                "query_by": {"type": "ai"},
+                "reference_contexts": ["The ferry leaves at six."],
+                "reference_answer": "Six.",
+            }
+        ]
+    },
+    "trivia.json": {
+        "Data": [
+            {
+                "Question": "When?",
+                "Answer": {"Value": "Six.", "Aliases": []},
+                "gold_doc": "ferry.md",
+            }
+        ]
+    },
+    "labelstudio.json": [
+        {
+            "id": 1,
+            "data": {
+                "question": "When?",
+                "passage": "All dogs.",
+                "document": "ferry.md",
+            },
+            "expected_answer": "Six.",
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_questions_of_test_sets_of_tools_have_their_gold_and_answers(tmp_path, name):
+    (tmp_path / "wiki").mkdir()
+    (tmp_path / "wiki" / "ferry.md").write_text("The ferry leaves at six.")
+    (tmp_path / "wiki" / "dogs.md").write_text("All dogs must wear a muzzle.")
+    (tmp_path / name).write_text(json.dumps(EXPORTS[name]))
+    data = from_folder(tmp_path / "wiki").with_questions(tmp_path / name)
+    [question] = data.questions
+    assert (question.text, dict(question.gold)) == ("When?", {"ferry.md": 1})
+    assert question.answers == ("Six.",)

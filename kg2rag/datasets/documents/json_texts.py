@@ -26,9 +26,14 @@ from kg2rag.datasets.documents.html import is_page, visible_text
 from kg2rag.datasets.hub_viewer import viewer_rows
 from kg2rag.text.records import DataError, parse_json
 from kg2rag.text.scripts import words
-from kg2rag.types.coerce_corpus import PASSAGE
+from kg2rag.types.coerce_corpus import PASSAGE, QUESTION_AND_ANSWER
 
 QUESTION_COLUMNS = ("question", "query", "user_input")
+_QUESTIONS = (
+    *QUESTION_COLUMNS,
+    *QUESTION_AND_ANSWER["question"],
+    *("input", "prompt"),
+)
 _TEXTS = (
     *PASSAGE["text"],
     *("context", "abstract_inverted_index", "extracted_content"),
@@ -151,6 +156,34 @@ def _texts_by_id(items: Iterable[tuple[Any, str]]) -> list[Mapping[str, Any]]:
 def _is_sentence(value: object) -> bool:
     """Whether a value is a text of at least `SENTENCE_WORDS` words."""
     return isinstance(value, str) and len(value.split()) >= SENTENCE_WORDS
+
+
+def flat_questions(value: Any) -> list[Mapping[str, Any]]:
+    """The objects of a list, each with a question; [] for another value.
+
+    If an inner object has the question, the fields of all inner objects are those of the object itself:
+    Langfuse, LangSmith and Label Studio have the answer in another inner object.
+    """
+    if not isinstance(value, list):
+        return []
+    records: list[Mapping[str, Any]] = []
+    for item in value:
+        if isinstance(item, Mapping):
+            asks = isinstance(item.get(_first_name(item, _QUESTIONS)), str)
+            records.append(item if asks else _flat_fields(item))
+    asks = all(_first_name(record, _QUESTIONS) for record in records)
+    return records if asks and len(records) == len(value) else []
+
+
+def _flat_fields(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an object and of its inner objects; of equal names, the outer counts."""
+    inner = [value for value in record.values() if isinstance(value, Mapping)]
+    fields = {
+        name: value for name, value in record.items() if not isinstance(value, Mapping)
+    }
+    for value in inner:
+        fields = {**_flat_fields(value), **fields}
+    return fields
 
 
 def nested_questions(

@@ -20,6 +20,7 @@ from kg2rag.datasets.documents.header_rows import names_in_two_rows
 from kg2rag.datasets.documents.json_texts import (
     QUESTION_COLUMNS,
     fields_text,
+    flat_questions,
     is_vector,
     json_records,
     load_value,
@@ -97,22 +98,22 @@ def read_table(path: str | Path) -> list[Mapping[str, Any]]:
 def read_questions(path: str | Path) -> Any:
     """The questions of a file, in a shape that `from_frames` takes.
 
-    They are the records of a table or of DeepEval's list of goldens, the questions at any depth of a
-    JSON object, such as SQuAD's, the object itself if it has LlamaIndex's `relevant_docs`, or the
-    records in the sheets of a spreadsheet.
+    They are the records of a table, the questions at any depth of JSON, such as SQuAD's, the object
+    itself if it has LlamaIndex's `relevant_docs`, or the records in the sheets of a spreadsheet.
     """
-    if Path(path).suffix.lower() == ".json" and Path(path).is_file():
-        value = read_json(Path(path))
+    file = Path(path)
+    ending = file.suffix.lower()
+    if ending in (".json", ".jsonl", ".ndjson") and file.is_file():
+        value = read_json(file) if ending == ".json" else list(_json_lines_of(file))
         if isinstance(value, Mapping) and "relevant_docs" in value:
             return value
-        if isinstance(value, list) and all(map(_is_golden, value)):
-            return value
-        questions = list(nested_questions(value))
-        if isinstance(value, Mapping) and questions:
+        questions = flat_questions(value) or list(nested_questions(value))
+        if questions:
             return questions
     if Path(path).suffix.lower() in SPREADSHEETS and Path(path).is_file():
         return _sheets_of_questions(Path(path))
-    return read_table(path)
+    records = read_table(path)
+    return flat_questions(records) or records
 
 
 def _sheets_of_questions(path: Path) -> list[Mapping[str, Any]]:
@@ -132,9 +133,10 @@ def _sheets_of_questions(path: Path) -> list[Mapping[str, Any]]:
     return records
 
 
-def _is_golden(record: Any) -> bool:
-    """Whether a record is a golden of DeepEval: a question with the expected answer."""
-    return isinstance(record, Mapping) and record.keys() >= {"input", "expected_output"}
+def _json_lines_of(file: Path) -> Iterator[Mapping[str, Any]]:
+    """The objects of a file of JSON Lines in any encoding."""
+    text, _ = decode_text(file.read_bytes())
+    return _json_lines(text, str(file))
 
 
 def parse_table(
