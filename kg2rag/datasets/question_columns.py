@@ -63,32 +63,49 @@ def question_records(
     `notes` counts the rows whose gold was recognised by its values, and the rows that were joined.
     """
     rows = records(source, where, {"id": QUESTION["id"]})
-    columns = distinct_columns(rows)
-    field_of = fields_of_columns(columns, _names(columns))
-    text = next((name for name, field in field_of.items() if field == "text"), "")
-    grades = _column_of_grades(rows, text, field_of)
-    without_grades = [column for column in columns if column != grades]
-    pairs = fields_of_columns(without_grades, _names(without_grades))
+    field_of = _fields_of(distinct_columns(rows))
+    grades = _column_of_grades(rows, field_of)
+    pairs = _fields_of([name for name in distinct_columns(rows) if name != grades])
     if "gold" not in pairs.values():
-        family = _columns_of_names(rows, [*pairs, grades], index)
-        if family:
-            rows = [_with_gold(row, family) for row in rows]
-            pairs["gold"] = "gold"
-            note = f"questions whose gold is in {', '.join(family)}, which names passages or documents"
-            notes[note] = sum("gold" in row for row in rows)
-    if "gold" in pairs.values():
-        field_of = pairs
-    else:
-        grades = None
-    renamed = [
+        rows = _with_gold_by_values(rows, [*pairs, grades], index, notes)
+        pairs = _fields_of([name for name in distinct_columns(rows) if name != grades])
+    if grades is not None and "gold" in pairs.values():
+        graded = [_with_grade(row, grades) for row in _renamed(rows, pairs)]
+        return _joined_rows(graded, notes)
+    field_of = _fields_of(distinct_columns(rows))
+    are_numbered = all(row["id"] == number for number, row in enumerate(rows))
+    return _joined_rows(_renamed(rows, field_of), notes, by_text=are_numbered)
+
+
+def _renamed(
+    rows: Sequence[Mapping[str, Any]], field_of: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """The rows with the names of fields in place of those of columns."""
+    return [
         {field_of.get(column, column): value for column, value in row.items()}
         for row in rows
     ]
-    if grades is not None:
-        renamed = [_with_grade(row, grades) for row in renamed]
-    are_numbered = all(row["id"] == number for number, row in enumerate(rows))
-    by_text = are_numbered or grades is not None
-    return _joined_rows(renamed, notes, by_text=by_text)
+
+
+def _with_gold_by_values(
+    rows: Sequence[dict[str, Any]],
+    taken: Collection[str | None],
+    index: GoldIndex,
+    notes: Counter[str],
+) -> list[dict[str, Any]]:
+    """The rows with the gold that `_columns_of_names` finds among the columns that are not `taken`."""
+    family = _columns_of_names(rows, taken, index)
+    if not family:
+        return list(rows)
+    named = [_with_gold(row, family) for row in rows]
+    note = f"questions whose gold is in {', '.join(family)}, which names passages or documents"
+    notes[note] = sum("gold" in row for row in named)
+    return named
+
+
+def _fields_of(columns: Sequence[str]) -> dict[str, str]:
+    """Column -> field of a question."""
+    return fields_of_columns(columns, _names(columns))
 
 
 def _names(columns: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -103,23 +120,36 @@ def _names(columns: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _column_of_grades(
-    rows: Sequence[Mapping[str, Any]], text: str, field_of: Mapping[str, str]
+    rows: Sequence[Mapping[str, Any]], field_of: Mapping[str, str]
 ) -> str | None:
     """The column that grades the pair in each row; None if there is none.
 
-    Its cells are words of judges that differ for one question (its column is `text`), or its name says
-    so, and they may be numbers.
+    Its name says so, or its cells are words of judges that differ for one question.
     """
+    texts = [column for column, field in field_of.items() if field == "text"]
     for column in distinct_columns(rows):
-        cells = [row[column] for row in rows if column in row]
-        if field_of.get(column) not in (None, "gold") or None in map(_grade, cells):
-            continue
-        texts = {str(row.get(text)) for row in rows}
-        pairs = {(str(row.get(text)), _grade(row.get(column))) for row in rows}
-        are_words = not any(type(cell) is int for cell in cells)
-        if _GRADE_COLUMN.search(column) or (are_words and len(pairs) > len(texts)):
-            return column
+        if texts and field_of.get(column) in (None, "gold"):
+            pairs = [(row.get(texts[0]), row[column]) for row in rows if column in row]
+            if _are_graded(pairs, column):
+                return column
     return None
+
+
+def _are_graded(pairs: Sequence[tuple[Any, Any]], column: str) -> bool:
+    """Whether the cells of a column, each in a pair with its question, are grades."""
+    if any(_grade(cell) is None for _, cell in pairs):
+        return False
+    return bool(_GRADE_COLUMN.search(column)) or _are_judgements(pairs)
+
+
+def _are_judgements(pairs: Sequence[tuple[Any, Any]]) -> bool:
+    """Whether the cells in pairs of question and cell are no numbers, and differ for one question."""
+    if any(type(cell) is int for _, cell in pairs):
+        return False
+    questions = {str(question) for question, _ in pairs}
+    return len({(str(question), str(cell)) for question, cell in pairs}) > len(
+        questions
+    )
 
 
 def _grade(cell: Any) -> int | None:
@@ -182,7 +212,7 @@ def _with_grade(row: Mapping[str, Any], column: str) -> dict[str, Any]:
 
 
 def _joined_rows(
-    rows: Sequence[dict[str, Any]], notes: Counter[str], *, by_text: bool
+    rows: Sequence[dict[str, Any]], notes: Counter[str], *, by_text: bool = True
 ) -> list[dict[str, Any]]:
     """The rows with one for each question; rows of one question differ in their gold only.
 

@@ -53,5 +53,5 @@ def is_answer_column(column: str) -> bool:
 
 
 def _words(column: str) -> set[str]:
-    """The words of a name, of which some may begin with a capital."""
+    """The words of a name such as "gold_ids" or "goldIds"."""
     return set(_WORD.findall(_CAPITAL.sub(r" \1", column).casefold()))

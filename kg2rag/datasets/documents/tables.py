@@ -104,16 +104,21 @@ def read_questions(path: str | Path) -> Any:
     file = Path(path)
     ending = file.suffix.lower()
     if ending in (".json", ".jsonl", ".ndjson") and file.is_file():
-        value = read_json(file) if ending == ".json" else list(_json_lines_of(file))
-        if isinstance(value, Mapping) and "relevant_docs" in value:
-            return value
-        questions = flat_questions(value) or list(nested_questions(value))
+        questions = _questions_of_json(file, ending)
         if questions:
             return questions
-    if Path(path).suffix.lower() in SPREADSHEETS and Path(path).is_file():
-        return _sheets_of_questions(Path(path))
+    if ending in SPREADSHEETS and file.is_file():
+        return _sheets_of_questions(file)
     records = read_table(path)
     return flat_questions(records) or records
+
+
+def _questions_of_json(file: Path, ending: str) -> Any:
+    """The questions of a file of JSON, or of JSON Lines; an empty list if it has none."""
+    value = read_json(file) if ending == ".json" else list(_json_lines_of(file))
+    if isinstance(value, Mapping) and "relevant_docs" in value:
+        return value
+    return flat_questions(value) or list(nested_questions(value))
 
 
 def _sheets_of_questions(path: Path) -> list[Mapping[str, Any]]:

@@ -25,20 +25,24 @@ def query_ends(columns: Sequence[str]) -> tuple[str, str, str] | None:
     >>> query_ends(["p.name", "m.title"])
     ('p.name', '', 'm.title')
     """
-    relations = {match[1]: match[0] for match in map(_TYPE.fullmatch, columns) if match}
-    first_of: dict[str, str] = {}
-    for column in columns:
-        match = _PROPERTY.fullmatch(column)
-        if match:
-            first_of.setdefault(match[1], column)
-    ends = [
-        column for variable, column in first_of.items() if variable not in relations
-    ]
-    if len(ends) == 3 and not relations:
-        del ends[1]  # the properties of the relation, between its ends
-    if len(ends) != 2 or len(relations) > 1:
+    types = _matches(_TYPE, columns)
+    properties = _matches(_PROPERTY, columns)
+    ends = [variable for variable in properties if variable not in types]
+    if len(ends) == 3 and not types:
+        del ends[1]  # the relation, between its ends
+    if len(ends) != 2 or len(types) > 1:
         return None
-    return ends[0], next(iter(relations.values()), ""), ends[1]
+    head, tail = ends
+    return properties[head], "".join(types.values()), properties[tail]
+
+
+def _matches(pattern: re.Pattern[str], columns: Sequence[str]) -> dict[str, str]:
+    """Variable -> the first column that matches a pattern, whose first group is the variable."""
+    column_of: dict[str, str] = {}
+    for match in map(pattern.fullmatch, columns):
+        if match:
+            column_of.setdefault(match[1], match[0])
+    return column_of
 
 
 def with_import_columns(

@@ -81,18 +81,15 @@ def named_parts(tables: Mapping[Path, Rows]) -> dict[Path, list[Record]]:
     A node has its name and descriptions, and an edge the name of its relation, from the tables of
     two columns.
     """
-    edges = _edges_of(
-        {file: rows for file, rows in tables.items() if rows and len(rows[0]) == 3}
-    )
-    records = [edge for rows in edges.values() for edge in rows]
-    ends = {edge[end] for edge in records for end in ("head", "tail")}
-    relations = {edge["relation"] for edge in records if "relation" in edge}
+    edges = _edges_of(tables)
+    ends, relations = _ids_of(edges.values())
     parts: dict[Path, list[Record]] = {}
     names_of_relations: dict[str, str] = {}
+    field = "name"
     for file, pairs in _by_length(tables):
         if _name_most(pairs, ends):
-            field = "description" if any(map(_has_nodes, parts.values())) else "name"
             parts[file] = [{"id": id_, field: text} for id_, text in pairs]
+            field = "description"  # of the next table, whose texts are longer
         elif _name_most(pairs, relations):
             names_of_relations = dict(pairs) | names_of_relations
             parts[file] = []
@@ -101,15 +98,22 @@ def named_parts(tables: Mapping[Path, Rows]) -> dict[Path, list[Record]]:
     return parts
 
 
+def _ids_of(tables: Iterable[list[dict[str, str]]]) -> tuple[set[str], set[str]]:
+    """The ids of the ends and of the relations of some edges."""
+    edges = [edge for rows in tables for edge in rows]
+    ends = {edge[end] for edge in edges for end in ("head", "tail")}
+    return ends, {edge["relation"] for edge in edges if "relation" in edge}
+
+
 def _edges_of(tables: Mapping[Path, Rows]) -> dict[Path, list[dict[str, str]]]:
-    """The edges in tables of three columns; a cell of the first row may occur again in another table."""
+    """The edges in the tables of three columns; a cell of a first row may occur again in another table."""
+    triples = {
+        file: rows for file, rows in tables.items() if rows and len(rows[0]) == 3
+    }
     edges = {}
-    for file, rows in tables.items():
-        others = [
-            *rows[1:],
-            *(row for name in tables if name != file for row in tables[name]),
-        ]
-        columns = _columns_of_edges(rows, others)
+    for file, rows in triples.items():
+        others = [row for name, of in triples.items() if name != file for row in of]
+        columns = _columns_of_edges(rows, [*rows[1:], *others])
         if columns:
             edges[file] = [dict(zip(columns, row, strict=True)) for row in rows]
     return edges
@@ -131,10 +135,6 @@ def _by_length(tables: Mapping[Path, Rows]) -> list[tuple[Path, list[tuple[str, 
 def _name_most(pairs: Sequence[tuple[str, str]], ids: set[str]) -> bool:
     """Whether most first cells of some pairs are among some ids."""
     return sum(id_ in ids for id_, _ in pairs) >= NAMED_SHARE * len(pairs)
-
-
-def _has_nodes(records: Sequence[Record]) -> bool:
-    return bool(records) and "id" in records[0]
 
 
 def _with_name(edge: Record, name_of: Mapping[str, str]) -> Record:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,17 +41,14 @@ _TABLE_OF_EDGES = re.compile(
     r"edges?|relationships?|relations?|rels?|links?", re.IGNORECASE
 )
 _TABLES_OF_NODES = ("nodes", "node", "vertices", "entities")
-_TABLES_OF_EDGES = (*TABLES, *JSON_LINES)
 _ID_SPACE = re.compile(r":(?:START_|END_)?ID\((.+)\)")
 
 
 def nodes_file(edges: Path) -> Path | None:
     """The table of nodes beside a table of edges, such as city_nodes.tsv beside city_edges.tsv, or None."""
     word = _TABLE_OF_EDGES.search(edges.stem)
-    if word is None or edges.suffix.lower() not in _TABLES_OF_EDGES:
+    if word is None or not _has_columns(edges):
         return None
-    if edges.suffix.lower() in TABLES and len(first_cells(edges)) < 2:
-        return None  # a list of relations
     names = [
         edges.stem[: word.start()] + nodes + edges.stem[word.end() :]
         for nodes in _TABLES_OF_NODES
@@ -62,6 +60,12 @@ def nodes_file(edges: Path) -> Path | None:
         if file.is_file()
     }
     return next((beside[name] for name in file_names if name in beside), None)
+
+
+def _has_columns(file: Path) -> bool:
+    """Whether a file is a table of several columns, and no list of names, or JSON Lines."""
+    suffix = file.suffix.lower()
+    return suffix in JSON_LINES or (suffix in TABLES and len(first_cells(file)) > 1)
 
 
 def read_tables(file: Path) -> nx.Graph:
@@ -121,14 +125,11 @@ def _rows_of_tables(files: list[Path], notes: Counter[str]) -> dict[Path, list[R
 
 def _with_id_spaces(rows_of: Mapping[Path, list[Record]]) -> dict[Path, list[Record]]:
     """The rows of each table; an id that two id spaces of Neo4j's import have names its space, too."""
-    columns = [column for rows in rows_of.values() for column in distinct_columns(rows)]
-    matches = {column: _ID_SPACE.search(column) for column in columns}
-    space_of = {column: match[1] for column, match in matches.items() if match}
+    space_of = _space_of_columns(rows_of.values())
     spaces: defaultdict[object, set[str]] = defaultdict(set)
-    for rows in rows_of.values():
-        for row in rows:
-            for column in space_of.keys() & row.keys():
-                spaces[row[column]].add(space_of[column])
+    for row in chain.from_iterable(rows_of.values()):
+        for column in space_of.keys() & row.keys():
+            spaces[row[column]].add(space_of[column])
     if all(len(names) < 2 for names in spaces.values()):
         return dict(rows_of)
     return {
@@ -141,6 +142,13 @@ def _with_id_spaces(rows_of: Mapping[Path, list[Record]]) -> dict[Path, list[Rec
         ]
         for file, rows in rows_of.items()
     }
+
+
+def _space_of_columns(tables: Iterable[Sequence[Record]]) -> dict[str, str]:
+    """Column -> its id space, for the columns of Neo4j's import that have one."""
+    columns = chain.from_iterable(map(distinct_columns, tables))
+    matches = {column: _ID_SPACE.search(column) for column in columns}
+    return {column: match[1] for column, match in matches.items() if match}
 
 
 def _id_in_space(

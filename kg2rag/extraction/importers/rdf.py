@@ -180,16 +180,20 @@ def _with_contexts(value: Any, notes: Counter[str]) -> Any:
     if not isinstance(value, dict):
         return value
     members = {name: _with_contexts(member, notes) for name, member in value.items()}
-    contexts = members.get("@context", [])
-    if not isinstance(contexts, list):
-        contexts = [contexts]
+    if "@context" in members:
+        members["@context"] = _context(members["@context"], notes)
+    return members
+
+
+def _context(value: Any, notes: Counter[str]) -> Any:
+    """A context of JSON-LD with its first address as the prefix of all terms, and without the others."""
+    contexts = value if isinstance(value, list) else [value]
     addresses = [context for context in contexts if isinstance(context, str)]
     notes[CONTEXTS] += len(addresses)
-    if addresses:
-        vocabulary = {"@vocab": f"{addresses[0].rstrip('/#')}/", **_KEYWORDS}
-        others = [context for context in contexts if not isinstance(context, str)]
-        members["@context"] = [vocabulary, *others]
-    return members
+    if not addresses:
+        return value
+    vocabulary = {"@vocab": f"{addresses[0].rstrip('/#')}/", **_KEYWORDS}
+    return [vocabulary, *(context for context in contexts if context not in addresses)]
 
 
 def _texts(literals: dict[str, list[Any]], predicates: tuple[str, ...]) -> list[str]:

@@ -42,7 +42,11 @@ def load_run(path: Path) -> Any:
     content = trec.unpacked(path)
     if suffix in (".parquet", ".parq"):
         return parse_parquet(content, path).to_pandas()
-    text = decode(content, path)
+    return _run_of_text(decode(content, path), suffix, path)
+
+
+def _run_of_text(text: str, suffix: str, path: Path) -> Any:
+    """The run in a text, by the suffix of its file and its first line."""
     first_line = next((line for line in text.split("\n") if line.strip()), "")
     if suffix in (".json", ".jsonl") or first_line.startswith(('{"', '[{"')):
         return _json_run(text, path)
