@@ -124,7 +124,7 @@ def _column_of_grades(
 ) -> str | None:
     """The column that grades the pair in each row; None if there is none.
 
-    Its name says so, or its cells are words of judges that differ for one question.
+    Its name is one of grades, or its cells are words of judges that differ for one question.
     """
     texts = [column for column, field in field_of.items() if field == "text"]
     for column in distinct_columns(rows):
