@@ -1,12 +1,12 @@
 """The passages of a folder's pages without excerpts of other pages, as home pages and archives list them.
 
-Ours: what an excerpt is. A section is one if its heading is the title of another page that is
-longer, and if that page has all words of each of its blocks but for the short ones, such as dates.
+Ours: what an excerpt is. A section is one if its heading is the title of another page, and if that
+page has all words of each of its blocks but for short ones, such as dates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from kg2rag.datasets.documents.entries import FileEntry
@@ -21,6 +21,8 @@ from kg2rag.text.scripts import words
 
 SHORT = 8
 """Words of a block below which it says nothing of a page: a date, an author, "Read more"."""
+COMMON_WORDS = 5
+"""Fewest words of an excerpt."""
 LIST_REASON = "a list of other pages of the folder"
 
 
@@ -38,13 +40,15 @@ def remove_excerpts(entries: Mapping[str, FileEntry]) -> int:
     """
     pages = list(pages_of(entries))
     titled = _pages_by_title(pages)
+    lists = set[int]()
     n_removed = 0
     for number, (entry, rows) in enumerate(pages):
-        excerpts = set(_excerpts(number, rows, titled))
-        if not excerpts:
+        own = {*lists, number}
+        remaining = [row for row in rows if not _repeats_page(row, titled, own)]
+        if len(remaining) == len(rows):
             continue
+        lists.add(number)
         n_before = count_words(entry)
-        remaining = [row for index, row in enumerate(rows) if index not in excerpts]
         renumber(entry, rows, remaining)
         n_words = n_before - count_words(entry)
         entry.left_out += n_words
@@ -68,21 +72,27 @@ def _pages_by_title(
     return titled
 
 
-def _excerpts(
-    number: int, rows: Sequence[PassageRow], titled: Mapping[str, Sequence[_Page]]
-) -> Iterator[int]:
-    """The indexes of the passages of a page that are excerpts of other pages.
+def _repeats_page(
+    row: PassageRow, titled: Mapping[str, Sequence[_Page]], lists: Container[int]
+) -> bool:
+    """Whether a passage is an excerpt of a page that is the title of one of its headings.
 
-    number : that of the page.
+    lists : the numbers of the pages that have excerpts, and of its own page.
     """
-    for index, row in enumerate(rows):
-        if not row["headings"]:
-            continue
-        heading = row["headings"][-1].casefold()
-        texts = [list(words(text)) for text in block_texts(row)]
-        long_texts = [text for text in texts if len(text) >= SHORT]
-        excerpt = set().union(*long_texts)
-        for page in titled.get(heading, ()):
-            if page.number != number and excerpt and excerpt < page.words:
-                yield index
-                break
+    pages = [
+        page
+        for heading in row["headings"]
+        for page in titled.get(heading.casefold(), ())
+    ]
+    return any(page.number not in lists and _is_excerpt(row, page) for page in pages)
+
+
+def _is_excerpt(row: PassageRow, page: _Page) -> bool:
+    """Whether a passage has no words, but for those of short blocks, that a page lacks."""
+    texts = [list(words(text)) for text in block_texts(row)]
+    n_common = sum(len(text) for text in texts if page.words.issuperset(text))
+    others = [text for text in texts if not page.words.issuperset(text)]
+    n_others = sum(map(len, others))
+    return n_common >= max(COMMON_WORDS, n_others) and all(
+        len(text) < SHORT for text in others
+    )

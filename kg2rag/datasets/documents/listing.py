@@ -24,11 +24,14 @@ PACKAGE_FOLDERS = frozenset(
 _SPHINX_SOURCE = re.compile(r"(|.*/)_sources/(.+?)(?:\.\w+)?\.txt")
 _PAGES = (".html", ".htm")
 _PARTS_OF_PAGES = (
-    *(".js", ".css", ".map", "search_index.json", "searchindex.json"),
+    *(".js", ".css", ".map"),
     *("objects.inv", "element-list", "package-list", "sitemap.xml", "sitemap.xml.gz"),
 )
 # Feeds, which repeat the texts of the pages of a site.
-_FEED = re.compile(r"(?:.*/)?(?:index|feed|rss|atom)\.(?:xml|rss|atom|json)")
+_FEED = re.compile(
+    r"(?:.*/)?(?:[^/]*[._-])?(?:index|feed|rss|atom)\.(?:xml|rss|atom|json)"
+)
+_SEARCH_INDEX = re.compile(r"(?:.*/)?[^/]*search[^/]*\.(?:json|xml)")
 
 # What LaTeX and BibTeX write beside a file.
 _LATEX_PRODUCTS = (
@@ -209,7 +212,9 @@ def _parts_of_pages(paths: Sequence[str]) -> dict[str, str]:
             reasons[path] = "a part of a page that a browser saved"
         elif source and f"{source[1]}{source[2]}" in pages:
             reasons[path] = "the sources of HTML pages that are read"
-        elif pages and path.endswith(_PARTS_OF_PAGES):
+        elif pages and (
+            path.endswith(_PARTS_OF_PAGES) or _SEARCH_INDEX.fullmatch(path)
+        ):
             reasons[path] = "programs, styles and indexes of HTML pages"
         elif pages and _FEED.fullmatch(path):
             reasons[path] = "a feed of HTML pages"
