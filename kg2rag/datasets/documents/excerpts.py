@@ -77,7 +77,7 @@ def _repeats_page(
 ) -> bool:
     """Whether a passage is an excerpt of a page that is the title of one of its headings.
 
-    lists : the numbers of the pages that have excerpts, and of its own page.
+    lists : the numbers of the pages that have excerpts, and of the passage's page.
     """
     pages = [
         page

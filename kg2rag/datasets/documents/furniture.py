@@ -4,15 +4,15 @@ Ours: which repeated blocks are furniture. A block of at most `LONGEST` words is
 `PAGES` pages have it in the same words and these are `SHARE` of the pages in their common folder.
 It is furniture if it consists of links, or if it stands at an edge of the page: no block between it
 and the first or the last block is content. Labels within a page, such as "Returns:", and fields at
-its beginning, such as "Status: open", stay.
+its beginning, such as "Status: open", stay, and sections of Markdown that would be empty.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -29,6 +29,8 @@ LONGEST = 50
 """Words of a block above which it is text."""
 ENDINGS = frozenset(".html .htm .xhtml .mhtml .mht .md .markdown .mdx".split())
 """Endings of the files that are pages."""
+_WRITTEN = frozenset(".md .markdown .mdx".split())
+"""Endings of pages that people write, so that a section such as "License" is content."""
 _BETWEEN_BLOCKS = "\n\n"
 _FIELD = re.compile(r"\w[\w ]{0,30}: \S")
 
@@ -62,6 +64,8 @@ def remove_furniture(entries: Mapping[str, FileEntry]) -> int:
     for entry, rows in pages:
         parts = list(_parts_of(rows))
         indexes = set(_furniture_of(parts, repeated))
+        if PurePosixPath(rows[0]["metadata"]["file"]).suffix.lower() in _WRITTEN:
+            indexes -= _whole_sections(parts, indexes)
         kept = [part for index, part in enumerate(parts) if index not in indexes]
         if indexes and not all(part.is_heading for part in kept):
             n_before = count_words(entry)
@@ -166,6 +170,18 @@ def _furniture_of(parts: Sequence[_Part], repeated: set[str]) -> Iterator[int]:
         is_repeated_link = part.is_link and part.text in repeated
         if is_repeated_link or index < n_first or index >= len(parts) - n_last:
             yield index
+
+
+def _whole_sections(parts: Sequence[_Part], indexes: Container[int]) -> set[int]:
+    """The indexes of the parts of sections with a heading of which all blocks are furniture."""
+    starts = [index for index, part in enumerate(parts) if part.is_heading]
+    sections = [range(*pair) for pair in pairwise([*starts, len(parts)])]
+    return {
+        index
+        for section in sections
+        if all(index in indexes for index in section[1:])
+        for index in section
+    }
 
 
 def _edge(parts: Iterable[_Part], repeated: set[str], *, is_end: bool) -> int:

@@ -66,6 +66,12 @@ _MARKED = re.compile(
     r"(?<![\^\w])\^\^(?=[^\s^])(?P<underlined>[^^\n]+)(?<=\S)\^\^(?![\^\w])",
     _FLAGS,
 )
+# The name of a picture that a page shows in place of it; options of MyST look alike.
+_EMOJI = re.compile(
+    rf"{_CODE}|(?<![\w:/]):(?!(?:returns?|raises|rtype|yields):)[a-z][a-z0-9_+-]{{1,30}}:(?![\w:`])[ \t]?",
+    _FLAGS,
+)
+_MYST_OPTIONS = re.compile(r"(?m)^[ \t]*(?:`{3,}|:{3,})\{[a-z]")
 # Obsidian: comments, names of blocks, queries of its plug-ins, and drawings.
 _NOTE_COMMENT = (
     r"^[ \t]*%%(?!%)(?:(?!%%).)+%%[ \t]*$|(?<![\w%])%%(?!%).{1,2000}?%%(?![\w%])"
@@ -160,6 +166,8 @@ def plain_markdown(text: str, name: str = "") -> PlainPage:
         text = _MARKED.sub(_marked_words, text)
     if "++" in text:
         text = _KEYS.sub(_names_of_keys, text)
+    if _EMOJI.search(text) and not _MYST_OPTIONS.search(text):
+        text = _EMOJI.sub(_remover(left_out), text)
     return PlainPage(text, "\n".join(left_out))
 
 

@@ -49,6 +49,10 @@ def take_metadata(record: Any, fields: Container[str]) -> tuple[Metadata, list[s
         elif _HTML.search(text):
             taken += _SHORTCODE.findall(text)
             leaf.text = _SHORTCODE.sub(" ", text)
+    for element in record.iterdescendants():
+        if not len(element) and not (element.text or "").strip():
+            taken += element.attrib.values()
+            element.attrib.clear()
     return metadata, taken
 
 

@@ -562,3 +562,18 @@ def test_fields_above_a_page_give_its_title_and_are_no_text(read, header):
     [passage] = documents.corpus
     assert (passage.title, passage.text) == ("Pumps", "Note: close the valve first.")
     assert documents.report.loc[0, "lost"] == 0
+
+
+def test_names_of_emoji_are_no_words(read):
+    page = "Start :rocket: now at 10:30:45, `:tada:`.\n\n:return: the way\n\n:white_check_mark: Done"
+    documents = read({"a.md": page})
+    assert text_of(documents) == (
+        "Start now at 10:30:45, :tada:.\n\n:return: the way\n\nDone"
+    )
+    assert documents.report.loc[0, "lost"] == 0
+
+
+@pytest.mark.parametrize("fence", [":::", "```"])
+def test_options_of_directives_are_no_emoji(read, fence):
+    documents = read({"a.md": f"{fence}{{note}}\n:class: tip\nRead it.\n{fence}"})
+    assert text_of(documents) == "Read it."

@@ -84,3 +84,10 @@ def test_lists_of_the_beginnings_of_pages_are_left_out(read):
     assert report.loc["index.html", "left_out"] == 16  # heading 2, beginning 10, date 4
     assert report.loc["tags.html", "status"] == "skipped"
     assert documents.source["notes"]["words of excerpts of other pages"] == 32
+
+
+def test_a_section_of_markdown_is_not_emptied(read):
+    page = "[Home](https://a.org/)\n\n# {0}\n\nAbout {0}.\n\n[Edit](https://a.org/{0})\n\n## License\n\nMIT"
+    documents = read({f"{name}.md": page.format(name) for name in TITLES})
+    assert text_of(documents).count("License\nMIT") == 6
+    assert "Home" not in text_of(documents)
