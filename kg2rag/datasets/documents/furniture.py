@@ -173,7 +173,7 @@ def _furniture_of(parts: Sequence[_Part], repeated: set[str]) -> Iterator[int]:
 
 
 def _whole_sections(parts: Sequence[_Part], indexes: Container[int]) -> set[int]:
-    """The indexes of the parts of sections with a heading of which all blocks are furniture."""
+    """The indexes of the parts of sections that have a heading and only furniture below it."""
     starts = [index for index, part in enumerate(parts) if part.is_heading]
     sections = [range(*pair) for pair in pairwise([*starts, len(parts)])]
     return {
