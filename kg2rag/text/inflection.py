@@ -52,6 +52,7 @@ _RUSSIAN_NAMES = (
 SPELLINGS: Mapping[str, Changes] = {
     "finnish": _changes(("nen$", "se"), ("us$", "ukse")),
     "german": _changes(("([aou])e", r"\1")),
+    "hungarian": _changes(("([brt])ol$", r"\1ól"), ("n[ae]l$", "nál"), ("ert$", "ért"), ("kent$", "ként")),
     "russian": _changes(*_RUSSIAN_NAMES),
     "ukrainian": _changes(("і", "и"), ("є", "е"), ("иив$", "иев"), ("ив$", "ов"), *_RUSSIAN_NAMES),
 }  # fmt: skip
@@ -115,7 +116,9 @@ class InflectedLexicon(Lexicon):
         words = ["" if " " in stem else stem for stem in unambiguous]
         phrases = [stem if " " in stem else "" for stem in unambiguous]
         self._words, self._phrases = Lexicon(words), Lexicon(phrases)
-        self._first_words = frozenset(key.split()[0] for key in keys if key)
+        self._first_words = frozenset(
+            key.split()[0] for key in keys if " " in key or len(key) >= MIN_LETTERS
+        )
 
     def longest_matches(
         self, words: Sequence[str], texts: Integers
@@ -179,9 +182,7 @@ class InflectedLexicon(Lexicon):
             (
                 rest
                 for letters, rest in rests
-                if prefix.fullmatch(letters)
-                and len(rest) >= MIN_LETTERS
-                and rest in self._first_words
+                if prefix.fullmatch(letters) and rest in self._first_words
             ),
             word,
         )

@@ -136,13 +136,15 @@ def test_a_form_of_several_names_is_none() -> None:
         ("arabic", "القاهره", "وبالقاهره"),
         ("arabic", "الجامعه", "للجامعه"),
         ("hebrew", "ירושלים", "ובירושלים"),
+        ("hebrew", "תל אביב", "בתל אביב"),
+        ("hungarian", "budapest", "budapestrol"),
     ],
 )
 def test_a_name_is_found_where_its_stem_changes_or_a_prefix_is_joined(
     language: str, name: str, form: str
 ) -> None:
     script = "cyrillic" if language in ("russian", "ukrainian") else language
-    if language in ("czech", "finnish", "german", "polish"):
+    if language in ("czech", "finnish", "german", "hungarian", "polish"):
         script = "latin"
     lexicon = lexicon_of([name, "x"], {script: language})
     assert [code for code, _ in lexicon.find(form, capitals=False)] == [0]

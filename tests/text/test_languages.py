@@ -167,6 +167,11 @@ CROATIAN = "{} je grad na rijeci, ali nije ni na moru niti u planini, što su sv
         ("Der Schlauch ist {} lang, und er ist nicht rot.", "25 m", "25m"),
         ("Der Bohrer {} ist rot, und er ist nicht alt.", "HP457D", "HP 457 D"),
         ("Der {} ist rot, und der Bohrer ist nicht alt.", "Akku", "Akkubohrer"),
+        (
+            "De {} staan in de stalling, en het is daar koud.",
+            "fietsen",
+            "fietsenstalling",
+        ),
         ("The hotline is {}.", "1900 6035", "19006035"),
         ("The cable is of type {}.", "CAT6", "\u0421\u0410\u04226"),
         ("بازگشت کالا تا {} روز ممکن است.", "\u06f7", "7"),

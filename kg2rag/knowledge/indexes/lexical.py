@@ -354,9 +354,12 @@ class LexicalIndex:
     def _halves_of(self, term: str) -> list[str]:
         """The two terms of texts that make up a compound or a long number, the longest first one."""
         for end in range(len(term) - LEAST_HALF, LEAST_HALF - 1, -1):
-            halves = [term[:end], term[end:]]
-            if all(map(self._has, halves)):
-                return halves
+            halves = [
+                self.settings.terms(half, self.languages)
+                for half in (term[:end], term[end:])
+            ]
+            if all(half and self._has(half[0]) for half in halves):
+                return [half[0] for half in halves]
         return []
 
     def _inflections_of(self, term: str) -> list[str]:
