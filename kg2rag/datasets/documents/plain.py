@@ -177,6 +177,10 @@ _MARKUP = {
     ),
 }
 """Format -> the markup in its source, which is not counted as lost words."""
+_MARGIN_OF_RTF = re.compile(
+    r"\{\\(?:header|footer)[lrf]?\b(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}"
+)
+"""A running head or foot, nested up to three deep."""
 _WITH_ENTITIES = frozenset(("mediawiki", "textile"))
 """Formats that write a sign as HTML does."""
 _OTHER_MARKUP = re.compile(
@@ -368,8 +372,8 @@ def _letter_of_escape(match: re.Match[str]) -> str:
 def _shown_text(text: str, kind: str) -> tuple[str, str]:
     """The text of a source without its markup, and the text that pandoc leaves out by design.
 
-    Both serve the count of lost words. The latter are the preamble of LaTeX, and the options and
-    comments of reStructuredText. Both are "" for formats of XML, whose text others count.
+    Both serve the count of lost words. The latter are the preamble of LaTeX, running heads of RTF, and
+    the options and comments of reStructuredText. Both are "" for formats of XML, whose text others count.
     """
     if kind in _XML:
         return "", ""
@@ -382,6 +386,9 @@ def _shown_text(text: str, kind: str) -> tuple[str, str]:
         options = [match[1] for match in _OPTIONS_OF_RST.finditer(text)]
         comments = [match[0] for match in _COMMENT_OF_RST.finditer(text)]
         left_out = "\n".join([*options, *comments])
+    elif kind == "rtf":
+        margins = " ".join(_MARGIN_OF_RTF.findall(text))
+        left_out = _MARKUP[kind].sub(" ", margins)
     shown = _MARKUP.get(kind, _OTHER_MARKUP).sub(" ", text)
     return unescape(shown) if kind in _WITH_ENTITIES else shown, left_out
 

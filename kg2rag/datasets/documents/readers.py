@@ -29,7 +29,7 @@ from kg2rag.datasets.documents.plain import (
     read_unknown,
 )
 from kg2rag.datasets.documents.references import read_references
-from kg2rag.datasets.documents.subtitles import read_subtitles
+from kg2rag.datasets.documents.subtitles import SUBTITLE_ENDINGS, read_subtitles
 from kg2rag.datasets.documents.tables import TABLES
 from kg2rag.datasets.documents.tagged_references import (
     TAGGED_ENDINGS,
@@ -63,7 +63,7 @@ READERS: Mapping[str, Reader] = {
     ".canvas": read_canvas,
     ".bib": read_references,
     **dict.fromkeys(TAGGED_ENDINGS, read_tagged_references),
-    **dict.fromkeys((".srt", ".vtt"), read_subtitles),
+    **dict.fromkeys(SUBTITLE_ENDINGS, read_subtitles),
     **dict.fromkeys(MANUAL_ENDINGS, read_manual),
     **dict.fromkeys(FORMATS, read_markup),
 }

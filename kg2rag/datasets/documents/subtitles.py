@@ -1,4 +1,4 @@
-"""Subtitles (SubRip, WebVTT) -> the spoken sentences, without numbers, times, styles and notes."""
+"""Subtitles (SubRip, WebVTT, SubViewer, SubStation Alpha) -> the spoken sentences, without times and styles."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from kg2rag.datasets.documents.html import visible_text
 from kg2rag.text.records import DataError
 
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[.,]\d{1,3}"
-_TIMES = re.compile(rf"(?m)^[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*")
+_TIMES = re.compile(rf"(?m)^[ \t]*{_TIME}[ \t]*(?:-->|,)[ \t]*{_TIME}[^\n]*")
+SUBTITLE_ENDINGS = (".srt", ".vtt", ".sbv", ".ass", ".ssa")
 # The name or number of the next cue, and blocks of WebVTT that are no cues.
 _UNSPOKEN = re.compile(
     r"(?s)(?:\n[ \t]*\n[^\n]*|\n\d+[ \t]*)\n\Z|(?<=\n\n)(?:NOTE|STYLE|REGION)\b.*?(?:\n\n|\Z)"
 )
-_MARKS = re.compile(r"\{\\an?\d+\}|<[\d:.]+>")
+_EVENTS = re.compile(r"(?mi)^\[Events\][ \t]*\n+Format:([^\n]*)$")
+_DIALOGUE = re.compile(r"(?m)^Dialogue:[ \t]*([^\n]*)$")
+_MARKS = re.compile(r"\{\\[^{}\n]*\}|<[\d:.]+>")
 _SPEAKER = re.compile(r"<v(?:\.[\w.]+)?\s+([^>]+)>")
 _SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’)\]]*$""")
 
@@ -28,6 +31,7 @@ def read_subtitles(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: 
     DataError: no line has the times of a cue.
     """
     text, remark = decode_text(data)
+    text, settings = _as_webvtt(text)
     times = list(_TIMES.finditer(text))
     if not times:
         raise DataError(
@@ -35,7 +39,7 @@ def read_subtitles(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: 
         )
     stops = [*(match.start() for match in times[1:]), len(text)]
     parts = [text[m.end() : stop] for m, stop in zip(times, stops, strict=True)]
-    left_out = [text[: times[0].start()], *(match[0] for match in times)]
+    left_out = [settings, text[: times[0].start()], *(match[0] for match in times)]
     for part in parts:
         left_out += _UNSPOKEN.findall(part)
     cues = [_spoken_lines(_UNSPOKEN.sub("", part)) for part in parts]
@@ -50,6 +54,23 @@ def read_subtitles(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: 
             remark=remark,
         )
     ]
+
+
+def _as_webvtt(text: str) -> tuple[str, str]:
+    """The cues of SubStation Alpha as WebVTT, and its settings; any other text as it is, and ""."""
+    events = _EVENTS.search(text)
+    if events is None:
+        return text, ""
+    names = [name.strip() for name in events[1].split(",")]
+    cues = list[str]()
+    for line in _DIALOGUE.findall(text):
+        cells = line.split(",", len(names) - 1)
+        fields = dict(zip(names, cells, strict=False))
+        name = fields.get("Name", "").strip()
+        speaker = f"<v {name}>" if name else ""
+        spoken = re.sub(r"\\[Nnh]", " ", fields.get("Text", ""))
+        cues.append(f"{fields['Start']} --> {fields['End']}\n{speaker}{spoken}\n")
+    return "\n".join(cues), _DIALOGUE.sub("", text)
 
 
 def _spoken_lines(cue: str) -> list[str]:
