@@ -1,7 +1,7 @@
 """Tables without a header, as sets for link prediction have them (FB15k, WN18RR, PyKEEN) -> records.
 
 The first line of a table is a row if it has no known name of a column, and a cell of it occurs again
-in its column. In a folder, the tables of two columns whose first has the ids of the triples give
+in another row. In a folder, the tables of two columns whose first has the ids of the triples give
 their names (entity2text.txt of KG-BERT): the shortest texts are names, the others descriptions.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -65,8 +66,8 @@ def _columns_of_edges(rows: Rows, others: Rows) -> tuple[str, ...]:
     """The columns of edges in rows of two or three cells; () if no cell of the first row is in `others`."""
     if not rows or len(rows[0]) not in (2, 3):
         return ()
-    columns = zip(*others[:COMPARED_ROWS], strict=True)
-    if not any(cell in column for cell, column in zip(rows[0], columns, strict=False)):
+    cells = set(chain.from_iterable(others[:COMPARED_ROWS]))
+    if cells.isdisjoint(rows[0]):
         return ()
     if len(rows[0]) == 2:
         return ("head", "tail")
@@ -112,7 +113,8 @@ def _edges_of(tables: Mapping[Path, Rows]) -> dict[Path, list[dict[str, str]]]:
     }
     edges = {}
     for file, rows in triples.items():
-        others = [row for name, of in triples.items() if name != file for row in of]
+        # Two tables may have the same header.
+        others = [row for name in triples if name != file for row in triples[name][1:]]
         columns = _columns_of_edges(rows, [*rows[1:], *others])
         if columns:
             edges[file] = [dict(zip(columns, row, strict=True)) for row in rows]

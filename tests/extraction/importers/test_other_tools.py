@@ -1192,7 +1192,7 @@ def test_the_export_of_kuzu_keeps_equal_ids_of_two_tables_apart(tmp_path: Path) 
         "Person.csv": "a.id,a.name\n0,Marek Lund\n1,Ida Berg\n",
         "Ship.csv": "a.id,a.name\n0,Halina\n",
         "Steers_Person_Ship.csv": "a.id,b.id,r.since\n0,0,1931\n",
-        "Employs_Person_Person.csv": "a.id,b.id\n1,0\n",
+        "Employs_Person_Person.csv": "a.id,b.id,r.since\n1,0,1935\n",
     }
     for name, lines in files.items():
         (tmp_path / name).write_text(lines)
