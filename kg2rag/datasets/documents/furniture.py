@@ -165,6 +165,8 @@ def _consists_of(text: str, link_texts: Sequence[str]) -> bool:
 def _furniture_of(parts: Sequence[_Part], repeated: set[str]) -> Iterator[int]:
     """The indexes of the furniture among the parts of a page."""
     n_first = _edge(parts, repeated, is_end=False)
+    if not any(part.is_link for part in parts[:n_first]):
+        n_first = 0  # the author of all pages
     n_last = _edge(parts[::-1], repeated, is_end=True)
     for index, part in enumerate(parts):
         is_repeated_link = part.is_link and part.text in repeated

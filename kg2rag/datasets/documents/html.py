@@ -58,7 +58,7 @@ _CHARSET = re.compile(
     re.IGNORECASE,
 )
 _NOT_SHOWN = re2.compile(
-    r"(?is)<!--.*?-->|<script\b.*?</script\s*>|<style\b.*?</style\s*>|<svg\b.*?</svg\s*>|<head\b.*?</head\s*>"
+    r"(?is)<!--.*?-->|<script\b.*?</script\s*>|<style\b.*?</style\s*>|<svg\b.*?</svg\s*>|<title\b.*?</title\s*>|<head\b.*?</head\s*>"
 )
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
 _FIRST_TAG = re.compile(
@@ -66,6 +66,7 @@ _FIRST_TAG = re.compile(
 )
 _LAST_TAG = re.compile(r"(?:</\w+|<br */?)>\s*\Z")
 _WORD_BREAK = re.compile(r"(?i)</?wbr\b[^<>]*>|&shy;|&#173;|&#xad;|\xad")
+_BULLET = re.compile(r"^[·•▪◦‣] +(?=\S)")
 _TEMPLATE = re.compile(r"(?i)<(/?)template\b")  # Beautiful Soup gives no text of it
 _STYLED_TITLE = 'p.MsoTitle, body.doc-content p.title, head:has(meta[content^="LibreOffice"]) + body p.title'
 """Selector of the title in a page that Word, Google Docs or LibreOffice saved."""
@@ -270,7 +271,7 @@ def _walk(node: Any) -> Iterator[Block]:
 
 def _inline_block(inline: list[str], links: list[Link]) -> Iterator[Block]:
     """The block of inline text, if it is not blank."""
-    text = one_line("".join(inline))
+    text = _BULLET.sub("", one_line("".join(inline)), count=1)
     if text:
         yield Block(text, links=tuple(links))
 

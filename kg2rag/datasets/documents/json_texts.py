@@ -36,7 +36,7 @@ _QUESTIONS = (
 )
 _TEXTS = (
     *PASSAGE["text"],
-    *("context", "abstract_inverted_index", "extracted_content"),
+    *("context", "abstract_inverted_index", "extracted_content", "string"),
 )
 _TITLES = (*PASSAGE["title"], "heading", "head")
 PHRASE_WORDS = 3

@@ -26,6 +26,13 @@ _NAVIGATION_NAME = re.compile(
     re.IGNORECASE,
 )
 """Classes and ids of navigation, and of lines that say who changed a page."""
+_NEIGHBOURS = frozenset("prev previous next up".split())
+LINE_WORDS = 30
+"""Most words of a line of links to neighbouring pages."""
+# Labels for programs that read aloud, which glue to the words beside them.
+_HIDDEN_NAME = re.compile(
+    r"(?:\S+-)?(?:sr-only|screen-?reader-(?:only|text)|visually-?hidden)"
+)
 _FURNITURE_TAGS = frozenset(
     "footer noscript select textarea iframe dialog en-crypt".split()
 )
@@ -149,7 +156,15 @@ def _is_navigation(element: Any) -> bool:
     """Whether an element is navigation by its name, role, class or id."""
     if element.name == "nav" or element.attrs.get("role") in _NAVIGATION_ROLES:
         return True
-    return any(map(_NAVIGATION_NAME.fullmatch, _names(element)))
+    if any(map(_NAVIGATION_NAME.fullmatch, _names(element))):
+        return True
+    leads = any(map(_leads_to_neighbour, element.children))
+    return leads and count_words(element) <= LINE_WORDS
+
+
+def _leads_to_neighbour(node: Any) -> bool:
+    """Whether a node is a link to the page before or after, or above."""
+    return node.name == "a" and node.attrs.get("rel", "") in _NEIGHBOURS
 
 
 def is_breadcrumbs(element: Any) -> bool:
@@ -193,6 +208,8 @@ def _is_furniture_by_class(element: Any, classes: frozenset[str]) -> bool:
     if "admonition-title" in classes:
         return one_line(element.get_text()).casefold().rstrip(":") in _KINDS_OF_NOTES
     if "pageSection" in classes and element.find(id="attachments"):  # Confluence's
+        return True
+    if element.name not in HEADINGS and any(map(_HIDDEN_NAME.fullmatch, classes)):
         return True
     is_icon = "icon" in classes and element.name == "td"  # "Note", of an admonition
     return (

@@ -577,3 +577,17 @@ def test_names_of_emoji_are_no_words(read):
 def test_options_of_directives_are_no_emoji(read, fence):
     documents = read({"a.md": f"{fence}{{note}}\n:class: tip\nRead it.\n{fence}"})
     assert text_of(documents) == "Read it."
+
+
+def test_lines_to_neighbouring_pages_and_labels_for_reading_aloud_are_left_out(read):
+    line = '<p>Next: <a href="b.html" rel="next">Leases</a>, Up: <a href="i.html" rel="up">Spool</a></p>'
+    long = f'<p>{"word " * 30}<a href="b.html" rel="next">Leases</a></p>'
+    documents = read(
+        {
+            "a.html": f"<div>{line}<h3>Slots</h3>{long}<p>·&nbsp; Dry.</p>"
+            f'<div><span class="sr-only">Note</span>Mind the bus.</div>{line}</div>'
+            "<svg><symbol><title>Menu</title><svg></svg></symbol><symbol><title>Light</title></symbol></svg>"
+        }
+    )
+    assert text_of(documents) == f"{'word ' * 30}Leases\n\nDry.\n\nMind the bus."
+    assert documents.report.loc[0, "lost"] == 0

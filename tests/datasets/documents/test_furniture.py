@@ -91,3 +91,13 @@ def test_a_section_of_markdown_is_not_emptied(read):
     documents = read({f"{name}.md": page.format(name) for name in TITLES})
     assert text_of(documents).count("License\nMIT") == 6
     assert "Home" not in text_of(documents)
+
+
+def test_the_author_of_all_pages_stays(read):
+    documents = read(
+        {
+            f"{name}.html": f"<h1>{name}</h1><p>By Ebba Lind</p><p>On {name}.</p>"
+            for name in TITLES
+        }
+    )
+    assert text_of(documents).count("By Ebba Lind") == 6

@@ -490,3 +490,17 @@ def test_a_title_that_only_begins_like_the_first_breadcrumb_stays(read):
     assert passages_of(read({"a.html": page})) == {
         "a.html": ("Port: a history", "Lund waits there.")
     }
+
+
+def test_the_blocks_of_roam_have_the_titles_of_their_pages(read):
+    pages = (
+        '[{"title": "Spool", "children": [{"string": "It needs a folder.", "uid": "a", '
+        '"children": [{"string": "Ask Bo.", "uid": "b"}]}]}, '
+        '{"title": "March", "children": [{"string": "Met the mayor.", "uid": "c"}]}]'
+    )
+    documents = read({"roam.json": pages})
+    assert [(p.title, p.text) for p in documents.corpus] == [
+        ("Spool", "It needs a folder."),
+        ("Spool", "Ask Bo."),
+        ("March", "Met the mayor."),
+    ]
