@@ -78,10 +78,11 @@ class EndpointEncoder:
         EndpointError, which names the address and the cause, if the endpoint returns no vectors.
         """
         prompt = self.query_prompt if role == "query" else self.passage_prompt
-        cache = VectorCache(store, self.fingerprint(store), self._dim(store), prompt)
+        dim = self._dim(store)
+        cache = VectorCache(store, self.fingerprint(store), dim, prompt)
         return cache.of(
             list(map(well_formed, texts)),
-            lambda shard: self._vectors([prompt + text for text in shard]),
+            lambda shard: self._vectors([prompt + text for text in shard], dim),
             shard_texts=REQUEST_TEXTS,
             is_paid=True,
         )
@@ -103,8 +104,11 @@ class EndpointEncoder:
                     )
         return int(file.find([name])[name])
 
-    def _vectors(self, texts: list[str]) -> Iterator[Matrix]:
-        """The vectors of texts, in blocks: one for each request, of as many texts as it may have."""
+    def _vectors(self, texts: list[str], dim: int) -> Iterator[Matrix]:
+        """The vectors of texts, in blocks: one for each request, of as many texts as it may have.
+
+        ValueError: the vectors have other dimensions than `dim`.
+        """
         max_texts = LOCAL_REQUEST_TEXTS if is_local(self.base_url) else REQUEST_TEXTS
         count = self._request_texts.get(self.base_url, max_texts)
         while texts:
@@ -114,9 +118,19 @@ class EndpointEncoder:
             except EndpointError as error:
                 count = self._fewer_texts(count, error)
                 continue
+            self._check_dimensions(vectors, dim)
             yield vectors
             texts = texts[count:]
             count = self._request_texts.get(self.base_url, max_texts)
+
+    def _check_dimensions(self, vectors: Matrix, dim: int) -> None:
+        """ValueError: vectors have other dimensions than those of the store."""
+        if vectors.shape[1] != dim:
+            raise ValueError(
+                f"{self.model} at {self.base_url} returned vectors of {vectors.shape[1]:,} dimensions;"
+                f" its first had {dim:,}. Has the address another model of this name now? Then give"
+                " another store."
+            )
 
     def _fewer_texts(self, count: int, error: EndpointError) -> int:
         """The number of texts to send after a request of `count` texts failed.

@@ -303,6 +303,22 @@ def test_what_was_paid_before_an_error_is_kept_and_the_error_names_address_and_c
         assert len(paid) == 13  # "dimensions", then three times four
 
 
+def test_vectors_of_other_dimensions_than_those_in_the_store_are_refused(
+    store: Store,
+) -> None:
+    def as_half(texts: list[str]) -> tuple[int, dict[str, Any]]:
+        return 200, {"embeddings": letters(texts)[:, :18].tolist()}
+
+    with serving(as_openai) as server:
+        model = EndpointEncoder(server.url, "letters")
+        model.encode(TEXTS[:2], store)
+        server.answer = as_half
+        with pytest.raises(ValueError, match=r"letters at .* 18 dimensions.* 36"):
+            model.encode(TEXTS[2:4], store)
+        server.answer = as_openai
+        assert model.encode(TEXTS[:4], store).shape == (4, 36)
+
+
 def test_builds_at_the_same_time_pay_every_text_once(store: Store) -> None:
     def slowly(texts: list[str]) -> tuple[int, dict[str, Any]]:
         time.sleep(0.05)
