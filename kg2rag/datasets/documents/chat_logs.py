@@ -8,7 +8,7 @@ mark of direction (U+200E). The day stands before its first message.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -46,10 +46,7 @@ class Message(NamedTuple):
 def chat_document(text: str, remark: str = "") -> FileDocument | None:
     """The document of a chat; None for any other text."""
     messages = list(_messages(text))
-    names = {message.name for message in messages if message.name}
-    n_named = sum(bool(message.name) for message in messages)
-    n_lines = sum(bool(line.strip()) for line in text.split("\n"))
-    if n_named < max(LEAST_MESSAGES, LEAST_SHARE * n_lines) or names & _LEVELS:
+    if not _is_chat(messages, text):
         return None
     blocks = list[Block]()
     left_out = list(takewhile(lambda line: _message(line) is None, text.split("\n")))
@@ -68,6 +65,15 @@ def chat_document(text: str, remark: str = "") -> FileDocument | None:
     return FileDocument(
         blocks, source=text, left_out="\n".join(left_out), remark=remark
     )
+
+
+def _is_chat(messages: Sequence[Message], text: str) -> bool:
+    """Whether enough lines of a text are messages of people, and none has the level of a log."""
+    names = [message.name for message in messages if message.name]
+    n_lines = sum(bool(line.strip()) for line in text.split("\n"))
+    return len(names) >= max(
+        LEAST_MESSAGES, LEAST_SHARE * n_lines
+    ) and _LEVELS.isdisjoint(names)
 
 
 def _messages(text: str) -> Iterator[Message]:

@@ -17,7 +17,7 @@ from kg2rag.datasets.documents.blocks import (
     paragraphs,
 )
 from kg2rag.datasets.documents.html import is_page, page_document, visible_text
-from kg2rag.datasets.documents.json_texts import value_text
+from kg2rag.datasets.documents.json_values import value_text
 from kg2rag.datasets.documents.markdown import markdown_document
 from kg2rag.datasets.documents.markdown import visible_text as visible_markdown
 from kg2rag.datasets.documents.splitting import PassageRow, Splitter

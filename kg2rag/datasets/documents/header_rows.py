@@ -17,15 +17,11 @@ def names_in_two_rows(rows: Sequence[Sequence[str]]) -> list[str]:
     >>> names_in_two_rows([["Costs", ""], ["Planned", "Actual"], ["12", "14"]])
     ['Costs Planned', 'Costs Actual']
     """
-    if len(rows) < 3:
+    if len(rows) < 3 or not _are_groups_and_names(rows[0], rows[1]):
         return []
     groups, names, *records = rows
-    has_groups = groups[0].strip() != "" and not all(cell.strip() for cell in groups)
-    if not has_groups or not all(cell.strip() for cell in names):
-        return []
-    if len(groups) != len(names) or not any(
-        _is_number_column(names[column], records, column)
-        for column in range(len(names))
+    if not any(
+        _is_number_column(name, records, column) for column, name in enumerate(names)
     ):
         return []
     joined = list[str]()
@@ -34,6 +30,17 @@ def names_in_two_rows(rows: Sequence[Sequence[str]]) -> list[str]:
         group = cell.strip() or group
         joined.append(f"{group} {name.strip()}")
     return joined
+
+
+def _are_groups_and_names(groups: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether only the second of two rows has all cells filled, and the first begins with a name."""
+    n_groups = sum(bool(cell.strip()) for cell in groups)
+    return (
+        len(groups) == len(names)
+        and n_groups < len(groups)
+        and groups[0].strip() != ""
+        and all(map(str.strip, names))
+    )
 
 
 def _is_number_column(name: str, records: Sequence[Sequence[str]], column: int) -> bool:

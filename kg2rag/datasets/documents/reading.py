@@ -20,7 +20,8 @@ from kg2rag.datasets.documents.blocks import (
 )
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.entries import FileEntry, table_entry
-from kg2rag.datasets.documents.json_texts import json_records, load_value
+from kg2rag.datasets.documents.json_texts import json_records
+from kg2rag.datasets.documents.json_values import load_value
 from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.readers import (
     ARCHIVES,

@@ -19,18 +19,20 @@ from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.header_rows import names_in_two_rows
 from kg2rag.datasets.documents.json_texts import (
     QUESTION_COLUMNS,
-    fields_text,
     flat_questions,
-    is_vector,
     json_records,
-    load_value,
     nested_questions,
     nested_records,
     numbered_records,
+    with_title,
+)
+from kg2rag.datasets.documents.json_values import (
+    fields_text,
+    is_vector,
+    load_value,
     unique_fields,
     value_lines,
     value_text,
-    with_title,
 )
 from kg2rag.datasets.documents.slack import is_message, shown_text, with_shown_texts
 from kg2rag.text.records import (

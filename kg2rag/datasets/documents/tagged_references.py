@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
 from kg2rag.datasets.documents.decoding import decode_text
@@ -87,20 +88,21 @@ def _entry_document(fields: Fields, number: int, remark: str) -> FileDocument:
     title = " ".join(map(one_line, fields.get(title_tag, ())))
     lines = [", ".join(map(_person, _values(fields.get(author_tag, ()))))]
     lines += [", ".join(map(one_line, fields[tag])) for tag in text_tags]
-    shown = {title_tag, author_tag, *text_tags}
-    left_out = [
-        value for tag in fields if tag not in shown for value in (tag, *fields[tag])
-    ]
+    unshown = fields.keys() - {title_tag, author_tag, *text_tags}
     key = _first_tag(fields, _IDS)
-    values = [value for tag in fields for value in fields[tag]]
     return FileDocument(
         [block for block in (Block(title, 1), *map(Block, lines)) if block.text],
         title=title,
         key=fields[key][0] if key else str(number),
-        source="\n".join(values),
-        left_out="\n".join(left_out),
+        source=_values_of(fields, fields),
+        left_out=_values_of(fields, sorted(unshown)),
         remark=remark,
     )
+
+
+def _values_of(fields: Fields, tags: Iterable[str]) -> str:
+    """The values of some tags, one per line."""
+    return "\n".join(chain.from_iterable(fields[tag] for tag in tags))
 
 
 def _first_tag(fields: Fields, tags: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ from kg2rag.datasets.documents.blocks import (
 )
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, read_html, visible_text
-from kg2rag.datasets.documents.json_texts import PHRASE_WORDS, SENTENCE_WORDS
+from kg2rag.datasets.documents.json_values import PHRASE_WORDS, SENTENCE_WORDS
 from kg2rag.datasets.documents.mediawiki import wiki_documents
 from kg2rag.datasets.documents.office import opendocument_document
 from kg2rag.datasets.documents.plain import markup_document
@@ -90,11 +90,7 @@ def _text_documents(root: Any) -> list[FileDocument]:
 
     Text around the entries is the first document or, if it has no sentence, left out.
     """
-    entries = [element for element in root.iter() if _is_entry(element)]
-    children = list(filter(local_name, root))
-    names = set(map(local_name, children))
-    if not entries and len(names) == 1 and names.isdisjoint(_DIVISIONS):
-        entries = children
+    entries = _entries(root)
     fields = fields_of_texts(entries)
     if len(entries) < 2 and not fields:
         return [_text_document(root)]
@@ -114,6 +110,16 @@ def _text_documents(root: Any) -> list[FileDocument]:
         return [around, *documents]
     text = f"{documents[0].left_out}\n{around.source}"
     return [replace(documents[0], left_out=text), *documents[1:]]
+
+
+def _entries(root: Any) -> list[Any]:
+    """The entries of a feed or collection: by their names, or else all children, if of one name."""
+    entries = [element for element in root.iter() if _is_entry(element)]
+    children = list(filter(local_name, root))
+    names = set(map(local_name, children))
+    if not entries and len(names) == 1 and names.isdisjoint(_DIVISIONS):
+        return children
+    return entries
 
 
 def _record_document(record: Any, fields: frozenset[str]) -> FileDocument:
@@ -267,27 +273,35 @@ def _title(root: Any) -> str:
 
 def _blocks(element: Any, level: int) -> Iterator[Block]:
     """The blocks of an element; `level` is that of headings directly in it, 1 for the root."""
-    kind = local_name(element)
-    if not kind or _is_base64(element):
+    if not local_name(element) or _is_base64(element):
         return
     if _is_line(element):
-        divider = " | " if kind in _ROWS else " "
-        cells = [one_line(_element_text(child)) for child in element]
-        yield Block(divider.join(filter(None, cells)))
-        return
-    if len(element) and not _has_loose_text(element):
+        yield _line(element)
+    elif len(element) and not _has_loose_text(element):
         inner = level + (level == 1 or any(map(_is_heading, element)))
         for child in element:
             yield from _blocks(child, level if _is_heading(child) else inner)
-        return
-    text = _element_text(element)
+    else:
+        yield from _leaf_blocks(element, level)
+
+
+def _leaf_blocks(element: Any, level: int) -> Iterator[Block]:
+    """The blocks of an element with a text, or of its attributes; a caption is no heading."""
     parent = element.getparent()
-    if parent is not None and local_name(parent).casefold() in _NO_SECTIONS:
-        kind = ""
+    is_caption = parent is not None and local_name(parent).casefold() in _NO_SECTIONS
+    text = _element_text(element)
     if text.strip():
+        kind = "" if is_caption else local_name(element)
         yield from _text_blocks(kind, text, level)
     else:
         yield from _attribute_blocks(element, level)
+
+
+def _line(element: Any) -> Block:
+    """The block of a row of a table, or of an element of short values."""
+    divider = " | " if local_name(element) in _ROWS else " "
+    values = [one_line(_element_text(child)) for child in element]
+    return Block(divider.join(filter(None, values)))
 
 
 def _is_line(element: Any) -> bool:

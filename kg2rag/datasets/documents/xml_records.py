@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from kg2rag.datasets.documents.archives import local_name
-from kg2rag.datasets.documents.json_texts import SENTENCE_WORDS
+from kg2rag.datasets.documents.json_values import SENTENCE_WORDS
 
 _HTML = re.compile(
     r"</?(?:p|div|br|span|h[1-6]|ul|ol|li|a|b|i|em|strong|img|table|pre|blockquote|en-note)\b[^<>]*>"
