@@ -63,9 +63,17 @@ def remove_excerpts(entries: Mapping[str, FileEntry]) -> int:
 def _pages_by_title(
     pages: Sequence[tuple[FileEntry, Sequence[PassageRow]]],
 ) -> dict[str, list[_Page]]:
-    """The title of a page in lower case -> the pages that have it."""
+    """The title of a page in lower case, if it is a heading -> the pages that have it."""
+    headings = {
+        heading.casefold()
+        for _, rows in pages
+        for row in rows
+        for heading in row["headings"]
+    }
     titled: dict[str, list[_Page]] = {}
     for number, (_, rows) in enumerate(pages):
+        if rows[0]["title"].casefold() not in headings:
+            continue
         all_words = frozenset(word for row in rows for word in words(row["text"]))
         page = _Page(number, all_words)
         titled.setdefault(rows[0]["title"].casefold(), []).append(page)

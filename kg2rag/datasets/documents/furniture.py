@@ -38,17 +38,17 @@ _FIELD = re.compile(r"\w[\w ]{0,30}: \S")
 class _Part(NamedTuple):
     """A heading or block of a page.
 
-    `row` is the index of its passage in the page. `may_pass` says whether it is furniture between
-    furniture: it consists of links to pages, or is the title of the page. `is_wiki` says whether it
-    has links of a wiki, which people write.
+    `row` is the index of its passage in the page. `is_repeated` says whether most pages of its
+    folder have it, and it has no link of a wiki, which people write. `may_pass` says whether it is
+    furniture between furniture: it consists of links to pages, or is the title of the page.
     """
 
     row: int
     text: str
     is_heading: bool
+    is_repeated: bool
     is_link: bool = False
     may_pass: bool = False
-    is_wiki: bool = False
 
 
 def remove_furniture(entries: Mapping[str, FileEntry]) -> int:
@@ -62,8 +62,10 @@ def remove_furniture(entries: Mapping[str, FileEntry]) -> int:
         return 0
     n_removed = 0
     for entry, rows in pages:
-        parts = list(_parts_of(rows))
-        indexes = set(_furniture_of(parts, repeated))
+        if repeated.isdisjoint(_texts_of(rows)):
+            continue
+        parts = list(_parts_of(rows, repeated))
+        indexes = set(_furniture_of(parts))
         if PurePosixPath(rows[0]["metadata"]["file"]).suffix.lower() in _WRITTEN:
             indexes -= _whole_sections(parts, indexes)
         kept = [part for index, part in enumerate(parts) if index not in indexes]
@@ -101,8 +103,7 @@ def _repeated_texts(
     for _, rows in pages:
         folders = _folders_above(rows[0]["metadata"]["file"])
         n_pages_below.update(folders)
-        texts = {part.text for part in _parts_of(rows) if not part.is_wiki}
-        for text in texts:
+        for text in _texts_of(rows):
             n_pages_with[text] += 1
             folder_of[text] = _common_folder(folder_of.get(text), folders)
     return {
@@ -126,22 +127,28 @@ def _common_folder(folder: str | None, folders: Sequence[str]) -> str:
     return next(candidate for candidate in folders if candidate in above)
 
 
-def _parts_of(rows: Sequence[PassageRow]) -> Iterator[_Part]:
+def _texts_of(rows: Sequence[PassageRow]) -> set[str]:
+    """The headings and blocks of a page."""
+    headings = {row["headings"][-1] for row in rows if row["headings"]}
+    return headings.union(*map(block_texts, rows))
+
+
+def _parts_of(rows: Sequence[PassageRow], repeated: Container[str]) -> Iterator[_Part]:
     """The headings and blocks of the passages of a page; a section has its heading once."""
     headings = list[str]()
     for index, row in enumerate(rows):
         if row["headings"] and row["headings"] != headings:
             heading = row["headings"][-1]
-            yield _Part(index, heading, True)
+            yield _Part(index, heading, True, heading in repeated)
         headings = row["headings"]
         links = [Link(*link) for link in row["links"] if link[0]]
         names = [link.text for link in links if link.target.startswith(WIKI)]
         link_texts = [link.text for link in links if link.text not in names]
         for text in block_texts(row):
-            is_link = _consists_of(text, link_texts)
+            is_repeated = text in repeated and not any(name in text for name in names)
+            is_link = bool(link_texts) and _consists_of(text, link_texts)
             may_pass = is_link or one_line(text) == row["title"]
-            is_wiki = any(name in text for name in names)
-            yield _Part(index, text, False, is_link, may_pass, is_wiki)
+            yield _Part(index, text, False, is_repeated, is_link, may_pass)
 
 
 def block_texts(row: PassageRow) -> list[str]:
@@ -155,21 +162,20 @@ def block_texts(row: PassageRow) -> list[str]:
 def _consists_of(text: str, link_texts: Sequence[str]) -> bool:
     """Whether a text has no words beside those of links."""
     rest = one_line(text)
-    if not words(rest):
-        return False
-    for link_text in sorted(filter(rest.__contains__, link_texts), key=len)[::-1]:
+    linked = [link_text for link_text in link_texts if link_text in rest]
+    for link_text in sorted(linked, key=len, reverse=True):
         rest = rest.replace(link_text, " ", 1)
-    return not words(rest)
+    return bool(linked) and not any(map(str.isalnum, rest))
 
 
-def _furniture_of(parts: Sequence[_Part], repeated: set[str]) -> Iterator[int]:
+def _furniture_of(parts: Sequence[_Part]) -> Iterator[int]:
     """The indexes of the furniture among the parts of a page."""
-    n_first = _edge(parts, repeated, is_end=False)
+    n_first = _edge(parts, is_end=False)
     if not any(part.is_link for part in parts[:n_first]):
         n_first = 0  # the author of all pages
-    n_last = _edge(parts[::-1], repeated, is_end=True)
+    n_last = _edge(parts[::-1], is_end=True)
     for index, part in enumerate(parts):
-        is_repeated_link = part.is_link and part.text in repeated
+        is_repeated_link = part.is_link and part.is_repeated
         if is_repeated_link or index < n_first or index >= len(parts) - n_last:
             yield index
 
@@ -186,7 +192,7 @@ def _whole_sections(parts: Sequence[_Part], indexes: Container[int]) -> set[int]
     }
 
 
-def _edge(parts: Iterable[_Part], repeated: set[str], *, is_end: bool) -> int:
+def _edge(parts: Iterable[_Part], *, is_end: bool) -> int:
     """How many of the first parts are furniture: as many as end with a repeated block.
 
     is_end : whether the parts are those of the end of a page in the reverse order. An end may have
@@ -197,13 +203,13 @@ def _edge(parts: Iterable[_Part], repeated: set[str], *, is_end: bool) -> int:
     for number, part in enumerate(parts, start=1):
         if not is_end and (part.is_heading or _FIELD.match(part.text)):
             return n_parts
-        if part.is_heading and part.text not in repeated:
+        if part.is_heading and not part.is_repeated:
             return n_of_sections
-        if part.text in repeated and (not part.is_heading or n_parts == number - 1):
+        if part.is_repeated and (not part.is_heading or n_parts == number - 1):
             n_parts = number
         if part.is_heading:
             n_of_sections = n_parts
-        elif part.text not in repeated and not part.may_pass:
+        elif not part.is_repeated and not part.may_pass:
             return n_parts
     return n_parts
 
@@ -247,8 +253,14 @@ def renumber(
 
 
 def _set_blocks(row: PassageRow, blocks: Sequence[str]) -> None:
-    """Set the text of a passage to its headings and these blocks, and keep the links in them."""
+    """Set the text of a passage to its headings and these blocks; keep their links and sentences."""
+    removed = one_line(" ".join(set(block_texts(row)) - set(blocks)))
     lines = [" > ".join(row["headings"]), _BETWEEN_BLOCKS.join(blocks)]
     row["text"] = "\n".join(filter(None, lines))
     text = one_line(row["text"])
     row["links"] = [link for link in row["links"] if link[0] in text]
+    row["sentences"] = [
+        sentence
+        for sentence in row["sentences"]
+        if one_line(sentence) in text or one_line(sentence) not in removed
+    ]
