@@ -141,14 +141,23 @@ def _parts_of(rows: Sequence[PassageRow], repeated: Container[str]) -> Iterator[
             heading = row["headings"][-1]
             yield _Part(index, heading, True, heading in repeated)
         headings = row["headings"]
-        links = [Link(*link) for link in row["links"] if link[0]]
-        names = [link.text for link in links if link.target.startswith(WIKI)]
-        link_texts = [link.text for link in links if link.text not in names]
-        for text in block_texts(row):
-            is_repeated = text in repeated and not any(name in text for name in names)
-            is_link = bool(link_texts) and _consists_of(text, link_texts)
-            may_pass = is_link or one_line(text) == row["title"]
-            yield _Part(index, text, False, is_repeated, is_link, may_pass)
+        yield from _block_parts(index, row, repeated)
+
+
+def _block_parts(
+    index: int, row: PassageRow, repeated: Container[str]
+) -> Iterator[_Part]:
+    """The blocks of a passage, given with its index in the page."""
+    links = [Link(*link) for link in row["links"] if link[0]]
+    names = {link.text for link in links if link.target.startswith(WIKI)}
+    link_texts = [link.text for link in links if link.text not in names]
+    for text in block_texts(row):
+        is_written = any(name in text for name in names)
+        is_link = _consists_of(text, link_texts)
+        may_pass = is_link or one_line(text) == row["title"]
+        yield _Part(
+            index, text, False, text in repeated and not is_written, is_link, may_pass
+        )
 
 
 def block_texts(row: PassageRow) -> list[str]:
@@ -203,13 +212,15 @@ def _edge(parts: Iterable[_Part], *, is_end: bool) -> int:
     for number, part in enumerate(parts, start=1):
         if not is_end and (part.is_heading or _FIELD.match(part.text)):
             return n_parts
-        if part.is_heading and not part.is_repeated:
-            return n_of_sections
-        if part.is_repeated and (not part.is_heading or n_parts == number - 1):
-            n_parts = number
         if part.is_heading:
+            if not part.is_repeated:
+                return n_of_sections
+            if n_parts == number - 1:
+                n_parts = number
             n_of_sections = n_parts
-        elif not part.is_repeated and not part.may_pass:
+        elif part.is_repeated:
+            n_parts = number
+        elif not part.may_pass:
             return n_parts
     return n_parts
 

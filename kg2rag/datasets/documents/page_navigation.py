@@ -29,9 +29,9 @@ _NAVIGATION_NAME = re.compile(
 _NEIGHBOURS = frozenset("prev previous next up".split())
 LINE_WORDS = 30
 """Most words of a line of links to neighbouring pages."""
-# Labels for programs that read aloud, which glue to the words beside them.
-_HIDDEN_NAME = re.compile(
-    r"(?:\S+-)?(?:sr-only|screen-?reader-(?:only|text)|visually-?hidden)"
+# Footers, numbers of headings, and labels for programs that read aloud, which glue to words.
+_FURNITURE_NAME = re.compile(
+    r"footer\S*|\S*section-number|(?:\S+-)?(?:sr-only|screen-?reader-(?:only|text)|visually-?hidden)"
 )
 _FURNITURE_TAGS = frozenset(
     "footer noscript select textarea iframe dialog en-crypt".split()
@@ -209,17 +209,10 @@ def _is_furniture_by_class(element: Any, classes: frozenset[str]) -> bool:
         return one_line(element.get_text()).casefold().rstrip(":") in _KINDS_OF_NOTES
     if "pageSection" in classes and element.find(id="attachments"):  # Confluence's
         return True
-    if element.name not in HEADINGS and any(map(_HIDDEN_NAME.fullmatch, classes)):
+    if element.name not in HEADINGS and any(map(_FURNITURE_NAME.fullmatch, classes)):
         return True
     is_icon = "icon" in classes and element.name == "td"  # "Note", of an admonition
-    return (
-        is_icon
-        or not _FURNITURE_CLASSES.isdisjoint(classes)
-        or any(
-            name.startswith("footer") or name.endswith("section-number")
-            for name in classes
-        )
-    )
+    return is_icon or not _FURNITURE_CLASSES.isdisjoint(classes)
 
 
 def _may_be_menu(element: Any) -> bool:
