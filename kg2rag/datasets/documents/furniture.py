@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import compress, groupby, pairwise
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -149,15 +149,14 @@ def _block_parts(
 ) -> Iterator[_Part]:
     """The blocks of a passage, given with its index in the page."""
     links = [Link(*link) for link in row["links"] if link[0]]
-    names = {link.text for link in links if link.target.startswith(WIKI)}
-    link_texts = [link.text for link in links if link.text not in names]
+    is_of_wiki = [link.target.startswith(WIKI) for link in links]
+    names = {link.text for link in compress(links, is_of_wiki)}
+    link_texts = {link.text for link in links} - names
     for text in block_texts(row):
-        is_written = any(name in text for name in names)
+        is_repeated = text in repeated and not any(name in text for name in names)
         is_link = _consists_of(text, link_texts)
         may_pass = is_link or one_line(text) == row["title"]
-        yield _Part(
-            index, text, False, text in repeated and not is_written, is_link, may_pass
-        )
+        yield _Part(index, text, False, is_repeated, is_link, may_pass)
 
 
 def block_texts(row: PassageRow) -> list[str]:
@@ -168,12 +167,12 @@ def block_texts(row: PassageRow) -> list[str]:
     return [text for text in body.split(_BETWEEN_BLOCKS) if text.strip()]
 
 
-def _consists_of(text: str, link_texts: Sequence[str]) -> bool:
+def _consists_of(text: str, link_texts: Iterable[str]) -> bool:
     """Whether a text has no words beside those of links."""
     rest = one_line(text)
     linked = [link_text for link_text in link_texts if link_text in rest]
     for link_text in sorted(linked, key=len, reverse=True):
-        rest = rest.replace(link_text, " ", 1)
+        rest = rest.replace(link_text, " ")
     return bool(linked) and not any(map(str.isalnum, rest))
 
 
