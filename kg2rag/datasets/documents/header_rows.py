@@ -12,7 +12,8 @@ def names_in_two_rows(rows: Sequence[Sequence[str]]) -> list[str]:
     """The names of columns, each behind that of its group; [] for a table with one row of names.
 
     The first row has an empty cell behind the name of a group, as merged cells leave them; the
-    second has none. In a column below them are numbers only.
+    second has none, unless the name above is merged with it. In a column below are numbers only, or
+    the first name is merged so.
 
     >>> names_in_two_rows([["Costs", ""], ["Planned", "Actual"], ["12", "14"]])
     ['Costs Planned', 'Costs Actual']
@@ -20,7 +21,8 @@ def names_in_two_rows(rows: Sequence[Sequence[str]]) -> list[str]:
     if len(rows) < 3 or not _are_groups_and_names(rows[0], rows[1]):
         return []
     groups, names, *records = rows
-    if not any(
+    is_merged = _is_merged_with_next(groups, names, records)
+    if not is_merged and not any(
         _is_number_column(name, records, column) for column, name in enumerate(names)
     ):
         return []
@@ -28,24 +30,43 @@ def names_in_two_rows(rows: Sequence[Sequence[str]]) -> list[str]:
     group = ""
     for cell, name in zip(groups, names, strict=True):
         group = cell.strip() or group
-        joined.append(f"{group} {name.strip()}")
+        joined.append(f"{group} {name.strip()}".strip())
     return joined
 
 
 def _are_groups_and_names(groups: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether only the second of two rows has all cells filled, and the first begins with a name."""
-    n_groups = sum(bool(cell.strip()) for cell in groups)
+    """Whether two rows name all columns, and the first lacks a name behind its first cell."""
+    has_names = [bool(name.strip()) for name in names]
+    has_groups = [bool(group.strip()) for group in groups]
     return (
         len(groups) == len(names)
-        and n_groups < len(groups)
-        and groups[0].strip() != ""
-        and all(map(str.strip, names))
+        and any(has_groups)
+        and not all(has_groups[1:])
+        and any(has_names[1:])
+        and all(map(any, zip(has_groups, has_names, strict=True)))
+    )
+
+
+def _is_merged_with_next(
+    groups: Sequence[str], names: Sequence[str], records: Sequence[Sequence[str]]
+) -> bool:
+    """Whether the first name of a table is merged with the empty cell below it.
+
+    Then the second row has no number, and the first record has a cell in that column.
+    """
+    has_number = any(_NUMBER.fullmatch(name.strip()) for name in names)
+    is_filled = bool(records[0]) and records[0][0].strip() != ""
+    return (
+        bool(groups[0].strip())
+        and not names[0].strip()
+        and is_filled
+        and not has_number
     )
 
 
 def _is_number_column(name: str, records: Sequence[Sequence[str]], column: int) -> bool:
-    """Whether a column has numbers only below its name, which is none."""
+    """Whether a column has a name, which is no number, and below it numbers only."""
     cells = [record[column].strip() for record in records if len(record) > column]
     filled = list(filter(None, cells))
-    is_name = not re.search(r"\d", name)
+    is_name = bool(name.strip()) and not re.search(r"\d", name)
     return is_name and bool(filled) and all(map(_NUMBER.fullmatch, filled))

@@ -54,11 +54,34 @@ def test_names_of_columns_in_two_rows_are_joined(read):
 
 
 @pytest.mark.parametrize(
+    ("groups", "names"),
+    [
+        (["Study", "Place", None, "Size"], [None, "Country", "School", "Sample"]),
+        ([None, "Place", None, "Size"], ["Study", "Country", "School", "Sample"]),
+    ],
+)
+def test_a_name_merged_over_two_rows_stands_alone(read, groups, names):
+    rows = [groups, names, ["Haddad", "Jordan", "primary", 96]]
+    texts = passages_of(read({"a.xlsx": workbook_of(rows)}))
+    assert list(texts.values()) == [
+        "Study: Haddad\nPlace Country: Jordan\nPlace School: primary\nSize Sample: 96",
+    ]
+
+
+def test_names_in_two_rows_need_no_numbers_below_a_merged_name(read):
+    csv = "Study,Setting,\n,Country,School\nHaddad,Jordan,primary\n"
+    assert passages_of(read({"a.csv": csv})) == {
+        "a.csv#0": "Study: Haddad\nSetting Country: Jordan\nSetting School: primary"
+    }
+
+
+@pytest.mark.parametrize(
     "csv",
     [
         ",species,note\nS1,Parus major,Sings\nS2,Corvus,Nests\n",
         "name,,place\nAda,Brenner,Ulm\nIda,Moor,Bonn\n",
         "lab,,cost\nOptics,x,12\nSound,y,14\n",
+        "lab,,cost\n,x,12\nSound,y,14\n",
     ],
 )
 def test_a_row_below_nameless_columns_is_a_record(read, csv):
