@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from ctypes import create_string_buffer
 from functools import partial
 from itertools import pairwise
@@ -30,14 +30,20 @@ _BULLET = re.compile(r"[•◦▪–*-]\s|\d+[.)]\s")
 _BOLD = re.compile(r"(?i)bold|black|heavy|medi|bx\d")
 _NUMBERED = re.compile(r"(?:\d+|[A-Z](?=\.\d))((?:\.\d+)*)\.?\s+[^\W\d]")
 _WORD = re.compile(r"[^\W\d_]{3}")
-_DIVIDED_WORD = re.compile(r"(?<=[^\W\d_])-\s*$")
-_SOFT_HYPHEN = re.compile(r"[\x02\ufffe\xad]\s*")
+_DIVIDED_WORD = re.compile(r"(?<=[^\W\d_])[-\u2010]\s*$")
+# A soft hyphen, or the hyphen of a program that sets HTML, which a compound word may keep.
+_HYPHEN = re.compile(
+    r"[\x02\ufffe\xad]\s*|(?<=[^\W\d_])(\u2010)[ \t\r]*\n[ \t]*(?=[^\W\d_])"
+)
+_CONJUNCTION = re.compile(r"(?:und|oder|bzw|sowie|and|or|en|of|och|og|eller)\b")
 # Control characters, which fonts without a character map give, and carriage returns.
 _UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f]")
 _RIGHT_TO_LEFT = re.compile("[\u0591-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
 _ENDS_WITH_PAGE = re.compile(r"[\s.]\d+$")
 ENTRY_LINES = 3
 """Most lines of an entry of a table of contents, whose last line ends with a page number."""
+HEADING_LINES = 3
+"""Most lines of a heading that the outline has as one."""
 
 
 class PdfText(NamedTuple):
@@ -63,7 +69,7 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
         bookmarks = _bookmarks(document)
         pages = [page.get_textpage() for page in document]
         texts = [
-            _UNSHOWN.sub("", _SOFT_HYPHEN.sub("", _page_text(page))).strip("\n")
+            _UNSHOWN.sub("", _HYPHEN.sub(_kept_hyphen, _page_text(page))).strip("\n")
             for page in pages
         ]
         kind_of_form = document.get_formtype()
@@ -85,6 +91,20 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
             remark=remark,
         )
     ]
+
+
+def _kept_hyphen(hyphen: re.Match[str]) -> str:
+    """The hyphen of a word in two lines if a capital follows a small letter; else "".
+
+    Before "and" or "or", a hyphen stands for the rest of a word, and a blank follows it.
+    """
+    if not hyphen[1]:
+        return ""
+    following = hyphen.string[hyphen.end() : hyphen.end() + 8]
+    if _CONJUNCTION.match(following):
+        return f"{hyphen[1]} "
+    is_compound = hyphen.string[hyphen.start() - 1].islower() and following[0].isupper()
+    return hyphen[1] if is_compound else ""
 
 
 def _page_text(page: Any) -> str:
@@ -247,18 +267,46 @@ def pdf_blocks(
         counts=Counter(line_key(line) for lines in pages for line in lines),
     )
     for number, lines in enumerate(pages):
-        body_lines = list[tuple[str, int]]()
+        body_lines = list[str]()
         for row, line in enumerate(lines):
-            key = line_key(line)
-            level = outline.get((number, key), outline.get((-1, key), 0))
-            if not level and (number, row) in heads:
+            if (number, row) in heads and not _level(outline, number, line):
                 joiner.left_out.append(line)
             else:
-                body_lines.append((line, level))
-        joiner.add_page(body_lines, number + 1)
+                body_lines.append(line)
+        joiner.add_page(
+            list(_with_levels(body_lines, partial(_level, outline, number))), number + 1
+        )
     joiner.end_paragraph()
     source = "\n".join(line for lines in pages for line in lines)
     return PdfText(joiner.blocks, joiner.left_out, source)
+
+
+def _level(outline: Outline, page: int, line: str) -> int:
+    """The level of a line of a page, counted from 0, as a heading; 0 for none."""
+    key = line_key(line)
+    return outline.get((page, key), outline.get((-1, key), 0))
+
+
+def _with_levels(
+    lines: Sequence[str], level: Callable[[str], int]
+) -> Iterator[tuple[str, int]]:
+    """The lines of a page with their levels; lines that are one heading together are one line."""
+    row = 0
+    while row < len(lines):
+        n_lines = _heading_lines(lines[row : row + HEADING_LINES], level)
+        line = " ".join(lines[row : row + n_lines])
+        yield line, level(line)
+        row += n_lines
+
+
+def _heading_lines(lines: Sequence[str], level: Callable[[str], int]) -> int:
+    """How many of the first lines are one heading; 1 for a line of text, too."""
+    for n_lines in range(1, len(lines) + 1):
+        if not line_key(lines[n_lines - 1]):
+            break
+        if level(" ".join(lines[:n_lines])):
+            return n_lines
+    return 1
 
 
 def _usual_width(lines: Sequence[str]) -> int:

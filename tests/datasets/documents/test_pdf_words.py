@@ -1,0 +1,44 @@
+"""Words and headings that stand in two lines of a PDF."""
+
+from __future__ import annotations
+
+import pytest
+from file_makers import pdf_of
+
+from kg2rag.datasets.documents.pdf import pdf_blocks
+
+HYPHEN = b"/Helvetica/Encoding<</Differences[126/uni2010]>>"
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (["Die Akten~", "lage in Wien."], "Die Aktenlage in Wien."),
+        (["Der Nord~", "Ostsee Kanal."], "Der Nord\u2010Ostsee Kanal."),
+        (["Die Brief~", "und Paketpost."], "Die Brief\u2010 und Paketpost."),
+        (["WASSER~", "WEGE im Land."], "WASSERWEGE im Land."),
+        (["Die Akten~lage."], "Die Akten\u2010lage."),
+    ],
+)
+def test_a_word_in_two_lines_is_joined_unless_its_hyphen_is_part_of_it(
+    read, lines, text
+):
+    pdf = pdf_of(lines).replace(b"/Helvetica", HYPHEN)
+    assert read({"a.pdf": pdf}).corpus[0].text == text
+
+
+def test_a_word_on_two_pages_is_joined(read):
+    pdf = pdf_of(["Die Akten~"], ["lage in Wien."]).replace(b"/Helvetica", HYPHEN)
+    assert read({"a.pdf": pdf}).corpus[0].text == "Die Aktenlage in Wien."
+
+
+def test_lines_that_are_one_heading_of_the_outline_are_joined():
+    outline = {(0, "clayandgrog"): 1, (0, "firing"): 1}
+    lines = ["1 Clay and", "Grog", "It is ground.", "2", "Firing", "It is hot."]
+    blocks = pdf_blocks([lines], outline).blocks
+    assert [(block.text, block.level) for block in blocks] == [
+        ("1 Clay and Grog", 1),
+        ("It is ground. 2", 0),
+        ("Firing", 1),
+        ("It is hot.", 0),
+    ]
