@@ -48,6 +48,11 @@ _LATEX_PRODUCTS = (
         ".synctex.gz",
     ),
 )
+# Programs of LaTeX and BibTeX, which set the form of a text, and the list of files of arXiv.
+_LATEX_STYLES = (
+    *(".sty", ".cls", ".clo", ".bst", ".bbx", ".cbx", ".lbx", ".fd", ".ist"),
+    *("00README.json", "00README.XXX"),
+)
 
 
 class ListedFile(NamedTuple):
@@ -176,6 +181,7 @@ def parts_of_other_files(paths: Sequence[str]) -> dict[str, str]:
         **dict.fromkeys(
             _products_of_latex(paths), "written by LaTeX beside its source"
         ),
+        **dict.fromkeys(_styles_of_latex(paths), "a style or setting of LaTeX"),
         **dict.fromkeys(_settings_of_logseq(paths), "settings and copies of Logseq"),
         **_parts_of_pages(paths),
     }
@@ -199,6 +205,12 @@ def _products_of_latex(paths: Sequence[str]) -> Iterator[str]:
         ending = next(filter(path.endswith, endings), "")
         if ending and path.removesuffix(ending) in sources:
             yield path
+
+
+def _styles_of_latex(paths: Sequence[str]) -> Iterator[str]:
+    """The styles in a folder with a source of LaTeX."""
+    if any(path.endswith(".tex") for path in paths):
+        yield from (path for path in paths if path.endswith(_LATEX_STYLES))
 
 
 def _parts_of_pages(paths: Sequence[str]) -> dict[str, str]:

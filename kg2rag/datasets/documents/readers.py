@@ -73,7 +73,8 @@ ARCHIVES = (".zip", *TARS, *SPREADSHEETS)
 ENDINGS = tuple(filter(None, (*READERS, *TABLES, *ARCHIVES)))
 MEDIA = frozenset(
     """.png .jpg .jpeg .gif .webp .bmp .tif .tiff .ico .svg .psd .heic .mp3 .wav .ogg .flac .m4a .aac .mp4 .m4v .mov
-    .avi .mkv .webm .wmv .ttf .otf .woff .woff2 .eot .exe .dll .so .iso .dmg .pyc .class .jar""".split()
+    .avi .mkv .webm .wmv .eps .ps .ttf .otf .woff .woff2 .eot .pfb .afm .tfm .exe .dll .so .iso .dmg .pyc .class
+    .jar""".split()
 )
 """Endings of pictures, sound, fonts and programs, which are not opened."""
 _ENDING_OF_START = (

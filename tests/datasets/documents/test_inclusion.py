@@ -140,3 +140,22 @@ def test_references_that_bibtex_wrote_are_read_unless_their_list_is_there(read):
         "a.bib": "read",
         "a.tex": "read",
     }
+
+
+def test_styles_and_pictures_of_a_latex_project_are_no_documents(read):
+    files = {
+        "paper.tex": "\\begin{document}The ferry Halina leaves at noon.\\end{document}",
+        "acl.sty": "\\ProvidesPackage{acl}\\RequirePackage{natbib}",
+        "style/acl.bst": "FUNCTION {output.check} { duplicate$ empty$ }",
+        "00README.json": '{"sources": [{"filename": "paper.tex"}]}',
+        "map.eps": "%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 100 100\n",
+    }
+    report = read(files).report.set_index("document")
+    assert list(report.index[report["status"] == "read"]) == ["paper.tex"]
+    assert all(report.drop(index="paper.tex")["reason"])
+
+
+def test_a_class_of_another_program_is_read(read):
+    report = read({"Ferry.cls": "public class Ferry { Integer seats = 40; }"}).report
+    assert list(report["status"]) == ["read"]
+    assert report["remark"][0] == "plain text"
