@@ -26,6 +26,7 @@ from kg2rag.datasets.documents.chat_logs import chat_document
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, visible_text
 from kg2rag.datasets.documents.latex_letters import DOTLESS, with_letters
+from kg2rag.datasets.documents.libraries import library_documents
 from kg2rag.datasets.documents.pdf import pdf_blocks
 from kg2rag.datasets.documents.sphinx_roles import role_html
 from kg2rag.datasets.documents.tagged_references import (
@@ -76,6 +77,8 @@ _COLLECTION = re.compile(r"\s*<(?:DOC|doc [^<>]*)>")
 _COLLECTED = re.compile(r"(?is)<doc\b([^<>]*)>(.*?)</doc>")
 _FIELD = re.compile(r"(?is)<(docno|title|headline)>(.*?)</\1>")
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+_PAGE_FOOT = re.compile(r"(?m)^[^\n]+\[Page [\divxlc]+\][ \t]*$")
+"""The last line of a page of an RFC."""
 _FOLD = re.compile(r"\n[ \t]")
 _DOKUWIKI_HEADING = re.compile(r"(?m)^={6} [^=\n]+ ={6}[ \t]*$")
 _JIRA_HEADING = re.compile(r"(?m)^h[1-6]\. ")
@@ -204,8 +207,9 @@ _UNREAD = re.compile(r"\[WARNING\][^\n]*(?:Skipped|Could not)[^\n]*")
 def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     """The documents of a text file; reStructuredText and DokuWiki are recognised by their markup.
 
-    A file may also be a collection of documents (TREC, WikiExtractor), have pages separated by form
-    feeds (RFCs), or be a list of references, a chat, a calendar or a list of contacts.
+    A file may also be a collection of documents (TREC, WikiExtractor), a book of a library (see
+    `libraries`), have pages (RFCs), or be a list of references, a chat, a calendar or a list of
+    contacts.
     """
     decoded = decode_text(data)
     kind = _kind_of_text(decoded.text)
@@ -215,6 +219,11 @@ def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG0
         return tagged_documents(*decoded)
     if _COLLECTION.match(decoded.text):
         return list(_documents_of_collection(*decoded))
+    books = library_documents(*decoded)
+    if books:
+        return books
+    if "\f" not in decoded.text and len(_PAGE_FOOT.findall(decoded.text)) > 1:
+        decoded = decoded._replace(text=_PAGE_FOOT.sub("\\g<0>\f", decoded.text))
     if "\f" in decoded.text:
         return [_paged_document(*decoded)]
     if decoded.text.startswith(("BEGIN:VCALENDAR", "BEGIN:VCARD")):
