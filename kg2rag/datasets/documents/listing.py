@@ -53,6 +53,9 @@ _LATEX_STYLES = (
     *(".sty", ".cls", ".clo", ".bst", ".bbx", ".cbx", ".lbx", ".fd", ".ist"),
     *("00README.json", "00README.XXX"),
 )
+# Test collections of SMART, such as CISI.ALL with CISI.QRY and CISI.REL.
+_COLLECTION = re.compile(r"(?i)\.all(?:\.\d+)?$")
+_QUERIES = re.compile(r"(?i)(?:\.qry|\.rel|\.bln|qrels?(?:\.text)?|query\.text)$")
 
 
 class ListedFile(NamedTuple):
@@ -182,6 +185,9 @@ def parts_of_other_files(paths: Sequence[str]) -> dict[str, str]:
             _products_of_latex(paths), "written by LaTeX beside its source"
         ),
         **dict.fromkeys(_styles_of_latex(paths), "a style or setting of LaTeX"),
+        **dict.fromkeys(
+            _queries_of_collections(paths), "queries or judgments of a test collection"
+        ),
         **dict.fromkeys(_settings_of_logseq(paths), "settings and copies of Logseq"),
         **_parts_of_pages(paths),
     }
@@ -211,6 +217,15 @@ def _styles_of_latex(paths: Sequence[str]) -> Iterator[str]:
     """The styles in a folder with a source of LaTeX."""
     if any(path.endswith(".tex") for path in paths):
         yield from (path for path in paths if path.endswith(_LATEX_STYLES))
+
+
+def _queries_of_collections(paths: Sequence[str]) -> Iterator[str]:
+    """The queries and judgments beside a collection such as cran.all.1400."""
+    collections = filter(_COLLECTION.search, paths)
+    folders = {path.rpartition("/")[0] for path in collections}
+    for path in paths:
+        if path.rpartition("/")[0] in folders and _QUERIES.search(path):
+            yield path
 
 
 def _parts_of_pages(paths: Sequence[str]) -> dict[str, str]:

@@ -28,6 +28,7 @@ from kg2rag.datasets.documents.html import page_document, visible_text
 from kg2rag.datasets.documents.latex_letters import DOTLESS, with_letters
 from kg2rag.datasets.documents.libraries import library_documents
 from kg2rag.datasets.documents.pdf import pdf_blocks
+from kg2rag.datasets.documents.smart import collection_records, is_test_collection
 from kg2rag.datasets.documents.sphinx_roles import role_html
 from kg2rag.datasets.documents.tagged_references import (
     is_tagged_list,
@@ -207,9 +208,9 @@ _UNREAD = re.compile(r"\[WARNING\][^\n]*(?:Skipped|Could not)[^\n]*")
 def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     """The documents of a text file; reStructuredText and DokuWiki are recognised by their markup.
 
-    A file may also be a collection of documents (TREC, WikiExtractor), a book of a library (see
-    `libraries`), have pages (RFCs), or be a list of references, a chat, a calendar or a list of
-    contacts.
+    A file may also be a collection of documents (TREC, SMART, WikiExtractor), a book of a library
+    (see `libraries`), have pages (RFCs), or be a list of references, a chat, a calendar or a list
+    of contacts.
     """
     decoded = decode_text(data)
     kind = _kind_of_text(decoded.text)
@@ -219,6 +220,8 @@ def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG0
         return tagged_documents(*decoded)
     if _COLLECTION.match(decoded.text):
         return list(_documents_of_collection(*decoded))
+    if is_test_collection(decoded.text):
+        return list(collection_records(*decoded))
     books = library_documents(*decoded)
     if books:
         return books
@@ -233,9 +236,12 @@ def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG0
 
 def read_unknown(data: bytes, name: str = "") -> list[FileDocument]:
     """The documents of a file of unknown kind, as plain text; DataError: its bytes are no text."""
+    documents = read_plain(data, name)
+    if documents and documents[0].key:
+        return documents
     return [
         replace(document, remark=join_remarks(document.remark, "plain text"))
-        for document in read_plain(data, name)
+        for document in documents
     ]
 
 
