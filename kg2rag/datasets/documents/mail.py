@@ -25,6 +25,7 @@ from kg2rag.datasets.documents.blocks import (
     one_line,
     plain_document,
 )
+from kg2rag.datasets.documents.calendars import calendar_documents, invitation
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, parse_tree
 from kg2rag.datasets.documents.quotations import (
@@ -194,24 +195,44 @@ def _header_document(message: Any, level: int) -> FileDocument:
 def _message_documents(part: Any) -> Iterator[FileDocument]:
     """The documents of the texts in a message or a part of it, in their order.
 
-    Of alternative texts the one with the most words is read; forwarded messages have their headers.
+    Forwarded messages have their headers.
     """
     kind = part.get_content_type()
     if kind == "message/rfc822" and part.is_multipart():
         [message] = part.get_payload()
         yield _header_document(message, level=2)
         yield from _message_documents(message)
+    elif kind == "multipart/alternative":
+        yield from _alternative_documents(list(part.iter_parts()))
     elif part.is_multipart():
-        pages = [
-            joined_documents(list(_message_documents(subpart)))
-            for subpart in part.iter_parts()
-        ]
-        if kind == "multipart/alternative":
-            pages = [_longest(pages)]
-        yield from pages
+        for subpart in part.iter_parts():
+            yield joined_documents(list(_message_documents(subpart)))
+    elif kind == "text/calendar":
+        yield joined_documents(calendar_documents(_content(part)))
     elif not _is_attached(part):
         read = _page if kind == "text/html" else plain_document
         yield without_signature(read(_content(part)))
+
+
+def _alternative_documents(parts: list[Any]) -> Iterator[FileDocument]:
+    """Of alternative texts the one with the most words, and the times of an invitation.
+
+    A calendar without a text beside it is read whole.
+    """
+    calendars = [part for part in parts if part.get_content_type() == "text/calendar"]
+    pages = [
+        joined_documents(list(_message_documents(part)))
+        for part in parts
+        if part not in calendars
+    ]
+    if not any(page.blocks for page in pages):
+        pages += [
+            document for part in calendars for document in _message_documents(part)
+        ]
+        calendars = []
+    if pages:
+        yield _longest(pages)
+    yield from (invitation(_content(part)) for part in calendars)
 
 
 def _page(page: str) -> FileDocument:

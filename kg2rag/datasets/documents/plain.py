@@ -22,6 +22,7 @@ from kg2rag.datasets.documents.blocks import (
     one_line,
     plain_document,
 )
+from kg2rag.datasets.documents.calendars import calendar_documents, is_calendar
 from kg2rag.datasets.documents.chat_logs import chat_document
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, visible_text
@@ -80,7 +81,6 @@ _FIELD = re.compile(r"(?is)<(docno|title|headline)>(.*?)</\1>")
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _PAGE_FOOT = re.compile(r"(?m)^[^\n]+\[Page [\divxlc]+\][ \t]*$")
 """The last line of a page of an RFC."""
-_FOLD = re.compile(r"\n[ \t]")
 _DOKUWIKI_HEADING = re.compile(r"(?m)^={6} [^=\n]+ ={6}[ \t]*$")
 _JIRA_HEADING = re.compile(r"(?m)^h[1-6]\. ")
 _LABEL = re.compile(r"(?m)^[ \t]*\.\. _`?([^:`\n]+)`?:[ \t]*$")
@@ -229,8 +229,8 @@ def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG0
         decoded = decoded._replace(text=_PAGE_FOOT.sub("\\g<0>\f", decoded.text))
     if "\f" in decoded.text:
         return [_paged_document(*decoded)]
-    if decoded.text.startswith(("BEGIN:VCALENDAR", "BEGIN:VCARD")):
-        decoded = decoded._replace(text=_FOLD.sub("", decoded.text))
+    if is_calendar(decoded.text):
+        return calendar_documents(*decoded)
     return [chat_document(*decoded) or plain_document(*decoded)]
 
 
