@@ -18,6 +18,8 @@ from kg2rag.datasets.documents.running_heads import (
     body_rows,
     running_heads,
 )
+from kg2rag.datasets.documents.unspaced_lines import joined_lines
+from kg2rag.text.scripts import SYLLABLES
 
 Outline = Mapping[tuple[int, str], int]
 """(page from 0, or -1 for any page; `line_key` of a line) -> its level as a heading."""
@@ -29,7 +31,7 @@ _BULLET = re.compile(r"[•◦▪–*-]\s|\d+[.)]\s")
 # In the name of a bold font; "bx" is TeX's.
 _BOLD = re.compile(r"(?i)bold|black|heavy|medi|bx\d")
 _NUMBERED = re.compile(r"(?:\d+|[A-Z](?=\.\d))((?:\.\d+)*)\.?\s+[^\W\d]")
-_WORD = re.compile(r"[^\W\d_]{3}")
+_WORD = re.compile(rf"[^\W\d_]{{3}}|[{SYLLABLES}]{{2}}")
 _DIVIDED_WORD = re.compile(r"(?<=[^\W\d_])[-\u2010]\s*$")
 # A soft hyphen, or the hyphen of a program that sets HTML, which a compound word may keep.
 _HYPHEN = re.compile(
@@ -386,7 +388,7 @@ class _LineJoiner:
 
     def end_paragraph(self) -> None:
         """Make a block of the lines since the last paragraph."""
-        text = " ".join(self._lines).strip()
+        text = joined_lines(self._lines).strip()
         if text:
             self.blocks.append(Block(text, page=self._page, last_page=self._last_page))
         self._lines = []
@@ -399,7 +401,7 @@ class _LineJoiner:
             and self.blocks[-1].level == level
         )
         if follows_heading and not line[:1].isdigit():
-            line = f"{self.blocks.pop().text} {line}"  # a heading of two lines
+            line = joined_lines([self.blocks.pop().text, line])  # of two lines
         self.blocks.append(Block(line, level, page=page, last_page=page))
 
 
