@@ -27,6 +27,7 @@ from kg2rag.datasets.documents.html import read_html
 from kg2rag.datasets.documents.mail import read_web_archive
 from kg2rag.datasets.documents.office_contents import (
     is_opendocument_index,
+    is_slide_frame,
     word_contents,
 )
 
@@ -208,7 +209,10 @@ def _level_of_name(name: str) -> int:
 
 
 def read_pptx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a presentation: titles are headings, notes follow their slide, slides are pages."""
+    """The document of a presentation: titles are headings, notes follow their slide, slides are pages.
+
+    The feet, dates and numbers of slides are left out.
+    """
     archive = Archive(data)
     main = _main_part(archive, "ppt/presentation.xml")
     relations = archive.relations(main)
@@ -236,13 +240,15 @@ def _slide_document(archive: Archive, slide: str, number: int) -> FileDocument:
     targets = {
         id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"
     }
-    walker = _Walker(partial(_slide_level, title_level=min(number, 2)), targets)
+    level = partial(_slide_level, title_level=min(number, 2))
+    walker = _Walker(level, targets, is_slide_frame)
     document = _document_of(roots, walker)
     return replace(
         document,
         blocks=[
             block._replace(page=number, last_page=number) for block in document.blocks
         ],
+        left_out="\n".join(map(_all_text, walker.contents)),
     )
 
 

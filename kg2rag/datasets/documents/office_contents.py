@@ -1,4 +1,4 @@
-"""Which elements of Office files are tables of contents, or lists of figures and tables."""
+"""Which elements of Office files are tables of contents, lists of figures and tables, or feet of slides."""
 
 from __future__ import annotations
 
@@ -10,19 +10,36 @@ from kg2rag.datasets.documents.archives import attribute, local_name, named
 
 _OPENDOCUMENT_INDEXES = frozenset(
     """table-of-content illustration-index table-index object-index user-index
-    alphabetical-index""".split()
+    alphabetical-index footer-decl header-decl date-time-decl""".split()
 )
+_OPENDOCUMENT_FRAMES = frozenset("footer header date-time page-number".split())
 # The names of Word's styles are English in every language; LibreOffice writes "Contents 1".
 _STYLE = re.compile(
     r"(?i)(toc|contents) ?([1-9]|heading)|table ?of ?figures|(figure|illustration) ?index ?[1-9]"
 )
+_SLIDE_FRAME = frozenset(("ftr", "hdr", "dt", "sldNum"))
+"""Kinds of placeholders that stand on every slide: foot, head, date and number."""
 _TARGET = "_Toc"
 """Prefix of the names by which Word marks the targets of a table of contents."""
 
 
 def is_opendocument_index(element: Any) -> bool:
-    """Whether an element of OpenDocument is a table of contents or another index of pages."""
-    return local_name(element) in _OPENDOCUMENT_INDEXES
+    """Whether an element of OpenDocument is a table of contents or another index of pages.
+
+    So are the feet, heads, dates and numbers of slides, and the texts that are declared for them.
+    """
+    kind = local_name(element)
+    if kind == "frame":
+        return attribute(element, "class") in _OPENDOCUMENT_FRAMES
+    return kind in _OPENDOCUMENT_INDEXES
+
+
+def is_slide_frame(element: Any) -> bool:
+    """Whether an element of PowerPoint is the placeholder of a foot, head, date or number of slides."""
+    if local_name(element) != "sp":
+        return False
+    placeholders = element.iterfind("{*}nvSpPr/{*}nvPr/{*}ph")
+    return any(attribute(item, "type") in _SLIDE_FRAME for item in placeholders)
 
 
 def word_contents(styles: Mapping[str, Any]) -> Callable[[Any], bool]:

@@ -147,6 +147,41 @@ def test_slides_have_titles_notes_and_numbers(read):
     )
 
 
+def test_feet_dates_and_numbers_of_slides_are_left_out_and_shapes_in_groups_are_read(
+    read,
+):
+    def shape(kind, text):
+        place = f'<p:nvSpPr><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr>'
+        return f"<p:sp>{place}<a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:sp>"
+
+    frame = shape("ftr", "Harbour office") + shape("sldNum", "1") + shape("dt", "May")
+    group = f"<p:grpSp><p:grpSp>{shape('body', 'Halina.')}</p:grpSp></p:grpSp>"
+    pptx = zip_of(
+        {
+            "ppt/presentation.xml": f'<p:p xmlns:p="{P}" xmlns:r="{OFFICE}"><p:sldId r:id="r"/></p:p>',
+            "ppt/_rels/presentation.xml.rels": RELATIONS.format(
+                relation("r", "slide", "slides/s.xml")
+            ),
+            "ppt/slides/s.xml": f'<p:sld xmlns:p="{P}" xmlns:a="{A}">{group}{frame}</p:sld>',
+        }
+    )
+    names = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in ("office", "presentation", "text", "draw")
+    )
+    foot = "<presentation:footer-decl>Harbour office</presentation:footer-decl>"
+    number = '<draw:frame presentation:class="page-number"><text:p>1 of 9</text:p></draw:frame>'
+    odp = zip_of(
+        {
+            "content.xml": f"<office:body {names}>{foot}<text:p>Halina.</text:p>{number}</office:body>"
+        }
+    )
+    documents = read({"a.pptx": pptx, "b.odp": odp})
+    assert [passage.text for passage in documents.corpus] == ["Halina.", "Halina."]
+    assert documents.report["left_out"].tolist() == [4, 5]
+    assert documents.report["lost"].tolist() == [0, 0]
+
+
 def test_charts_of_slides_and_word_have_their_title_and_each_name_once(read):
     names = 'xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"'
 
