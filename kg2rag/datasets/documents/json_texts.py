@@ -29,6 +29,7 @@ from kg2rag.datasets.documents.json_values import (
     value_lines,
     value_text,
 )
+from kg2rag.datasets.documents.layout import layout_documents
 from kg2rag.datasets.hub_viewer import viewer_rows
 from kg2rag.text.records import DataError
 from kg2rag.text.scripts import words
@@ -373,9 +374,13 @@ def _piece_text(piece: Any) -> str:
 
 
 def read_json(data: bytes, name: str = "") -> list[FileDocument]:
-    """The document of JSON without records; DataError: it is not valid, or has no sentence."""
+    """The documents of a layout, or the one of JSON without records.
+
+    DataError: it is not valid, or has no sentence.
+    """
     text, remark = decode_text(data)
-    return [_value_document(load_value(text, name), remark)]
+    value = load_value(text, name)
+    return layout_documents(value) or [_value_document(value, remark)]
 
 
 def read_yaml(data: bytes, name: str = "") -> list[FileDocument]:

@@ -22,6 +22,7 @@ from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.entries import FileEntry, table_entry
 from kg2rag.datasets.documents.json_texts import json_records
 from kg2rag.datasets.documents.json_values import load_value
+from kg2rag.datasets.documents.layout import layout_documents
 from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.readers import (
     ARCHIVES,
@@ -164,14 +165,17 @@ def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
 
 
 def is_table(file: FileBytes) -> bool:
-    """Whether a file has records: a table, or JSON or YAML with records of texts."""
+    """Whether a file has records: a table, or JSON or YAML with records of texts.
+
+    The elements of a page's layout are no records.
+    """
     if file.ending not in VALUES:
         return file.ending in TABLES
     try:
         value = load_value(decode_text(file.data).text, file.name)
     except DataError:
         return False
-    return json_records(value) is not None
+    return not layout_documents(value) and json_records(value) is not None
 
 
 def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
