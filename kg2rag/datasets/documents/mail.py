@@ -44,10 +44,17 @@ _BEGINS_LIKE_MESSAGE = re.compile(rb"(?m)^(>*From )")
 _HIDDEN = re.compile(r"(?i)(?:display|mso-hide)\s*:\s*(?:none|all)")
 """The style of an element that no mail program shows, such as the text for the list of messages."""
 _MESSAGE_ID = re.compile(r"<[^<>\s]+>")
+_BLANK_LINE = re.compile(rb"\r?\n\r?\n")
+_NAME_IN_BRACKETS = re.compile(
+    rb"(?mi)^(From:)[ \t]*([^\s()<>\"]+)[ \t]+\(([^()\"\\\r\n]+)\)(?=[ \t]*\r?$)"
+)
+_NAME_OF_MESSAGE = re.compile(r"(?is)(?:.*/)?(?:[^/]*\.eml|\d+\.?)")
 
 
 class MailThreads:
-    """The messages of a folder or archive, each in a file `.eml`, and those that they may quote.
+    """The messages of a folder or archive, each in a file, and those that they may quote.
+
+    A message is in a file `.eml`, or in one with a number for a name, as news servers write.
 
     Parameters
     ----------
@@ -57,7 +64,7 @@ class MailThreads:
 
     def __init__(self, names: Sequence[str], read: Callable[[str], bytes]) -> None:
         self._read = read
-        files = [name for name in names if name.lower().endswith(".eml")]
+        files = list(filter(_NAME_OF_MESSAGE.fullmatch, names))
         letters = dict[str, Letter]()
         for file in files:
             with suppress(OSError, DataError):  # which the reader of the file reports
@@ -124,8 +131,11 @@ def _mailbox_messages(data: bytes) -> list[EmailMessage]:
 
 
 def _parse(data: bytes) -> EmailMessage:
-    """The message of some bytes."""
-    message = message_from_bytes(data, policy=policy.default)
+    """The message of some bytes; a sender's name in brackets, of old programs, is kept."""
+    end_of_header = _BLANK_LINE.search(data)
+    stop = end_of_header.start() if end_of_header else len(data)
+    header = _NAME_IN_BRACKETS.sub(rb'\1 "\3" <\2>', data[:stop])
+    message = message_from_bytes(header + data[stop:], policy=policy.default)
     assert isinstance(message, EmailMessage)
     return message
 

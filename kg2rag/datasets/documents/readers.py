@@ -40,12 +40,13 @@ from kg2rag.datasets.documents.xml import XML_ENDINGS, read_xml
 Reader = Callable[[bytes, str], list[FileDocument]]
 """A function of the bytes of a file and its name that returns the documents in it."""
 
+TEXT_ENDINGS = (".txt", ".text")
 MANUAL_ENDINGS = (".man", *(f".{section}" for section in range(1, 9)))
 READERS: Mapping[str, Reader] = {
     **dict.fromkeys(
         (".md", ".markdown", ".mdown", ".mdx", ".qmd", ".rmd"), read_markdown
     ),
-    **dict.fromkeys((".txt", ".text"), read_plain),
+    **dict.fromkeys(TEXT_ENDINGS, read_plain),
     "": read_unknown,
     **dict.fromkeys((".html", ".htm"), read_html),
     **dict.fromkeys(XML_ENDINGS, read_xml),
@@ -77,7 +78,18 @@ MEDIA = frozenset(
     .jar""".split()
 )
 """Endings of pictures, sound, fonts and programs, which are not opened."""
+# Lines of a mail's header, with a sender and a subject, date or id.
+_HEADER = (
+    rb"(?=(?:[^\r\n]+\r?\n)*?(?i:From):)(?=(?:[^\r\n]+\r?\n)*?(?i:Subject|Date|Message-ID):)"
+    rb"[A-Za-z][\w.-]*:[^\n]*\n(?:[A-Za-z][\w.-]*:|[ \t]+\S)"
+)
+_ENDINGS_OF_MAIL = (
+    # `MailThreads` puts "From -" above a message and those that it may quote.
+    (re.compile(rb"(?:From -\n)?" + _HEADER), ".eml"),
+    (re.compile(rb"From [^\n]+\n" + _HEADER), ".mbox"),
+)
 _ENDING_OF_START = (
+    *_ENDINGS_OF_MAIL,
     (re.compile(rb"%PDF-"), ".pdf"),
     (re.compile(rb"<\?xml"), ".xml"),
     (re.compile(rb"(?i)<!doctype html|<html"), ".html"),
@@ -97,10 +109,15 @@ _PACKED = (*".pdf .docx .docm .dotx .pptx .pptm .odt .odp .epub".split(), *ARCHI
 _QUERY = re.compile(r"[?@].*")
 
 
-def ending_of_content(data: bytes) -> str:
-    """The ending that a file should have by its first bytes; "" for unknown ones, read as text."""
+def ending_of_content(data: bytes, ending: str = "") -> str:
+    """The ending that a file should have by its first bytes.
+
+    ending : the ending of its name if that is one of texts, which may be mail; "" for an unknown
+    one. It is returned if the first bytes tell nothing.
+    """
     start = data[:SAMPLE_BYTES].lstrip()
-    return next((ending for mark, ending in _ENDING_OF_START if mark.match(start)), "")
+    marks = _ENDINGS_OF_MAIL if ending else _ENDING_OF_START
+    return next((other for mark, other in marks if mark.match(start)), ending)
 
 
 def ending_of(name: str) -> str:

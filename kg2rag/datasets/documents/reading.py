@@ -29,6 +29,7 @@ from kg2rag.datasets.documents.readers import (
     ENDINGS,
     MEDIA,
     READERS,
+    TEXT_ENDINGS,
     ending_of,
     ending_of_content,
     limit_of,
@@ -79,8 +80,13 @@ class FileBytes:
 
     @cached_property
     def ending(self) -> str:
-        """The ending that selects the reader: that of the name, or else by the first bytes."""
+        """The ending that selects the reader: that of the name, or else by the first bytes.
+
+        Mail is recognised in files `.txt`, too.
+        """
         ending = ending_of(self.name)
+        if ending in TEXT_ENDINGS:
+            return ending_of_content(self.data, ending)
         return ending if ending in ENDINGS else ending_of_content(self.data)
 
     @cached_property
