@@ -24,7 +24,7 @@ from kg2rag.text.records import (
     quote,
 )
 
-QUERY_COLUMNS = ("query_id", "qid", "q_id", "query-id")
+QUERY_COLUMNS = ("query_id", "qid", "q_id", "query-id", "question_id")
 RANKED_COLUMNS = ("query_id", "passage_id", "rank", "score")
 DELIMITERS = ("\t", ",", ";")
 

@@ -17,12 +17,15 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     # docno precedes docid, which PyTerrier uses for the position in its index.
     "passage_id": (
         *("passage_id", "docno", "docid", "doc_id", "corpus-id", "corpus_id"),
-        *("chunk_id", "pid", "id", "_id"),
+        *("chunk_id", "pid", "document_id", "id", "_id"),
     ),
     "score": ("score", "_score", "similarity", "relevance", "relevance_score"),
     "rank": ("rank",),
 }
-"""Column of a run -> the names that it may have; one of `rank` and `score` may be missing."""
+"""Column of a run -> the names that it may have; one of `rank` and `score` may be missing.
+
+The only column whose name ends in "score" is that of scores, too.
+"""
 
 
 def is_frame(rankings: object) -> bool:
@@ -84,7 +87,10 @@ def _is_list(cell: object) -> bool:
 
 def _with_run_columns(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """The frame with the names of `COLUMNS`; ValueError names a column that it lacks."""
-    frame = frame.rename(columns=fields_of_columns(map(str, frame.columns), COLUMNS))
+    columns = list(map(str, frame.columns))
+    scores = [column for column in columns if column.casefold().endswith("score")]
+    names = {**COLUMNS, "score": (*COLUMNS["score"], *scores[: len(scores) == 1])}
+    frame = frame.rename(columns=fields_of_columns(columns, names))
     lacking = [
         column for column in ("query_id", "passage_id") if column not in frame.columns
     ]

@@ -132,12 +132,30 @@ HITS = {
         pd.DataFrame(HITS | {"docid": [0, 1, 2], "rank": [2, 0, 1]}).rename(
             columns={"passage_id": "docno"}
         ),
+        # Answers of rerankers, whose index is the position before.
+        pd.DataFrame(HITS | {"index": [0, 1, 2]}).rename(
+            columns={"passage_id": "document_id", "score": "relevance_score"}
+        ),
+        pd.DataFrame(HITS).rename(
+            columns={"query_id": "question_id", "score": "rerank_score"}
+        ),
+        pd.DataFrame(HITS | {"document_id": ["d", "d", "d"]}).rename(
+            columns={"passage_id": "chunk_id"}
+        ),
     ],
 )
 def test_a_frame_of_any_library_is_ordered_by_rank_or_by_score(frame: object) -> None:
     assert Recorded.of(frame, CORPUS).run == {
         "q1": [("c", 0.9), ("b", 0.5), ("a", 0.1)]
     }
+
+
+def test_two_columns_of_scores_are_refused() -> None:
+    frame = pd.DataFrame(HITS | {"dense_score": [1, 2, 3]}).rename(
+        columns={"score": "bm25_score"}
+    )
+    with pytest.raises(ValueError, match="'score'"):
+        Recorded.of(frame, CORPUS)
 
 
 def test_ids_that_a_table_has_as_numbers_are_those_of_the_corpus() -> None:
