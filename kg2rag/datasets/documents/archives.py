@@ -14,6 +14,7 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import unquote
 
+from kg2rag.datasets.documents.archive_names import parts_by_name
 from kg2rag.text.records import DataError
 
 SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -44,13 +45,14 @@ class Archive:
             raise DataError(
                 f"it is no whole ZIP archive ({error}), as files of this kind are."
             ) from None
-        self.names = sorted(self._zip.namelist())
+        self._parts = parts_by_name(self._zip.infolist())
+        self.names = sorted(self._parts)
         self._bytes_read = 0
 
     def read(self, name: str) -> bytes:
         """The bytes of a part; DataError: it is missing, damaged or too large."""
         try:
-            size = self._zip.getinfo(name).file_size
+            size = self._parts[name].file_size
         except KeyError:
             raise DataError(f"it has no part {name!r}. Is the file complete?") from None
         self._bytes_read += size
@@ -59,7 +61,7 @@ class Archive:
                 f"its part {name!r} has {size:,} bytes unpacked; at most {MAX_PART_BYTES:,} are read."
             )
         try:
-            with self._zip.open(name) as part:
+            with self._zip.open(self._parts[name]) as part:
                 data = part.read(size + 1)  # a part may be longer than its entry says
         except (
             zipfile.BadZipFile,

@@ -164,6 +164,29 @@ def test_an_archive_is_read_as_a_folder_is(read):
     assert "wiki.zip/Team/fares.md" in str(links)
 
 
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [
+        ("cp932", "設備/点検手順.txt"),
+        ("cp932", "部品表.txt"),  # a byte of 表 is that of "\\"
+        ("cp866", "Документы/Отчёт за март.txt"),
+        ("gbk", "报告/季度总结.txt"),
+        ("cp852", "Zażółć gęślą.txt"),
+        ("cp850", "Größe.txt"),
+        ("utf-8", "Größe.txt"),
+    ],
+)
+def test_names_in_an_archive_are_read_in_the_encoding_of_the_system_that_packed_it(
+    read, encoding, name
+):
+    data = name.encode(encoding)
+    placeholder = "x" * len(data)
+    packed = zipped({placeholder: "Halina sails."})
+    packed = packed.replace(placeholder.encode(), data)
+    [passage] = read({"a.zip": packed}).corpus
+    assert passage.id == f"a.zip/{name}"
+
+
 def test_a_damaged_or_empty_archive_and_a_part_of_another_kind_are_skipped_with_a_reason(
     read,
 ):
