@@ -212,7 +212,7 @@ def _message_documents(part: Any) -> Iterator[FileDocument]:
         [message] = part.get_payload()
         yield _header_document(message, level=2)
         yield from _message_documents(message)
-    elif kind == "multipart/alternative":
+    elif kind == "multipart/alternative" and part.is_multipart():
         yield from _alternative_documents(list(part.iter_parts()))
     elif part.is_multipart():
         for subpart in part.iter_parts():
