@@ -26,6 +26,7 @@ from kg2rag.datasets.documents.reading import (
     read_bytes,
     read_entry,
 )
+from kg2rag.datasets.documents.renditions import remove_renditions
 from kg2rag.datasets.documents.splitting import Splitter
 from kg2rag.datasets.documents.tables import Table, read_table, with_texts
 from kg2rag.datasets.documents.unpacking import read_files
@@ -56,9 +57,9 @@ def from_folder(
     again: an interrupted reading goes on, and of changed files only those are read.
 
     A file that cannot be read is skipped, and `report` says why; so are files that kg2rag wrote,
-    files that others include (chapters of LaTeX, snippets of Markdown), links that lead out of the
-    folder and folders of installed packages. `report` counts the words
-    of a file that no passage has.
+    files that others include (chapters of LaTeX, snippets of Markdown), files with the words of
+    another one of their name (a page beside its source), links that lead out of the folder and
+    folders of installed packages. `report` counts the words of a file that no passage has.
 
     Parameters
     ----------
@@ -87,6 +88,7 @@ def from_folder(
         for batch in _batches(listing.files):
             entries |= _read_batch(batch, folder, splitter, store or Store())
             bar.update(len(batch))
+    remove_renditions(entries)
     return collect(
         name or root.resolve().stem,
         entries,
