@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from functools import cache
+from itertools import takewhile
 
 from kg2rag.datasets.documents.blocks import Block
 
@@ -48,6 +49,37 @@ def without_contents(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
         [block for index, block in enumerate(blocks) if index not in left_out],
         [blocks[index].text for index in sorted(left_out)],
     )
+
+
+def without_typed_contents(
+    blocks: Sequence[Block],
+) -> tuple[list[Block], list[str]]:
+    """The blocks of a text without its table of contents that has no links, and the texts of that.
+
+    It is the heading "Contents" and the blocks behind it, at least two, that have the words of later
+    headings, numbers aside.
+    """
+    for index, block in enumerate(blocks):
+        if line_key(block.text) not in contents_headings():
+            continue
+        entries = _entries_behind(blocks[index + 1 :])
+        if len(entries) > 1:
+            stop = index + 1 + len(entries)
+            texts = [block.text, *(entry.text for entry in entries)]
+            return [*blocks[:index], *blocks[stop:]], texts
+    return list(blocks), []
+
+
+def _entries_behind(blocks: Sequence[Block]) -> list[Block]:
+    """The first blocks that have the words of later headings."""
+    last = {line_key(block.text): i for i, block in enumerate(blocks) if block.level}
+    return [
+        block
+        for _, block in takewhile(
+            lambda item: last.get(line_key(item[1].text), -1) > item[0],
+            enumerate(blocks),
+        )
+    ]
 
 
 def _is_entry(block: Block, headings: Container[str]) -> bool:

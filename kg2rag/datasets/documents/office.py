@@ -1,9 +1,8 @@
 """Word, PowerPoint and OpenDocument files -> every paragraph of the file, once.
 
 Ours: one walk through the elements, which reads paragraphs, rows and cells, and enters all others.
-So text boxes, content controls, footnotes and notes of slides are read. A heading is a paragraph
-whose style is a heading, is based on one, or has an outline level. Mammoth loses equations, titles
-and derived headings; pandoc loses text boxes.
+So text boxes, content controls, footnotes and notes of slides are read. Mammoth loses equations,
+titles and derived headings; pandoc loses text boxes.
 """
 
 from __future__ import annotations
@@ -20,15 +19,24 @@ from kg2rag.datasets.documents.blocks import (
     Block,
     FileDocument,
     Link,
+    join_remarks,
     joined_documents,
     one_line,
 )
+from kg2rag.datasets.documents.contents_headings import without_typed_contents
 from kg2rag.datasets.documents.html import read_html
 from kg2rag.datasets.documents.mail import read_web_archive
 from kg2rag.datasets.documents.office_contents import (
     is_opendocument_index,
     is_slide_frame,
     word_contents,
+)
+from kg2rag.datasets.documents.word_headings import (
+    Levels,
+    level_of_name,
+    levels_by_format,
+    remark_on_headings,
+    word_levels,
 )
 
 _HIDDEN = frozenset(
@@ -39,8 +47,6 @@ _SIGNS = {**dict.fromkeys("tab br cr line-break s".split(), " "), "noBreakHyphen
 _SLIDE_TITLES = ("title", "ctrTitle")
 _HOLDERS = frozenset("txbxContent text-box note annotation".split())
 _CELLS = frozenset("tc table-cell covered-table-cell sdt".split())
-_LEVEL_OF_NAME = {"title": 1, **{f"heading{level}": level for level in range(1, 10)}}
-_MAX_STYLES = 20  # longest chain of styles based on each other
 
 _DRAWINGS = ("chart", "diagramData")
 """Kinds of relations to the charts and diagrams of a page."""
@@ -50,8 +56,6 @@ _READERS_OF_INSERTED: Mapping[str, Callable[[bytes], list[FileDocument]]] = {
     **dict.fromkeys((".mht", ".mhtml"), read_web_archive),
 }
 
-Levels = Callable[[Any], int]
-"""A paragraph's element -> its level as a heading; 0 for none."""
 Relations = Mapping[str, tuple[str, str]]
 """Id -> kind and target, as `Archive.relations` gives them."""
 
@@ -65,8 +69,11 @@ def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     main = _main_part(archive, "word/document.xml")
     relations = archive.relations(main)
     styles = _word_styles(archive)
+    root = archive.xml(main)
+    levels = word_levels(styles)
+    by_format = levels_by_format(root, levels, styles)
     walker = _Walker(
-        _word_levels(styles),
+        lambda paragraph: levels(paragraph) or by_format.get(paragraph, 0),
         {
             id_: target
             for id_, (kind, target) in relations.items()
@@ -74,17 +81,22 @@ def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
         },
         word_contents(styles),
     )
-    roots = [
-        archive.xml(main),
-        *_related(archive, relations, "footnotes", "endnotes", *_DRAWINGS),
-    ]
+    roots = [root, *_related(archive, relations, "footnotes", "endnotes", *_DRAWINGS)]
     inserted = _inserted_document(archive, relations)
     document = joined_documents(
-        [_document_of(roots, walker), inserted], inserted.remark
+        [_document_of(roots, walker), inserted],
+        join_remarks(inserted.remark, remark_on_headings(by_format)),
     )
+    blocks, contents = without_typed_contents(document.blocks)
     others = _related(archive, relations, "header", "footer", "comments")
     left_out = map(_all_text, [*others, *walker.contents])
-    return [replace(document, left_out="\n".join([document.left_out, *left_out]))]
+    return [
+        replace(
+            document,
+            blocks=blocks,
+            left_out="\n".join([document.left_out, *left_out, *contents]),
+        )
+    ]
 
 
 def _inserted_document(archive: Archive, relations: Relations) -> FileDocument:
@@ -157,55 +169,6 @@ def _word_styles(archive: Archive) -> dict[str, Any]:
         attribute(style, "styleId"): style
         for style in named(archive.xml("word/styles.xml"), "style")
     }
-
-
-def _word_levels(styles: Mapping[str, Any]) -> Levels:
-    """The function that returns the heading level of a paragraph of Word.
-
-    The level is the paragraph's outline level, or that of its style or of the style's base.
-    """
-
-    def style_level(style_id: str) -> int:
-        for _ in range(_MAX_STYLES):
-            style = styles.get(style_id)
-            if style is None:
-                return _level_of_name(style_id)
-            level = _level_of_name(_child_value(style, "name")) or _outline_level(style)
-            if level:
-                return level
-            style_id = _child_value(style, "basedOn")
-        return 0
-
-    def level(paragraph: Any) -> int:
-        properties = next(iter(paragraph.iterchildren("{*}pPr")), None)
-        if properties is None:
-            return 0
-        return _outline_level(properties) or style_level(
-            _child_value(properties, "pStyle")
-        )
-
-    return level
-
-
-def _child_value(element: Any, name: str) -> str:
-    """The attribute `val` of the first child of that name; "" for none."""
-    return next(
-        (attribute(child, "val") for child in element.iterchildren(f"{{*}}{name}")), ""
-    )
-
-
-def _outline_level(element: Any) -> int:
-    """The outline level below an element, from 1; 0 for none, and for Word's level of body text."""
-    for outline in named(element, "outlineLvl"):
-        value = attribute(outline, "val")
-        if value.isdigit() and int(value) < 9:
-            return int(value) + 1
-    return 0
-
-
-def _level_of_name(name: str) -> int:
-    """The level of a style by its name, 1 for "Title" and 2 for "heading 2"; 0 for other names."""
-    return _LEVEL_OF_NAME.get(name.casefold().replace(" ", "").replace("_20_", ""), 0)
 
 
 def read_pptx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
@@ -315,7 +278,7 @@ def _title_styles(root: Any) -> set[str]:
         attribute(style, "name"): attribute(style, "parent-style-name")
         for style in named(root, "style")
     }
-    return {name for name, parent in styles.items() if _level_of_name(parent) == 1}
+    return {name for name, parent in styles.items() if level_of_name(parent) == 1}
 
 
 def _body_blocks(body: Any, walker: _Walker) -> list[Block]:
@@ -339,7 +302,7 @@ def _opendocument_level(paragraph: Any, titles: set[str]) -> int:
     if local_name(paragraph) == "h":
         level = attribute(paragraph, "outline-level")
         return int(level) if level.isdigit() and level != "0" else 1
-    if style in titles or _level_of_name(style) == 1:
+    if style in titles or level_of_name(style) == 1:
         return 1
     frames = paragraph.iterancestors("{*}frame")
     return 2 if any(attribute(frame, "class") == "title" for frame in frames) else 0

@@ -1,0 +1,241 @@
+"""The headings of a Word file: by their styles, or in a file without these, by their format.
+
+A paragraph is a heading by its format if it is short, ends no sentence, and is bold or larger than
+the text, and if others have the same format and most of them precede a text. The first such
+paragraph is the title if no other has its format.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from kg2rag.datasets.documents.archives import attribute, named
+from kg2rag.datasets.documents.blocks import one_line
+from kg2rag.datasets.documents.running_heads import SENTENCE_END
+
+Levels = Callable[[Any], int]
+"""A paragraph's element -> its level as a heading; 0 for none."""
+_LEVEL_OF_NAME = {"title": 1, **{f"heading{level}": level for level in range(1, 10)}}
+_MAX_STYLES = 20  # longest chain of styles based on each other
+_SIZE = 20
+"""Size of letters that no style gives, in half points."""
+LONGEST_HEADING = 100
+"""Characters of the longest heading by its format."""
+TITLE_PARAGRAPHS = 3
+"""Paragraphs among which the title is."""
+
+
+def word_levels(styles: Mapping[str, Any]) -> Levels:
+    """The function that returns the heading level of a paragraph of Word.
+
+    The level is the paragraph's outline level, or that of its style or of the style's base.
+
+    styles : id of a style -> its element.
+    """
+
+    def style_level(style_id: str) -> int:
+        for style in _bases(style_id, styles):
+            name = next(_values([style], "{*}name"), "")
+            level = level_of_name(name) or _outline_level(style)
+            if level:
+                return level
+            style_id = next(_values([style], "{*}basedOn"), "")
+        return 0 if style_id in styles else level_of_name(style_id)
+
+    def level(paragraph: Any) -> int:
+        properties = next(iter(paragraph.iterchildren("{*}pPr")), None)
+        if properties is None:
+            return 0
+        return _outline_level(properties) or style_level(_style_id(paragraph))
+
+    return level
+
+
+def _bases(style_id: str, styles: Mapping[str, Any]) -> list[Any]:
+    """A style and those on which it is based, nearest first."""
+    chain = list[Any]()
+    while style_id in styles and len(chain) < _MAX_STYLES:
+        chain.append(styles[style_id])
+        style_id = next(_values([chain[-1]], "{*}basedOn"), "")
+    return chain
+
+
+def _style_id(element: Any, path: str = "{*}pPr/{*}pStyle") -> str:
+    """The id of the style of a paragraph or run; "" for none."""
+    return next(_values([element], path), "")
+
+
+def _outline_level(element: Any) -> int:
+    """The outline level below an element, from 1; 0 for none, and for Word's level of body text."""
+    for outline in named(element, "outlineLvl"):
+        value = attribute(outline, "val")
+        if value.isdigit() and int(value) < 9:
+            return int(value) + 1
+    return 0
+
+
+def level_of_name(name: str) -> int:
+    """The level of a style by its name, 1 for "Title" and 2 for "heading 2"; 0 for other names."""
+    return _LEVEL_OF_NAME.get(name.casefold().replace(" ", "").replace("_20_", ""), 0)
+
+
+class _Format(NamedTuple):
+    """How a paragraph looks; the size of its letters is in half points."""
+
+    size: int
+    is_bold: bool
+    is_centred: bool
+
+
+class _Line(NamedTuple):
+    """A paragraph outside tables that has text, and its format."""
+
+    element: Any
+    text: str
+    format: _Format
+
+
+def levels_by_format(
+    root: Any, levels: Levels, styles: Mapping[str, Any]
+) -> dict[Any, int]:
+    """Element of each paragraph that is a heading by its format -> its level, 1 for the title.
+
+    There is none in a file with headings by their styles, and no title beside one by its style.
+
+    levels : the levels by style.
+    """
+    by_style = set(map(levels, named(root, "p")))
+    if max(by_style, default=0) > 1:
+        return {}
+    found = _levels_by_format(root, styles)
+    return {
+        paragraph: level
+        for paragraph, level in found.items()
+        if level > 1 or 1 not in by_style
+    }
+
+
+def remark_on_headings(by_format: Mapping[Any, int]) -> str:
+    """What the report says of headings by their format; "" without them."""
+    n_headings = sum(level > 1 for level in by_format.values())
+    if not n_headings:
+        return ""
+    return f"no styles of headings: by their format, these paragraphs are headings: {n_headings}"
+
+
+def _levels_by_format(root: Any, styles: Mapping[str, Any]) -> dict[Any, int]:
+    """Element of each paragraph that looks like a heading -> its level, 1 for the title."""
+    lines = list(_lines(root, styles))
+    letters = Counter[tuple[int, bool]]()
+    for line in lines:
+        letters[line.format[:2]] += len(line.text)
+    if not letters:
+        return {}
+    [(usual, _)] = letters.most_common(1)
+    candidates = {line: None for line in lines if _stands_out(line, usual)}
+    counts = Counter(line.format for line in candidates)
+    before_text = Counter(
+        line.format
+        for line, following in pairwise(lines)
+        if line in candidates and following not in candidates
+    )
+    formats = sorted(
+        (
+            one
+            for one in counts
+            if counts[one] > 1 and 2 * before_text[one] >= counts[one]
+        ),
+        reverse=True,
+    )
+    title = _title(lines, candidates, counts)
+    levels = {
+        line.element: 2 + formats.index(line.format)
+        for line in candidates
+        if line.format in formats
+    }
+    return {**levels, **({title.element: 1} if title else {})}
+
+
+def _title(
+    lines: Sequence[_Line], candidates: Collection[_Line], counts: Mapping[_Format, int]
+) -> _Line | None:
+    """The first candidate, if it is among the first paragraphs and its format is its own."""
+    first = next(
+        (line for line in lines[:TITLE_PARAGRAPHS] if line in candidates), None
+    )
+    if first is None or counts[first.format] > 1:
+        return None
+    largest = max(line.format.size for line in candidates)
+    is_largest = first.format.size == largest
+    return first if is_largest or first.format.is_centred else None
+
+
+def _stands_out(line: _Line, usual: tuple[int, bool]) -> bool:
+    """Whether a line is short, no sentence, and larger than usual or bold unlike most letters."""
+    size, is_bold = usual
+    if len(line.text) > LONGEST_HEADING or SENTENCE_END.search(line.text):
+        return False
+    has_letter = any(map(str.isalpha, line.text))
+    is_large = line.format.size > size
+    is_bold_only_here = line.format.is_bold and not is_bold and line.format.size == size
+    return has_letter and (is_large or is_bold_only_here)
+
+
+def _lines(root: Any, styles: Mapping[str, Any]) -> Iterator[_Line]:
+    """The paragraphs of a Word file that have text, outside tables and text boxes.
+
+    Captions just above tables are none of them.
+    """
+    default_style = next(
+        (
+            id_
+            for id_, style in styles.items()
+            if attribute(style, "default") == "1"
+            and attribute(style, "type") == "paragraph"
+        ),
+        "",
+    )
+    sheet = next((style.getparent() for style in styles.values()), None)
+    defaults = [] if sheet is None else list(named(sheet, "rPrDefault"))
+    tables = set(named(root, "tbl"))
+    for paragraph in named(root, "p"):
+        holders = paragraph.iterancestors("{*}tc", "{*}txbxContent")
+        text = one_line(_text(paragraph))
+        is_caption = next(paragraph.itersiblings(), None) in tables
+        if text and not is_caption and next(holders, None) is None:
+            own = _style_id(paragraph) or default_style
+            bases = [*_bases(own, styles), *defaults]
+            yield _Line(paragraph, text, _format(paragraph, bases, styles))
+
+
+def _format(paragraph: Any, bases: Sequence[Any], styles: Mapping[str, Any]) -> _Format:
+    """The format that all runs of a paragraph have; `bases` are its styles, nearest first."""
+    sizes = list[int]()
+    bold = list[bool]()
+    for run in named(paragraph, "r"):
+        if not _text(run).strip():
+            continue
+        of_run = _bases(_style_id(run, "{*}rPr/{*}rStyle"), styles)
+        sources = [run, *of_run, *bases]
+        size = next(_values(sources, "{*}rPr/{*}sz"), "")
+        sizes.append(int(size) if size.isdigit() else _SIZE)
+        bold.append(
+            next(_values(sources, "{*}rPr/{*}b"), "0") not in ("0", "false", "off")
+        )
+    place = next(_values([paragraph, *bases], "{*}pPr/{*}jc"), "")
+    return _Format(min(sizes, default=_SIZE), all(bold), place == "center")
+
+
+def _values(elements: Sequence[Any], path: str) -> Iterator[str]:
+    """The attribute `val` of the elements at a path below some elements."""
+    for element in elements:
+        for found in element.iterfind(path):
+            yield attribute(found, "val")
+
+
+def _text(element: Any) -> str:
+    """The text below an element of Word."""
+    return "".join(text.text or "" for text in named(element, "t"))
