@@ -30,7 +30,11 @@ from kg2rag.datasets.documents.renditions import remove_renditions
 from kg2rag.datasets.documents.splitting import Splitter
 from kg2rag.datasets.documents.tables import Table, read_table, with_texts
 from kg2rag.datasets.documents.unpacking import read_files
-from kg2rag.datasets.documents.wiki_folders import wiki_titles, with_page_first
+from kg2rag.datasets.documents.wiki_folders import (
+    dokuwiki_files,
+    wiki_titles,
+    with_page_first,
+)
 from kg2rag.types import corpus_of
 
 TOKENS = 200
@@ -119,6 +123,7 @@ def _contents(files: Sequence[ListedFile]) -> Iterator[FileBytes]:
     inclusions = Inclusions(list(path_of), lambda name: path_of[name].read_bytes())
     threads = MailThreads(list(path_of), lambda name: path_of[name].read_bytes())
     in_wikis = wiki_titles([file.relative_path for file in files])
+    in_dokuwikis = dokuwiki_files(path_of)
     for file in files:
         reason = inclusions.reasons.get(file.relative_path, file.reason)
         if not reason and is_output(file.path):
@@ -131,7 +136,8 @@ def _contents(files: Sequence[ListedFile]) -> Iterator[FileBytes]:
             data = threads.whole(path, inclusions.whole(path, contents.data))
             if path in in_wikis and contents.ending in (".md", ".markdown"):
                 data = with_page_first(data)
-            yield replace(contents, data=data)
+            read_as = ".dokuwiki" if path in in_dokuwikis else ""
+            yield replace(contents, data=data, read_as=read_as)
 
 
 def _without_copies(files: Iterable[FileBytes]) -> Iterator[FileBytes]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from html import unescape
@@ -26,15 +26,17 @@ from kg2rag.datasets.documents.calendars import calendar_documents, is_calendar
 from kg2rag.datasets.documents.chat_logs import chat_document
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, visible_text
-from kg2rag.datasets.documents.latex_letters import DOTLESS, with_letters
+from kg2rag.datasets.documents.latex_letters import with_letters
 from kg2rag.datasets.documents.libraries import library_documents
 from kg2rag.datasets.documents.pdf import pdf_blocks
+from kg2rag.datasets.documents.rewritten_markup import OPTIONS_OF_RST, REWRITTEN
 from kg2rag.datasets.documents.smart import collection_records, is_test_collection
 from kg2rag.datasets.documents.sphinx_roles import role_html
 from kg2rag.datasets.documents.tagged_references import (
     is_tagged_list,
     tagged_documents,
 )
+from kg2rag.datasets.documents.wiki_folders import DOKUWIKI_HEADING
 from kg2rag.text.records import DataError
 
 TIMEOUT_SECONDS = 60
@@ -64,7 +66,6 @@ FORMATS = {
     ".t2t": "t2t",
 }
 """Ending -> pandoc's name of the format."""
-Replacement = str | Callable[[re.Match[str]], str]
 _PAGE_OPTIONS = (
     "--syntax-highlighting=none",
     "--wrap=none",
@@ -73,6 +74,8 @@ _PAGE_OPTIONS = (
 _XML = frozenset(("fb2", "opml", "docbook", "jats"))
 _NOT_TEXT = _XML | {"rtf"}
 """Formats that are not read as plain text if pandoc fails."""
+_READ_TWICE = frozenset(("dokuwiki", "latex", "rtf"))
+"""Formats whose words are counted in the text that pandoc reads."""
 _MDOC = re.compile(r"(?m)^\.Dd\b")
 _DIRECTIVE = re.compile(r"(?m)^[ \t]*\.\. [\w:-]+::")
 _COLLECTION = re.compile(r"\s*<(?:DOC|doc [^<>]*)>")
@@ -81,54 +84,10 @@ _FIELD = re.compile(r"(?is)<(docno|title|headline)>(.*?)</\1>")
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _PAGE_FOOT = re.compile(r"(?m)^[^\n]+\[Page [\divxlc]+\][ \t]*$")
 """The last line of a page of an RFC."""
-_DOKUWIKI_HEADING = re.compile(r"(?m)^={6} [^=\n]+ ={6}[ \t]*$")
 _JIRA_HEADING = re.compile(r"(?m)^h[1-6]\. ")
 _LABEL = re.compile(r"(?m)^[ \t]*\.\. _`?([^:`\n]+)`?:[ \t]*$")
 _ROLE = re.compile(r":[a-z]+(?::[a-z]+)?:`[^`\n]+`")
 _UNDERLINE = re.compile(r"(?m)^(\S[^\n]{2,100})\n([=\-~^\"'*+#]){3,}[ \t]*$")
-_OPTIONS_OF_RST = re.compile(
-    r"(?m)^[ \t]*\.\. (?>[^\n]*?::)[^\n]*+((?:\n[ \t]+:[\w-]+:[^\n]*(?:\n[ \t]+[^\s:][^\n]*)*)+)"
-)
-_CONTINUED = re.compile(r"\n[ \t]+(?=[^\s:])")
-"""Among options, the end of a line that goes on in the next one."""
-_REWRITTEN: Mapping[str, Sequence[tuple[re.Pattern[str], Replacement]]] = {
-    "rst": (
-        # pandoc takes the text of a directive for the next line of an option of several.
-        (_OPTIONS_OF_RST, lambda match: _CONTINUED.sub(" ", match[0])),
-        # pandoc takes a directive with colons in its name for a comment.
-        (re.compile(r"(?m)^([ \t]*\.\. [a-z]+):([\w:+-]+)(?=::)"), r"\1-\2"),
-        # Sphinx's directive `class` documents a class; docutils's sets a style.
-        (
-            re.compile(r"(?m)^([ \t]*\.\. )class(?=::)"),
-            r"\1py-class",
-        ),
-        # pandoc inserts today's date.
-        (
-            re.compile(r"(?m)^([ \t]*\.\. (?:\|[^|\n]+\| )?)date::.*"),
-            r"\1replace:: date",
-        ),
-    ),
-    # Slides (beamer): the steps at which something is shown, and the widths of columns.
-    "latex": (
-        (DOTLESS, r"\1{\2\3}"),
-        (re.compile(r"\\(?:only|onslide|uncover|visible)<[^<>\n]*>(?=\{)"), " "),
-        (re.compile(r"(\\[a-zA-Z]+)<[\d+,. -]+>"), r"\1 "),
-        (re.compile(r"(\\begin\{column\})\{[^{}\n]*\}"), r"\1"),
-    ),
-    "asciidoc": (
-        (re.compile(r"(?ms)^////+\n.*?^////+[ \t]*$"), "\n"),
-        # pandoc fails at an included file.
-        (re.compile(r"(?m)^include::[^\n\[]*+\[[^\n\]]*+\][ \t]*$"), ""),
-        # pandoc shows the names of conditions; the text under them stays.
-        (
-            re.compile(
-                r"(?m)^(?:ifn?def::[^\n\[]*+\[([^\n\]]*+)\]|(?:ifeval|endif)::[^\n]*+)[ \t]*$"
-            ),
-            r"\1",
-        ),
-    ),
-}
-"""Format -> (pattern, replacement) for markup that pandoc would misread."""
 _MARKUP = {
     "rst": re.compile(
         r"(?m)^[ \t]*\.\. (?:code|code-block|sourcecode|highlight|include|literalinclude|image|figure)::[^\n]*|"
@@ -276,7 +235,7 @@ def _kind_of_text(text: str) -> str:
     """The format of a text by its markup, "rst" or "dokuwiki"; "" for plain text."""
     if looks_like_rst(text):
         return "rst"
-    if _DOKUWIKI_HEADING.search(text[:100_000]):
+    if DOKUWIKI_HEADING.search(text[:100_000]):
         return "dokuwiki"
     return ""
 
@@ -323,7 +282,7 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
     DataError: pandoc fails at one of the formats `_NOT_TEXT`.
     """
     rewritten = _unicode_rtf(text) if kind == "rtf" else text
-    for pattern, replacement in _REWRITTEN.get(kind, ()):
+    for pattern, replacement in REWRITTEN.get(kind, ()):
         rewritten = pattern.sub(replacement, rewritten)
     try:
         page, warnings = converted(rewritten, kind, "html", *_PAGE_OPTIONS)
@@ -335,7 +294,7 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
         )
     page = _INTERPRETED.sub(lambda match: role_html(match[1], match[2]), page)
     document = page_document(page)
-    shown, left_out = _shown_text(rewritten if kind == "rtf" else text, kind)
+    shown, left_out = _shown_text(rewritten if kind in _READ_TWICE else text, kind)
     unread = len(_UNREAD.findall(warnings)) + _n_removed(text, kind)
     if unread:
         remark = join_remarks(remark, f"parts left out by pandoc: {unread}")
@@ -353,7 +312,7 @@ def _n_removed(text: str, kind: str) -> int:
     """The number of parts that are removed from a text before pandoc reads it."""
     return sum(
         len(pattern.findall(text))
-        for pattern, replacement in _REWRITTEN.get(kind, ())
+        for pattern, replacement in REWRITTEN.get(kind, ())
         if not replacement
     )
 
@@ -398,7 +357,7 @@ def _shown_text(text: str, kind: str) -> tuple[str, str]:
         if r"\begin{document}" in text:
             left_out, _, text = text.partition(r"\begin{document}")
     elif kind == "rst":
-        options = [match[1] for match in _OPTIONS_OF_RST.finditer(text)]
+        options = [match[1] for match in OPTIONS_OF_RST.finditer(text)]
         comments = [match[0] for match in _COMMENT_OF_RST.finditer(text)]
         left_out = "\n".join([*options, *comments])
     elif kind == "rtf":

@@ -65,6 +65,7 @@ class FileBytes:
     reason : why the file is not read; "" if it is.
     packing : ".gz" or the ending of an archive if the contents are packed, else "".
     names : id -> name of the users and channels of a Slack export, for a file with messages.
+    read_as : the ending whose reader reads it; "" for that of its name.
     """
 
     relative_path: str
@@ -72,6 +73,7 @@ class FileBytes:
     reason: str = ""
     packing: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
+    read_as: str = ""
 
     @property
     def name(self) -> str:
@@ -84,7 +86,7 @@ class FileBytes:
 
         Mail is recognised in files `.txt`, too.
         """
-        ending = ending_of(self.name)
+        ending = self.read_as or ending_of(self.name)
         if ending in TEXT_ENDINGS:
             return ending_of_content(self.data, ending)
         return ending if ending in ENDINGS else ending_of_content(self.data)
@@ -98,7 +100,15 @@ class FileBytes:
         """The key of the file's entry in the store."""
         code = code_version("types", "text", "datasets")
         names = sorted(self.names.items())
-        parts = [code, self.checksum, self.relative_path, folder, tokens, names]
+        parts = [
+            code,
+            self.checksum,
+            self.relative_path,
+            folder,
+            tokens,
+            names,
+            self.ending,
+        ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -189,7 +199,8 @@ def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEnt
     entry = FileEntry()
     lost = list[str]()
     remarks = list[str]()
-    for document in READERS[file.ending](file.data, file.name):
+    name = file.name + file.read_as
+    for document in READERS[file.ending](file.data, name):
         if any(block.text.strip() for block in document.blocks):
             lost += _add_document(entry, document, file.relative_path, folder, splitter)
         if document.remark:

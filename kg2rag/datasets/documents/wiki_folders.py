@@ -1,17 +1,23 @@
-"""Folders of wikis of GitHub and Gollum -> the titles of their pages, and their navigation.
+"""Folders of wikis -> the titles of their pages, their navigation, and the format of their pages.
 
-Such a wiki shows a page under the name of its file, in which hyphens are blanks, and beside it the
-pages `_Sidebar`, `_Footer` and `_Header`. A folder is known by one of these.
+A wiki of GitHub or Gollum shows a page under the name of its file, in which hyphens are blanks, and
+beside it the pages `_Sidebar`, `_Footer` and `_Header`. A folder is known by one of these. DokuWiki
+has pages in files `.txt`, which are known by the headings of half of them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from pathlib import PurePosixPath
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
 
 _FRAME = re.compile(r"_(?:Sidebar|Footer|Header)")
 _LINK = re.compile(rb"\[\[([^\[\]|\n]{1,300})\|([^\[\]|\n]{1,300})\]\]")
+DOKUWIKI_HEADING = re.compile(r"(?m)^={6} [^=\n]+ ={6}[ \t]*$")
+START_BYTES = 4_000
+"""Bytes of a file within which a page of DokuWiki has its heading."""
 _ENDINGS = frozenset(
     ".md .markdown .mediawiki .asciidoc .adoc .creole .org .pod .rst .textile".split()
 )
@@ -43,3 +49,37 @@ def wiki_titles(paths: Iterable[str]) -> dict[str, str]:
 def _is_frame(file: PurePosixPath) -> bool:
     """Whether a file stands beside every page of a wiki."""
     return bool(_FRAME.fullmatch(file.stem)) and file.suffix.lower() in _ENDINGS
+
+
+def dokuwiki_files(path_of: Mapping[str, Path]) -> set[str]:
+    """The files `.txt` of folders in which, with all folders below, half of these are pages of DokuWiki.
+
+    So a page without a heading, such as a side bar, is read as the others are.
+
+    path_of : path from the listed folder -> the file.
+    """
+    folders_of = {
+        name: PurePosixPath(name).parents
+        for name in path_of
+        if name.lower().endswith(".txt")
+    }
+    n_files = Counter(folder for folders in folders_of.values() for folder in folders)
+    n_pages = Counter(
+        folder
+        for name, folders in folders_of.items()
+        if _has_heading(path_of[name])
+        for folder in folders
+    )
+    return {
+        name
+        for name, folders in folders_of.items()
+        if 2 * n_pages[folders[0]] >= n_files[folders[0]]
+    }
+
+
+def _has_heading(file: Path) -> bool:
+    """Whether a file begins as a page of DokuWiki; a file that cannot be read does not."""
+    with suppress(OSError), file.open("rb") as source:
+        start = source.read(START_BYTES).decode("utf-8", "replace")
+        return bool(DOKUWIKI_HEADING.search(start.replace("\r\n", "\n")))
+    return False
