@@ -38,7 +38,7 @@ _FURNITURE_TAGS = frozenset(
 )
 _FURNITURE_CLASSES = frozenset(
     """linenos lineno gutter footnote-ref fnanchor sdfootnoteanc sdendnoteanc _idFootnoteLink mw-editsection
-    printfooter jp-InputPrompt jp-OutputPrompt input_prompt output_prompt""".split()
+    printfooter jp-InputPrompt jp-OutputPrompt input_prompt output_prompt pg-boilerplate""".split()
 )
 _KINDS_OF_NOTES = frozenset(
     """abstract attention bug caution danger error example failure hint important info note question quote seealso

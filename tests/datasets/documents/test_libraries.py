@@ -123,3 +123,21 @@ def test_heads_and_feet_of_pages_are_left_out_of_an_rfc_without_form_feeds(read)
         "Tickets cost nine euros.",
     ]
     assert documents.report["lost"].sum() == 0
+
+
+def test_a_page_of_project_gutenberg_is_read_without_its_header_and_licence(read):
+    page = (
+        "<title>The Ferry | Project Gutenberg</title><body>"
+        '<section class="pg-boilerplate pgheader" id="pg-header" lang="en">'
+        '<h2 id="pg-header-heading">The Project Gutenberg eBook of The Ferry</h2>'
+        "<div>This ebook is for anyone.</div></section>"
+        "<h1>THE FERRY</h1><p>Halina leaves at noon, when the bell of the pier rings twice.</p>"
+        "<p>Lund collects the fares on board, nine euros for each of the passengers.</p>"
+        '<section class="pg-boilerplate" id="pg-footer"><div>START: FULL LICENSE</div></section>'
+        "</body>"
+    )
+    documents = read({"pg1.html": page})
+    assert "Halina leaves" in text_of(documents)
+    assert "ebook" not in text_of(documents)
+    assert "LICENSE" not in text_of(documents)
+    assert documents.report["left_out"][0] > 0
