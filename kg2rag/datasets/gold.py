@@ -68,8 +68,8 @@ class GoldIndex:
         """Name or text -> its target in the corpus, None if there is none.
 
         These are tried in order: an id; a path in another spelling; a page or heading of a document
-        (`a.pdf#page=3`, `a.md#heading`); a title; a heading; a text
-        that passages contain for at least half.
+        (`a.pdf#page=3`, `a.md#heading`); a title; the id of a record (`DOC-7` for `a.trec#DOC-7`); a
+        heading; a text that passages contain for at least half.
         """
         targets = {name: self._by_name(name) for name in names}
         texts = [
@@ -84,10 +84,18 @@ class GoldIndex:
         return self._by_identifier(name) or self._by_heading(name)
 
     def _by_identifier(self, name: str) -> GoldTarget | None:
-        """The target of an id, path, page or title, and of a heading behind one; None for another name."""
+        """The target of an id, path, page or title, and of a heading behind one; None for another name.
+
+        The id of a record is one if only one file has it.
+        """
         if name in self._targets_by_id:
             return self._targets_by_id[name]
-        return self._by_path(name) or self._by_fragment(name) or self._by_title(name)
+        return (
+            self._by_path(name)
+            or self._by_fragment(name)
+            or self._by_title(name)
+            or _only_document(self._documents_by_record.get(name, []))
+        )
 
     def is_identifier(self, name: str) -> bool:
         """Whether a name is an id, path, page or title of the corpus."""
@@ -174,6 +182,16 @@ class GoldIndex:
             ]
             for key in dict.fromkeys(map(address_key, [document, *addresses])):
                 documents[key].append(document)
+        return documents
+
+    @cached_property
+    def _documents_by_record(self) -> Mapping[str, list[str]]:
+        """Id of a record in its file, such as a DOCNO -> the documents `file#id`."""
+        documents = defaultdict[str, list[str]](list)
+        for document in self._rows:
+            _, mark, record = document.partition("#")
+            if mark:
+                documents[record].append(document)
         return documents
 
     @cached_property

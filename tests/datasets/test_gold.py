@@ -76,6 +76,18 @@ def test_a_document_is_known_by_every_spelling_of_its_path_and_by_its_title(
     assert gold_of(piece) == ("document", [expected])
 
 
+def test_a_record_is_known_by_its_id_if_only_one_file_has_it():
+    corpus = {
+        "hindi.trec#DOC-1": "Marek Lund waits.",
+        "hindi.trec#DOC-2": "Ida Berg goes home.",
+        "tamil.trec#DOC-2": "The Halina leaves at noon.",
+    }
+    data = kg2rag.from_frames(corpus, [{"question": "Who?", "gold": "DOC-1"}])
+    assert dict(data.questions[0].gold) == {"hindi.trec#DOC-1": 1}
+    with pytest.raises(ValueError, match="DOC-2"):
+        kg2rag.from_frames(corpus, [{"question": "Who?", "gold": "DOC-2"}])
+
+
 @pytest.mark.parametrize(
     ("piece", "expected"),
     [
