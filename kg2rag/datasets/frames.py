@@ -262,7 +262,7 @@ def _name_of_gold(piece: object, index: GoldIndex) -> object:
     filled = {
         name: str(value) for name, value in piece.items() if value not in (None, "")
     }
-    id_columns = (*PASSAGE["id"], *PASSAGE["doc_id"])
+    id_columns = (*PASSAGE["id"], *PASSAGE["doc_id"], "wikipedia_id")
     ids = [filled[name] for name in id_columns if name in filled]
     texts = [filled[name] for name in ("fact", *PASSAGE["text"]) if name in filled]
     titles = [filled[name] for name in (*PASSAGE["title"], "url") if name in filled]

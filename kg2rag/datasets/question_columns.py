@@ -33,6 +33,10 @@ QUESTION: Mapping[str, tuple[str, ...]] = {
     **{name: (name,) for name in ("type", "hops", "triples")},
 }
 """Field of a question -> names of its column, the most preferred first."""
+EVIDENCE = ("provenance", "evidence", "evidences", "citations")
+"""The fields of an answer that hold its gold."""
+ANSWER_TEXTS = ("answer", "text", "free_form_answer", "extractive_spans")
+"""The fields of an answer that hold its texts."""
 GRADES: Mapping[str, int] = {
     **dict.fromkeys(
         ("yes", "y", "true", "relevant", "x", "ja", "j", "oui", "si", "sí", "sim"), 1
@@ -62,7 +66,10 @@ def question_records(
 
     `notes` counts the rows whose gold was recognised by its values, and the rows that were joined.
     """
-    rows = records(source, where, {"id": QUESTION["id"]})
+    rows = [
+        _with_unfolded_answers(row)
+        for row in records(source, where, {"id": QUESTION["id"]})
+    ]
     field_of = _fields_of(distinct_columns(rows))
     grades = _column_of_grades(rows, field_of)
     pairs = _fields_of([name for name in distinct_columns(rows) if name != grades])
@@ -75,6 +82,57 @@ def question_records(
     field_of = _fields_of(distinct_columns(rows))
     are_numbered = all(row["id"] == number for number, row in enumerate(rows))
     return _joined_rows(_renamed(rows, field_of), notes, by_text=are_numbered)
+
+
+def _with_unfolded_answers(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with answers and gold in place of a column of answers that have their evidence.
+
+    KILT has such answers in `output`, QASPER in `answers`. Any other row is returned unchanged, and
+    gold and answers of other columns are kept.
+    """
+    for column, cell in row.items():
+        answers = [_inner_answer(answer) for answer in flattened(cell)]
+        is_gold = column in GOLD or is_gold_column(column)
+        if is_gold or not any(map(_has_evidence, answers)):
+            continue
+        fields = {
+            "answers": [text for answer in answers for text in _texts_of(answer)],
+            "gold": [piece for answer in answers for piece in _evidence_of(answer)],
+        }
+        rest = {name: value for name, value in row.items() if name != column}
+        return {name: value for name, value in fields.items() if value} | rest
+    return row
+
+
+def _inner_answer(answer: Any) -> Any:
+    """The object within an answer that holds the texts and the evidence, as in QASPER."""
+    inner = answer.get("answer") if isinstance(answer, Mapping) else None
+    return inner if isinstance(inner, Mapping) else answer
+
+
+def _has_evidence(answer: Any) -> bool:
+    """Whether an answer is an object with a field of `EVIDENCE`, perhaps an empty one."""
+    return isinstance(answer, Mapping) and not answer.keys().isdisjoint(EVIDENCE)
+
+
+def _evidence_of(answer: Any) -> list[Any]:
+    """The pieces of evidence of an answer; [] for an answer that is no object."""
+    if not isinstance(answer, Mapping):
+        return []
+    return [
+        piece
+        for name in EVIDENCE
+        for piece in flattened(answer.get(name, []))
+        if piece not in (None, "")
+    ]
+
+
+def _texts_of(answer: Any) -> list[Any]:
+    """The texts of an answer that may be an object."""
+    if not isinstance(answer, Mapping):
+        return [answer]
+    texts = [text for name in ANSWER_TEXTS for text in flattened(answer.get(name, []))]
+    return [text for text in texts if text not in (None, "")]
 
 
 def _renamed(

@@ -208,6 +208,43 @@ def test_answers_may_be_those_of_squad():
     assert from_frames(FERRIES, [question]).questions[0].answers == ("noon", "at noon")
 
 
+KILT = {
+    "input": "When?",
+    "output": [
+        {"answer": "noon", "provenance": [{"wikipedia_id": "p1", "section": "Times"}]},
+        {"answer": "at noon"},
+        {"provenance": [{"wikipedia_id": 77, "title": "Dogs"}]},
+    ],
+    "meta": {"partial_evidence": []},
+}
+QASPER = {
+    "question": "When?",
+    "answers": [
+        {"answer": {"extractive_spans": ["noon"], "evidence": [FERRIES["p1"]]}},
+        {"answer": {"free_form_answer": "at noon", "evidence": [FERRIES["p2"]]}},
+    ],
+}
+
+
+@pytest.mark.parametrize("row", [KILT, QASPER], ids=["KILT", "QASPER"])
+def test_answers_may_have_their_gold(row):
+    corpus = [
+        {"id": "p1", "text": FERRIES["p1"]},
+        {"id": "p2", "title": "Dogs", "text": FERRIES["p2"]},
+    ]
+    [question] = from_frames(corpus, [row]).questions
+    assert (dict(question.gold), question.answers) == (
+        {"p1": 1, "p2": 1},
+        ("noon", "at noon"),
+    )
+
+
+def test_a_question_whose_answers_have_no_evidence_is_not_scored():
+    answers = [{"answer": {"unanswerable": True, "evidence": []}}]
+    rows = [QASPER, {"question": "Why?", "answers": answers}]
+    assert [query.text for query in from_frames(FERRIES, rows).unjudged] == ["Why?"]
+
+
 def test_the_gold_of_squad_is_the_context_of_its_answers():
     answers = {"text": ["noon"], "answer_start": [21]}
     question = {"question": "When?", "context": FERRIES["p1"], "answers": answers}
