@@ -2,7 +2,7 @@
 
 Read are TREC's six columns (Anserini, pyserini, PyTerrier, ranx), MS MARCO's three (query, passage,
 rank), ColBERT's four (and score), tables with a header (CSV, TSV, Parquet), JSON from query to
-passage to score (BEIR, ranx), JSON with a hit or a query a record (DPR), and ranx's .lz4.
+passage to score (BEIR, ranx), JSON with a hit or a query a record (DPR, RankLLM), and ranx's .lz4.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from kg2rag.text.records import (
 )
 
 QUERY_COLUMNS = ("query_id", "qid", "q_id", "query-id", "question_id")
+QUERY_OBJECTS = ("query", "question", "topic", "request")
+"""The fields of objects that hold the id of the query of a record."""
 RANKED_COLUMNS = ("query_id", "passage_id", "rank", "score")
 DELIMITERS = ("\t", ",", ";")
 
@@ -228,9 +230,21 @@ def _hit_records(records: Any, path: object) -> Iterator[dict[str, Any]]:
         if hits is None:
             yield dict(record)
             continue
-        ids = {name: record[name] for name in QUERY_COLUMNS if name in record}
+        ids = _query_ids(record)
         for hit in hits:
             yield {**ids, **hit}
+
+
+def _query_ids(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The id of a query in its record, or in the object of the query within it (RankLLM)."""
+    queries = [record[name] for name in QUERY_OBJECTS if name in record]
+    for fields in [record, *filter(_is_object, queries)]:
+        ids = {name: fields[name] for name in QUERY_COLUMNS if name in fields}
+        if ids:
+            return ids
+        if fields is not record and "id" in fields:
+            return {"query_id": fields["id"]}
+    return {}
 
 
 def _hits_of_query(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -252,4 +266,8 @@ def _hits_of_query(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def _are_objects(values: list[Any]) -> bool:
-    return bool(values) and all(isinstance(value, Mapping) for value in values)
+    return bool(values) and all(map(_is_object, values))
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, Mapping)

@@ -71,6 +71,21 @@ FILES = {
     "hits.json": json.dumps(ROWS).encode(),
     "hits.jsonl": "\n".join(map(json.dumps, ROWS)).encode(),
     "queries.jsonl": "\n".join(map(json.dumps, query_records())).encode(),
+    "rankllm.jsonl": "\n".join(
+        json.dumps(
+            {
+                "query": {"text": "text", "qid": r["query_id"]},
+                "candidates": [{**hit, "doc": {"contents": "x"}} for hit in r["hits"]],
+            }
+        )
+        for r in query_records()
+    ).encode(),
+    "topics.json": json.dumps(
+        [
+            {"topic": {"id": r["query_id"], "title": "text"}, "results": r["hits"]}
+            for r in query_records()
+        ]
+    ).encode(),
     "objects.json": json.dumps(
         {r["query_id"]: r["hits"] for r in query_records()}
     ).encode(),
