@@ -68,6 +68,12 @@ def test_a_frame_and_mappings_are_systems_and_what_they_lack_is_said(data, tmp_p
         assert "ids: questions without a line in the run" in str(one)
 
 
+def test_queries_of_a_run_that_the_questions_lack_are_counted(data):
+    run = {"q1": {"p0": 2.0}, "q98": {"p1": 1.0}, "q99": {"p2": 1.0}}
+    remark = compare({"run": run}, data, metrics=METRICS).config["remarks"]["run"]
+    assert remark.endswith("left out: 2")
+
+
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [

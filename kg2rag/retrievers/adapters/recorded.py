@@ -36,12 +36,14 @@ class Recorded(Retriever):
     run : query id -> (passage id, score), best first.
     name : the name of the system, for messages.
     empty : the queries without hits.
+    n_others : the number of queries of the run that are no questions of the data.
     """
 
     corpus: Corpus = field(repr=False)
     run: Mapping[str, Sequence[tuple[str, float]]] = field(repr=False)
     name: str = "run"
     empty: frozenset[str] = frozenset()
+    n_others: int = field(default=0, repr=False, compare=False)
     timed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -112,14 +114,19 @@ class Recorded(Retriever):
                 f"run {name!r} has no line for any of the {len(queries)} questions; its queries are called "
                 f"{next(iter(run), 'nothing')!r} and the like, theirs {min(queries)!r}."
             )
-        return cls(corpus, run, name, queries - set(run))
+        n_others = len(run.keys() - queries) if queries else 0
+        return cls(corpus, run, name, queries - set(run), n_others)
 
     @property
     def remark(self) -> str:
-        """The number of questions without a line in the run, as a remark in tables."""
-        if not self.empty:
-            return ""
-        return f"questions without a line in the run, counted as answered with nothing: {len(self.empty):,}"
+        """The numbers of questions without a line in the run, and of other queries, as a remark in tables."""
+        counts = {
+            "questions without a line in the run, counted as answered with nothing": len(
+                self.empty
+            ),
+            "queries of the run that are no scored questions, left out": self.n_others,
+        }
+        return "; ".join(f"{cause}: {n:,}" for cause, n in counts.items() if n)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The recorded rankings, at most `k` hits. ValueError: no ranking of a query; `k` < 1."""
