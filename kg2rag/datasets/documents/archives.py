@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from kg2rag.datasets.documents.archive_names import parts_by_name
+from kg2rag.datasets.documents.percents import Cells, percent_cells, shown_percents
 from kg2rag.text.records import DataError
 
 SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -150,8 +151,12 @@ class Workbook:
             raise DataError(
                 "spreadsheets need the package python-calamine: pip install python-calamine."
             ) from None
+        percents = _percents(data)
         self._tables = {
-            f"{name}.csv": table[table.map(str) != ""].map(_without_midnight)
+            f"{name}.csv": shown_percents(
+                table[table.map(str) != ""].map(_without_midnight),
+                percents.get(name, {}),
+            )
             for name, table in tables.items()
         }
         parts = _parts_of_workbook(data)
@@ -187,6 +192,13 @@ def _parts_of_workbook(data: bytes) -> dict[str, bytes]:
         for name in filter(_SHEET_OR_COMMENTS.fullmatch, archive.names):
             parts[name] = archive.read(name)
     return parts
+
+
+def _percents(data: bytes) -> dict[str, Cells]:
+    """The `percent_cells` of a workbook; {} for one of another format."""
+    with suppress(DataError):
+        return percent_cells(Archive(data))
+    return {}
 
 
 def _notes_of_cells(parts: Mapping[str, bytes]) -> Iterator[str]:

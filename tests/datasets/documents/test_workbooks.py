@@ -53,6 +53,20 @@ def test_names_of_columns_in_two_rows_are_joined(read):
     ]
 
 
+def test_percentages_are_read_as_they_are_shown(read):
+    book = openpyxl.Workbook()
+    for row in ([], ["Lab", "Share", "Rate"], ["Optics", 0.125, 0.07], ["Sound", 1, 2]):
+        book.active.append(row)
+    for cell, shape in (("B3", "0%"), ("B4", "0.00%"), ("C3", "+0.0 %")):
+        book.active[cell].number_format = shape
+    stream = io.BytesIO()
+    book.save(stream)
+    assert list(passages_of(read({"a.xlsx": stream.getvalue()})).values()) == [
+        "Lab: Optics\nShare: 12.5%\nRate: 7%",
+        "Lab: Sound\nShare: 100%\nRate: 2",
+    ]
+
+
 @pytest.mark.parametrize(
     ("groups", "names"),
     [
