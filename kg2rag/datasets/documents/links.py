@@ -111,8 +111,8 @@ class _Pages:
 
 
 def _path_key(path: str) -> str:
-    """A normalised path in lower case."""
-    return posixpath.normpath(unicodedata.normalize("NFC", path)).casefold()
+    """A normalised path in lower case, with signs in place of escapes such as %2D."""
+    return posixpath.normpath(unicodedata.normalize("NFC", unquote(path))).casefold()
 
 
 def _name_key(name: str) -> str:

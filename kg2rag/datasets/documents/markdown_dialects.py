@@ -3,7 +3,7 @@
 Instructions are removed except for the titles in them: MDX (Docusaurus, Mintlify, Nextra),
 shortcodes of Hugo and Quarto, Liquid (Jekyll, Eleventy), attributes of kramdown, icons,
 abbreviations and snippets of MkDocs, marks and running heads of
-pages, comments and block names of Obsidian, properties of Logseq.
+pages, comments and block names of Obsidian, properties of Logseq, queries of Azure DevOps.
 Code stays as it is.
 """
 
@@ -47,7 +47,7 @@ _ATTRIBUTE_LIST = r"\{:[^{}\n]*\}|^[ \t]*\{[ \t]*[.#][\w-][^{}\n]*\}[ \t]*$"
 _MKDOCS = (
     r":(?:material|octicons|fontawesome|simple|custom)-[\w-]+:(?:\{[^{}\n]*\})?[ \t]?|"
     r"^[ \t]*\*\[[^\]\n]+\]:[^\n]*(?:\n[ \t]+\S[^\n]*)*$|"
-    r"^[ \t]*\[{1,2}_?(?i:toc)_?\]{1,2}[ \t]*$|"
+    r"^[ \t]*\[{1,2}_?(?i:toc|tosp)_?\]{1,2}[ \t]*$|"
     r"^[ \t]*-{1,2}8<-{1,2}[ \t]+[\"'][^\n]*$|"
     r"^[ \t]*-{1,2}8<-{1,2}[ \t]*\n(?:(?![ \t]*-{1,2}8<)[^\n]*\n){0,50}[ \t]*-{1,2}8<-{1,2}[ \t]*$|"
     # VitePress: an included file; kramdown: the list in whose place the table of contents stands.
@@ -94,6 +94,20 @@ _LOGSEQ = (
     r"\(\([0-9a-f]{8}-[0-9a-f-]{27}\)\)|\{\{(?:embed|query|renderer)\b[^{}\n]*\}\}|"
     r"^[ \t]*:LOGBOOK:\n(?:[ \t]*CLOCK:[^\n]*\n)*[ \t]*:END:$|#\+(?:BEGIN|END)_[A-Z]+[ \t]*$"
 )
+# Azure DevOps: queries in place of their results, and people by their number.
+_AZURE = (
+    r"^[ \t]*:::[ \t]*query-table\b[^\n]*(?:\n[ \t]*:::[ \t]*$)?|"
+    r"@<[0-9A-Fa-f]{8}-[0-9A-Fa-f-]{27}>"
+)
+# Azure DevOps and HackMD: the size of a picture, and a diagram as a container.
+_PICTURE_SIZE = re.compile(
+    rf"{_CODE}|(?P<picture>\]\([^()\s]+)[ \t]+=(?:\d+%?)?x?(?:\d+%?)?[ \t]*(?=\))",
+    _FLAGS,
+)
+_DIAGRAM = re.compile(
+    rf"{_CODE}|^[ \t]*:::[ \t]*mermaid[ \t]*\n(?P<diagram>.*?)^[ \t]*:::[ \t]*$",
+    _FLAGS,
+)
 # Places of pictures, as PyMuPDF4LLM writes them.
 _PICTURE = r"\*\*(?:==>[^\n*]*<==|-{5} (?:Start|End) of picture text -{5})\*\*"
 _SITE = re.compile(
@@ -102,6 +116,7 @@ _SITE = re.compile(
             _LIVE_LISTING,
             _CODE,
             _LOGSEQ,
+            _AZURE,
             _PICTURE,
             _LIQUID_COMMENT,
             _SHORTCODE,
@@ -117,7 +132,7 @@ _SITE = re.compile(
 )
 _SITE_MARK = re.compile(
     r":(?:material|octicons|fontawesome|simple|custom)-|(?m:^[ \t]*(?:\*\[|\{[ \t]*[.#]|-{1,2}8<|<<<))|"
-    r"<[A-Z][\w.]*\s+\w[\w:.-]*=|(?i:\[_?toc_?\])|"
+    r"<[A-Z][\w.]*\s+\w[\w:.-]*=|(?i:\[_?to(?:c|sp)_?\])|@<|query-table|"
     r"<==\*\*|picture text -{5}|#\+BEGIN_|"
     r"\{--|\{>>|:: |\(\(|\{\{|:LOGBOOK:|\{%|\{\{[<%]|\{:|%%|(?m:^|[ \t])\^|```[ \t]*(?:dataview|tasks|query|compressed)"
 )
@@ -162,6 +177,9 @@ def plain_markdown(text: str, name: str = "") -> PlainPage:
     if _SITE_MARK.search(text):
         text = _LISTING.sub(r"\n```\1\n\2\n```\n", text)
         text = _SITE.sub(_remover(left_out), text)
+    if "mermaid" in text or " =" in text:
+        text = _PICTURE_SIZE.sub(_picture_without_size, text)
+        text = _DIAGRAM.sub(_fenced_diagram, text)
     if "==" in text or "^^" in text or "~>" in text or "{++" in text:
         text = _MARKED.sub(_marked_words, text)
     if "++" in text:
@@ -169,6 +187,18 @@ def plain_markdown(text: str, name: str = "") -> PlainPage:
     if _EMOJI.search(text) and not _MYST_OPTIONS.search(text):
         text = _EMOJI.sub(_remover(left_out), text)
     return PlainPage(text, "\n".join(left_out))
+
+
+def _picture_without_size(match: re.Match[str]) -> str:
+    """The start of a picture or link without its size; a match of code unchanged."""
+    return match["picture"] or match[0]
+
+
+def _fenced_diagram(match: re.Match[str]) -> str:
+    """A diagram in a container as one in a fence; a match of code unchanged."""
+    if match["code"]:
+        return match[0]
+    return f"```mermaid\n{match['diagram']}```"
 
 
 def _names_of_keys(match: re.Match[str]) -> str:

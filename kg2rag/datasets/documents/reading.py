@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
+from urllib.parse import unquote
 
 from kg2rag.compute.code_version import code_version
 from kg2rag.datasets.documents.blocks import (
@@ -303,4 +304,7 @@ def title_of_name(relative_path: str, folder: str) -> str:
         name = path.parent.name or folder
     # The section of a manual page, "dot.1".
     name = re.sub(r"(?<=[^\W\d])\.[1-8]\w{0,4}$", "", name)
-    return re.sub(r"[\s_-]+", " ", name).strip() or folder
+    name = one_line(re.sub(r"[\s_-]+", " ", name))
+    # Signs that a wiki or a program that saves web pages writes as %2D, but not half of a sign.
+    decoded = unquote(name)
+    return (name if "\ufffd" in decoded else decoded) or folder

@@ -1,4 +1,4 @@
-"""DokuWiki and slides of LaTeX: tags of plugins, pages without a heading, notes and titles of frames."""
+"""Wikis of DokuWiki and Azure DevOps, and slides of LaTeX: what their pages show, and nothing else."""
 
 HEADING = "====== Leave ======\n"
 
@@ -57,3 +57,25 @@ Hot water burns.
         "Summary\nKeep the log.",
     ]
     assert documents.report.loc[0, "lost"] == 0
+
+
+def test_a_wiki_of_azure_devops_has_titles_of_its_names_and_no_marks(read):
+    page = (
+        "[[_TOC_]]\n\nSee [the rota](/Ops/On%2Dcall.md) and `[x](a.png =3x)`.\n\n::: mermaid\ngraph LR;\n"
+        "  dev --> main\n:::\n\n::: query-table 6ff7777e-8ca5-4f04-a7f6-9e63737dddf7\n:::\n\n"
+        "Cut on Friday.\n![a](/.attachments/a-1.png =600x) Done by @<8C8C7D32-6B1B-47F4-B2E9-30B477B5AB3D>\n\n"
+        "[[_TOSP_]]\n"
+    )
+    documents = read({"Q%26A-%2D-Ops.md": page, "Ops/On%2Dcall.md": "Call now."})
+    [rota, passage] = documents.corpus
+    assert (rota.title, passage.title) == ("On-call", "Q&A - Ops")
+    assert passage.text == (
+        "See the rota and [x](a.png =3x).\n\ngraph LR;\n  dev --> main\n\nCut on Friday. Done by"
+    )
+    assert passage.metadata["links"] == [["the rota", "Ops/On%2Dcall.md"]]
+    assert documents.report["lost"].tolist() == [0, 0]
+
+
+def test_a_name_with_half_of_an_escaped_sign_stays(read):
+    [passage] = read({"caf%C3-100%.md": "Nine crowns."}).corpus
+    assert passage.title == "caf%C3 100%"
