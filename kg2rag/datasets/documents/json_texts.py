@@ -30,6 +30,7 @@ from kg2rag.datasets.documents.json_values import (
     value_text,
 )
 from kg2rag.datasets.documents.layout import layout_documents
+from kg2rag.datasets.documents.rich_texts import flat_text, piece_text
 from kg2rag.datasets.hub_viewer import viewer_rows
 from kg2rag.text.records import DataError
 from kg2rag.text.scripts import words
@@ -259,7 +260,7 @@ def _parts_without_text(value: Mapping[str, Any], text_name: str) -> dict[str, A
     text = value.get(text_name)
     if not isinstance(text, Mapping) or "parts" not in text:
         return {}
-    parts = [part for part in text["parts"] if not _piece_text(part)]
+    parts = [part for part in text["parts"] if not piece_text(part)]
     return {text_name: {**text, "parts": parts}}
 
 
@@ -334,43 +335,6 @@ def _title_beside(value: Mapping[str, Any]) -> Any:
         if isinstance(title, str):
             return title
     return None
-
-
-def flat_text(value: Any) -> str:
-    """The text of a string, of a list of formatted pieces or of an object with `parts`; else "".
-
-    Chats and editors store such values. A piece is a string or an object with a type; a piece that
-    contains others is a paragraph.
-    """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Mapping) and isinstance(value.get("parts"), list):
-        return "\n\n".join(filter(None, map(_piece_text, value["parts"])))
-    if isinstance(value, Mapping) and all(map(_is_places, value.values())):
-        words_in_places = [(place, word) for word in value for place in value[word]]
-        return " ".join(word for _, word in sorted(words_in_places))
-    if not isinstance(value, list) or not all(map(_is_piece, value)):
-        return ""
-    return "".join(map(_piece_text, value))
-
-
-def _is_places(value: Any) -> bool:
-    """Whether a value has the places of a word in a text, as OpenAlex keeps abstracts."""
-    return isinstance(value, list) and bool(value) and isinstance(value[0], int)
-
-
-def _is_piece(value: Any) -> bool:
-    """Whether a value is a piece of a formatted text."""
-    return isinstance(value, str) or (isinstance(value, Mapping) and "type" in value)
-
-
-def _piece_text(piece: Any) -> str:
-    """The text of a piece; one that contains others ends with a blank line."""
-    if not isinstance(piece, Mapping):
-        return piece if isinstance(piece, str) else ""
-    contents = piece.get("text") or piece.get("content")
-    text = flat_text(contents)
-    return f"{text}\n\n" if isinstance(contents, list) else text
 
 
 def read_json(data: bytes, name: str = "") -> list[FileDocument]:

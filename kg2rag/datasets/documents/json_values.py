@@ -9,6 +9,7 @@ from typing import Any
 
 from kg2rag.datasets.documents.blocks import Block, one_line
 from kg2rag.datasets.documents.html import is_page, visible_text
+from kg2rag.datasets.documents.rich_texts import shown_object
 from kg2rag.text.records import DataError, parse_json
 
 PHRASE_WORDS = 3
@@ -39,7 +40,8 @@ def load_value(text: str, name: str) -> Any:
     text = _CITATION.sub("", _UTF8_AS_ESCAPES.sub(_letter_of_escapes, text))
     name = name or "the file"
     if not _JSON_LINES.match(text):
-        return parse_json(text, name, pairs=unique_fields)
+        value = parse_json(text, name, pairs=unique_fields)
+        return {"text": value} if isinstance(value, str) else value
     return [
         parse_json(line, f"{name}, line {number}", pairs=unique_fields)
         for number, line in enumerate(text.split("\n"), start=1)
@@ -72,7 +74,7 @@ def _load_yaml(text: str) -> Any:
 
 
 def unique_fields(pairs: list[tuple[str, Any]]) -> Any:
-    """The fields of a JSON object; DataError: two fields have one name.
+    """The fields of a JSON object as they are shown; DataError: two fields have one name.
 
     An object such as {"$oid": "65a1"} is the value of a type that JSON lacks, as MongoDB writes it.
     """
@@ -84,7 +86,7 @@ def unique_fields(pairs: list[tuple[str, Any]]) -> Any:
             raise DataError(
                 f"a record has {count} fields named {name!r}. Names must be unique."
             )
-    return dict(pairs)
+    return shown_object(dict(pairs))
 
 
 def fields_text(record: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pandas as pd
+import pytest
 
 LONG = "QUJD" * 60
 
@@ -67,3 +68,92 @@ def test_the_places_of_a_word_are_all_read(read):
     work = {"title": "Tidal flats", "abstract_inverted_index": abstract}
     documents = read({"works.json": json.dumps([work, {"title": "Dunes"}])})
     assert "the sea feeds the marsh" in documents.corpus[0].text
+
+
+def paragraph(*nodes):
+    return {"type": "paragraph", "content": list(nodes)}
+
+
+def text_node(text):
+    return {"type": "text", "text": text, "marks": [{"type": "strong"}]}
+
+
+def cell(text):
+    return {"type": "tableCell", "content": [paragraph(text_node(text))]}
+
+
+MENTION = {"type": "mention", "attrs": {"id": "712020:aa", "text": "@Ida Berg"}}
+TREE = {
+    "type": "doc",
+    "content": [
+        paragraph(MENTION, text_node(" sails on "), {"type": "hardBreak"}),
+        paragraph({"type": "date", "attrs": {"timestamp": "1790812800000"}}),
+        paragraph({"type": "inlineCard", "attrs": {"url": "https://example.org/7"}}),
+        {"type": "tableRow", "content": [cell("Ferry"), cell("Nine crowns")]},
+        {
+            "type": "mediaSingle",
+            "content": [{"type": "media", "attrs": {"id": "9c1d"}}],
+        },
+    ],
+}
+"""1,790,812,800 seconds after 1970 begins 1 October 2026."""
+
+
+def test_a_document_of_an_editor_is_read_as_it_is_shown(read):
+    [passage] = read({"a.json": json.dumps(TREE)}).corpus
+    assert passage.text == (
+        "@Ida Berg sails on\n\n2026-10-01\n\nhttps://example.org/7\n\nFerry | Nine crowns"
+    )
+
+
+@pytest.mark.parametrize("description", [TREE, "@Ida Berg sails on", None])
+def test_an_issue_of_jira_has_its_summary_as_title_and_its_key_as_id(read, description):
+    person = {"accountId": "712020:aa", "displayName": "Ida Berg", "timeZone": "Oslo"}
+    comment = {"id": "1", "author": person, "body": "The ferry waits for us."}
+    fields = {
+        "summary": "Ferry is late",
+        "description": description,
+        "customfield_10050": "Nobody waits an hour.",
+        "creator": person,
+        "comment": {"comments": [comment]},
+    }
+    answer = {"issues": [{"id": "20812", "key": "SHOP-8", "fields": fields}]}
+    documents = read({"a.json": json.dumps(answer)})
+    issue, reply = documents.corpus
+    assert issue.id == "a.json#SHOP-8"
+    assert issue.title == reply.title == "Ferry is late"
+    first_line = "@Ida Berg sails on" if description else "Ferry is late"
+    assert issue.text.startswith(first_line)
+    assert issue.text.endswith("Nobody waits an hour.")
+    assert issue.metadata["creator"] == reply.metadata["author"] == "Ida Berg"
+    assert reply.text == "The ferry waits for us."
+
+
+def test_links_of_an_interface_are_no_records_and_a_sender_is_a_name(read):
+    sender = {"application": None, "user": {"id": "8ea0", "displayName": "Ida Berg"}}
+    page = {
+        "id": "7",
+        "title": "Ferries",
+        "body": {
+            "storage": {
+                "value": "<p>Halina sails.</p>",
+                "representation": "storage",
+                "_expandable": {"content": "/rest/api/content/7"},
+            }
+        },
+        "_links": {"webui": "/display/OPS", "content": "/rest/api/content"},
+    }
+    body = {"contentType": "html", "content": "<p>Ida waits at noon.</p>"}
+    message = {"id": "8", "importance": "normal", "from": sender, "body": body}
+    message["subject"] = "Ferries"
+    pages = read(
+        {
+            "a.json": json.dumps({"results": [page]}),
+            "b.json": json.dumps({"value": [message]}),
+        }
+    )
+    assert [(p.id, p.title, p.text) for p in pages.corpus] == [
+        ("a.json#7", "Ferries", "Halina sails."),
+        ("b.json#8", "Ferries", "Ida waits at noon."),
+    ]
+    assert pages.corpus[1].metadata["from"] == "Ida Berg"

@@ -1,0 +1,180 @@
+"""Objects of JSON as they are shown: texts in pieces, as chats and editors store them, and persons.
+
+A document of Jira, Confluence (ADF) or Tiptap is a tree: its nodes have a `type`, `content` and
+`attrs`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+_LINKS = ("_links", "_expandable")
+_TEXTS_OF_ISSUE = ("environment", "customfield_")
+"""Beginnings of the names of fields of an issue that may have a text."""
+_BREAKS = ("hardBreak", "hard_break")
+_ROWS = ("tableRow", "table_row")
+_CELLS = ("tableCell", "tableHeader", "table_cell", "table_header")
+_SHOWN_ATTRIBUTES = ("text", "label", "shortName", "url")
+"""Attributes of a node that it shows: of a mention, a state, an emoji and a card."""
+
+
+def shown_object(fields: Mapping[str, Any]) -> Any:
+    """An object of JSON as it is shown; the objects in it are already.
+
+    A tree, and the body of a page of Confluence or of a message, is its text; a person is a name; an issue of Jira
+    has its summary as title. Links of an interface are left out.
+    """
+    if _is_tree(fields):
+        return flat_text(fields["content"])
+    body = next(filter(_is_body, fields.values()), None)
+    if body is not None:
+        return _body_text(body)
+    if "contentType" in fields and isinstance(fields.get("content"), str):
+        return fields["content"]
+    shown = {
+        name: _person_name(value) or value
+        for name, value in fields.items()
+        if name not in _LINKS
+    }
+    return _issue_record(shown) or _message_record(shown)
+
+
+def _is_tree(fields: Mapping[str, Any]) -> bool:
+    """Whether an object is a document of an editor."""
+    return fields.get("type") == "doc" and isinstance(fields.get("content"), list)
+
+
+def _is_body(value: Any) -> bool:
+    """Whether a value is a body of a page of Confluence in one representation."""
+    return (
+        isinstance(value, Mapping)
+        and "representation" in value
+        and isinstance(value.get("value"), str)
+    )
+
+
+def _body_text(body: Mapping[str, Any]) -> str:
+    """The text of a body, which may be a tree that is written as a text."""
+    with suppress(ValueError):
+        tree = json.loads(body["value"])
+        if isinstance(tree, Mapping) and _is_tree(tree):
+            return flat_text(tree["content"])
+    return str(body["value"])
+
+
+def _issue_record(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The record of an issue of Jira: its key is the id, its summary the title; {} for others.
+
+    The text of an issue without a description is its summary; texts of other fields follow.
+    """
+    issue = fields.get("fields")
+    if "key" not in fields or not isinstance(issue, Mapping):
+        return {}
+    if "description" not in issue or not isinstance(issue.get("summary"), str):
+        return {}
+    others = {
+        name: value
+        for name, value in {**fields, **issue}.items()
+        if name not in ("fields", "renderedFields", "summary", "description")
+    }
+    texts = {
+        name: value
+        for name, value in issue.items()
+        if name.startswith(_TEXTS_OF_ISSUE) and _is_phrase(value)
+    }
+    text = "\n\n".join([issue["description"] or issue["summary"], *texts.values()])
+    others = {name: value for name, value in others.items() if name not in texts}
+    return {**others, "id": fields["key"], "title": issue["summary"], "text": text}
+
+
+def _message_record(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A message of Teams or Outlook with its subject as title, without its preview; others as they are."""
+    subject = fields.get("subject")
+    if not isinstance(subject, str) or not fields.keys() >= {"importance", "body"}:
+        return fields
+    others = {
+        name: value
+        for name, value in fields.items()
+        if name not in ("subject", "bodyPreview")
+    }
+    return {**others, "title": subject}
+
+
+def _is_phrase(value: Any) -> bool:
+    """Whether a value is a text of at least three words."""
+    return isinstance(value, str) and len(value.split()) > 2
+
+
+def flat_text(value: Any) -> str:
+    """The text of a string, of a list of formatted pieces or of an object with `parts`; else "".
+
+    Chats and editors store such values. A piece is a string or an object with a type; a piece that
+    contains others is a paragraph.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping) and isinstance(value.get("parts"), list):
+        return "\n\n".join(filter(None, map(piece_text, value["parts"])))
+    if isinstance(value, Mapping) and all(map(_is_places, value.values())):
+        words_in_places = [(place, word) for word in value for place in value[word]]
+        return " ".join(word for _, word in sorted(words_in_places))
+    if not isinstance(value, list) or not all(map(_is_piece, value)):
+        return ""
+    return "".join(map(piece_text, value))
+
+
+def _is_places(value: Any) -> bool:
+    """Whether a value has the places of a word in a text, as OpenAlex keeps abstracts."""
+    return isinstance(value, list) and bool(value) and isinstance(value[0], int)
+
+
+def _is_piece(value: Any) -> bool:
+    """Whether a value is a piece of a formatted text."""
+    return isinstance(value, str) or (isinstance(value, Mapping) and "type" in value)
+
+
+def piece_text(piece: Any) -> str:
+    """The text of a piece; one that contains others ends with a blank line, a cell with a bar."""
+    if not isinstance(piece, Mapping):
+        return piece if isinstance(piece, str) else ""
+    kind = piece.get("type")
+    if kind in _BREAKS:
+        return "\n"
+    contents = piece.get("text") or piece.get("content")
+    if not contents and kind != "media" and isinstance(piece.get("attrs"), Mapping):
+        return _attribute_text(piece["attrs"])
+    text = flat_text(contents)
+    if kind in _CELLS:
+        return f"{' '.join(text.split())} | "
+    if kind in _ROWS:
+        text = text.strip(" |")
+    return f"{text}\n\n" if isinstance(contents, list) else text
+
+
+def _attribute_text(attributes: Mapping[str, Any]) -> str:
+    """The text of a node without content: a mention, an emoji, the address of a card, or a date."""
+    shown = (attributes.get(name) for name in _SHOWN_ATTRIBUTES)
+    text = next((value for value in shown if isinstance(value, str) and value), "")
+    milliseconds = str(attributes.get("timestamp", ""))
+    if not text and milliseconds.isdecimal():
+        return f"{datetime.fromtimestamp(int(milliseconds) / 1000, UTC):%Y-%m-%d}"
+    return text
+
+
+def _person_name(value: Any) -> str:
+    """The name of a user of Jira, Confluence or Teams with its ids and pictures; else "".
+
+    The sender of a message of Teams is an object whose only value is a user.
+    """
+    if not isinstance(value, Mapping):
+        return ""
+    name = value.get("displayName")
+    if isinstance(name, str):
+        return "" if "description" in value else name
+    fields = [item for item in value.values() if item is not None]
+    is_sender = fields == [value.get("user")] and isinstance(fields[0], str)
+    return fields[0] if is_sender else ""
