@@ -21,6 +21,7 @@ from kg2rag.datasets.documents.blocks import (
     one_line,
     plain_document,
 )
+from kg2rag.datasets.documents.confluence_storage import storage_as_html
 from kg2rag.datasets.documents.contents_headings import without_contents
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.page_navigation import (
@@ -62,9 +63,13 @@ _NOT_SHOWN = re2.compile(
 )
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
 _FIRST_TAG = re.compile(
-    r"(?i)\s*<(?:!doctype html|html|body|div|p|h[1-6]|ul|ol|table|article|section)\b[^<>]*>"
+    r"(?i)\s*<(?:!doctype html|html|body|div|p|h[1-6]|ul|ol|table|article|section|ac:[\w-]+)\b[^<>]*>"
 )
-_LAST_TAG = re.compile(r"(?:</\w+|<br */?)>\s*\Z")
+_LAST_TAG = re.compile(r"(?:</[\w:-]+|<[\w:-]+[^<>]*/|<br)>\s*\Z")
+# Of an event or an attachment of a chat.
+_ONLY_TAGS = re.compile(
+    r"\s*(?:<[a-zA-Z][^<>]*/>\s*|<([a-zA-Z][\w:-]*)[^<>]*>\s*</\1>\s*)+"
+)
 _WORD_BREAK = re.compile(r"(?i)</?wbr\b[^<>]*>|&shy;|&#173;|&#xad;|\xad")
 _BULLET = re.compile(r"^[·•▪◦‣] +(?=\S)")
 _TEMPLATE = re.compile(r"(?i)<(/?)template\b")  # Beautiful Soup gives no text of it
@@ -85,6 +90,7 @@ def read_html(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
 
 def page_document(page: str, remark: str = "") -> FileDocument:
     """The document of a page given as text; one that nests too deeply is read as plain text."""
+    page = storage_as_html(page)
     source = visible_text(page)
     try:
         return _best_parse(page, source, remark)
@@ -108,7 +114,9 @@ def _best_parse(page: str, source: str, remark: str) -> FileDocument:
 
 
 def is_page(text: str) -> bool:
-    """Whether a text begins and ends with tags of HTML."""
+    """Whether a text begins and ends with tags of HTML, or is only tags."""
+    if _ONLY_TAGS.fullmatch(text):
+        return True
     return bool(_FIRST_TAG.match(text) and _LAST_TAG.search(text[-100:]))
 
 
@@ -117,7 +125,8 @@ def visible_text(page: str) -> str:
 
     It is the second reading against which lost words are counted.
     """
-    return unescape(_TAG.sub(" ", _NOT_SHOWN.sub(" ", page)))
+    shown = _NOT_SHOWN.sub(" ", storage_as_html(page))
+    return unescape(_TAG.sub(" ", shown))
 
 
 def _texts(document: FileDocument) -> list[str]:

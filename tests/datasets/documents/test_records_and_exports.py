@@ -578,3 +578,35 @@ def test_the_blocks_of_roam_have_the_titles_of_their_pages(read):
         ("Spool", "Ask Bo."),
         ("March", "Met the mayor."),
     ]
+
+
+STORAGE = """<ac:structured-macro ac:name="toc" ac:macro-id="7f01"><ac:parameter ac:name="maxLevel">2
+</ac:parameter></ac:structured-macro><h2>Ferries</h2><ac:structured-macro ac:name="info"><ac:parameter
+ac:name="title">Mind</ac:parameter><ac:rich-text-body><p>Halina sails.</p></ac:rich-text-body>
+</ac:structured-macro><ac:structured-macro ac:name="code"><ac:parameter ac:name="language">bash</ac:parameter>
+<ac:plain-text-body><![CDATA[sail --to <port> && wait]]></ac:plain-text-body></ac:structured-macro>
+<ac:task-list><ac:task><ac:task-id>3</ac:task-id><ac:task-status>complete</ac:task-status><ac:task-body>
+Paint the hull</ac:task-body></ac:task></ac:task-list><p>See <ac:link><ri:page ri:content-title="Fares" />
+</ac:link> and <ac:link><ri:page ri:content-title="Ports" /><ac:plain-text-link-body><![CDATA[the ports]]>
+</ac:plain-text-link-body></ac:link>.</p><ac:image><ri:attachment ri:filename="a.png" /></ac:image>"""
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.html"])
+def test_a_page_of_confluence_in_its_storage_format_is_read_as_it_is_shown(read, name):
+    body = {"storage": {"value": STORAGE, "representation": "storage"}}
+    page = {"id": "7", "title": "Harbour", "body": body}
+    documents = read({name: json.dumps([page]) if name == "a.json" else STORAGE})
+    text = "\n".join(f"{p.title}\n{p.text}" for p in documents.corpus)
+    shown = ("Mind", "Halina sails.", "sail --to <port> && wait", "Paint the hull")
+    assert all(text.count(words) == 1 for words in (*shown, "See Fares and the ports"))
+    assert not {"bash", "complete", "2", "3", "7f01"} & set(text.split())
+    assert documents.report["lost"].sum() == 0
+
+
+def test_an_event_of_a_chat_that_is_only_a_tag_has_no_passage(read):
+    messages = [
+        {"id": "1", "text": "Halina sails at noon."},
+        {"id": "2", "text": "<systemEventMessage/>"},
+        {"id": "3", "text": '<attachment id="668e"></attachment>'},
+    ]
+    assert list(passages_of(read({"a.json": json.dumps(messages)}))) == ["a.json#1"]
