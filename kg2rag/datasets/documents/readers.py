@@ -78,9 +78,9 @@ MEDIA = frozenset(
     .jar""".split()
 )
 """Endings of pictures, sound, fonts and programs, which are not opened."""
-# Lines of a mail's header, with a sender and a subject, date or id.
+# Lines of a mail's header, with a sender and a subject or id.
 _HEADER = (
-    rb"(?=(?:[^\r\n]+\r?\n)*?(?i:From):)(?=(?:[^\r\n]+\r?\n)*?(?i:Subject|Date|Message-ID):)"
+    rb"(?=(?:[^\r\n]+\r?\n)*?(?i:From):)(?=(?:[^\r\n]+\r?\n)*?(?i:Subject|Message-ID):)"
     rb"[A-Za-z][\w.-]*:[^\n]*\n(?:[A-Za-z][\w.-]*:|[ \t]+\S)"
 )
 _ENDINGS_OF_MAIL = (

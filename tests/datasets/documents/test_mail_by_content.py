@@ -52,6 +52,7 @@ def test_an_archive_of_a_list_has_a_document_for_each_message(read, name):
     [
         "From: noon to six\n\nSubject: ferries\n",
         "From the pier\nHalina leaves.\n",
+        "To: all\nFrom: Lund\nDate: 4 June\nRe: fares\n\nThey rise.\n",
         "Name: Halina\nDate: 4 June\n\nFrom: Lund\n",
     ],
 )
