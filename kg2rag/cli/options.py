@@ -81,10 +81,9 @@ def print_reading(data: QADataset) -> None:
     """Print on stderr the notes on skipped files and questions of a folder of documents."""
     if data.source.get("loader") != "from_folder":
         return
-    for part in ("notes", "questions"):
-        notes: Any = data.source.get(part, {})
-        for reason, count in notes.items():
-            print_line(f"{data.name}: {count:,} × {reason}", err=True)
+    notes: Any = data.source.get("notes", {})
+    for reason, count in notes.items():
+        print_line(f"{data.name}: {count:,} × {reason}", err=True)
 
 
 @dataclass(frozen=True)

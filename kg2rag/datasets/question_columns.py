@@ -1,8 +1,8 @@
 """The columns of a set of questions -> the fields of questions; rows of one question are joined.
 
 The names of columns are those of tools and sets. Ours: without a column of gold, one whose cells all
-name passages or documents is the gold; with a column of grades beside it, a row is the judgement of
-a pair, as in a spreadsheet of judges.
+name passages or documents is the gold, else one of contexts whose texts stand in passages; with a
+column of grades beside it, a row is the judgement of a pair, as in a spreadsheet of judges.
 """
 
 from __future__ import annotations
@@ -22,10 +22,17 @@ from kg2rag.types.coerce_corpus import (
 )
 from kg2rag.types.gold_columns import GOLD, is_answer_column, is_gold_column
 
+IDS = ("docno", "docid", "corpus-id", "corpus_id", "chunk_id", "pid", "document_id")
+"""Further names of columns with the ids of passages or documents."""
+CONTEXTS = (
+    *("context", "passage", "paragraph", "chunk", "evidence", "excerpt", "snippet"),
+    *("source_text", "chunk_text", "document"),
+)
+"""Names of a column with the text from which a question and its answer are."""
 QUESTION: Mapping[str, tuple[str, ...]] = {
-    "id": ("id", "_id", "qid", "query_id", "question_id"),
+    "id": ("id", "_id", "qid", "query_id", "question_id", "q_id", "query-id"),
     "text": (*QUESTION_AND_ANSWER["question"], "user_input", "input", "prompt", "text"),
-    "gold": GOLD,
+    "gold": (*GOLD, *IDS),
     "answers": (
         *("answers", "answer", "generation_gt", "reference", "ground_truth"),
         *QUESTION_AND_ANSWER["answer"],
@@ -50,9 +57,14 @@ GRADES: Mapping[str, int] = {
 }
 """Words of judges -> grades."""
 _GRADE_COLUMN = re.compile(
-    r"relevan|pertinen|релевант|相关|関連|관련|\bgrades?\b|judge?ment", re.IGNORECASE
+    r"relevan|pertinen|релевант|相关|関連|관련|judge?ment|(?:\b|_)(?:grade|rating|rel)s?\b",
+    re.IGNORECASE,
 )
 """The name of a column of grades."""
+_SCORE_COLUMN = re.compile(r"(?:\b|_)(?:score|point|label)s?\b", re.IGNORECASE)
+"""The name of a column of grades if these differ for one question, or are 0 and 1."""
+MAX_GRADE = 10
+"""Highest number that is a grade."""
 _NUMBER = re.compile(r"\W*\d+\W*$")
 """The number of a column, and the signs around it."""
 _NUMPY_GAP = re.compile(r"(?<=[^\s\[,])(['\"])\s+(['\"])(?=[^\s\],])")
@@ -77,7 +89,14 @@ def question_records(
         rows = _with_gold_by_values(rows, [*pairs, grades], index, notes)
         pairs = _fields_of([name for name in distinct_columns(rows) if name != grades])
     if grades is not None and "gold" in pairs.values():
-        graded = [_with_grade(row, grades) for row in _renamed(rows, pairs)]
+        renamed = _renamed(rows, pairs)
+        graded = [_with_grade(row, grades) for row in renamed]
+        notes[f"pairs that column {grades!r} judges"] = sum(
+            grades in row for row in renamed
+        )
+        n_open = sum("gold" in row and grades not in row for row in renamed)
+        if n_open:
+            notes[f"pairs without a cell in column {grades!r}, no gold"] = n_open
         return _joined_rows(graded, notes)
     field_of = _fields_of(distinct_columns(rows))
     are_numbered = all(row["id"] == number for number, row in enumerate(rows))
@@ -153,12 +172,37 @@ def _with_gold_by_values(
 ) -> list[dict[str, Any]]:
     """The rows with the gold that `_columns_of_names` finds among the columns that are not `taken`."""
     family = _columns_of_names(rows, taken, index)
+    reason = "which names passages or documents"
+    if not family:
+        family = _column_of_texts(rows, taken, index)
+        reason = "texts that stand in passages"
     if not family:
         return list(rows)
     named = [_with_gold(row, family) for row in rows]
-    note = f"questions whose gold is in {', '.join(family)}, which names passages or documents"
+    note = f"questions whose gold is in {', '.join(family)}, {reason}"
     notes[note] = sum("gold" in row for row in named)
     return named
+
+
+def _column_of_texts(
+    rows: Sequence[Mapping[str, Any]], taken: Collection[str | None], index: GoldIndex
+) -> list[str]:
+    """The first column of `CONTEXTS` with texts only, at least half of them in passages; or none."""
+    columns = distinct_columns(rows)
+    for column in fields_of_columns(columns, {name: (name,) for name in CONTEXTS}):
+        cells = [row[column] for row in rows if column in row]
+        if column in taken or not all(map(_is_prose, cells)):
+            continue
+        targets = index.find_all(cells)
+        n_found = sum(targets[cell] is not None for cell in cells)
+        if n_found >= len(cells) / 2 and all(map(index.is_text, cells)):
+            return [column]
+    return []
+
+
+def _is_prose(cell: object) -> bool:
+    """Whether a cell is a text, and no list or mapping that was printed."""
+    return isinstance(cell, str) and isinstance(parsed_literal(cell), str)
 
 
 def _fields_of(columns: Sequence[str]) -> dict[str, str]:
@@ -172,7 +216,7 @@ def _names(columns: Iterable[str]) -> dict[str, tuple[str, ...]]:
     answers = [column for column in columns if is_answer_column(column)]
     return {
         **QUESTION,
-        "gold": (*GOLD, *gold),
+        "gold": (*GOLD, *gold, *IDS),
         "answers": (*answers, *QUESTION["answers"]),
     }
 
@@ -195,15 +239,19 @@ def _column_of_grades(
 
 def _are_graded(pairs: Sequence[tuple[Any, Any]], column: str) -> bool:
     """Whether the cells of a column, each in a pair with its question, are grades."""
-    if any(_grade(cell) is None for _, cell in pairs):
+    grades = [_grade(cell) for _, cell in pairs]
+    if any(grade is None or grade > MAX_GRADE for grade in grades):
         return False
-    return bool(_GRADE_COLUMN.search(column)) or _are_judgements(pairs)
+    if _GRADE_COLUMN.search(column):
+        return True
+    if _SCORE_COLUMN.search(column):
+        return _differ_for_one_question(pairs) or set(grades) == {0, 1}
+    are_words = not any(type(_number(cell)) is int for _, cell in pairs)
+    return are_words and _differ_for_one_question(pairs)
 
 
-def _are_judgements(pairs: Sequence[tuple[Any, Any]]) -> bool:
-    """Whether the cells in pairs of question and cell are no numbers, and differ for one question."""
-    if any(type(cell) is int for _, cell in pairs):
-        return False
+def _differ_for_one_question(pairs: Sequence[tuple[Any, Any]]) -> bool:
+    """Whether some question of the pairs of question and cell has different cells."""
     questions = {str(question) for question, _ in pairs}
     return len({(str(question), str(cell)) for question, cell in pairs}) > len(
         questions
@@ -211,10 +259,21 @@ def _are_judgements(pairs: Sequence[tuple[Any, Any]]) -> bool:
 
 
 def _grade(cell: Any) -> int | None:
-    """The grade that a number or a word of a judge is; None for other cells."""
-    if type(cell) is int and cell >= 0:
-        return cell
+    """The grade that a number or a word of a judge is; None for other cells.
+
+    A number below 0 is 0: so TREC marks junk.
+    """
+    number = _number(cell)
+    if type(number) is int:
+        return max(number, 0)
     return GRADES.get(str(cell).strip().casefold())
+
+
+def _number(cell: Any) -> Any:
+    """The whole number that a cell has as text; any other cell itself."""
+    if isinstance(cell, str) and re.fullmatch(r"-?[0-9]{1,9}", cell.strip()):
+        return int(cell)
+    return cell
 
 
 def _columns_of_names(
@@ -261,10 +320,12 @@ def _with_gold(row: dict[str, Any], family: Sequence[str]) -> dict[str, Any]:
 
 
 def _with_grade(row: Mapping[str, Any], column: str) -> dict[str, Any]:
-    """The row of a pair with its gold as a mapping from the name to the grade."""
+    """The row of a pair with its gold as a mapping from the name to the grade; a pair without one has none."""
     rest = {name: value for name, value in row.items() if name != column}
-    if "gold" not in row or column not in row:
+    if "gold" not in row:
         return rest
+    if column not in row:
+        return {**rest, "gold": {}}
     names = map(str, flattened(parsed_literal(row["gold"])))
     return {**rest, "gold": dict.fromkeys(names, _grade(row[column]))}
 
@@ -290,9 +351,13 @@ def _joined_rows(
 
 
 def _joined_gold(first: Any, second: Any) -> Any:
-    """The gold of two rows of one question: a mapping if both are, else a list."""
+    """The gold of two rows of one question: a mapping with the higher grades if both are, else a list."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
-        return {**first, **second}
+        grades = {
+            name: max(first[name] or 0, second[name] or 0)
+            for name in first.keys() & second.keys()
+        }
+        return {**first, **second, **grades}
     return [*flattened(parsed_literal(first)), *flattened(parsed_literal(second))]
 
 

@@ -342,6 +342,87 @@ def test_numbers_that_differ_for_one_question_are_no_grades():
     assert golds(rows) == {"When?": {"ferry.md": 1, "dogs.md": 1}}
 
 
+@pytest.mark.parametrize(
+    "column", ["rating", "Grade", "label", "score", "judgement", "relevance", "rel"]
+)
+@pytest.mark.parametrize("as_text", [False, True])
+def test_rows_of_pairs_are_judged_by_a_column_of_numbers(column, as_text):
+    pairs = [("ferry.md", 3), ("dogs.md", 0), ("bikes.md", -1), ("ferry.md", 1)]
+    rows = [
+        {"query": "When?", "docid": name, column: str(grade) if as_text else grade}
+        for name, grade in pairs
+    ]
+    data = from_frames(PAGES, rows)
+    assert data.qrels == {"0": {"ferry.md": 3}}
+    assert data.source["notes"]["gold of grade 0, not relevant, left out"] == 2
+    assert any(repr(column) in note for note in data.source["notes"])
+
+
+def test_pairs_that_nobody_judged_are_no_gold():
+    rows = [
+        {"query": "When?", "docid": "ferry.md", "rating": 2},
+        {"query": "When?", "docid": "dogs.md", "rating": None},
+    ]
+    assert golds(rows) == {"When?": {"ferry.md": 2}}
+
+
+@pytest.mark.parametrize("column", ["score", "label"])
+def test_one_number_a_question_is_no_grade(column):
+    rows = [
+        {"question": "When?", "gold": "ferry.md", column: 7},
+        {"question": "Who pays?", "gold": "bikes.md", column: 0},
+    ]
+    assert golds(rows) == {"When?": {"ferry.md": 1}, "Who pays?": {"bikes.md": 1}}
+
+
+@pytest.mark.parametrize("column", ["docno", "pid", "document_id", "corpus-id"])
+def test_gold_may_be_numbers_in_a_column_of_ids(column):
+    corpus = [{"id": 7, "text": "Ada wrote."}, {"id": 8, "text": "Bob bakes."}]
+    data = from_frames(corpus, [{"query": "Who?", column: 8}])
+    assert data.qrels == {"0": {"8": 1}}
+
+
+@pytest.mark.parametrize("column", ["context", "source_text", "Chunk"])
+def test_a_context_that_stands_in_passages_is_gold_and_is_noted(column):
+    other = "No page of this town says so."
+    texts = ["The ferry leaves at six", "Bikes ride free of charge.", other]
+    rows = [
+        {
+            "query": f"Question {number}?",
+            column: text,
+            "response": "All dogs must wear a muzzle.",
+            "ground_truth": "Six.",
+        }
+        for number, text in enumerate(texts)
+    ]
+    data = from_frames(PAGES, rows)
+    assert data.qrels == {"0": {"ferry.md": 1}, "1": {"bikes.md": 1}}
+    assert data.questions[0].answers == ("Six.",)
+    assert any(column in note for note in data.source["notes"])
+    assert [query.text for query in data.unjudged] == ["Question 2?"]
+
+
+def test_contexts_that_no_passage_holds_are_no_gold():
+    rows = [{"query": "When?", "context": "The user asks on a small telephone."}]
+    assert len(from_frames(PAGES, rows).unjudged) == 1
+
+
+def test_the_notes_of_questions_are_added_to_those_of_documents(tmp_path):
+    (tmp_path / "a.md").write_text("The ferry leaves at noon.")
+    (tmp_path / "b.bin").write_bytes(bytes(9))
+    documents = from_folder(tmp_path)
+    data = documents.with_questions(
+        [{"question": "When?", "gold": {"a.md": 1}, "x": 1}]
+    )
+    assert documents.source["notes"].items() < data.source["notes"].items()
+    assert any("'x'" in note for note in data.source["notes"])
+
+
+def test_repeated_answers_are_one():
+    row = {"question": "When?", "gold": "ferry.md", "answers": ["six", "6", "six"]}
+    assert from_frames(PAGES, [row]).questions[0].answers == ("six", "6")
+
+
 def test_a_flag_of_questions_is_no_grade_of_their_gold():
     rows = [
         {"question": "When?", "gold": "ferry.md", "is_hard": False},

@@ -57,7 +57,8 @@ class Documents(QADataset):
         """The documents with questions, in any shape that `from_frames` takes, or a file of them.
 
         Gold names passages, documents (by their paths in the folder), titles, pages
-        (`a.pdf#page=3`) or headings (`a.md#heading`), or is a text from the passages.
+        (`a.pdf#page=3`) or headings (`a.md#heading`), or is a text from the passages. The notes of
+        the questions are added to those of the documents.
         """
         rows = (
             read_questions(questions)
@@ -65,7 +66,14 @@ class Documents(QADataset):
             else questions
         )
         data = from_frames(self.corpus, rows, name=self.name)
-        return replace(data, source={**self.source, "questions": data.source["notes"]})
+        notes = [one.source.get("notes") for one in (self, data)]
+        joined = {
+            note: count
+            for counts in notes
+            if isinstance(counts, Mapping)
+            for note, count in counts.items()
+        }
+        return replace(data, source={**self.source, "notes": joined})
 
     def near_duplicates(self) -> pd.DataFrame:
         """One row per passage that nearly repeats an earlier one: passage, of, similarity."""
