@@ -30,6 +30,7 @@ from kg2rag.datasets.documents.latex_letters import with_letters
 from kg2rag.datasets.documents.libraries import library_documents
 from kg2rag.datasets.documents.pdf import pdf_blocks
 from kg2rag.datasets.documents.rewritten_markup import OPTIONS_OF_RST, REWRITTEN
+from kg2rag.datasets.documents.script_notebooks import script_notebook
 from kg2rag.datasets.documents.smart import collection_records, is_test_collection
 from kg2rag.datasets.documents.sphinx_roles import role_html
 from kg2rag.datasets.documents.tagged_references import (
@@ -194,7 +195,13 @@ def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG0
 
 
 def read_unknown(data: bytes, name: str = "") -> list[FileDocument]:
-    """The documents of a file of unknown kind, as plain text; DataError: its bytes are no text."""
+    """The documents of a file of unknown kind, as plain text or as a notebook kept as a script.
+
+    DataError: its bytes are no text.
+    """
+    notebook = script_notebook(*decode_text(data))
+    if notebook:
+        return [notebook]
     documents = read_plain(data, name)
     if documents and documents[0].key:
         return documents

@@ -475,3 +475,54 @@ def test_headings_without_text_stay_in_the_text(read):
     documents = read({"a.md": "# T\n\n## One\n\n## Two\n\nText.\n\n## Three\n"})
     assert documents.report["lost"].sum() == 0
     assert "Three" in text_of(documents)
+
+
+DATABRICKS = """# Databricks notebook source
+# MAGIC %md
+# MAGIC # Ferries
+# MAGIC Halina sails at `noon`.
+
+# COMMAND ----------
+
+# DBTITLE 1,Fares by port
+fares = table("silver.fares")
+
+# COMMAND ----------
+
+# MAGIC %sql
+# MAGIC SELECT fare FROM fares
+"""
+PERCENT = """# ---
+# jupyter:
+#   kernelspec: python3
+# ---
+
+# %% [markdown]
+# # Ferries
+# Halina sails at `noon`.
+
+# %% Fares by port
+fares = table("silver.fares")
+
+# %% tags=["sql"]
+%sql
+SELECT fare FROM fares
+"""
+
+
+@pytest.mark.parametrize("text", [DATABRICKS, PERCENT])
+def test_a_notebook_that_is_kept_as_a_script_is_read_by_its_cells(read, text):
+    documents = read({"a.py": text})
+    [passage] = documents.corpus
+    assert passage.title == "Ferries"
+    assert passage.text == (
+        'Halina sails at noon.\n\nFares by port\n\nfares = table("silver.fares")\n\n'
+        "%sql\nSELECT fare FROM fares"
+    )
+    assert documents.report["lost"].sum() == 0
+
+
+def test_a_notebook_of_sql_has_other_comments(read):
+    text = DATABRICKS.replace("# D", "-- D").replace("# M", "-- M")
+    [passage] = read({"a.sql": text.replace("# C", "-- C")}).corpus
+    assert passage.title == "Ferries"
