@@ -69,6 +69,12 @@ READERS: Mapping[str, Reader] = {
     **dict.fromkeys(FORMATS, read_markup),
 }
 """Ending -> the reader of documents."""
+PAGE_ENDINGS = frozenset(
+    ending
+    for ending, reader in READERS.items()
+    if reader in (read_markdown, read_plain, read_markup, read_html)
+)
+"""Endings of pages in a markup, or of text that may have one."""
 ARCHIVES = (".zip", *TARS, *SPREADSHEETS)
 """Endings of files that are read as folders; a spreadsheet is a folder of tables."""
 ENDINGS = tuple(filter(None, (*READERS, *TABLES, *ARCHIVES)))

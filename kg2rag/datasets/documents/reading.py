@@ -24,11 +24,13 @@ from kg2rag.datasets.documents.entries import FileEntry, table_entry
 from kg2rag.datasets.documents.json_texts import json_records
 from kg2rag.datasets.documents.json_values import load_value
 from kg2rag.datasets.documents.layout import layout_documents
+from kg2rag.datasets.documents.leftover_marks import remark_on_marks
 from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.readers import (
     ARCHIVES,
     ENDINGS,
     MEDIA,
+    PAGE_ENDINGS,
     READERS,
     TEXT_ENDINGS,
     ending_of,
@@ -204,8 +206,9 @@ def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEnt
     for document in READERS[file.ending](file.data, name):
         if any(block.text.strip() for block in document.blocks):
             lost += _add_document(entry, document, file.relative_path, folder, splitter)
-        if document.remark:
-            remarks.append(document.remark)
+        is_page = file.ending in PAGE_ENDINGS
+        marks = remark_on_marks(document.blocks) if is_page else ""
+        remarks += filter(None, (document.remark, marks))
     if not entry.rows:
         entry.reason = ": ".join(["no text in it", *remarks[:1]])
     entry.remark = join_remarks(*remarks)

@@ -79,3 +79,17 @@ def test_a_wiki_of_azure_devops_has_titles_of_its_names_and_no_marks(read):
 def test_a_name_with_half_of_an_escaped_sign_stays(read):
     [passage] = read({"caf%C3-100%.md": "Nine crowns."}).corpus
     assert passage.title == "caf%C3 100%"
+
+
+def test_marks_that_no_reader_knows_are_told_unless_they_are_few_or_code(read):
+    documents = read(
+        {
+            "a.txt": "See [[Harbour]] and [[Dock|the dock]].\n\n{{ferry}} sails.",
+            "b.txt": "See [[Harbour]] once.",
+            "c.md": "```\n[[a]] {{b}} {% c %}\n```\nIts rows are [[1]], [[2]] and [[3]].",
+        }
+    )
+    remarks = documents.report.set_index("document")["remark"]
+    assert "3" in remarks["a.txt"]
+    assert "[[Harbour]]" in remarks["a.txt"]
+    assert (remarks["b.txt"], remarks["c.md"]) == ("", "")
