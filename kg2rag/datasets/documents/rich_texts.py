@@ -30,11 +30,11 @@ def shown_object(fields: Mapping[str, Any]) -> Any:
     """
     if _is_tree(fields):
         return flat_text(fields["content"])
-    body = next(filter(_is_body, fields.values()), None)
-    if body is not None:
-        return _body_text(body)
-    if "contentType" in fields and isinstance(fields.get("content"), str):
-        return fields["content"]
+    bodies = [value for name, value in fields.items() if name not in _LINKS]
+    if bodies and all(map(_is_body, bodies)):
+        return _body_text(bodies[0])
+    if fields.keys() == {"contentType", "content"}:
+        return fields["content"] or ""
     shown = {
         name: _person_name(value) or value
         for name, value in fields.items()

@@ -157,3 +157,13 @@ def test_links_of_an_interface_are_no_records_and_a_sender_is_a_name(read):
         ("b.json#8", "Ferries", "Ida waits at noon."),
     ]
     assert pages.corpus[1].metadata["from"] == "Ida Berg"
+
+
+def test_an_object_with_a_body_and_other_fields_keeps_these(read):
+    crawled = {"title": "Ferries", "contentType": "text/plain", "content": "Ida waits."}
+    body = {"value": "Halina sails.", "representation": "plain"}
+    space = {"title": "Harbour", "text": "Lund has a port.", "description": body}
+    documents = read({"a.json": json.dumps([crawled]), "b.json": json.dumps([space])})
+    titles = {passage.text: passage.title for passage in documents.corpus}
+    assert titles["Ida waits."] == "Ferries"
+    assert titles["Lund has a port."] == "Harbour"
