@@ -168,13 +168,15 @@ def _attribute_text(attributes: Mapping[str, Any]) -> str:
 def _person_name(value: Any) -> str:
     """The name of a user of Jira, Confluence or Teams with its ids and pictures; else "".
 
-    The sender of a message of Teams is an object whose only value is a user.
+    An object with another text is no person. The sender of a message of Teams is an object whose
+    only value is a user.
     """
     if not isinstance(value, Mapping):
         return ""
     name = value.get("displayName")
     if isinstance(name, str):
-        return "" if "description" in value else name
+        others = [item for item in value.values() if item != name]
+        return "" if any(map(_is_phrase, others)) else name
     fields = [item for item in value.values() if item is not None]
     is_sender = fields == [value.get("user")] and isinstance(fields[0], str)
     return fields[0] if is_sender else ""

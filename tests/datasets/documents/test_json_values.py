@@ -164,6 +164,9 @@ def test_an_object_with_a_body_and_other_fields_keeps_these(read):
     body = {"value": "Halina sails.", "representation": "plain"}
     space = {"title": "Harbour", "text": "Lund has a port.", "description": body}
     documents = read({"a.json": json.dumps([crawled]), "b.json": json.dumps([space])})
+    pump = {"displayName": "Pump", "text": "It drains the hull."}
+    documents = read({"c.json": json.dumps([{"id": "1", "part": pump}])})
     titles = {passage.text: passage.title for passage in documents.corpus}
+    assert "It drains the hull." in titles
     assert titles["Ida waits."] == "Ferries"
     assert titles["Lund has a port."] == "Harbour"
