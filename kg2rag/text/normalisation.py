@@ -138,9 +138,11 @@ _NAME_WORD = f"{_ARTICLE}{_CAPITAL}{_REST}"
 _ELIDED = (
     "(?:(?:d|l|all|dall|dell|nell|sull)['’])?"  # "Jeanne d'Arc", "Castel dell'Ovo"
 )
-NAME = re.compile(
-    rf"\b{_NAME_WORD}(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}{_ELIDED}{_NAME_WORD})*"
+# Between words of a name: blanks and link words, or the dot of an initial, as in "J.R.R. Tolkien".
+_BETWEEN_WORDS = (
+    rf"(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}{_ELIDED}|(?<=\b{_CAPITAL})\.\s*)"
 )
+NAME = re.compile(rf"\b{_NAME_WORD}(?:{_BETWEEN_WORDS}{_NAME_WORD})*")
 CALENDAR = frozenset(
     """january february march april may june july august september october november december monday tuesday wednesday
     thursday friday saturday sunday""".split()

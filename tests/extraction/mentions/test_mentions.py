@@ -143,6 +143,12 @@ NAMES = [
         "The iPhone.", "An iPhone.", set(), id="a capital inside a word begins none"
     ),
     pytest.param("I saw X.", "X is here.", set(), id="one letter is no name"),
+    pytest.param(
+        "J.R.R. Tolkien wrote to George W. Bush.",
+        "He read J.R.R. Tolkien, and so did George W. Bush.",
+        {"J.R.R. Tolkien", "George W. Bush"},
+        id="initials with dots belong to names",
+    ),
 ]
 
 
