@@ -69,8 +69,8 @@ def corpus_of(source: object, where: str = "corpus") -> Corpus:
     """The corpus of texts, records (dicts), `Passage`s, a mapping from id to text or record, or a frame.
 
     Frames are of pandas, polars, pyarrow or any library that narwhals knows, or of `datasets`;
-    documents of LangChain and LlamaIndex are records. The default id is the position from 0, or the
-    index of a pandas frame. Fields that `PASSAGE` does not name are metadata. DataError names record
+    documents of LangChain and LlamaIndex are records. A text may be a list of
+    sentences. The default id is the position from 0, or the index of a pandas frame. Fields that `PASSAGE` does not name are metadata. DataError names record
     and field: there is no text, a value has another type, or an id occurs twice.
     """
     if isinstance(source, Corpus):
@@ -140,11 +140,20 @@ def _passage(row: Mapping[str, Any], where: str, number: int) -> Passage:
     return Passage(
         id_,
         text_of({"title": "", **row}, "title", where, number),
-        text_of(row, "text", where, number),
+        text_of({**row, "text": _joined(row["text"])}, "text", where, number),
         identifier(row.get("doc_id", id_), where, number),
         _position(row, where, number),
         {name: value for name, value in row.items() if name not in PASSAGE},
     )
+
+
+def _joined(value: Any) -> Any:
+    """The text of a list of sentences, joined by blanks; any other value itself."""
+    if not isinstance(value, list | tuple) or not value:
+        return value
+    if not all(isinstance(part, str) for part in value):
+        return value
+    return " ".join(part.strip() for part in value)
 
 
 def _position(row: Mapping[str, Any], where: str, number: int) -> int:

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.types import Corpus, Passage, QADataset, Query, Question
+from kg2rag.text.records import DataError
+from kg2rag.types import Corpus, Passage, QADataset, Query, Question, corpus_of
 from kg2rag.types.corpus import SCHEMA
 
 PASSAGES = [
@@ -289,3 +290,24 @@ def test_what_moves_between_neighbouring_fields_changes_the_fingerprint() -> Non
         for split in (["yz"], ["y", "z"], [], None)
     }
     assert len(prints) == 8
+
+
+def test_a_text_that_is_a_list_of_sentences_is_joined() -> None:
+    records = [
+        {
+            "doc_id": 4983,
+            "title": "Zinc",
+            "abstract": ["Zinc helps.\n", "It is cheap."],
+        },
+        {"doc_id": 7912, "title": "Aspirin", "abstract": ("It lowers fever.",)},
+    ]
+    assert [(passage.doc_id, passage.text) for passage in corpus_of(records)] == [
+        ("4983", "Zinc helps. It is cheap."),
+        ("7912", "It lowers fever."),
+    ]
+
+
+@pytest.mark.parametrize("value", [["Zinc helps.", 3], [{"text": "Zinc helps."}], []])
+def test_a_list_of_anything_else_is_no_text(value: list[Any]) -> None:
+    with pytest.raises(DataError, match="record 1"):
+        corpus_of([{"text": value}])
