@@ -21,6 +21,7 @@ from kg2rag.compute.endpoint import (
 )
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
+from kg2rag.text.records import quote
 from kg2rag.types import Matrix, Natural, above, component
 
 REQUEST_TEXTS, LOCAL_REQUEST_TEXTS = 128, 16
@@ -29,6 +30,8 @@ REQUEST_TEXTS, LOCAL_REQUEST_TEXTS = 128, 16
 MAX_VECTOR_BYTES = 512 << 10
 # HTTP statuses that refuse a request with too many texts.
 TOO_MANY_TEXTS = (400, 413, 422)
+SERVER_FAILURE = 500
+"""The HTTP status of a server that fails, perhaps at one text, as Ollama at a vector with NaN."""
 TIMEOUT_DIVISOR = 8  # after a time-out, requests have this fraction of the texts
 
 
@@ -36,8 +39,9 @@ TIMEOUT_DIVISOR = 8  # after a time-out, requests have this fraction of the text
 class EndpointEncoder:
     """An OpenAI-compatible endpoint as an `Embedder`; the store keeps vectors, which are paid once.
 
-    A request that the endpoint refuses is sent again with half as many texts. After one that times
-    out, a single text is sent; if it is answered, requests have an eighth of the texts from then on.
+    A request that the endpoint refuses is sent again with half as many texts, and so is one at which
+    it fails (HTTP 500), until the text that it fails for is alone: the error has it. After one that
+    times out, a single text is sent; if it is answered, requests have an eighth of the texts from then on.
     Vectors are stored after each request.
 
     Parameters
@@ -111,17 +115,22 @@ class EndpointEncoder:
         """
         max_texts = LOCAL_REQUEST_TEXTS if is_local(self.base_url) else REQUEST_TEXTS
         count = self._request_texts.get(self.base_url, max_texts)
+        has_failed = False
         while texts:
             count = min(count, len(texts))
             try:
-                vectors = self._request(texts[:count])
+                vectors = self._request(texts[:count], repeats=not has_failed)
             except EndpointError as error:
+                if count == 1:
+                    raise _about_text(error, texts[0], self.base_url) from None
                 count = self._fewer_texts(count, error)
+                has_failed |= error.status == SERVER_FAILURE
                 continue
             self._check_dimensions(vectors, dim)
             yield vectors
             texts = texts[count:]
-            count = self._request_texts.get(self.base_url, max_texts)
+            if not has_failed:
+                count = self._request_texts.get(self.base_url, max_texts)
 
     def _check_dimensions(self, vectors: Matrix, dim: int) -> None:
         """ValueError: vectors have other dimensions than those of the store."""
@@ -133,13 +142,15 @@ class EndpointEncoder:
             )
 
     def _fewer_texts(self, count: int, error: EndpointError) -> int:
-        """The number of texts to send after a request of `count` texts failed.
+        """The number of texts to send after a request of `count` texts, two or more, failed.
 
-        The limit of later requests is lowered, too. An error that fewer texts cannot prevent is
-        raised again.
+        The limit of later requests is lowered, too, unless one of the texts may be the cause. An
+        error that fewer texts cannot prevent is raised again.
         """
+        if error.status == SERVER_FAILURE:
+            return count // 2
         has_timed_out = error.kind == "timeout"
-        if count == 1 or not (has_timed_out or error.status in TOO_MANY_TEXTS):
+        if not (has_timed_out or error.status in TOO_MANY_TEXTS):
             raise error
         if has_timed_out:
             self._request_texts[self.base_url] = max(1, count // TIMEOUT_DIVISOR)
@@ -147,13 +158,14 @@ class EndpointEncoder:
         self._request_texts[self.base_url] = count // 2
         return count // 2
 
-    def _request(self, texts: list[str]) -> Matrix:
-        """The vectors of texts by one request."""
+    def _request(self, texts: list[str], *, repeats: bool = True) -> Matrix:
+        """The vectors of texts by one request, which is sent again where it fails if `repeats`."""
         exchange = Exchange(
             lambda content, _: read_vectors(content, len(texts)),
             MAX_VECTOR_BYTES * len(texts),
         )
-        vectors = self._endpoint.send(
+        endpoint = self._endpoint if repeats else self._endpoint_once
+        vectors = endpoint.send(
             "embeddings", {"model": self.model, "input": texts}, exchange
         )
         return checked_vectors(vectors, len(texts), f"{self.model} at {self.base_url}")
@@ -165,10 +177,28 @@ class EndpointEncoder:
             self.base_url, self.api_key_env, timeout=self.timeout, retries=self.retries
         )
 
+    @cached_property
+    def _endpoint_once(self) -> Endpoint:
+        """The endpoint without retries, which finds the text that it fails for."""
+        return Endpoint(
+            self.base_url, self.api_key_env, timeout=self.timeout, retries=0
+        )
+
     def __getstate__(self) -> dict[str, Any]:
         return {
-            name: value for name, value in self.__dict__.items() if name != "_endpoint"
+            name: value
+            for name, value in self.__dict__.items()
+            if name not in ("_endpoint", "_endpoint_once")
         }
+
+
+def _about_text(error: EndpointError, text: str, base_url: str) -> EndpointError:
+    """The error of a request of one text, with its beginning if the text may be the cause."""
+    if error.kind not in ("server", "request", "response"):
+        return error
+    reason = f"{error.reason}. The text is {quote(text)}."
+    address = f"{base_url}/embeddings"
+    return EndpointError(address, error.kind, reason, error.attempts, error.status)
 
 
 VECTOR_FIELDS = (

@@ -303,6 +303,37 @@ def test_what_was_paid_before_an_error_is_kept_and_the_error_names_address_and_c
         assert len(paid) == 13  # "dimensions", then three times four
 
 
+def test_a_text_that_a_server_fails_for_is_named_and_the_others_are_kept(
+    store: Store,
+) -> None:
+    def failing(texts: list[str]) -> tuple[int, dict[str, Any]]:
+        if TEXTS[11] in texts:
+            return 500, {"error": {"message": "json: unsupported value: NaN"}}
+        return as_openai(texts)
+
+    with serving(failing) as server:
+        encoder = EndpointEncoder(server.url, "letters", retries=1)
+        with pytest.raises(EndpointError) as raised:
+            encoder.encode(TEXTS, store)
+        assert all(part in str(raised.value) for part in ("NaN", TEXTS[11], server.url))
+        assert raised.value.status == 500
+        # "dimensions", 16 texts twice, then halves, each once
+        assert [len(texts) for texts in server.asked] == [
+            1,
+            16,
+            16,
+            8,
+            8,
+            4,
+            4,
+            2,
+            2,
+            1,
+            1,
+        ]
+        assert len(encoder.lacking(TEXTS, store)) == len(TEXTS) - len(server.paid) + 1
+
+
 def test_vectors_of_other_dimensions_than_those_in_the_store_are_refused(
     store: Store,
 ) -> None:
