@@ -2,7 +2,8 @@
 
 The input is a networkx graph, a list of triples, a DataFrame, a file of these, or the folder of a
 tool. Its provenance is kept. An entity without a passage is searched in all passages, as titles
-are; a triple without a passage gets the first passage that names both ends. These rules are ours.
+are; one that they never name with its capitals ("Machine Learning") counts without them. A triple
+without a passage gets the first passage that names both ends. These rules are ours.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import bz2
 import gzip
 import lzma
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import copyfileobj, rmtree
@@ -42,11 +43,19 @@ from kg2rag.extraction.importers.saved import ABOUT, SavedGraph
 from kg2rag.extraction.importers.triples import FORMATS, TriplesFile
 from kg2rag.extraction.sources import GivenExtraction
 from kg2rag.text.inflection import languages_of_names, lexicon_of
-from kg2rag.text.normalisation import JoinedTexts, entity_key, normalise
+from kg2rag.text.normalisation import (
+    FUNCTION_WORDS,
+    JoinedTexts,
+    Matches,
+    entity_key,
+    is_date_or_number,
+    normalise,
+)
 from kg2rag.text.records import DataError, reading
 from kg2rag.types import Corpus, Triple, frame_of, python_value
 
 BLOCK_PASSAGES = 10_000  # that are searched together
+MIN_LETTERS = 4  # of a name that is found in lower case
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,7 @@ class EntityMatching:
     @property
     def fingerprint(self) -> str:
         """The fingerprint of the source and of the matching."""
-        return f"linked-1, {self.source.fingerprint}"
+        return f"linked-2, {self.source.fingerprint}"
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The source's extraction with the mentions; `notes` counts linked and unlinked entities.
@@ -73,8 +82,14 @@ class EntityMatching:
             for spelling, name in spellings.items()
             if entity_key(name) not in located_keys
         }
-        mentions = _find_mentions(unlocated, corpus)
+        mentions, uncapitalised = _find_mentions(unlocated, corpus)
         linked = {mention.entity for mention in mentions}
+        plain_mentions = [
+            mention for mention in uncapitalised if mention.entity not in linked
+        ]
+        plain = {mention.entity for mention in plain_mentions}
+        mentions += plain_mentions
+        linked |= plain
         # Ids are numbers, which a text may contain by chance.
         if not located_keys and all(map(str.isdecimal, linked)):
             entities = list(dict.fromkeys(spellings.values()))
@@ -86,6 +101,7 @@ class EntityMatching:
             )
         notes = dict(extraction.notes) | {
             "entities linked by name": len(linked),
+            "entities linked by name in lower case only": len(plain),
             "entities that no passage names": len(set(unlocated.values()) - linked),
         }
         mentions = [*extraction.mentions, *mentions]
@@ -119,20 +135,59 @@ def _keys_with_passages(extraction: Extraction) -> set[str]:
     return set(map(entity_key, names))
 
 
-def _find_mentions(names: Mapping[str, str], corpus: Corpus) -> list[Mention]:
-    """The mentions of spellings in all passages, under the names of their entities."""
+def _find_mentions(
+    names: Mapping[str, str], corpus: Corpus
+) -> tuple[list[Mention], list[Mention]]:
+    """The mentions of spellings in all passages, and those that need no capitals, see `_plain_codes`.
+
+    `names` : spelling -> the name of its entity.
+    """
     spellings = [spelling for spelling in names if normalise(spelling)]
     keys = [normalise(spelling) for spelling in spellings]
     contents = corpus.streamed_contents
-    lexicon = lexicon_of(keys, languages_of_names(contents), spellings)
+    languages = languages_of_names(contents)
+    lexicon = lexicon_of(keys, languages, spellings)
+    plain_codes = _plain_codes(spellings, languages)
     mentions: list[Mention] = []
+    uncapitalised: list[Mention] = []
     for start in range(0, len(corpus), BLOCK_PASSAGES):
-        matches = lexicon.matches(JoinedTexts(contents[start : start + BLOCK_PASSAGES]))
-        for code, row in zip(
-            matches.codes.tolist(), matches.texts.tolist(), strict=True
-        ):
+        joined = JoinedTexts(contents[start : start + BLOCK_PASSAGES])
+        for code, row in _pairs(lexicon.matches(joined)):
             mentions.append(Mention(names[spellings[code]], corpus.ids[start + row]))
-    return mentions
+        if not plain_codes:
+            continue
+        for code, row in _pairs(lexicon.matches(joined, capitals=False)):
+            if code in plain_codes:
+                uncapitalised.append(
+                    Mention(names[spellings[code]], corpus.ids[start + row])
+                )
+    return mentions, uncapitalised
+
+
+def _pairs(matches: Matches) -> Iterator[tuple[int, int]]:
+    """The code of the name and the index of the text of each match."""
+    return zip(matches.codes.tolist(), matches.texts.tolist(), strict=True)
+
+
+def _plain_codes(
+    spellings: Sequence[str], languages: Mapping[str, str]
+) -> frozenset[int]:
+    """The indices of the spellings that may be names in lower case, as "Allopurinol".
+
+    Each of their words has a capital at most at its beginning, and none is a function word, a month
+    or a number. In German, capitals distinguish nouns ("Essen") from other words, so there are none.
+    """
+    if languages.get("latin") == "german":
+        return frozenset()
+    return frozenset(
+        code
+        for code, spelling in enumerate(spellings)
+        if len(spelling) >= MIN_LETTERS
+        and spelling != spelling.lower()
+        and all(word[1:] == word[1:].lower() for word in spelling.split())
+        and FUNCTION_WORDS.isdisjoint(normalise(spelling).split())
+        and not is_date_or_number(normalise(spelling))
+    )
 
 
 def _with_passages(

@@ -127,6 +127,40 @@ def test_a_triple_gets_the_first_passage_that_names_both_its_ends():
     assert 10 < sum(map(bool, both)) < 70
 
 
+def test_a_name_that_the_passages_never_capitalise_is_found_in_lower_case():
+    corpus = corpus_of(
+        {
+            "p1": "Patients with gout received allopurinol, as machine learning advised.",
+            "p2": "They ate an apple, and so did those who work for Apple.",
+            "p3": "It will help in may, as the us and who say.",
+        }
+    )
+    names = ["Allopurinol", "Machine Learning", "Apple", "Will", "May", "US", "WHO"]
+    found = graph_of([("Gout", "treats", name) for name in names]).extract(corpus)
+    passages = {name: [] for name in ("Gout", *names)}
+    for mention in found.mentions:
+        passages[mention.entity].append(mention.passage_id)
+    assert passages == {
+        "Gout": ["p1"],
+        "Allopurinol": ["p1"],
+        "Machine Learning": ["p1"],
+        "Apple": ["p2"],
+        **{name: [] for name in ("Will", "May", "US", "WHO")},
+    }
+    assert found.notes["entities linked by name in lower case only"] == 3
+
+
+def test_a_german_verb_is_no_mention_of_a_town():
+    corpus = corpus_of(
+        {
+            "p1": "Wir essen heute nicht in der Stadt, und das ist auch gut so.",
+            "p2": "Die Stadt Dortmund ist alt, und sie war nicht immer so groß.",
+        }
+    )
+    found = graph_of([("Essen", "nahe", "Dortmund")]).extract(corpus)
+    assert [mention.entity for mention in found.mentions] == ["Dortmund"]
+
+
 def test_a_graph_of_which_nothing_is_named_is_refused(tmp_path):
     kb = KnowledgeBase.build(
         CORPUS, graph=[("Zeno", "knew", "Plato")], store=Store(tmp_path)
