@@ -4,7 +4,8 @@ Read are node-link and adjacency data of networkx (`links` of old releases, `edg
 ends by id, or by place as D3 and networkx 1 have them), Cytoscape (`elements`, `data`, CX, CX2),
 the JSON Graph Format (`graph`, `metadata`), Neo4j (APOC's JSON Lines, list, or `nodes` and `rels`;
 rows and paths of the browser; answers of the HTTP API), MCP's memory, graphs of LangChain and
-LlamaIndex, also as a list of graphs, and the shapes of `json_dialects`.
+LlamaIndex, also as a list of graphs, lists of any name whose ids fit (VOSviewer), and the shapes
+of `json_dialects`.
 """
 
 from __future__ import annotations
@@ -256,8 +257,48 @@ def _listed_parts(value: Record) -> Parts:
         # A list with a member of another kind, such as names, has no edges.
         if None not in records:
             edges += map(_flat, records)
+    if not nodes:
+        return _parts_by_ids(value, edges)
     edges += _adjacency_edges(nodes, value.get("adjacency"))
     return Parts([*nodes, *_end_objects(edges)], edges)
+
+
+def _parts_by_ids(value: Record, edges: list[Record]) -> Parts:
+    """The nodes and edges in lists with other names, such as `items` and `links` of VOSviewer.
+
+    A list is one of nodes if each end of the edges is the id of a member, and one of edges if each
+    member has two ends. Other tools' strengths have any scale: they are weights. Without a list of
+    nodes, the parts are the given `edges` and the nodes at their ends.
+    """
+    tables = {
+        name: list(map(_flat, records))
+        for name, records in value.items()
+        if name not in EDGES and _are_records(records)
+    }
+    lists_of_edges = [edges]
+    if not edges:
+        lists_of_edges = [rows for rows in tables.values() if all(map(has_ends, rows))]
+    for links in lists_of_edges:
+        ends = {node["id"] for node in _nodes_of_ends(links)}
+        for rows in tables.values():
+            ids = {_key(row, None) for row in rows}
+            if ends and ends <= ids and rows is not links:
+                return Parts(rows, [*map(_with_weight, links)])
+    return Parts(_end_objects(edges), edges)
+
+
+def _are_records(value: Any) -> bool:
+    """Whether a value is a list of objects."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(member, Mapping) for member in value)
+    )
+
+
+def _with_weight(edge: Record) -> Record:
+    """An edge whose strength is its weight."""
+    return {"weight" if name == "strength" else name: edge[name] for name in edge}
 
 
 def _adjacency_edges(nodes: list[Record], adjacency: Any) -> Iterator[Record]:

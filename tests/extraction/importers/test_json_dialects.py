@@ -123,6 +123,32 @@ FILES: dict[str, object] = {
             for head, relation, tail in TRIPLES
         ],
     },
+    "VOSviewer's network": {
+        "network": {
+            "items": [
+                {"id": number, "label": name, "weights": {"Links": 1}}
+                for number, name in enumerate(NAMES, start=1)
+            ],
+            "links": [
+                {
+                    "source_id": NAMES.index(head) + 1,
+                    "target_id": NAMES.index(tail) + 1,
+                    "strength": 12,
+                    "label": relation,
+                }
+                for head, relation, tail in TRIPLES
+            ],
+        },
+        "config": {"terminology": {"item": "Term"}},
+    },
+    "lists with names of their own": {
+        "persons and ships": [{"id": name} for name in NAMES],
+        "ports": [{"id": "Bergen"}],
+        "ties": [
+            {"from": head, "to": tail, "type": relation}
+            for head, relation, tail in TRIPLES
+        ],
+    },
     "OBO's graphs": {
         "graphs": [
             {
