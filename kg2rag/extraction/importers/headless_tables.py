@@ -2,13 +2,14 @@
 
 The first line of a table is a row if it has no known name of a column, and a cell of it occurs again
 in another row. In a folder, the tables of two columns whose first has the ids of the triples give
-their names (entity2text.txt of KG-BERT): the shortest texts are names, the others descriptions.
+their names (entity2text.txt of KG-BERT): the shortest texts are names, the others descriptions. So do
+lists of an id, a name and any number of aliases (Wikidata5M).
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Literal
@@ -27,18 +28,26 @@ Rows = Sequence[Sequence[str]]
 def headless_rows(file: Path) -> list[Record]:
     """The edges in a table without a header; [] if its first line names columns."""
     rows = rows_without_header(file)
+    if len(set(map(len, rows))) > 1:
+        return []
     columns = _columns_of_edges(rows, rows[1:])
     return [dict(zip(columns, row, strict=True)) for row in rows] if columns else []
 
 
 def rows_without_header(file: Path) -> Rows:
-    """The cells of a table whose first line names no known column; [] for another one."""
+    """The cells of a table whose first line names no known column; [] for another one.
+
+    Rows apart by tabs may have different lengths, from two cells.
+    """
     first = first_cells(file)
     if any(columns_of(field, tuple(first)) for field in FIELDS):
         return []
     text = decode(file.read_bytes(), file)
-    rows = list(_cells(text.splitlines(), _delimiter(file, text)))
-    return rows if all(len(row) == len(first) for row in rows) else []
+    delimiter = _delimiter(file, text)
+    rows = list(_cells(text.splitlines(), delimiter))
+    lengths = set(map(len, rows))
+    is_table = len(lengths) == 1 or (delimiter == "\t" and min(lengths, default=0) > 1)
+    return rows if is_table else []
 
 
 def first_cells(file: Path) -> list[str]:
@@ -82,14 +91,18 @@ def named_parts(tables: Mapping[Path, Rows]) -> dict[Path, list[Record]]:
     A node has its name and descriptions, and an edge the name of its relation, from the tables of
     two columns.
     """
-    edges = _edges_of(tables)
+    lists = _lists_of_names(tables)
+    edges = _edges_of(
+        {file: rows for file, rows in tables.items() if file not in lists}
+    )
     ends, relations = _ids_of(edges.values())
     parts: dict[Path, list[Record]] = {}
     names_of_relations: dict[str, str] = {}
     field = "name"
-    for file, pairs in _by_length(tables):
+    for file in _by_length(tables, lists):
+        pairs = [(row[0], row[1]) for row in tables[file]]
         if _name_most(pairs, ends):
-            parts[file] = [{"id": id_, field: text} for id_, text in pairs]
+            parts[file] = [_node(row, field) for row in tables[file]]
             field = "description"  # of the next table, whose texts are longer
         elif _name_most(pairs, relations):
             names_of_relations = dict(pairs) | names_of_relations
@@ -121,16 +134,52 @@ def _edges_of(tables: Mapping[Path, Rows]) -> dict[Path, list[dict[str, str]]]:
     return edges
 
 
-def _by_length(tables: Mapping[Path, Rows]) -> list[tuple[Path, list[tuple[str, str]]]]:
-    """The tables of two columns as pairs of cells, those with the shortest texts first."""
-    pairs_of = {
-        file: [(row[0], row[1]) for row in rows]
+def _lists_of_names(tables: Mapping[Path, Rows]) -> set[Path]:
+    """The tables of an id, a name and aliases: ids are distinct, most names in no other table.
+
+    Rows of different lengths are such a table in any case, since triples have one length.
+    """
+    lists = set()
+    for file, rows in tables.items():
+        lengths = set(map(len, rows))
+        if len(lengths) > 1 or (lengths == {3} and _are_names(file, rows, tables)):
+            lists.add(file)
+    return lists
+
+
+def _are_names(file: Path, rows: Rows, tables: Mapping[Path, Rows]) -> bool:
+    """Whether rows of three cells, two or more, have distinct ids and names that no other table has."""
+    ids = {row[0] for row in rows}
+    if len(rows) < 2 or len(ids) < len(rows) or len({row[1] for row in rows}) == 1:
+        return False
+    others = set(
+        chain.from_iterable(
+            row for name in tables if name != file for row in tables[name]
+        )
+    )
+    n_ids = len(ids & others)
+    n_names = sum(not others.isdisjoint(row[1:]) for row in rows)
+    return n_ids >= NAMED_SHARE * len(rows) and n_names < NAMED_SHARE * len(rows)
+
+
+def _node(row: Sequence[str], field: str) -> Record:
+    """The node of an id and a text, which is its name or description (`field`), and perhaps aliases."""
+    node: dict[str, object] = {"id": row[0], field: row[1]}
+    if field == "name" and len(row) > 2:
+        node["aliases"] = list(row[2:])
+    return node
+
+
+def _by_length(tables: Mapping[Path, Rows], lists: Collection[Path]) -> list[Path]:
+    """The tables of two columns and the `lists` of names, those with the shortest texts first."""
+    files = [
+        file
         for file, rows in tables.items()
-        if rows and len(rows[0]) == 2
-    }
+        if rows and (len(rows[0]) == 2 or file in lists)
+    ]
     return sorted(
-        pairs_of.items(),
-        key=lambda item: sum(len(text) for _, text in item[1]) / len(item[1]),
+        files,
+        key=lambda file: sum(len(row[1]) for row in tables[file]) / len(tables[file]),
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,8 @@ CHUNK_TYPES = frozenset(("chunk", "textchunk", "textunit", "textnode"))
 SOURCE_TYPES = frozenset(("document", "text"))
 """Types of nodes that are chunks, too, as are texts that mention other nodes, unless an edge joins two of them, as a
 citation joins papers."""
+GENERAL_TYPES = frozenset(("entity", "node", "kgbuilder", "resource", "thing"))
+"""Types, folded, that tools give every node beside its own, such as Neo4j's `__Entity__`."""
 NO_RELATION = "edges without a relation, called 'related to'"
 Attributes = Mapping[str, Any]
 
@@ -188,7 +191,7 @@ class NameRule:
     ----------
     ids_first : whether the ids of nodes are names ("Marek Lund"), which then precede a title or a label.
     types : the columns of titles and labels that name types ("Person", "Person", "Ship").
-    general : the types that all nodes have beside others, such as "Entity".
+    general : the types that all nodes have beside others, and `GENERAL_TYPES`.
     """
 
     ids_first: bool
@@ -204,7 +207,10 @@ class NameRule:
                 captions[column].append(str(value))
         types = [column for column, values in captions.items() if _are_types(values)]
         labels = [_labels(value) for _, data in nodes for value in _node_types(data)]
-        general = frozenset(labels[0]).intersection(*labels) if labels else frozenset()
+        shared = frozenset(labels[0]).intersection(*labels) if labels else frozenset()
+        general = shared.union(
+            name for name in chain(*labels) if folded(name) in GENERAL_TYPES
+        )
         ids_first = _are_names([node for node, _ in nodes])
         return cls(ids_first, frozenset(types), general)
 

@@ -1179,6 +1179,53 @@ def test_a_set_for_link_prediction_has_no_headers(tmp_path: Path) -> None:
     assert "two masts" in extraction.entities[0].description
 
 
+def test_lists_of_aliases_without_headers_name_the_ids_of_triples(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "wikidata_train.txt": "Q1\tP1\tQ2\nQ3\tP1\tQ2\n",
+        "wikidata_valid.txt": "Q1\tP2\tQ3\n",
+        "wikidata_entity.txt": "Q1\tHalina\tMS Halina\tthe old ferry\nQ2\tMarek Lund\nQ3\tAurora\tMS Aurora\n",
+        "wikidata_relation.txt": "P1\tcaptain\tsteered by\nP2\tsister ship\tsister\n",
+        "wikidata_text.txt": "Q1\tHalina is a ferry of 1931, with two masts.\n",
+    }
+    for name, lines in files.items():
+        (tmp_path / name).write_text(lines)
+    extraction = graph_of(tmp_path).source.extract(CORPUS)  # type: ignore[union-attr]
+    assert _stated(extraction) == {
+        ("Halina", "captain", "Marek Lund"),
+        ("Aurora", "captain", "Marek Lund"),
+        ("Halina", "sister ship", "Aurora"),
+    }
+    [halina] = [entity for entity in extraction.entities if entity.name == "Halina"]
+    assert halina.aliases == ("MS Halina", "the old ferry")
+    assert "two masts" in halina.description
+
+
+def test_triples_of_distinct_heads_and_tails_are_no_list_of_aliases(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "train.txt").write_text(
+        "ida\tknows\tbo\nbo\thelps\tcy\ncy\tfinds\tdee\n"
+    )
+    (tmp_path / "test.txt").write_text("ida\thelps\tdee\nbo\tknows\teve\n")
+    extraction = graph_of(tmp_path).source.extract(CORPUS)  # type: ignore[union-attr]
+    assert len(extraction.triples) == 5
+
+
+@pytest.mark.parametrize(
+    "labels", [":Person:__Entity__", ["__KGBuilder__", "__Entity__", "Person"]]
+)
+def test_a_general_type_is_left_out_beside_a_specific_one(labels: object) -> None:
+    graph = nx.DiGraph()
+    graph.add_node("n0", labels=labels, id="Marek Lund")
+    graph.add_node("n1", labels=":Ship", id="Halina")
+    graph.add_node("n2", labels=":__Entity__", id="Aurora")
+    graph.add_edge("n0", "n1", label="steers")
+    entities = extraction_of_networkx(graph).entities
+    assert [entity.type for entity in entities] == ["Person", "Ship", "__Entity__"]
+
+
 def test_a_table_of_triples_without_a_header_is_read_whole(tmp_path: Path) -> None:
     file = tmp_path / "train.txt"
     file.write_text("Marek Lund\tsteers\tHalina\nIda Berg\tsteers\tAurora\n")
