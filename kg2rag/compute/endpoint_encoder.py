@@ -40,7 +40,7 @@ class EndpointEncoder:
     """An OpenAI-compatible endpoint as an `Embedder`; the store keeps vectors, which are paid once.
 
     A request that the endpoint refuses is sent again with half as many texts, and so is one at which
-    it fails (HTTP 500), until the text that it fails for is alone: the error has it. After one that
+    it fails (HTTP 500), until one text remains, which the error quotes. After one that
     times out, a single text is sent; if it is answered, requests have an eighth of the texts from then on.
     Vectors are stored after each request.
 

@@ -69,9 +69,10 @@ def corpus_of(source: object, where: str = "corpus") -> Corpus:
     """The corpus of texts, records (dicts), `Passage`s, a mapping from id to text or record, or a frame.
 
     Frames are of pandas, polars, pyarrow or any library that narwhals knows, or of `datasets`;
-    documents of LangChain and LlamaIndex are records. A text may be a list of
-    sentences. The default id is the position from 0, or the index of a pandas frame. Fields that `PASSAGE` does not name are metadata. DataError names record
-    and field: there is no text, a value has another type, or an id occurs twice.
+    documents of LangChain and LlamaIndex are records. A text may be a list of sentences. The
+    default id is the position from 0, or the index of a pandas frame. Fields that `PASSAGE` does
+    not name are metadata. DataError names record and field: there is no text, a value has another
+    type, or an id occurs twice.
     """
     if isinstance(source, Corpus):
         return source

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import ChainMap, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from kg2rag.extraction.importers import triple_record
 from kg2rag.extraction.importers.field_names import (
@@ -270,12 +270,12 @@ def _parts_by_ids(value: Record, edges: list[Record]) -> Parts:
     member has two ends. Other tools' strengths have any scale: they are weights. Without a list of
     nodes, the parts are the given `edges` and the nodes at their ends.
     """
-    tables = {
-        name: list(map(_flat, records))
+    tables: dict[str, list[Record]] = {
+        name: [_flat(record) for record in records]
         for name, records in value.items()
         if name not in EDGES and _are_records(records)
     }
-    lists_of_edges = [edges]
+    lists_of_edges: list[list[Record]] = [edges]
     if not edges:
         lists_of_edges = [rows for rows in tables.values() if all(map(has_ends, rows))]
     for links in lists_of_edges:
@@ -283,11 +283,11 @@ def _parts_by_ids(value: Record, edges: list[Record]) -> Parts:
         for rows in tables.values():
             ids = {_key(row, None) for row in rows}
             if ends and ends <= ids and rows is not links:
-                return Parts(rows, [*map(_with_weight, links)])
+                return Parts(rows, list(map(_with_weight, links)))
     return Parts(_end_objects(edges), edges)
 
 
-def _are_records(value: Any) -> bool:
+def _are_records(value: Any) -> TypeGuard[list[Record]]:
     """Whether a value is a list of objects."""
     return (
         isinstance(value, list)
