@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeGuard
@@ -16,7 +18,10 @@ from kg2rag.types.gold_columns import TEST_COLUMNS, is_gold_column
 from kg2rag.types.passages import Passage
 
 PASSAGE: Mapping[str, tuple[str, ...]] = {
-    "id": ("id", "_id", "passage_id", "chunk_id", "docid"),
+    "id": (
+        *("id", "_id", "passage_id", "chunk_id", "docid", "docno", "pid"),
+        *("corpus-id", "corpus_id"),
+    ),
     "text": (
         *(
             "text",
@@ -51,6 +56,10 @@ PASSAGE: Mapping[str, tuple[str, ...]] = {
     "position": ("position",),
 }
 """Field -> the accepted names of its column; the first name present counts, the others are metadata."""
+_LABEL = "label of the index"
+"""Key of the label of a row in the index of a pandas frame."""
+_SIGNS = re.compile(r"[\W_]+|(?<=[^\W\d_])(?<![A-Z])(?=[A-Z])")
+"""What separates the words of a name: signs, or nothing before a capital."""
 QUESTION_AND_ANSWER: Mapping[str, tuple[str, ...]] = {
     "question": (
         *("question", "questions", "query", "frage", "pregunta", "pergunta"),
@@ -70,9 +79,10 @@ def corpus_of(source: object, where: str = "corpus") -> Corpus:
 
     Frames are of pandas, polars, pyarrow or any library that narwhals knows, or of `datasets`;
     documents of LangChain and LlamaIndex are records. A text may be a list of sentences. The
-    default id is the position from 0, or the index of a pandas frame. Fields that `PASSAGE` does
-    not name are metadata. DataError names record and field: there is no text, a value has another
-    type, or an id occurs twice.
+    default id is the id of the document if no two passages have the same, else the position from 0
+    or the index of a pandas frame; a UserWarning names another column that may be the id. Fields
+    that `PASSAGE` does not name are metadata. DataError names record and field: there is no text, a
+    value has another type, or an id occurs twice.
     """
     if isinstance(source, Corpus):
         return source
@@ -173,9 +183,11 @@ def records(
     """The records of a table or list, with columns renamed to fields and without missing values.
 
     `names` maps a field to the accepted names of its column. If there is no `id` column, the id is
-    the number of the record, from 0.
+    the label in the index of a pandas frame, or the number of the record from 0; see `corpus_of`
+    for passages.
     """
     rows = [_without_missing(row) for row in _rows(source, where, names.get("id", ()))]
+    labels = [row.pop(_LABEL, number) for number, row in enumerate(rows)]
     field_of = fields_of_columns(distinct_columns(rows), names)
     renamed = [
         {field_of.get(column, column): value for column, value in row.items()}
@@ -183,7 +195,41 @@ def records(
     ]
     if "id" in field_of.values():
         return renamed
-    return [{"id": number, **row} for number, row in enumerate(renamed)]
+    if "doc_id" in names:
+        labels = _ids_of_passages(renamed, labels, where)
+    return [{"id": label, **row} for label, row in zip(labels, renamed, strict=True)]
+
+
+def _ids_of_passages(
+    rows: Sequence[Mapping[str, Any]], labels: list[Any], where: str
+) -> list[Any]:
+    """The ids of passages without a column of ids: those of their documents if distinct, else `labels`.
+
+    A UserWarning names a column that may be the id: it ends in "id" and has distinct values.
+    """
+    if _has_distinct_ids(rows, "doc_id"):
+        return [row["doc_id"] for row in rows]
+    for column in distinct_columns(rows):
+        is_id = column not in PASSAGE and column.casefold().endswith("id")
+        if (
+            is_id
+            and _has_distinct_ids(rows, column)
+            and [row[column] for row in rows] != labels
+        ):
+            warnings.warn(
+                f"{where}: no column is an id, so ids are such as {quote(labels[0])}. "
+                f"If column {column!r} has the ids, call it 'id'.",
+                stacklevel=4,
+            )
+            break
+    return labels
+
+
+def _has_distinct_ids(rows: Sequence[Mapping[str, Any]], column: str) -> bool:
+    """Whether every one of several rows has another text or whole number in a column."""
+    values = [row.get(column) for row in rows]
+    are_ids = all(type(value) in (int, str) for value in values)
+    return are_ids and 1 < len(rows) == len(set(map(str, values)))
 
 
 def distinct_columns(rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -197,10 +243,12 @@ def fields_of_columns(
     """Column -> field, for the columns that are fields.
 
     Of several columns with accepted names, the first in the list of names is the field. A column
-    with the same case is preferred to one with another case.
+    with the same case is preferred to one with another case, and this to one whose words are
+    separated otherwise: documentId or "Document ID" is document_id.
     """
     distinct = list(dict.fromkeys(columns))
-    column_of = {column.casefold(): column for column in reversed(distinct)}
+    column_of = {_joined_words(column): column for column in reversed(distinct)}
+    column_of |= {column.casefold(): column for column in reversed(distinct)}
     column_of |= {column: column for column in distinct}
     field_of = dict[str, str]()
     for field, spellings in names.items():
@@ -208,8 +256,17 @@ def fields_of_columns(
             column_of[spelling] for spelling in spellings if spelling in column_of
         ]
         if present:
-            field_of[present[0]] = field
+            field_of.setdefault(present[0], field)
     return field_of
+
+
+def _joined_words(column: str) -> str:
+    """The words of a name in lower case, joined by "_".
+
+    >>> [_joined_words(name) for name in ("documentId", "Document ID", "ID", "corpus-id")]
+    ['document_id', 'document_id', 'id', 'corpus_id']
+    """
+    return _SIGNS.sub("_", column).strip("_").casefold()
 
 
 def _without_missing(row: Mapping[Any, Any]) -> dict[str, Any]:
@@ -282,9 +339,7 @@ def _frame_rows(
     frame: Any, where: str, id_names: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """The rows of a frame; without an id column, the index of a pandas frame is the id."""
-    has_id = not set(id_names).isdisjoint(
-        str(column).casefold() for column in frame.columns
-    )
+    has_id = bool(fields_of_columns(map(str, frame.columns), {"id": id_names}))
     rows = (
         {name: python_value(value) for name, value in row.items()}
         for row in frame.iter_rows(named=True)
@@ -294,7 +349,7 @@ def _frame_rows(
     labels = _index_labels(frame.to_native(), where)
     levels = _named_levels(frame.to_native().index)
     return (
-        {"id": label, **level, **row}
+        {_LABEL: label, **level, **row}
         for label, level, row in zip(labels, levels, rows, strict=True)
     )
 

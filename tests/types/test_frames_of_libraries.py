@@ -198,3 +198,37 @@ def test_an_abstract_is_the_text_where_there_is_no_other():
 def test_an_id_that_is_a_collection_or_a_truth_value_is_named(id_):
     with pytest.raises(ValueError, match="record 1: its id is"):
         corpus_of([{"id": id_, "text": "Ada wrote."}])
+
+
+@pytest.mark.parametrize(
+    "column", ["pid", "docno", "corpus-id", "passageId", "Chunk ID", "_id"]
+)
+def test_the_column_of_ids_has_the_names_of_runs_in_any_spelling(column):
+    corpus = corpus_of(pd.DataFrame({column: [7, 0], "text": ["Ada.", "Bob."]}))
+    assert corpus.ids == ["7", "0"]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_distinct_documents_are_the_ids_of_passages_without_ids(make):
+    texts = ["Ada.", "Bob.", "Cy."]
+    corpus = corpus_of(make({"doc_id": [5, 3, 0], "text": texts}))
+    assert corpus.ids == corpus.doc_ids == ["5", "3", "0"]
+    corpus = corpus_of(make({"doc_id": [5, 5, 0], "text": texts}))
+    assert (corpus.ids, corpus.doc_ids) == (["0", "1", "2"], ["5", "5", "0"])
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_a_warning_names_a_column_that_may_be_the_id(make):
+    frame = make({"text": ["Ada.", "Bob."], "sku_id": [1, 0]})
+    with pytest.warns(UserWarning, match="sku_id"):
+        assert corpus_of(frame).ids == ["0", "1"]
+
+
+@pytest.mark.parametrize("values", [["a", "a"], [True, False], [0.5, 1.5], [1, None]])
+def test_a_column_without_distinct_ids_is_metadata(values):
+    frame = pd.DataFrame({"text": ["Ada.", "Bob."], "sku_id": values})
+    assert corpus_of(frame).ids == ["0", "1"]
+    named = pd.DataFrame(
+        {"text": ["Ada."], "tag": [1]}, index=pd.Index([4], name="sku_id")
+    )
+    assert corpus_of(named).ids == ["4"]

@@ -24,7 +24,7 @@ from kg2rag.datasets.documents.splitting import PassageRow, Splitter
 from kg2rag.datasets.documents.tables import Table, with_texts
 from kg2rag.text.scripts import words
 from kg2rag.types import Corpus, corpus_of
-from kg2rag.types.coerce_corpus import PASSAGE
+from kg2rag.types.coerce_corpus import PASSAGE, fields_of_columns
 
 MANY_LOST = 0.03
 """Share of a file's words whose loss the report remarks on."""
@@ -99,17 +99,17 @@ class FileEntry:
 def table_entry(table: Table, relative_path: str, splitter: Splitter) -> FileEntry:
     """The entry of a table; records without a text are left out and counted."""
     table = with_texts(table)
-    records = _numbered(table.records)
+    records, remark_on_ids = _numbered(table.records)
     filled = list(filterfalse(_lacks_text, records))
     corpus = corpus_of(filled or records, relative_path)
     rows = record_rows(
         corpus, splitter, prefix=f"{relative_path}#", relative_path=relative_path
     )
-    entry = FileEntry(rows, remark=table.remark)
     n_empty = len(table.records) - len(filled)
-    if n_empty:
-        remark = f"records without a text, left out: {n_empty}"
-        entry.remark = join_remarks(table.remark, remark)
+    remark_on_empty = f"records without a text, left out: {n_empty}" if n_empty else ""
+    entry = FileEntry(
+        rows, remark=join_remarks(table.remark, remark_on_ids, remark_on_empty)
+    )
     has_pages = any(is_page(passage.text) for passage in corpus)
     source = visible_text(table.source) if has_pages else table.source
     unshown = [str(column) for record in table.records for column in record]
@@ -148,12 +148,21 @@ def _count_words(entry: FileEntry, source: str, unshown: Iterable[str]) -> None:
     entry.count_lost(lost)
 
 
-def _numbered(records: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """The records, numbered from 0 if none has an id."""
-    columns = {str(column).casefold() for record in records for column in record}
-    if not columns.isdisjoint(PASSAGE["id"]):
-        return records
-    return [{"id": number, **record} for number, record in enumerate(records)]
+def _numbered(
+    records: Sequence[Mapping[str, Any]],
+) -> tuple[Sequence[Mapping[str, Any]], str]:
+    """The records, numbered from 0 if none has an id, and a remark, else "".
+
+    A column of another name than `id` or `_id` has no ids if it repeats a value; the remark names it.
+    """
+    remark = ""
+    columns = [str(column) for record in records for column in record]
+    for column in fields_of_columns(columns, {"id": PASSAGE["id"]}):
+        values = [str(record.get(column)) for record in records]
+        if column.casefold() in ("id", "_id") or len(set(values)) == len(values):
+            return records, ""
+        remark = f"column {column!r} repeats values, records numbered as their ids"
+    return [{"id": number, **record} for number, record in enumerate(records)], remark
 
 
 def _lacks_text(record: Mapping[str, Any]) -> bool:

@@ -610,3 +610,16 @@ def test_an_event_of_a_chat_that_is_only_a_tag_has_no_passage(read):
         {"id": "3", "text": '<attachment id="668e"></attachment>'},
     ]
     assert list(passages_of(read({"a.json": json.dumps(messages)}))) == ["a.json#1"]
+
+
+@pytest.mark.parametrize(
+    ("table", "ids", "n_remarks"),
+    [
+        ("pid,text\n4,Start.\n4,Stop.\n", ["0", "1"], 1),
+        ("pid,text\n4,Start.\n0,Stop.\n", ["4", "0"], 0),
+    ],
+)
+def test_a_column_of_ids_that_repeats_values_has_no_ids(read, table, ids, n_remarks):
+    documents = read({"log.csv": table})
+    assert documents.corpus.ids == [f"log.csv#{id_}" for id_ in ids]
+    assert documents.report["remark"].str.contains("pid").sum() == n_remarks
