@@ -270,9 +270,11 @@ def _joined_words(column: str) -> str:
 
 
 def _without_missing(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """The values of a row by column name, without missing ones."""
+    """The values of a row by column name as Python values, without missing ones."""
     return {
-        str(column): value for column, value in row.items() if not is_missing(value)
+        str(column): python_value(value)
+        for column, value in row.items()
+        if not is_missing(value)
     }
 
 
@@ -340,10 +342,7 @@ def _frame_rows(
 ) -> Iterator[dict[str, Any]]:
     """The rows of a frame; without an id column, the index of a pandas frame is the id."""
     has_id = bool(fields_of_columns(map(str, frame.columns), {"id": id_names}))
-    rows = (
-        {name: python_value(value) for name, value in row.items()}
-        for row in frame.iter_rows(named=True)
-    )
+    rows: Iterator[dict[str, Any]] = frame.iter_rows(named=True)
     if has_id or not hasattr(frame.to_native(), "index"):
         return rows
     labels = _index_labels(frame.to_native(), where)
@@ -418,14 +417,19 @@ def _record(item: Any, where: str) -> Mapping[Any, Any]:
 
 
 def python_value(value: Any) -> Any:
-    """A pandas or numpy value as a Python value: arrays as lists, whole floats as integers."""
+    """A pandas or numpy value as a Python value: arrays as lists, whole floats as integers.
+
+    The same holds for values within lists and mappings, such as the answers of a row of SQuAD.
+    """
     if hasattr(value, "tolist"):
-        has_objects = str(getattr(value, "dtype", "")) == "object"  # such as arrays
         value = value.tolist()
-        if has_objects and isinstance(value, list):
-            return list(map(python_value, value))
     if isinstance(value, float) and value.is_integer():
         return int(value)
+    # Of a long list of numbers, a vector, no number is examined.
+    if type(value) is list and value and not isinstance(value[0], str | int | float):
+        return list(map(python_value, value))
+    if type(value) is dict:
+        return {key: python_value(item) for key, item in value.items()}
     return value
 
 

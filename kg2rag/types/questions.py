@@ -45,6 +45,10 @@ class Question:
     chain: tuple[str, ...] = field(default=(), repr=False)
 
 
+NOTES = 5
+"""Notes in the `repr` of a data set."""
+
+
 @dataclass(frozen=True, eq=False)
 class QADataset:
     """Questions, their gold, and the corpus to search.
@@ -56,7 +60,8 @@ class QADataset:
     ----------
     setting : "pooled", every question searches the whole corpus; "distractor", each searches only its candidates.
     unit : whether `gold` holds "passage" ids or "document" ids.
-    source : its origin (loader, file hashes or hub revision, options), recorded with every result.
+    source : its origin (loader, file hashes or hub revision, options), recorded with every result; its
+        "notes" count what was left out or taken for something by its values, and stand in `repr`.
     graph_files : files found with the questions that can serve as a graph, by kind (`openie`, `subkgs`, `triples`).
     unjudged : questions without gold, which no score counts.
     rows : question id -> its record in the source table; a labelling page copies it.
@@ -134,7 +139,17 @@ class QADataset:
         questions = f"{len(self)} questions"
         if self.unjudged:
             questions += f", {len(self.unjudged)} without gold"
-        return f"QADataset({self.name!r}, {questions}, {self.corpus!r}, {self.setting})"
+        lines = [
+            f"QADataset({self.name!r}, {questions}, {self.corpus!r}, {self.setting})"
+        ]
+        notes = self.source.get("notes")
+        if isinstance(notes, Mapping):
+            lines += [
+                f"{count} × {note}" for note, count in list(notes.items())[:NOTES]
+            ]
+            if len(notes) > NOTES:
+                lines.append(f"{len(notes) - NOTES:,} more in source['notes']")
+        return "\n  ".join(lines)
 
     @cached_property
     def queries(self) -> list[Query]:

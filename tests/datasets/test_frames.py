@@ -180,6 +180,7 @@ def test_gold_is_read_as_tables_write_lists_and_grades(gold, qrels):
 def test_gold_of_grade_0_is_left_out_and_counted():
     data = from_frames(CORPUS, [{"question": "Who?", "gold": {"p1": 1, "p2": 0}}])
     assert data.source["notes"] == {"gold of grade 0, not relevant, left out": 1}
+    assert "1 × gold of grade 0" in repr(data)
 
 
 FERRIES = {
@@ -555,3 +556,15 @@ def test_questions_of_test_sets_of_tools_have_their_gold_and_answers(tmp_path, n
     [question] = data.questions
     assert (question.text, dict(question.gold)) == ("When?", {"ferry.md": 1})
     assert question.answers == ("Six.",)
+
+
+def test_arrays_within_the_cells_of_a_parquet_file_are_lists(tmp_path):
+    answers = {"text": ["noon", "at noon"], "answer_start": [21, 18]}
+    row = {"question": "When?", "context": FERRIES["p1"], "answers": answers}
+    file = tmp_path / "squad.parquet"
+    pd.DataFrame([row]).to_parquet(file)
+    frame = pd.read_parquet(file)
+    for questions in (frame, frame.to_dict("records"), file):
+        [question] = from_texts(FERRIES).with_questions(questions).questions
+        assert dict(question.gold) == {"p1": 1}
+        assert question.answers[:2] == ("noon", "at noon")
