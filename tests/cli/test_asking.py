@@ -133,13 +133,13 @@ def explain(store: Path, *arguments: str) -> str:
 
 
 def test_two_systems_are_shown_with_gold_stages_and_sums(store: Path) -> None:
-    shown = explain(store, "q001", "--systems", "bm25,hybrid", "--k", "2")
-    assert "gold: fastapi-3" in shown
+    shown = explain(store, "q004", "--systems", "bm25,hybrid", "--k", "2")
+    assert "gold: sqlalchemy-session-1" in shown
     assert "── bm25 ──" in shown
     assert "── hybrid ──" in shown
     assert "(bm25)" in shown
     assert "/ (60 + " in shown
-    assert "◆ gold fastapi-3: at rank" in shown
+    assert "◆ gold sqlalchemy-session-1: at rank 4" in shown
 
 
 def test_a_new_question_goes_to_one_system_with_its_parameters(store: Path) -> None:
