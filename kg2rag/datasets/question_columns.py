@@ -89,18 +89,21 @@ def question_records(
         rows = _with_gold_by_values(rows, [*pairs, grades], index, notes)
         pairs = _fields_of([name for name in distinct_columns(rows) if name != grades])
     if grades is not None and "gold" in pairs.values():
-        renamed = _renamed(rows, pairs)
-        graded = [_with_grade(row, grades) for row in renamed]
-        notes[f"pairs that column {grades!r} judges"] = sum(
-            grades in row for row in renamed
-        )
-        n_open = sum("gold" in row and grades not in row for row in renamed)
-        if n_open:
-            notes[f"pairs without a cell in column {grades!r}, no gold"] = n_open
-        return _joined_rows(graded, notes)
+        return _joined_rows(_graded_pairs(_renamed(rows, pairs), grades, notes), notes)
     field_of = _fields_of(distinct_columns(rows))
     are_numbered = all(row["id"] == number for number, row in enumerate(rows))
     return _joined_rows(_renamed(rows, field_of), notes, by_text=are_numbered)
+
+
+def _graded_pairs(
+    rows: Sequence[dict[str, Any]], grades: str, notes: Counter[str]
+) -> list[dict[str, Any]]:
+    """The rows of judged pairs with the grades of a column as those of their gold."""
+    notes[f"pairs that column {grades!r} judges"] = sum(grades in row for row in rows)
+    n_open = sum("gold" in row and grades not in row for row in rows)
+    if n_open:
+        notes[f"pairs without a cell in column {grades!r}, no gold"] = n_open
+    return [_with_grade(row, grades) for row in rows]
 
 
 def _with_unfolded_answers(row: dict[str, Any]) -> dict[str, Any]:

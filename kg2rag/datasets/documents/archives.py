@@ -8,7 +8,6 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from datetime import datetime, time
 from io import BytesIO
 from typing import Any
@@ -130,7 +129,7 @@ class Workbook:
     """The tables of a spreadsheet, each as a file of comma-separated values, and the notes of its cells.
 
     Formulas of .xlsx without values, which programs write that do not calculate, are a part that
-    cannot be read.
+    cannot be read, and so are notes and formats in a sheet that is too large.
 
     DataError: the package `python-calamine` is not installed.
     """
@@ -151,7 +150,15 @@ class Workbook:
             raise DataError(
                 "spreadsheets need the package python-calamine: pip install python-calamine."
             ) from None
-        percents = _percents(data)
+        parts = dict[str, bytes]()
+        percents = dict[str, Cells]()
+        self._fault = ""
+        if zipfile.is_zipfile(BytesIO(data)):
+            try:
+                parts = _parts_of_workbook(Archive(data))
+                percents = percent_cells(Archive(data))
+            except DataError as error:
+                self._fault = f"notes and formats of cells are not read: {error}"
         self._tables = {
             f"{name}.csv": shown_percents(
                 table[table.map(str) != ""].map(_without_midnight),
@@ -159,7 +166,6 @@ class Workbook:
             )
             for name, table in tables.items()
         }
-        parts = _parts_of_workbook(data)
         self._notes = "\n\n".join(_notes_of_cells(parts))
         self._n_empty = sum(
             len(_FORMULA_WITHOUT_VALUE.findall(part))
@@ -168,12 +174,14 @@ class Workbook:
         )
         self.names = [
             *self._tables,
-            *([_NOTES] if self._notes else ()),
+            *([_NOTES] if self._notes or self._fault else ()),
             *([_FORMULAS] if self._n_empty else ()),
         ]
 
     def read(self, name: str) -> bytes:
         """The bytes of a table, without empty rows and columns, or of the notes."""
+        if name == _NOTES and self._fault:
+            raise DataError(self._fault)
         if name == _NOTES:
             return self._notes.encode()
         if name == _FORMULAS:
@@ -184,21 +192,10 @@ class Workbook:
         return b"sep=,\n" + table.to_csv(index=False, header=False).encode()
 
 
-def _parts_of_workbook(data: bytes) -> dict[str, bytes]:
+def _parts_of_workbook(archive: Archive) -> dict[str, bytes]:
     """The sheets and comments of a workbook in XML, by name; {} for one of another format."""
-    parts = dict[str, bytes]()
-    with suppress(DataError):
-        archive = Archive(data)
-        for name in filter(_SHEET_OR_COMMENTS.fullmatch, archive.names):
-            parts[name] = archive.read(name)
-    return parts
-
-
-def _percents(data: bytes) -> dict[str, Cells]:
-    """The `percent_cells` of a workbook; {} for one of another format."""
-    with suppress(DataError):
-        return percent_cells(Archive(data))
-    return {}
+    names = filter(_SHEET_OR_COMMENTS.fullmatch, archive.names)
+    return {name: archive.read(name) for name in names}
 
 
 def _notes_of_cells(parts: Mapping[str, bytes]) -> Iterator[str]:

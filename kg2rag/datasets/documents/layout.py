@@ -164,23 +164,30 @@ def _number(fields: Mapping[str, Any], names: Sequence[str]) -> int:
 
 def _text(fields: Mapping[str, Any]) -> str:
     """The text of an element, with captions; that of a table may be its rows."""
-    captions = [
-        caption
-        for name, value in fields.items()
-        if name.endswith(("_caption", "_footnote")) and isinstance(value, list)
-        for caption in value
-        if isinstance(caption, str)
-    ]
     texts = [_shown_text(fields.get(name)) for name in _HTML]
     texts += [fields[name] for name in _TEXTS if isinstance(fields.get(name), str)]
+    texts.append(_rows_of_grid(fields.get("data")))
     text = next((text.strip() for text in texts if text.strip()), "")
-    data = fields.get("data")
+    return "\n\n".join(filter(None, [*_captions(fields), text]))
+
+
+def _captions(fields: Mapping[str, Any]) -> list[str]:
+    """The captions and footnotes of a table or picture."""
+    lists = [
+        value
+        for name, value in fields.items()
+        if name.endswith(("_caption", "_footnote")) and isinstance(value, list)
+    ]
+    return [caption for one in lists for caption in one if isinstance(caption, str)]
+
+
+def _rows_of_grid(data: Any) -> str:
+    """The rows of a table that is a grid of cells; "" for any other value."""
     rows = data.get("grid") if isinstance(data, Mapping) else None
-    if not text and isinstance(rows, list):
-        text = "\n\n".join(
-            " | ".join(map(_cell, row)) for row in rows if isinstance(row, list)
-        )
-    return "\n\n".join(filter(None, [*captions, text]))
+    if not isinstance(rows, list):
+        return ""
+    rows = [row for row in rows if isinstance(row, list)]
+    return "\n\n".join(" | ".join(map(_cell, row)) for row in rows)
 
 
 def _shown_text(page: Any) -> str:

@@ -29,9 +29,11 @@ _PARTS_OF_PAGES = (
 )
 # Feeds, which repeat the texts of the pages of a site.
 _FEED = re.compile(
-    r"(?:.*/)?(?:[^/]*[._-])?(?:index|feed|rss|atom)\.(?:xml|rss|atom|json)"
+    r"(?:.*/)?(?:index|(?:[^/]*[._-])?(?:feed|rss|atom))\.(?:xml|rss|atom|json)"
 )
-_SEARCH_INDEX = re.compile(r"(?:.*/)?[^/]*search[^/]*\.(?:json|xml)")
+_SEARCH_INDEX = re.compile(
+    r"(?:.*/)?(?:[^/]*[._-])?search(?:[._-]?(?:plus|index|data|docs|lookup))*\.(?:json|xml)"
+)
 
 # What LaTeX and BibTeX write beside a file.
 _LATEX_PRODUCTS = (

@@ -20,13 +20,15 @@ _ROWS = ("tableRow", "table_row")
 _CELLS = ("tableCell", "tableHeader", "table_cell", "table_header")
 _SHOWN_ATTRIBUTES = ("text", "label", "shortName", "url")
 """Attributes of a node that it shows: of a mention, a state, an emoji and a card."""
+DATE_DIGITS = 14
+"""Most digits of milliseconds that are a date: until the year 5138."""
 
 
 def shown_object(fields: Mapping[str, Any]) -> Any:
     """An object of JSON as it is shown; the objects in it are already.
 
-    A tree, and the body of a page of Confluence or of a message, is its text; a person is a name; an issue of Jira
-    has its summary as title. Links of an interface are left out.
+    A tree, and the body of a page of Confluence or of a message, is its text; a person is a name; an
+    issue of Jira has its summary as title. Links of an interface are left out.
     """
     if _is_tree(fields):
         return flat_text(fields["content"])
@@ -72,9 +74,7 @@ def _issue_record(fields: Mapping[str, Any]) -> dict[str, Any]:
     The text of an issue without a description is its summary; texts of other fields follow.
     """
     issue = fields.get("fields")
-    if "key" not in fields or not isinstance(issue, Mapping):
-        return {}
-    if "description" not in issue or not isinstance(issue.get("summary"), str):
+    if "key" not in fields or not isinstance(issue, Mapping) or not _is_issue(issue):
         return {}
     others = {
         name: value
@@ -89,6 +89,14 @@ def _issue_record(fields: Mapping[str, Any]) -> dict[str, Any]:
     text = "\n\n".join([issue["description"] or issue["summary"], *texts.values()])
     others = {name: value for name, value in others.items() if name not in texts}
     return {**others, "id": fields["key"], "title": issue["summary"], "text": text}
+
+
+def _is_issue(fields: Mapping[str, Any]) -> bool:
+    """Whether fields are those of an issue: a summary, and a description that is a text or null."""
+    description = fields.get("description", 0)
+    return isinstance(fields.get("summary"), str) and (
+        description is None or isinstance(description, str)
+    )
 
 
 def _message_record(fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -160,7 +168,7 @@ def _attribute_text(attributes: Mapping[str, Any]) -> str:
     shown = (attributes.get(name) for name in _SHOWN_ATTRIBUTES)
     text = next((value for value in shown if isinstance(value, str) and value), "")
     milliseconds = str(attributes.get("timestamp", ""))
-    if not text and milliseconds.isdecimal():
+    if not text and milliseconds.isdecimal() and len(milliseconds) <= DATE_DIGITS:
         return f"{datetime.fromtimestamp(int(milliseconds) / 1000, UTC):%Y-%m-%d}"
     return text
 

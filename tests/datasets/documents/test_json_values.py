@@ -170,3 +170,23 @@ def test_an_object_with_a_body_and_other_fields_keeps_these(read):
     assert "It drains the hull." in titles
     assert titles["Ida waits."] == "Ferries"
     assert titles["Lund has a port."] == "Harbour"
+
+
+@pytest.mark.parametrize("description", [{"raw": "Nobody waits."}, ["Nobody waits."]])
+def test_a_description_that_is_no_text_makes_no_issue(read, description):
+    fields = {"summary": "Ferry is late", "description": description}
+    note = {"key": "A-1", "fields": fields, "text": "The harbour is closed today."}
+    documents = read({"a.json": json.dumps([note, note | {"key": "A-2"}])})
+    assert not documents.report["reason"].str.contains("Error").any()
+    assert "The harbour is closed today." in documents.corpus[0].text
+
+
+@pytest.mark.parametrize("milliseconds", ["1790985600000", "9" * 30])
+def test_a_date_of_a_tree_that_no_calendar_has_is_no_text(read, milliseconds):
+    date = {"type": "date", "attrs": {"timestamp": milliseconds}}
+    words = {"type": "text", "text": "The harbour is closed until "}
+    paragraph = {"type": "paragraph", "content": [words, date]}
+    text = {"type": "doc", "content": [paragraph]}
+    documents = read({"a.json": json.dumps([{"title": "One", "text": text}])})
+    has_date = "2026-10-03" in documents.corpus[0].text
+    assert has_date == (len(milliseconds) < 14)

@@ -497,6 +497,27 @@ def test_indexes_of_a_built_site_are_no_documents(
     assert report.loc[report["status"] == "skipped", "reason"].all()
 
 
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("research.json", "read"),
+        ("price_index.json", "read"),
+        ("search_results.json", "read"),
+        ("search.json", "skipped"),
+        ("local-search.xml", "skipped"),
+        ("search_plus_index.json", "skipped"),
+        ("index.json", "skipped"),
+        ("blog-feed.xml", "skipped"),
+    ],
+)
+def test_data_beside_pages_are_no_index_of_theirs(read, name, status):
+    content = '[{"title": "Fees", "text": "A berth costs forty."}]'
+    if name.endswith("xml"):
+        content = "<fees><fee>A berth costs forty.</fee></fees>"
+    report = read({"a.html": "<p>Halina sails.</p>", name: content}).report
+    assert report.set_index("document").loc[name, "status"] == status
+
+
 @pytest.mark.parametrize("n_pages", [0, 1])
 def test_feeds_beside_pages_are_skipped(read, n_pages):
     feed = (

@@ -39,6 +39,18 @@ def test_a_workbook_with_values_only_has_no_further_parts(read):
     assert list(documents.report["document"]) == ["a.xlsx/Budget.csv"]
 
 
+def test_a_workbook_whose_notes_are_too_large_to_read_says_so(read, monkeypatch):
+    monkeypatch.setattr("kg2rag.datasets.documents.archives.MAX_PART_BYTES", 500)
+    rows = [["Lab", "Cost"], *(["Optics", number] for number in range(20))]
+    report = read({"a.xlsx": workbook_of(rows, "The board agreed.")}).report
+    status = report.set_index("document")["status"].to_dict()
+    assert status == {
+        "a.xlsx/Budget.csv": "read",
+        "a.xlsx/notes of cells.txt": "skipped",
+    }
+    assert report["reason"].str.contains("notes and formats.*bytes unpacked").sum() == 1
+
+
 def test_names_of_columns_in_two_rows_are_joined(read):
     rows = [
         ["Unit", None, "Costs", None],
