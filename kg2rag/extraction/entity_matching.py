@@ -51,7 +51,13 @@ from kg2rag.text.normalisation import (
     is_date_or_number,
     normalise,
 )
-from kg2rag.text.records import DataError, reading
+from kg2rag.text.records import (
+    SPREADSHEETS,
+    DataError,
+    as_csv,
+    reading,
+    sheets_of,
+)
 from kg2rag.types import Corpus, Triple, frame_of, python_value
 
 BLOCK_PASSAGES = 10_000  # that are searched together
@@ -238,8 +244,9 @@ def _naming_matrix(
 def graph_of(value: object) -> Extractor | None:
     """The source of a networkx graph, extraction, triples, DataFrame, file or folder; else None.
 
-    Triples are `Triple`s, (head, relation, tail) or dicts. A file is a table of triples, or a graph
-    as GraphML, GEXF, GML or JSON; a folder is that of LightRAG, GraphRAG or `kg2rag build`.
+    Triples are `Triple`s, (head, relation, tail) or dicts. A file is a table of triples, which may be
+    a sheet of a spreadsheet, or a graph as GraphML, GEXF, GML or JSON; a folder is that of LightRAG,
+    GraphRAG or `kg2rag build`.
     DataError: a file of another format.
     """
     if isinstance(value, str | Path):
@@ -273,6 +280,8 @@ def _path_source(path: Path) -> Extractor | None:
     suffix = path.suffix.lower()
     if suffix in PACKED:
         return _path_source(_unpacked(path))
+    if suffix in SPREADSHEETS:
+        return _path_source(_tables_of_workbook(path))
     if path.name == GRAPH and path.with_name(CHUNKS).is_file():
         return LightRAG(path)
     if is_openie(path):
@@ -283,17 +292,15 @@ def _path_source(path: Path) -> Extractor | None:
         return EntityMatching(TriplesFile(path, needs_passages=False))
     if suffix in REFUSED:
         raise DataError(f"{path}: {REFUSED[suffix]}")
-    formats = ", ".join(dict.fromkeys((*READERS, *FORMATS)))
+    formats = ", ".join(dict.fromkeys((*READERS, *FORMATS, *SPREADSHEETS)))
     raise DataError(
         f"{path}: a graph is not read from {suffix or 'a file without a suffix'}. Known: {formats}."
     )
 
 
 def _unpacked(path: Path) -> Path:
-    """A copy of a compressed file without its compression, in a folder that the program removes at its end."""
-    folder = Path(mkdtemp(prefix="kg2rag-"))
-    atexit.register(rmtree, folder, ignore_errors=True)
-    file = folder / path.stem
+    """A copy of a compressed file without its compression, in a temporary folder."""
+    file = _temporary_folder() / path.stem
     with (
         reading(path, "Is the file complete?"),
         PACKED[path.suffix.lower()](path, "rb") as packed,
@@ -301,6 +308,28 @@ def _unpacked(path: Path) -> Path:
     ):
         copyfileobj(packed, stream)
     return file
+
+
+def _tables_of_workbook(path: Path) -> Path:
+    """The sheets of a spreadsheet as CSV: a file, or a temporary folder if several have cells."""
+    with reading(path, "Is it a spreadsheet, and complete?"):
+        tables = {
+            name.replace("/", "_"): as_csv(sheet)
+            for name, sheet in sheets_of(path.read_bytes()).items()
+            if sheet.map(str).ne("").any(axis=None)
+        }
+    folder = _temporary_folder() / path.name
+    folder.mkdir()
+    for name, table in tables.items():
+        (folder / f"{name}.csv").write_bytes(table)
+    return folder if len(tables) != 1 else folder / f"{next(iter(tables))}.csv"
+
+
+def _temporary_folder() -> Path:
+    """A new folder that the program removes at its end."""
+    folder = Path(mkdtemp(prefix="kg2rag-"))
+    atexit.register(rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _folder_source(folder: Path) -> Extractor:

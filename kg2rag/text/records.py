@@ -22,10 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 Record = Mapping[str, object]
 
+SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ENCLOSED = re.compile(r'"[^"]*(?:""[^"]*)*"')  # marks within the cell are doubled
 _STRAY = "Is a quotation mark in a name? Write it twice, within a quoted cell, or save as TSV, which has no quoting."
@@ -172,9 +174,12 @@ def read_jsonl(file: Path) -> Iterator[tuple[int, Record]]:
 
 
 def delimiter_of(file: Path) -> str:
-    r"""The delimiter of a table: the commonest of tab, comma, semicolon and bar in its header."""
+    """The delimiter of a table: a tab if its header has one, else the commonest of comma, semicolon and bar.
+
+    A name of a column holds no tab, but a cell of a table without a header may hold commas.
+    """
     header = re.sub(r'"[^"]*"', "", next(_lines(file), ""))
-    return max("\t,;|", key=header.count) if re.search(r"[\t,;|]", header) else ","
+    return "\t" if "\t" in header else max(",;|", key=header.count)
 
 
 def read_delimited(
@@ -304,10 +309,39 @@ def parse_parquet(data: bytes, where: object) -> pa.Table:
         names = table.column_names
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(
-            f"{where}: no Parquet file ({str(error).splitlines()[0]})."
+            f"{where}: no Parquet file that pyarrow reads ({str(error).splitlines()[0]}). Is it complete? "
+            "If so, export the table as CSV."
         ) from None
     require_distinct(names, where)
     return table
+
+
+def sheets_of(data: bytes) -> dict[str, pd.DataFrame]:
+    """The cells of each sheet of a spreadsheet, by its name; "" for an empty cell, no header.
+
+    DataError: the package `python-calamine` is not installed. Other faults are raised as calamine does.
+    """
+    import pandas as pd
+
+    try:
+        return pd.read_excel(
+            BytesIO(data),
+            sheet_name=None,
+            header=None,
+            dtype=object,
+            keep_default_na=False,
+            engine="calamine",
+        )
+    except ImportError:
+        raise DataError(
+            "spreadsheets need the package python-calamine: pip install python-calamine."
+        ) from None
+
+
+def as_csv(sheet: pd.DataFrame) -> bytes:
+    """The cells of a sheet as comma-separated values, without empty rows and columns; see `sheets_of`."""
+    cells = sheet[sheet.map(str) != ""].dropna(how="all").dropna(how="all", axis=1)
+    return cells.to_csv(index=False, header=False).encode()
 
 
 def as_parquet(table: pa.Table, *, compression: str = "zstd") -> bytes:

@@ -15,9 +15,8 @@ from urllib.parse import unquote
 
 from kg2rag.datasets.documents.archive_names import parts_by_name
 from kg2rag.datasets.documents.percents import Cells, percent_cells, shown_percents
-from kg2rag.text.records import DataError
+from kg2rag.text.records import SPREADSHEETS, DataError, as_csv, sheets_of
 
-SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 TARS = (".tar", ".tgz", ".jex")
 """Endings of tar archives, packed or not; `.jex` is that of Joplin."""
 _NOTES, _FORMULAS = "notes of cells.txt", "formulas"
@@ -135,21 +134,7 @@ class Workbook:
     """
 
     def __init__(self, data: bytes) -> None:
-        import pandas as pd
-
-        try:
-            tables = pd.read_excel(
-                BytesIO(data),
-                sheet_name=None,
-                header=None,
-                dtype=object,
-                keep_default_na=False,
-                engine="calamine",
-            )
-        except ImportError:
-            raise DataError(
-                "spreadsheets need the package python-calamine: pip install python-calamine."
-            ) from None
+        tables = sheets_of(data)
         parts = dict[str, bytes]()
         percents = dict[str, Cells]()
         self._fault = ""
@@ -161,7 +146,7 @@ class Workbook:
                 self._fault = f"notes and formats of cells are not read: {error}"
         self._tables = {
             f"{name}.csv": shown_percents(
-                table[table.map(str) != ""].map(_without_midnight),
+                table.map(_without_midnight),
                 percents.get(name, {}),
             )
             for name, table in tables.items()
@@ -188,8 +173,7 @@ class Workbook:
             raise DataError(
                 f"formulas without values: {self._n_empty}. Open the workbook in Excel or LibreOffice and save it."
             )
-        table = self._tables[name].dropna(how="all").dropna(how="all", axis=1)
-        return b"sep=,\n" + table.to_csv(index=False, header=False).encode()
+        return b"sep=,\n" + as_csv(self._tables[name])
 
 
 def _parts_of_workbook(archive: Archive) -> dict[str, bytes]:

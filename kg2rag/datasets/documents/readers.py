@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 
-from kg2rag.datasets.documents.archives import SPREADSHEETS, TARS
+from kg2rag.datasets.documents.archives import TARS
 from kg2rag.datasets.documents.blocks import FileDocument
 from kg2rag.datasets.documents.canvas import read_canvas
 from kg2rag.datasets.documents.decoding import SAMPLE_BYTES
@@ -36,6 +36,7 @@ from kg2rag.datasets.documents.tagged_references import (
     read_tagged_references,
 )
 from kg2rag.datasets.documents.xml import XML_ENDINGS, read_xml
+from kg2rag.text.records import SPREADSHEETS
 
 Reader = Callable[[bytes, str], list[FileDocument]]
 """A function of the bytes of a file and its name that returns the documents in it."""

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kg2rag.datasets.documents.archives import SPREADSHEETS, open_archive
+from kg2rag.datasets.documents.archives import open_archive
 from kg2rag.datasets.documents.blocks import join_remarks
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.header_rows import names_in_two_rows
@@ -36,6 +36,7 @@ from kg2rag.datasets.documents.json_values import (
 )
 from kg2rag.datasets.documents.slack import is_message, shown_text, with_shown_texts
 from kg2rag.text.records import (
+    SPREADSHEETS,
     DataError,
     delimited_rows,
     existing,

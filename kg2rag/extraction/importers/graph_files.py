@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.importers import FileSource
 from kg2rag.extraction.importers.field_names import folded
+from kg2rag.extraction.importers.headless_tables import first_cells
 from kg2rag.extraction.importers.json_graph import (
     graph_of_json,
     read_json_graph,
@@ -42,9 +43,7 @@ from kg2rag.extraction.importers.rdf import is_linked_data, read_rdf
 from kg2rag.text.records import (
     DataError,
     decode,
-    delimiter_of,
     quote,
-    read_delimited,
     reading,
 )
 from kg2rag.types import Corpus
@@ -252,8 +251,7 @@ def is_graph_file(file: Path) -> bool:
         value = read_json_values(file)
         return is_linked_data(value) or graph_of_json(value, file) is not None
     if suffix in TABLES:
-        _, first = next(read_delimited(file, delimiter_of(file)), (0, {}))
-        return {"id", "start", "end"} <= set(map(folded, first))
+        return {"id", "start", "end"} <= set(map(folded, first_cells(file)))
     return suffix in READERS
 
 

@@ -3,12 +3,14 @@
 The first line of a table is a row if it has no known name of a column, and a cell of it occurs again
 in another row. In a folder, the tables of two columns whose first has the ids of the triples give
 their names (entity2text.txt of KG-BERT): the shortest texts are names, the others descriptions. So do
-lists of an id, a name and any number of aliases (Wikidata5M).
+lists of an id, a name and any number of aliases (Wikidata5M). Objects of JSON in a column hold weights
+and other fields of the edges (ConceptNet).
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -16,12 +18,15 @@ from typing import Literal
 
 from kg2rag.extraction.importers.field_names import FIELDS, columns_of
 from kg2rag.extraction.importers.strengths import number_of
-from kg2rag.text.records import Record, decode, delimiter_of
+from kg2rag.text.records import Record, decode, delimiter_of, parse_json
 
 COMPARED_ROWS = 10_000
 """Rows in which a cell of the first line is looked for."""
 NAMED_SHARE = 0.5
 """Least share of the first cells of a table of names that the triples have."""
+EDGE_FIELDS = ("passage_id", "strength", "weight", "confidence", "description")
+"""Fields of an edge that a column of JSON may hold."""
+_CONCEPTNET = re.compile(r"/c/[a-z-]+/([^/]+)(?:/.*)?|/r/(.+)")
 Rows = Sequence[Sequence[str]]
 
 
@@ -30,8 +35,41 @@ def headless_rows(file: Path) -> list[Record]:
     rows = rows_without_header(file)
     if len(set(map(len, rows))) > 1:
         return []
+    fields, rows = _without_objects(rows, file)
+    rows = _without_column_of_all(rows)
     columns = _columns_of_edges(rows, rows[1:])
-    return [dict(zip(columns, row, strict=True)) for row in rows] if columns else []
+    if not columns:
+        return []
+    return [
+        {**of_row, **dict(zip(columns, map(_plain_name, row), strict=True))}
+        for of_row, row in zip(fields, rows, strict=True)
+    ]
+
+
+def _without_objects(rows: Rows, file: Path) -> tuple[list[Record], Rows]:
+    """The `EDGE_FIELDS` of each row from a last column of JSON objects, and the other cells."""
+    if not rows or not all(row[-1].startswith("{") for row in rows):
+        return [{} for _ in rows], rows
+    fields = []
+    for number, row in enumerate(rows, start=1):
+        record = parse_json(row[-1], f"{file}, record {number}")
+        columns = chain.from_iterable(
+            columns_of(field, tuple(record)) for field in EDGE_FIELDS
+        )
+        fields.append({column: record[column] for column in columns})
+    return fields, [row[:-1] for row in rows]
+
+
+def _without_column_of_all(rows: Rows) -> Rows:
+    """The rows without a first cell that holds all others, such as "/a/[/r/IsA/,/c/en/dog/,/c/en/animal/]"."""
+    is_id = all(len(row) > 3 and all(cell in row[0] for cell in row) for row in rows)
+    return [row[1:] for row in rows] if is_id else rows
+
+
+def _plain_name(cell: str) -> str:
+    """The words of a cell; of a path of ConceptNet, such as "/c/en/ice_cream/n", the term or relation."""
+    path = _CONCEPTNET.fullmatch(cell)
+    return (path[1] or path[2]).replace("_", " ") if path else cell
 
 
 def rows_without_header(file: Path) -> Rows:
@@ -43,7 +81,7 @@ def rows_without_header(file: Path) -> Rows:
     if any(columns_of(field, tuple(first)) for field in FIELDS):
         return []
     text = decode(file.read_bytes(), file)
-    delimiter = _delimiter(file, text)
+    delimiter = delimiter_of(file)
     rows = list(_cells(text.splitlines(), delimiter))
     lengths = set(map(len, rows))
     is_table = len(lengths) == 1 or (delimiter == "\t" and min(lengths, default=0) > 1)
@@ -55,12 +93,7 @@ def first_cells(file: Path) -> list[str]:
     with file.open("rb") as stream:
         line = stream.readline()
     text = line.decode("utf-8", "replace").removeprefix("\ufeff")
-    return next(_cells([text], _delimiter(file, text)), [])
-
-
-def _delimiter(file: Path, text: str) -> str:
-    """A tab if the first line has one, since names have commas; else that of a header."""
-    return "\t" if "\t" in text.partition("\n")[0] else delimiter_of(file)
+    return next(_cells([text], delimiter_of(file)), [])
 
 
 def _cells(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
@@ -82,7 +115,23 @@ def _columns_of_edges(rows: Rows, others: Rows) -> tuple[str, ...]:
         return ("head", "tail")
     are_numbers = [number_of(cell) is not None for cell in rows[0]]
     are_weights = are_numbers == [False, False, True]
-    return ("head", "tail", "weight") if are_weights else ("head", "relation", "tail")
+    if are_weights:
+        return ("head", "tail", "weight")
+    return _order_of_triples(rows)
+
+
+def _order_of_triples(rows: Rows) -> tuple[str, ...]:
+    """The columns of rows of three cells: the relation is in the middle, unless two others share cells.
+
+    Relations share no cell with the ends.
+    """
+    columns = [set(column) for column in zip(*rows, strict=True)]
+    first, middle, last = columns
+    if not middle.isdisjoint(last) and first.isdisjoint(middle | last):
+        return ("relation", "head", "tail")
+    if not first.isdisjoint(middle) and last.isdisjoint(first | middle):
+        return ("head", "tail", "relation")
+    return ("head", "relation", "tail")
 
 
 def named_parts(tables: Mapping[Path, Rows]) -> dict[Path, list[Record]]:

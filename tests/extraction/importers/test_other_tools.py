@@ -1325,3 +1325,67 @@ def test_json_with_a_context_is_json_ld(tmp_path: Path) -> None:
     file.write_text(json.dumps({**value, "name": "Marek Lund", "knows": knows}))
     extraction = graph_of(file).source.extract(CORPUS)  # type: ignore[union-attr]
     assert _stated(extraction) == {("Marek Lund", "knows", "Halina")}
+
+
+CONCEPTNET = """\
+/a/[/r/IsA/,/c/en/ferry/n/,/c/en/ship/]\t/r/IsA\t/c/en/ferry/n\t/c/en/ship\t{"weight": 2.0}
+/a/[/r/UsedFor/,/c/en/cargo_ship/,/c/en/trade/]\t/r/UsedFor\t/c/en/cargo_ship\t/c/en/trade\t{"weight": 1.0}
+/a/[/r/IsA/,/c/en/cargo_ship/,/c/en/ship/]\t/r/IsA\t/c/en/cargo_ship\t/c/en/ship\t{"sources": [], "weight": 4.0}
+/a/[/r/UsedFor/,/c/en/ship/,/c/en/travel/]\t/r/UsedFor\t/c/en/ship\t/c/en/travel\t{"weight": 1.0}
+"""
+
+
+def test_an_edge_of_conceptnet_has_its_terms_and_the_weight_of_its_json(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "assertions.csv"
+    file.write_text(CONCEPTNET)
+    extraction = graph_of(file).source.extract(CORPUS)  # type: ignore[union-attr]
+    assert _stated(extraction) == {
+        ("ferry", "IsA", "ship"),
+        ("cargo ship", "UsedFor", "trade"),
+        ("cargo ship", "IsA", "ship"),
+        ("ship", "UsedFor", "travel"),
+    }
+    ferry, trade, ship, travel = (triple.strength for triple in extraction.triples)
+    assert trade == travel < ferry < ship == 10
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "steers\tIda\tHalina\nowns\tHalina\tboats\nowns\tBo\tIda\n",
+        "Ida\tHalina\tsteers\nHalina\tboats\towns\nBo\tIda\towns\n",
+    ],
+)
+def test_the_column_of_a_headless_table_that_shares_no_cell_is_the_relation(
+    tmp_path: Path, lines: str
+) -> None:
+    file = tmp_path / "train.txt"
+    file.write_text(lines)
+    extraction = graph_of(file).source.extract(CORPUS)  # type: ignore[union-attr]
+    assert _stated(extraction) == {
+        ("Ida", "steers", "Halina"),
+        ("Halina", "owns", "boats"),
+        ("Bo", "owns", "Ida"),
+    }
+
+
+def test_triples_of_a_sheet_and_the_sheets_of_nodes_and_edges_are_graphs(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("python_calamine")
+    triples = pd.DataFrame([("Marek Lund", "steers", "Halina")])
+    triples.columns = ["head", "relation", "tail"]
+    triples.to_excel(tmp_path / "triples.xlsx", index=False)
+    nodes = pd.DataFrame({"Id": [1, 2], "Label": ["Marek Lund", "Halina"]})
+    edges = pd.DataFrame({"Source": [1], "Target": [2], "Label": ["steers"]})
+    with pd.ExcelWriter(tmp_path / "gephi.xlsx") as writer:
+        nodes.to_excel(writer, sheet_name="Nodes", index=False)
+        edges.to_excel(writer, sheet_name="Edges", index=False)
+    for name in ("triples.xlsx", "gephi.xlsx"):
+        extraction = graph_of(tmp_path / name).source.extract(CORPUS)  # type: ignore[union-attr]
+        assert _stated(extraction) == {("Marek Lund", "steers", "Halina")}
+    pd.DataFrame({"who": ["Ida"]}).to_excel(tmp_path / "crew.xlsx", index=False)
+    with pytest.raises(ValueError, match=r"crew\.xlsx.*who"):
+        graph_of(tmp_path / "crew.xlsx").source.extract(CORPUS)  # type: ignore[union-attr]
