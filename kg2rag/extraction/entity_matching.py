@@ -316,8 +316,8 @@ def _tables_of_workbook(path: Path) -> Path:
         tables = {
             name.replace("/", "_"): as_csv(sheet)
             for name, sheet in sheets_of(path.read_bytes()).items()
-            if sheet.map(str).ne("").any(axis=None)
         }
+    tables = {name: table for name, table in tables.items() if table.strip()}
     folder = _temporary_folder() / path.name
     folder.mkdir()
     for name, table in tables.items():

@@ -50,7 +50,7 @@ def _without_objects(rows: Rows, file: Path) -> tuple[list[Record], Rows]:
     """The `EDGE_FIELDS` of each row from a last column of JSON objects, and the other cells."""
     if not rows or not all(row[-1].startswith("{") for row in rows):
         return [{} for _ in rows], rows
-    fields = []
+    fields: list[Record] = []
     for number, row in enumerate(rows, start=1):
         record = parse_json(row[-1], f"{file}, record {number}")
         columns = chain.from_iterable(

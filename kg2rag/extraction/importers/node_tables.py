@@ -25,6 +25,7 @@ from kg2rag.extraction.importers.json_graph import (
 from kg2rag.text.records import (
     DataError,
     Record,
+    decode,
     delimiter_of,
     read_delimited,
     read_parquet,
@@ -78,7 +79,21 @@ def read_tables(file: Path) -> nx.Graph:
 
 def read_folder(folder: Path) -> nx.Graph:
     """The graph in the tables of a folder; its `NOTES` count rows that are neither nodes nor edges."""
+    _require_headers_of_kuzu(folder)
     return _graph_of_tables(folder, tables_of(folder))
+
+
+def _require_headers_of_kuzu(folder: Path) -> None:
+    """DataError: a folder is an export of Kùzu whose tables have no header, as its statements say."""
+    statements = folder / "copy.cypher"
+    if not statements.is_file():
+        return
+    for line in decode(statements.read_bytes(), statements).splitlines():
+        if '.csv"' in line and "header=true" not in line:
+            raise DataError(
+                f"{folder}: an export of Kùzu without headers ({line.strip()}). Export it again: "
+                'EXPORT DATABASE "FOLDER" (format="csv", header=true).'
+            )
 
 
 def _graph_of_tables(

@@ -1389,3 +1389,15 @@ def test_triples_of_a_sheet_and_the_sheets_of_nodes_and_edges_are_graphs(
     pd.DataFrame({"who": ["Ida"]}).to_excel(tmp_path / "crew.xlsx", index=False)
     with pytest.raises(ValueError, match=r"crew\.xlsx.*who"):
         graph_of(tmp_path / "crew.xlsx").source.extract(CORPUS)  # type: ignore[union-attr]
+
+
+def test_an_export_of_kuzu_without_headers_is_refused_with_the_option(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "KNOWS_Person_Person.csv").write_text("Marek Lund,Ida Berg\n")
+    (tmp_path / "Person.csv").write_text("Marek Lund,1970\nIda Berg,1980\n")
+    (tmp_path / "copy.cypher").write_text(
+        'COPY `Person` (`name`,`born`) FROM "Person.csv" (parallel=true);\n'
+    )
+    with pytest.raises(ValueError, match="header=true"):
+        graph_of(tmp_path).source.extract(CORPUS)  # type: ignore[union-attr]
