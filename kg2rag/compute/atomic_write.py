@@ -54,7 +54,8 @@ def new_file(path: Path) -> Iterator[Path]:
 def new_folder(path: Path) -> Iterator[Path]:
     """An empty folder to fill, renamed to `path` at the end of the block.
 
-    A block that raises leaves nothing. FileExistsError: `path` exists at the end.
+    A block that raises leaves nothing. An empty folder at `path` is replaced. FileExistsError:
+    `path` is something else that exists at the end.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with temporary_path(path) as partial, disk_error_naming(path):

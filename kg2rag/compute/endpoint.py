@@ -37,6 +37,8 @@ FailureKind = Literal[
 OPENAI_KEY = "OPENAI_API_KEY"
 OPENAI_URL = "OPENAI_BASE_URL"
 OPENAI_ADDRESS = "https://api.openai.com/v1"
+NO_KEY = "none"
+"""What is sent as the key to an address that needs none."""
 MAX_MESSAGE_CHARACTERS = 300
 """Characters of a server's message that are shown."""
 MIN_SECRET_CHARACTERS = 8
@@ -156,12 +158,9 @@ class Endpoint:
             raise ImportError(
                 "A model behind an endpoint needs the openai client: pip install 'kg2rag[llm]'."
             ) from error
-        return GuardedClient(
-            self.base_url,
-            api_key(self.base_url, self.api_key_env),
-            self.timeout,
-            self.retries,
-        )
+        key = api_key(self.base_url, self.api_key_env)
+        advice = key_advice(self.base_url, self.api_key_env, key)
+        return GuardedClient(self.base_url, key, self.timeout, self.retries, advice)
 
 
 def checked_address(base_url: str) -> SplitResult:
@@ -194,18 +193,18 @@ def is_local(base_url: str) -> bool:
 
 
 def api_key(base_url: str, variable: str | None = None) -> str:
-    """The API key for an address; "none" if it needs no key.
+    """The API key for an address; `NO_KEY` if it needs no key.
 
     `variable` : the environment variable with the key for this address. None means OpenAI's key,
     which is sent only to the addresses that it belongs to. ValueError: the key is missing, or a
     header cannot contain it.
     """
     if variable is None and not has_openai_key(base_url):
-        return "none"
+        return NO_KEY
     variable = variable or OPENAI_KEY
     key = os.environ.get(variable, "").strip()
     if not key and is_local(base_url):
-        return "none"
+        return NO_KEY
     if not key:
         raise ValueError(
             f"The environment variable {variable} is not set. Put the API key for {base_url} there."
@@ -217,6 +216,19 @@ def api_key(base_url: str, variable: str | None = None) -> str:
             "not ASCII, which an HTTP header cannot carry. Copy only the key."
         )
     return key
+
+
+def key_advice(base_url: str, variable: str | None, key: str) -> str:
+    """What to do if an address refuses the key that `api_key` returned for it and for this variable."""
+    if variable is None and not has_openai_key(base_url):
+        return (
+            "No key was sent. Give the name of the environment variable with the key for this address as api_key_env, "
+            f"or put address and key into {OPENAI_URL} and {OPENAI_KEY}"
+        )
+    variable = variable or OPENAI_KEY
+    if key == NO_KEY:
+        return f"No key was sent, since the environment variable {variable} is not set (api_key_env names another)"
+    return f"The key is that of the environment variable {variable} (api_key_env names another)"
 
 
 def has_openai_key(base_url: str) -> bool:

@@ -200,10 +200,15 @@ class _HttpClient(openai.DefaultHttpxClient):
 
 
 class GuardedClient:
-    """A client of one address with its key; safe in threads."""
+    """A client of one address with its key; safe in threads.
 
-    def __init__(self, base_url: str, key: str, timeout: float, retries: int) -> None:
-        self.base_url, self.key = base_url, key
+    `key_advice` : what to do if the key is refused (HTTP 401, 403), the end of that error's reason.
+    """
+
+    def __init__(
+        self, base_url: str, key: str, timeout: float, retries: int, key_advice: str
+    ) -> None:
+        self.base_url, self.key, self.key_advice = base_url, key, key_advice
         self.http = _HttpClient(base_url, key, timeout)
         options: dict[str, Any] = {
             "base_url": base_url,
@@ -275,9 +280,17 @@ class GuardedClient:
             return self._error(path, "access", reason, exchange, status)
         kind: FailureKind = "server" if status >= 500 else "request"
         reason = f"HTTP {status}: {_message_of(error)}"
+        kind = _KINDS.get(status, kind)
+        advice = self._advice(status)
+        return self._error(path, kind, reason, exchange, status, advice)
+
+    def _advice(self, status: int) -> str:
+        """What to do about an HTTP status; empty if the server's message has to suffice."""
+        if status in (401, 403):
+            return self.key_advice
         if status == 404 and not httpx2.URL(self.base_url).path.strip("/"):
-            reason += f". Give base_url with its version, such as {self.base_url.rstrip('/')}/v1"
-        return self._error(path, _KINDS.get(status, kind), reason, exchange, status)
+            return f"Give base_url with its version, such as {self.base_url.rstrip('/')}/v1"
+        return ""
 
     def _error(
         self,
@@ -286,12 +299,12 @@ class GuardedClient:
         reason: str,
         exchange: Exchange[Any],
         status: int = 0,
+        advice: str = "",
     ) -> EndpointError:
         """The error about an exchange, without the key in its reason."""
         address = f"{self.base_url.rstrip('/')}/{path}"
-        return EndpointError(
-            address, kind, shown(reason, self.key), exchange.attempts, status
-        )
+        reason = ". ".join(filter(None, (shown(reason, self.key), advice)))
+        return EndpointError(address, kind, reason, exchange.attempts, status)
 
 
 def _message_of(error: openai.APIStatusError) -> str:

@@ -356,7 +356,8 @@ class KnowledgeBase:
     def encode_once(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
         """The unit vectors of texts of single queries, (n_texts, dim).
 
-        The last `MAX_KEPT_VECTORS` of a role stay in memory.
+        The last `MAX_KEPT_VECTORS` of a role stay in memory. Threads may call it; a new text that
+        several of them ask for at once is encoded by each.
         """
         self.usage["encodings"] += 1
         if not texts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import threading
 import time
 import traceback
@@ -164,6 +165,31 @@ def test_a_key_that_is_named_for_an_address_is_sent_there(monkeypatch, tmp_path)
     with serving(sending(vectors())) as server:
         EndpointEncoder(server.url, "m", "OTHER_KEY").encode(["a"], Store(tmp_path))
     assert {headers["authorization"] for headers in server.seen} == {f"Bearer {KEY}"}
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize(
+    ("variable", "value", "sent", "variables"),
+    [
+        ("OTHER_KEY", KEY, KEY, {"OTHER_KEY"}),
+        ("OTHER_KEY", "", "none", {"OTHER_KEY"}),
+        (None, "", "none", {"OPENAI_API_KEY", "OPENAI_BASE_URL"}),
+    ],
+    ids=["refused", "empty", "none named"],
+)
+def test_a_refused_key_is_told_with_its_variable_and_the_field_that_names_it(
+    monkeypatch, status, variable, value, sent, variables
+):
+    monkeypatch.setenv("OTHER_KEY", value)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    long = b'{"error": {"message": "%s"}}' % (b"forbidden " * 50)
+    with serving(sending(long, status)) as server:
+        failure = failure_of(server, api_key_env=variable)
+    assert (failure.kind, failure.status) == ("access", status)
+    assert [headers["authorization"] for headers in server.seen] == [f"Bearer {sent}"]
+    assert set(re.findall(r"[A-Z]+_[A-Z_]+", failure.reason)) == variables
+    assert "api_key_env" in failure.reason
+    assert KEY not in failure.reason
 
 
 @pytest.mark.parametrize("status", [401, 403, 400, 500, 200])
