@@ -1,37 +1,41 @@
-"""Archives, Office files and spreadsheets -> their parts; sizes are checked before unpacking."""
+"""Archives and Office files -> their parts; sizes are checked before unpacking.
+
+The name of a part is in UTF-8 or in the encoding of the system that packed it: macOS and Windows do
+not say which, and Python reads it as that of DOS (CP437). So the encoding of names is guessed.
+"""
 
 from __future__ import annotations
 
 import posixpath
 import re
 import tarfile
+import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
-from datetime import datetime, time
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import Any
 from urllib.parse import unquote
+from zipfile import ZipInfo
 
-from kg2rag.datasets.documents.archive_names import parts_by_name
-from kg2rag.datasets.documents.percents import Cells, percent_cells, shown_percents
-from kg2rag.text.records import SPREADSHEETS, DataError, as_csv, sheets_of
+from kg2rag.text.records import DataError
 
 TARS = (".tar", ".tgz", ".jex")
 """Endings of tar archives, packed or not; `.jex` is that of Joplin."""
-_NOTES, _FORMULAS = "notes of cells.txt", "formulas"
-"""Names of the parts of a workbook that are no tables."""
-_SHEET_OR_COMMENTS = re.compile(
-    r"xl/(?:worksheets/[^/]+|comments/?[^/]+|threadedComments/[^/]+)\.xml"
-)
-# The value of a formula may be an empty text.
-_FORMULA_WITHOUT_VALUE = re.compile(
-    rb"""<c\b(?![^>]*\bt="str")[^>]*><f\b[^>]*(?:/>|>[^<]*</f>)(?:<v */>|<v></v>)?</c>"""
-)
 MAX_PART_BYTES = 50_000_000
 """Largest part after unpacking: the text of some twenty books."""
 MAX_ARCHIVE_BYTES = 200_000_000
 """Largest sum of the parts that are read from one archive."""
+
+_DOS = "cp437"
+_UTF8_FLAG = 0x800
+_ENCODINGS = frozenset(
+    """big5 cp1250 cp1251 cp1252 cp1253 cp1254 cp737 cp850 cp852 cp857 cp858 cp866 cp932 cp949 gb18030""".split()
+)
+"""Encodings of names in the editions of Windows."""
+_SPELLINGS = {"ibm866": "cp866", "shift_jis": "cp932", "euc-kr": "cp949"}
+_NOT_IN_NAMES = frozenset("\\|")
+_WORD = re.compile(r"[^\W\d_]+")
 
 
 class Archive:
@@ -124,100 +128,6 @@ class TarArchive:
         return self._files[name]
 
 
-class Workbook:
-    """The tables of a spreadsheet, each as a file of comma-separated values, and the notes of its cells.
-
-    Formulas of .xlsx without values, which programs write that do not calculate, are a part that
-    cannot be read, and so are notes and formats in a sheet that is too large.
-
-    DataError: the package `python-calamine` is not installed.
-    """
-
-    def __init__(self, data: bytes) -> None:
-        tables = sheets_of(data)
-        parts = dict[str, bytes]()
-        percents = dict[str, Cells]()
-        self._fault = ""
-        if zipfile.is_zipfile(BytesIO(data)):
-            try:
-                parts = _parts_of_workbook(Archive(data))
-                percents = percent_cells(Archive(data))
-            except DataError as error:
-                self._fault = f"notes and formats of cells are not read: {error}"
-        self._tables = {
-            f"{name}.csv": shown_percents(
-                table.map(_without_midnight),
-                percents.get(name, {}),
-            )
-            for name, table in tables.items()
-        }
-        self._notes = "\n\n".join(_notes_of_cells(parts))
-        self._n_empty = sum(
-            len(_FORMULA_WITHOUT_VALUE.findall(part))
-            for name, part in parts.items()
-            if "/worksheets/" in name
-        )
-        self.names = [
-            *self._tables,
-            *([_NOTES] if self._notes or self._fault else ()),
-            *([_FORMULAS] if self._n_empty else ()),
-        ]
-
-    def read(self, name: str) -> bytes:
-        """The bytes of a table, without empty rows and columns, or of the notes."""
-        if name == _NOTES and self._fault:
-            raise DataError(self._fault)
-        if name == _NOTES:
-            return self._notes.encode()
-        if name == _FORMULAS:
-            raise DataError(
-                f"formulas without values: {self._n_empty}. Open the workbook in Excel or LibreOffice and save it."
-            )
-        return b"sep=,\n" + as_csv(self._tables[name])
-
-
-def _parts_of_workbook(archive: Archive) -> dict[str, bytes]:
-    """The sheets and comments of a workbook in XML, by name; {} for one of another format."""
-    names = filter(_SHEET_OR_COMMENTS.fullmatch, archive.names)
-    return {name: archive.read(name) for name in names}
-
-
-def _notes_of_cells(parts: Mapping[str, bytes]) -> Iterator[str]:
-    """The notes and comments of cells, each behind the name of its cell.
-
-    The author of a note that only repeats a comment, for older programs, begins with "tc=".
-    """
-    for name, part in parts.items():
-        if "omments" not in name:
-            continue
-        root = parse_xml(part, name)
-        authors = ["".join(author.itertext()) for author in named(root, "author")]
-        for note in named(root, "comment", "threadedComment"):
-            author = authors[int(note.get("authorId", 0))] if authors else ""
-            text = " ".join("".join(note.itertext()).split())
-            if text and not author.startswith("tc="):
-                yield f"{note.get('ref', '')}: {text}"
-
-
-def _without_midnight(cell: Any) -> Any:
-    """A cell; of a date and time at midnight, which is how a date is stored, the date."""
-    if isinstance(cell, datetime) and cell.time() == time.min:
-        return cell.date()
-    return cell
-
-
-def open_archive(data: bytes, packing: str) -> Archive | TarArchive | Workbook:
-    """The archive of some bytes; `packing` is the ending of its name.
-
-    DataError: it is damaged or too large.
-    """
-    if packing in TARS:
-        return TarArchive(data)
-    if packing in SPREADSHEETS:
-        return Workbook(data)
-    return Archive(data)
-
-
 def resolve(part: str, target: str) -> str:
     """The name of the part to which `part` refers by `target`, a relative or absolute path."""
     if target.startswith("/"):
@@ -254,3 +164,74 @@ def attribute(element: Any, name: str) -> str:
 def named(element: Any, *names: str) -> Iterator[Any]:
     """An element and those below it that have one of these local names, in document order."""
     yield from element.iter(*(f"{{*}}{name}" for name in names))
+
+
+def parts_by_name(parts: Sequence[ZipInfo]) -> Mapping[str, ZipInfo]:
+    """Name -> part of an archive.
+
+    The encoding of the names without one is the first in which each is a name: UTF-8, that of DOS,
+    the Russian one, then those that chardet guesses. If it is none of these, Python's names stay.
+    """
+    others = [part for part in parts if not _has_encoding(part)]
+    names = [part.filename.encode(_DOS) for part in others]
+    encodings = _likely_encodings(names)
+    texts = next(filter(None, (_decoded_names(names, e) for e in encodings)), [])
+    name_of = {id(part): text for part, text in zip(others, texts, strict=False)}
+    return {name_of.get(id(part), part.filename): part for part in parts}
+
+
+def _has_encoding(part: ZipInfo) -> bool:
+    """Whether the encoding of a part's name is declared, or of no importance."""
+    if part.filename.isascii() or part.flag_bits & _UTF8_FLAG:
+        return True
+    return part.filename != part.orig_filename  # a second name in Unicode was read
+
+
+def _likely_encodings(names: Sequence[bytes]) -> Iterator[str]:
+    """The encodings that are tried for names, in order."""
+    yield from ("utf-8", _DOS, "cp866")
+    from chardet import EncodingEra, detect_all
+
+    for guess in detect_all(b"\n".join(names), encoding_era=EncodingEra.ALL):
+        encoding = str(guess["encoding"]).lower().replace("windows-", "cp")
+        encoding = _SPELLINGS.get(encoding, encoding)
+        if encoding in _ENCODINGS:
+            yield encoding
+
+
+def _decoded_names(names: Sequence[bytes], encoding: str) -> list[str]:
+    """The names in an encoding; [] if a name is invalid in it or is no name of words."""
+    try:
+        texts = [name.decode(encoding) for name in names]
+    except UnicodeDecodeError:
+        return []
+    return texts if encoding == "utf-8" or all(map(_is_name, texts)) else []
+
+
+def _is_name(text: str) -> bool:
+    """Whether a text has only letters beside ASCII, and words of one script and case.
+
+    The signs that no file of Windows has in its name are second bytes of Chinese and Japanese.
+    """
+    if not _NOT_IN_NAMES.isdisjoint(text):
+        return False
+    return all(map(_is_of_names, text)) and all(map(_is_word, _WORD.findall(text)))
+
+
+def _is_of_names(character: str) -> bool:
+    """Whether a character stands in names: ASCII, a letter, or a sign of Chinese or Japanese."""
+    width = unicodedata.east_asian_width(character)
+    is_wide = width in ("W", "F")
+    return character.isascii() or is_wide or (character.isalpha() and width != "H")
+
+
+def _is_word(word: str) -> bool:
+    """Whether the letters of a word are of one script, and either its first or all are large, or none.
+
+    Letters of ASCII are of any case.
+    """
+    scripts = {unicodedata.name(letter, "").split()[0] for letter in word}
+    european = scripts & {"LATIN", "CYRILLIC", "GREEK"}
+    if word.isascii() or not european:
+        return True
+    return len(scripts) == 1 and word[1:] in (word[1:].lower(), word[1:].upper())

@@ -46,16 +46,25 @@ _CODE_POINT = re.compile(r"U\+([0-9A-Fa-f]{4,6})")
 _AOZORA_MARKS = re.compile(r"《[^《》\n]*》|［＃[^［］\n]*］|｜")
 
 
-def library_documents(text: str, remark: str = "") -> list[FileDocument]:
-    """The documents of a text of Project Gutenberg or Aozora Bunko; [] for any other text."""
-    starts = list(_GUTENBERG_START.finditer(text)) or list(_SMALL_PRINT.finditer(text))
+def is_library_text(text: str) -> bool:
+    """Whether a text has the lines that Project Gutenberg or Aozora Bunko puts around books."""
+    has_legend = _AOZORA_LEGEND.search(text) is not None
+    has_notes = _AOZORA_COLOPHON.search(text) is not None and "［＃" in text
+    return has_legend or has_notes or bool(_starts_of_books(text))
+
+
+def library_documents(text: str, remark: str = "") -> Iterator[FileDocument]:
+    """The documents of a text of Project Gutenberg or Aozora Bunko."""
+    starts = _starts_of_books(text)
     if starts:
-        return list(_gutenberg_documents(text, starts, remark))
-    legend = _AOZORA_LEGEND.search(text)
-    has_notes = _AOZORA_COLOPHON.search(text) and "［＃" in text
-    if legend or has_notes:
-        return [_aozora_document(text, remark)]
-    return []
+        yield from _gutenberg_documents(text, starts, remark)
+    else:
+        yield _aozora_document(text, remark)
+
+
+def _starts_of_books(text: str) -> list[re.Match[str]]:
+    """The lines above the books of Project Gutenberg."""
+    return list(_GUTENBERG_START.finditer(text)) or list(_SMALL_PRINT.finditer(text))
 
 
 def _gutenberg_documents(

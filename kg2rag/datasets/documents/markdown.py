@@ -22,7 +22,7 @@ from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.front_matter import split_front_matter
 from kg2rag.datasets.documents.html import parse_tree, tree_blocks
 from kg2rag.datasets.documents.markdown_dialects import plain_markdown
-from kg2rag.datasets.documents.sphinx_roles import role_html
+from kg2rag.datasets.documents.rewritten_markup import role_html
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

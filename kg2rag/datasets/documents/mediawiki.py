@@ -18,7 +18,7 @@ from typing import Any
 from kg2rag.compute.hardware import threads
 from kg2rag.datasets.documents.archives import attribute, named
 from kg2rag.datasets.documents.blocks import Block, FileDocument
-from kg2rag.datasets.documents.plain import markup_document
+from kg2rag.datasets.documents.pandoc import markup_document
 
 FIRST_ADDED = 100
 """Lowest number of a namespace that a wiki has added. Odd numbers are those of talk pages."""

@@ -1,9 +1,14 @@
-"""Notebooks and e-books, which contain pages of Markdown, text or HTML -> their blocks."""
+"""Notebooks, canvases and e-books, which contain pages of Markdown, text or HTML -> their blocks.
+
+A notebook may be kept as a script: Databricks' source, or cells of `# %%`, which Jupytext, VS Code
+and Spyder write. A canvas (Obsidian, JSON Canvas) has cards and arrows.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from kg2rag.datasets.documents.archives import Archive, attribute, named, resolve
@@ -13,6 +18,7 @@ from kg2rag.datasets.documents.blocks import (
     FileDocument,
     joined_documents,
     one_line,
+    plain_document,
 )
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, read_html
@@ -22,6 +28,13 @@ from kg2rag.text.records import DataError, parse_json
 MAX_OUTPUT_CHARACTERS = 20_000
 """Longest output of a notebook's cell; a longer one is a table or a log, and is left out."""
 _OBJECT = re.compile(r"<[\w.]+ object[^<>]*>")  # how Python prints most objects
+_DATABRICKS = re.compile(r"(#|--|//) Databricks notebook source[ \t]*\n")
+_CELL = re.compile(r"(?m)^# ?%%(?:[ \t]+([^\n]*))?\n")
+_KIND = re.compile(r"\[(\w+)\]|\b[\w.]+=\S+")
+"""The kind of a cell of `# %%`, and its settings; the other words are its title."""
+_HEADER = re.compile(r"\A# ---\n(?:#[^\n]*\n)*?# ---\n")
+_COMMENT = re.compile(r"(?m)^# ?")
+_QUOTES = re.compile(r'(?s)\s*r?("""|\'\'\')(.*)\1\s*')
 
 
 def read_notebook(data: bytes, name: str = "") -> list[FileDocument]:
@@ -95,6 +108,51 @@ def _joined(text: Any) -> str:
     return "".join(map(str, text)) if isinstance(text, list) else str(text or "")
 
 
+def script_notebook(text: str, remark: str = "") -> FileDocument | None:
+    """The document of a notebook in a script; None for any other text."""
+    databricks = _DATABRICKS.match(text)
+    if databricks:
+        cells = list(_databricks_cells(text[databricks.end() :], databricks[1]))
+        return joined_documents(cells, remark)
+    if not _CELL.search(text):
+        return None
+    header = _HEADER.match(text)
+    left_out = header[0] if header else ""
+    top, *parts = _CELL.split(text[len(left_out) :])
+    cells = [_code_document(top)]
+    for title, cell in zip(parts[::2], parts[1::2], strict=True):
+        cells += _percent_cell(title or "", cell)
+    settings = FileDocument([], source=left_out, left_out=left_out)
+    return joined_documents([settings, *cells], remark)
+
+
+def _databricks_cells(text: str, mark: str) -> Iterator[FileDocument]:
+    """The cells of Databricks' source; `mark` begins a comment in the language of the script."""
+    mark = re.escape(mark)
+    title = re.compile(rf"(?m)^{mark} DBTITLE \d+,([^\n]*)\n?")
+    magic = re.compile(rf"(?m)^{mark} MAGIC ?")
+    for cell in re.split(rf"(?m)^{mark} COMMAND -+[ \t]*$", text):
+        yield from map(plain_document, title.findall(cell))
+        content = magic.sub("", title.sub("", cell)).strip()
+        kind, _, body = content.partition("\n")
+        kind, _, rest = kind.partition(" ")
+        if kind.startswith("%md"):
+            yield markdown_document(f"{rest}\n{body}")
+        else:
+            yield _code_document(content)
+
+
+def _percent_cell(header: str, cell: str) -> Iterator[FileDocument]:
+    """The title of a cell of `# %%` and its text or code."""
+    yield plain_document(_KIND.sub("", header).strip())
+    kind = re.match(r"[^\[]*\[(\w+)\]", header)
+    if kind is None or kind[1] not in ("markdown", "md"):
+        yield _code_document(cell)
+        return
+    quoted = _QUOTES.fullmatch(cell)
+    yield markdown_document(quoted[2] if quoted else _COMMENT.sub("", cell))
+
+
 def read_epub(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     """The document of an e-book: its pages in the order of its spine."""
     archive = Archive(data)
@@ -129,3 +187,34 @@ def _spine(package: Any, package_name: str) -> Iterator[str]:
         item = items.get(attribute(reference, "idref"))
         if item is not None and "nav" not in attribute(item, "properties").split():
             yield resolve(package_name, attribute(item, "href"))
+
+
+def read_canvas(data: bytes, name: str = "") -> list[FileDocument]:
+    """The document of a canvas: the texts, labels, files and addresses of its cards and arrows.
+
+    DataError: it is no canvas.
+    """
+    canvas = parse_json(decode_text(data).text, name or "canvas")
+    if not isinstance(canvas, Mapping) or not isinstance(canvas.get("nodes"), list):
+        raise DataError("it is no canvas: its JSON has no list of nodes.")
+    cards = joined_documents(
+        [
+            markdown_document("\n\n".join(_texts(part)))
+            for part in [*canvas["nodes"], *(canvas.get("edges") or [])]
+            if isinstance(part, Mapping)
+        ]
+    )
+    # A heading of level 1 names a card, not the canvas.
+    blocks = [
+        block._replace(level=block.level + 1) if block.level else block
+        for block in cards.blocks
+    ]
+    return [replace(cards, blocks=blocks)]
+
+
+def _texts(part: Mapping[str, Any]) -> Iterator[str]:
+    """The label, text, address and file of a card or an arrow, as Markdown."""
+    for name in ("label", "text", "url"):
+        yield str(part.get(name) or "")
+    if part.get("file"):
+        yield f"[[{part['file']}]]"

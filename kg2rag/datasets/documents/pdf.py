@@ -5,33 +5,30 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from ctypes import create_string_buffer
+from ctypes import c_ushort
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from kg2rag.datasets.documents.blocks import Block, FileDocument, join_remarks
+from kg2rag.datasets.documents.blocks import Block, FileDocument, join_remarks, one_line
 from kg2rag.datasets.documents.contents_headings import contents_headings, line_key
-from kg2rag.datasets.documents.pdf_forms import form_blocks
+from kg2rag.datasets.documents.pdf_outline import (
+    RIGHT_TO_LEFT,
+    Outline,
+    outline_of,
+    text_in_order,
+)
 from kg2rag.datasets.documents.running_heads import (
     SENTENCE_END,
     body_rows,
     running_heads,
 )
 from kg2rag.datasets.documents.unspaced_lines import joined_lines
-from kg2rag.text.scripts import SYLLABLES
-
-Outline = Mapping[tuple[int, str], int]
-"""(page from 0, or -1 for any page; `line_key` of a line) -> its level as a heading."""
 
 _FORMS_OF_XML = (2, 3)
 """pdfium's numbers of forms in XML (XFA)."""
 _CONTENTS_ENTRY = re.compile(r"(?:\.[ \t]?){4,}+[ \t]*\w+$")
 _BULLET = re.compile(r"[•◦▪–*-]\s|\d+[.)]\s")
-# In the name of a bold font; "bx" is TeX's.
-_BOLD = re.compile(r"(?i)bold|black|heavy|medi|bx\d")
-_NUMBERED = re.compile(r"(?:\d+|[A-Z](?=\.\d))((?:\.\d+)*)\.?\s+[^\W\d]")
-_WORD = re.compile(rf"[^\W\d_]{{3}}|[{SYLLABLES}]{{2}}")
 _DIVIDED_WORD = re.compile(r"(?<=[^\W\d_])[-\u2010]\s*$")
 # A soft hyphen, or the hyphen of a program that sets HTML, which a compound word may keep.
 _HYPHEN = re.compile(
@@ -40,12 +37,18 @@ _HYPHEN = re.compile(
 _CONJUNCTION = re.compile(r"(?:und|oder|bzw|sowie|and|or|en|of|och|og|eller)\b")
 # Control characters, which fonts without a character map give, and carriage returns.
 _UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f]")
-_RIGHT_TO_LEFT = re.compile("[\u0591-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
 _ENDS_WITH_PAGE = re.compile(r"[\s.]\d+$")
 ENTRY_LINES = 3
 """Most lines of an entry of a table of contents, whose last line ends with a page number."""
 HEADING_LINES = 3
 """Most lines of a heading that the outline has as one."""
+
+MAX_FIELD_CHARACTERS = 20_000
+"""Longest value of a field of a form."""
+_NOT_FILLED = ("", "Off")
+"""Values of fields that are not filled in."""
+_PATH_OF_FIELD = re.compile(r".*\.|\[\d+\]")
+"""The fields above a field, and its number, in a full name such as `form[0].page[0].City[0]`."""
 
 
 class PdfText(NamedTuple):
@@ -68,7 +71,6 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     import pypdfium2
 
     with pypdfium2.PdfDocument(data) as document:
-        bookmarks = _bookmarks(document)
         pages = [page.get_textpage() for page in document]
         texts = [
             _UNSHOWN.sub("", _HYPHEN.sub(_kept_hyphen, _page_text(page))).strip("\n")
@@ -76,7 +78,7 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
         ]
         kind_of_form = document.get_formtype()
         form = list(form_blocks(document)) if kind_of_form else []
-        outline, line_levels = _outline(bookmarks, pages)
+        outline, line_levels = outline_of(document, pages)
         pdf_text = pdf_blocks(
             [text.split("\n") for text in texts], outline, line_levels
         )
@@ -113,35 +115,15 @@ def _page_text(page: Any) -> str:
     """The text of a page, by its letters or by its area.
 
     pdfium returns both: the text by area joins the lines behind a hyphenated one, and the text by
-    letters may lack some at its end. Words from right to left, whose letters pdfium returns in
-    visual order, are put into reading order.
+    letters may lack some at its end.
     """
-    text: str = page.get_text_range()
-    if _RIGHT_TO_LEFT.search(text):
-        return _RIGHT_TO_LEFT.sub(partial(_in_reading_order, page), text)
+    text = text_in_order(page)
+    if RIGHT_TO_LEFT.search(text):
+        return text
     text_of_area: str = page.get_text_bounded()
     if line_key(text) == line_key(text_of_area):
         return text
     return text_of_area
-
-
-def _in_reading_order(page: Any, word: re.Match[str]) -> str:
-    """A word of a page from right to left, reversed if its first letter stands left of its last."""
-    left_of_first = page.get_charbox(word.start())[0]
-    left_of_last = page.get_charbox(word.end() - 1)[0]
-    return word[0][::-1] if left_of_first < left_of_last else word[0]
-
-
-def _bookmarks(document: Any) -> dict[tuple[int, str], int]:
-    """The `Outline` that a document has; an entry without a target has page -1."""
-    outline = dict[tuple[int, str], int]()
-    for entry in document.get_toc():
-        target = entry.get_dest()
-        page = -1
-        if target is not None and target.get_index() is not None:
-            page = target.get_index()
-        outline[page, line_key(entry.get_title())] = entry.level + 1
-    return outline
 
 
 def _remark_on_empty_pages(texts: Sequence[str]) -> str:
@@ -152,104 +134,6 @@ def _remark_on_empty_pages(texts: Sequence[str]) -> str:
     if len(empty) == len(texts):
         return "of a scan, recognise the text first"
     return f"{len(empty)} of {len(texts)} pages have no text, the first is page {empty[0]}: scans?"
-
-
-def _outline(
-    bookmarks: Outline, pages: Sequence[Any]
-) -> tuple[Outline, Container[int]]:
-    """The outline of a PDF, and the levels whose entries are lines instead of whole headings.
-
-    The title by its letters stands above the bookmarks that lack it. Without bookmarks, all
-    headings are recognised by their letters.
-    """
-    lines, usual = _styled_lines(pages)
-    title = _title_lines(lines, usual)
-    if not bookmarks:
-        outline = _outline_by_fonts(lines, usual, title)
-        return outline, set(outline.values())
-    keys = {line_key(line.text) for line in title}
-    if not keys or any(key in keys for page, key in bookmarks if page <= 0):
-        return bookmarks, ()
-    below = {place: level + 1 for place, level in bookmarks.items()}
-    return {**below, **{(0, key): 1 for key in keys}}, (1,)
-
-
-def _title_lines(lines: Sequence[_StyledLine], usual: float) -> list[_StyledLine]:
-    """The lines of the title: the largest letters of the first page, much larger than usual."""
-    first = [
-        line
-        for line in lines
-        if line.page == 0 and line_key(line.text) not in contents_headings()
-    ]
-    largest = max((line.size for line in first), default=0.0)
-    return [line for line in first if line.size == largest > 1.3 * usual]
-
-
-def _outline_by_fonts(
-    lines: Sequence[_StyledLine], usual: float, title: Container[_StyledLine]
-) -> dict[tuple[int, str], int]:
-    """The `Outline` of a PDF that has none, from the font of the first letter of each line.
-
-    Headings are the title and the lines recognised by `_looks_like_heading`; a larger font is a
-    higher level.
-    """
-    sizes = dict[tuple[int, str], float]()
-    for line in lines:
-        is_title = line in title
-        if is_title or _looks_like_heading(line, usual):
-            sizes.setdefault(
-                (line.page, line_key(line.text)),
-                float("inf") if is_title else line.size,
-            )
-    ranked = sorted({*sizes.values(), float("inf")}, reverse=True)
-    return {line: 1 + ranked.index(size) for line, size in sizes.items()}
-
-
-class _StyledLine(NamedTuple):
-    """A line of a page, counted from 0, with the size in points and the weight of its first letter."""
-
-    page: int
-    text: str
-    size: float
-    is_bold: bool
-
-
-def _styled_lines(pages: Sequence[Any]) -> tuple[list[_StyledLine], float]:
-    """The lines that contain a word, and the usual size, that of most letters, in points."""
-    from pypdfium2 import raw
-
-    font = create_string_buffer(128)
-    matrix = raw.FS_MATRIX()
-    letters = Counter[float]()
-    lines = list[_StyledLine]()
-    for number, page in enumerate(pages):
-        start = 0
-        for line in _RIGHT_TO_LEFT.sub(
-            partial(_in_reading_order, page), page.get_text_range()
-        ).split("\r\n"):
-            first = start + len(line) - len(line.lstrip())
-            start += len(line) + 2
-            raw.FPDFText_GetMatrix(page.raw, first, matrix)
-            raw.FPDFText_GetFontInfo(page.raw, first, font, len(font), None)
-            size = round(raw.FPDFText_GetFontSize(page.raw, first) * abs(matrix.d), 1)
-            letters[size] += len(line)
-            if _WORD.search(line):
-                is_bold = bool(_BOLD.search(font.value.decode("latin-1")))
-                lines.append(_StyledLine(number, line.strip(), size, is_bold))
-    usual = max(letters, key=lambda size: letters[size], default=0.0)
-    return lines, usual
-
-
-def _looks_like_heading(line: _StyledLine, usual: float) -> bool:
-    """Whether a line is a heading: larger than usual, and bold or numbered.
-
-    A bold line of usual size is one if its number has several parts. Labels in figures may be
-    large, but are neither bold nor numbered.
-    """
-    number = _NUMBERED.match(line.text)
-    if len(line.text) < 100 and line.size > 1.05 * usual and (line.is_bold or number):
-        return True
-    return bool(line.is_bold and number and number[1] and line.size == usual)
 
 
 def pdf_blocks(
@@ -427,3 +311,30 @@ def _with_whole_words(
             lines[rows[-1]] = start + end
             next_lines[next_rows[0]] = rest
     return whole
+
+
+def form_blocks(document: Any) -> Iterator[Block]:
+    """The values of the fields that are filled in, page by page, as "name: value"."""
+    import pypdfium2.raw as pdfium
+
+    document.init_forms()
+    for number, page in enumerate(document, start=1):
+        for index in range(pdfium.FPDFPage_GetAnnotCount(page.raw)):
+            field = pdfium.FPDFPage_GetAnnot(page.raw, index)
+            value = _field_text(pdfium.FPDFAnnot_GetFormFieldValue, document, field)
+            label = _field_text(
+                pdfium.FPDFAnnot_GetFormFieldAlternateName, document, field
+            )
+            name = _field_text(pdfium.FPDFAnnot_GetFormFieldName, document, field)
+            pdfium.FPDFPage_CloseAnnot(field)
+            if value not in _NOT_FILLED:
+                label = label or _PATH_OF_FIELD.sub("", name)
+                yield Block(f"{label}: {value}", page=number, last_page=number)
+
+
+def _field_text(read: Callable[..., int], document: Any, field: Any) -> str:
+    """A text of a field by one of pdfium's functions, which fill a buffer of UTF-16; "" for none."""
+    buffer = (c_ushort * MAX_FIELD_CHARACTERS)()
+    n_bytes = read(document.formenv.raw, field, buffer, 2 * MAX_FIELD_CHARACTERS)
+    data = bytes(buffer)[: min(n_bytes, 2 * MAX_FIELD_CHARACTERS)]
+    return one_line(data.decode("utf-16-le", "replace").rstrip("\0"))

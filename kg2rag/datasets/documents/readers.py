@@ -8,7 +8,6 @@ from pathlib import PurePath
 
 from kg2rag.datasets.documents.archives import TARS
 from kg2rag.datasets.documents.blocks import FileDocument
-from kg2rag.datasets.documents.canvas import read_canvas
 from kg2rag.datasets.documents.decoding import SAMPLE_BYTES
 from kg2rag.datasets.documents.html import read_html
 from kg2rag.datasets.documents.json_texts import read_json, read_yaml
@@ -19,7 +18,7 @@ from kg2rag.datasets.documents.mail import (
 )
 from kg2rag.datasets.documents.markdown import read_markdown
 from kg2rag.datasets.documents.office import read_docx, read_opendocument, read_pptx
-from kg2rag.datasets.documents.packed import read_epub, read_notebook
+from kg2rag.datasets.documents.packed import read_canvas, read_epub, read_notebook
 from kg2rag.datasets.documents.pdf import read_pdf
 from kg2rag.datasets.documents.plain import (
     FORMATS,
@@ -28,13 +27,13 @@ from kg2rag.datasets.documents.plain import (
     read_plain,
     read_unknown,
 )
-from kg2rag.datasets.documents.references import read_references
-from kg2rag.datasets.documents.subtitles import SUBTITLE_ENDINGS, read_subtitles
-from kg2rag.datasets.documents.tables import TABLES
-from kg2rag.datasets.documents.tagged_references import (
+from kg2rag.datasets.documents.references import (
     TAGGED_ENDINGS,
+    read_references,
     read_tagged_references,
 )
+from kg2rag.datasets.documents.subtitles import SUBTITLE_ENDINGS, read_subtitles
+from kg2rag.datasets.documents.tables import TABLES
 from kg2rag.datasets.documents.xml import XML_ENDINGS, read_xml
 from kg2rag.text.records import SPREADSHEETS
 

@@ -1,11 +1,16 @@
-"""Light markup -> the same as pandoc reads it: what it would show as text, lose or misread is rewritten."""
+"""Light markup -> the same as pandoc reads it, and the HTML of its roles.
+
+What pandoc would show as text, lose or misread is rewritten. Roles of Sphinx and MyST become the
+words that a page of Sphinx shows.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 
-from kg2rag.datasets.documents.latex_letters import DOTLESS
+from kg2rag.datasets.documents.blocks import WIKI
 
 Replacement = str | Callable[[re.Match[str]], str]
 _GROUP = r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+)\}"
@@ -16,6 +21,30 @@ _DOKUWIKI_TAG = re.compile(
     r"</?(?!(?:del|sub|sup)\b)(?P<name>[a-zA-Z]\w*)(?P<words>[ \t][^<>\n]*)?>"
 )
 _TITLED_TAGS = frozenset("hidden tabbox details panel accordion".split())
+
+DOTLESS = re.compile(r"(\\[`'^\"~=.]\s*)(?:\{\\([ij])\}|\\([ij])(?![a-zA-Z])\s?)")
+"""An accent on the letter i or j without its dot, which pandoc does not join."""
+_ACCENT = re.compile(
+    r"(?<!\\)\\(?:([`'^\"~=.])|([Hbcdkruv])(?![a-zA-Z]))\s*(\{)?\\?([a-zA-Z])(?(3)\})"
+)
+_LETTER = re.compile(
+    r"(?<!\\)\\(AA|AE|DH|DJ|L|NG|O|OE|SS|TH|aa|ae|dh|dj|i|j|l|ng|o|oe|ss|th)(?![a-zA-Z])(?:\{\}|\s*)"
+)
+_LETTER_IN_GROUP = re.compile(r"\{([^\x00-\x7f])\}")
+_MARK_OF_ACCENT = {
+    "`": "\u0300", "'": "\u0301", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304", ".": "\u0307",
+    "H": "\u030b", "b": "\u0331", "c": "\u0327", "d": "\u0323", "k": "\u0328", "r": "\u030a", "u": "\u0306",
+    "v": "\u030c",
+}  # fmt: skip
+"""Accent of LaTeX -> the combining mark."""
+_LETTER_OF_NAME = {
+    "AA": "Å", "AE": "Æ", "DH": "Ð", "DJ": "Đ", "L": "Ł", "NG": "Ŋ", "O": "Ø", "OE": "Œ", "SS": "ẞ", "TH": "Þ",
+    "aa": "å", "ae": "æ", "dh": "ð", "dj": "đ", "i": "ı", "j": "ȷ", "l": "ł", "ng": "ŋ", "o": "ø", "oe": "œ",
+    "ss": "ß", "th": "þ",
+}  # fmt: skip
+
+_WITH_TARGET = re.compile(r"(.+?)\s*&lt;(.+)&gt;", re.DOTALL)
+_PROSE_ROLES = frozenset("term abbr menuselection guilabel sub sup download".split())
 
 
 def _without_tag(match: re.Match[str]) -> str:
@@ -107,3 +136,39 @@ REWRITTEN: Mapping[str, Sequence[tuple[re.Pattern[str], Replacement]]] = {
     ),
 }
 """Format -> (pattern, replacement) for markup that pandoc would misread."""
+
+
+def with_letters(text: str) -> str:
+    r"""LaTeX with letters in place of accents and of the names of letters.
+
+    >>> with_letters(r"G\"odel, Erd{\H o}s, caf\'{e}, stra\ss e, na\"{\i}ve, Gar\c{c}on \cite{x}")
+    'Gödel, Erdős, café, straße, naïve, Garçon \\cite{x}'
+    """
+
+    def accented(match: re.Match[str]) -> str:
+        mark = _MARK_OF_ACCENT[match[1] or match[2]]
+        return unicodedata.normalize("NFC", f"{match[4]}{mark}")
+
+    text = _ACCENT.sub(accented, text)
+    text = _LETTER.sub(lambda match: _LETTER_OF_NAME[match[1]], text)
+    return _LETTER_IN_GROUP.sub(r"\1", text)
+
+
+def role_html(role: str, text: str) -> str:
+    """The HTML of a role; its text is escaped.
+
+    "words <target>" becomes the words, and `~a.Name` the whole name, since a text may be searched
+    for it. A reference to a label becomes a wiki link, which is resolved by the names of documents.
+    """
+    titled = _WITH_TARGET.fullmatch(text.strip())
+    words, target = (titled[1], titled[2]) if titled else (text, text)
+    if role == "doc":
+        return f'<a href="{target}.html">{words}</a>'
+    if role in ("ref", "numref"):
+        return f'<a href="{WIKI}{target}">{words}</a>'
+    if role in ("pep", "rfc"):
+        return f"{role.upper()} {words}"
+    words = words.removeprefix("~")
+    if role in _PROSE_ROLES:
+        return words
+    return f"<code>{words}</code>"

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from io import StringIO
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kg2rag.datasets.documents.archives import open_archive
 from kg2rag.datasets.documents.blocks import join_remarks
+from kg2rag.datasets.documents.chats import is_message, shown_text, with_shown_texts
 from kg2rag.datasets.documents.decoding import decode_text
-from kg2rag.datasets.documents.header_rows import names_in_two_rows
+from kg2rag.datasets.documents.delimited import (
+    ID_COLUMNS,
+    NO_CELL,
+    TEXT_COLUMNS,
+    delimited_records,
+)
 from kg2rag.datasets.documents.json_texts import (
     QUESTION_COLUMNS,
     flat_questions,
@@ -34,11 +35,10 @@ from kg2rag.datasets.documents.json_values import (
     value_lines,
     value_text,
 )
-from kg2rag.datasets.documents.slack import is_message, shown_text, with_shown_texts
+from kg2rag.datasets.documents.workbooks import Workbook
 from kg2rag.text.records import (
     SPREADSHEETS,
     DataError,
-    delimited_rows,
     existing,
     parse_json,
     parse_parquet,
@@ -56,19 +56,10 @@ from kg2rag.types.coerce_corpus import (
 TABLES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 VALUES = (".json", ".yaml", ".yml")
 """Endings of files with a single value, a list or an object, which may contain records."""
-DELIMITERS = ",;\t|"
 _ACTIONS = frozenset(("index", "create"))  # of a bulk file of Elasticsearch
-_TEXT_COLUMNS = frozenset((*PASSAGE["text"], *QUESTION_COLUMNS))
 _QUESTIONS = (*QUESTION_COLUMNS, *QUESTION_AND_ANSWER["question"])
-_IDS = frozenset((*PASSAGE["id"], *PASSAGE["doc_id"], *PASSAGE["position"]))
 _EMPTY = ("", None, r"\N")
 """Values of empty cells; the last is how databases write them."""
-HEADER_ROWS = 12
-"""Rows by which a second row of names is recognised."""
-MAX_LINES_ABOVE = 20
-"""Lines among which the header of a table is looked for."""
-_NO_VALUE = re.compile(r"\\N(?=[\t,;|\r\n]|\Z)")
-_SEPARATOR = re.compile(r"(?i)\Asep=(.)")
 
 
 class Table(NamedTuple):
@@ -126,7 +117,7 @@ def _questions_of_json(file: Path, ending: str) -> Any:
 
 def _sheets_of_questions(path: Path) -> list[Mapping[str, Any]]:
     """The records of the sheets of a spreadsheet that have a column of questions."""
-    workbook = open_archive(path.read_bytes(), path.suffix.lower())
+    workbook = Workbook(path.read_bytes())
     records = list[Mapping[str, Any]]()
     for name in workbook.names:
         sheet = workbook.read(name)
@@ -186,12 +177,9 @@ def _raw_table(data: bytes, name: str, ending: str) -> Table:
         if records is None:
             raise DataError(f"{name}: no records with a text or a question.")
         return Table(records, remark, value_text(value))
-    table = _delimited_table(text, name)
-    records = [
-        {key: _cell_value(cell) for key, cell in row.items()} for row in table.records
-    ]
-    source = _NO_VALUE.sub("", _SEPARATOR.sub("", text))
-    return Table(records, join_remarks(remark, table.remark), source)
+    rows, remark_on_rows = delimited_records(text, name)
+    records = [{key: _cell_value(cell) for key, cell in row.items()} for row in rows]
+    return Table(records, join_remarks(remark, remark_on_rows), NO_CELL.sub("", text))
 
 
 def with_texts(table: Table) -> Table:
@@ -239,7 +227,7 @@ def _with_texts_filled(table: Table, text_column: str) -> Table:
         fields = {
             column: value
             for column, value in record.items()
-            if str(column).casefold() not in _IDS
+            if str(column).casefold() not in ID_COLUMNS
         }
         if text_column not in record and list(value_lines(fields)):
             filled.append(number)
@@ -309,150 +297,7 @@ def _line_records(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 
 def _has_text(record: Mapping[str, Any]) -> bool:
     """Whether a record has a column of text or of questions."""
-    return not _TEXT_COLUMNS.isdisjoint(str(column).casefold() for column in record)
-
-
-def _delimited_table(text: str, name: str) -> Table:
-    """The rows of a table by the separator of its header, or of Excel's first line `sep=;`."""
-    lines = text.strip("\n").split("\n")
-    separator = _SEPARATOR.fullmatch(lines[0])
-    if separator:
-        delimiter, lines = separator[1], lines[1:] or [""]
-    elif name.lower().endswith(".tsv"):
-        delimiter = "\t"
-    else:
-        delimiter = find_delimiter(lines)
-    lines, remarks = _with_header(lines, delimiter)
-    rows = _quoted_rows(lines, name) if delimiter == "\t" else None
-    if rows is None:
-        rows = [row for _, row in delimited_rows(lines, name, delimiter)]
-        if delimiter == "\t":
-            remarks.append("quotation marks are read as text: they enclose no cells")
-    return Table(rows, join_remarks(*remarks))
-
-
-def _with_header(lines: Sequence[str], delimiter: str) -> tuple[list[str], list[str]]:
-    """The lines of a table from its header on, and remarks on what was left out or added."""
-    remarks = list[str]()
-    n_above = _lines_above(lines, delimiter)
-    if n_above:
-        remarks.append(f"lines above the names of the columns, left out: {n_above}")
-    table_lines = [f"{line}\n" for line in lines[n_above:]]
-    two_rows = names_in_two_rows(_first_rows(table_lines, delimiter))
-    if two_rows:
-        remarks.append("names of columns in two rows, joined")
-        table_lines[:2] = [_line_of(two_rows, delimiter)]
-    cells = _cells_of(table_lines[0], delimiter)
-    repeated = {cell.casefold() for cell, count in Counter(cells).items() if count > 1}
-    if repeated and repeated.isdisjoint(_TEXT_COLUMNS | _IDS):
-        table_lines[0] = _line_of(_numbered_apart(cells), delimiter)
-        remarks.append("columns of one name, numbered")
-    names = default_column_names(cells)
-    if names:
-        remarks.append("columns without names, named by their position")
-        table_lines.insert(0, f"{delimiter.join(names)}\n")
-    return table_lines, remarks
-
-
-def _first_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    """The first rows of a table; [] if the csv module cannot read them."""
-    try:
-        return list(islice(csv.reader(iter(lines), delimiter=delimiter), HEADER_ROWS))
-    except csv.Error:
-        return []
-
-
-def _numbered_apart(names: Sequence[str]) -> list[str]:
-    """The names of columns, with a number behind each that was there before.
-
-    >>> _numbered_apart(["Key", "Label", "Label"])
-    ['Key', 'Label', 'Label 2']
-    """
-    distinct = list[str]()
-    counts = Counter[str]()
-    for name in names:
-        counts[name] += 1
-        while counts[name] > 1 and f"{name} {counts[name]}" in names:
-            counts[name] += 1
-        distinct.append(name if counts[name] == 1 else f"{name} {counts[name]}")
-    return distinct
-
-
-def _line_of(cells: Sequence[str], delimiter: str) -> str:
-    """The line of some cells in a table."""
-    line = StringIO()
-    csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(cells)
-    return line.getvalue()
-
-
-def default_column_names(cells: Sequence[str]) -> list[str]:
-    """Names for the columns of a table by its first row; [] if this row is a header.
-
-    A row whose first cell is a number is a record. Its first column is the id, and of the others
-    the one with the longest cell is the text.
-
-    >>> default_column_names(["17", "Ada", "Ada wrote notes."])
-    ['id', 'column_2', 'text']
-    """
-    if len(cells) < 2 or not cells[0].strip().isdecimal():
-        return []
-    names = ["id", *(f"column_{number}" for number in range(2, len(cells) + 1))]
-    longest = max(range(1, len(cells)), key=lambda column: len(cells[column]))
-    names[longest] = "text"
-    return names
-
-
-def _lines_above(lines: Sequence[str], delimiter: str) -> int:
-    """The number of lines above the header, such as a report's title.
-
-    The header is the first line that has a column of text and fills more cells than each line above
-    it; without a column of text, the first line that fills two cells.
-    """
-    filled_cells = list[int]()
-    for number, line in enumerate(lines[:MAX_LINES_ABOVE]):
-        cells = [cell.strip().lower() for cell in _cells_of(line, delimiter)]
-        n_filled = sum(map(bool, cells))
-        is_widest = n_filled > max([1, *filled_cells])
-        if is_widest and not _TEXT_COLUMNS.isdisjoint(cells):
-            return number
-        filled_cells.append(n_filled)
-    return next((i for i, n_filled in enumerate(filled_cells) if n_filled > 1), 0)
-
-
-def _cells_of(line: str, delimiter: str) -> list[str]:
-    """The cells of a line; [] if the csv module cannot read it."""
-    try:
-        return next(csv.reader([line], delimiter=delimiter), [])
-    except csv.Error:
-        return []
-
-
-def _quoted_rows(lines: Sequence[str], name: str) -> list[Mapping[str, Any]] | None:
-    """The rows of a table of tabs whose cells may be quoted; None if quotation marks are text."""
-    try:
-        rows = [row for _, row in delimited_rows(lines, name, "\t", quoted_tabs=True)]
-    except DataError:
-        return None
-    # A tab within a cell shows that two lone quotation marks enclose several cells.
-    if any("\t" in str(cell) for row in rows for cell in row.values()):
-        return None
-    return list(rows)
-
-
-def find_delimiter(lines: Sequence[str]) -> str:
-    """The separator of a table by its header: one that separates a column of text.
-
-    Among several such, or if there is none, it is the one with the most columns; by default a
-    comma.
-    """
-    header = next((line for line in lines if line.strip()), "")
-
-    def has_text_and_columns(delimiter: str) -> tuple[bool, int]:
-        cells = _cells_of(header, delimiter)
-        has_text = not _TEXT_COLUMNS.isdisjoint(cell.strip().lower() for cell in cells)
-        return has_text, len(cells)
-
-    return max(DELIMITERS, key=has_text_and_columns)
+    return not TEXT_COLUMNS.isdisjoint(str(column).casefold() for column in record)
 
 
 def _cell_value(cell: Any) -> Any:

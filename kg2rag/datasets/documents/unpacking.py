@@ -13,11 +13,11 @@ from functools import cache, lru_cache, partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
-from kg2rag.datasets.documents.archives import (
-    Archive,
-    TarArchive,
-    Workbook,
-    open_archive,
+from kg2rag.datasets.documents.archives import SPREADSHEETS, TARS, Archive, TarArchive
+from kg2rag.datasets.documents.chats import (
+    NAME_FILES,
+    is_day_of_channel,
+    names_of_export,
 )
 from kg2rag.datasets.documents.inclusion import Inclusions
 from kg2rag.datasets.documents.listing import (
@@ -33,11 +33,8 @@ from kg2rag.datasets.documents.reading import (
     file_bytes,
     read_bytes,
 )
-from kg2rag.datasets.documents.slack import (
-    NAME_FILES,
-    is_day_of_channel,
-    names_of_export,
-)
+from kg2rag.datasets.documents.workbooks import Workbook
+from kg2rag.text.records import SPREADSHEETS
 
 MAX_ARCHIVES = 3
 """Depth of nested archives; exports of large wikis have two."""
@@ -145,3 +142,15 @@ def _is_document(name: str) -> bool:
     return (
         not name.endswith("/") and not is_hidden and PACKAGE_FOLDERS.isdisjoint(parts)
     )
+
+
+def open_archive(data: bytes, packing: str) -> Archive | TarArchive | Workbook:
+    """The archive of some bytes; `packing` is the ending of its name.
+
+    DataError: it is damaged or too large.
+    """
+    if packing in TARS:
+        return TarArchive(data)
+    if packing in SPREADSHEETS:
+        return Workbook(data)
+    return Archive(data)

@@ -27,7 +27,7 @@ from kg2rag.datasets.documents.html import page_document, read_html, visible_tex
 from kg2rag.datasets.documents.json_values import PHRASE_WORDS, SENTENCE_WORDS
 from kg2rag.datasets.documents.mediawiki import wiki_documents
 from kg2rag.datasets.documents.office import opendocument_document
-from kg2rag.datasets.documents.plain import markup_document
+from kg2rag.datasets.documents.pandoc import markup_document
 from kg2rag.datasets.documents.xml_records import fields_of_texts, take_metadata
 from kg2rag.text.records import DataError
 
