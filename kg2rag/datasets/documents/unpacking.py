@@ -13,17 +13,17 @@ from functools import cache, lru_cache, partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
-from kg2rag.datasets.documents.archives import SPREADSHEETS, TARS, Archive, TarArchive
+from kg2rag.datasets.documents.archives import TARS, Archive, TarArchive
 from kg2rag.datasets.documents.chats import (
     NAME_FILES,
     is_day_of_channel,
     names_of_export,
 )
+from kg2rag.datasets.documents.derived_files import derived_files
 from kg2rag.datasets.documents.inclusion import Inclusions
 from kg2rag.datasets.documents.listing import (
     PACKAGE_FOLDERS,
     ListedFile,
-    parts_of_other_files,
 )
 from kg2rag.datasets.documents.mail import MailThreads
 from kg2rag.datasets.documents.readers import ARCHIVES, ending_of, limit_of
@@ -110,7 +110,7 @@ def _parts(file: FileBytes, depth: int) -> Iterator[FileBytes]:
         yield FileBytes(file.relative_path, reason="no file in it")
     inclusions = Inclusions(names, archive.read)
     threads = MailThreads(names, archive.read)
-    reasons = {**parts_of_other_files(names), **inclusions.reasons}
+    reasons = {**derived_files(names), **inclusions.reasons}
     names_of = cache(partial(_names_of_archive, archive))
     for name in names:
         relative_path = Path(f"{file.relative_path}/{name}").as_posix()

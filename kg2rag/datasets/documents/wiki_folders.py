@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-_FRAME = re.compile(r"_(?:Sidebar|Footer|Header)")
+FRAME = r"_(?:Sidebar|Footer|Header)\.(?i:md|markdown|mediawiki|asciidoc|adoc|creole|org|pod|rst|textile)"
+"""The name of a file that stands beside every page of a wiki."""
 _LINK = re.compile(rb"\[\[([^\[\]|\n]{1,300})\|([^\[\]|\n]{1,300})\]\]")
 DOKUWIKI_HEADING = re.compile(r"(?m)^={6} [^=\n]+ ={6}[ \t]*$")
 START_BYTES = 4_000
@@ -21,11 +22,6 @@ START_BYTES = 4_000
 _ENDINGS = frozenset(
     ".md .markdown .mediawiki .asciidoc .adoc .creole .org .pod .rst .textile".split()
 )
-
-
-def wiki_navigation(paths: Iterable[str]) -> list[str]:
-    """The files of wikis that stand beside every page."""
-    return [path for path in paths if _is_frame(PurePosixPath(path))]
 
 
 def with_page_first(text: bytes) -> bytes:
@@ -36,7 +32,7 @@ def with_page_first(text: bytes) -> bytes:
 def wiki_titles(paths: Iterable[str]) -> dict[str, str]:
     """Path -> title of each page in the folder of a wiki, or in a folder below it."""
     files = list(map(PurePosixPath, paths))
-    folders = {file.parent for file in files if _is_frame(file)}
+    folders = {file.parent for file in files if re.fullmatch(FRAME, file.name)}
     if not folders:
         return {}
     return {
@@ -44,11 +40,6 @@ def wiki_titles(paths: Iterable[str]) -> dict[str, str]:
         for file in files
         if file.suffix.lower() in _ENDINGS and not folders.isdisjoint(file.parents)
     }
-
-
-def _is_frame(file: PurePosixPath) -> bool:
-    """Whether a file stands beside every page of a wiki."""
-    return bool(_FRAME.fullmatch(file.stem)) and file.suffix.lower() in _ENDINGS
 
 
 def dokuwiki_files(path_of: Mapping[str, Path]) -> set[str]:

@@ -14,7 +14,7 @@ from kg2rag.compute import Store
 from kg2rag.compute.outputs import write_output
 from kg2rag.datasets import from_folder, from_texts
 from kg2rag.datasets.documents import folder as folder_module
-from kg2rag.datasets.documents import plain, readers
+from kg2rag.datasets.documents import pandoc, plain, readers
 from kg2rag.datasets.documents.blocks import lost_words
 from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.markdown_dialects import plain_markdown
@@ -187,7 +187,7 @@ def test_hostile_files_take_seconds_and_end_nothing(read):
 def test_light_markup_is_searched_in_a_time_that_grows_with_its_length(
     monkeypatch, name, text
 ):
-    monkeypatch.setattr(plain, "converted", lambda *_: ("<p>Halina sails.</p>", ""))
+    monkeypatch.setattr(pandoc, "converted", lambda *_: ("<p>Halina sails.</p>", ""))
     start = time.process_time()
     [document] = plain.read_markup(text.encode(), name)
     assert document.blocks[0].text == "Halina sails."
