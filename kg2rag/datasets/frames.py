@@ -21,6 +21,9 @@ from kg2rag.types.coerce_corpus import PASSAGE, identifier, python_value
 
 ANSWER_FIELDS = ("text", "value", "answer", "aliases")
 """The fields of an answer that is an object, without regard to case."""
+ALL_OF_THEM = (
+    "taken as all of these; a column doc_id in the corpus would name documents"
+)
 GOLD_SAMPLE = 20
 """Values of a mapping that are looked up to decide whether they are gold."""
 
@@ -315,6 +318,9 @@ def _targets(
     targets = {
         name: target for name, target in every_target.items() if target is not None
     }
+    n_beginnings = sum(map(index.is_beginning, targets))
+    if n_beginnings:
+        notes[f"gold that begins ids of passages, {ALL_OF_THEM}"] = n_beginnings
     for row in rows:
         for name in row.gold:
             if name not in targets:

@@ -16,6 +16,7 @@ from rapidfuzz import fuzz, process
 
 from kg2rag.text.scripts import words
 from kg2rag.types import Corpus
+from kg2rag.types.document_names import documents_by_record, passages_by_beginning
 
 WINDOW_WORDS, STRIDE_WORDS = 5, 3
 """Length of a window of a gold text, and distance from one window to the next, in words."""
@@ -86,7 +87,8 @@ class GoldIndex:
     def _by_identifier(self, name: str) -> GoldTarget | None:
         """The target of an id, path, page or title, and of a heading behind one; None for another name.
 
-        The id of a record is one if only one file has it.
+        The id of a record is one if only one file has it. Last, a name is a document if ids of
+        passages are the name and a number (`D1` for `D1-0`, `D1-1`).
         """
         if name in self._targets_by_id:
             return self._targets_by_id[name]
@@ -95,7 +97,18 @@ class GoldIndex:
             or self._by_fragment(name)
             or self._by_title(name)
             or _only_document(self._documents_by_record.get(name, []))
+            or self._by_beginning(name)
         )
+
+    def _by_beginning(self, name: str) -> GoldTarget | None:
+        """The passages whose ids are a name with a number."""
+        passages = self._passages_by_beginning.get(name, ())
+        return GoldTarget(passages=tuple(passages)) if passages else None
+
+    def is_beginning(self, name: str) -> bool:
+        """Whether a name is no id, but the beginning of ids, such as "D1" of "D1-0"."""
+        is_id = name in self._targets_by_id
+        return not is_id and name in self._passages_by_beginning
 
     def is_identifier(self, name: str) -> bool:
         """Whether a name is an id, path, page or title of the corpus."""
@@ -187,12 +200,12 @@ class GoldIndex:
     @cached_property
     def _documents_by_record(self) -> Mapping[str, list[str]]:
         """Id of a record in its file, such as a DOCNO -> the documents `file#id`."""
-        documents = defaultdict[str, list[str]](list)
-        for document in self._rows:
-            _, mark, record = document.partition("#")
-            if mark:
-                documents[record].append(document)
-        return documents
+        return documents_by_record(self._rows)
+
+    @cached_property
+    def _passages_by_beginning(self) -> Mapping[str, list[str]]:
+        """Beginning of ids, such as a DOCNO -> the passages whose id has it and a number."""
+        return passages_by_beginning(self.corpus)
 
     @cached_property
     def _documents_by_path(self) -> Mapping[str, str]:

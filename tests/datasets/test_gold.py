@@ -212,3 +212,24 @@ def test_gold_that_no_passage_holds_is_not_called_unjudged():
     result = kg2rag.compare(["bm25"], data, metrics=["recall@5"])
     counts = {"questions": 2, "judged": 0, "unmatched": 1}
     assert result.config["data"]["without_gold"] == counts
+
+
+def test_a_document_that_only_begins_ids_of_passages_is_all_of_them():
+    corpus = [
+        {"id": id_, "text": f"Text of {id_}."}
+        for id_ in ("FT911-3-0", "FT911-3-1", "FT911-4#0", "12_chunk_0", "12_chunk_1")
+    ]
+    questions = [
+        {"question": "Who?", "gold": "FT911-3"},
+        {"question": "When?", "gold": "12"},
+        {"question": "Why?", "gold": "FT911-4"},
+    ]
+    data = kg2rag.from_frames(corpus, questions)
+    assert [list(question.gold) for question in data.questions] == [
+        ["FT911-3-0", "FT911-3-1"],
+        ["12_chunk_0", "12_chunk_1"],
+        ["FT911-4#0"],
+    ]
+    assert 3 in data.source["notes"].values()
+    with pytest.raises(ValueError, match="FT911-5"):
+        kg2rag.from_frames(corpus, [{"question": "Who?", "gold": "FT911-5"}])

@@ -18,6 +18,7 @@ from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.records import reading
 from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, called
 from kg2rag.types.coerce_corpus import python_value
+from kg2rag.types.document_names import first_passages
 
 Found = Iterable[str | tuple[str, float]] | Mapping[str, float]
 """Passage ids, best first, or (passage id, score)."""
@@ -37,6 +38,7 @@ class Recorded(Retriever):
     name : the name of the system, for messages.
     empty : the queries without hits.
     n_others : the number of queries of the run that are no questions of the data.
+    n_documents : the number of hits that named documents; see `of`.
     """
 
     corpus: Corpus = field(repr=False)
@@ -44,6 +46,7 @@ class Recorded(Retriever):
     name: str = "run"
     empty: frozenset[str] = frozenset()
     n_others: int = field(default=0, repr=False, compare=False)
+    n_documents: int = field(default=0, repr=False, compare=False)
     timed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -73,7 +76,8 @@ class Recorded(Retriever):
         rankings : the path of a run file, see `run_files`; a frame of any library with query_id, passage_id and
             score, ordered by its `rank`, or by score if it has none or a query has one twice; a frame or Series of
             pandas with a list of passages a query; a list of such records; a `ranx.Run`; or a mapping from query id to
-            passage id to score, or to passage ids, best first. Ids may be numbers.
+            passage id to score, or to passage ids, best first. Ids may be numbers. A hit that names a document is its
+            first passage, which unit="document" judges as the document; the remark counts them.
         name : by default that of the file.
         queries : ids; those without a line in the run have no hits, and the remark counts them.
 
@@ -115,7 +119,8 @@ class Recorded(Retriever):
                 f"{next(iter(run), 'nothing')!r} and the like, theirs {min(queries)!r}."
             )
         n_others = len(run.keys() - queries) if queries else 0
-        return cls(corpus, run, name, queries - set(run), n_others)
+        hits, n_documents = _with_first_passages(run, corpus)
+        return cls(corpus, hits, name, queries - set(run), n_others, n_documents)
 
     @property
     def remark(self) -> str:
@@ -125,6 +130,9 @@ class Recorded(Retriever):
                 self.empty
             ),
             "queries of the run that are no scored questions, left out": self.n_others,
+            "hits that name a document, taken as its first passage; judge them by unit='document'": (
+                self.n_documents
+            ),
         }
         return "; ".join(f"{cause}: {n:,}" for cause, n in counts.items() if n)
 
@@ -238,6 +246,27 @@ def as_system(name: str, system: Any, data: QADataset) -> Any:
     if callable(system):
         return Answering(data.corpus, system, name)
     return system
+
+
+def _with_first_passages(
+    run: Mapping[str, Sequence[tuple[str, float]]], corpus: Corpus
+) -> tuple[Mapping[str, Sequence[tuple[str, float]]], int]:
+    """The run with the first passage of a document in place of its name, and the number of such hits."""
+    ids = set(corpus.ids)
+    names = {id_ for hits in run.values() for id_, _ in hits if id_ not in ids}
+    if not names:
+        return run, 0
+    passage_of = first_passages(corpus)
+    replaced = {
+        query: [
+            (passage_of.get(id_, id_) if id_ in names else id_, s) for id_, s in hits
+        ]
+        for query, hits in run.items()
+    }
+    n_documents = sum(
+        id_ in names and id_ in passage_of for hits in run.values() for id_, _ in hits
+    )
+    return replaced, n_documents
 
 
 def _is_ranx_run(run: object) -> bool:

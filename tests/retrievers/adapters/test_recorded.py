@@ -253,3 +253,29 @@ def test_a_score_of_ones_own_orders_all_passages_or_the_candidates_ties_by_the_c
         ScoreFunction(
             kb, lambda _, passage: float("nan") if passage.id == "b" else 1.0
         ).retrieve("q", 1)
+
+
+@pytest.mark.parametrize(
+    "passages",
+    [
+        [("D1-0", "D1-0"), ("D1-1", "D1-1"), ("D2-0", "D2-0")],
+        [("x", "D1"), ("y", "D1"), ("z", "D2")],
+        [("a.trec#D1#0", "a.trec#D1"), ("a.trec#D1#1", "a.trec#D1"), ("b", "a#D2")],
+    ],
+)
+def test_a_hit_of_a_run_that_names_a_document_is_its_first_passage(
+    tmp_path: Path, passages: list[tuple[str, str]]
+) -> None:
+    corpus = Corpus.from_passages(
+        [Passage(id_, "", "Text.", document, 0) for id_, document in passages]
+    )
+    file = tmp_path / "bm25.trec"
+    file.write_text("q1 Q0 D2 1 9.5 bm25\nq1 Q0 D1 2 8.5 bm25\n")
+    run = Recorded.of(file, corpus)
+    assert run.retrieve(Query("q1", "?"), 5).passage_ids == [
+        passages[2][0],
+        passages[0][0],
+    ]
+    assert run.remark.endswith(": 2")
+    with pytest.raises(ValueError, match="'D3'"):
+        Recorded.of({"q1": ["D1", "D3"]}, corpus)
