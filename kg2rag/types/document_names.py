@@ -15,7 +15,7 @@ _PART = re.compile(r"[\W_]+(?:[^\W\d_]+[\W_]*)?\d+$")
 def passages_by_beginning(corpus: Corpus) -> Mapping[str, list[str]]:
     """Beginning of ids -> the ids of the passages with it and a number, in the order of the corpus.
 
-    Passages of documents with ids of their own are left out.
+    Passages whose documents have other ids are left out.
     """
     passages = defaultdict[str, list[str]](list)
     for id_, document in zip(corpus.ids, corpus.doc_ids, strict=True):
