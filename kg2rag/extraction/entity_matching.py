@@ -13,7 +13,7 @@ import bz2
 import gzip
 import lzma
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import copyfileobj, rmtree
@@ -45,8 +45,8 @@ from kg2rag.extraction.sources import GivenExtraction
 from kg2rag.text.inflection import languages_of_names, lexicon_of
 from kg2rag.text.normalisation import (
     FUNCTION_WORDS,
+    Integers,
     JoinedTexts,
-    Matches,
     entity_key,
     is_date_or_number,
     normalise,
@@ -88,14 +88,9 @@ class EntityMatching:
             for spelling, name in spellings.items()
             if entity_key(name) not in located_keys
         }
-        mentions, uncapitalised = _find_mentions(unlocated, corpus)
-        linked = {mention.entity for mention in mentions}
-        plain_mentions = [
-            mention for mention in uncapitalised if mention.entity not in linked
-        ]
+        mentions, plain_mentions = _find_mentions(unlocated, corpus)
         plain = {mention.entity for mention in plain_mentions}
-        mentions += plain_mentions
-        linked |= plain
+        linked = plain | {mention.entity for mention in mentions}
         # Ids are numbers, which a text may contain by chance.
         if not located_keys and all(map(str.isdecimal, linked)):
             entities = list(dict.fromkeys(spellings.values()))
@@ -110,7 +105,7 @@ class EntityMatching:
             "entities linked by name in lower case only": len(plain),
             "entities that no passage names": len(set(unlocated.values()) - linked),
         }
-        mentions = [*extraction.mentions, *mentions]
+        mentions = [*extraction.mentions, *mentions, *plain_mentions]
         triples = _with_passages(extraction.triples, mentions, corpus)
         return Extraction(
             triples, tuple(mentions), extraction.entities, notes, extraction.raw
@@ -144,35 +139,50 @@ def _keys_with_passages(extraction: Extraction) -> set[str]:
 def _find_mentions(
     names: Mapping[str, str], corpus: Corpus
 ) -> tuple[list[Mention], list[Mention]]:
-    """The mentions of spellings in all passages, and those that need no capitals, see `_plain_codes`.
+    """The mentions in all passages, and those in lower case of entities without any, see `_plain_codes`.
 
     `names` : spelling -> the name of its entity.
     """
     spellings = [spelling for spelling in names if normalise(spelling)]
     keys = [normalise(spelling) for spelling in spellings]
+    entity_of = {name: code for code, name in enumerate(dict.fromkeys(names.values()))}
+    entities = np.array([entity_of[names[spelling]] for spelling in spellings], int)
     contents = corpus.streamed_contents
     languages = languages_of_names(contents)
     lexicon = lexicon_of(keys, languages, spellings)
-    plain_codes = _plain_codes(spellings, languages)
-    mentions: list[Mention] = []
-    uncapitalised: list[Mention] = []
+    is_plain = np.zeros(len(spellings), dtype=bool)
+    is_plain[list(_plain_codes(spellings, languages))] = True
+    is_linked = np.zeros(len(entity_of), dtype=bool)
+    blocks: list[Integers] = []
+    plain_blocks: list[Integers] = []
     for start in range(0, len(corpus), BLOCK_PASSAGES):
-        joined = JoinedTexts(contents[start : start + BLOCK_PASSAGES])
-        for code, row in _pairs(lexicon.matches(joined)):
-            mentions.append(Mention(names[spellings[code]], corpus.ids[start + row]))
-        if not plain_codes:
-            continue
-        for code, row in _pairs(lexicon.matches(joined, capitals=False)):
-            if code in plain_codes:
-                uncapitalised.append(
-                    Mention(names[spellings[code]], corpus.ids[start + row])
-                )
-    return mentions, uncapitalised
+        block = JoinedTexts(contents[start : start + BLOCK_PASSAGES])
+        candidates = lexicon.candidates(block)
+        matches = candidates.matches()
+        blocks.append(np.stack((entities[matches.codes], start + matches.texts)))
+        is_linked[entities[matches.codes]] = True
+        is_plain &= ~is_linked[entities]
+        if is_plain.any():
+            matches = candidates.matches(capitals=False)
+            pairs = np.stack((entities[matches.codes], start + matches.texts))
+            plain_blocks.append(pairs[:, is_plain[matches.codes]])
+    # A later block may have named an entity with its capitals.
+    plain_blocks = [pairs[:, ~is_linked[pairs[0]]] for pairs in plain_blocks]
+    return (
+        _mentions(blocks, list(entity_of), corpus),
+        _mentions(plain_blocks, list(entity_of), corpus),
+    )
 
 
-def _pairs(matches: Matches) -> Iterator[tuple[int, int]]:
-    """The code of the name and the index of the text of each match."""
-    return zip(matches.codes.tolist(), matches.texts.tolist(), strict=True)
+def _mentions(
+    blocks: Sequence[Integers], names: Sequence[str], corpus: Corpus
+) -> list[Mention]:
+    """The mentions in arrays, (2, n_mentions), of the codes of entities and the rows of passages."""
+    return [
+        Mention(names[code], corpus.ids[row])
+        for pairs in blocks
+        for code, row in pairs.T.tolist()
+    ]
 
 
 def _plain_codes(

@@ -187,6 +187,7 @@ class JoinedTexts:
         plain_of = {ord(char): plain(char) for char in self._characters}
         plain_text = self.text.translate(plain_of)
         spans = [match.span() for match in WORD.finditer(plain_text)]
+        strings = [plain_text[start:end] for start, end in spans]
         starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
         if any(len(replacement) != 1 for replacement in plain_of.values()):
             # The offset in `text` of the origin of each character of `plain_text`.
@@ -199,7 +200,7 @@ class JoinedTexts:
             )
         shares_character = np.append(False, starts[1:] < ends[:-1])[: len(starts)]
         return Words(
-            WORD.findall(plain_text),
+            strings,
             self.text_indices(starts),
             starts,
             ends,
@@ -238,6 +239,36 @@ class Matches:
     codes: Codes
     starts: Integers
     ends: Integers
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The longest match of a lexicon at each word of texts; arrays are (n_candidates,).
+
+    `first` and `last` are the first and the last word of each match, `codes` its name. `is_written`
+    tells whether it has a capital or a digit, unless its name has neither.
+    """
+
+    words: Words
+    first: Integers
+    last: Integers
+    codes: Codes
+    is_written: NDArray[np.bool_]
+
+    def matches(self, *, capitals: bool = True) -> Matches:
+        """The matches, see `Lexicon.matches`."""
+        first, last, codes = self.first, self.last, self.codes
+        if capitals:
+            first, last = first[self.is_written], last[self.is_written]
+            codes = codes[self.is_written]
+        disjoint = _disjoint(first, last, self.words.texts[first])
+        first, last = first[disjoint], last[disjoint]
+        return Matches(
+            self.words.texts[first],
+            codes[disjoint],
+            self.words.starts[first],
+            self.words.ends[last],
+        )
 
 
 class Lexicon:
@@ -303,22 +334,21 @@ class Lexicon:
         With `capitals`, a match must have a capital or a digit, unless its name has neither, as
         "uvicorn".
         """
+        return self.candidates(joined).matches(capitals=capitals)
+
+    def candidates(self, joined: JoinedTexts) -> Candidates:
+        """The longest match at each word of texts."""
         words = joined.words()
         first, last, codes = self.longest_matches(words.strings, words.texts)
         # A character may become two words (½); a match cannot use half of it.
         shares_character = np.append(words.shares_character, False)
-        allowed = ~(shares_character[first] | shares_character[last + 1])
-        if capitals:
-            is_capital = joined.character_values(_is_capital_or_digit)
-            n_before = np.append(0, np.cumsum(is_capital))
-            has_capital = n_before[words.ends[last]] > n_before[words.starts[first]]
-            allowed &= self._has_no_capital[codes] | has_capital
-        first, last, codes = first[allowed], last[allowed], codes[allowed]
-        disjoint = _disjoint(first, last, words.texts[first])
-        first, last = first[disjoint], last[disjoint]
-        return Matches(
-            words.texts[first], codes[disjoint], words.starts[first], words.ends[last]
-        )
+        is_whole = ~(shares_character[first] | shares_character[last + 1])
+        first, last, codes = first[is_whole], last[is_whole], codes[is_whole]
+        is_capital = joined.character_values(_is_capital_or_digit)
+        n_before = np.append(0, np.cumsum(is_capital))
+        has_capital = n_before[words.ends[last]] > n_before[words.starts[first]]
+        is_written = self._has_no_capital[codes] | has_capital
+        return Candidates(words, first, last, codes, is_written)
 
     def longest_matches(
         self, words: Sequence[str], texts: Integers

@@ -150,6 +150,24 @@ def test_a_name_that_the_passages_never_capitalise_is_found_in_lower_case():
     assert found.notes["entities linked by name in lower case only"] == 3
 
 
+def test_a_name_with_capitals_in_a_later_block_of_passages_counts_only_with_them(
+    monkeypatch,
+):
+    monkeypatch.setattr("kg2rag.extraction.entity_matching.BLOCK_PASSAGES", 1)
+    texts = [
+        "A gull may nest on ferries.",
+        "They say Gull is an agent and the gull a bird.",
+        "All ferries are late.",
+    ]
+    corpus = corpus_of({str(row): text for row, text in enumerate(texts)})
+    found = graph_of([("Gull", "likes", "Ferries")]).extract(corpus)
+    assert found.mentions == (
+        Mention("Gull", "1"),
+        Mention("Ferries", "0"),
+        Mention("Ferries", "2"),
+    )
+
+
 def test_a_german_verb_is_no_mention_of_a_town():
     corpus = corpus_of(
         {
