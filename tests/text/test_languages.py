@@ -190,6 +190,11 @@ def test_a_word_is_found_in_any_of_its_spellings(
     assert first(texts, query) == "a"
 
 
+def test_an_english_word_is_not_divided_into_two_others():
+    texts = {"a": "The body of a whale is large, and every whale has one."}
+    assert not BM25(KnowledgeBase.build(texts)).retrieve("whalebody", 3).passage_ids
+
+
 def test_a_word_that_differs_in_accents_is_told_and_a_known_word_is_not_respelled():
     texts = {"a": "A song of Beyoncé.", "b": "Rose and rosé.", "c": "An async rose."}
     system = BM25(KnowledgeBase.build(texts))

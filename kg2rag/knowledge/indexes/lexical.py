@@ -57,6 +57,10 @@ MAX_DIGITS = 20  # longer numbers are not divided into groups of three
 MAX_JOINED_WORDS = 4  # of a query, as in "HP 457 D"
 LEAST_HALF = 4
 """The minimum of characters of each of the two terms into which a word is divided."""
+COMPOUNDING = frozenset(
+    "danish dutch estonian finnish german hungarian norwegian swedish".split()
+)
+"""Languages that write a compound as one word; elsewhere halves mislead ("everybody" is no body)."""
 TRUNCATED_LETTERS = 5
 """Letters of the terms of a language without a stemmer."""
 LEAST_PREFIX, PREFIX_SHARE = 4, 0.75
@@ -349,7 +353,8 @@ class LexicalIndex:
         ]
         if len(parts) > 1 and all(map(self._has, stems)):
             return stems
-        return self._halves_of(term)
+        is_compound = self.languages.get(script_of(term)) in COMPOUNDING
+        return self._halves_of(term) if is_compound or term.isdecimal() else []
 
     def _halves_of(self, term: str) -> list[str]:
         """The two terms of texts that make up a compound or a long number, the longest first one."""
