@@ -1,12 +1,11 @@
-"""A page of HTML, parsed by Beautiful Soup and lxml -> its blocks without navigation."""
+"""A page of HTML -> its blocks without navigation."""
 
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from html import unescape
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import re2
@@ -17,7 +16,6 @@ from kg2rag.datasets.documents.blocks import (
     FileDocument,
     Link,
     join_remarks,
-    lost_words,
     one_line,
     plain_document,
 )
@@ -26,17 +24,23 @@ from kg2rag.datasets.documents.contents_headings import without_contents
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.page_navigation import (
     HEADINGS,
-    count_words,
-    elements_named,
-    holds,
     is_breadcrumbs,
-    is_shown,
     main_part,
+    navigation_of,
     remove_navigation,
     text_outside,
     title_outside,
 )
-from kg2rag.text.scripts import words
+from kg2rag.datasets.documents.page_tree import (
+    classes_of,
+    count_words,
+    empty,
+    holds,
+    parse_tree,
+    separated_text,
+    surround_with_blanks,
+    text_of,
+)
 
 _BLOCKS = (
     frozenset(
@@ -46,10 +50,8 @@ _BLOCKS = (
     )
     | HEADINGS.keys()
 )
-_INVISIBLE = frozenset(
-    ("script", "style", "meta", "link", "input", "svg", "img", "head")
-)
-_SEPARATE = frozenset(("button", "label", "option"))
+_INVISIBLE = ("svg", "head")
+_SEPARATE = ("button", "label", "option")
 """Inline elements whose text is separated by blanks from neighbouring words."""
 _SEPARATOR_OF_TITLE = r" [:|/»›·–—-] "
 _CELLS = frozenset(("td", "th"))
@@ -70,15 +72,14 @@ _LAST_TAG = re.compile(r"(?:</[\w:-]+|<[\w:-]+[^<>]*/|<br)>\s*\Z")
 _ONLY_TAGS = re.compile(
     r"\s*(?:<[a-zA-Z][^<>]*/>\s*|<([a-zA-Z][\w:-]*)[^<>]*>\s*</\1>\s*)+"
 )
-_WORD_BREAK = re.compile(r"(?i)</?wbr\b[^<>]*>|&shy;|&#173;|&#xad;|\xad")
 _BULLET = re.compile(r"^[·•▪◦‣] +(?=\S)")
-_TEMPLATE = re.compile(r"(?i)<(/?)template\b")  # Beautiful Soup gives no text of it
-_STYLED_TITLE = 'p.MsoTitle, body.doc-content p.title, head:has(meta[content^="LibreOffice"]) + body p.title'
-"""Selector of the title in a page that Word, Google Docs or LibreOffice saved."""
+_SAVED_PAGE = """
+    /html/body[contains(concat(" ", normalize-space(@class), " "), " doc-content ")]
+    | /html/head[.//meta[starts-with(@content, "LibreOffice")]]/following-sibling::body
+"""
+"""XPath of the body of a page that Google Docs or LibreOffice saved."""
 MOVED_WORDS = 50
 """Most words of a page that only leads to another."""
-_MANY_LOST = 0.05
-"""Share of a page's characters whose loss makes the slower parser of Python's library try again."""
 
 
 def read_html(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
@@ -93,24 +94,12 @@ def page_document(page: str, remark: str = "") -> FileDocument:
     page = storage_as_html(page)
     source = visible_text(page)
     try:
-        return _best_parse(page, source, remark)
+        return _page_document(page, source, remark)
     except RecursionError:
         return plain_document(
             source,
             join_remarks(remark, "elements nest too deeply: read as plain text"),
         )
-
-
-def _best_parse(page: str, source: str, remark: str) -> FileDocument:
-    """The document by lxml, or by the parser of Python's library if that loses fewer words."""
-    document = _parse_page(page, "lxml", source, remark)
-    n_characters = sum(map(_count_characters, _texts(document)))
-    # lxml stops at 256 nested elements.
-    if n_characters < (1 - _MANY_LOST) * _count_characters(source):
-        reparsed = _parse_page(page, "html.parser", source, remark)
-        if _share_lost(reparsed) < _share_lost(document):
-            return reparsed
-    return document
 
 
 def is_page(text: str) -> bool:
@@ -129,152 +118,128 @@ def visible_text(page: str) -> str:
     return unescape(_TAG.sub(" ", shown))
 
 
-def _texts(document: FileDocument) -> list[str]:
-    """All texts that were read of a page, including those left out."""
-    return [
-        document.title,
-        document.left_out,
-        *(block.text for block in document.blocks),
-    ]
-
-
-def _count_characters(text: str) -> int:
-    """The number of characters other than blanks."""
-    return sum(map(len, text.split()))
-
-
-def _share_lost(document: FileDocument) -> float:
-    """The share of the words of a page that were not read, from 0 to 1."""
-    source_words = words(document.source)
-    return len(lost_words(source_words, _texts(document))) / max(1, len(source_words))
-
-
-def _parse_page(page: str, parser: str, source: str, remark: str) -> FileDocument:
-    """The document of a page by one of the parsers of Beautiful Soup."""
-    soup = parse_tree(_TEMPLATE.sub(r"<\1div data-template", page), parser)
-    if _leads_elsewhere(soup):
+def _page_document(page: str, source: str, remark: str) -> FileDocument:
+    """The document of a page whose text is `source`."""
+    root = parse_tree(page)
+    if _leads_elsewhere(root):
         remark = join_remarks(remark, "it only leads to another page")
         return FileDocument([], source=source, left_out=source, remark=remark)
-    prefixes = _shorten_titles(soup)
-    title = one_line(soup.title.get_text(" ")) if soup.title else ""
-    styled_title = soup.select_one(_STYLED_TITLE)
-    if styled_title:
-        _lower_headings(soup)
-        styled_title.name = "h1"
-        title = one_line(styled_title.get_text())
-    blocks, left_out = tree_blocks(soup, title)
+    prefixes = _shorten_titles(root)
+    title = next(map(separated_text, root.iter("title")), "")
+    styled_title = _styled_title(root)
+    if styled_title is not None:
+        _lower_headings(root)
+        styled_title.tag = "h1"
+        title = text_of(styled_title)
+    title = one_line(title)
+    blocks, left_out = tree_blocks(root, title)
     left_out = " ".join([*prefixes, left_out])
     return FileDocument(blocks, title, source=source, left_out=left_out, remark=remark)
 
 
-def _leads_elsewhere(soup: Any) -> bool:
+def _leads_elsewhere(root: Any) -> bool:
     """Whether a page of few words leads to another at once, as those of moved pages do."""
-    refreshes = soup("meta", attrs={"http-equiv": re.compile("(?i)refresh")})
     has_target = any(
-        re.match(r"\s*\d+\s*;", meta.get("content", "")) for meta in refreshes
+        "refresh" in meta.get("http-equiv", "").lower()
+        and re.match(r"\s*\d+\s*;", meta.get("content", ""))
+        for meta in root.iter("meta")
     )
-    return has_target and count_words(soup) <= MOVED_WORDS
+    return has_target and count_words(root) <= MOVED_WORDS
 
 
-def _shorten_titles(soup: Any) -> list[str]:
+def _shorten_titles(root: Any) -> list[str]:
     """Take the name of the site, if it is the first breadcrumb, from the beginnings of titles.
 
     Returns the name for each heading that it was taken from.
     """
-    breadcrumbs = next(filter(is_breadcrumbs, soup(True)), None)
-    first = breadcrumbs.find(["a", "li"]) if breadcrumbs else None
-    site = one_line(first.get_text()) if first else ""
+    breadcrumbs = islice(filter(is_breadcrumbs, root.iter()), 1)
+    parts = [part for path in breadcrumbs for part in path.iterdescendants("a", "li")]
+    site = one_line(text_of(parts[0])) if parts else ""
     if not site:
         return []
     prefix = re.compile(rf"{re.escape(site)}{_SEPARATOR_OF_TITLE}(?=\S)")
     titles = [
         title
-        for title in soup(["title", "h1"])
-        if prefix.match(one_line(title.get_text()))
+        for title in root.iter("title", "h1")
+        if prefix.match(one_line(text_of(title)))
     ]
     for title in titles:
-        title.string = prefix.sub("", one_line(title.get_text()), count=1)
-    return [site for title in titles if title.name == "h1"]
+        text = prefix.sub("", one_line(text_of(title)), count=1)
+        del title[:]
+        title.text = text
+    return [site for title in titles if title.tag == "h1"]
 
 
-def _lower_headings(soup: Any) -> None:
+def _styled_title(root: Any) -> Any:
+    """The title in a page that Word, Google Docs or LibreOffice saved; None without one."""
+    is_saved = bool(root.xpath(_SAVED_PAGE))
+    for paragraph in root.iter("p"):
+        classes = classes_of(paragraph)
+        if "MsoTitle" in classes or (is_saved and "title" in classes):
+            return paragraph
+    return None
+
+
+def _lower_headings(root: Any) -> None:
     """Lower each heading by a level, since the styled title becomes the one of level 1."""
-    for heading in elements_named(soup, frozenset(HEADINGS)):
-        heading.name = f"h{min(HEADINGS[heading.name] + 1, max(HEADINGS.values()))}"
+    for heading in list(root.iter(*HEADINGS)):
+        heading.tag = f"h{min(HEADINGS[heading.tag] + 1, max(HEADINGS.values()))}"
 
 
-def parse_tree(page: str, parser: str = "lxml") -> Any:
-    """The tree of a page by one of the parsers of Beautiful Soup; attributes are strings."""
-    from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
-
-    page = _WORD_BREAK.sub("", page)
-    with warnings.catch_warnings():  # XHTML can be parsed as HTML
-        warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
-        warnings.simplefilter("ignore", MarkupResemblesLocatorWarning)
-        return BeautifulSoup(
-            page,
-            parser,
-            multi_valued_attributes=None,
-            attribute_dict_class=dict,
-            store_line_numbers=False,
-        )
-
-
-def tree_blocks(tree: Any, title: str = "") -> tuple[list[Block], str]:
+def tree_blocks(root: Any, title: str = "") -> tuple[list[Block], str]:
     """The blocks of a tree, and the text that was left out; the tree is changed.
 
     title : the title of the page in its head.
     """
-    left_out = _show_formulas(tree)
-    for tag in elements_named(tree, _INVISIBLE):
-        tag.decompose()
-    for tag in tree("br"):
-        tag.string = "\n"
-    for tag in elements_named(tree, _SEPARATE):
-        tag.insert_before(" ")
-        tag.insert_after(" ")
-    body = tree.body or tree
-    main = main_part(body)
+    left_out = _show_formulas(root)
+    empty(root.iter(*_INVISIBLE))
+    for element in root.iter("br"):
+        element.text = "\n"
+    for element in root.iter(*_SEPARATE):
+        surround_with_blanks(element)
+    body = next(root.iter("body"), root)
+    navigation = navigation_of(body)
+    main = main_part(body, navigation)
     if main is not body:
         left_out.append(text_outside(body, main))
     outside = chain.from_iterable(
         map(_element_blocks, title_outside(body, main, title))
     )
-    remove_navigation(main, left_out)
+    remove_navigation(main, navigation, left_out)
     blocks, contents = without_contents([*outside, *_walk(main)])
     return blocks, " ".join([*left_out, *contents])
 
 
-def _show_formulas(tree: Any) -> list[str]:
+def _show_formulas(root: Any) -> list[str]:
     """Replace each formula in MathML by its TeX source, or by its text; returns its other forms."""
     others = list[str]()
-    for formula in tree("math"):
-        for annotation in formula(["annotation", "annotation-xml"]):
-            others.append(annotation.get_text(" "))
-            annotation.decompose()
-        text = one_line(formula.get_text(" "))
+    for formula in list(root.iter("math")):
+        annotations = list(formula.iterdescendants("annotation", "annotation-xml"))
+        others += map(separated_text, annotations)
+        empty(annotations)
+        text = one_line(separated_text(formula))
         source = formula.get("alttext")
         if source:
             others.append(text)
-        formula.replace_with(source or f" {text} ")
+        empty([formula])
+        formula.text = source or f" {text} "
     return others
 
 
-def _walk(node: Any) -> Iterator[Block]:
-    """The blocks below a node: those of its block elements, and the inline text between them."""
-    inline = list[str]()
+def _walk(element: Any) -> Iterator[Block]:
+    """The blocks below an element: those of its block elements, and the inline text between them."""
+    inline = [element.text or ""]
     links = list[Link]()
-    for child in node.children:
-        name = child.name
-        if name and (name in _BLOCKS or holds(child, _BLOCKS)):
+    for child in element:
+        if child.tag in _BLOCKS or holds(child, _BLOCKS):
             yield from _inline_block(inline, links)
-            inline, links = [], []
+            inline = []
+            links = []
             yield from _element_blocks(child)
-        elif name:
-            inline.append(child.get_text())
+        else:
+            inline.append(text_of(child))
             links += _links(child)
-        elif is_shown(child):
-            inline.append(str(child))
+        inline.append(child.tail or "")
     yield from _inline_block(inline, links)
 
 
@@ -285,18 +250,22 @@ def _inline_block(inline: list[str], links: list[Link]) -> Iterator[Block]:
         yield Block(text, links=tuple(links))
 
 
-def _element_blocks(tag: Any) -> Iterator[Block]:
+def _element_blocks(element: Any) -> Iterator[Block]:
     """The blocks of a block element: a heading, a listing and a row of a table are one block."""
-    level = HEADINGS.get(tag.name, 0)
+    level = HEADINGS.get(element.tag, 0)
     if level:
-        block = Block(one_line(tag.get_text()).strip("¶# "), level, links=_links(tag))
-    elif tag.name == "pre":
-        block = Block(tag.get_text().strip("\n"), kind=CODE, links=_links(tag))
-    elif tag.name == "tr" and not _is_layout(tag):
-        cells = [" ".join(block.text for block in _walk(cell)) for cell in _cells(tag)]
-        block = Block(" | ".join(cells).strip(" |"), links=_links(tag))
+        text = one_line(text_of(element)).strip("¶# ")
+        block = Block(text, level, links=_links(element))
+    elif element.tag == "pre":
+        text = text_of(element).strip("\n")
+        block = Block(text, kind=CODE, links=_links(element))
+    elif element.tag == "tr" and not _is_layout(element):
+        cells = [
+            " ".join(block.text for block in _walk(cell)) for cell in _cells(element)
+        ]
+        block = Block(" | ".join(cells).strip(" |"), links=_links(element))
     else:
-        yield from _walk(tag)
+        yield from _walk(element)
         return
     if block.text.strip():
         yield block
@@ -308,26 +277,19 @@ def _is_layout(row: Any) -> bool:
     It is the only cell of the table, or has headings, listings or tables in its cells.
     """
     cells = _cells(row)
-    only_cell = (
-        len(cells) == 1
-        and row.parent is not None
-        and len(row.parent("tr", recursive=False)) == 1
-    )
+    only_cell = len(cells) == 1 and len(row.getparent().findall("tr")) == 1
     return not cells or only_cell or holds(row, _LAYOUT)
 
 
 def _cells(row: Any) -> list[Any]:
     """The cells of a row of a table."""
-    return [child for child in row.children if child.name in _CELLS]
+    return [child for child in row if child.tag in _CELLS]
 
 
-def _links(tag: Any) -> tuple[Link, ...]:
+def _links(element: Any) -> tuple[Link, ...]:
     """The hyperlinks in an element, itself included."""
-    anchors = [
-        element
-        for element in (tag, *tag("a"))
-        if element.name == "a" and element.get("href")
-    ]
     return tuple(
-        Link(one_line(anchor.get_text()), anchor["href"]) for anchor in anchors
+        Link(one_line(text_of(anchor)), anchor.get("href"))
+        for anchor in element.iter("a")
+        if anchor.get("href")
     )

@@ -27,7 +27,8 @@ from kg2rag.datasets.documents.blocks import (
 )
 from kg2rag.datasets.documents.calendars import calendar_documents, invitation
 from kg2rag.datasets.documents.decoding import decode_text
-from kg2rag.datasets.documents.html import page_document, parse_tree
+from kg2rag.datasets.documents.html import page_document
+from kg2rag.datasets.documents.page_tree import empty, parse_tree, separated_text
 from kg2rag.datasets.documents.quotations import (
     Letter,
     earlier_letters,
@@ -247,14 +248,19 @@ def _alternative_documents(parts: list[Any]) -> Iterator[FileDocument]:
 
 def _page(page: str) -> FileDocument:
     """The document of a text in HTML without what a mail program hides, which has no scripts to show it."""
-    hidden = []
+    hidden = list[str]()
     if _HIDDEN.search(page):
-        tree = parse_tree(page)
-        elements = tree.body(style=_HIDDEN) if tree.body else []
-        hidden = [element.get_text(" ") for element in elements]
-        for element in elements:
-            element.decompose()
-        page = str(tree)
+        from lxml import etree
+
+        root = parse_tree(page)
+        elements = [
+            element
+            for element in root.xpath("body//*[@style]")
+            if _HIDDEN.search(element.get("style"))
+        ]
+        hidden += map(separated_text, elements)
+        empty(elements)
+        page = etree.tostring(root, encoding="unicode", method="html")
     document = page_document(page)
     return replace(
         document,

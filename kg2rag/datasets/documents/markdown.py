@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 from kg2rag.datasets.documents.blocks import Block, FileDocument, join_remarks, one_line
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.front_matter import split_front_matter
-from kg2rag.datasets.documents.html import parse_tree, tree_blocks
+from kg2rag.datasets.documents.html import tree_blocks
 from kg2rag.datasets.documents.markdown_dialects import plain_markdown
+from kg2rag.datasets.documents.page_tree import parse_tree
 from kg2rag.datasets.documents.rewritten_markup import role_html
 
 if TYPE_CHECKING:

@@ -8,9 +8,19 @@ within a form, a header or a template is read.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from kg2rag.datasets.documents.blocks import one_line
+from kg2rag.datasets.documents.page_tree import (
+    classes_of,
+    count_words,
+    empty,
+    holds,
+    separated_text,
+    text_of,
+)
 from kg2rag.text.scripts import words
 
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -49,122 +59,109 @@ _NOTE_MARK = re.compile(r"[(\[]?(?:\d{1,4}|[a-z]|[ivxlc]+|[*†‡§¶]+)[)\]]?"
 _RAISED = frozenset(("sup",))
 _MENU_TAGS = frozenset(("header", "aside", "button"))
 _MENU_ROLES = frozenset(("banner", "complementary"))
+_BESIDE_CONTENT = ("footer", "header", "aside", "noscript")
 _CONTENT = frozenset(("main", "article", "h1"))
 _TITLES = frozenset(("summary", "dt", "th")) | HEADINGS.keys()
 _MOST_OF_LINKS = 0.6
 """Share of an element's words in links above which a header or an aside is a menu."""
 
 
-def main_part(body: Any) -> Any:
+def main_part(body: Any, navigation: frozenset[Any]) -> Any:
     """The main part of a page: `main` or the only `article`, or else the whole body.
 
     The element must have at least half of the words that are not navigation.
     """
     candidates = [
-        *body("main")[:1],
-        *[element for element in body(True) if element.attrs.get("role") == "main"][:1],
+        *islice(body.iterdescendants("main"), 1),
+        *body.xpath("descendant::*[@role='main'][1]"),
     ]
-    articles = body("article")
+    articles = list(body.iterdescendants("article"))
     if len(articles) == 1:
         candidates += articles
     if not candidates:
         return body
-    content = count_words(body) - _count_navigation(body)
+    content = count_words(body) - _count_navigation(body, navigation)
     return next(
         (element for element in candidates if count_words(element) >= content / 2), body
     )
 
 
-def _count_navigation(body: Any) -> int:
+def _count_navigation(body: Any, navigation: frozenset[Any]) -> int:
     """The number of words in elements that may be navigation, each counted once."""
-    navigation = {
-        id(element): element
-        for element in body(True)
-        if element.name in ("footer", "header", "aside", "noscript")
-        or _is_navigation(element)
-    }
-    elements = [
-        element
-        for element in navigation.values()
-        if navigation.keys().isdisjoint(map(id, element.parents))
-    ]
-    return sum(map(count_words, elements))
+    elements = navigation.union(body.iterdescendants(*_BESIDE_CONTENT))
+    return sum(
+        count_words(element)
+        for element in elements
+        if elements.isdisjoint(element.iterancestors())
+    )
 
 
 def title_outside(body: Any, main: Any, title: str) -> list[Any]:
     """The only heading of level 1, if it is outside the main part and most of the page's title."""
-    headings: list[Any] = body("h1")
-    is_outside = len(headings) == 1 and main not in headings[0].parents
-    text = headings[0].get_text(" ") if is_outside else ""
+    headings = list(body.iterdescendants("h1"))
+    is_outside = len(headings) == 1 and main not in headings[0].iterancestors()
+    text = separated_text(headings[0]) if is_outside else ""
     if len(words(text)) > len(words(title)) / 2:
         return headings
     return []
 
 
 def text_outside(body: Any, main: Any) -> str:
-    """The visible text of the body outside its main part."""
-    inside = {id(text) for text in main.find_all(string=True)}
-    return " ".join(
-        str(text)
-        for text in body.find_all(string=True)
-        if id(text) not in inside and is_shown(text)
-    )
+    """The text of the body outside its main part."""
+    inside = set(main.iter())
+    pieces = [body.text]
+    for element in body.iterdescendants():
+        if element not in inside:
+            pieces += [element.text, element.tail]
+    return " ".join(filter(None, [*pieces, main.tail]))
 
 
-def remove_navigation(main: Any, left_out: list[str]) -> None:
+def navigation_of(body: Any) -> frozenset[Any]:
+    """The elements that are navigation."""
+    return frozenset(filter(_is_navigation, body.iterdescendants()))
+
+
+def remove_navigation(
+    main: Any, navigation: frozenset[Any], left_out: list[str]
+) -> None:
     """Remove navigation and menus from the main part, and add their texts to `left_out`."""
     half = count_words(main) / 2
-    elements = main(True)
+    elements = list(main.iterdescendants())
     menus = [element for element in filter(_may_be_menu, elements) if _is_menu(element)]
-    navigation = [
+    furniture = [
         element
         for element in elements
-        if _is_navigation(element) or _is_furniture(element)
+        if element in navigation or _is_furniture(element)
     ]
-    for element in [*navigation, *menus]:
+    removed = set[Any]()
+    for element in [*furniture, *menus]:
         if (
-            not element.decomposed
+            element not in removed
             and not holds(element, _CONTENT)
             and count_words(element) <= half
         ):
-            left_out.append(element.get_text(" "))
-            element.decompose()
-
-
-def elements_named(element: Any, names: frozenset[str]) -> list[Any]:
-    """The elements of these names below an element; faster than the search of Beautiful Soup."""
-    return [node for node in element.descendants if node.name in names]
-
-
-def holds(element: Any, names: frozenset[str]) -> bool:
-    """Whether an element of these names is below an element."""
-    return any(node.name in names for node in element.descendants)
-
-
-def _classes(element: Any) -> frozenset[str]:
-    """The classes of an element."""
-    return frozenset(element.attrs.get("class", "").split())
+            left_out.append(separated_text(element))
+            removed.update(element.iter())
+            empty([element])
 
 
 def _names(element: Any) -> list[str]:
     """The classes and the id of an element."""
-    fields = element.attrs
-    return [*fields.get("class", "").split(), *filter(None, [fields.get("id")])]
+    return [*classes_of(element), *filter(None, [element.get("id")])]
 
 
 def _is_navigation(element: Any) -> bool:
     """Whether an element is navigation by its name, role, class or id."""
-    if element.name == "nav" or element.attrs.get("role") in _NAVIGATION_ROLES:
+    if element.tag == "nav" or element.get("role") in _NAVIGATION_ROLES:
         return True
     if any(map(_NAVIGATION_NAME.fullmatch, _names(element))):
         return True
-    leads = any(map(_leads_to_neighbour, element.children))
-    return leads and count_words(element) <= LINE_WORDS
+    return any(map(_leads_to_neighbour, element)) and count_words(element) <= LINE_WORDS
 
 
-def _leads_to_neighbour(node: Any) -> bool:
-    """Whether a node is a link to the page before or after, or above."""
-    return node.name == "a" and node.attrs.get("rel", "") in _NEIGHBOURS
+def _leads_to_neighbour(element: Any) -> bool:
+    """Whether an element is a link to the page before or after, or above."""
+    return element.tag == "a" and element.get("rel") in _NEIGHBOURS
 
 
 def is_breadcrumbs(element: Any) -> bool:
@@ -178,46 +175,46 @@ def _is_note_mark(element: Any) -> bool:
     A mark is declared as one, as in e-books and accessible pages, or is a number or sign that is
     raised or has a link back to it.
     """
-    if element.name != "a":
+    if element.tag != "a":
         return False
-    fields = element.attrs
-    if fields.get("epub:type") == "noteref" or fields.get("role") == "doc-noteref":
+    if element.get("epub:type") == "noteref" or element.get("role") == "doc-noteref":
         return True
-    if "#" not in fields.get("href", ""):
+    if "#" not in element.get("href", ""):
         return False
-    text = element.get_text().strip()
-    is_raised = element.parent.name == "sup" or holds(element, _RAISED)
-    is_end = "id" in fields or "name" in fields  # another link leads back to it
+    text = text_of(element).strip()
+    is_raised = element.getparent().tag == "sup" or holds(element, _RAISED)
+    is_end = "id" in element.attrib or "name" in element.attrib  # of another link
     is_mark = (is_raised or is_end) and _NOTE_MARK.fullmatch(text) is not None
     return is_mark or not words(text)
 
 
 def _is_furniture(element: Any) -> bool:
     """Whether an element is a footer, a choice of a form, an anchor, a line number or an icon."""
-    if element.name in _FURNITURE_TAGS or _is_note_mark(element):
+    if element.tag in _FURNITURE_TAGS or _is_note_mark(element):
         return True
-    fields = element.attrs
-    is_hidden = fields.get("aria-hidden") == "true" or "data-template" in fields
-    if is_hidden or fields.get("role") == "contentinfo":
+    is_hidden = (
+        element.get("aria-hidden") == "true" or "data-template" in element.attrib
+    )
+    if is_hidden or element.get("role") == "contentinfo":
         return True
-    return _is_furniture_by_class(element, _classes(element))
+    return _is_furniture_by_class(element, classes_of(element))
 
 
-def _is_furniture_by_class(element: Any, classes: frozenset[str]) -> bool:
+def _is_furniture_by_class(element: Any, classes: Sequence[str]) -> bool:
     """Whether the classes of an element are those of a footer, an anchor, a line number or an icon."""
     if "admonition-title" in classes:
-        return one_line(element.get_text()).casefold().rstrip(":") in _KINDS_OF_NOTES
-    if "pageSection" in classes and element.find(id="attachments"):  # Confluence's
+        return one_line(text_of(element)).casefold().rstrip(":") in _KINDS_OF_NOTES
+    if "pageSection" in classes and element.xpath("descendant::*[@id='attachments']"):
+        return True  # Confluence's
+    if element.tag not in HEADINGS and any(map(_FURNITURE_NAME.fullmatch, classes)):
         return True
-    if element.name not in HEADINGS and any(map(_FURNITURE_NAME.fullmatch, classes)):
-        return True
-    is_icon = "icon" in classes and element.name == "td"  # "Note", of an admonition
+    is_icon = "icon" in classes and element.tag == "td"  # "Note", of an admonition
     return is_icon or not _FURNITURE_CLASSES.isdisjoint(classes)
 
 
 def _may_be_menu(element: Any) -> bool:
     """Whether an element is a header, an aside or a button."""
-    return element.name in _MENU_TAGS or element.attrs.get("role") in _MENU_ROLES
+    return element.tag in _MENU_TAGS or element.get("role") in _MENU_ROLES
 
 
 def _is_menu(element: Any) -> bool:
@@ -226,25 +223,18 @@ def _is_menu(element: Any) -> bool:
     A button with a title in or around it, or with text beside it, unfolds a section.
     """
     size = count_words(element)
-    if element.name == "button":
-        if holds(element, _TITLES) or element.find_parent(_TITLES):
+    if element.tag == "button":
+        if (
+            holds(element, _TITLES)
+            or next(element.iterancestors(*_TITLES), None) is not None
+        ):
             return False
-        text_beside = element.parent.find(string=True, recursive=False)
-        return size <= 2 and not (text_beside or "").strip()
-    linked = sum(count_words(link) for link in element("a"))
-    return linked > _MOST_OF_LINKS * size or (element.name == "header" and size == 0)
+        return size <= 2 and not _first_text(element.getparent()).strip()
+    linked = sum(map(count_words, element.iterdescendants("a")))
+    return linked > _MOST_OF_LINKS * size or (element.tag == "header" and size == 0)
 
 
-def count_words(element: Any) -> int:
-    """The number of words of an element."""
-    return len(element.get_text(" ").split())
-
-
-def is_shown(node: Any) -> bool:
-    """Whether a node is text that a browser shows, and no comment, script or declaration."""
-    return type(node).__name__ in (
-        "NavigableString",
-        "CData",
-        "TemplateString",
-        "RubyTextString",
-    )
+def _first_text(element: Any) -> str:
+    """The first text of an element that is in no other; "" if there is none."""
+    texts = [element.text, *(child.tail for child in element)]
+    return next(filter(None, texts), "")
