@@ -150,7 +150,7 @@ def is_caseless(text: str) -> bool:
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]++")
 # soft hyphen, zero-width characters
-_UNCOUNTED = dict.fromkeys(map(ord, "\xad\u200b\u200c\u200d\u2060\ufeff\x00"))
+_UNCOUNTED = "\xad\u200b\u200c\u200d\u2060\ufeff\x00"
 
 
 def words(text: str) -> list[str]:
@@ -161,7 +161,8 @@ def words(text: str) -> list[str]:
     >>> words("Ferry 2's co\xadoperation")
     ['ferry', '2', 's', 'cooperation']
     """
-    text = text.translate(_UNCOUNTED)
+    for character in _UNCOUNTED:
+        text = text.replace(character, "")
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     return _WORD.findall(text.casefold())
