@@ -292,6 +292,12 @@ def _path_source(path: Path) -> Extractor | None:
         return _path_source(_unpacked(path))
     if suffix in SPREADSHEETS:
         return _path_source(_tables_of_workbook(path))
+    return _file_source(path)
+
+
+def _file_source(path: Path) -> Extractor:
+    """The source of a file, by its contents or its suffix; DataError: a file of another format."""
+    suffix = path.suffix.lower()
     if path.name == GRAPH and path.with_name(CHUNKS).is_file():
         return LightRAG(path)
     if is_openie(path):

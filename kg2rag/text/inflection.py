@@ -52,7 +52,7 @@ _RUSSIAN_NAMES = (
 SPELLINGS: Mapping[str, Changes] = {
     "finnish": _changes(("nen$", "se"), ("us$", "ukse")),
     "german": _changes(("([aou])e", r"\1")),
-    "hungarian": _changes(("([brt])ol$", r"\1ól"), ("n[ae]l$", "nál"), ("ert$", "ért"), ("kent$", "ként")),
+    "hungarian": _changes(("([brt])ol$", r"\1ól"), ("n[ae]l$", "nál"), ("ert$", "ért")),
     "russian": _changes(*_RUSSIAN_NAMES),
     "ukrainian": _changes(("і", "и"), ("є", "е"), ("иив$", "иев"), ("ив$", "ов"), *_RUSSIAN_NAMES),
 }  # fmt: skip
@@ -110,12 +110,9 @@ class InflectedLexicon(Lexicon):
         super().__init__(keys, names, spellings)
         self._keys = keys
         self._languages = languages
-        stems = [stem_of_name(key, languages) for key in keys]
-        frequency = Counter(stems)
-        unambiguous = [stem if frequency[stem] == 1 else "" for stem in stems]
-        words = ["" if " " in stem else stem for stem in unambiguous]
-        phrases = [stem if " " in stem else "" for stem in unambiguous]
-        self._words, self._phrases = Lexicon(words), Lexicon(phrases)
+        stems = _unambiguous_stems(keys, languages)
+        self._words = Lexicon(["" if " " in stem else stem for stem in stems])
+        self._phrases = Lexicon([stem if " " in stem else "" for stem in stems])
         self._first_words = frozenset(
             key.split()[0] for key in keys if " " in key or len(key) >= MIN_LETTERS
         )
@@ -186,6 +183,13 @@ class InflectedLexicon(Lexicon):
             ),
             word,
         )
+
+
+def _unambiguous_stems(keys: Sequence[str], languages: Mapping[str, str]) -> list[str]:
+    """The stem of each normalised name, "" for a stem of several names."""
+    stems = [stem_of_name(key, languages) for key in keys]
+    frequency = Counter(stems)
+    return [stem if frequency[stem] == 1 else "" for stem in stems]
 
 
 def joined_forms(

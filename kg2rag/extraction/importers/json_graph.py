@@ -270,21 +270,28 @@ def _parts_by_ids(value: Record, edges: list[Record]) -> Parts:
     member has two ends. Other tools' strengths have any scale: they are weights. Without a list of
     nodes, the parts are the given `edges` and the nodes at their ends.
     """
-    tables: dict[str, list[Record]] = {
-        name: [_flat(record) for record in records]
+    tables = [
+        list(map(_flat, records))
         for name, records in value.items()
         if name not in EDGES and _are_records(records)
-    }
-    lists_of_edges: list[list[Record]] = [edges]
+    ]
+    lists_of_edges = [edges]
     if not edges:
-        lists_of_edges = [rows for rows in tables.values() if all(map(has_ends, rows))]
+        lists_of_edges = [rows for rows in tables if all(map(has_ends, rows))]
     for links in lists_of_edges:
-        ends = {node["id"] for node in _nodes_of_ends(links)}
-        for rows in tables.values():
-            ids = {_key(row, None) for row in rows}
-            if ends and ends <= ids and rows is not links:
-                return Parts(rows, list(map(_with_weight, links)))
+        nodes = _table_of_nodes(tables, links)
+        if nodes:
+            return Parts(nodes, list(map(_with_weight, links)))
     return Parts(_end_objects(edges), edges)
+
+
+def _table_of_nodes(tables: list[list[Record]], edges: list[Record]) -> list[Record]:
+    """The first other table whose ids include the ends of some edges; [] if there is none."""
+    ends = {node["id"] for node in _nodes_of_ends(edges)}
+    for rows in tables:
+        if ends and rows is not edges and ends <= {_key(row, None) for row in rows}:
+            return rows
+    return []
 
 
 def _are_records(value: Any) -> TypeGuard[list[Record]]:

@@ -206,13 +206,8 @@ class NameRule:
             for column, value in columns_with("caption", data).items():
                 captions[column].append(str(value))
         types = [column for column, values in captions.items() if _are_types(values)]
-        labels = [_labels(value) for _, data in nodes for value in _node_types(data)]
-        shared = frozenset(labels[0]).intersection(*labels) if labels else frozenset()
-        general = shared.union(
-            name for name in chain(*labels) if folded(name) in GENERAL_TYPES
-        )
         ids_first = _are_names([node for node, _ in nodes])
-        return cls(ids_first, frozenset(types), general)
+        return cls(ids_first, frozenset(types), _general_types(nodes))
 
     def name(self, node: Hashable, data: Attributes) -> tuple[str, str]:
         """The name of a node, "" if blank, and its attribute, "" for the node itself."""
@@ -256,6 +251,15 @@ class NameRule:
         labels = _labels(types[0])
         specific = [label for label in labels if label not in self.general]
         return ", ".join(specific or labels)
+
+
+def _general_types(nodes: Sequence[tuple[Hashable, Attributes]]) -> frozenset[str]:
+    """The types that say nothing: those of all nodes, and those in `GENERAL_TYPES`."""
+    labels = [_labels(value) for _, data in nodes for value in _node_types(data)]
+    shared = frozenset(labels[0]).intersection(*labels) if labels else frozenset()
+    return shared.union(
+        name for name in chain(*labels) if folded(name) in GENERAL_TYPES
+    )
 
 
 def _node_types(data: Attributes) -> list[Any]:
