@@ -51,8 +51,8 @@ def plain(text: str) -> str:
 
     Each character is converted independently, into zero, one or more characters.
 
-    >>> [plain(char) for char in "Éß½ı۷"]
-    ['e', 'ss', '1⁄2', 'i', '7']
+    >>> [plain(char) for char in "Éßœ½ı۷"]
+    ['e', 'ss', 'oe', '1⁄2', 'i', '7']
     """
     if text.isascii():
         return text.lower()
@@ -65,12 +65,15 @@ def plain(text: str) -> str:
 
 _IGNORED_MARKS = re.compile(f"[{INVISIBLE}{OPTIONAL_MARKS}{NUKTAS}]")
 # The capitals of Turkish "ı" and "i" are both "i" without accents. Arabic and Persian keyboards have
-# different forms of one letter, and many Arabic texts lack the dots of a last "ة" or "ي".
-_SAME_LETTERS = KEYBOARD_CHARACTERS | str.maketrans("ıیىکہة", "iييكهه")
+# different forms of one letter, and many Arabic texts lack the dots of a last "ة" or "ي". French
+# keyboards lack "œ".
+_SAME_LETTERS = (
+    KEYBOARD_CHARACTERS | str.maketrans("ıیىکہة", "iييكهه") | str.maketrans({"œ": "oe"})
+)
 
 
 _STROKES = str.maketrans(
-    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe"}
+    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae"}
 )
 
 

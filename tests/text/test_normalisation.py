@@ -34,6 +34,7 @@ from kg2rag.text.sentences import split_sentences
         ("Straße", "strasse"),
         ("snake_case__name", "snake case name"),
         ("e\u0301clair", "eclair"),
+        ("L’Œuvre, oeuvre", "l oeuvre oeuvre"),
         ("ﬁlm №5", "film no5"),
         ("東京タワー", "東 京 タワー"),
         ("O'Neill & Sons, Ltd.", "o neill sons ltd"),
