@@ -174,7 +174,9 @@ class Row:
         self, head: str, relation: str, tail: str, passage_id: str
     ) -> Statement:
         """The triple that the record states, "related to" if it has no relation."""
-        confidence = self.number("confidence", MAX_CONFIDENCE)
+        confidence = None
+        if not self.has_word_of_confidence:
+            confidence = self.number("confidence", MAX_CONFIDENCE)
         triple = Triple(
             head,
             relation or "related to",
@@ -185,22 +187,39 @@ class Row:
             self.joined("description"),
         )
         return Statement(
-            triple, self.number("strength", MAX_STRENGTH), self.number("weight")
+            triple,
+            self.number("strength", MAX_STRENGTH),
+            self.number("weight"),
+            self.has_word_of_confidence,
         )
+
+    @property
+    def has_word_of_confidence(self) -> bool:
+        """Whether the record has a word such as "high" in place of a confidence."""
+        value = next(iter(values_of("confidence", self.record)), None)
+        is_word = isinstance(value, str) and value.strip().isalpha()
+        return is_word and number_of(value) is None and not is_missing(value)
 
 
 class Statement(NamedTuple):
-    """A triple with the default strength, and the `strength` and `weight` of the source or None."""
+    """A triple with the default strength, and the `strength` and `weight` of the source or None.
+
+    `has_word_of_confidence` says whether the source has a word in place of a confidence.
+    """
 
     triple: Triple
     strength: float | None
     weight: float | None
+    has_word_of_confidence: bool = False
 
 
 def triples_of(
     statements: Sequence[Statement], notes: Counter[str]
 ) -> tuple[Triple, ...]:
-    """The triples with their strengths, see `filled_strengths`."""
+    """The triples with their strengths, see `filled_strengths`; `notes` counts words of confidence."""
+    n_words = sum(statement.has_word_of_confidence for statement in statements)
+    if n_words:
+        notes["relations whose confidence is a word, of confidence 1"] += n_words
     strengths = filled_strengths(
         [s.strength for s in statements], [s.weight for s in statements], notes
     )

@@ -34,7 +34,7 @@ relation: labellabel plabel proplabel propertylabel predicatelabel predicatename
 passage_id: passageid chunkid passage chunk textunitid
 strength: strength
 weight: weight weights edgeweight combinedscore stringdbscore score
-confidence: confidence llmconfidence
+confidence: confidencescore confidence llmconfidence
 head_type: headtype subjecttype subjtype sourcetype fromtype xtype
 tail_type: tailtype objecttype objtype targettype totype ytype
 head_id: headid subjectid subjid sourceid fromid startid

@@ -287,7 +287,7 @@ def _fault(row: Row, passage_ids: frozenset[str]) -> str:
     has_ends = entity_key(row.text("head")) and entity_key(row.text("tail"))
     if not has_ends or (names_relations and not row.relation):
         return "triples with a blank part"
-    if row.number("confidence") == 0:
+    if not row.has_word_of_confidence and row.number("confidence") == 0:
         return "triples of confidence 0"
     return "" if row.text("passage_id") in passage_ids else OUTSIDE
 

@@ -127,6 +127,18 @@ def test_blank_parts_and_confidence_zero_are_dropped_and_counted(
     assert found.notes == {"triples with a blank part": 2, "triples of confidence 0": 1}
 
 
+def test_words_of_confidence_are_none_and_counted_beside_a_number_of_it(
+    tmp_path: Path,
+) -> None:
+    records: list[dict[str, object]] = [
+        {**ROWS[0], "confidence": "EXTRACTED", "confidence_score": 0.9},
+        {**ROWS[1], "confidence": "high"},
+    ]
+    found = TriplesFile(written(tmp_path, *records)).extract(CORPUS)
+    assert [triple.confidence for triple in found.triples] == [0.9, 1.0]
+    assert found.notes == {"relations whose confidence is a word, of confidence 1": 1}
+
+
 def test_triples_of_other_passages_are_counted(tmp_path: Path) -> None:
     found = TriplesFile(
         written(tmp_path, {**ROWS[0], "passage_id": "p9"}, ROWS[1])
@@ -144,7 +156,7 @@ def test_triples_of_other_passages_are_counted(tmp_path: Path) -> None:
         ({"head": [7]}, r"record 1: head is \[7\]; needed: a string"),
         ({"strength": 11}, "record 1: strength is 11; needed: above 0, at most 10"),
         ({"strength": 0}, "record 1: strength is 0; needed: above 0, at most 10"),
-        ({"confidence": "high"}, "record 1: confidence is 'high'; needed: a number"),
+        ({"confidence": "0.x"}, "record 1: confidence is '0.x'; needed: a number"),
         (
             {"confidence": 1.5},
             "record 1: confidence is 1.5; needed: above 0, at most 1",
