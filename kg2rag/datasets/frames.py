@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
@@ -114,18 +115,25 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
 
 def _with_context(row: dict[str, Any]) -> dict[str, Any]:
     """The row of a question; the gold of SQuAD's and DeepEval's is the text of their `context`."""
-    answers = row.get("answers")
-    first = answers[0] if isinstance(answers, list) and answers else answers
-    is_of_squad = isinstance(first, Mapping) and "answer_start" in first
     context = row.get("context")
-    # The context of HotpotQA, with distractors, is a list of paragraphs and not of texts.
-    is_of_deepeval = isinstance(context, list) and all(
-        isinstance(text, str) for text in context
-    )
-    if "gold" in row or not (is_of_squad or is_of_deepeval):
+    is_gold = _is_of_squad(row.get("answers")) or _are_texts(context)
+    if "gold" in row or not is_gold:
         return row
     rest = {column: value for column, value in row.items() if column != "context"}
     return {"gold": context, **rest}
+
+
+def _is_of_squad(answers: object) -> bool:
+    """Whether answers have the place of the first of them in a text."""
+    first = answers
+    if isinstance(answers, list) and answers:
+        first = answers[0]
+    return isinstance(first, Mapping) and "answer_start" in first
+
+
+def _are_texts(context: object) -> bool:
+    """Whether a context is a list of texts; that of HotpotQA, with distractors, is one of paragraphs."""
+    return isinstance(context, list) and all(isinstance(text, str) for text in context)
 
 
 def _question(row: FrameQuestion, gold: Mapping[str, int]) -> Question:
@@ -244,11 +252,11 @@ def _are_pairs(gold: object) -> bool:
 def _answer_texts(answers: object) -> list[Any]:
     """The texts of answers: a text, a list, or an object with them, as in SQuAD, TriviaQA or LangSmith."""
     if isinstance(answers, Mapping):
-        names = {str(name).casefold(): name for name in answers}
-        fields = [names[name] for name in ANSWER_FIELDS if name in names]
-        return _answer_texts([answers[name] for name in fields]) or [answers]
+        fields = {str(name).casefold(): value for name, value in answers.items()}
+        values = [fields[name] for name in ANSWER_FIELDS if name in fields]
+        return _answer_texts(values) or [answers]
     if isinstance(answers, list):
-        return [text for answer in answers for text in _answer_texts(answer)]
+        return list(chain.from_iterable(map(_answer_texts, answers)))
     number = python_value(answers)
     if isinstance(number, int | float) and not isinstance(number, bool):
         return [str(number)]  # of a spreadsheet

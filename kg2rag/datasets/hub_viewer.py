@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kg2rag.text.records import DataError
 
 
-def viewer_rows(value: Any, where: str | None) -> list[Any] | None:
+def viewer_rows(value: Any, name: str | None) -> list[Any] | None:
     """The rows in a response of the viewer; None for any other JSON value.
 
-    where : the file, for the DataError about a cell that the viewer has truncated; None accepts it.
+    name : the file, for the DataError about a cell that the viewer has truncated; None accepts it.
     """
     if not isinstance(value, Mapping) or "features" not in value:
         return None
     rows = value.get("rows")
     if not isinstance(rows, list) or not all(map(_is_row, rows)):
         return None
+    if name is not None:
+        _check_cells(rows, name)
+    return [row["row"] for row in rows]
+
+
+def _check_cells(rows: Sequence[Mapping[str, Any]], name: str) -> None:
+    """DataError: the viewer has truncated a cell; it names the file and the row."""
     for row in rows:
-        if where is not None and row.get("truncated_cells"):
+        cells = row.get("truncated_cells")
+        if cells:
             raise DataError(
-                f"{where}, row {row.get('row_idx')}: the viewer has cut {', '.join(row['truncated_cells'])}. "
+                f"{name}, row {row.get('row_idx')}: the viewer has cut {', '.join(cells)}. "
                 "Take the file of the set: hf download, or load_dataset."
             )
-    return [row["row"] for row in rows]
 
 
 def _is_row(row: Any) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from kg2rag.datasets.gold import GoldIndex
@@ -113,17 +114,22 @@ def _with_unfolded_answers(row: dict[str, Any]) -> dict[str, Any]:
     gold and answers of other columns are kept.
     """
     for column, cell in row.items():
-        answers = [_inner_answer(answer) for answer in flattened(cell)]
-        is_gold = column in GOLD or is_gold_column(column)
-        if is_gold or not any(map(_has_evidence, answers)):
+        answers = list(map(_inner_answer, flattened(cell)))
+        if _is_gold(column) or not any(map(_has_evidence, answers)):
             continue
-        fields = {
-            "answers": [text for answer in answers for text in _texts_of(answer)],
-            "gold": [piece for answer in answers for piece in _evidence_of(answer)],
-        }
+        unfolded = dict[str, Any]()
+        for field, values_of in (("answers", _texts_of), ("gold", _evidence_of)):
+            values = list(chain.from_iterable(map(values_of, answers)))
+            if values:
+                unfolded[field] = values
         rest = {name: value for name, value in row.items() if name != column}
-        return {name: value for name, value in fields.items() if value} | rest
+        return {**unfolded, **rest}
     return row
+
+
+def _is_gold(column: str) -> bool:
+    """Whether a column has gold by its name."""
+    return column in GOLD or is_gold_column(column)
 
 
 def _inner_answer(answer: Any) -> Any:

@@ -66,13 +66,10 @@ class Documents(QADataset):
             else questions
         )
         data = from_frames(self.corpus, rows, name=self.name)
-        notes = [one.source.get("notes") for one in (self, data)]
-        joined = {
-            note: count
-            for counts in notes
-            if isinstance(counts, Mapping)
-            for note, count in counts.items()
-        }
+        joined = dict[str, object]()
+        for notes in (self.source.get("notes"), data.source.get("notes")):
+            if isinstance(notes, Mapping):
+                joined |= notes
         return replace(data, source={**self.source, "notes": joined})
 
     def near_duplicates(self) -> pd.DataFrame:
@@ -169,18 +166,24 @@ def _set_titles(
     n_documents = Counter[str]()
     for candidates in titles.values():
         n_documents.update({title.casefold() for title in candidates[:-1]})
-    title_of = dict[str, str]()
-    for document, candidates in titles.items():
-        rare = [t for t in candidates[:-1] if n_documents[t.casefold()] < SHARED]
-        title_of[document] = [*rare, candidates[-1]][0]
-    title_of |= {id_: t for id_, t in titles_in_wikis.items() if id_ in title_of}
     for row in rows:
+        possible_titles = titles.get(row["doc_id"])
+        if possible_titles is None:
+            continue
         former = row["title"]
-        title = title_of.get(row["doc_id"], former)
+        title = titles_in_wikis.get(
+            row["doc_id"], _first_rare(possible_titles, n_documents)
+        )
         if title != former:
             row["title"] = title
-            if row["position"] == 0 and former != titles[row["doc_id"]][-1]:
+            if row["position"] == 0 and former != possible_titles[-1]:
                 row["text"] = f"{former}\n{row['text']}"
+
+
+def _first_rare(titles: Sequence[str], n_documents: Mapping[str, int]) -> str:
+    """The first title that fewer than `SHARED` documents have, or else the last."""
+    rare = (title for title in titles[:-1] if n_documents[title.casefold()] < SHARED)
+    return next(rare, titles[-1])
 
 
 def _select_sentences(rows: list[PassageRow]) -> None:

@@ -6,8 +6,9 @@ to other documents. Passages of one `doc_id` are ordered by `position`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -124,20 +125,30 @@ def _contents(files: Sequence[ListedFile]) -> Iterator[FileBytes]:
     threads = MailThreads(list(path_of), lambda name: path_of[name].read_bytes())
     in_wikis = wiki_titles([file.relative_path for file in files])
     in_dokuwikis = dokuwiki_files(path_of)
-    for file in files:
-        reason = inclusions.reasons.get(file.relative_path, file.reason)
-        if not reason and is_output(file.path):
-            reason = "written by kg2rag"
-        for contents in read_files(file._replace(reason=reason)):
-            if contents.reason:
-                yield contents
-                continue
-            path = contents.relative_path
-            data = threads.whole(path, inclusions.whole(path, contents.data))
-            if path in in_wikis and contents.ending in (".md", ".markdown"):
-                data = with_page_first(data)
-            read_as = ".dokuwiki" if path in in_dokuwikis else ""
-            yield replace(contents, data=data, read_as=read_as)
+    for contents in chain.from_iterable(
+        read_files(_with_reason(file, inclusions.reasons)) for file in files
+    ):
+        if contents.reason:
+            yield contents
+            continue
+        path = contents.relative_path
+        data = threads.whole(path, inclusions.whole(path, contents.data))
+        if path in in_wikis and contents.ending in (".md", ".markdown"):
+            data = with_page_first(data)
+        if path in in_dokuwikis:
+            contents = replace(contents, read_as=".dokuwiki")
+        yield replace(contents, data=data)
+
+
+def _with_reason(file: ListedFile, reasons: Mapping[str, str]) -> ListedFile:
+    """A listed file with the reason why it is not read, if there is one.
+
+    reasons : path of a file that is part of another -> the reason.
+    """
+    reason = reasons.get(file.relative_path, file.reason)
+    if not reason and is_output(file.path):
+        reason = "written by kg2rag"
+    return file._replace(reason=reason)
 
 
 def _without_copies(files: Iterable[FileBytes]) -> Iterator[FileBytes]:

@@ -229,9 +229,7 @@ def _records_of(
 
     The phrases of an object without a text that contains records are a text.
     """
-    texts = {name: item for name, item in value.items() if flat_text(item)}
-    text_name = _first_name(texts, _TEXTS)
-    text = flat_text(texts.get(text_name))
+    text_name, text = _text_of(value)
     fields, title = _plain_fields(value, text_name)
     if title:
         titles = (*titles, title)
@@ -249,10 +247,28 @@ def _records_of(
     if text:
         columns = {name: value[name] for name in below if not below[name]}
         columns |= _parts_without_text(value, text_name)
-        headings = [" > ".join(titles[1:])] if titles[1:] else []
-        fields = {**columns, **inherited, **fields, "title": "".join(titles[:1])}
-        yield {**fields, "text": "\n".join([*headings, text])}
+        yield _record({**columns, **inherited, **fields}, titles, text)
     yield from chain.from_iterable(below.values())
+
+
+def _record(
+    fields: Mapping[str, Any], titles: Sequence[str], text: str
+) -> dict[str, Any]:
+    """A record: the first of its titles is its title, the others are headings of its text."""
+    lines = [" > ".join(titles[1:]), text]
+    return {
+        **fields,
+        "title": "".join(titles[:1]),
+        "text": "\n".join(filter(None, lines)),
+    }
+
+
+def _text_of(value: Mapping[str, Any]) -> tuple[str, str]:
+    """The name of the field with the text of an object, and the text; ("", "") for none."""
+    texts = {name: flat_text(item) for name, item in value.items()}
+    filled = {name: text for name, text in texts.items() if text}
+    name = _first_name(filled, _TEXTS)
+    return name, filled.get(name, "")
 
 
 def _parts_without_text(value: Mapping[str, Any], text_name: str) -> dict[str, Any]:

@@ -9,11 +9,14 @@ another. All other values, such as places on the page, are not read.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from operator import attrgetter
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from kg2rag.datasets.documents.blocks import FileDocument, one_line, paragraphs
+from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line, paragraphs
 from kg2rag.datasets.documents.html import read_html
 
 _KINDS = ("type", "role", "label", "block_type", "category")
@@ -57,17 +60,15 @@ def layout_documents(value: Any) -> list[FileDocument]:
     """
     elements = list(_elements(_of_textract(value), 0))
     texts = [element for element in elements if element.text]
-    n_marked = sum(one.level > 0 or one.kind in _FURNITURE for one in texts)
+    n_marked = sum(element.level > 0 or element.kind in _FURNITURE for element in texts)
     if not 0 < n_marked < len(texts):
         return []
-    files = dict.fromkeys(element.file for element in texts)
-    return [
-        _document(
-            [element for element in texts if element.file == file],
-            file if len(files) > 1 else "",
-        )
-        for file in files
-    ]
+    elements_of = defaultdict[str, list[_Element]](list)
+    for element in texts:
+        elements_of[element.file].append(element)
+    if len(elements_of) == 1:
+        return [_document(texts, "")]
+    return [_document(group, file) for file, group in elements_of.items()]
 
 
 def _document(elements: Sequence[_Element], key: str) -> FileDocument:
@@ -75,32 +76,36 @@ def _document(elements: Sequence[_Element], key: str) -> FileDocument:
 
     key : the file, if there are others; else "".
     """
-    has_pages = any(one.page or one.kind in _FURNITURE for one in elements)
-    furniture = {*_FURNITURE, *(["header"] if has_pages else ())}
-    body = [one for one in elements if one.kind not in furniture]
-    left_out = "\n".join(one.text for one in elements if one.kind in furniture)
+    furniture = set(_FURNITURE)
+    if any(element.page or element.kind in _FURNITURE for element in elements):
+        furniture.add("header")
+    body = [element for element in elements if element.kind not in furniture]
+    others = [element for element in elements if element.kind in furniture]
+    body.sort(key=attrgetter("page"))
     return FileDocument(
-        [
-            block._replace(level=one.level, page=one.page, last_page=one.page)
-            for one in sorted(body, key=lambda one: one.page)
-            for block in paragraphs(one_line(one.text) if one.level else one.text)
-        ],
+        list(chain.from_iterable(map(_blocks, body))),
         title=PurePath(key).stem,
         key=key,
-        source="\n".join(one.text for one in elements),
-        left_out=left_out,
+        source="\n".join(map(attrgetter("text"), elements)),
+        left_out="\n".join(map(attrgetter("text"), others)),
     )
+
+
+def _blocks(element: _Element) -> Iterator[Block]:
+    """The blocks of an element: a heading, or the paragraphs of a text."""
+    text = element.text
+    if element.level:
+        text = one_line(text)
+    for block in paragraphs(text):
+        yield block._replace(
+            level=element.level, page=element.page, last_page=element.page
+        )
 
 
 def _elements(value: Any, page: int) -> Iterator[_Element]:
     """The elements in a value, at any depth; `page` is that of the containing object, 0 for none."""
     if isinstance(value, list) and _are_elements(value):
-        for item in value:
-            element = _element(item, page)
-            yield element
-            page = element.page or page
-            if not element.text:
-                yield from _elements(item.get("children"), page)
+        yield from _listed_elements(value, page)
     elif isinstance(value, list):
         for item in value:
             yield from _elements(item, page)
@@ -109,6 +114,18 @@ def _elements(value: Any, page: int) -> Iterator[_Element]:
         for item in value.values():
             if isinstance(item, list | Mapping):
                 yield from _elements(item, page)
+
+
+def _listed_elements(
+    items: Sequence[Mapping[str, Any]], page: int
+) -> Iterator[_Element]:
+    """The elements of a list, each without a text before those that it contains."""
+    for item in items:
+        element = _element(item, page)
+        yield element
+        page = element.page or page
+        if not element.text:
+            yield from _elements(item.get("children"), page)
 
 
 def _are_elements(items: Sequence[Any]) -> bool:
@@ -130,8 +147,8 @@ def _kind(item: Mapping[str, Any]) -> str:
 def _places(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The places of an element on pages, as some programs list them."""
     places = [item.get(name) for name in _PLACES]
-    lists = [place for place in places if isinstance(place, list)]
-    return [place for one in lists for place in one if isinstance(place, Mapping)]
+    members = chain.from_iterable(place for place in places if isinstance(place, list))
+    return [place for place in members if isinstance(place, Mapping)]
 
 
 def _element(item: Mapping[str, Any], page: int) -> _Element:
@@ -139,20 +156,26 @@ def _element(item: Mapping[str, Any], page: int) -> _Element:
     metadata = item.get("metadata")
     fields = {**item, **(metadata if isinstance(metadata, Mapping) else {})}
     fields |= next(iter(_places(item)), {})
-    own_page = _number(fields, _PAGES)
+    number = _number(fields, _PAGES)
     if isinstance(item.get("page_idx"), int):
-        own_page = item["page_idx"] + 1
+        number = item["page_idx"] + 1
+    file = fields.get("filename")
+    if not isinstance(file, str):
+        file = ""
     kind = _kind(item)
+    return _Element(kind, _text(fields), _level(item, kind), number or page, file)
+
+
+def _level(item: Mapping[str, Any], kind: str) -> int:
+    """The level of an element as a heading; 0 for none."""
     level = _HEADINGS.get(kind, 0)
-    given = _number(item, _LEVELS)
     tag = _HEADING_TAG.match(str(item.get("html", "")))
     if tag:
-        level = int(tag[1])
-    elif given and (level or kind == "text"):
-        level = given + (kind == "sectionheader")
-    file = fields.get("filename")
-    file = file if isinstance(file, str) else ""
-    return _Element(kind, _text(fields), level, own_page or page, file)
+        return int(tag[1])
+    number = _number(item, _LEVELS)
+    if number and (level or kind == "text"):
+        return number + (kind == "sectionheader")
+    return level
 
 
 def _number(fields: Mapping[str, Any], names: Sequence[str]) -> int:
@@ -178,7 +201,8 @@ def _captions(fields: Mapping[str, Any]) -> list[str]:
         for name, value in fields.items()
         if name.endswith(("_caption", "_footnote")) and isinstance(value, list)
     ]
-    return [caption for one in lists for caption in one if isinstance(caption, str)]
+    members = chain.from_iterable(lists)
+    return [caption for caption in members if isinstance(caption, str)]
 
 
 def _rows_of_grid(data: Any) -> str:
@@ -190,10 +214,10 @@ def _rows_of_grid(data: Any) -> str:
     return "\n\n".join(" | ".join(map(_cell, row)) for row in rows)
 
 
-def _shown_text(page: Any) -> str:
+def _shown_text(value: Any) -> str:
     """The text that a value in HTML shows; "" for a value that is no text."""
-    documents = read_html(page.encode()) if isinstance(page, str) and page else []
-    return "\n\n".join(block.text for one in documents for block in one.blocks)
+    documents = read_html(value.encode()) if isinstance(value, str) and value else []
+    return "\n\n".join(block.text for page in documents for block in page.blocks)
 
 
 def _cell(cell: Any) -> str:
@@ -223,13 +247,15 @@ def _of_textract(value: Any) -> Any:
         {
             "type": str(block["BlockType"]).removeprefix("LAYOUT_"),
             "page": block.get("Page", 1),
-            "text": "\n".join(
-                lines[id_]
-                for relation in block.get("Relationships") or []
-                for id_ in relation.get("Ids", [])
-                if id_ in lines
-            ),
+            "text": _text_of_lines(block, lines),
         }
         for block in blocks
         if str(block.get("BlockType")).startswith("LAYOUT_")
     ]
+
+
+def _text_of_lines(block: Mapping[str, Any], lines: Mapping[Any, str]) -> str:
+    """The text of the lines, by their ids, to which a block of Textract refers."""
+    relations = block.get("Relationships") or []
+    ids = [id_ for relation in relations for id_ in relation.get("Ids", [])]
+    return "\n".join(lines[id_] for id_ in ids if id_ in lines)

@@ -54,17 +54,21 @@ def list_folder(root: Path, leave_out: Path | None = None) -> Listing:
             )
         hidden += sum(name.startswith(".") for name in (*names, *files))
         listed += _entries_of(folder, [*names, *files], root, top)
-    listed = [
-        file
-        for file in listed
-        if leave_out is None or os.path.realpath(file.path) != str(leave_out)
-    ]
+    if leave_out is not None:
+        listed = [
+            file for file in listed if os.path.realpath(file.path) != str(leave_out)
+        ]
     listed.sort(key=lambda file: file.path.parts)
-    reasons = derived_files([file.relative_path for file in listed if not file.reason])
-    for index, file in enumerate(listed):
-        reason = reasons.get(file.relative_path, file.reason)
-        listed[index] = file._replace(reason=reason)
-    return Listing(listed, hidden)
+    return Listing(_with_reasons(listed), hidden)
+
+
+def _with_reasons(files: Sequence[ListedFile]) -> list[ListedFile]:
+    """The files; those that programs made beside documents have a reason."""
+    reasons = derived_files([file.relative_path for file in files if not file.reason])
+    return [
+        file._replace(reason=reasons.get(file.relative_path, file.reason))
+        for file in files
+    ]
 
 
 def _entries_of(

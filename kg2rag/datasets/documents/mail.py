@@ -15,6 +15,7 @@ from dataclasses import replace
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -230,16 +231,15 @@ def _alternative_documents(parts: list[Any]) -> Iterator[FileDocument]:
 
     A calendar without a text beside it is read whole.
     """
-    calendars = [part for part in parts if part.get_content_type() == "text/calendar"]
-    pages = [
-        joined_documents(list(_message_documents(part)))
-        for part in parts
-        if part not in calendars
-    ]
+    calendars = list[Any]()
+    pages = list[FileDocument]()
+    for part in parts:
+        if part.get_content_type() == "text/calendar":
+            calendars.append(part)
+        else:
+            pages.append(joined_documents(list(_message_documents(part))))
     if not any(page.blocks for page in pages):
-        pages += [
-            document for part in calendars for document in _message_documents(part)
-        ]
+        pages += chain.from_iterable(map(_message_documents, calendars))
         calendars = []
     if pages:
         yield _longest(pages)

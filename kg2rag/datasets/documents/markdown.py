@@ -116,17 +116,22 @@ def markdown_document(text: str, name: str = "") -> FileDocument:
     unshown = [token.content for token in tokens if token.type in _UNSHOWN]
     labels = [token.content for token in tokens if token.type == "myst_target"]
     aliases = _aliases(front.fields)
-    names = [alias for alias in aliases if not _ADDRESS.search(alias)]
-    n_included = len(_INCLUSION.findall(page.left_out))
-    remark = f"lines that include files, left out: {n_included}" if n_included else ""
-    return FileDocument(
-        _with_names([b for b in (Block(title, 1), *blocks) if b.text], names),
+    document = FileDocument(
+        [block for block in (Block(title, 1), *blocks) if block.text],
         source="\n".join([front.text, page.left_out, visible_text(page.text)]),
         left_out="\n".join([front.text, page.left_out, navigation, *unshown]),
-        remark=remark,
+        remark=_remark_on_inclusions(page.left_out),
         names=(*aliases, *labels),
-        metadata={"aliases": names} if names else {},
     )
+    return _with_names(document, [a for a in aliases if not _ADDRESS.search(a)])
+
+
+def _remark_on_inclusions(left_out: str) -> str:
+    """The remark on lines that include files, of a text that is left out; "" for none."""
+    n_included = len(_INCLUSION.findall(left_out))
+    if not n_included:
+        return ""
+    return f"lines that include files, left out: {n_included}"
 
 
 def _title(fields: Mapping[str, Any]) -> str:
@@ -147,12 +152,17 @@ def _aliases(fields: Mapping[str, Any]) -> list[str]:
     return [alias.strip() for alias in aliases if isinstance(alias, str)]
 
 
-def _with_names(blocks: Sequence[Block], names: Sequence[str]) -> list[Block]:
-    """The blocks of a page with its other names before the first text, so that a search finds them."""
+def _with_names(document: FileDocument, names: Sequence[str]) -> FileDocument:
+    """A page with its other names before the first text, so that a search finds them."""
     if not names:
-        return list(blocks)
+        return document
+    blocks = document.blocks
     index = next((i for i, block in enumerate(blocks) if not block.level), len(blocks))
-    return [*blocks[:index], Block(", ".join(names)), *blocks[index:]]
+    return replace(
+        document,
+        blocks=[*blocks[:index], Block(", ".join(names)), *blocks[index:]],
+        metadata={"aliases": list(names)},
+    )
 
 
 @cache
@@ -211,9 +221,9 @@ def _container_title(info: str) -> str:
     These are `tip Words`, `tip[Words]`, `{tip} Words` and `{.tip title="Words"}`.
     """
     quoted = _QUOTED_TITLE.search(info)
-    return (
-        quoted[1] if quoted else re.sub(r"^(?:\{[^}]*\}|[\w-]*)", "", info).strip(" []")
-    )
+    if quoted:
+        return quoted[1]
+    return re.sub(r"^(?:\{[^}]*\}|[\w-]*)", "", info).strip(" []")
 
 
 def visible_text(text: str) -> str:

@@ -10,7 +10,7 @@ Code stays as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kg2rag.datasets.documents.running_heads import has_page_marks, without_page_marks
@@ -171,22 +171,15 @@ def plain_markdown(text: str, name: str = "") -> PlainPage:
         text, left_out = without_page_marks(text)
     if _is_mdx(text, name):
         text = _MDX.sub(_remover(left_out), text)
-    if _DRAWING_BANNER.search(text):
-        for pattern in (_DRAWING_BANNER, _DRAWING_PART):
-            text = pattern.sub(_remover(left_out), text)
-    if _SITE_MARK.search(text):
-        text = _LISTING.sub(r"\n```\1\n\2\n```\n", text)
-        text = _SITE.sub(_remover(left_out), text)
-    if "mermaid" in text or " =" in text:
-        text = _PICTURE_SIZE.sub(_picture_without_size, text)
-        text = _DIAGRAM.sub(_fenced_diagram, text)
-    if "==" in text or "^^" in text or "~>" in text or "{++" in text:
-        text = _MARKED.sub(_marked_words, text)
-    if "++" in text:
-        text = _KEYS.sub(_names_of_keys, text)
-    if _EMOJI.search(text) and not _MYST_OPTIONS.search(text):
-        text = _EMOJI.sub(_remover(left_out), text)
+    for applies, pattern, replacement in _REWRITTEN:
+        if applies(text):
+            text = pattern.sub(replacement or _remover(left_out), text)
     return PlainPage(text, "\n".join(left_out))
+
+
+def _has_emoji(text: str) -> bool:
+    """Whether a page has names of emoji; options of MyST look like these."""
+    return bool(_EMOJI.search(text)) and not _MYST_OPTIONS.search(text)
 
 
 def _picture_without_size(match: re.Match[str]) -> str:
@@ -218,6 +211,26 @@ def _marked_words(match: re.Match[str]) -> str:
         return match[0]
     names = ("inserted", "replaced", "marked", "underlined")
     return next((match[name] for name in names if match[name]), "")
+
+
+_REWRITTEN: Sequence[
+    tuple[
+        Callable[[str], object],
+        re.Pattern[str],
+        str | Callable[[re.Match[str]], str] | None,
+    ]
+] = (
+    (_DRAWING_BANNER.search, _DRAWING_PART, None),
+    (_DRAWING_BANNER.search, _DRAWING_BANNER, None),
+    (re.compile("highlight").search, _LISTING, r"\n```\1\n\2\n```\n"),
+    (_SITE_MARK.search, _SITE, None),
+    (re.compile(" =").search, _PICTURE_SIZE, _picture_without_size),
+    (re.compile("mermaid").search, _DIAGRAM, _fenced_diagram),
+    (re.compile(r"==|\^\^|~>|\{\+\+").search, _MARKED, _marked_words),
+    (re.compile(r"\+\+").search, _KEYS, _names_of_keys),
+    (_has_emoji, _EMOJI, None),
+)
+"""(whether a page may have an instruction, instruction, its replacement; None for its titles), in order."""
 
 
 def _is_mdx(text: str, name: str) -> bool:

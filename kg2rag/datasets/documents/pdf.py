@@ -223,21 +223,17 @@ class _LineJoiner:
 
     def add_page(self, lines: Sequence[tuple[str, int]], page: int) -> None:
         """Add the lines of a page, each with its level as a heading, 0 for none."""
-        width = _usual_width([line for line, _ in lines])
+        texts = [line for line, _ in lines]
+        width = _usual_width(texts)
         for row, (line, level) in enumerate(lines):
+            following = texts[row + 1 : row + 1 + ENTRY_LINES]
             if _CONTENTS_ENTRY.search(line):
                 self.left_out.append(line)
-                continue
-            if level or not line or _BULLET.match(line):
-                self.end_paragraph()
-            following = [text for text, _ in lines[row + 1 :][:ENTRY_LINES]]
-            if self._is_of_contents(line, level, following):
+            elif self._is_of_contents(line, level, following):
                 self._leave_out_entry(line)
             elif level:
-                self._entry_lines = 0
                 self._add_heading(line, level, page)
-            elif line:
-                self._entry_lines = max(0, self._entry_lines - 1)
+            else:
                 self._add_line(line, page, width)
 
     def _leave_out_entry(self, line: str) -> None:
@@ -251,6 +247,11 @@ class _LineJoiner:
 
         width : the usual number of characters of the page's lines.
         """
+        if not line or _BULLET.match(line):
+            self.end_paragraph()
+        if not line:
+            return
+        self._entry_lines = max(0, self._entry_lines - 1)
         if not self._lines:
             self._page = page
         self._last_page = page
@@ -279,6 +280,8 @@ class _LineJoiner:
 
     def _add_heading(self, line: str, level: int, page: int) -> None:
         """Add a heading or the second line of one."""
+        self.end_paragraph()
+        self._entry_lines = 0
         follows_heading = (
             level in self.line_levels
             and bool(self.blocks)

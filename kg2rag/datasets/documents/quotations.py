@@ -115,24 +115,23 @@ def earlier_letters(letters: Sequence[Letter]) -> Iterator[list[int]]:
     """
     times = [(letter.seconds, position) for position, letter in enumerate(letters)]
     position_of = {letter.id: position for position, letter in enumerate(letters)}
-    subjects = [
-        _REPLY.sub("", letter.subject, count=1).casefold() for letter in letters
-    ]
-    latest = dict[str, list[int]]()
+    latest = defaultdict[str, list[int]](list)
     earlier = dict[int, list[int]]()
     for _, position in sorted(times):
-        answered = [position_of.get(id_) for id_ in letters[position].references]
-        same_subject = latest.setdefault(subjects[position], [])
-        others = [*(same_subject if subjects[position] else ()), *answered]
-        earlier[position] = [
-            other
-            for other in dict.fromkeys(reversed(others))
-            if other is not None and times[other] < times[position]
-        ]
-        same_subject.append(position)
-        del same_subject[:-THREAD_MESSAGES]
+        subject = _subject(letters[position])
+        references = letters[position].references
+        answered = [position_of[id_] for id_ in references if id_ in position_of]
+        likeliest = dict.fromkeys(reversed([*latest[subject], *answered]))
+        earlier[position] = [o for o in likeliest if times[o] < times[position]]
+        if subject:
+            latest[subject] = [*latest[subject], position][-THREAD_MESSAGES:]
     for position in range(len(letters)):
         yield earlier[position]
+
+
+def _subject(letter: Letter) -> str:
+    """The subject of a message without marks of answers, such as "Re:"."""
+    return _REPLY.sub("", letter.subject, count=1).casefold()
 
 
 def _without_quoted_lines(document: FileDocument, texts: Sequence[str]) -> FileDocument:
@@ -144,20 +143,29 @@ def _without_quoted_lines(document: FileDocument, texts: Sequence[str]) -> FileD
     """
     lines = _lines(document) if texts else []
     removed = list[int]()
-    for introduction, quoted in _quotations(lines):
-        n_before = len(removed)
-        for position in quoted:
-            line = lines[position]
-            line_words = words(line.text)
-            is_short = len(line_words) < SHORT_WORDS and not line.is_marked
-            if is_short and position - 1 not in (*removed, *introduction):
-                continue
-            quotation = f" {' '.join(line_words)} "
-            if not line_words or any(quotation in text for text in texts):
-                removed.append(position)
-        if any(words(lines[position].text) for position in removed[n_before:]):
-            removed += introduction
+    for quotation in _quotations(lines):
+        positions = _positions_in_texts(quotation, lines, texts)
+        removed += positions
+        if any(words(lines[position].text) for position in positions):
+            removed += quotation.introduction
     return _without_lines(document, lines, removed)
+
+
+def _positions_in_texts(
+    quotation: Quotation, lines: Sequence[Line], texts: Sequence[str]
+) -> list[int]:
+    """The positions of the lines of a quotation whose words stand in one of some texts."""
+    positions = list[int]()
+    for position in quotation.lines:
+        line = lines[position]
+        line_words = words(line.text)
+        is_short = len(line_words) < SHORT_WORDS and not line.is_marked
+        if is_short and position - 1 not in (*positions, *quotation.introduction):
+            continue
+        run = f" {' '.join(line_words)} "
+        if not line_words or any(run in text for text in texts):
+            positions.append(position)
+    return positions
 
 
 def _lines(document: FileDocument) -> list[Line]:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 _LINKS = ("_links", "_expandable")
+_FIELDS_OF_ISSUE = ("fields", "renderedFields", "summary", "description")
 _TEXTS_OF_ISSUE = ("environment", "customfield_")
 """Beginnings of the names of fields of an issue that may have a text."""
 _BREAKS = ("hardBreak", "hard_break")
@@ -32,16 +33,17 @@ def shown_object(fields: Mapping[str, Any]) -> Any:
     """
     if _is_tree(fields):
         return flat_text(fields["content"])
-    bodies = [value for name, value in fields.items() if name not in _LINKS]
+    shown = {
+        name: _shown_person(value)
+        for name, value in fields.items()
+        if name not in _LINKS
+    }
+    bodies = list(shown.values())
     if bodies and all(map(_is_body, bodies)):
         return _body_text(bodies[0])
     if fields.keys() == {"contentType", "content"}:
         return fields["content"] or ""
-    shown = {
-        name: _person_name(value) or value
-        for name, value in fields.items()
-        if name not in _LINKS
-    }
+
     return _issue_record(shown) or _message_record(shown)
 
 
@@ -76,18 +78,17 @@ def _issue_record(fields: Mapping[str, Any]) -> dict[str, Any]:
     issue = fields.get("fields")
     if "key" not in fields or not isinstance(issue, Mapping) or not _is_issue(issue):
         return {}
-    others = {
-        name: value
-        for name, value in {**fields, **issue}.items()
-        if name not in ("fields", "renderedFields", "summary", "description")
-    }
     texts = {
         name: value
         for name, value in issue.items()
         if name.startswith(_TEXTS_OF_ISSUE) and _is_phrase(value)
     }
     text = "\n\n".join([issue["description"] or issue["summary"], *texts.values()])
-    others = {name: value for name, value in others.items() if name not in texts}
+    others = {
+        name: value
+        for name, value in {**fields, **issue}.items()
+        if name not in (*_FIELDS_OF_ISSUE, *texts)
+    }
     return {**others, "id": fields["key"], "title": issue["summary"], "text": text}
 
 
@@ -125,14 +126,22 @@ def flat_text(value: Any) -> str:
     """
     if isinstance(value, str):
         return value
-    if isinstance(value, Mapping) and isinstance(value.get("parts"), list):
-        return "\n\n".join(filter(None, map(piece_text, value["parts"])))
-    if isinstance(value, Mapping) and all(map(_is_places, value.values())):
-        words_in_places = [(place, word) for word in value for place in value[word]]
-        return " ".join(word for _, word in sorted(words_in_places))
+    if isinstance(value, Mapping):
+        return _text_of_object(value)
     if not isinstance(value, list) or not all(map(_is_piece, value)):
         return ""
     return "".join(map(piece_text, value))
+
+
+def _text_of_object(fields: Mapping[str, Any]) -> str:
+    """The text of an object with `parts`, or with the places of each word in a text; else ""."""
+    parts = fields.get("parts")
+    if isinstance(parts, list):
+        return "\n\n".join(filter(None, map(piece_text, parts)))
+    if not all(map(_is_places, fields.values())):
+        return ""
+    words_in_places = [(place, word) for word in fields for place in fields[word]]
+    return " ".join(word for _, word in sorted(words_in_places))
 
 
 def _is_places(value: Any) -> bool:
@@ -147,20 +156,29 @@ def _is_piece(value: Any) -> bool:
 
 def piece_text(piece: Any) -> str:
     """The text of a piece; one that contains others ends with a blank line, a cell with a bar."""
+    if isinstance(piece, str):
+        return piece
     if not isinstance(piece, Mapping):
-        return piece if isinstance(piece, str) else ""
+        return ""
     kind = piece.get("type")
+    contents = piece.get("text") or piece.get("content")
     if kind in _BREAKS:
         return "\n"
-    contents = piece.get("text") or piece.get("content")
-    if not contents and kind != "media" and isinstance(piece.get("attrs"), Mapping):
-        return _attribute_text(piece["attrs"])
+    if contents or kind == "media" or not isinstance(piece.get("attrs"), Mapping):
+        return _content_text(kind, contents)
+    return _attribute_text(piece["attrs"])
+
+
+def _content_text(kind: Any, contents: Any) -> str:
+    """The text of the contents of a piece of this kind."""
     text = flat_text(contents)
     if kind in _CELLS:
         return f"{' '.join(text.split())} | "
     if kind in _ROWS:
         text = text.strip(" |")
-    return f"{text}\n\n" if isinstance(contents, list) else text
+    if isinstance(contents, list):
+        return f"{text}\n\n"
+    return text
 
 
 def _attribute_text(attributes: Mapping[str, Any]) -> str:
@@ -171,6 +189,11 @@ def _attribute_text(attributes: Mapping[str, Any]) -> str:
     if not text and milliseconds.isdecimal() and len(milliseconds) <= DATE_DIGITS:
         return f"{datetime.fromtimestamp(int(milliseconds) / 1000, UTC):%Y-%m-%d}"
     return text
+
+
+def _shown_person(value: Any) -> Any:
+    """The name of a person; any other value as it is."""
+    return _person_name(value) or value
 
 
 def _person_name(value: Any) -> str:

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any
 
 from kg2rag.compute import EncoderTokens
@@ -202,26 +203,35 @@ def _sections(blocks: Sequence[Block]) -> Iterator[tuple[list[str], list[Block]]
     """
     path = list[Block]()
     section = list[Block]()
-    orphans = list[Block]()  # headings that have nothing below them
-    is_bare = False  # whether the last heading has nothing below it so far
-    for block in blocks:
-        if not block.level or len(block.text) > HEADING_CHARACTERS:
+    orphans = list[Block]()
+    for block, following in zip_longest(blocks, blocks[1:]):
+        if not _is_heading(block):
             section += [*orphans, block._replace(level=0)]
             orphans = []
-            is_bare = False
             continue
         if section:
             yield [heading.text for heading in path], section
             section = []
-        if is_bare and path[-1].level >= block.level:
-            orphans.append(path[-1]._replace(level=0))
-        path = [*(heading for heading in path if heading.level < block.level), block]
-        is_bare = True
-    if is_bare:
-        orphans.append(path.pop()._replace(level=0))
+        path = [heading for heading in path if heading.level < block.level]
+        if _has_nothing_below(block, following):
+            orphans.append(block._replace(level=0))
+        else:
+            path.append(block)
     section += orphans
     if section:
         yield [heading.text for heading in path], section
+
+
+def _is_heading(block: Block) -> bool:
+    """Whether a block is a heading of a section."""
+    return block.level > 0 and len(block.text) <= HEADING_CHARACTERS
+
+
+def _has_nothing_below(heading: Block, following: Block | None) -> bool:
+    """Whether a heading is the last block, or a heading that is not below it follows."""
+    if following is None:
+        return True
+    return _is_heading(following) and following.level <= heading.level
 
 
 def _passage_row(

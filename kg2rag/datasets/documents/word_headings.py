@@ -110,12 +110,10 @@ def levels_by_format(
     by_style = set(map(levels, named(root, "p")))
     if max(by_style, default=0) > 1:
         return {}
-    found = _levels_by_format(root, styles)
-    return {
-        paragraph: level
-        for paragraph, level in found.items()
-        if level > 1 or 1 not in by_style
-    }
+    level_of = _levels_by_format(root, styles)
+    if 1 not in by_style:
+        return level_of
+    return {paragraph: level for paragraph, level in level_of.items() if level > 1}
 
 
 def remark_on_headings(by_format: Mapping[Any, int]) -> str:
@@ -129,34 +127,50 @@ def remark_on_headings(by_format: Mapping[Any, int]) -> str:
 def _levels_by_format(root: Any, styles: Mapping[str, Any]) -> dict[Any, int]:
     """Element of each paragraph that looks like a heading -> its level, 1 for the title."""
     lines = list(_lines(root, styles))
+    usual = _usual_letters(lines)
+    candidates = dict.fromkeys(line for line in lines if _stands_out(line, usual))
+    counts = Counter(line.format for line in candidates)
+    level_of = _levels_of_formats(lines, candidates, counts)
+    levels = {
+        line.element: level_of[line.format]
+        for line in candidates
+        if line.format in level_of
+    }
+    title = _title(lines, candidates, counts)
+    if title:
+        levels[title.element] = 1
+    return levels
+
+
+def _usual_letters(lines: Sequence[_Line]) -> tuple[int, bool]:
+    """The size and weight of most letters."""
     letters = Counter[tuple[int, bool]]()
     for line in lines:
-        letters[line.format[:2]] += len(line.text)
-    if not letters:
-        return {}
-    [(usual, _)] = letters.most_common(1)
-    candidates = {line: None for line in lines if _stands_out(line, usual)}
-    counts = Counter(line.format for line in candidates)
+        letters[line.format.size, line.format.is_bold] += len(line.text)
+    return max(letters, key=letters.__getitem__, default=(_SIZE, False))
+
+
+def _levels_of_formats(
+    lines: Sequence[_Line],
+    candidates: Collection[_Line],
+    counts: Mapping[_Format, int],
+) -> dict[_Format, int]:
+    """The formats of headings, those that precede a text in most cases -> levels from 2.
+
+    counts : format -> number of candidates.
+    """
     before_text = Counter(
         line.format
         for line, following in pairwise(lines)
         if line in candidates and following not in candidates
     )
-    formats = sorted(
-        (
-            one
-            for one in counts
-            if counts[one] > 1 and 2 * before_text[one] >= counts[one]
-        ),
-        reverse=True,
-    )
-    title = _title(lines, candidates, counts)
-    levels = {
-        line.element: 2 + formats.index(line.format)
-        for line in candidates
-        if line.format in formats
-    }
-    return {**levels, **({title.element: 1} if title else {})}
+    formats = [
+        heading_format
+        for heading_format, count in counts.items()
+        if 1 < count <= 2 * before_text[heading_format]
+    ]
+    ranked = sorted(formats, reverse=True)
+    return {heading_format: level for level, heading_format in enumerate(ranked, 2)}
 
 
 def _title(
@@ -189,15 +203,7 @@ def _lines(root: Any, styles: Mapping[str, Any]) -> Iterator[_Line]:
 
     Captions just above tables are none of them.
     """
-    default_style = next(
-        (
-            id_
-            for id_, style in styles.items()
-            if attribute(style, "default") == "1"
-            and attribute(style, "type") == "paragraph"
-        ),
-        "",
-    )
+    default_style = _default_style(styles)
     sheet = next((style.getparent() for style in styles.values()), None)
     defaults = [] if sheet is None else list(named(sheet, "rPrDefault"))
     tables = set(named(root, "tbl"))
@@ -206,9 +212,18 @@ def _lines(root: Any, styles: Mapping[str, Any]) -> Iterator[_Line]:
         text = one_line(_text(paragraph))
         is_caption = next(paragraph.itersiblings(), None) in tables
         if text and not is_caption and next(holders, None) is None:
-            own = _style_id(paragraph) or default_style
-            bases = [*_bases(own, styles), *defaults]
+            style_id = _style_id(paragraph) or default_style
+            bases = [*_bases(style_id, styles), *defaults]
             yield _Line(paragraph, text, _format(paragraph, bases, styles))
+
+
+def _default_style(styles: Mapping[str, Any]) -> str:
+    """The id of the style of paragraphs that name none; "" for none."""
+    for id_, style in styles.items():
+        is_default = attribute(style, "default") == "1"
+        if is_default and attribute(style, "type") == "paragraph":
+            return id_
+    return ""
 
 
 def _format(paragraph: Any, bases: Sequence[Any], styles: Mapping[str, Any]) -> _Format:
@@ -232,8 +247,8 @@ def _format(paragraph: Any, bases: Sequence[Any], styles: Mapping[str, Any]) -> 
 def _values(elements: Sequence[Any], path: str) -> Iterator[str]:
     """The attribute `val` of the elements at a path below some elements."""
     for element in elements:
-        for found in element.iterfind(path):
-            yield attribute(found, "val")
+        for property_ in element.iterfind(path):
+            yield attribute(property_, "val")
 
 
 def _text(element: Any) -> str:
