@@ -7,6 +7,8 @@ import json
 import zipfile
 from collections.abc import Mapping
 
+from kg2rag.datasets import Documents
+
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
@@ -72,3 +74,8 @@ def pdf_of(*pages: list[str]) -> bytes:
         for number, each in enumerate(objects, start=1)
     )
     return b"%PDF-1.4\n" + body + b"trailer<</Root 1 0 R>>\n%%EOF"
+
+
+def passages_of(documents: Documents) -> dict[str, tuple[str, str]]:
+    """Id -> title and text of each passage."""
+    return {passage.id: (passage.title, passage.text) for passage in documents.corpus}

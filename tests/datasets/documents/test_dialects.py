@@ -591,3 +591,9 @@ def test_lines_to_neighbouring_pages_and_labels_for_reading_aloud_are_left_out(r
     )
     assert text_of(documents) == f"{'word ' * 30}Leases\n\nDry.\n\nMind the bus."
     assert documents.report.loc[0, "lost"] == 0
+
+
+def test_values_of_instructions_that_are_phrases_are_text(read):
+    page = '{% include note.html content="Mind the gap" class="a b c" %}\n\nHalina sails.\n'
+    documents = read({"a.md": page})
+    assert documents.corpus[0].text == "Mind the gap\n\nHalina sails."

@@ -6,12 +6,9 @@ import json
 
 import pandas as pd
 import pytest
+from file_makers import passages_of
 
 LONG = "QUJD" * 60
-
-
-def passages_of(documents):
-    return {passage.id: (passage.title, passage.text) for passage in documents.corpus}
 
 
 def test_lines_of_objects_in_a_file_of_json_are_records(read):

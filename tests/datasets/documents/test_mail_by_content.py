@@ -59,3 +59,15 @@ def test_an_archive_of_a_list_has_a_document_for_each_message(read, name):
 def test_a_text_without_a_header_of_mail_is_text(read, text):
     [passage] = read({"notes.txt": text}).corpus
     assert " ".join(passage.text.split()) == " ".join(text.split())
+
+
+def test_texts_that_come_with_a_message_are_read_and_pictures_are_named(read):
+    parts = (
+        "From: i@example.org\nSubject: Pier\nMIME-Version: 1.0\n"
+        'Content-Type: multipart/mixed; boundary="B"\n\n--B\nContent-Type: text/plain\n\nHalina sails.\n'
+        "--B\nContent-Type: text/plain\nContent-Disposition: attachment; filename=fares.txt\n\nNine crowns.\n"
+        "--B\nContent-Type: image/png\nContent-Disposition: attachment; filename=map.png\n\nx\n--B--\n"
+    )
+    documents = read({"a.eml": parts})
+    assert "Nine crowns." in documents.corpus[0].text
+    assert "map.png" in documents.report.loc[0, "remark"]

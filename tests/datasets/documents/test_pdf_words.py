@@ -42,3 +42,8 @@ def test_lines_that_are_one_heading_of_the_outline_are_joined():
         ("Firing", 1),
         ("It is hot.", 0),
     ]
+
+
+def test_a_word_that_a_pdf_divides_at_the_end_of_a_line_is_one_word(read):
+    documents = read({"a.pdf": pdf_of(["The harbour is ope-", "ned at noon by Ida."])})
+    assert "opened at noon" in documents.corpus[0].text

@@ -1,4 +1,4 @@
-"""Subtitles with their times on one line or in a table, and running heads of RTF."""
+"""Subtitles with their times on one line or in a table, repeated captions, and running heads of RTF."""
 
 from __future__ import annotations
 
@@ -38,3 +38,15 @@ def test_a_running_head_of_rtf_is_left_out_and_counted(read):
     documents = read({"a.rtf": RTF})
     assert documents.corpus[0].text == "The mill is sold."
     assert list(documents.report.loc[0, ["left_out", "lost"]]) == [3, 0]
+
+
+def test_captions_that_repeat_the_line_before_are_read_once(read):
+    captions = (
+        "WEBVTT\n\nNOTE by machine\n\n00:00.000 --> 00:02.000\n \nhalina<00:01.000><c> sails</c>\n\n"
+        "00:02.000 --> 00:02.010\nhalina sails\n \n\n"
+        "00:02.010 --> 00:04.000\nhalina sails\nat<00:03.000><c> noon</c>\n\n"
+        "00:04.000 --> 00:04.010\nat noon\n \n\n"
+    )
+    documents = read({"a.vtt": captions})
+    assert documents.corpus[0].text == "halina sails at noon"
+    assert documents.report.loc[0, "lost"] == 0

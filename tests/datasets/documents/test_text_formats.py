@@ -526,3 +526,31 @@ def test_a_notebook_of_sql_has_other_comments(read):
     text = DATABRICKS.replace("# D", "-- D").replace("# M", "-- M")
     [passage] = read({"a.sql": text.replace("# C", "-- C")}).corpus
     assert passage.title == "Ferries"
+
+
+def test_words_of_a_rich_text_are_counted_by_a_second_reading(read):
+    text = r"{\rtf1\ansi{\fonttbl{\f0 Times;}}Caf\'e9 \b opens\b0 .\par}"
+    report = read({"a.rtf": text}).report
+    assert report.loc[0, ["words", "lost"]].tolist() == [2, 0]
+
+
+def test_a_text_with_form_feeds_has_pages_and_no_running_heads(read):
+    pages = [f"Harbour rules\n\nHalina has {word} decks.\n" for word in "abc"]
+    documents = read({"a.txt": "\f".join(pages)})
+    assert documents.corpus[0].text.split("\n\n") == [
+        "Halina has a decks.",
+        "Halina has b decks.",
+        "Halina has c decks.",
+    ]
+    assert documents.corpus[0].metadata["last_page"] == 3
+    assert documents.report.loc[0, ["left_out", "lost"]].tolist() == [6, 0]
+
+
+def test_lengths_and_escapes_of_a_manual_are_no_words(read):
+    page = (
+        '.TH FERRY 1 "May 2024" "v2" "User Commands"\n.SH NAME\nferry \\- sails\n.SH OPTIONS\n'
+        ".TP 2m\n\\fB\\-n\\fR\nNine\\s-2crowns\\s+2 for all.\n.RS 4\nAt noon.\n.RE\n"
+    )
+    documents = read({"ferry.1": page})
+    assert documents.report.loc[0, "lost"] == 0
+    assert "At noon." in documents.corpus[-1].text

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
+import tarfile
 from collections.abc import Mapping
 from io import BytesIO
 from zipfile import ZipFile
 
 import pytest
+from file_makers import passages_of
 
 
 def text_of(documents):
@@ -363,3 +366,35 @@ def test_a_licence_that_all_rows_of_a_dump_repeat_is_left_out_and_counted(read):
         f"Chisel number {number} is blunt." for number in range(4)
     ]
     assert documents.report.loc[0, "left_out"] == 4 * len("CC BY SA 4 0".split())
+
+
+@pytest.mark.parametrize("name", ["notes.tar", "notes.tar.gz", "notes.tgz"])
+def test_a_tar_archive_is_read_as_a_folder_is(read, name):
+    data = io.BytesIO()
+    mode = "w" if name.endswith(".tar") else "w:gz"
+    with tarfile.open(fileobj=data, mode=mode) as tar:
+        for file, text in (("b.md", b"Lund waits."), ("a.txt", b"Halina sails.")):
+            entry = tarfile.TarInfo(f"notes/{file}")
+            entry.size = len(text)
+            tar.addfile(entry, io.BytesIO(text))
+    files = {name: data.getvalue(), "torn.tar": b"torn"}
+    documents = read(files)
+    assert [passage.text for passage in documents.corpus] == [
+        "Halina sails.",
+        "Lund waits.",
+    ]
+    report = documents.report.set_index("document")
+    assert "tar archive" in report.loc["torn.tar", "reason"]
+
+
+def test_entries_of_a_feed_are_documents_and_what_stands_around_them_is_one(read):
+    feed = (
+        "<rss><channel><title>Harbour</title><description>All that happens at the pier.</description>"
+        "<item><title>Tides</title><description>Noon.</description></item>"
+        "<item><title>Mud</title><description>Low.</description></item></channel></rss>"
+    )
+    assert passages_of(read({"a.xml": feed})) == {
+        "a.xml": ("Harbour", "All that happens at the pier."),
+        "a.xml#0": ("Tides", "Noon."),
+        "a.xml#1": ("Mud", "Low."),
+    }

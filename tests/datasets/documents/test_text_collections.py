@@ -1,6 +1,8 @@
-"""Test collections of SMART and NPL: a document for each record."""
+"""Collections in one text file, of SMART, NPL and TREC: a document for each record."""
 
 from __future__ import annotations
+
+from file_makers import passages_of
 
 SMART = """.I 1
 .T
@@ -58,3 +60,16 @@ def test_queries_beside_a_collection_are_no_documents(read):
         "other/trip.rel",
     ]
     assert all(report.loc[["cran.qry", "cranqrel"], "reason"])
+
+
+def test_documents_of_a_collection_of_trec_have_their_numbers(read):
+    trec = (
+        "<DOC>\n<DOCNO> FT-1 </DOCNO>\n<HEADLINE>Tides</HEADLINE>\n<TEXT>\nNoon & night.\n</TEXT>\n</DOC>\n"
+        "<DOC>\n<DOCNO>FT-2</DOCNO>\n<TEXT>\n<P>\nMud.\n</TEXT>\n</DOC>\n"
+    )
+    wiki = '<doc id="12" url="u" title="Pier">\nPier\n\nLund waits.\n</doc>\n'
+    assert passages_of(read({"a.txt": trec, "wiki_00": wiki})) == {
+        "a.txt#FT-1": ("Tides", "Noon & night."),
+        "a.txt#FT-2": ("a", "Mud."),
+        "wiki_00#12": ("Pier", "Lund waits."),
+    }
