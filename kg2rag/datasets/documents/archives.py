@@ -172,11 +172,13 @@ def parts_by_name(parts: Sequence[ZipInfo]) -> Mapping[str, ZipInfo]:
     The encoding of the names without one is the first in which each is a name: UTF-8, that of DOS,
     the Russian one, then those that chardet guesses. If it is none of these, Python's names stay.
     """
-    others = [part for part in parts if not _has_encoding(part)]
-    names = [part.filename.encode(_DOS) for part in others]
+    undeclared_parts = [part for part in parts if not _has_encoding(part)]
+    names = [part.filename.encode(_DOS) for part in undeclared_parts]
     encodings = _likely_encodings(names)
     texts = next(filter(None, (_decoded_names(names, e) for e in encodings)), [])
-    name_of = {id(part): text for part, text in zip(others, texts, strict=False)}
+    name_of = {
+        id(part): text for part, text in zip(undeclared_parts, texts, strict=False)
+    }
     return {name_of.get(id(part), part.filename): part for part in parts}
 
 

@@ -12,7 +12,8 @@ from kg2rag.text.scripts import words
 
 WIKI = "wiki:"
 """Prefix of a link's target that is the name of a page: its file name, title, alias or label."""
-PROSE, CODE = "prose", "code"
+PROSE = "prose"
+CODE = "code"
 READER_FIELDS = ("file", "headings", "page", "last_page", "links")
 """Fields of metadata that readers write."""
 LONGEST_WORD = 60
@@ -103,6 +104,20 @@ def one_line(text: str) -> str:
 def join_remarks(*remarks: str) -> str:
     """Several remarks as one, without empty ones and repetitions."""
     return "; ".join(dict.fromkeys(filter(None, remarks)))
+
+
+def counted_remark(text: str, count: int) -> str:
+    """The remark that something occurs so many times; "" for none."""
+    if not count:
+        return ""
+    return f"{text}: {count}"
+
+
+def named_remark(text: str, names: Sequence[str]) -> str:
+    """The remark that something holds for these names; "" for none."""
+    if not names:
+        return ""
+    return f"{text}: {', '.join(names)}"
 
 
 def lost_words(source: Sequence[str], texts: Iterable[str]) -> list[str]:

@@ -9,6 +9,7 @@ import quopri
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from kg2rag.datasets.documents.blocks import (
@@ -72,10 +73,10 @@ def calendar_documents(text: str, remark: str = "") -> list[FileDocument]:
 
 def invitation(text: str) -> FileDocument:
     """The times, places and persons of a calendar in a message that has its other texts."""
-    others = (*_TITLES, *_PROSE)
+    texts = (*_TITLES, *_PROSE)
     return joined_documents(
         [
-            _component_document([field for field in fields if field.name not in others])
+            _component_document([field for field in fields if field.name not in texts])
             for fields in _components(text)
         ]
     )
@@ -111,8 +112,8 @@ def _component_document(fields: list[_Field]) -> FileDocument:
     prose = [_prose(_text(field.value)) for field in fields if field.name in _PROSE]
     headings = [Block(one_line(title), 1) for title in titles[:1]]
     blocks = [*headings, Block("\n".join(lines))]
-    others = [field.value for field in fields if field.name not in _SHOWN]
-    left_out = "\n".join(others)
+    values = [field.value for field in fields if field.name not in _SHOWN]
+    left_out = "\n".join(values)
     header = FileDocument(
         blocks, source="\n".join([*titles, *lines, left_out]), left_out=left_out
     )
@@ -124,8 +125,8 @@ def _line(field: _Field) -> str:
     label = field.name.capitalize()
     value = one_line(_text(field.value))
     if field.name in _PERSONS:
-        name = _NAME_OF_PERSON.search(field.parameters)
-        value = "" if name is None else name[1] or name[2]
+        names = _NAME_OF_PERSON.findall(field.parameters)
+        value = "".join(chain.from_iterable(names[:1]))
     elif field.name in _DATES:
         label = _DATES[field.name]
         value = _date(value)
@@ -134,7 +135,9 @@ def _line(field: _Field) -> str:
         value = ", ".join(filter(None, map(one_line, map(_text, parts))))
     elif field.name not in _LINES:
         return ""
-    return f"{label}: {value}" if value else ""
+    if not value:
+        return ""
+    return f"{label}: {value}"
 
 
 def _date(value: str) -> str:
@@ -142,8 +145,10 @@ def _date(value: str) -> str:
     match = _DATE.fullmatch(value)
     if match is None:
         return value
-    time = f" {match[4]}:{match[5]}" if match[4] else ""
-    return f"{match[1]}-{match[2]}-{match[3]}{time}"
+    date = f"{match[1]}-{match[2]}-{match[3]}"
+    if match[4]:
+        return f"{date} {match[4]}:{match[5]}"
+    return date
 
 
 def _text(value: str) -> str:
@@ -153,4 +158,6 @@ def _text(value: str) -> str:
 
 def _prose(text: str) -> FileDocument:
     """The document of a description, which may be HTML."""
-    return page_document(text) if _TAG.search(text) else plain_document(text)
+    if _TAG.search(text):
+        return page_document(text)
+    return plain_document(text)

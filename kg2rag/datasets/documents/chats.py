@@ -110,17 +110,17 @@ def _message(line: str) -> Message | None:
     stamp = _STAMP.match(line.lstrip("\u200e\u200f\ufeff"))
     if stamp is None:
         return None
-    rest = stamp.string[stamp.end() :]
+    text = stamp.string[stamp.end() :]
     day = stamp["day"] or ""
     is_closed = stamp["end"] == ("]" if stamp["bracket"] else " -")
-    head = _NICK.match(rest) or _FROM.match(rest)
+    head = _NICK.match(text) or _FROM.match(text)
     if head is None and is_closed:
-        head = _NAME.match(rest)
+        head = _NAME.match(text)
     if head is None:
-        return Message(day, "", rest, stamp[0])
+        return Message(day, "", text, stamp[0])
     name = one_line(_DIRECTIONS.sub("", head["name"])).removeprefix("~ ")
-    around_name = rest[: head.start("name")] + rest[head.end("name") : head.end()]
-    return Message(day, name, rest[head.end() :], stamp[0] + around_name)
+    around_name = text[: head.start("name")] + text[head.end("name") : head.end()]
+    return Message(day, name, text[head.end() :], stamp[0] + around_name)
 
 
 def is_day_of_channel(path: PurePath) -> bool:
@@ -146,11 +146,14 @@ def names_of_export(read: Callable[[str], bytes]) -> dict[str, str]:
 def _names_of_members(members: Any) -> dict[str, str]:
     """The names of the users or channels in a list, by id."""
     names = dict[str, str]()
-    for member in members if isinstance(members, list) else ():
+    if not isinstance(members, list):
+        return names
+    for member in members:
         if not isinstance(member, Mapping) or not isinstance(member.get("id"), str):
             continue
-        profile = member.get("profile")
-        fields = profile if isinstance(profile, Mapping) else {}
+        fields = member.get("profile")
+        if not isinstance(fields, Mapping):
+            fields = {}
         candidates = (fields.get("display_name"), fields.get("real_name"))
         name = next(filter(None, (*candidates, member.get("name"))), "")
         if name:

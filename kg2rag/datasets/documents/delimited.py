@@ -33,17 +33,19 @@ def delimited_records(text: str, name: str) -> tuple[list[Mapping[str, Any]], st
     lines = text.strip("\n").split("\n")
     separator = _SEPARATOR.fullmatch(lines[0])
     if separator:
-        delimiter, lines = separator[1], lines[1:] or [""]
+        delimiter = separator[1]
+        lines = lines[1:] or [""]
     elif name.lower().endswith(".tsv"):
         delimiter = "\t"
     else:
         delimiter = find_delimiter(lines)
     lines, remarks = _with_header(lines, delimiter)
-    rows = _quoted_rows(lines, name) if delimiter == "\t" else None
-    if rows is None:
-        rows = [row for _, row in delimited_rows(lines, name, delimiter)]
-        if delimiter == "\t":
-            remarks.append("quotation marks are read as text: they enclose no cells")
+    if delimiter == "\t":
+        rows = _quoted_rows(lines, name)
+        if rows is not None:
+            return rows, join_remarks(*remarks)
+        remarks.append("quotation marks are read as text: they enclose no cells")
+    rows = [row for _, row in delimited_rows(lines, name, delimiter)]
     return rows, join_remarks(*remarks)
 
 

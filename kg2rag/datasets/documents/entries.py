@@ -13,6 +13,7 @@ from typing import Any
 from kg2rag.datasets.documents.blocks import (
     READER_FIELDS,
     Block,
+    counted_remark,
     join_remarks,
     paragraphs,
 )
@@ -64,9 +65,12 @@ class FileEntry:
 
     def summary(self, relative_path: str) -> Mapping[str, Any]:
         """The row of a file in the report."""
+        status = "read"
+        if self.reason:
+            status = "skipped"
         return {
             "document": relative_path,
-            "status": "skipped" if self.reason else "read",
+            "status": status,
             "reason": self.reason,
             "passages": len(self.rows),
             "divided": self.divided,
@@ -106,21 +110,19 @@ def table_entry(table: Table, relative_path: str, splitter: Splitter) -> FileEnt
         corpus, splitter, prefix=f"{relative_path}#", relative_path=relative_path
     )
     n_empty = len(table.records) - len(filled)
-    remark_on_empty = f"records without a text, left out: {n_empty}" if n_empty else ""
+    remark_on_empty = counted_remark("records without a text, left out", n_empty)
     entry = FileEntry(
         rows, remark=join_remarks(table.remark, remark_on_ids, remark_on_empty)
     )
-    has_pages = any(is_page(passage.text) for passage in corpus)
-    source = visible_text(table.source) if has_pages else table.source
+    source = table.source
+    if any(is_page(passage.text) for passage in corpus):
+        source = visible_text(source)
     unshown = [str(column) for record in table.records for column in record]
-    unshown += map(_markup_of, filter(_MARKDOWN.search, _texts(corpus)))
+    unshown += [
+        _markup_of(passage.text) for passage in corpus if _MARKDOWN.search(passage.text)
+    ]
     _count_words(entry, source, unshown)
     return entry
-
-
-def _texts(corpus: Corpus) -> list[str]:
-    """The texts of a corpus."""
-    return [passage.text for passage in corpus]
 
 
 def _markup_of(text: str) -> str:

@@ -85,13 +85,18 @@ def from_folder(
         table = with_texts(Table(read_table(root)))
         return from_texts(table.records, tokens=tokens, name=name or root.stem)
     splitter = Splitter(tokens)
-    left_out = Path(leave_out).expanduser().resolve() if leave_out else None
+    left_out = None
+    if leave_out:
+        left_out = Path(leave_out).expanduser().resolve()
     listing = list_folder(root, left_out)
-    folder = (root if root.is_dir() else root.parent).resolve().name
+    folder = root
+    if not root.is_dir():
+        folder = root.parent
     entries = dict[str, FileEntry]()
     with progress_bar(len(listing.files), "reading documents", "file") as bar:
         for batch in _batches(listing.files):
-            entries |= _read_batch(batch, folder, splitter, store or Store())
+            name_of_folder = folder.resolve().name
+            entries |= _read_batch(batch, name_of_folder, splitter, store or Store())
             bar.update(len(batch))
     remove_renditions(entries)
     return collect(

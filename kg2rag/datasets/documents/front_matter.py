@@ -68,8 +68,8 @@ def _split_logseq(text: str) -> FrontMatter | None:
     fields = _LOGSEQ_FIELDS.match(text)
     if fields is None:
         return None
-    named = dict(_LOGSEQ_FIELD.findall(fields[0]))
-    return FrontMatter(named, fields[0], text[fields.end() :])
+    pairs = dict(_LOGSEQ_FIELD.findall(fields[0]))
+    return FrontMatter(pairs, fields[0], text[fields.end() :])
 
 
 def _split_header(text: str) -> FrontMatter | None:

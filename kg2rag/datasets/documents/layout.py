@@ -80,14 +80,14 @@ def _document(elements: Sequence[_Element], key: str) -> FileDocument:
     if any(element.page or element.kind in _FURNITURE for element in elements):
         furniture.add("header")
     body = [element for element in elements if element.kind not in furniture]
-    others = [element for element in elements if element.kind in furniture]
+    margins = [element for element in elements if element.kind in furniture]
     body.sort(key=attrgetter("page"))
     return FileDocument(
         list(chain.from_iterable(map(_blocks, body))),
         title=PurePath(key).stem,
         key=key,
         source="\n".join(map(attrgetter("text"), elements)),
-        left_out="\n".join(map(attrgetter("text"), others)),
+        left_out="\n".join(map(attrgetter("text"), margins)),
     )
 
 
@@ -130,10 +130,10 @@ def _listed_elements(
 
 def _are_elements(items: Sequence[Any]) -> bool:
     """Whether all members of a list have a kind or a place, and most have a known kind or none."""
-    known = {*_FURNITURE, *_HEADINGS, *_BODY, ""}
+    kinds = {*_FURNITURE, *_HEADINGS, *_BODY, ""}
     if not items or not all(isinstance(item, Mapping) for item in items):
         return False
-    n_known = sum(_kind(item) in known for item in items)
+    n_known = sum(_kind(item) in kinds for item in items)
     have_kinds = all(_kind(item) or _places(item) for item in items)
     return have_kinds and n_known >= KNOWN_SHARE * len(items)
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 from kg2rag.datasets.documents.blocks import (
     Block,
     FileDocument,
+    counted_remark,
     join_remarks,
     one_line,
     paragraphs,
@@ -71,22 +72,27 @@ def _gutenberg_documents(
     text: str, starts: Sequence[re.Match[str]], remark: str
 ) -> Iterator[FileDocument]:
     """A document for each book of a file of Project Gutenberg; `starts` are the lines above books."""
+    next_starts = [*(start.start() for start in starts[1:]), len(text)]
     end_of_former = 0
-    for number, start in enumerate(starts):
-        next_start = len(text)
-        if number + 1 < len(starts):
-            next_start = starts[number + 1].start()
+    for number, (start, next_start) in enumerate(zip(starts, next_starts, strict=True)):
         end = _GUTENBERG_END.search(text, start.end(), next_start)
-        stop = end.start() if end else next_start
+        stop = next_start
+        if end:
+            stop = end.start()
         header = text[end_of_former : start.end()]
+        footer = ""
+        if next_start == len(text):
+            footer = text[stop:]
+        key = ""
+        if len(starts) > 1:
+            key = str(number)
         titles = filter(None, (form.search(header) for form in _GUTENBERG_TITLES))
-        is_last = number + 1 == len(starts)
         yield FileDocument(
             list(paragraphs(text[start.end() : stop])),
             title=next((one_line(title[1]) for title in titles), ""),
-            key=str(number) if len(starts) > 1 else "",
-            source=text[end_of_former : len(text) if is_last else stop],
-            left_out="\n".join([header, text[stop:] if is_last else ""]),
+            key=key,
+            source=text[end_of_former:stop] + footer,
+            left_out=f"{header}\n{footer}",
             remark=join_remarks(
                 remark, "the header and licence of Project Gutenberg are left out"
             ),
@@ -103,7 +109,7 @@ def _aozora_document(text: str, remark: str) -> FileDocument:
     title, _, body = body.lstrip("\ufeff\n").partition("\n")
     blocks = [_aozora_block(line) for line in body.split("\n")]
     n_described = body.count("※［＃")
-    described = f"letters that are only described: {n_described}" * bool(n_described)
+
     return FileDocument(
         [block for block in blocks if block.text],
         title=_without_marks(title),
@@ -112,7 +118,9 @@ def _aozora_document(text: str, remark: str) -> FileDocument:
             [*_AOZORA_MARKS.findall(body), *_legends(text), text[stop:]]
         ),
         remark=join_remarks(
-            remark, "readings and notes of Aozora Bunko are left out", described
+            remark,
+            "readings and notes of Aozora Bunko are left out",
+            counted_remark("letters that are only described", n_described),
         ),
     )
 

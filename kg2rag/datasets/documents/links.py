@@ -60,7 +60,8 @@ class _Pages:
         self._first = dict[str, str]()
         self._by_heading = dict[tuple[str, str], str]()
         for row in rows:
-            document, id_ = row["doc_id"], row["id"]
+            document = row["doc_id"]
+            id_ = row["id"]
             if document not in self._first:
                 self._first[document] = id_
                 self._add_document(document, row["title"], aliases.get(document, ()))

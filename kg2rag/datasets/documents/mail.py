@@ -23,6 +23,7 @@ from kg2rag.datasets.documents.blocks import (
     Block,
     FileDocument,
     joined_documents,
+    named_remark,
     one_line,
     plain_document,
 )
@@ -183,7 +184,7 @@ def _body(message: EmailMessage) -> FileDocument:
         for part in message.walk()
         if _is_attached(part)
     ]
-    remark = f"attachments are not read: {', '.join(attached[:5])}" if attached else ""
+    remark = named_remark("attachments are not read", attached[:5])
     return joined_documents(list(_message_documents(message)), remark)
 
 
@@ -272,8 +273,8 @@ def _page(page: str) -> FileDocument:
 def _longest(pages: list[FileDocument]) -> FileDocument:
     """The page with the most words; the others, which say the same, are left out."""
     longest = max(pages, key=lambda page: len(words(page.source)))
-    others = [page.source for page in pages if page is not longest]
-    return replace(longest, left_out="\n".join([longest.left_out, *others]))
+    sources = [page.source for page in pages if page is not longest]
+    return replace(longest, left_out="\n".join([longest.left_out, *sources]))
 
 
 def _content(part: Any) -> str:

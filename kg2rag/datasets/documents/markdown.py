@@ -17,7 +17,13 @@ from html import escape, unescape
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from kg2rag.datasets.documents.blocks import Block, FileDocument, join_remarks, one_line
+from kg2rag.datasets.documents.blocks import (
+    Block,
+    FileDocument,
+    counted_remark,
+    join_remarks,
+    one_line,
+)
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.front_matter import split_front_matter
 from kg2rag.datasets.documents.html import tree_blocks
@@ -120,18 +126,13 @@ def markdown_document(text: str, name: str = "") -> FileDocument:
         [block for block in (Block(title, 1), *blocks) if block.text],
         source="\n".join([front.text, page.left_out, visible_text(page.text)]),
         left_out="\n".join([front.text, page.left_out, navigation, *unshown]),
-        remark=_remark_on_inclusions(page.left_out),
+        remark=counted_remark(
+            "lines that include files, left out",
+            len(_INCLUSION.findall(page.left_out)),
+        ),
         names=(*aliases, *labels),
     )
     return _with_names(document, [a for a in aliases if not _ADDRESS.search(a)])
-
-
-def _remark_on_inclusions(left_out: str) -> str:
-    """The remark on lines that include files, of a text that is left out; "" for none."""
-    n_included = len(_INCLUSION.findall(left_out))
-    if not n_included:
-        return ""
-    return f"lines that include files, left out: {n_included}"
 
 
 def _title(fields: Mapping[str, Any]) -> str:
@@ -270,8 +271,8 @@ def _drop_heading_attributes(tokens: Sequence[Token]) -> None:
 
 def _drop_task_boxes(tokens: Sequence[Token]) -> None:
     """Take the boxes of task lists, `[ ]` and `[x]`, from the beginnings of their items."""
-    for before, item, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        is_item = before.type == "list_item_open" and item.type == "paragraph_open"
+    for opening, item, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        is_item = opening.type == "list_item_open" and item.type == "paragraph_open"
         if is_item and inline.children and inline.children[0].type == "text":
             text = inline.children[0]
             text.content = _TASK_BOX.sub("", text.content)

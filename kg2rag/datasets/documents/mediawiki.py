@@ -17,14 +17,15 @@ from typing import Any
 
 from kg2rag.compute.hardware import threads
 from kg2rag.datasets.documents.archives import attribute, named
-from kg2rag.datasets.documents.blocks import Block, FileDocument
+from kg2rag.datasets.documents.blocks import Block, FileDocument, named_remark
 from kg2rag.datasets.documents.pandoc import markup_document
 
 FIRST_ADDED = 100
 """Lowest number of a namespace that a wiki has added. Odd numbers are those of talk pages."""
 _CODE_NAMESPACES = frozenset(("710", "828", "2300", "2302"))
 """Numbers of subtitles, modules and gadgets."""
-_FILES, _CATEGORIES = "6", "14"
+_FILES = "6"
+_CATEGORIES = "14"
 # All options of a picture that others follow, and a last one of a single word.
 _OPTIONS = r"(?:\|[^|\[\]\n]*(?=\|))*(?:\|[^\s|\[\]]*(?=\]\]))?"
 _LANGUAGE_LINK = r"^(?:\[\[[a-z]{2,3}(?:-[a-z]+){0,2}:[^\[\]|\n]+\]\][ \t]*)+$"
@@ -37,24 +38,24 @@ def wiki_documents(root: Any) -> Iterator[FileDocument]:
     """
     names = defaultdict[str, list[str]](list)
     pages = list[Any]()
-    others = list[Any]()
+    unread_pages = list[Any]()
     for page in named(root, "page"):
         redirects = list(page.iterchildren("{*}redirect"))
         for redirect in redirects:
             names[attribute(redirect, "title")].append(_child_text(page, "title"))
         if not _is_document(_child_text(page, "ns")):
-            others.append(page)
+            unread_pages.append(page)
         elif not redirects:
             pages.append(page)
     namespaces = _namespaces(root)
-    rest = FileDocument(
+    unread = FileDocument(
         [],
-        source="\n".join(map(_last_text, others)),
-        left_out="\n".join(map(_last_text, others)),
-        remark=_remark_on(others, namespaces),
+        source="\n".join(map(_last_text, unread_pages)),
+        left_out="\n".join(map(_last_text, unread_pages)),
+        remark=_remark_on(unread_pages, namespaces),
     )
-    if others:
-        yield rest
+    if unread_pages:
+        yield unread
     with ThreadPoolExecutor(threads()) as pool:  # a process of pandoc each
         documents = pool.map(partial(_document, namespaces=namespaces), pages)
         for number, (page, document) in enumerate(zip(pages, documents, strict=True)):
@@ -91,7 +92,7 @@ def _remark_on(pages: Iterable[Any], namespaces: Mapping[str, str]) -> str:
         f"{count} of {namespaces.get(number) or f'namespace {number}'}"
         for number, count in sorted(counts.items())
     ]
-    return f"pages that are no articles, left out: {', '.join(parts)}" if parts else ""
+    return named_remark("pages that are no articles, left out", parts)
 
 
 def _document(page: Any, *, namespaces: Mapping[str, str]) -> FileDocument:

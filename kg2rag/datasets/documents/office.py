@@ -20,6 +20,7 @@ from kg2rag.datasets.documents.blocks import (
     FileDocument,
     join_remarks,
     joined_documents,
+    named_remark,
     one_line,
 )
 from kg2rag.datasets.documents.contents_headings import without_typed_contents
@@ -82,8 +83,8 @@ def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
         join_remarks(inserted.remark, remark_on_headings(by_format)),
     )
     blocks, contents = without_typed_contents(document.blocks)
-    others = _related(archive, relations, "header", "footer", "comments")
-    left_out = map(all_text, [*others, *walker.contents])
+    margins = _related(archive, relations, "header", "footer", "comments")
+    left_out = map(all_text, [*margins, *walker.contents])
     return [
         replace(
             document,
@@ -106,7 +107,7 @@ def _inserted_document(archive: Archive, relations: Relations) -> FileDocument:
             documents += reader(archive.read(target))
         elif kind == "aFChunk":
             unread.append(target)
-    remark = f"inserted documents are not read: {', '.join(unread)}" if unread else ""
+    remark = named_remark("inserted documents are not read", unread)
     return joined_documents(documents, remark)
 
 

@@ -88,9 +88,11 @@ def _output_page(output: Mapping[str, Any]) -> FileDocument:
     if "ename" in output:
         text = f"{output['ename']}: {output.get('evalue', '')}"
     if _OBJECT.fullmatch(text.strip()) or not text.strip():
-        if markdown := _joined(data.get("text/markdown", data.get("markdown", ""))):
+        markdown = _joined(data.get("text/markdown", data.get("markdown", "")))
+        if markdown:
             return markdown_document(markdown)
-        if page := _joined(data.get("text/html", data.get("html", ""))):
+        page = _joined(data.get("text/html", data.get("html", "")))
+        if page:
             return page_document(page)
         text = _joined(data.get("text/latex", data.get("latex", ""))) or text
     if len(text) > MAX_OUTPUT_CHARACTERS:
@@ -105,7 +107,9 @@ def _code_document(text: str) -> FileDocument:
 
 def _joined(text: Any) -> str:
     """The text of a field of a notebook, which may be a list of lines; "" for none."""
-    return "".join(map(str, text)) if isinstance(text, list) else str(text or "")
+    if isinstance(text, list):
+        return "".join(map(str, text))
+    return str(text or "")
 
 
 def script_notebook(text: str, remark: str = "") -> FileDocument | None:
@@ -135,9 +139,9 @@ def _databricks_cells(text: str, mark: str) -> Iterator[FileDocument]:
         yield from map(plain_document, title.findall(cell))
         content = magic.sub("", title.sub("", cell)).strip()
         kind, _, body = content.partition("\n")
-        kind, _, rest = kind.partition(" ")
+        kind, _, title_line = kind.partition(" ")
         if kind.startswith("%md"):
-            yield markdown_document(f"{rest}\n{body}")
+            yield markdown_document(f"{title_line}\n{body}")
         else:
             yield _code_document(content)
 
@@ -206,8 +210,7 @@ def read_canvas(data: bytes, name: str = "") -> list[FileDocument]:
     )
     # A heading of level 1 names a card, not the canvas.
     blocks = [
-        block._replace(level=block.level + 1) if block.level else block
-        for block in cards.blocks
+        block._replace(level=block.level + bool(block.level)) for block in cards.blocks
     ]
     return [replace(cards, blocks=blocks)]
 

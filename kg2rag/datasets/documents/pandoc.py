@@ -14,7 +14,12 @@ from contextlib import suppress
 from html import unescape
 from typing import NamedTuple
 
-from kg2rag.datasets.documents.blocks import FileDocument, join_remarks, plain_document
+from kg2rag.datasets.documents.blocks import (
+    FileDocument,
+    counted_remark,
+    join_remarks,
+    plain_document,
+)
 from kg2rag.datasets.documents.html import page_document
 from kg2rag.datasets.documents.rewritten_markup import (
     OPTIONS_OF_RST,
@@ -118,7 +123,9 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
 
     DataError: pandoc fails at one of the formats `_NOT_TEXT`.
     """
-    rewritten = _unicode_rtf(text) if kind == "rtf" else text
+    rewritten = text
+    if kind == "rtf":
+        rewritten = _unicode_rtf(text)
     for pattern, replacement in REWRITTEN.get(kind, ()):
         rewritten = pattern.sub(replacement, rewritten)
     try:
@@ -131,16 +138,21 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
         )
     page = _INTERPRETED.sub(lambda match: role_html(match[1], match[2]), page)
     document = page_document(page)
-    shown, left_out = _shown_text(rewritten if kind in _READ_TWICE else text, kind)
-    unread = len(_UNREAD.findall(warnings)) + _n_removed(text, kind)
-    if unread:
-        remark = join_remarks(remark, f"parts left out by pandoc: {unread}")
-    labels = _LABEL.findall(text) if kind == "rst" else []
+    source = text
+    if kind in _READ_TWICE:
+        source = rewritten
+    shown, left_out = _shown_text(source, kind)
+    n_unread = len(_UNREAD.findall(warnings)) + _n_removed(text, kind)
+    labels = []
+    if kind == "rst":
+        labels = _LABEL.findall(text)
     return FileDocument(
         document.blocks,
         source=shown,
         left_out=f"{document.left_out}\n{left_out}",
-        remark=remark,
+        remark=join_remarks(
+            remark, counted_remark("parts left out by pandoc", n_unread)
+        ),
         names=tuple(labels),
     )
 
@@ -201,7 +213,9 @@ def _shown_text(text: str, kind: str) -> tuple[str, str]:
         margins = " ".join(_MARGIN_OF_RTF.findall(text))
         left_out = _MARKUP[kind].sub(" ", margins)
     shown = _MARKUP.get(kind, _OTHER_MARKUP).sub(" ", text)
-    return unescape(shown) if kind in _WITH_ENTITIES else shown, left_out
+    if kind in _WITH_ENTITIES:
+        shown = unescape(shown)
+    return shown, left_out
 
 
 class Converted(NamedTuple):

@@ -309,10 +309,10 @@ def _with_whole_words(
     ]
     for (lines, rows), (next_lines, next_rows) in pairwise(bodies):
         start, n_hyphens = _DIVIDED_WORD.subn("", lines[rows[-1]])
-        end, _, rest = next_lines[next_rows[0]].lstrip().partition(" ")
+        end, _, remainder = next_lines[next_rows[0]].lstrip().partition(" ")
         if n_hyphens and end[0].islower():
             lines[rows[-1]] = start + end
-            next_lines[next_rows[0]] = rest
+            next_lines[next_rows[0]] = remainder
     return whole
 
 

@@ -123,7 +123,9 @@ def ending_of_content(data: bytes, ending: str = "") -> str:
     """
     start = data[:SAMPLE_BYTES].lstrip()
     marks = _ENDINGS_OF_MAIL if ending else _ENDING_OF_START
-    return next((other for mark, other in marks if mark.match(start)), ending)
+    return next(
+        (start_ending for mark, start_ending in marks if mark.match(start)), ending
+    )
 
 
 def ending_of(name: str) -> str:

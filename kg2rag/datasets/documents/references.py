@@ -73,7 +73,7 @@ def tagged_documents(text: str, remark: str = "") -> list[FileDocument]:
 def _entries(text: str) -> Iterator[Fields]:
     """The fields of each reference: tag -> its values."""
     matches = [match for match in _LINE.finditer(text) if _tag(match) not in _HEAD]
-    starts = [match.start() for match in matches]
+    starts = [*(match.start() for match in matches), len(text)]
     fields = defaultdict[str, list[str]](list)
     for number, match in enumerate(matches, start=1):
         tag = _tag(match)
@@ -81,7 +81,7 @@ def _entries(text: str) -> Iterator[Fields]:
             yield fields
             fields = defaultdict(list)
         if tag != _END:
-            stop = starts[number] if number < len(starts) else len(text)
+            stop = starts[number]
             fields[tag].append(text[match.end() : stop].strip())
     if fields:
         yield fields
@@ -101,11 +101,14 @@ def _tagged_document(fields: Fields, number: int, remark: str) -> FileDocument:
     lines = [", ".join(map(_person, _values(fields.get(author_tag, ()))))]
     lines += [", ".join(map(one_line, fields[tag])) for tag in text_tags]
     unshown = fields.keys() - {title_tag, author_tag, *text_tags}
-    key = _first_tag(fields, _IDS)
+    key = str(number)
+    id_tag = _first_tag(fields, _IDS)
+    if id_tag:
+        key = fields[id_tag][0]
     return FileDocument(
         [block for block in (Block(title, 1), *map(Block, lines)) if block.text],
         title=title,
-        key=fields[key][0] if key else str(number),
+        key=key,
         source=_values_of(fields, fields),
         left_out=_values_of(fields, sorted(unshown)),
         remark=remark,
@@ -129,8 +132,8 @@ def _values(values: Sequence[str]) -> list[str]:
 
 def _person(name: str) -> str:
     """A name such as "Moor, Ida" as "Ida Moor"."""
-    family, _, given = one_line(name).partition(", ")
-    return f"{given} {family}".strip()
+    family, _, first_name = one_line(name).partition(", ")
+    return f"{first_name} {family}".strip()
 
 
 def read_references(data: bytes, name: str) -> list[FileDocument]:

@@ -84,12 +84,12 @@ def _issue_record(fields: Mapping[str, Any]) -> dict[str, Any]:
         if name.startswith(_TEXTS_OF_ISSUE) and _is_phrase(value)
     }
     text = "\n\n".join([issue["description"] or issue["summary"], *texts.values()])
-    others = {
+    columns = {
         name: value
         for name, value in {**fields, **issue}.items()
         if name not in (*_FIELDS_OF_ISSUE, *texts)
     }
-    return {**others, "id": fields["key"], "title": issue["summary"], "text": text}
+    return {**columns, "id": fields["key"], "title": issue["summary"], "text": text}
 
 
 def _is_issue(fields: Mapping[str, Any]) -> bool:
@@ -105,12 +105,12 @@ def _message_record(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     subject = fields.get("subject")
     if not isinstance(subject, str) or not fields.keys() >= {"importance", "body"}:
         return fields
-    others = {
+    shown = {
         name: value
         for name, value in fields.items()
         if name not in ("subject", "bodyPreview")
     }
-    return {**others, "title": subject}
+    return {**shown, "title": subject}
 
 
 def _is_phrase(value: Any) -> bool:

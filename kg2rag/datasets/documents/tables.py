@@ -109,7 +109,11 @@ def read_questions(path: str | Path) -> Any:
 
 def _questions_of_json(file: Path, ending: str) -> Any:
     """The questions of a file of JSON, or of JSON Lines; an empty list if it has none."""
-    value = read_json(file) if ending == ".json" else list(_json_lines_of(file))
+    value: Any = None
+    if ending == ".json":
+        value = read_json(file)
+    else:
+        value = list(_json_lines_of(file))
     if isinstance(value, Mapping) and "relevant_docs" in value:
         return value
     return flat_questions(value) or list(nested_questions(value))
@@ -124,7 +128,8 @@ def _sheets_of_questions(path: Path) -> list[Mapping[str, Any]]:
         if sheet.count(b"\n") > 1:  # not only `sep=`
             rows = parse_table(sheet, f"{path}, {name}", ".csv").records
             columns = {column.casefold() for row in rows for column in row}
-            records += rows if not columns.isdisjoint(_QUESTIONS) else []
+            if not columns.isdisjoint(_QUESTIONS):
+                records += rows
     if not records:
         raise DataError(
             f"{path}: no sheet has a column of questions. Call it question, or as one of {', '.join(_QUESTIONS)}."

@@ -55,10 +55,9 @@ def joined_lines(lines: Sequence[str]) -> str:
 def _columns(line: str) -> int:
     """The width of a line in columns of a terminal."""
     return sum(
-        0
-        if unicodedata.combining(char)
-        else 1 + (unicodedata.east_asian_width(char) in "WF")
+        1 + (unicodedata.east_asian_width(char) in "WF")
         for char in line.strip()
+        if not unicodedata.combining(char)
     )
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.archives import attribute, named
-from kg2rag.datasets.documents.blocks import one_line
+from kg2rag.datasets.documents.blocks import counted_remark, one_line
 from kg2rag.datasets.documents.running_heads import SENTENCE_END
 
 Levels = Callable[[Any], int]
@@ -119,9 +119,10 @@ def levels_by_format(
 def remark_on_headings(by_format: Mapping[Any, int]) -> str:
     """What the report says of headings by their format; "" without them."""
     n_headings = sum(level > 1 for level in by_format.values())
-    if not n_headings:
-        return ""
-    return f"no styles of headings: by their format, these paragraphs are headings: {n_headings}"
+    return counted_remark(
+        "no styles of headings: by their format, these paragraphs are headings",
+        n_headings,
+    )
 
 
 def _levels_by_format(root: Any, styles: Mapping[str, Any]) -> dict[Any, int]:

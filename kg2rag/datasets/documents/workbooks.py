@@ -67,11 +67,11 @@ class Workbook:
             for name, part in parts.items()
             if "/worksheets/" in name
         )
-        self.names = [
-            *self._tables,
-            *([_NOTES] if self._notes or self._fault else ()),
-            *([_FORMULAS] if self._n_empty else ()),
-        ]
+        self.names = list(self._tables)
+        if self._notes or self._fault:
+            self.names.append(_NOTES)
+        if self._n_empty:
+            self.names.append(_FORMULAS)
 
     def read(self, name: str) -> bytes:
         """The bytes of a table, without empty rows and columns, or of the notes."""

@@ -20,6 +20,7 @@ from kg2rag.datasets.documents.blocks import (
     READER_FIELDS,
     Block,
     FileDocument,
+    counted_remark,
     one_line,
 )
 from kg2rag.datasets.documents.decoding import decode_text
@@ -28,7 +29,11 @@ from kg2rag.datasets.documents.json_values import PHRASE_WORDS, SENTENCE_WORDS
 from kg2rag.datasets.documents.mediawiki import wiki_documents
 from kg2rag.datasets.documents.office import opendocument_document
 from kg2rag.datasets.documents.pandoc import markup_document
-from kg2rag.datasets.documents.xml_records import fields_of_texts, take_metadata
+from kg2rag.datasets.documents.xml_records import (
+    HEADING_NAME,
+    fields_of_texts,
+    take_metadata,
+)
 from kg2rag.text.records import DataError
 
 XML_ENDINGS = tuple(
@@ -57,7 +62,7 @@ _ROWS = frozenset("row strow sthead tr".split())
 SHARED_ENTRIES = 4
 """Least number of entries that share a text, such as a licence, from which it is left out."""
 _LINE_BREAKS = frozenset(("br", "lb"))
-_HEADING_NAME = re.compile(r"(?i)\w*title|head|heading|headline")
+
 _TITLE_NAME = re.compile(r"(?i)\w*title")
 _TAG = re.compile(r"</?[a-zA-Z][\w:-]*(?:\s[^<>]*)?/?>")
 _DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w-]+)""")
@@ -99,9 +104,8 @@ def _text_documents(root: Any) -> list[FileDocument]:
         for number, entry in enumerate(entries)
     ]
     n_empty = sum(not document.blocks for document in documents)
-    if n_empty:
-        remark = f"records without a text, left out: {n_empty}"
-        documents[0] = replace(documents[0], remark=remark)
+    remark = counted_remark("records without a text, left out", n_empty)
+    documents[0] = replace(documents[0], remark=remark)
     documents = _without_shared_texts(documents)
     for entry in entries:
         entry.clear(keep_tail=True)
@@ -129,14 +133,14 @@ def _record_document(record: Any, fields: frozenset[str]) -> FileDocument:
     """
     if not fields:
         return _text_document(record)
-    metadata, taken = take_metadata(record, fields)
+    metadata, removed_texts = take_metadata(record, fields)
     document = _text_document(record)
     has_text = any(not block.level for block in document.blocks)
-    left_out = "\n".join([document.left_out, *taken])
+    left_out = "\n".join([document.left_out, *removed_texts])
     return replace(
         document,
         blocks=document.blocks if has_text else [],
-        source="\n".join([document.source, *taken]),
+        source="\n".join([document.source, *removed_texts]),
         left_out=left_out if has_text else f"{left_out}\n{document.source}",
         metadata={
             name: ", ".join(values)
@@ -238,14 +242,14 @@ def _emptied_header(root: Any, most_words: float) -> list[str]:
     header = headers[0]
     if header is root or len(_element_text(header).split()) > most_words:
         return []
-    kept = list(named(header, *_READ_IN_HEADERS))
-    for part in kept:
+    parts = list(named(header, *_READ_IN_HEADERS))
+    for part in parts:
         part.getparent().remove(part)
     texts = [_element_text(header)]
     for element in header.iter():
         texts += [text for _, text in _attribute_texts(element)]
     header.clear(keep_tail=True)
-    header.extend(kept)
+    header.extend(parts)
     return texts
 
 
@@ -325,12 +329,12 @@ def _is_short_value(element: Any) -> bool:
 
 def _is_heading(element: Any) -> bool:
     """Whether an element is a heading by its name."""
-    return _HEADING_NAME.fullmatch(local_name(element)) is not None
+    return HEADING_NAME.fullmatch(local_name(element)) is not None
 
 
 def _text_blocks(name: str, text: str, level: int) -> Iterator[Block]:
     """The blocks of the text of an element or attribute with this name."""
-    if _HEADING_NAME.fullmatch(name):
+    if HEADING_NAME.fullmatch(name):
         yield Block(one_line(visible_text(text)), min(level, MAX_LEVEL))
     elif _TAG.search(text):
         yield from page_document(text).blocks

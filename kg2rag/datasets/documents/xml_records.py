@@ -16,7 +16,7 @@ from kg2rag.datasets.documents.json_values import SENTENCE_WORDS
 _HTML = re.compile(
     r"</?(?:p|div|br|span|h[1-6]|ul|ol|li|a|b|i|em|strong|img|table|pre|blockquote|en-note)\b[^<>]*>"
 )
-_TITLE = re.compile(r"(?i)\w*title|head|heading|headline")
+HEADING_NAME = re.compile(r"(?i)\w*title|head|heading|headline")
 _OBJECT = re.compile(r"\s*(?:\{.*\}|<\?xml\b.*)\s*", re.DOTALL)
 # Marks of WordPress: one with a value, and the end of one.
 _SHORTCODE = re.compile(
@@ -38,22 +38,22 @@ def take_metadata(record: Any, fields: Container[str]) -> tuple[Metadata, list[s
     fields : the names of the fields with texts.
     """
     metadata: Metadata = {}
-    taken = list[str]()
+    texts = list[str]()
     for leaf in list(_leaves(record)):
         text = leaf.text
         if not _is_text(leaf, fields):
-            taken.append(text)
+            texts.append(text)
             leaf.text = None
             if leaf.getparent() is record and not _OBJECT.fullmatch(text):
                 metadata.setdefault(local_name(leaf), []).append(text.strip())
         elif _HTML.search(text):
-            taken += _SHORTCODE.findall(text)
+            texts += _SHORTCODE.findall(text)
             leaf.text = _SHORTCODE.sub(" ", text)
     for element in record.iterdescendants():
         if not len(element) and not (element.text or "").strip():
-            taken += element.attrib.values()
+            texts += element.attrib.values()
             element.attrib.clear()
-    return metadata, taken
+    return metadata, texts
 
 
 def _leaves(record: Any) -> Iterator[Any]:
@@ -74,5 +74,5 @@ def _is_text(leaf: Any, fields: Container[str]) -> bool:
     return (
         name in fields
         or n_words >= SENTENCE_WORDS
-        or _TITLE.fullmatch(name) is not None
+        or HEADING_NAME.fullmatch(name) is not None
     )
