@@ -201,11 +201,8 @@ def _are_names(file: Path, rows: Rows, tables: Mapping[Path, Rows]) -> bool:
     ids = {row[0] for row in rows}
     if len(rows) < 2 or len(ids) < len(rows) or len({row[1] for row in rows}) == 1:
         return False
-    others = set(
-        chain.from_iterable(
-            row for name in tables if name != file for row in tables[name]
-        )
-    )
+    other_rows = chain.from_iterable(tables[name] for name in tables if name != file)
+    others = set(chain.from_iterable(other_rows))
     n_ids = len(ids & others)
     n_names = sum(not others.isdisjoint(row[1:]) for row in rows)
     return n_ids >= NAMED_SHARE * len(rows) and n_names < NAMED_SHARE * len(rows)

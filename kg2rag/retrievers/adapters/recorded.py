@@ -256,16 +256,13 @@ def _with_first_passages(
     names = {id_ for hits in run.values() for id_, _ in hits if id_ not in ids}
     if not names:
         return run, 0
-    passage_of = first_passages(corpus)
+    first_of = first_passages(corpus)
+    passage_of = {name: first_of[name] for name in names & first_of.keys()}
     replaced = {
-        query: [
-            (passage_of.get(id_, id_) if id_ in names else id_, s) for id_, s in hits
-        ]
+        query: [(passage_of.get(id_, id_), score) for id_, score in hits]
         for query, hits in run.items()
     }
-    n_documents = sum(
-        id_ in names and id_ in passage_of for hits in run.values() for id_, _ in hits
-    )
+    n_documents = sum(id_ in passage_of for hits in run.values() for id_, _ in hits)
     return replaced, n_documents
 
 
