@@ -61,7 +61,7 @@ STEMS: Mapping[str, Changes] = {
     "czech": _changes(("z$", "h"), ("c$", "k"), ("([^aeiouy])e([^aeiouy])$", r"\1\2")),
     "finnish": _changes(("ng$", "nk"), ("d$", "t"), ("[ei]$", "")),
     "polish": _changes(("i$", "")),
-    "russian": _changes(("([^аеиоуыэюя])е([^аеиоуыэюявй])$", r"\1\2")),
+    "russian": _changes(("([^аеиоуыэюя])е([^аеиоуыэюявй])$", r"\1\2"), ("[ае]$", "")),
 }  # fmt: skip
 """Language of a stemmer -> the changes that make the stems of the forms of a name equal."""
 

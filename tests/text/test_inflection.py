@@ -129,6 +129,8 @@ def test_a_form_of_several_names_is_none() -> None:
         ("finnish", "virtanen", "virtaselle"),
         ("polish", "maria", "marii"),
         ("russian", "павел", "павла"),
+        ("russian", "сергеи", "сергея"),
+        ("russian", "китаи", "китаем"),
         ("ukrainian", "киів", "києва"),
         ("ukrainian", "харків", "харкові"),
         ("german", "gottingen", "goettingens"),
