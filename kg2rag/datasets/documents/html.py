@@ -22,6 +22,7 @@ from kg2rag.datasets.documents.blocks import (
 from kg2rag.datasets.documents.confluence_storage import storage_as_html
 from kg2rag.datasets.documents.contents_headings import without_contents
 from kg2rag.datasets.documents.decoding import decode_text
+from kg2rag.datasets.documents.merged_cells import repeat_merged_cells
 from kg2rag.datasets.documents.page_navigation import (
     HEADINGS,
     is_breadcrumbs,
@@ -206,6 +207,7 @@ def tree_blocks(root: Any, title: str = "") -> tuple[list[Block], str]:
         map(_element_blocks, title_outside(body, main, title))
     )
     remove_navigation(main, navigation, left_out)
+    repeat_merged_cells(main)
     blocks, contents = without_contents([*outside, *_walk(main)])
     return blocks, " ".join([*left_out, *contents])
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from kg2rag.datasets.documents.archives import attribute, local_name, named
 from kg2rag.datasets.documents.blocks import Block, Link, one_line
+from kg2rag.datasets.documents.merged_cells import value_cell
 from kg2rag.datasets.documents.word_headings import Levels
 
 _OPENDOCUMENT_INDEXES = frozenset(
@@ -184,7 +185,11 @@ class Walker:
 
         Such a row has a single cell, or tables or headings in its cells.
         """
-        cells = [list(self.blocks(cell)) for cell in row if local_name(cell) in _CELLS]
+        cells = [
+            list(self.blocks(value_cell(cell)))
+            for cell in row
+            if local_name(cell) in _CELLS
+        ]
         blocks = list(chain.from_iterable(cells))
         has_headings = any(block.level for block in blocks)
         has_tables = next(named(row, "tbl", "table"), None) is not None

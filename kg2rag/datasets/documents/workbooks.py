@@ -10,6 +10,12 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.datasets.documents.archives import Archive, named, parse_xml
+from kg2rag.datasets.documents.merged_cells import (
+    Span,
+    spans_of_opendocument,
+    spans_of_sheets,
+    with_merged_values,
+)
 from kg2rag.text.records import DataError, as_csv, sheets_of
 
 if TYPE_CHECKING:
@@ -17,6 +23,7 @@ if TYPE_CHECKING:
 
 _STYLES = "xl/styles.xml"
 _WORKBOOK = "xl/workbook.xml"
+_CONTENT = "content.xml"  # of OpenDocument
 _PERCENT_FORMATS = frozenset(("9", "10"))
 """Numbers of Excel's own formats of percentages."""
 _PLACE = re.compile(r"([A-Z]{1,3})([1-9]\d{0,6})")
@@ -37,8 +44,9 @@ _FORMULA_WITHOUT_VALUE = re.compile(
 class Workbook:
     """The tables of a spreadsheet, each as a file of comma-separated values, and the notes of its cells.
 
-    Formulas of .xlsx without values, which programs write that do not calculate, are a part that
-    cannot be read, and so are notes and formats in a sheet that is too large.
+    A value that is merged over rows is in each of them. Formulas of .xlsx without values, which
+    programs write that do not calculate, are a part that cannot be read, and so are notes, formats
+    and merged cells in a sheet that is too large.
 
     DataError: the package `python-calamine` is not installed.
     """
@@ -48,16 +56,22 @@ class Workbook:
         parts = dict[str, bytes]()
         percents = dict[str, Cells]()
         self._fault = ""
-        if zipfile.is_zipfile(BytesIO(data)):
+        is_zip = zipfile.is_zipfile(BytesIO(data))
+        spans = {} if is_zip else spans_of_sheets(data)
+        if is_zip:
             try:
                 parts = _parts_of_workbook(Archive(data))
                 percents = _percent_cells(Archive(data))
+                spans = _spans(data, parts)
             except DataError as error:
-                self._fault = f"notes and formats of cells are not read: {error}"
+                self._fault = f"notes, formats and merged cells are not read: {error}"
         self._tables = {
-            f"{name}.csv": _shown_percents(
-                table.map(_without_midnight),
-                percents.get(name, {}),
+            f"{name}.csv": with_merged_values(
+                _shown_percents(
+                    table.map(_without_midnight),
+                    percents.get(name, {}),
+                ),
+                spans.get(name, ()),
             )
             for name, table in tables.items()
         }
@@ -90,6 +104,18 @@ def _parts_of_workbook(archive: Archive) -> dict[str, bytes]:
     """The sheets and comments of a workbook in XML, by name; {} for one of another format."""
     names = filter(_SHEET_OR_COMMENTS.fullmatch, archive.names)
     return {name: archive.read(name) for name in names}
+
+
+def _spans(data: bytes, parts: Mapping[str, bytes]) -> dict[str, list[Span]]:
+    """The cells of a zipped workbook that are merged over rows, by the name of the sheet.
+
+    parts : the sheets of .xlsx in XML.
+    """
+    archive = Archive(data)
+    if _CONTENT in archive.names:
+        return spans_of_opendocument(archive.xml(_CONTENT))
+    has_merged_cells = any(b"<mergeCell " in part for part in parts.values())
+    return spans_of_sheets(data) if has_merged_cells else {}
 
 
 def _notes_of_cells(parts: Mapping[str, bytes]) -> Iterator[str]:
