@@ -17,8 +17,9 @@ help: ## what can be made
 compare: $(CORE) ## compare the core systems: make compare DATASET=hotpotqa ARGS="--limit 200"
 	$(BIN)/kg2rag compare $(DATASET) $(ARGS)
 
+# Bytecode is written even where the environment says otherwise: fifty tests start a Python of their own.
 test: $(ALL) ## the tests, and every notebook from top to bottom
-	KG2RAG_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations=25 $(ARGS)
+	PYTHONDONTWRITEBYTECODE= KG2RAG_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations=25 $(ARGS)
 
 test-all: export KG2RAG_FULL := 1
 test-all: test ## these, and those that take many minutes: goldens on whole sets, every kept comparison

@@ -13,20 +13,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import nbformat
 import pytest
-from jupyter_client.manager import AsyncKernelManager
-from nbclient import NotebookClient
-from nbclient.util import run_sync
-from notebook_outputs import differences
+
+if TYPE_CHECKING:
+    from jupyter_client.manager import AsyncKernelManager
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("KG2RAG_SHARED", ROOT.parent / "shared")) / "data"
 PUBLIC = ("11_other_corpora.ipynb", "12_public_sets.ipynb")
 TIMEOUT_SECONDS = 3600  # a cell that hangs
 FULL = os.environ.get("KG2RAG_FULL") == "1"
-KERNEL = pytest.StashKey[AsyncKernelManager]()
+KERNEL = pytest.StashKey["AsyncKernelManager"]()
 RESET = """
 %reset -f
 import os
@@ -59,6 +58,10 @@ class NotebookRun(pytest.Item):
 
     def runtest(self) -> None:
         """Run it as `make notebooks` does, in float32, and compare."""
+        import nbformat  # slow imports, which a process that runs no notebook does without
+        from nbclient import NotebookClient
+        from notebook_outputs import differences
+
         committed = nbformat.read(self.path, as_version=4)
         run = nbformat.read(self.path, as_version=4)
         run.cells.insert(0, nbformat.v4.new_code_cell(RESET.format(variables=self.variables())))
@@ -74,6 +77,9 @@ class NotebookRun(pytest.Item):
 
     def kernel(self) -> AsyncKernelManager:
         """The kernel of this process; `NotebookClient` starts it for the first notebook."""
+        from jupyter_client.manager import AsyncKernelManager
+        from nbclient.util import run_sync
+
         if KERNEL not in self.config.stash:
             kernel = self.config.stash[KERNEL] = AsyncKernelManager()
             self.config.add_cleanup(lambda: run_sync(kernel.shutdown_kernel)(now=True))

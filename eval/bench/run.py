@@ -38,7 +38,6 @@ from kg2rag.retrievers.mention_ppr.graph import mention_graph
 
 QUESTIONS = 100
 ENCODED_TEXTS = 256
-FILES = 2_000
 K = 10
 REPEATS = 3
 DAMPING = 0.5
@@ -59,6 +58,9 @@ def main(
     passages: Annotated[
         int, typer.Option(help="Passages of the invented corpus.")
     ] = 10_000,
+    files: Annotated[
+        int, typer.Option(help="Files of the folder that is read.")
+    ] = 2_000,
 ) -> None:
     """Run every benchmark on one data set."""
     data = kg2rag.load(dataset, path=path)
@@ -66,7 +68,7 @@ def main(
     table = Table("work", "kg2rag", "library", "ratio", "agreement", title=repr(data))
     with tempfile.TemporaryDirectory() as folder:
         for comparison in comparisons(
-            kb, data.queries[:QUESTIONS], Path(folder), passages
+            kb, data.queries[:QUESTIONS], Path(folder), passages, files
         ):
             package, library = (
                 fastest_ms(comparison.package),
@@ -91,21 +93,22 @@ def comparisons(
     queries: Sequence[kg2rag.Query],
     folder: Path,
     passages: int,
+    files: int,
 ) -> Iterator[Comparison]:
-    """All of them; the invented corpus and the files are written to `folder`."""
+    """All of them; the invented corpus of `passages` and the `files` are written to `folder`."""
     yield encoding(kb, folder)
     yield dense(kb, queries)
     yield bm25(kb, queries)
     yield pagerank(kb, queries)
     yield from chains(kb, queries)
-    files = world(folder, passages, triples=3)
-    corpus = kg2rag.Corpus.open(files / "corpus.arrow")
+    invented = world(folder, passages, triples=3)
+    corpus = kg2rag.Corpus.open(invented / "corpus.arrow")
     store = kg2rag.Store(folder / "store")
     yield from chains(
         kg2rag.KnowledgeBase.build(corpus, embedder=HashingEncoder(), store=store),
-        questions(files),
+        questions(invented),
     )
-    yield documents(folder)
+    yield documents(folder, files)
 
 
 def encoding(kb: kg2rag.KnowledgeBase, folder: Path) -> Comparison:
@@ -157,10 +160,11 @@ def bm25(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query]) -> Compariso
     settings = LexicalSettings()
     index = bm25s.BM25(k1=settings.k1, b=settings.b, method=settings.variant)
     index.index(list(map(settings.terms, kb.corpus.contents)), show_progress=False)
+    k = min(K, len(kb.corpus))
 
     def library() -> list[list[int]]:
         terms = [settings.terms(query.text) for query in queries]
-        rows: list[list[int]] = index.retrieve(terms, k=K, show_progress=False)[
+        rows: list[list[int]] = index.retrieve(terms, k=k, show_progress=False)[
             0
         ].tolist()
         return rows
@@ -229,11 +233,11 @@ def chains(
     )
 
 
-def documents(folder: Path) -> Comparison:
+def documents(folder: Path, files: int) -> Comparison:
     """`from_folder` of many small files into an empty store, beside reading them."""
     texts = folder / "texts"
     texts.mkdir()
-    for number in range(FILES):
+    for number in range(files):
         (texts / f"{number}.txt").write_text(
             f"Note {number}\n\nIt says nothing of note {number + 1}.\n" * 5
         )
@@ -248,7 +252,7 @@ def documents(folder: Path) -> Comparison:
         )
 
     return Comparison(
-        f"from_folder, {FILES:,} files",
+        f"from_folder, {files:,} files",
         package,
         library,
         f"{package():,} and {library():,} texts",

@@ -6,7 +6,6 @@ import json
 import re
 
 import pytest
-from ranx import Run
 
 import kg2rag
 from kg2rag.evaluation import CompareOptions, Comparison, compare
@@ -42,31 +41,6 @@ def test_names_of_the_catalogue_stand_beside_functions_in_a_mapping(kb_of) -> No
     assert result["mrr"].to_dict() == {"mine": 0.5, "words": 1.0, "far": 1.0}
     # Of the other system, in place of a second one.
     assert result.inputs.systems["words"].kb is kb
-
-
-def test_a_run_of_ranx_is_a_system_in_a_mapping_and_in_a_list(data) -> None:
-    run = Run(
-        {"q1": {"p0": 2.0, "p1": 1.0}, "q2": {"p2": 0.5}, "q3": {"p9": 0.5}},
-        name="theirs",
-    )
-    expected = pytest.approx((1 + 1 + 0) / 3)
-    assert compare({"run": run}, data, metrics=["recall@2"])["recall@2"].to_dict() == {
-        "run": expected
-    }
-    assert compare([run], data, metrics=["recall@2"])["recall@2"].to_dict() == {
-        "theirs": expected
-    }
-
-
-def test_a_ranking_leaves_as_a_run_of_ranx_and_comes_back_in_its_order(
-    result, data
-) -> None:
-    run = result.to_ranx("bm25")
-    assert (run.name, run.to_dict()["q1"]) == ("bm25", {"p9": 1.0, "p0": 0.5})
-    again = compare({"again": run}, data, metrics=METRICS, k=10)
-    assert again["again"][METRICS].to_dict() == result["bm25"][METRICS].to_dict()
-    with pytest.raises(ValueError, match="'bm26'"):
-        result.to_ranx("bm26")
 
 
 def test_a_strategy_is_named_over_several_graphs(kb_of) -> None:

@@ -79,15 +79,17 @@ def _stripped(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _ranx_run(path: Path) -> Any:
-    from ranx import Run  # slow to import
+    from ranx.io import load_lz4  # slow to import
 
+    # A `ranx.Run` would be compiled for ten seconds.
     try:
-        return Run.from_file(str(path), kind="lz4").to_dict()
+        value = load_lz4(str(path))
     # whatever the decompression of a damaged file raises
     except Exception as error:
         raise DataError(
             f"{path} is no run of ranx ({error}). Is the file complete?"
         ) from error
+    return _run_of_value(value, path)
 
 
 def _header_delimiter(line: str) -> str:
@@ -132,7 +134,11 @@ def _is_rank(text: str, is_first: bool) -> bool:
 
 def _json_run(text: str, path: Path) -> Any:
     """The run in a text of one JSON value, or of a JSON object in each line."""
-    value = _json_value(text, path)
+    return _run_of_value(_json_value(text, path), path)
+
+
+def _run_of_value(value: Any, path: Path) -> Any:
+    """The run in the value of a JSON file or an .lz4 file; DataError if it is none."""
     if isinstance(value, list | Mapping):
         run = run_of_records(value, path)
         if isinstance(run, pd.DataFrame):

@@ -8,7 +8,6 @@ from pathlib import Path
 import pandas as pd
 import polars as pl
 import pytest
-import ranx
 
 import kg2rag
 from kg2rag import Corpus, KnowledgeBase, Passage, Query, Ranking, ScoreFunction
@@ -193,21 +192,6 @@ def test_a_score_or_rank_that_is_no_number_names_its_query_and_passage(
         Recorded.of(frame, CORPUS)
     with pytest.raises(ValueError, match="'c'"):
         Recorded.of({"q1": {"a": 0.1, "c": float("nan")}}, CORPUS)
-
-
-def test_a_run_of_ranx_is_a_system() -> None:
-    run = ranx.Run(
-        {"q1": {"c": 3.0, "a": 1.0}, "q2": {"b": 0.5, "a": 0.4}}, name="theirs"
-    )
-    assert Recorded.of(run, CORPUS).name == "theirs"
-    assert ids(Recorded.of(run, CORPUS)) == [["c", "a"], ["b", "a"]]
-    data = kg2rag.QADataset(
-        "two",
-        CORPUS,
-        (kg2rag.Question("q1", "?", {"c": 1}), kg2rag.Question("q2", "?", {"a": 1})),
-    )
-    result = kg2rag.compare({"theirs": run}, data, metrics=["recall@1"])
-    assert result.per_query["recall@1"].tolist() == [1.0, 0.0]
 
 
 def test_a_recorded_run_stands_beside_ours_with_the_same_scores(tmp_path: Path) -> None:

@@ -157,17 +157,6 @@ def test_a_mapping_may_have_records_of_hits(data: QADataset) -> None:
     assert rankings[0].passage_ids == ["b", "a"]
 
 
-def test_the_files_of_ranx_are_read(tmp_path: Path, data: QADataset) -> None:
-    from ranx import Run
-
-    for name in ("run.lz4", "run.parq"):
-        Run(HITS).save(str(tmp_path / name))
-        rankings = Recorded.of(tmp_path / name, data.corpus).retrieve_batch(
-            [Query("q2", "")], 5
-        )
-        assert list(rankings[0].passage_ids) == ["a", "b"]
-
-
 def test_the_path_of_a_run_stands_beside_other_systems(
     tmp_path: Path, data: QADataset
 ) -> None:
